@@ -12,8 +12,11 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   [PUT_OUT_CODE]: "put_out",
 };
 
+/** Its cause is the close: a program may act on the reason, such as that of a stay in a room. */
 export const closeError = (code: number, reason: string): ParleyError =>
-  new ParleyError(CODES[code] ?? "connection_lost", `The connection has ended: ${reason || "no reason"} (${code}).`);
+  new ParleyError(CODES[code] ?? "connection_lost", `The connection has ended: ${reason || "no reason"} (${code}).`, {
+    cause: { code, reason },
+  });
 
 export interface Refusal {
   readonly error: ParleyError;
