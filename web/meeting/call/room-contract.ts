@@ -1,5 +1,5 @@
 /** The contract between the meeting page and its connection to the room: who is inside, the chat, notices of the service. room.ts fulfils it. */
-import type { Signalling } from "./contract.ts";
+import type { Signalling } from "./signalling.ts";
 
 /** What somebody says about themselves, as the state of the channel `room`. */
 export interface PersonState {
@@ -84,7 +84,9 @@ export interface RoomOpening {
   readonly name: string;
   readonly isAdmin: boolean;
   readonly isGuest: boolean;
-  /** A next connect token, before this one expires; null: there is none any more. */
+  /** It continues the stay of an earlier page: the join was made with `resume`. */
+  readonly isResumed?: boolean;
+  /** A next connect token, before this one expires; null: there is none any more. A failure is tried again. */
   readonly renew: () => Promise<string | null>;
 }
 

@@ -1,0 +1,39 @@
+/** The connection of a page that waits in the lobby of a room. */
+import { Parley } from "../../../client/src/parley.ts";
+import { waitChannel } from "../../../src/protocol/room-channels.ts";
+import { isFinalRefusal } from "./ending.ts";
+import { Listeners } from "./listeners.ts";
+import { lobbyAnswerOf } from "./notices.ts";
+import type { LobbyEvents, LobbyLink, LobbyOpening } from "./room-contract.ts";
+import { claimsOf, serviceOf } from "./room-token.ts";
+
+export function openLobby({ connect, ticket }: LobbyOpening): LobbyLink {
+  const listeners = new Listeners<LobbyEvents>();
+  let isOver = false;
+  // There is no second token for a place: when this one is refused, the place is over.
+  const parley = new Parley({
+    url: serviceOf(connect.url),
+    token: ({ reason }) => (reason === "connect" ? connect.token : null),
+  });
+  const close = (): void => {
+    isOver = true;
+    parley.close();
+  };
+  const end = (): void => {
+    if (isOver) return;
+    close();
+    listeners.emit("ended");
+  };
+  parley.on("status", ({ state, error }) => {
+    if (state === "closed" || (error && isFinalRefusal(error))) end();
+  });
+  const channel = parley.channel(waitChannel(claimsOf(connect.token).room, ticket));
+  channel.on("error", end);
+  channel.on("message", (message) => {
+    const answer = lobbyAnswerOf(message);
+    if (!answer || isOver) return;
+    if (answer.is === "admitted") listeners.emit("admitted");
+    else listeners.emit("declined", answer.text);
+  });
+  return { on: (event, listener) => listeners.on(event, listener as never), close };
+}

@@ -1,0 +1,45 @@
+/** What the service publishes in a room. Anything else that claims to be a notice is left out. */
+import type { Message } from "../../../client/src/message.ts";
+import { SERVICE } from "../../../src/protocol/room-channels.ts";
+import type { RoomNotice, Waiting } from "./room-contract.ts";
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** The people that the service keeps in a lobby are fewer. */
+const WAITING_MAX = 100;
+
+/** The data of a message of the service itself. */
+function dataOf({ from, data }: Message): Data | undefined {
+  return from === SERVICE && typeof data === "object" && data !== null ? (data as Data) : undefined;
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+export function noticeOf(message: Message): RoomNotice | undefined {
+  const data = dataOf(message);
+  const { notice, participantSession, kind, inSec, on, room } = data ?? {};
+  if (notice === "muted" && isText(participantSession) && isText(kind)) return { notice, participantSession, kind };
+  if (notice === "removed" || notice === "ending")
+    return { notice, ...(isText(participantSession) && { participantSession }), inSec: Number(inSec) || 0 };
+  if (notice === "locked") return { notice, on: on === true };
+  if (notice === "flags" && typeof room === "object" && room !== null) return { notice, room: room as Data };
+  return undefined;
+}
+
+/** Who waits in the lobby. */
+export function queueOf(message: Message): readonly Waiting[] | undefined {
+  const { notice, queue } = dataOf(message) ?? {};
+  if (notice !== "waiting" || !Array.isArray(queue)) return undefined;
+  return queue.slice(0, WAITING_MAX).flatMap((one: Partial<Waiting> | null) => {
+    const { ticket, name, since } = one ?? {};
+    return isText(ticket) && isText(name) ? [{ ticket, name, since: Number(since) || 0 }] : [];
+  });
+}
+
+export type LobbyAnswer = { readonly is: "admitted" } | { readonly is: "declined"; readonly text: string | undefined };
+
+export function lobbyAnswerOf(message: Message): LobbyAnswer | undefined {
+  const { notice, text } = dataOf(message) ?? {};
+  if (notice === "admitted") return { is: notice };
+  return notice === "declined" ? { is: notice, text: isText(text) ? text : undefined } : undefined;
+}
