@@ -1,5 +1,6 @@
 /** The media of a meeting without a server: every page has a connection to every other one, and sends its own tracks to each. */
 import type { Kind, MediaEngine, MediaEvents, Quality, RemoteTrack } from "./contract.ts";
+import { Listeners } from "./listeners.ts";
 import { PeerLink } from "./peer-link.ts";
 import { heightFor } from "./resolution.ts";
 import { readSignal, type Signal, type Signalling } from "./signalling.ts";
@@ -12,12 +13,10 @@ const MEASURE_EVERY_MS = 2000;
 const EARLY_SENDERS_MAX = 10;
 const EARLY_SIGNALS_MAX = 60;
 
-type Listeners = { readonly [E in keyof MediaEvents]: Set<(...args: MediaEvents[E]) => void> };
-
 export const makeMesh = (): MediaEngine => new Mesh();
 
 class Mesh implements MediaEngine {
-  readonly #listeners: Listeners = { tracks: new Set(), quality: new Set(), speaker: new Set() };
+  readonly #listeners = new Listeners<MediaEvents>();
   readonly #links = new Map<string, PeerLink>();
   readonly #early = new Map<string, Signal[]>();
   readonly #outgoing = new Map<Kind, MediaStreamTrack>();
@@ -87,8 +86,7 @@ class Mesh implements MediaEngine {
   }
 
   on<E extends keyof MediaEvents>(event: E, listener: (...args: MediaEvents[E]) => void): () => void {
-    this.#listeners[event].add(listener);
-    return () => this.#listeners[event].delete(listener);
+    return this.#listeners.on(event, listener as never);
   }
 
   leave(): void {
@@ -172,7 +170,7 @@ class Mesh implements MediaEngine {
     const speaker = this.#choice.next(levels, performance.now());
     if (speaker === this.#speaker) return;
     this.#speaker = speaker;
-    this.#emit("speaker", speaker);
+    this.#listeners.emit("speaker", speaker);
   }
 
   #measure(): void {
@@ -200,7 +198,7 @@ class Mesh implements MediaEngine {
       const { quality } = link;
       if (this.#qualities.get(who) === quality) continue;
       this.#qualities.set(who, quality);
-      this.#emit("quality", who, quality);
+      this.#listeners.emit("quality", who, quality);
     }
     for (const who of this.#qualities.keys()) if (!this.#links.has(who)) this.#qualities.delete(who);
     const tracks = [...this.#links].flatMap(([participantSession, link]) =>
@@ -209,11 +207,7 @@ class Mesh implements MediaEngine {
     const before = this.#tracks;
     if (tracks.length === before.length && tracks.every(({ track }, at) => track === before[at]?.track)) return;
     this.#tracks = tracks;
-    this.#emit("tracks");
-  }
-
-  #emit<E extends keyof MediaEvents>(event: E, ...args: MediaEvents[E]): void {
-    for (const listener of [...this.#listeners[event]]) listener(...args);
+    this.#listeners.emit("tracks");
   }
 }
 

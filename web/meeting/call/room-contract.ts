@@ -1,7 +1,7 @@
 /** The contract between the meeting page and its connection to the room: who is inside, the chat, notices of the service. room.ts fulfils it. */
 import type { Signalling } from "./signalling.ts";
 
-/** What somebody says about themselves, as the state of the channel `room`. */
+/** What a participant says about itself, as the state of the channel `room`. */
 export interface PersonState {
   readonly audio: boolean;
   readonly video: boolean;
@@ -10,7 +10,7 @@ export interface PersonState {
   readonly recording: boolean;
 }
 
-/** Somebody else inside. Everything but the state comes from the service. */
+/** Another participant. Everything but the state comes from the service. */
 export interface Person {
   readonly participantSession: string;
   readonly name: string;
@@ -41,7 +41,7 @@ export type RoomNotice =
   | { readonly notice: "locked"; readonly on: boolean }
   | { readonly notice: "flags"; readonly room: Readonly<Record<string, unknown>> };
 
-/** Somebody in the lobby. `since` is Unix milliseconds. */
+/** A person in the lobby. `since` is Unix milliseconds. */
 export interface Waiting {
   readonly ticket: string;
   readonly name: string;
@@ -60,7 +60,7 @@ export interface RoomEvents {
   /** Also one's own, when the service has accepted it. */
   chat: [line: ChatLine];
   notice: [notice: RoomNotice];
-  /** For admins: everybody who waits. */
+  /** For admins: all who wait. */
   queue: [waiting: readonly Waiting[]];
   /** false: the connection is lost and is being restored. */
   online: [isOnline: boolean];

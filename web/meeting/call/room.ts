@@ -133,7 +133,7 @@ class Room implements RoomLink {
       return this.#opening.connect.token;
     }
     const token = await this.#opening.renew();
-    // Of another stay: that is another room to this page, with other connections to the others.
+    // One of another stay does not continue this one: the others know this page by its participantSession.
     return token === null || claimsOf(token).id !== this.#self ? null : token;
   }
 
