@@ -8,7 +8,13 @@ import { Problem } from "../protocol/codes.ts";
 import type { AppRow, Change, KeyRow, SecretRow, Store } from "../store/store.ts";
 import { newAppSecret, newObjectId, newPublishableId, newSecretId, newSigningSecret } from "./ids.ts";
 import { isLive, type Keyring, type Touched } from "./keyring.ts";
-import { HISTORY_DEFAULT_BYTES, KEYS_PER_APP_MAX, PREVIOUS_SECRETS_MAX, RETIRED_SECRETS_KEPT } from "./limits.ts";
+import {
+  HISTORY_DEFAULT_BYTES,
+  KEYS_PER_APP_MAX,
+  MEETINGS_KEPT_DEFAULT_DAYS,
+  PREVIOUS_SECRETS_MAX,
+  RETIRED_SECRETS_KEPT,
+} from "./limits.ts";
 import { appSecretIdentity, digestOf, keySecretIdentity, type Vault } from "./vault.ts";
 
 export interface NewKey {
@@ -33,6 +39,8 @@ export type AppEdit = Partial<
     | "consolePayloads"
     | "channelRules"
     | "maxHistoryBytes"
+    | "allowedFrameOrigins"
+    | "meetingRetentionDays"
   >
 >;
 
@@ -114,6 +122,8 @@ export class Directory {
         consolePayloads,
         channelRules: [],
         maxHistoryBytes: HISTORY_DEFAULT_BYTES,
+        allowedFrameOrigins: [],
+        meetingRetentionDays: MEETINGS_KEPT_DEFAULT_DAYS,
         created: this.nowMs(),
         deleted: null,
       };

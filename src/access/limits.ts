@@ -27,6 +27,10 @@ export const HISTORY_DEFAULT_BYTES = 1024 * 1024 * KIB;
 export const HISTORY_LIMIT_MIN_BYTES = 1024 * KIB;
 export const HISTORY_LIMIT_MAX_BYTES = 100 * 1024 * 1024 * 1024 * KIB;
 
+/** Days that meetings of an application are kept after their end: in a new one, and the most. */
+export const MEETINGS_KEPT_DEFAULT_DAYS = 90;
+export const MEETINGS_KEPT_MAX_DAYS = 3650;
+
 /** Live keys per application. */
 export const KEYS_PER_APP_MAX = 50;
 /** Previous secrets in their grace period, per key or application. */

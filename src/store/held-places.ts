@@ -18,10 +18,16 @@ export interface HeldPlaces {
   /** The same, for the room of a stay. */
   lockByStay(tx: SQL, stay: string): Promise<void>;
   hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full">;
-  /** How many places are taken by others: open stays and held places. */
-  taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<number>;
+  /** Which places others have: open stays and held places. */
+  taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken>;
   release(tx: SQL, id: string): Promise<void>;
   sweep(nowMs: number): Promise<void>;
+}
+
+export interface Taken {
+  readonly byOthers: number;
+  /** It has a stay there that is open. */
+  readonly isInside: boolean;
 }
 
 export const heldPlaces = (database: Database): HeldPlaces =>
@@ -50,7 +56,9 @@ class PlacesInMemory implements HeldPlaces {
   hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
     // Within the turn of the connection: no stay begins between the count and the decision.
     return this.database.quickRun(async (sql) => {
-      if ((await this.taken(sql, app, room, id, nowMs)) >= max) return "full";
+      const { byOthers, isInside } = await this.taken(sql, app, room, id, nowMs);
+      if (isInside) return "held";
+      if (byOthers >= max) return "full";
       this.remove(id);
       const key = keyOf(app, room);
       this.places.set(id, { key, untilMs });
@@ -61,10 +69,11 @@ class PlacesInMemory implements HeldPlaces {
     });
   }
 
-  async taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<number> {
-    const rows: DbRow[] = await sql`
-      SELECT COUNT(*) AS n FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL AND id <> ${id}`;
-    return Number(rows[0]?.n) + this.heldByOthers(keyOf(app, room), id, nowMs);
+  async taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken> {
+    const [row]: DbRow[] = await sql`
+      SELECT COUNT(*) AS inside, SUM(CASE WHEN id = ${id} THEN 1 ELSE 0 END) AS own
+      FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL`;
+    return takenOf(row, this.heldByOthers(keyOf(app, room), id, nowMs));
   }
 
   private heldByOthers(key: string, id: string, nowMs: number): number {
@@ -113,7 +122,9 @@ class PlacesInRows implements HeldPlaces {
   hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
     return this.database.quickTransaction(async (tx) => {
       await this.lock(tx, app, room);
-      if ((await this.taken(tx, app, room, id, nowMs)) >= max) return "full";
+      const { byOthers, isInside } = await this.taken(tx, app, room, id, nowMs);
+      if (isInside) return "held";
+      if (byOthers >= max) return "full";
       await tx`
         INSERT INTO held_places (id, app, room, until_ms) VALUES (${id}, ${app}, ${room}, ${untilMs})
         ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms`;
@@ -121,12 +132,13 @@ class PlacesInRows implements HeldPlaces {
     });
   }
 
-  async taken(tx: SQL, app: string, room: string, id: string, nowMs: number): Promise<number> {
-    const rows: DbRow[] = await tx`
-      SELECT (SELECT COUNT(*) FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL AND id <> ${id})
-        + (SELECT COUNT(*) FROM held_places
-          WHERE app = ${app} AND room = ${room} AND until_ms > ${nowMs} AND id <> ${id}) AS n`;
-    return Number(rows[0]?.n);
+  async taken(tx: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken> {
+    const [row]: DbRow[] = await tx`
+      SELECT COUNT(*) AS inside, SUM(CASE WHEN id = ${id} THEN 1 ELSE 0 END) AS own,
+        (SELECT COUNT(*) FROM held_places
+          WHERE app = ${app} AND room = ${room} AND until_ms > ${nowMs} AND id <> ${id}) AS held
+      FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL`;
+    return takenOf(row, Number(row?.held));
   }
 
   async release(tx: SQL, id: string): Promise<void> {
@@ -141,6 +153,11 @@ class PlacesInRows implements HeldPlaces {
           SELECT id FROM held_places WHERE until_ms <= ${nowMs} LIMIT ${SWEEP_ROWS} FOR UPDATE SKIP LOCKED)`,
     );
   }
+}
+
+function takenOf(row: DbRow | undefined, heldByOthers: number): Taken {
+  const own = Number(row?.own ?? 0);
+  return { byOthers: Number(row?.inside) - own + heldByOthers, isInside: own > 0 };
 }
 
 const keyOf = (app: string, room: string): string => `${app}/${room}`;

@@ -56,6 +56,8 @@ async function totalOf(database: Database, app: string, search: MeetingSearch): 
 
 async function allOf(database: Database, app: string, search: MeetingSearch): Promise<number> {
   if (search.startedAfter !== undefined || search.startedBefore !== undefined) return countOf(database, app, search);
+  // The counter of the room '' is that of all rooms.
+  if (search.room === "") return 0;
   const rows: DbRow[] = await database.quickRun(
     (sql) => sql`
       SELECT meetings FROM meeting_counters WHERE app = ${app} AND room = ${searchable(search.room ?? "")}`,

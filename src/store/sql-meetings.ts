@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000;
 /** A node that has been silent for so long, and has no open stays, is forgotten. */
 const NODE_KEPT_MS = DAY_MS;
 /** How many stays one statement removes: SQLite runs it on the event loop. */
-const FORGET_STAYS = 500;
+const FORGET_STAYS = 200;
 
 const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

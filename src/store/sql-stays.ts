@@ -37,7 +37,8 @@ export class SqlStays extends SqlMeetingReads {
     if (first === "banned") return { outcome: "removed" };
     const ejectAt = ejectAtOf(one, first ?? nowMs);
     if (ejectAt !== null && ejectAt <= nowMs) return { outcome: "time" };
-    if ((await this.places.taken(tx, app, room, one.id, nowMs)) >= max) return { outcome: "full" };
+    const { byOthers } = await this.places.taken(tx, app, room, one.id, nowMs);
+    if (byOthers >= max) return { outcome: "full" };
     if (current?.isLocked && !one.isAdmin && one.isLetIn !== true) return { outcome: "locked" };
     const meeting = current ?? (await this.beginMeeting(tx, one, nowMs));
     if (Number(found?.is_empty) === 1) await tx`UPDATE meetings SET is_empty = 0 WHERE id = ${meeting.id}`;

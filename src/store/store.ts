@@ -37,6 +37,10 @@ export interface AppRow {
   readonly channelRules: readonly ChannelRule[];
   /** How many bytes of history are kept for all its channels together. */
   readonly maxHistoryBytes: number;
+  /** Origins whose pages may frame the meeting page. */
+  readonly allowedFrameOrigins: readonly string[];
+  /** How many days meetings that have ended are kept. */
+  readonly meetingRetentionDays: number;
   readonly created: number;
   readonly deleted: number | null;
 }

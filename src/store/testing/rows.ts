@@ -19,6 +19,8 @@ export const appRow = (id: string, fields: Partial<AppRow> = {}): AppRow => ({
   consolePayloads: false,
   channelRules: [],
   maxHistoryBytes: 1_073_741_824,
+  allowedFrameOrigins: [],
+  meetingRetentionDays: 90,
   created: CREATED_MS,
   deleted: null,
   ...fields,

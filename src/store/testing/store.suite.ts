@@ -1,4 +1,4 @@
-/** The suite of every store: each MUST of store.ts, rooms.ts and recordings.ts, for the databases that `newPlace` creates. */
+/** The suite of every store: each MUST of store.ts, rooms.ts, meetings.ts and recordings.ts, for the databases that `newPlace` creates. */
 import { describe, expect, test } from "bun:test";
 import type { SqlStore } from "../sql.ts";
 import type { AppRow, KeyRow } from "../store.ts";
@@ -7,9 +7,13 @@ import { appRow, keyRow } from "./rows.ts";
 import { heldMembersSuite } from "./suite-held-members.ts";
 import { leasesSuite } from "./suite-leases.ts";
 import { listingSuite } from "./suite-listing.ts";
+import { lobbySuite } from "./suite-lobby.ts";
+import { meetingEndsSuite } from "./suite-meeting-ends.ts";
+import { meetingListsSuite } from "./suite-meeting-lists.ts";
 import { operatorsSuite } from "./suite-operators.ts";
 import { recordingsSuite } from "./suite-recordings.ts";
 import { roomsSuite } from "./suite-rooms.ts";
+import { staysSuite } from "./suite-stays.ts";
 
 export function storeSuite(newPlace: NewPlace): void {
   const filled = async (): Promise<{ store: SqlStore; place: Place }> => {
@@ -147,6 +151,10 @@ export function storeSuite(newPlace: NewPlace): void {
 
   operatorsSuite(newPlace);
   roomsSuite(newPlace);
+  staysSuite(newPlace);
+  meetingEndsSuite(newPlace);
+  meetingListsSuite(newPlace);
+  lobbySuite(newPlace);
   recordingsSuite(newPlace);
   heldMembersSuite(newPlace);
   leasesSuite(newPlace);
@@ -154,7 +162,12 @@ export function storeSuite(newPlace: NewPlace): void {
 }
 
 const app = (id: string, fields: Partial<AppRow> = {}): AppRow =>
-  appRow(id, { maxMessagesPerPeriod: Number.MAX_SAFE_INTEGER, ...fields });
+  appRow(id, {
+    maxMessagesPerPeriod: Number.MAX_SAFE_INTEGER,
+    allowedFrameOrigins: ["https://a.example", "https://*.b.example"],
+    meetingRetentionDays: 3650,
+    ...fields,
+  });
 
 const key = (id: string, fields: Partial<KeyRow> = {}): KeyRow =>
   keyRow(id, { channelPatterns: ["chat/*", "ü'\"\\\\"], actions: ["publish"], ...fields });

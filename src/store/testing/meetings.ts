@@ -1,0 +1,39 @@
+/** For tests: people who enter rooms. */
+import type { Entered, Entering, MeetingRow, StayRow, WaitingRow } from "../meetings.ts";
+
+/** A guest of room `room` of application `a`; a new meeting gets the id `m-<id>`. */
+export const entering = (id: string, room: string, fields: Partial<Entering> = {}): Entering => ({
+  id,
+  app: "a",
+  room,
+  roomName: `name-${room}`,
+  name: `Ann ü'"\\ ${id}`,
+  externalUserId: null,
+  isAdmin: false,
+  isGuest: true,
+  accessToken: null,
+  node: "n1",
+  newMeeting: `m-${id}`,
+  ejectAfterSec: null,
+  ejectAtLatest: null,
+  ...fields,
+});
+
+/** The stay and the meeting of somebody who must have come in. */
+export function inside(entered: Entered): { readonly stay: StayRow; readonly meeting: MeetingRow } {
+  if (!("stay" in entered)) throw new Error(`it did not enter: ${entered.outcome}`);
+  return entered;
+}
+
+export const waitingRow = (ticket: string, room: string, fields: Partial<WaitingRow> = {}): WaitingRow => ({
+  ticket,
+  app: "a",
+  room,
+  name: `Ben ü'"\\ ${ticket}`,
+  address: `address of ${ticket}`,
+  since: 1000,
+  goneSince: null,
+  state: "waiting",
+  decided: null,
+  ...fields,
+});

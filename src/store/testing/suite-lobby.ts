@@ -1,0 +1,104 @@
+/** Part of the suite of every store: the lobby (meetings.ts). */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { MeetingStore } from "../meetings.ts";
+import type { SqlStore } from "../sql.ts";
+import { waitingRow } from "./meetings.ts";
+import { type NewPlace, withApps } from "./places.ts";
+
+export function lobbySuite(newPlace: NewPlace): void {
+  let store: SqlStore;
+  let meetings: MeetingStore;
+  beforeAll(async () => {
+    store = await withApps(await newPlace());
+    meetings = store.meetings;
+  });
+  afterAll(() => store.close());
+
+  const tickets = async (room: string): Promise<string[]> =>
+    (await meetings.waiting("a", room)).map(({ ticket }) => ticket);
+
+  describe("the lobby", () => {
+    test("shows who waits in one room, oldest first, as it was written", async () => {
+      await meetings.wait(waitingRow("w2", "shown", { since: 2000 }), 9, 9);
+      await meetings.wait(waitingRow("w1", "shown"), 9, 9);
+      await meetings.wait(waitingRow("w3", "other"), 9, 9);
+      expect(await meetings.waiting("a", "shown")).toEqual([
+        waitingRow("w1", "shown"),
+        waitingRow("w2", "shown", { since: 2000 }),
+      ]);
+      expect(await meetings.waiting("b", "shown")).toEqual([]);
+      expect(await meetings.ticket("w3")).toEqual(waitingRow("w3", "other"));
+      for (const ticket of ["nothing", "\0"]) {
+        expect(await meetings.ticket(ticket)).toBeUndefined();
+        expect(await meetings.decide(ticket, "admitted", 1)).toBeUndefined();
+      }
+    });
+
+    test("has a limit per room and per address, also when many ask at once", async () => {
+      const asked = await Promise.all(
+        Array.from({ length: 30 }, (_, i) => meetings.wait(waitingRow(`l${i}`, "limited"), 5, 3)),
+      );
+      expect(asked.filter((outcome) => outcome === "waiting")).toHaveLength(5);
+      expect(await tickets("limited")).toHaveLength(5);
+      const near = await Promise.all(
+        Array.from({ length: 30 }, (_, i) => meetings.wait(waitingRow(`n${i}`, "near", { address: "x" }), 50, 3)),
+      );
+      expect(near.filter((outcome) => outcome === "waiting")).toHaveLength(3);
+      expect(await meetings.wait(waitingRow("far", "near"), 50, 3)).toBe("waiting");
+      // A ticket that waits already is not a second one.
+      const [first = ""] = await tickets("limited");
+      expect(await meetings.wait(waitingRow(first, "limited", { name: "another" }), 5, 3)).toBe("waiting");
+      expect((await meetings.ticket(first))?.name).not.toBe("another");
+      // Whoever was let in has left the queue; whoever was declined still counts for its address.
+      await meetings.decide(first, "admitted", 5);
+      expect(await meetings.wait(waitingRow("l99", "limited"), 5, 3)).toBe("waiting");
+      const [one = "", other = ""] = await tickets("near");
+      await meetings.decide(one, "declined", 5);
+      expect(await meetings.wait(waitingRow("n98", "near", { address: "x" }), 50, 3)).toBe("full");
+      await meetings.decide(other, "admitted", 5);
+      expect(await meetings.wait(waitingRow("n99", "near", { address: "x" }), 50, 3)).toBe("waiting");
+    });
+
+    test("lets one of many decide", async () => {
+      await meetings.wait(waitingRow("d", "decided"), 9, 9);
+      const all = await Promise.all(
+        Array.from({ length: 10 }, (_, i) => meetings.decide("d", i % 2 ? "admitted" : "declined", 5000 + i)),
+      );
+      const told = all.filter((row) => row !== undefined);
+      expect(told).toHaveLength(1);
+      expect(await meetings.ticket("d")).toEqual(told[0]);
+      expect(told[0]?.state).not.toBe("waiting");
+      expect(await tickets("decided")).toEqual([]);
+    });
+
+    test("forgets who waited too long, whose connection is gone, and who was declined", async () => {
+      await meetings.forgetWaiting(Number.MAX_SAFE_INTEGER, 0, 0);
+      const row = (ticket: string, room: string, since: number): Promise<unknown> =>
+        meetings.wait(waitingRow(ticket, room, { since }), 9, 9);
+      await row("old", "f1", 999);
+      await row("stays", "f1", 1000);
+      await row("gone", "f2", 5000);
+      await row("back", "f2", 5000);
+      await row("declined", "f3", 5000);
+      await row("admitted", "f3", 5000);
+      await row("declined late", "f3", 5000);
+      await meetings.setGone("gone", 5999);
+      await meetings.setGone("back", 5999);
+      await meetings.setGone("back", null);
+      await meetings.setGone("nothing", 1);
+      expect(await meetings.ticket("gone")).toMatchObject({ goneSince: 5999, state: "waiting" });
+      await meetings.decide("declined", "declined", 6999);
+      await meetings.decide("admitted", "admitted", 6999);
+      await meetings.decide("declined late", "declined", 7000);
+      const changed = await meetings.forgetWaiting(1000, 6000, 7000);
+      // The queue of f3 has not changed: nobody waited there any more.
+      expect(changed.map(({ app, room }) => `${app}/${room}`).sort()).toEqual(["a/f1", "a/f2"]);
+      expect(await tickets("f1")).toEqual(["stays"]);
+      expect(await tickets("f2")).toEqual(["back"]);
+      expect(await meetings.ticket("declined")).toBeUndefined();
+      expect((await meetings.ticket("admitted"))?.state).toBe("admitted");
+      expect((await meetings.ticket("declined late"))?.state).toBe("declined");
+      expect(await meetings.forgetWaiting(1000, 6000, 7000)).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,226 @@
+/** Part of the suite of every store: how stays begin, go on and end (meetings.ts). */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { MeetingStore } from "../meetings.ts";
+import type { SqlStore } from "../sql.ts";
+import { entering, inside } from "./meetings.ts";
+import { type NewPlace, withApps } from "./places.ts";
+
+const MANY = 40;
+
+export function staysSuite(newPlace: NewPlace): void {
+  let store: SqlStore;
+  let meetings: MeetingStore;
+  beforeAll(async () => {
+    store = await withApps(await newPlace());
+    meetings = store.meetings;
+  });
+  afterAll(() => store.close());
+
+  const count = <T>(all: readonly T[], one: T): number => all.filter((outcome) => outcome === one).length;
+
+  describe("stays", () => {
+    test("are read as they were written, and the first one begins the meeting", async () => {
+      const one = entering("p1", "written", {
+        externalUserId: "user ü",
+        isAdmin: true,
+        isGuest: false,
+        accessToken: "digest",
+        ejectAtLatest: 1_800_000_000_123,
+      });
+      const began = await meetings.enter(one, 5, 1000);
+      const { newMeeting, roomName, ejectAfterSec, ejectAtLatest, ...fields } = one;
+      const stay = { ...fields, meeting: newMeeting, ejectAt: ejectAtLatest, seen: 1000, began: 1000 };
+      const meeting = {
+        id: newMeeting,
+        app: "a",
+        room: "written",
+        roomName,
+        began: 1000,
+        ended: null,
+        isLocked: false,
+      };
+      expect(began).toEqual({ outcome: "began", stay: { ...stay, ended: null, why: null }, meeting });
+      expect(await meetings.stay("p1")).toEqual({ ...stay, ended: null, why: null });
+      expect(await meetings.current("a", "written")).toEqual(meeting);
+      expect(await meetings.meeting("a", newMeeting)).toEqual(meeting);
+      expect(await meetings.current("b", "written")).toBeUndefined();
+      expect(await meetings.meeting("b", newMeeting)).toBeUndefined();
+      for (const id of ["nobody", "\0", ""]) expect(await meetings.stay(id)).toBeUndefined();
+
+      const second = inside(await meetings.enter(entering("p2", "written"), 5, 1001));
+      expect(second.meeting).toEqual(meeting);
+      expect((await meetings.openStays("a", "written")).map(({ id }) => id)).toEqual(["p1", "p2"]);
+      expect(await meetings.inside("a", "written")).toBe(2);
+      expect(await meetings.inside("b", "written")).toBe(0);
+    });
+
+    test("go on when their participantSession enters again, on any node, in a full and locked room", async () => {
+      const { meeting } = inside(await meetings.enter(entering("back", "again"), 1, 1000));
+      await meetings.lock(meeting.id, true);
+      const back = await meetings.enter(entering("back", "again", { node: "n2", name: "another" }), 1, 2000);
+      expect(back).toMatchObject({ outcome: "back", stay: { node: "n2", seen: 2000, began: 1000, ended: null } });
+      expect(inside(back).stay).toEqual((await meetings.stay("back")) ?? expect.unreachable());
+      expect(inside(back).meeting).toEqual({ ...meeting, isLocked: true });
+      // The connection to the first node ends after that.
+      await meetings.lost("back", "n1", 3000);
+      expect(await meetings.stay("back")).toMatchObject({ node: "n2", seen: 2000 });
+      await meetings.lost("back", "n2", 4000);
+      expect(await meetings.stay("back")).toMatchObject({ node: null, seen: 4000, ended: null });
+      expect(await meetings.inside("a", "again")).toBe(1);
+    });
+
+    test("belong to the room that they began in", async () => {
+      await meetings.enter(entering("own", "own room"), 5, 1000);
+      expect(await meetings.enter(entering("own", "other room"), 5, 1000)).toEqual({ outcome: "ended" });
+      expect(await meetings.enter(entering("own", "own room", { app: "b" }), 5, 1000)).toEqual({ outcome: "ended" });
+      expect(await meetings.current("a", "other room")).toBeUndefined();
+    });
+
+    test("end once, and do not come back", async () => {
+      await meetings.enter(entering("end", "ends"), 5, 1000);
+      const ends = await Promise.all(
+        (["left", "removed", "lost", "time", "ended"] as const).map((why) => meetings.end("end", why, 2000)),
+      );
+      const [told] = ends.filter((stay) => stay !== undefined);
+      expect(ends.filter((stay) => stay !== undefined)).toHaveLength(1);
+      expect(told).toMatchObject({ id: "end", ended: 2000, node: null });
+      expect(await meetings.stay("end")).toEqual(told);
+      expect(await meetings.end("nobody", "left", 2000)).toBeUndefined();
+      expect(await meetings.enter(entering("end", "ends"), 5, 3000)).toEqual({ outcome: "ended" });
+      await meetings.lost("end", "n1", 4000);
+      expect(await meetings.stay("end")).toEqual(told);
+    });
+
+    test("begin once, also when one participantSession enters many times at once", async () => {
+      const all = await Promise.all(
+        Array.from({ length: 10 }, (_, i) => meetings.enter(entering("one", "once", { node: `n${i}` }), 1, 1000 + i)),
+      );
+      expect(all.map(({ outcome }) => outcome).sort()).toEqual([...Array(9).fill("back"), "began"]);
+      expect(await meetings.inside("a", "once")).toBe(1);
+    });
+  });
+
+  describe("the limit of a room", () => {
+    test("is exact when many enter at once, and one meeting begins", async () => {
+      const all = await Promise.all(
+        Array.from({ length: MANY }, (_, i) => meetings.enter(entering(`e${i}`, "race"), 3, 1000)),
+      );
+      const outcomes = all.map(({ outcome }) => outcome);
+      expect([count(outcomes, "began"), count(outcomes, "full")]).toEqual([3, MANY - 3]);
+      expect(await meetings.inside("a", "race")).toBe(3);
+      expect((await meetings.meetings("a", { room: "race", limit: 9 }))?.total).toBe(1);
+    });
+
+    test("counts held places and stays together, when many join and enter at once", async () => {
+      const holds = await Promise.all(
+        Array.from({ length: MANY }, (_, i) => meetings.hold("a", "held", `h${i}`, 4, 16_000, 1000)),
+      );
+      expect(count(holds, "held")).toBe(4);
+      const places = Array.from({ length: MANY }, (_, i) => `h${i}`).filter((_, i) => holds[i] === "held");
+      const all = await Promise.all([
+        ...Array.from({ length: MANY }, (_, i) => meetings.enter(entering(`x${i}`, "held"), 4, 1500)),
+        ...places.map((id) => meetings.enter(entering(id, "held"), 4, 1500)),
+      ]);
+      expect(all.slice(MANY).map(({ outcome }) => outcome)).toEqual(Array(4).fill("began"));
+      expect(await meetings.inside("a", "held")).toBe(4);
+      expect(await meetings.hold("a", "held", "late", 4, 16_000, 1500)).toBe("full");
+      await meetings.end(places[0] ?? "", "left", 1600);
+      const again = await Promise.all(
+        Array.from({ length: MANY }, (_, i) => meetings.hold("a", "held", `late${i}`, 4, 16_600, 1600)),
+      );
+      expect(count(again, "held")).toBe(1);
+    });
+
+    test("leaves a held place to its participantSession, until it is over", async () => {
+      expect(await meetings.hold("a", "short", "p", 1, 16_000, 1000)).toBe("held");
+      expect(await meetings.hold("a", "short", "p", 1, 17_000, 2000)).toBe("held");
+      expect(await meetings.hold("a", "short", "q", 1, 31_000, 16_500)).toBe("full");
+      expect(await meetings.enter(entering("q-now", "short"), 1, 16_999)).toEqual({ outcome: "full" });
+      expect(await meetings.hold("b", "short", "r", 1, 31_000, 16_500)).toBe("held");
+      await meetings.beat("n1", 16_999);
+      expect(await meetings.hold("a", "short", "q", 1, 32_000, 17_000)).toBe("held");
+      await meetings.beat("n1", 17_000);
+      expect(await meetings.enter(entering("p-late", "short"), 1, 17_001)).toEqual({ outcome: "full" });
+      expect((await meetings.enter(entering("q-2", "short"), 2, 17_001)).outcome).toBe("began");
+      expect((await meetings.enter(entering("p-3", "short"), 2, 32_001)).outcome).toBe("began");
+    });
+
+    test("does not count a stay twice that holds a place for its return", async () => {
+      await meetings.enter(entering("resume", "resumes"), 1, 1000);
+      expect(await meetings.hold("a", "resumes", "resume", 1, 16_000, 1500)).toBe("held");
+      expect((await meetings.enter(entering("resume", "resumes"), 1, 1600)).outcome).toBe("back");
+      // Its place is not held any more, so that its end leaves the room empty.
+      await meetings.end("resume", "left", 1700);
+      expect((await meetings.enter(entering("next", "resumes"), 1, 1800)).outcome).toBe("began");
+    });
+
+    test("holds for whoever enters next when it is lowered or raised", async () => {
+      for (const id of ["l1", "l2", "l3"]) await meetings.enter(entering(id, "lowered"), 3, 1000);
+      expect((await meetings.enter(entering("l4", "lowered"), 2, 1000)).outcome).toBe("full");
+      expect((await meetings.enter(entering("l1", "lowered"), 2, 1000)).outcome).toBe("back");
+      expect((await meetings.enter(entering("l4", "lowered"), 4, 1000)).outcome).toBe("began");
+    });
+  });
+
+  describe("who may not enter", () => {
+    test("an access token or a user that was put out, until the meeting ends", async () => {
+      const token = { accessToken: "t1", externalUserId: "u1", isGuest: false };
+      const { meeting } = inside(await meetings.enter(entering("b1", "bans", token), 9, 1000));
+      await meetings.enter(entering("b2", "bans"), 9, 1000);
+      for (let i = 0; i < 2; i++) await meetings.ban(meeting.id, token);
+      await meetings.end("b1", "removed", 2000);
+      const others = [
+        ["b3", { accessToken: "t1" }, "removed"],
+        ["b4", { externalUserId: "u1" }, "removed"],
+        ["b5", { accessToken: "u1", externalUserId: "t1" }, "began"],
+        ["b6", {}, "began"],
+      ] as const;
+      for (const [id, fields, outcome] of others)
+        expect([id, (await meetings.enter(entering(id, "bans", fields), 9, 3000)).outcome]).toEqual([id, outcome]);
+      expect(await meetings.isBanned(meeting.id, "t1", null)).toBe(true);
+      expect(await meetings.isBanned(meeting.id, "t2", "u1")).toBe(true);
+      expect(await meetings.isBanned(meeting.id, "u1", "t1")).toBe(false);
+      expect(await meetings.isBanned(meeting.id, null, null)).toBe(false);
+      await meetings.ban(meeting.id, { accessToken: null, externalUserId: null });
+      expect(await meetings.isBanned(meeting.id, null, null)).toBe(false);
+
+      for (const { id } of await meetings.openStays("a", "bans")) await meetings.end(id, "ended", 4000);
+      expect(await meetings.endMeeting(meeting.id)).toMatchObject({ id: meeting.id, ended: 4000 });
+      expect(await meetings.isBanned(meeting.id, "t1", "u1")).toBe(false);
+      expect(inside(await meetings.enter(entering("b7", "bans", token), 9, 5000)).meeting.id).toBe("m-b7");
+    });
+
+    test("a guest while the meeting is locked, but admins and those who were let in", async () => {
+      const { meeting } = inside(await meetings.enter(entering("k1", "locks"), 3, 1000));
+      await meetings.lock(meeting.id, true);
+      expect((await meetings.enter(entering("k2", "locks"), 3, 1000)).outcome).toBe("locked");
+      expect((await meetings.enter(entering("k3", "locks", { isAdmin: true }), 3, 1000)).outcome).toBe("began");
+      expect((await meetings.enter(entering("k4", "locks", { isLetIn: true }), 3, 1000)).outcome).toBe("began");
+      expect((await meetings.enter(entering("k5", "locks"), 3, 1000)).outcome).toBe("full");
+      await meetings.lock(meeting.id, false);
+      expect((await meetings.enter(entering("k2", "locks"), 4, 1000)).outcome).toBe("began");
+    });
+
+    test("an access token whose time in the meeting is over", async () => {
+      const token = { accessToken: "t", ejectAfterSec: 60, isGuest: false };
+      const at = async (id: string, nowMs: number, fields = {}): Promise<unknown> => {
+        const entered = await meetings.enter(entering(id, "times", { ...token, ...fields }), 99, nowMs);
+        return "stay" in entered ? entered.stay.ejectAt : entered.outcome;
+      };
+      expect(await at("t1", 1000)).toBe(61_000);
+      await meetings.end("t1", "left", 2000);
+      // From the token's first entry, not from this stay's.
+      expect(await at("t2", 30_000)).toBe(61_000);
+      expect(await at("t3", 30_000, { ejectAtLatest: 40_000 })).toBe(40_000);
+      expect(await at("t4", 30_000, { ejectAtLatest: 400_000 })).toBe(61_000);
+      expect(await at("t5", 30_000, { accessToken: "u" })).toBe(90_000);
+      expect(await at("t6", 30_000, { accessToken: null })).toBe(90_000);
+      expect(await at("t7", 30_000, { ejectAfterSec: null })).toBeNull();
+      expect(await at("t8", 61_000)).toBe("time");
+      expect(await at("t2", 61_000)).toBe(61_000);
+      const { id = "" } = (await meetings.current("a", "times")) ?? {};
+      expect(await meetings.firstEntry(id, "t")).toBe(1000);
+      expect(await meetings.firstEntry(id, "nothing")).toBeUndefined();
+    });
+  });
+}
