@@ -21,6 +21,8 @@ interface App {
   /** Absent from servers of earlier versions, like consolePayloads. */
   readonly channelRules?: readonly object[];
   readonly maxHistoryBytes?: number;
+  readonly allowedFrameOrigins?: readonly string[];
+  readonly meetingRetentionDays?: number;
   readonly deleted?: number;
   /** Only in the response to create. */
   readonly secretKey?: string;
@@ -44,6 +46,8 @@ const describe = (app: App): string =>
     "messages shown": app.consolePayloads === undefined ? undefined : app.consolePayloads ? "to operators" : "no",
     "channel rules": app.channelRules?.length,
     "history at most": app.maxHistoryBytes === undefined ? undefined : `${app.maxHistoryBytes} bytes`,
+    "meetings kept": app.meetingRetentionDays === undefined ? undefined : retention(app.meetingRetentionDays),
+    "meetings framed by": app.allowedFrameOrigins && (app.allowedFrameOrigins.join(", ") || "nobody"),
     "secret key": app.secretKey,
   });
 
@@ -92,14 +96,16 @@ export async function plan(input: Input): Promise<CommandResult> {
   const payloads = input.oneOf("console-payloads", ["on", "off"]);
   const consolePayloads = payloads === undefined ? undefined : payloads === "on";
   const maxHistoryBytes = input.whole("max-history-bytes");
-  const all = [name, maxConcurrentConnections, maxMessagesPerPeriod, retentionDays, payloads, maxHistoryBytes];
-  if (all.every((one) => one === undefined))
-    throw new UsageError(
-      "nothing to change: name --max-connections, --max-messages, --max-history-bytes, --name, --retention-days or --console-payloads",
-    );
+  const allowedFrameOrigins = input.list("frame-origins");
+  const meetingRetentionDays = input.whole("meeting-retention-days");
   // JSON leaves out undefined fields, so these stay unchanged.
   const plan = { name, maxConcurrentConnections, maxMessagesPerPeriod };
-  const edit = { plan, retentionDays, consolePayloads, maxHistoryBytes };
+  const others = { retentionDays, consolePayloads, maxHistoryBytes, allowedFrameOrigins, meetingRetentionDays };
+  const edit = { plan, ...others };
+  if ([...Object.values(plan), ...Object.values(others)].every((one) => one === undefined))
+    throw new UsageError(
+      "nothing to change: name --max-connections, --max-messages, --max-history-bytes, --name, --retention-days, --meeting-retention-days, --frame-origins or --console-payloads",
+    );
   const app = await controlPlane(input).patch<App>(appPath(input), edit);
   return { value: app, text: describe(app) };
 }

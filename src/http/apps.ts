@@ -2,7 +2,12 @@
 import { z } from "zod";
 import type { AppEdit, Directory } from "../access/directory.ts";
 import { isLive } from "../access/keyring.ts";
-import { APP_NAME_MAX_CHARS, HISTORY_LIMIT_MAX_BYTES, HISTORY_LIMIT_MIN_BYTES } from "../access/limits.ts";
+import {
+  APP_NAME_MAX_CHARS,
+  HISTORY_LIMIT_MAX_BYTES,
+  HISTORY_LIMIT_MIN_BYTES,
+  MEETINGS_KEPT_MAX_DAYS,
+} from "../access/limits.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AppRow } from "../store/store.ts";
 import { type Audit, changedFields } from "./audit.ts";
@@ -10,7 +15,16 @@ import { channelRules, rulesAsText, shownRule, shownRules, toRules } from "./cha
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import type { OperatorGuards } from "./operator-guards.ts";
 import { pageOf, paging } from "./paging.ts";
-import { graceSec, label, retirePrevious, toSeconds, toSecondsOrNull, unixSeconds, whole } from "./schemas.ts";
+import {
+  frameOrigins,
+  graceSec,
+  label,
+  retirePrevious,
+  toSeconds,
+  toSecondsOrNull,
+  unixSeconds,
+  whole,
+} from "./schemas.ts";
 
 const RESERVED_NAMES = ["www", "api", "admin", "docs", "static"];
 
@@ -33,6 +47,8 @@ const app = z
     consolePayloads: z.boolean().describe("Whether operators may see its messages"),
     channelRules: z.array(shownRule).describe("The first whose pattern matches a channel's name applies"),
     maxHistoryBytes: z.int().describe("Beyond it, the oldest messages of its largest channel are removed"),
+    allowedFrameOrigins: z.array(z.string()).describe("Origins whose pages may show its meetings in a frame"),
+    meetingRetentionDays: z.int().describe("Days that meetings are kept after their end"),
     previousSecrets: z
       .array(z.object({ endsAt: unixSeconds }))
       .describe("Replaced secret keys that still work, and until when; newest first"),
@@ -57,6 +73,12 @@ const edit = z.strictObject({
   maxHistoryBytes: whole(HISTORY_LIMIT_MIN_BYTES, HISTORY_LIMIT_MAX_BYTES)
     .describe("Bytes of history in all channels; beyond it, the oldest messages of the largest channel are removed.")
     .optional(),
+  allowedFrameOrigins: frameOrigins
+    .describe("Replaces the list of origins whose pages may show the application's meetings in a frame.")
+    .optional(),
+  meetingRetentionDays: whole(1, MEETINGS_KEPT_MAX_DAYS)
+    .describe("Days that meetings, and who took part, are kept after their end.")
+    .optional(),
 });
 
 const rotate = z.strictObject({
@@ -77,6 +99,8 @@ const appFields = (row: AppRow, nowMs: number): z.infer<typeof app> => ({
   consolePayloads: row.consolePayloads,
   channelRules: shownRules(row.channelRules),
   maxHistoryBytes: row.maxHistoryBytes,
+  allowedFrameOrigins: [...row.allowedFrameOrigins],
+  meetingRetentionDays: row.meetingRetentionDays,
   previousSecrets: row.previousSecrets.flatMap((one) =>
     one.ends !== null && isLive(one, nowMs) ? [{ endsAt: toSeconds(one.ends) }] : [],
   ),
@@ -84,7 +108,7 @@ const appFields = (row: AppRow, nowMs: number): z.infer<typeof app> => ({
 
 /** Only the fields in the body are changed. */
 function toEdit(body: z.infer<typeof edit>): AppEdit {
-  const { plan, retentionDays, consolePayloads, maxHistoryBytes } = body;
+  const { plan, retentionDays, consolePayloads, maxHistoryBytes, allowedFrameOrigins, meetingRetentionDays } = body;
   return {
     ...(plan?.name !== undefined && { planName: plan.name }),
     ...(plan?.maxConcurrentConnections !== undefined && { maxConcurrentConnections: plan.maxConcurrentConnections }),
@@ -93,6 +117,8 @@ function toEdit(body: z.infer<typeof edit>): AppEdit {
     ...(consolePayloads !== undefined && { consolePayloads }),
     ...(body.channelRules && { channelRules: toRules(body.channelRules) }),
     ...(maxHistoryBytes !== undefined && { maxHistoryBytes }),
+    ...(allowedFrameOrigins && { allowedFrameOrigins: [...new Set(allowedFrameOrigins)] }),
+    ...(meetingRetentionDays !== undefined && { meetingRetentionDays }),
   };
 }
 
@@ -163,7 +189,8 @@ export function appEndpoints(guards: Pick<OperatorGuards, "admin" | "operator">,
       ...base,
       method: "PATCH",
       path: one,
-      summary: "Change plan, retention, channel rules and who sees messages; lowering a cap closes no connection",
+      summary:
+        "Change plan, retention, channel rules, who sees messages and who frames meetings; lowering a cap closes no connection",
       body: edit,
       response: app,
       problems: ["not_found", "backend_error"],

@@ -41,19 +41,25 @@ export const patterns = z.array(pattern).max(PATTERNS_MAX, `must have at most ${
 
 export const actions = z.array(z.enum(ACTIONS));
 
-export const origins = z
-  .array(
-    z.string().transform((text, context) => {
-      const origin = normalizeOrigin(text);
-      if (origin !== undefined) return origin;
-      context.addIssue({
-        code: "custom",
-        message: "must be an origin: https://example.com, https://*.example.com or *",
-      });
-      return z.NEVER;
-    }),
-  )
-  .max(ORIGINS_MAX, `must have at most ${ORIGINS_MAX} entries`);
+const originsOf = (whatIsAllowed: string, isAllowed: (origin: string) => boolean) =>
+  z
+    .array(
+      z.string().transform((text, context) => {
+        const origin = normalizeOrigin(text);
+        if (origin !== undefined && isAllowed(origin)) return origin;
+        context.addIssue({ code: "custom", message: `must be an origin: ${whatIsAllowed}` });
+        return z.NEVER;
+      }),
+    )
+    .max(ORIGINS_MAX, `must have at most ${ORIGINS_MAX} entries`);
+
+export const origins = originsOf("https://example.com, https://*.example.com or *", () => true);
+
+/** Without `*`: a page of anybody could then turn a visitor's camera on in its frame. */
+export const frameOrigins = originsOf(
+  "https://example.com or https://*.example.com",
+  (origin) => origin !== "*" && /^https?:/.test(origin),
+);
 
 export const label = z
   .string()
