@@ -8,6 +8,7 @@ import type { AdmitParts, Grant, Refusal } from "./admit.ts";
 import { duration } from "./duration.ts";
 import { parseJws, parseUtf8Json } from "./jws.ts";
 import { type ChannelRefusal, narrowForAction, narrowForChannel, permissionsOf } from "./permissions.ts";
+import { isRoomToken } from "./room-token.ts";
 
 /** Texts without surrounding spaces; absent where nothing was given. */
 export interface Question {
@@ -53,6 +54,7 @@ export function connectAdvice(refusal: Refusal, question: Question, parts: Advic
   const { key = "", token = "", origin = "" } = question;
   const keyId = namedKey(question) ?? "";
   const tokenRefused = `The token is refused: ${reason}.`;
+  if (isRoomToken(token)) return { why: tokenRefused, hint: ROOM_TOKEN_HINT };
   switch (check) {
     case "credential":
       return credentialAdvice(question);
@@ -104,6 +106,7 @@ export function connectAdvice(refusal: Refusal, question: Question, parts: Advic
 }
 
 const TOKEN_HINT = "A connect token is a JWT with alg HS256, signed with a secret key: mint it with POST /v1/tokens.";
+const ROOM_TOKEN_HINT = "Enter the room again: POST /api/v1/room/:roomName/join gives a new one.";
 const KID_HINT = "Set kid in the token's header to the id of a live secret key (sk_id_…), the one that signs it.";
 
 function credentialAdvice({ key, token }: Question): Advice {
@@ -185,6 +188,14 @@ export function frameAdvice(refusal: ChannelRefusal, grant: Grant, { channel = "
   const permissions = permissionsOf(grant);
   const name = JSON.stringify(channel);
   const { id } = grant.key;
+  if (grant.seat && refusal !== "invalid_channel")
+    return {
+      why:
+        refusal === "channel_not_authorized"
+          ? `A token of a room covers the channels of that room, and not ${name}.`
+          : `A token of a room does not permit this on ${name}.`,
+      hint: "What somebody may do in a room follows from the room's fields and the access token that the room was entered with.",
+    };
   switch (refusal) {
     case "invalid_channel":
       return {

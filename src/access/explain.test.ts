@@ -1,11 +1,14 @@
 /** Explanations of connects: the same verdict as a real connect, in sentences, without a secret. */
 import { describe, expect, test } from "bun:test";
 import { Chance } from "../../test/support/random.ts";
-import { keyRow } from "../store/testing/rows.ts";
+import type { Action } from "../protocol/actions.ts";
+import { appRow, keyRow } from "../store/testing/rows.ts";
 import { admit, Refusal } from "./admit.ts";
 import { Blocks } from "./blocks.ts";
 import { type ExplainedCheck, type Explanation, explain, type Moment } from "./explain.ts";
 import { type AdviceParts, namedKey, type Question } from "./explain-advice.ts";
+import { Keyring } from "./keyring.ts";
+import { RoomTokens } from "./room-token.ts";
 import {
   KEY,
   keyring,
@@ -17,6 +20,7 @@ import {
   type TokenParts,
   token,
 } from "./testing/tokens.ts";
+import { Vault } from "./vault.ts";
 
 const QUIET: Moment = {
   isDraining: false,
@@ -195,4 +199,38 @@ test("the verdict on 3,000 random connects is that of admit", () => {
   // Every check that can refuse here did.
   const checks = ["none", "credential", "key", "token", "token key", "signing secret", "signature", "expiry", "claims"];
   for (const check of [...checks, "scope", "block"] as const) expect(seen.get(check)).toBeGreaterThan(3);
+});
+
+describe("a token of a room", () => {
+  const roomTokens = new RoomTokens(new Vault(Buffer.alloc(32, 7)));
+  const claims = {
+    kind: "stay",
+    id: "p1",
+    app: "app",
+    room: "r1",
+    name: "Ann",
+    isAdmin: false,
+    isGuest: true,
+  } as const;
+  const withApp = new Keyring(new Vault(Buffer.alloc(32, 7)));
+  withApp.load({ revision: 1, apps: [appRow("app", {})], keys: [], secrets: [] });
+  const parts = { roomTokens, keyring: withApp };
+  const live = roomTokens.sign({ ...claims, exp: NOW_S + 60 });
+
+  test("is explained like others: what it covers, and why it is refused", () => {
+    const inside = (channel: string, action: Action): string => why({ token: live, channel, action }, {}, parts);
+    expect(inside("_parley/room/r1/room", "subscribe")).toBe("allowed");
+    expect(inside("_parley/room/r1/room", "publish")).toContain("does not permit this on");
+    expect(inside("_parley/room/r2/room", "subscribe")).toContain("covers the channels of that room");
+    expect(why({ token: live, action: "send" }, {}, parts)).toContain("action:");
+    expect(why({ token: roomTokens.sign({ ...claims, exp: NOW_S }) }, {}, parts)).toContain(
+      "expiry: The token is refused: its time is over",
+    );
+    expect(why({ token: `${live}x` }, {}, parts)).toContain("signature: The token is refused");
+    expect(why({ token: roomTokens.sign({ ...claims, app: "gone", exp: NOW_S + 60 }) }, {}, parts)).toContain(
+      "token key:",
+    );
+    expect(why({ token: live })).toContain("signature:");
+    expect(why({ key: live }, {}, parts)).toContain("key:");
+  });
 });

@@ -17,6 +17,7 @@ import {
 import { duration } from "./duration.ts";
 import { type Advice, type AdviceParts, connectAdvice, frameAdvice, type Question } from "./explain-advice.ts";
 import { type ChannelRefusal, channelRefusal, covers, permissionsOf, permits } from "./permissions.ts";
+import { appOfSpace } from "./room-space.ts";
 
 /** What a node knows at this moment beyond keys and blocks. */
 export interface Moment {
@@ -109,7 +110,7 @@ function frameChecks({ channel, action }: Question): FrameCheck[] {
 }
 
 function capacityFailure({ app }: Grant, { connectionsOf }: Moment): Failure | undefined {
-  const { now, max } = connectionsOf(app);
+  const { now, max } = connectionsOf(appOfSpace(app));
   if (max === null || now < max) return undefined;
   return {
     check: CAPACITY_CHECK,
@@ -129,7 +130,7 @@ function frameFailure(grant: Grant, question: Question, moment: Moment): Failure
   const refusal = frameRefusal(grant, question);
   if (refusal) return { check: CHECK_OF[refusal], ...frameAdvice(refusal, grant, question) };
   const { action } = question;
-  if ((action !== "publish" && action !== "send") || !moment.isQuotaUsedUp(grant.app)) return undefined;
+  if ((action !== "publish" && action !== "send") || !moment.isQuotaUsedUp(appOfSpace(grant.app))) return undefined;
   return {
     check: "message quota",
     why: "The application's messages of this period are used up.",
@@ -154,14 +155,16 @@ function frameRefusal(grant: Grant, { channel, action }: Question): ChannelRefus
 
 /** What is worth knowing about checks that an admitted connect has passed. */
 function remarksOn(grant: Grant, { token, origin }: Question, nowMs: number): Partial<Record<Check, string>> {
-  const { key, peerId, expiresAtMs, secretEndsMs } = grant;
+  const { key, peerId, expiresAtMs, secretEndsMs, seat } = grant;
   if (token === undefined)
     return {
       key: `${key.id} is a live publishable key.`,
       ...(origin === undefined && { origin: "No origin was given: only browsers send one." }),
     };
   return {
-    "token key": `The key is ${key.id}.`,
+    "token key": seat
+      ? "It is a token of a room, which the service itself has signed: the room also decides whether its holder may be inside now."
+      : `The key is ${key.id}.`,
     ...(secretEndsMs !== null && {
       signature: `It is signed with a previous secret, which verifies for another ${duration(secretEndsMs - nowMs)}.`,
     }),

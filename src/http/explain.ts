@@ -1,5 +1,6 @@
 /** POST /api/internal/v1/explain: every check of a connect and of a frame, and which one refuses. Nothing that is given is kept or logged. */
 import { z } from "zod";
+import type { AdmitParts } from "../access/admit.ts";
 import type { Blocks } from "../access/blocks.ts";
 import type { KeyRate } from "../access/coverage.ts";
 import { explain, type Moment } from "../access/explain.ts";
@@ -55,6 +56,7 @@ export interface ExplainParts {
   readonly store: Pick<Store, "key">;
   readonly blocks: Blocks;
   readonly keyRate: Pick<KeyRate, "debt">;
+  readonly roomTokens: AdmitParts["roomTokens"];
   readonly nowMs: () => number;
   readonly moment: () => Moment;
   /** Present if other nodes can change keys. */
@@ -62,7 +64,7 @@ export interface ExplainParts {
 }
 
 export function explainEndpoints(guard: Guard<Operator>, parts: ExplainParts): Endpoint[] {
-  const { keyring, blocks, storeFollower } = parts;
+  const { keyring, blocks, roomTokens, storeFollower } = parts;
   // An explanation is not a connect: the key's clients must not wait because an operator asks.
   const keyRate: KeyRate = { debt: (keyId) => parts.keyRate.debt(keyId), charge: () => undefined };
   return [
@@ -79,7 +81,7 @@ export function explainEndpoints(guard: Guard<Operator>, parts: ExplainParts): E
         // As for a connect: another node may have changed the key a moment ago.
         await storeFollower?.catchUp();
         const revoked = await revokedKey(question, parts);
-        return explain(question, { keyring, blocks, keyRate, revoked }, parts.moment(), parts.nowMs());
+        return explain(question, { keyring, blocks, keyRate, roomTokens, revoked }, parts.moment(), parts.nowMs());
       },
     }),
   ];

@@ -92,7 +92,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
 function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
   const { config, keyring, directory, store, realtime, metrics, pipeline } = parts;
   const appIn = makeAppIn(keyring, directory);
-  const { hub, gateway, usage, blocks, keyRate, storeFollower } = realtime;
+  const { hub, gateway, usage, blocks, keyRate, roomTokens, storeFollower } = realtime;
   const quota = new Quota(keyring, usage);
   const moment = (): Moment => ({
     isDraining: gateway.isDraining,
@@ -108,7 +108,7 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   const logIncomplete: LogIncomplete = (call, error) =>
     pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
   return [
-    ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower }),
+    ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, roomTokens, nowMs, moment, storeFollower }),
     ...adminUsageEndpoints(guards.operator, { appIn, store, history: parts.history, ...usageSources(parts) }),
     ...adminRecordingEndpoints(guards, {
       appIn,

@@ -33,6 +33,7 @@ export interface Realtime {
   readonly keyRate: Throttle;
   readonly usage: Usage;
   readonly blocks: Blocks;
+  readonly roomTokens: RoomTokens;
   readonly engine: Engine;
   /** Present if other nodes write to the same store. */
   readonly storeFollower: StoreFollower | undefined;
@@ -118,7 +119,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   );
   metrics.gauge("parley_waiting_sends", "Direct messages that wait for such a peer.", () => hub.delivery.waiting.count);
   const live = new Live(hub, clock, context.nodeId);
-  return { hub, live, gateway, handlers, clock, keyRate, usage, blocks, engine, storeFollower };
+  return { hub, live, gateway, handlers, clock, keyRate, usage, blocks, roomTokens, engine, storeFollower };
 }
 
 /**
