@@ -128,8 +128,9 @@ export class Connection implements Permissions {
     this.secretEndsMs = grant.secretEndsMs;
     this.expiresAtMs = grant.expiresAtMs;
     this.keyScope = grant.key.scope;
-    this.actions = actionsOf(grant.tokenActions, grant.key);
     this.seat = grant.seat;
+    // The room has decided about the seat since the token was checked.
+    this.actions = grant.seat ? grant.seat.access.actions : actionsOf(grant.tokenActions, grant.key);
     this.lastSeenMs = nowMonotonicMs;
     this.frames = framesBurst;
     this.refilledMs = nowMonotonicMs;
