@@ -34,6 +34,8 @@ export interface RoomClaims {
   readonly disabled?: readonly ("audio" | "video" | "screen")[] | undefined;
   /** How long it may stay, in seconds; of its access token or else of the room. */
   readonly ejectAfterSec?: number | undefined;
+  /** An admin let it in from the lobby: a lock does not keep it out. */
+  readonly isLetIn?: true | undefined;
   /** Unix seconds until which the stay may begin; one that has begun goes on after it. */
   readonly beginBy?: number | undefined;
   /** Nobody was inside when it was signed: the meeting begins with the first of those who enter. */

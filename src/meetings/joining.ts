@@ -4,12 +4,12 @@ import type { RoomClaims, RoomTokens } from "../access/room-token.ts";
 import { digestOf } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AccessTokens, VerifiedAccess } from "../rooms/access-token.ts";
-import { valuesOf } from "../rooms/rooms.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Joined, JoinRequest, PublicRoom, Waiting } from "./contract.ts";
 import { doorOf } from "./door.ts";
+import { ejectionOf } from "./ejection.ts";
 import {
   BEGIN_WITHIN_SEC,
   CONNECT_TOKEN_MAX_SEC,
@@ -48,10 +48,9 @@ interface Person {
   readonly name: string;
   readonly isGuest: boolean;
   readonly access: VerifiedAccess | undefined;
+  /** From the lobby. */
+  readonly isLetIn?: true;
 }
-
-/** How many stays of a meeting are looked through for the first entry of an access token. */
-const FIRST_ENTRY_STAYS = 1000;
 
 export class Joining {
   constructor(private readonly parts: JoinParts) {}
@@ -93,12 +92,15 @@ export class Joining {
     mayAsk: boolean,
     caller: Caller,
   ): Promise<Joined | Waiting> {
-    const { lobby } = this.parts;
+    const { lobby, store } = this.parts;
     const state = ticket === undefined ? undefined : await lobby.stateOf(room, ticket);
     if (ticket !== undefined && state === "declined") throw new Problem("declined");
-    // One ticket is good for one stay, however often it is shown.
-    if (ticket !== undefined && state === "admitted")
-      return this.place(room, { ...person, id: stayOfTicket(ticket) }, caller);
+    if (ticket !== undefined && state === "admitted") {
+      // One ticket is good for one stay, however often it is shown.
+      const id = stayOfTicket(ticket);
+      if (((await store.stay(id))?.ended ?? null) === null)
+        return this.place(room, { ...person, id, isLetIn: true }, caller);
+    }
     if (!mayAsk) throw new Problem("token_required");
     const { name } = person;
     const held = ticket !== undefined && state === "waiting" ? ticket : undefined;
@@ -120,40 +122,36 @@ export class Joining {
     return { waiting: true, ticket, connect: { url, token: this.parts.roomTokens.sign(claims) } };
   }
 
-  private async place(room: RoomRow, { id, name, isGuest, access }: Person, caller: Caller): Promise<Joined> {
+  private async place(room: RoomRow, person: Person, caller: Caller): Promise<Joined> {
     const { store, nowMs, meshMax } = this.parts;
     const now = nowMs();
-    const { data, digest, isForRoom } = access ?? {};
-    const isAdmin = isForRoom === true && data?.isAdmin === true;
-    const externalUserId = textOf(data?.externalUserId);
+    const { id, name, isGuest, isLetIn, access } = person;
+    const { data, digest, isForRoom = false } = access ?? {};
+    const who: Who = {
+      isAdmin: isForRoom && data?.isAdmin === true,
+      externalUserId: textOf(data?.externalUserId),
+      accessToken: digest,
+      ejectAfterSec: isForRoom ? secondsOf(data?.ejectAfterElapsedTimeInSec) : undefined,
+      isLetIn,
+    };
     const current = await store.current(room.app, room.id);
-    if (current) {
-      const isKnown = digest !== undefined || externalUserId !== undefined;
-      if (isKnown && (await store.isBanned(current.id, digest ?? null, externalUserId ?? null)))
-        throw new Problem("removed");
-      if (current.isLocked && !isAdmin) throw new Problem("room_locked");
-    }
-    const ejectAfterSec =
-      (isForRoom ? secondsOf(data?.ejectAfterElapsedTimeInSec) : undefined) ??
-      valuesOf(room).ejectAfterElapsedTimeInSec;
-    const ejectAt = await this.ejectAt(room, current, digest, ejectAfterSec);
+    if (current) await this.refuse(current, who);
+    const ejectAt = await this.ejectAt(room, current, who);
     if (ejectAt !== undefined && ejectAt <= now)
       throw new Problem("room_over", "The time of this access token in this meeting is over.");
-    if ((await store.hold(room.app, room.id, id, capacityOf(room, meshMax), now + PLACE_HELD_MS, now)) === "full")
+    const max = capacityOf(room, meshMax);
+    if ((await store.hold(room.app, room.id, id, max, now + PLACE_HELD_MS, now)) === "full")
       throw new Problem("room_full");
     const claims: RoomClaims = {
+      ...who,
       kind: "stay",
       id,
       app: room.app,
       room: room.id,
       meeting: current?.id ?? (await nextMeetingId(store, room.app, room.id, now)),
       name,
-      isAdmin,
       isGuest,
-      externalUserId,
-      accessToken: digest,
       disabled: disabledBy(data),
-      ejectAfterSec,
       beginBy: Math.floor(now / 1000) + BEGIN_WITHIN_SEC,
       ...(!current && { opensMeeting: true as const }),
       exp: expiryOf(now, ejectAt),
@@ -206,24 +204,31 @@ export class Joining {
     if ((await this.parts.store.current(app, id))?.id === meeting) throw new Problem("removed");
   }
 
+  /** What the meeting says: a lock is for those who could enter otherwise. */
+  private async refuse({ id, isLocked }: MeetingRow, who: Who): Promise<void> {
+    const { accessToken, externalUserId, isAdmin, isLetIn } = who;
+    const isKnown = accessToken !== undefined || externalUserId !== undefined;
+    if (isKnown && (await this.parts.store.isBanned(id, accessToken ?? null, externalUserId ?? null)))
+      throw new Problem("removed");
+    if (isLocked && !isAdmin && !isLetIn) throw new Problem("room_locked");
+  }
+
   /** Unix ms; undefined: never. An access token's time counts from its first entry into the meeting. */
-  private async ejectAt(
-    room: RoomRow,
-    current: MeetingRow | undefined,
-    digest: string | undefined,
-    ejectAfterSec: number | undefined,
-  ): Promise<number | undefined> {
-    const { ejectAtRoomExp, expireUnixSec } = valuesOf(room);
-    const times = ejectAtRoomExp && expireUnixSec !== undefined ? [expireUnixSec * 1000] : [];
-    if (ejectAfterSec !== undefined) {
-      const stays =
-        current && digest !== undefined ? await this.parts.store.participants(current.id, FIRST_ENTRY_STAYS) : [];
-      const first = stays.find(({ accessToken }) => accessToken === digest);
-      times.push((first?.began ?? this.parts.nowMs()) + ejectAfterSec * 1000);
+  private async ejectAt(room: RoomRow, current: MeetingRow | undefined, who: Who): Promise<number | undefined> {
+    const { store, nowMs } = this.parts;
+    const { afterSec, latestMs } = ejectionOf(room, who);
+    const times = latestMs === null ? [] : [latestMs];
+    if (afterSec !== null) {
+      const first =
+        current && who.accessToken !== undefined ? await store.firstEntry(current.id, who.accessToken) : undefined;
+      times.push((first ?? nowMs()) + afterSec * 1000);
     }
     return times.length === 0 ? undefined : Math.min(...times);
   }
 }
+
+/** What an access token, or the lobby, says about somebody. */
+type Who = Pick<RoomClaims, "isAdmin" | "externalUserId" | "accessToken" | "ejectAfterSec" | "isLetIn">;
 
 /** Tickets are known to the visitor and to admins, participantSessions to everybody inside: neither may give away the other. */
 const stayOfTicket = (ticket: string): string => digestOf(`stay of ${ticket}`).slice(0, 24);

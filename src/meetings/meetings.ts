@@ -10,6 +10,7 @@ import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Door, Joined, JoinRequest, Waiting } from "./contract.ts";
 import { doorOf } from "./door.ts";
+import { Entry } from "./entry.ts";
 import type { Floor } from "./floor.ts";
 import { type Caller, Joining } from "./joining.ts";
 import { BEAT_EVERY_MS } from "./limits.ts";
@@ -61,6 +62,7 @@ export class Meetings implements MeetingCore {
   readonly present = new Present();
   readonly upkeep: Upkeep;
   readonly stays: Stays;
+  private readonly entry: Entry;
   private readonly joining: Joining;
   private readonly inside: Inside;
   private readonly writes: StayWrites;
@@ -71,20 +73,20 @@ export class Meetings implements MeetingCore {
     const upkeep = new Upkeep({ ...parts, writes });
     this.writes = writes;
     this.upkeep = upkeep;
-    this.stays = new Stays({
+    this.entry = new Entry({
       ...parts,
-      present: this.present,
-      writes,
       beat: () => upkeep.beat(),
       meetingBegan: (meeting, room) => upkeep.meetingBegan(meeting, room),
     });
+    this.stays = new Stays({ ...parts, present: this.present, entry: this.entry, writes });
     this.inside = parts.inside(this);
     this.joining = new Joining({ ...parts, lobby: this.inside.lobby });
     this.work = new Repeating(BEAT_EVERY_MS, () => upkeep.run(this.stays), parts.failed);
   }
 
-  start(): void {
-    this.upkeep.begin();
+  /** Before people may enter. */
+  async start(): Promise<void> {
+    await this.upkeep.begin();
     this.work.start();
     this.inside.start();
   }
@@ -129,6 +131,11 @@ export class Meetings implements MeetingCore {
     return seat.claims.kind === "stay" ? this.stays.enter(seat) : this.inside.lobby.enter(seat.claims);
   }
 
+  /** As `enter`, but nothing begins: browsers cannot see why a WebSocket was refused, and ask by HTTP. */
+  check({ claims }: RoomSeat): Promise<void> {
+    return claims.kind === "stay" ? this.entry.check(claims) : this.inside.lobby.enter(claims);
+  }
+
   connected(seat: RoomSeat, connection: string): void {
     if (seat.claims.kind === "stay") this.stays.connected(seat, connection);
     else this.inside.lobby.connected(seat.claims, connection);
@@ -145,7 +152,9 @@ export class Meetings implements MeetingCore {
   }
 
   subscribed(seat: RoomSeat, channel: string): void {
-    if (roomChannelKind(channel) === "admin") this.inside.lobby.queueWanted(seat.claims);
+    const kind = roomChannelKind(channel);
+    if (kind === "admin") this.inside.lobby.queueWanted(seat.claims);
+    else if (kind === "wait") this.inside.lobby.answerWanted(seat.claims);
   }
 
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {

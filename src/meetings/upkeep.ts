@@ -34,9 +34,10 @@ export class Upkeep {
 
   constructor(private readonly parts: UpkeepParts) {}
 
-  /** The node starts: what was before it gets the whole grace. */
-  begin(): void {
+  /** The node starts: what was before it gets the whole grace. Nobody may go on with a meeting that was over before. */
+  async begin(): Promise<void> {
     this.patientUntilMs = this.parts.nowMs() + GRACE_MS;
+    await this.endEmpty();
   }
 
   /** Says that this node is alive, unless it did a moment ago. */
@@ -59,7 +60,7 @@ export class Upkeep {
         this.beatMs = now;
       }
       if (nowMs() >= this.patientUntilMs) await this.endOverdue(stays);
-      for (const meeting of await store.endEmpty(nowMs() - GRACE_MS, SWEEP_ROWS)) await this.meetingEnded(meeting);
+      await this.endEmpty();
     } catch (error) {
       this.patientUntilMs = nowMs() + GRACE_MS;
       throw error;
@@ -80,14 +81,19 @@ export class Upkeep {
       await this.forgetChat(app, room);
   }
 
+  private async endEmpty(): Promise<void> {
+    const { store, nowMs } = this.parts;
+    for (const meeting of await store.endEmpty(nowMs() - GRACE_MS, SWEEP_ROWS)) await this.meetingEnded(meeting);
+  }
+
   private async endOverdue(stays: Stays): Promise<void> {
     const { store, nowMs } = this.parts;
-    const now = nowMs();
-    for (const { stay, lastSeen } of await store.overdue(now - GRACE_MS, SWEEP_ROWS)) {
-      // A killed node was alive for up to one interval after its last beat: people get their grace from then on.
-      if (stay.node !== null && lastSeen > now - GRACE_MS - BEAT_EVERY_MS) continue;
-      if (!stays.isHere(stay)) await stays.end(stay.id, "lost", lastSeen);
-    }
+    // A killed node was alive for up to one interval after its last beat: people get their grace from then on.
+    const before = nowMs() - GRACE_MS - BEAT_EVERY_MS;
+    const overdue = await store.overdue(before, SWEEP_ROWS);
+    if (overdue.length === 0) return;
+    await stays.keepConnected(overdue);
+    for (const stay of await store.endOverdue(before, SWEEP_ROWS)) stays.ended(stay);
   }
 
   /** A chat that could not be removed must keep nobody out. */

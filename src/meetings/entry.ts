@@ -1,0 +1,125 @@
+/** The way in: a stay begins, or goes on, with a connect token. The store decides, for all nodes. */
+import { newObjectId } from "../access/ids.ts";
+import type { RoomAccess } from "../access/room-access.ts";
+import type { RoomClaims } from "../access/room-token.ts";
+import { Problem } from "../protocol/codes.ts";
+import type { Entered, Entering, MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import { ejectionOf } from "./ejection.ts";
+import { nextMeetingId } from "./meeting-id.ts";
+import { accessOf, capacityOf } from "./rights.ts";
+
+export interface EntryParts {
+  readonly store: MeetingStore;
+  readonly rooms: RoomStore;
+  readonly nodeId: string;
+  readonly nowMs: () => number;
+  /** PARLEY_MESH_MAX. */
+  readonly meshMax: number;
+  /** This node is about to have a stay: the others must know that it is alive. */
+  readonly beat: () => Promise<void>;
+  /** The meeting begins: its chat may have to be empty. */
+  readonly meetingBegan: (meeting: MeetingRow, room: RoomRow) => Promise<void>;
+}
+
+export interface Admission {
+  readonly row: RoomRow;
+  readonly stay: StayRow;
+  readonly access: RoomAccess;
+  /** Unix ms. */
+  readonly enteredMs: number;
+  /** The stay had begun before. */
+  readonly isBack: boolean;
+}
+
+const TOO_LATE = "The place was not taken in time: join again.";
+const STAY_OVER = "This stay has ended: join again.";
+const TIME_OVER = "The time of this access token in this meeting is over.";
+
+export class Entry {
+  constructor(private readonly parts: EntryParts) {}
+
+  /** Rejects with a Problem. */
+  async enter(claims: RoomClaims): Promise<Admission> {
+    const { store, nowMs, beat, meshMax } = this.parts;
+    const now = nowMs();
+    const row = await this.room(claims, now);
+    if (isLate(claims, now) && !(await store.stay(claims.id))) throw new Problem("token_expired", TOO_LATE);
+    await beat();
+    const entered = await store.enter(await this.entering(claims, row), capacityOf(row, meshMax), now);
+    if (!("stay" in entered)) throw refusalOf(entered, await store.stay(claims.id));
+    const { stay, meeting, outcome } = entered;
+    if (outcome === "began" && meeting.began === stay.began) await this.parts.meetingBegan(meeting, row);
+    return { row, stay, access: accessOf(row, claims), enteredMs: now, isBack: outcome === "back" };
+  }
+
+  /** As `enter`, but nothing begins. */
+  async check(claims: RoomClaims): Promise<void> {
+    const { store, nowMs, meshMax } = this.parts;
+    const now = nowMs();
+    const row = await this.room(claims, now);
+    const stay = await store.stay(claims.id);
+    if (stay && stay.ended !== null) throw refusalOf({ outcome: "ended" }, stay);
+    if (stay) return;
+    if (isLate(claims, now)) throw new Problem("token_expired", TOO_LATE);
+    const current = await store.current(row.app, row.id);
+    if (!current) return;
+    if (await store.isBanned(current.id, claims.accessToken ?? null, claims.externalUserId ?? null))
+      throw new Problem("removed");
+    if ((await store.inside(row.app, row.id)) >= capacityOf(row, meshMax)) throw new Problem("room_full");
+    if (current.isLocked && !claims.isAdmin && !claims.isLetIn) throw new Problem("room_locked");
+  }
+
+  private async room({ app, room }: RoomClaims, nowMs: number): Promise<RoomRow> {
+    const row = await this.parts.rooms.roomById(app, room, nowMs);
+    if (!row) throw new Problem("room_not_found");
+    return row;
+  }
+
+  private async entering(claims: RoomClaims, row: RoomRow): Promise<Entering> {
+    const { afterSec, latestMs } = ejectionOf(row, claims);
+    return {
+      id: claims.id,
+      app: claims.app,
+      room: claims.room,
+      roomName: row.name,
+      name: claims.name,
+      externalUserId: claims.externalUserId ?? null,
+      isAdmin: claims.isAdmin,
+      isGuest: claims.isGuest,
+      isLetIn: claims.isLetIn,
+      accessToken: claims.accessToken ?? null,
+      node: this.parts.nodeId,
+      newMeeting: await this.newMeeting(claims),
+      ejectAfterSec: afterSec,
+      ejectAtLatest: latestMs,
+    };
+  }
+
+  /** The id that the join has announced, unless that meeting has come and gone since. */
+  private async newMeeting({ app, room, meeting, opensMeeting }: RoomClaims): Promise<string> {
+    const { store, nowMs } = this.parts;
+    if (!opensMeeting || meeting === undefined) return newObjectId(nowMs());
+    const known = await store.meeting(app, meeting);
+    return known && known.ended !== null ? nextMeetingId(store, app, room, nowMs()) : meeting;
+  }
+}
+
+const isLate = ({ beginBy }: RoomClaims, nowMs: number): boolean => beginBy !== undefined && beginBy * 1000 <= nowMs;
+
+type Refused = Extract<Entered, { readonly outcome: "ended" | "removed" | "time" | "full" | "locked" }>;
+
+function refusalOf({ outcome }: Refused, stay: StayRow | undefined): Problem {
+  switch (outcome) {
+    case "full":
+      return new Problem("room_full");
+    case "locked":
+      return new Problem("room_locked");
+    case "removed":
+      return new Problem("removed");
+    case "time":
+      return new Problem("room_over", TIME_OVER);
+    case "ended":
+      return stay?.why === "removed" ? new Problem("removed") : new Problem("token_expired", STAY_OVER);
+  }
+}
