@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { type Cidr, parseCidr } from "../access/address.ts";
 import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES, ROTATION_GRACE_MAX_SECONDS } from "../access/limits.ts";
+import { AUDIO_MESH_MAX } from "../meetings/limits.ts";
 import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/limits.ts";
 
 /** Parses one value; a string as the result says what is allowed instead. */
@@ -242,6 +243,12 @@ export const SETTINGS = {
     initial: 100_000,
     meaning: "rooms per application, without archived ones; 0 = no limit",
     read: integer(0, 1_000_000_000),
+  }),
+  meshMax: setting({
+    env: "PARLEY_MESH_MAX",
+    initial: 6,
+    meaning: `people in one room at most, whatever its maxParticipants: each browser sends to all others. Rooms of microphones only take ${AUDIO_MESH_MAX}, or this if it is more`,
+    read: integer(1, 1000),
   }),
   maxPendingBytes: setting({
     env: "PARLEY_MAX_PENDING_BYTES",

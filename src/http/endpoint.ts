@@ -5,6 +5,7 @@
 import type { z } from "zod";
 import type { Code } from "../protocol/codes.ts";
 import type { Call } from "./call.ts";
+import type { Origins } from "./cors.ts";
 import { readAnyBody } from "./form.ts";
 import { readBody, readQuery, reportIgnoredQuery } from "./input.ts";
 
@@ -52,6 +53,8 @@ interface Spec<Caller, Body extends z.ZodType, Query extends z.ZodType> {
   readonly passesOn?: true;
   /** The path's parameter may hold raw slashes: /v1/channels/a/b/peers. */
   readonly hasRawSlashes?: true;
+  /** Pages of these origins may call it (cors.ts). */
+  readonly origins?: Origins;
   readonly handle: (call: Call, input: Input<Caller, z.infer<Body>, z.infer<Query>>) => object | Promise<object>;
 }
 
@@ -80,6 +83,7 @@ export interface Endpoint {
   readonly bodyType: string | undefined;
   readonly problems: readonly Code[];
   readonly hasRawSlashes: boolean;
+  readonly origins: Origins | undefined;
   /** Returns the response's JSON value, or a whole Response. */
   readonly run: (call: Call) => Promise<object>;
 }
@@ -109,7 +113,7 @@ export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType
     return found;
   };
   const { method, path, tag, summary, response, problems = [], hasRawSlashes = false } = spec;
-  const { responseType = "application/json", otherStatuses = [], bodyType } = spec;
+  const { responseType = "application/json", otherStatuses = [], bodyType, origins } = spec;
   return {
     method,
     path,
@@ -124,6 +128,7 @@ export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType
     bodyType,
     problems,
     hasRawSlashes,
+    origins,
     run,
   };
 }

@@ -26,3 +26,9 @@ export const REST_BODY_MAX_BYTES = 128 * KIB;
 /** With more connections than this that are no WebSockets, only short request heads are accepted (head-limit.ts). */
 export const LONG_HEAD_CONNECTIONS_MAX = 1000;
 export const REQUEST_HEAD_SHORT_BYTES = 16 * KIB;
+
+/** Calls about one room that need no secret key: door, join, act. */
+export const MEETING_CALLS_PER_MINUTE_PER_ADDRESS = 20;
+export const MEETING_CALLS_PER_MINUTE_PER_ROOM = 120;
+/** An access token, an earlier connect token, a name and a ticket. */
+export const JOIN_BODY_MAX_BYTES = 16 * KIB;

@@ -4,6 +4,7 @@
  */
 import { Problem } from "../protocol/codes.ts";
 import type { Call } from "./call.ts";
+import { addCorsHeaders, preflightResponse } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import {
   type RequestPipeline,
@@ -20,7 +21,7 @@ export function routesOf(pipeline: RequestPipeline, endpoints: readonly Endpoint
   const slashed: SlashedRoute[] = [];
   for (const [path, group] of Map.groupBy(endpoints, (one) => one.path)) {
     const hasRawSlashes = group.some((one) => one.hasRawSlashes);
-    const handle = (call: Call): Promise<object> => {
+    const handle = (call: Call): object | Promise<object> => {
       if (hasRawSlashes) checkEncoding(call.request.url);
       return runEndpoint(call, group);
     };
@@ -34,8 +35,14 @@ export function routesOf(pipeline: RequestPipeline, endpoints: readonly Endpoint
   return routes;
 }
 
-function runEndpoint(call: Call, group: readonly Endpoint[]): Promise<object> {
+function runEndpoint(call: Call, group: readonly Endpoint[]): object | Promise<object> {
   const { method } = call.request;
+  const origins = group.find((one) => one.origins)?.origins;
+  if (origins && addCorsHeaders(call, origins) && method === "OPTIONS")
+    return preflightResponse(
+      call,
+      group.map((one) => one.method),
+    );
   const found = group.find((one) => one.method === (method === "HEAD" ? "GET" : method));
   return found ? found.run(call) : throwMethodNotAllowed(call, group.map((one) => one.method).join(", "));
 }

@@ -1,0 +1,119 @@
+/** The way into a room over HTTP, for pages: `/api/v1/room/:roomName/door` and `/join`. They need no secret key. */
+import { z } from "zod";
+import { rateKey } from "../access/address.ts";
+import { digestOf } from "../access/vault.ts";
+import type { Caller } from "../meetings/joining.ts";
+import type { Meetings } from "../meetings/meetings.ts";
+import type { ApplicationGuards } from "./application.ts";
+import type { Call } from "./call.ts";
+import type { Origins } from "./cors.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import { JOIN_BODY_MAX_BYTES } from "./limits.ts";
+import type { MeetingRates } from "./meeting-rates.ts";
+import { roomNameOf } from "./room-schemas.ts";
+
+const door = z
+  .object({
+    roomName: z.string(),
+    privacy: z.enum(["public", "private"]),
+    lang: z.string(),
+    autoJoin: z.boolean(),
+    audioOnlyRoom: z.boolean(),
+    recording: z.boolean().describe("It is being recorded"),
+    opensAt: z.int().optional().describe("Unix seconds, while it is not open yet"),
+    state: z.enum(["open", "not_open", "over"]).describe("By the room's own times; those of an access token win"),
+    inside: z.int().optional().describe("How many people are inside; of public rooms only"),
+  })
+  .meta({ id: "Door" });
+
+const text = z.string("must be text");
+
+const joinRequest = z
+  .object({
+    token: text.optional().describe("An access token"),
+    name: text.optional().describe("Up to 64 characters; the name in the access token wins"),
+    ticket: text.optional().describe("Of the lobby, from an earlier answer"),
+    resume: text.optional().describe("The connect token of an earlier answer: the same stay goes on"),
+  })
+  .meta({ examples: [{ name: "Alice" }] });
+
+const connect = z.object({ url: z.string().describe("The WebSocket address"), token: z.string() });
+
+const joined = z
+  .object({
+    participantSession: z.string(),
+    meetingSession: z.string(),
+    peerId: z.string(),
+    name: z.string(),
+    isAdmin: z.boolean(),
+    isGuest: z.boolean().describe("No access token vouches for the name"),
+    may: z.object({
+      audio: z.boolean(),
+      video: z.boolean(),
+      screen: z.boolean(),
+      chat: z.boolean(),
+      record: z.boolean(),
+    }),
+    room: z.looseObject({ roomName: z.string() }).describe("The fields of the room that everybody inside may see"),
+    connect,
+    media: z.object({ engine: z.literal("mesh") }),
+    iceServers: z.array(
+      z.object({ urls: z.array(z.string()), username: z.string().optional(), credential: z.string().optional() }),
+    ),
+    ejectAt: z.int().optional().describe("Unix seconds: when the stay ends at the latest"),
+  })
+  .meta({ id: "Joined" });
+
+const waiting = z.object({ waiting: z.literal(true), ticket: z.string(), connect }).meta({ id: "WaitingInLobby" });
+
+export interface MeetingJoinParts {
+  readonly meetings: Pick<Meetings, "door" | "join">;
+  readonly rates: MeetingRates;
+  readonly frameOrigins: Origins;
+}
+
+export function meetingJoinEndpoints(
+  { open }: ApplicationGuards,
+  { meetings, rates, frameOrigins: origins }: MeetingJoinParts,
+): Endpoint[] {
+  const base = { tag: "meetings", guard: rates.guard(open), origins } as const;
+  const path = "/api/v1/room/:roomName";
+  return [
+    endpoint({
+      ...base,
+      method: "GET",
+      path: `${path}/door`,
+      summary: "What a room's door looks like before one enters; needs no secret key",
+      response: door,
+      problems: ["room_not_found"],
+      handle: (call, { caller }) => meetings.door(caller, roomNameOf(call)),
+    }),
+    endpoint({
+      ...base,
+      method: "POST",
+      path: `${path}/join`,
+      summary: "Join a room, or ask to be let in; needs no secret key",
+      body: joinRequest,
+      bodyMaxBytes: JOIN_BODY_MAX_BYTES,
+      response: z.union([joined, waiting]),
+      problems: [
+        "invalid_access_token",
+        "token_required",
+        "declined",
+        "removed",
+        "room_not_open",
+        "room_over",
+        "room_not_found",
+        "room_full",
+        "room_locked",
+        "internal_error",
+      ],
+      handle: (call, { caller, body }) => meetings.join(caller, roomNameOf(call), body, callerOf(call)),
+    }),
+  ];
+}
+
+const callerOf = (call: Call): Caller => ({
+  address: digestOf(rateKey(call.client)),
+  url: `${call.origin.replace(/^http/, "ws")}/v1`,
+});
