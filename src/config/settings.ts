@@ -1,12 +1,21 @@
 /** The table of all settings: names, unit, default, meaning and allowed values. docs/settings.md is generated from it. */
-import { existsSync } from "node:fs";
-import { type Cidr, parseCidr } from "../access/address.ts";
+import type { Cidr } from "../access/address.ts";
 import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES, ROTATION_GRACE_MAX_SECONDS } from "../access/limits.ts";
-import { AUDIO_MESH_MAX } from "../meetings/limits.ts";
+import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
 import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/limits.ts";
-
-/** Parses one value; a string as the result says what is allowed instead. */
-type Read<T> = (text: string) => { value: T } | string;
+import {
+  adminToken,
+  anyText,
+  base64Key,
+  cidrs,
+  file,
+  integer,
+  matching,
+  oneOf,
+  onOff,
+  type Read,
+  urls,
+} from "./reading.ts";
 
 export interface Setting<T> {
   readonly env: string;
@@ -25,64 +34,6 @@ export type LogFormat = "auto" | "json" | "pretty";
 
 const GIB = 1024 ** 3;
 const QUARANTINE_DAYS = QUARANTINE_MS / (24 * 3_600_000);
-
-const integer =
-  (min: number, max: number): Read<number> =>
-  (text) =>
-    /^-?\d+$/.test(text) && Number(text) >= min && Number(text) <= max
-      ? { value: Number(text) }
-      : `a whole number from ${min} to ${max}`;
-
-const oneOf =
-  <T extends string>(...choices: T[]): Read<T> =>
-  (text) => {
-    const found = choices.find((choice) => choice === text);
-    return found === undefined ? `one of ${choices.join(", ")}` : { value: found };
-  };
-
-const onOff: Read<boolean> = (text) => {
-  if (["on", "true", "1", "yes"].includes(text)) return { value: true };
-  if (["off", "false", "0", "no"].includes(text)) return { value: false };
-  return "on or off";
-};
-
-const matching =
-  (form: RegExp, allowed: string): Read<string> =>
-  (text) =>
-    form.test(text) ? { value: text } : allowed;
-
-const anyText = matching(/^[\s\S]+$/, "some text");
-
-const file: Read<string> = (text) => (existsSync(text) ? { value: text } : "the path of a file that exists");
-
-/** Printable ASCII because it is sent in a header, long because it alone protects the control plane. */
-const adminToken: Read<string> = (text) =>
-  /^[\x21-\x7e]+$/.test(text) && text.length >= ADMIN_TOKEN_MIN_CHARS
-    ? { value: text }
-    : `at least ${ADMIN_TOKEN_MIN_CHARS} printable ASCII characters without spaces (make one: openssl rand -hex 32)`;
-
-const base64Key: Read<string> = (text) =>
-  /^[A-Za-z0-9+/_-]+=*$/.test(text) && Buffer.from(text, "base64").length === MASTER_KEY_BYTES
-    ? { value: text }
-    : `base64 of exactly ${MASTER_KEY_BYTES} bytes (make one: openssl rand -base64 ${MASTER_KEY_BYTES})`;
-
-const cidrs: Read<readonly Cidr[]> = (text) => {
-  const list = text.split(",").map(parseCidr);
-  const good = list.filter((cidr) => cidr !== undefined);
-  return good.length === list.length
-    ? { value: good }
-    : "addresses or CIDR blocks, separated by commas: 10.0.0.0/8,::1";
-};
-
-const urls: Read<readonly string[]> = (text) => {
-  const list = text.split(",").map((one) => URL.parse(one.trim()));
-  const good = list.flatMap((url) =>
-    url && /^(https?|wss?):$/.test(url.protocol) && url.pathname === "/" ? [url] : [],
-  );
-  return good.length === list.length
-    ? { value: good.map((url) => `${url.protocol}//${url.host}`) }
-    : "addresses, separated by commas: https://realtime.example.com,http://parley:8080";
-};
 
 const setting = <T>(one: Setting<T>): Setting<T> => one;
 

@@ -10,8 +10,6 @@ export const BEGIN_WITHIN_SEC = 60;
 export const CONNECT_TOKEN_MAX_SEC = 24 * 3600;
 /** A connect token outlives the stay's end by that: the close is 4021 then, and not "token expired". */
 export const CONNECT_TOKEN_SPARE_SEC = 60;
-/** A mesh of microphones only carries more people than one with cameras. */
-export const AUDIO_MESH_MAX = 10;
 /** A node says that often that it is alive, while people are on it. */
 export const BEAT_EVERY_MS = 5000;
 /** A connection that was let in but did not open is taken for lost after that. */

@@ -1,11 +1,11 @@
 /** What a person may do in a room, and what everybody may see of the room: from its fields as they are now, and from what the access token says. */
 import { type RoomAccess, stayAccess } from "../access/room-access.ts";
 import type { RoomClaims } from "../access/room-token.ts";
+import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
 import { type FieldName, type FieldValues, fieldOf } from "../rooms/fields.ts";
 import { valuesOf } from "../rooms/rooms.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import { type May, PUBLIC_FIELDS, type PublicRoom } from "./contract.ts";
-import { AUDIO_MESH_MAX } from "./limits.ts";
 
 /** The fields of a room, with the defaults of those that are not set. */
 export const flagOf = (room: RoomRow, name: FieldName): boolean =>

@@ -68,3 +68,6 @@ export const MESSAGE_ID_REMEMBERED_MS = 120_000;
 export const STATE_MAX_BYTES = 4 * KIB;
 /** Members whose connection the service itself has closed stay this long. */
 export const HOLD_MS = 10_000;
+
+/** A room of microphones only takes at least so many people: a mesh without cameras carries more. */
+export const AUDIO_MESH_MAX = 10;

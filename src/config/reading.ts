@@ -1,0 +1,65 @@
+/** How the values of settings are read from text. */
+import { existsSync } from "node:fs";
+import { type Cidr, parseCidr } from "../access/address.ts";
+import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES } from "../access/limits.ts";
+
+/** Parses one value; a string as the result says what is allowed instead. */
+export type Read<T> = (text: string) => { value: T } | string;
+
+export const integer =
+  (min: number, max: number): Read<number> =>
+  (text) =>
+    /^-?\d+$/.test(text) && Number(text) >= min && Number(text) <= max
+      ? { value: Number(text) }
+      : `a whole number from ${min} to ${max}`;
+
+export const oneOf =
+  <T extends string>(...choices: T[]): Read<T> =>
+  (text) => {
+    const found = choices.find((choice) => choice === text);
+    return found === undefined ? `one of ${choices.join(", ")}` : { value: found };
+  };
+
+export const onOff: Read<boolean> = (text) => {
+  if (["on", "true", "1", "yes"].includes(text)) return { value: true };
+  if (["off", "false", "0", "no"].includes(text)) return { value: false };
+  return "on or off";
+};
+
+export const matching =
+  (form: RegExp, allowed: string): Read<string> =>
+  (text) =>
+    form.test(text) ? { value: text } : allowed;
+
+export const anyText = matching(/^[\s\S]+$/, "some text");
+
+export const file: Read<string> = (text) => (existsSync(text) ? { value: text } : "the path of a file that exists");
+
+/** Printable ASCII because it is sent in a header, long because it alone protects the control plane. */
+export const adminToken: Read<string> = (text) =>
+  /^[\x21-\x7e]+$/.test(text) && text.length >= ADMIN_TOKEN_MIN_CHARS
+    ? { value: text }
+    : `at least ${ADMIN_TOKEN_MIN_CHARS} printable ASCII characters without spaces (make one: openssl rand -hex 32)`;
+
+export const base64Key: Read<string> = (text) =>
+  /^[A-Za-z0-9+/_-]+=*$/.test(text) && Buffer.from(text, "base64").length === MASTER_KEY_BYTES
+    ? { value: text }
+    : `base64 of exactly ${MASTER_KEY_BYTES} bytes (make one: openssl rand -base64 ${MASTER_KEY_BYTES})`;
+
+export const cidrs: Read<readonly Cidr[]> = (text) => {
+  const list = text.split(",").map(parseCidr);
+  const good = list.filter((cidr) => cidr !== undefined);
+  return good.length === list.length
+    ? { value: good }
+    : "addresses or CIDR blocks, separated by commas: 10.0.0.0/8,::1";
+};
+
+export const urls: Read<readonly string[]> = (text) => {
+  const list = text.split(",").map((one) => URL.parse(one.trim()));
+  const good = list.flatMap((url) =>
+    url && /^(https?|wss?):$/.test(url.protocol) && url.pathname === "/" ? [url] : [],
+  );
+  return good.length === list.length
+    ? { value: good.map((url) => `${url.protocol}//${url.host}`) }
+    : "addresses, separated by commas: https://realtime.example.com,http://parley:8080";
+};
