@@ -9,7 +9,7 @@ import type { Call } from "./call.ts";
 import type { Origins } from "./cors.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { JOIN_BODY_MAX_BYTES } from "./limits.ts";
-import type { MeetingRates } from "./meeting-rates.ts";
+import { MeetingRates } from "./meeting-rates.ts";
 import { roomNameOf } from "./room-schemas.ts";
 
 const door = z
@@ -68,19 +68,21 @@ const waiting = z.object({ waiting: z.literal(true), ticket: z.string(), connect
 
 export interface MeetingJoinParts {
   readonly meetings: Pick<Meetings, "door" | "join">;
-  readonly rates: MeetingRates;
+  readonly monotonicMs: () => number;
   readonly frameOrigins: Origins;
 }
 
 export function meetingJoinEndpoints(
   { open }: ApplicationGuards,
-  { meetings, rates, frameOrigins: origins }: MeetingJoinParts,
+  { meetings, monotonicMs, frameOrigins: origins }: MeetingJoinParts,
 ): Endpoint[] {
-  const base = { tag: "meetings", guard: rates.guard(open), origins } as const;
+  const base = { tag: "meetings", origins } as const;
+  const guard = () => new MeetingRates(monotonicMs).guard(open);
   const path = "/api/v1/room/:roomName";
   return [
     endpoint({
       ...base,
+      guard: guard(),
       method: "GET",
       path: `${path}/door`,
       summary: "What a room's door looks like before one enters; needs no secret key",
@@ -90,6 +92,7 @@ export function meetingJoinEndpoints(
     }),
     endpoint({
       ...base,
+      guard: guard(),
       method: "POST",
       path: `${path}/join`,
       summary: "Join a room, or ask to be let in; needs no secret key",

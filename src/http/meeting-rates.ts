@@ -10,6 +10,7 @@ import { roomNameOf } from "./room-schemas.ts";
 
 const perMinute = (count: number, monotonicMs: () => number): Throttle => new Throttle(count, count / 60, monotonicMs);
 
+/** Of one endpoint: looking at the door must not use up joins. */
 export class MeetingRates {
   private readonly addresses: Throttle;
   private readonly rooms: Throttle;
@@ -25,17 +26,26 @@ export class MeetingRates {
       ...open,
       admit: async (call) => {
         const app = await open.admit(call);
-        this.charge(call, app);
+        this.charge(call, app, roomNameOf(call));
         return app;
       },
     };
   }
 
-  /** What the address has used up does not count for the room: one client must not shut a room for the others. */
-  private charge(call: Call, app: AppRow | undefined): void {
-    const own = this.addresses.take(rateKey(call.client));
-    if (own > 0) throw new Problem("rate_limited", "Too many calls about rooms from this address.", own);
-    const all = this.rooms.take(`${app?.id ?? ""} ${roomNameOf(call)}`);
-    if (all > 0) throw new Problem("rate_limited", "Too many calls about this room.", all);
+  /** Throws rate_limited. The address first: what it is refused for must not use up the room's rate. */
+  charge(call: Call, app: AppRow | undefined, roomName: string): void {
+    refuse(
+      this.addresses.take(rateKey(call.client)),
+      `At most ${MEETING_CALLS_PER_MINUTE_PER_ADDRESS} of these requests a minute come from one address.`,
+    );
+    if (app)
+      refuse(
+        this.rooms.take(`${app.id}/${roomName}`),
+        `At most ${MEETING_CALLS_PER_MINUTE_PER_ROOM} of these requests a minute are for one room.`,
+      );
   }
+}
+
+function refuse(waitSeconds: number, message: string): void {
+  if (waitSeconds > 0) throw new Problem("rate_limited", message, waitSeconds);
 }
