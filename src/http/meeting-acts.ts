@@ -1,0 +1,61 @@
+/** What admins inside a meeting do: `POST /api/v1/room/:roomName/act`, with the connect token of their stay. */
+import { z } from "zod";
+import { bearer } from "../access/credential.ts";
+import type { Acts } from "../meetings/acts.ts";
+import { Problem } from "../protocol/codes.ts";
+import type { ApplicationGuards } from "./application.ts";
+import type { Origins } from "./cors.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import type { MeetingRates } from "./meeting-rates.ts";
+import { roomNameOf } from "./room-schemas.ts";
+
+const ID_MAX_CHARS = 64;
+const id = z.string().min(1).max(ID_MAX_CHARS, `must have at most ${ID_MAX_CHARS} characters`);
+
+const act = z
+  .object({
+    do: z.enum(["admit", "decline", "mute", "remove", "end", "lock", "unlock"]),
+    participantSession: id.optional().describe("Of mute and remove"),
+    ticket: id.optional().describe("Of admit and decline"),
+    kind: z.enum(["audio", "video", "screen"]).optional().describe("Of mute: what to mute; audio if absent"),
+  })
+  .meta({ examples: [{ do: "admit", ticket: "5f0c…" }] });
+
+const BODY_MAX_BYTES = 4096;
+
+export interface ActParts {
+  readonly acts: Acts;
+  readonly rates: MeetingRates;
+  readonly frameOrigins: Origins;
+}
+
+export function meetingActEndpoints({ open }: ApplicationGuards, { acts, rates, frameOrigins }: ActParts): Endpoint[] {
+  return [
+    endpoint({
+      tag: "meetings",
+      guard: rates.guard(open),
+      origins: frameOrigins,
+      method: "POST",
+      path: "/api/v1/room/:roomName/act",
+      summary: "Act as an admin of a meeting; the Bearer is the connect token of one's own stay",
+      body: act,
+      bodyMaxBytes: BODY_MAX_BYTES,
+      response: z.object({ success: z.literal(true) }),
+      problems: [
+        "invalid_token",
+        "token_expired",
+        "action_not_permitted",
+        "room_not_found",
+        "participant_not_found",
+        "ticket_not_found",
+      ],
+      handle: async (call, { caller, body }) => {
+        const token = bearer(call.request.headers.get("authorization"));
+        if (!caller || token === undefined)
+          throw new Problem("invalid_token", "An act needs the connect token of a stay in this room, as Bearer.");
+        await acts.act(caller.id, roomNameOf(call), token, body);
+        return { success: true };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,200 @@
+/** Meetings that are or were, and what an application's server does with them, all with its secret key. */
+import { z } from "zod";
+import type { Acts } from "../meetings/acts.ts";
+import { CHAT_MAX_CHARS, MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX } from "../meetings/limits.ts";
+import type { Sessions } from "../meetings/sessions.ts";
+import { UNIX_SECONDS_MAX } from "../rooms/limits.ts";
+import type { MeetingRow, StayRow } from "../store/meetings.ts";
+import type { ApplicationGuards } from "./application.ts";
+import { APPLICATION_SECRET, type AppAudit } from "./audit.ts";
+import type { Call } from "./call.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import { idOf } from "./recording-schemas.ts";
+import { roomNameOf } from "./room-schemas.ts";
+import { limit, toSeconds, unixSeconds, wholeNumber } from "./schemas.ts";
+
+const participant = z
+  .object({
+    _id: z.string().describe("The participantSession"),
+    name: z.string(),
+    externalUserId: z.string().optional(),
+    isAdmin: z.boolean(),
+    isGuest: z.boolean().describe("No access token vouches for the name"),
+    startTime: unixSeconds,
+    endTime: unixSeconds.optional().describe("Absent while it is inside"),
+    endReason: z.enum(["left", "lost", "time", "ended", "removed"]).optional(),
+  })
+  .meta({ id: "Participant" });
+
+const meeting = z
+  .object({
+    _id: z.string().describe("The meetingSession"),
+    app: z.string(),
+    room: z.string(),
+    roomName: z.string().describe("As it was when the meeting began"),
+    active: z.boolean(),
+    locked: z.boolean(),
+    startTime: unixSeconds,
+    endTime: unixSeconds.optional().describe("Absent while the meeting goes on"),
+  })
+  .meta({ id: "Meeting" });
+
+const page = z
+  .object({
+    data: z.array(meeting),
+    total: z.int().describe("How many meetings the filters match"),
+    limit: z.int(),
+    currEndId: z.string().describe("endId of the next page; empty on an empty page"),
+  })
+  .meta({ id: "MeetingPage" });
+
+const active = z
+  .object({
+    _id: z.string().describe("The meetingSession"),
+    room: z.string(),
+    roomName: z.string(),
+    created: z.string().describe("When it began, ISO 8601"),
+    participants: z.int().describe("How many are inside"),
+  })
+  .meta({ id: "ActiveMeeting" });
+
+const listing = z.object({
+  room: z.string().max(128).optional().describe("Id or name of a room: 24 hex digits are tried as an id first"),
+  active: z.enum(["true", "false"]).optional().describe("true: those that go on; false: those that are over"),
+  startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
+  startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
+  limit: limit(MEETINGS_PAGE_MAX, MEETINGS_PAGE_DEFAULT),
+  endId: z.string().optional().describe("currEndId of the previous page"),
+});
+
+const line = z.object({
+  text: z
+    .string()
+    .min(1, `must have 1 to ${CHAT_MAX_CHARS} characters`)
+    .max(CHAT_MAX_CHARS, `must have 1 to ${CHAT_MAX_CHARS} characters`)
+    .refine((text) => text.isWellFormed(), "must be well-formed text"),
+});
+
+const done = z.object({ success: z.literal(true), message: z.string() });
+
+export interface SessionEndpointParts {
+  readonly sessions: Sessions;
+  readonly acts: Acts;
+  readonly audit: AppAudit;
+}
+
+export function meetingSessionEndpoints(
+  { secretKey: guard }: ApplicationGuards,
+  { sessions, acts, audit }: SessionEndpointParts,
+): Endpoint[] {
+  const base = { tag: "meetings", guard } as const;
+  const room = "/api/v1/room/:roomName";
+  const changed = (call: Call, app: string, what: string, after?: Readonly<Record<string, unknown>>): void =>
+    audit(call, APPLICATION_SECRET, { what, on: roomNameOf(call), app, ...(after && { after }) });
+  return [
+    endpoint({
+      ...base,
+      method: "GET",
+      path: "/api/v1/meetings",
+      summary: "List meetings, newest first, in pages",
+      query: listing,
+      response: page,
+      handle: async (_call, { caller, query: { active: isActive, ...filter } }) => {
+        const { rows, total } = await sessions.list(caller.id, {
+          ...filter,
+          isActive: isActive === undefined ? undefined : isActive === "true",
+        });
+        return { data: rows.map(meetingFields), total, limit: filter.limit, currEndId: rows.at(-1)?.id ?? "" };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: "/api/v1/meeting/:id",
+      summary: "One meeting, with its participants",
+      response: meeting.extend({ participants: z.array(participant) }),
+      problems: ["meeting_not_found"],
+      handle: async (call, { caller }) => {
+        const found = await sessions.get(caller.id, idOf(call));
+        return { ...meetingFields(found.meeting), participants: found.stays.map(participantFields) };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: "/api/v1/rooms/active/meetingsessions",
+      summary: "The meetings that go on now, newest first",
+      response: z.array(active),
+      handle: async (_call, { caller }) =>
+        (await sessions.active(caller.id)).map(({ meeting: { id, room, roomName, began }, inside }) => ({
+          _id: id,
+          room,
+          roomName,
+          created: new Date(began).toISOString(),
+          participants: inside,
+        })),
+    }),
+    endpoint({
+      ...base,
+      method: "POST",
+      path: `${room}/end`,
+      summary: "End the meeting of a room for everybody, if there is one",
+      response: done.extend({ ended: z.int().describe("How many people were inside") }),
+      problems: ["room_not_found"],
+      handle: async (call, { caller }) => {
+        const ended = await acts.end(caller.id, roomNameOf(call));
+        if (ended > 0) changed(call, caller.id, "meeting ended", { participants: ended });
+        return { success: true, message: ended > 0 ? "Meeting successfully ended" : "Nobody was in the room", ended };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "DELETE",
+      path: `${room}/participant/:participantSession`,
+      summary: "Remove a participant from the meeting",
+      response: done,
+      problems: ["room_not_found", "participant_not_found"],
+      handle: async (call, { caller }) => {
+        const { participantSession = "" } = call.params;
+        await acts.remove(caller.id, roomNameOf(call), participantSession);
+        changed(call, caller.id, "participant removed", { participantSession });
+        return { success: true, message: "Participant successfully removed" };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "POST",
+      path: `${room}/message`,
+      summary: "Write a line into the chat of a room, from the server",
+      body: line,
+      response: done,
+      problems: ["room_not_found", "meeting_not_found", "backend_error"],
+      handle: async (call, { caller, body: { text } }) => {
+        await acts.say(caller.id, roomNameOf(call), text);
+        return { success: true, message: "Message successfully sent" };
+      },
+    }),
+  ];
+}
+
+const meetingFields = ({ id, app, room, roomName, began, ended, isLocked }: MeetingRow): z.infer<typeof meeting> => ({
+  _id: id,
+  app,
+  room,
+  roomName,
+  active: ended === null,
+  locked: isLocked && ended === null,
+  startTime: toSeconds(began),
+  ...(ended !== null && { endTime: toSeconds(ended) }),
+});
+
+const participantFields = (stay: StayRow): z.infer<typeof participant> => ({
+  _id: stay.id,
+  name: stay.name,
+  ...(stay.externalUserId !== null && { externalUserId: stay.externalUserId }),
+  isAdmin: stay.isAdmin,
+  isGuest: stay.isGuest,
+  startTime: toSeconds(stay.began),
+  ...(stay.ended !== null && { endTime: toSeconds(stay.ended) }),
+  ...(stay.why !== null && { endReason: stay.why }),
+});
