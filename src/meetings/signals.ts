@@ -3,7 +3,7 @@
  * (access/room-access.ts). A mesh cannot keep two browsers that agree from sending each other anything; what the service can see, it decides here.
  */
 import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
-import { isObject, type JsonObject } from "../protocol/json.ts";
+import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 import { inboxChannel, roomChannelKind } from "../protocol/room-channels.ts";
 import type { May } from "./contract.ts";
 import type { Floor } from "./floor.ts";
@@ -100,13 +100,10 @@ const chatRule = `A line of the chat is {text}, with 1 to ${CHAT_MAX_CHARS} char
 const malformed = (message: string): Refusal => ({ code: "malformed_message", message });
 const notPermitted = (message: string): Refusal => ({ code: "action_not_permitted", message });
 
+/** A text with a key twice is refused: it is passed on as it came, and its receiver may read the other value. */
 function parsed(json: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const strict = parseStrict(json);
+  return strict.ok && isObject(strict.value) ? strict.value : undefined;
 }
 
 /** The only field of the object; undefined if it has none, or several. */

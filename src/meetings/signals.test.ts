@@ -1,0 +1,197 @@
+import { describe, expect, test } from "bun:test";
+import { RoomAccess } from "../access/room-access.ts";
+import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
+import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
+import type { FieldValues } from "../rooms/fields.ts";
+import { CHAT_MAX_CHARS, SIGNAL_MAX_BYTES, STRANGERS_PER_STAY_MAX } from "./limits.ts";
+import type { Refusal } from "./ports.ts";
+import { Present } from "./present.ts";
+import { Signals } from "./signals.ts";
+import { FakeFloors } from "./testing/fake-floor.ts";
+
+const ROOM = "b".repeat(24);
+const OTHER = "c".repeat(24);
+
+function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
+  const floors = new FakeFloors();
+  const present = new Present();
+  const seat: RoomSeat = {
+    claims: {
+      kind: "stay",
+      id: "a".repeat(24),
+      app: "app",
+      room: ROOM,
+      name: "Ada",
+      isAdmin: false,
+      isGuest: true,
+      exp: 0,
+      ...claims,
+    },
+    access: new RoomAccess([]),
+  };
+  const row = { id: ROOM, app: "app", name: "standup", fields, created: 0, archiveAt: null, version: 1 };
+  present.add(row, { seat, connection: "1", enteredMs: 0, ejectAt: null });
+  floors.members.set(ROOM, [{ peerId: OTHER, state: undefined }]);
+  const signals = new Signals({ present, floor: floors.node() });
+  return {
+    signals,
+    seat,
+    says: (channel: string, data: unknown): Refusal | undefined =>
+      signals.refusalOfMessage(seat, channel, JSON.stringify(data)),
+    sends: (...media: readonly string[]): Refusal | undefined =>
+      signals.refusalOfMessage(seat, inboxChannel(ROOM, OTHER), JSON.stringify(offer(...media))),
+    shows: (state: unknown): Refusal | undefined =>
+      signals.refusalOfState(seat, roomChannel(ROOM), JSON.stringify(state)),
+  };
+}
+
+const offer = (...media: readonly string[]) => ({
+  description: { type: "offer", sdp: `v=0\r\n${media.map((kind) => `m=${kind} 9 x 1\r\na=sendrecv\r\n`).join("")}` },
+});
+
+describe("an inbox", () => {
+  const to = inboxChannel(ROOM, OTHER);
+  test.each([
+    offer("audio", "video"),
+    { description: { type: "answer", sdp: "v=0" } },
+    { candidate: { candidate: "candidate:1 1 udp 1 10.0.0.1 9 typ host", sdpMid: "0", sdpMLineIndex: 0 } },
+    { candidate: { candidate: "", sdpMid: null, sdpMLineIndex: null, usernameFragment: null } },
+    { candidate: null },
+    { bye: true },
+  ])("takes %j", (data) => expect(inside().says(to, data)).toBeUndefined());
+
+  test.each([
+    {},
+    "text",
+    null,
+    { bye: false },
+    { bye: true, candidate: null },
+    { text: "hello" },
+    { candidate: "candidate:1" },
+    { candidate: {} },
+    { candidate: { candidate: "x", more: "y" } },
+    { candidate: { candidate: "x", sdpMid: {} } },
+    { description: "v=0" },
+    { description: { type: "offer" } },
+    { description: { type: "other", sdp: "v=0" } },
+    { description: { type: "offer", sdp: "v=0", more: 1 } },
+    { description: { type: "offer", sdp: "v=0" }, from: "somebody else" },
+  ])("refuses %j as malformed, with a sentence", (data) => {
+    const refusal = inside().says(to, data);
+    expect(refusal?.code).toBe("malformed_message");
+    expect(refusal?.message).toMatch(/\.$/);
+  });
+
+  test("refuses what another reader may take for something else", () => {
+    const { signals, seat } = inside({ audioOnlyRoom: true });
+    const video = JSON.stringify(offer("video").description.sdp);
+    const twice = `{"description":{"type":"offer","sdp":${video},"sdp":"v=0"}}`;
+    expect(signals.refusalOfMessage(seat, to, twice)?.code).toBe("malformed_message");
+    expect(signals.refusalOfMessage(seat, to, "[]")?.code).toBe("malformed_message");
+  });
+
+  test("takes 32 KB, and no more", () => {
+    const of = (bytes: number) => ({ candidate: { candidate: "x".repeat(bytes - 30) } });
+    expect(JSON.stringify(of(SIGNAL_MAX_BYTES))).toHaveLength(SIGNAL_MAX_BYTES);
+    expect(inside().says(to, of(SIGNAL_MAX_BYTES))).toBeUndefined();
+    expect(inside().says(to, of(SIGNAL_MAX_BYTES + 1))?.code).toBe("malformed_message");
+  });
+
+  test("is one of somebody inside; a few others may be addressed, whom this node does not know yet", () => {
+    const { says } = inside();
+    const stranger = (n: number): string => inboxChannel(ROOM, n.toString(16).padStart(24, "0"));
+    for (let n = 0; n < STRANGERS_PER_STAY_MAX; n++) expect(says(stranger(n), { bye: true })).toBeUndefined();
+    expect(says(stranger(0), { bye: true })).toBeUndefined();
+    expect(says(stranger(99), { bye: true })?.code).toBe("peer_not_found");
+    expect(says(to, { bye: true })).toBeUndefined();
+    expect(inside().says(inboxChannel(ROOM, "anything/else"), { bye: true })?.code).toBe("peer_not_found");
+  });
+});
+
+describe("what a description may send", () => {
+  test("in a room without flags: two of each, for a screen with sound beside the camera", () => {
+    const { sends } = inside();
+    expect(sends("audio", "video", "audio", "video", "application")).toBeUndefined();
+    expect(sends("video", "video", "video")?.code).toBe("action_not_permitted");
+    expect(sends("audio", "audio", "audio")?.code).toBe("action_not_permitted");
+    expect(sends("text")?.code).toBe("action_not_permitted");
+  });
+
+  test("in an audio-only room: no video, also from admins", () => {
+    const { sends } = inside({ audioOnlyRoom: true }, { isAdmin: true });
+    expect(sends("audio")).toBeUndefined();
+    expect(sends("audio", "video")).toEqual({
+      code: "action_not_permitted",
+      message: "description.sdp: you may not send video in this room.",
+    });
+  });
+
+  test("with ownerOnlyBroadcast: nothing, except from admins", () => {
+    expect(inside({ ownerOnlyBroadcast: true }).sends("audio")?.code).toBe("action_not_permitted");
+    expect(inside({ ownerOnlyBroadcast: true }).sends("video")?.code).toBe("action_not_permitted");
+    expect(inside({ ownerOnlyBroadcast: true }).sends()).toBeUndefined();
+    expect(inside({ ownerOnlyBroadcast: true }, { isAdmin: true }).sends("audio", "video")).toBeUndefined();
+  });
+
+  test("where the token disables a kind: none of it", () => {
+    expect(inside({}, { disabled: ["audio"] }).sends("audio")?.code).toBe("action_not_permitted");
+    expect(inside({}, { disabled: ["audio"] }).sends("video")).toBeUndefined();
+    expect(inside({}, { disabled: ["video", "screen"] }).sends("video")?.code).toBe("action_not_permitted");
+    expect(inside({}, { disabled: ["screen"] }).sends("video", "video")?.message).toContain("at most 1 video section ");
+    expect(inside({ enableScreenSharing: false }).sends("video", "video")?.code).toBe("action_not_permitted");
+  });
+});
+
+describe("the chat", () => {
+  const chat = chatChannel(ROOM);
+  test("takes text of 1 to 4,000 characters and nothing else", () => {
+    const { says } = inside();
+    expect(says(chat, { text: "hello" })).toBeUndefined();
+    expect(says(chat, { text: "ä".repeat(CHAT_MAX_CHARS) })).toBeUndefined();
+    for (const data of [{ text: "" }, { text: "x".repeat(CHAT_MAX_CHARS + 1) }, { text: 1 }, {}, "hello"])
+      expect(says(chat, data)?.code).toBe("malformed_message");
+    // Only the service speaks for the server, and only it says who somebody is.
+    expect(says(chat, { text: "hello", server: true })?.code).toBe("malformed_message");
+    expect(says(chat, { text: "hello", name: "Somebody Else" })?.code).toBe("malformed_message");
+  });
+
+  test("that is switched off takes nothing", () => {
+    expect(inside({ enableChat: false }).says(chat, { text: "hello" })?.code).toBe("action_not_permitted");
+  });
+});
+
+test("nobody publishes where only the service does", () => {
+  const { says } = inside({}, { isAdmin: true });
+  for (const channel of [roomChannel(ROOM), adminChannel(ROOM), waitChannel(ROOM, "ticket")])
+    expect(says(channel, { notice: "admitted" })?.code).toBe("action_not_permitted");
+});
+
+describe("a state", () => {
+  test("has only its five fields, each true or false", () => {
+    const { shows, signals, seat } = inside();
+    expect(shows({ audio: true, video: true, screen: true, hand: true, recording: false })).toBeUndefined();
+    expect(shows({})).toBeUndefined();
+    expect(signals.refusalOfState(seat, roomChannel(ROOM), null)).toBeUndefined();
+    for (const state of [{ audio: 1 }, { name: "x" }, { hand: null }, [], "up", { hand: true, more: false }])
+      expect(shows(state)?.code).toBe("malformed_message");
+  });
+
+  test("does not say that somebody shares what it may not", () => {
+    expect(inside({ audioOnlyRoom: true }).shows({ video: true })?.code).toBe("action_not_permitted");
+    expect(inside({ audioOnlyRoom: true }).shows({ audio: true, video: false })).toBeUndefined();
+    expect(inside({ enableScreenSharing: false }).shows({ screen: true })?.code).toBe("action_not_permitted");
+    expect(inside({}, { disabled: ["audio"] }).shows({ audio: true, hand: true })?.code).toBe("action_not_permitted");
+    expect(inside({ ownerOnlyBroadcast: true }).shows({ hand: true })).toBeUndefined();
+  });
+});
+
+test("a seat whose room is not here may say nothing", () => {
+  const { signals, seat } = inside();
+  const elsewhere = { ...seat, claims: { ...seat.claims, room: "d".repeat(24) } };
+  expect(signals.refusalOfMessage(elsewhere, chatChannel("d".repeat(24)), '{"text":"x"}')?.code).toBe(
+    "action_not_permitted",
+  );
+  expect(signals.refusalOfState(elsewhere, roomChannel("d".repeat(24)), '{"audio":true}')?.code).toBe(
+    "action_not_permitted",
+  );
+});

@@ -1,0 +1,81 @@
+/** For tests: the floors of several nodes that are joined, without sockets. What is published and closed is kept to be looked at. */
+import type { RoomAccess } from "../../access/room-access.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { Floor, FloorMember, PutOut } from "../floor.ts";
+
+export interface Published {
+  readonly app: string;
+  readonly channel: string;
+  readonly data: JsonObject;
+}
+
+export interface Closed {
+  readonly peerId: string;
+  readonly reason: PutOut;
+}
+
+/** What the nodes share. */
+export class FakeFloors {
+  readonly nodes: FakeFloor[] = [];
+  readonly published: Published[] = [];
+  readonly forgotten: string[] = [];
+  /** Members of all rooms, by the room's id. */
+  readonly members = new Map<string, FloorMember[]>();
+  /** Requests between nodes are lost. */
+  isCut = false;
+
+  node(): FakeFloor {
+    const floor = new FakeFloor(this);
+    this.nodes.push(floor);
+    return floor;
+  }
+
+  /** The data published on channels whose name ends so, oldest first. */
+  on(channelEnd: string): JsonObject[] {
+    return this.published.filter(({ channel }) => channel.endsWith(channelEnd)).map(({ data }) => data);
+  }
+}
+
+export class FakeFloor implements Floor {
+  readonly closed: Closed[] = [];
+  readonly accesses = new Map<string, RoomAccess>();
+  private readonly responders = new Map<string, (payload: unknown) => unknown>();
+
+  constructor(private readonly all: FakeFloors) {}
+
+  publish(app: string, channel: string, data: JsonObject): Promise<void> {
+    this.all.published.push({ app, channel, data });
+    return Promise.resolve();
+  }
+
+  close(_app: string, peerId: string, reason: PutOut): number {
+    this.closed.push({ peerId, reason });
+    return 1;
+  }
+
+  isHere(): boolean {
+    return true;
+  }
+
+  setAccess(_app: string, peerId: string, access: RoomAccess): void {
+    this.accesses.set(peerId, access);
+  }
+
+  members(_app: string, room: string): readonly FloorMember[] {
+    return this.all.members.get(room) ?? [];
+  }
+
+  forget(_app: string, channel: string): Promise<void> {
+    this.all.forgotten.push(channel);
+    return Promise.resolve();
+  }
+
+  ask(name: string, payload: JsonObject): Promise<readonly unknown[]> {
+    const asked = this.all.isCut ? [this] : this.all.nodes;
+    return Promise.all(asked.map((node) => node.responders.get(name)?.(structuredClone(payload))));
+  }
+
+  on(name: string, respond: (payload: unknown) => unknown): void {
+    this.responders.set(name, respond);
+  }
+}
