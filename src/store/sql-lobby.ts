@@ -64,12 +64,14 @@ export class SqlLobby implements LobbyStore {
     goneMs: number,
     declinedMs: number,
   ): Promise<readonly { readonly app: string; readonly room: string }[]> {
-    const gone: DbRow[] = await this.database.quickRun(
-      (sql) => sql`
+    const gone: DbRow[] = await this.database.quickTransaction(async (tx) => {
+      // One node at a time: two that remove the same rows in different orders would deadlock. No room has this lock.
+      await this.places.lock(tx, "", "lobby");
+      return tx`
         DELETE FROM lobby_tickets
         WHERE since < ${sinceMs} OR gone_since < ${goneMs} OR (state = 'declined' AND decided < ${declinedMs})
-        RETURNING app, room, state`,
-    );
+        RETURNING app, room, state`;
+    });
     const rooms = new Map<string, { app: string; room: string }>();
     for (const { app, room, state } of gone)
       if (state === "waiting") rooms.set(`${app}/${room}`, { app: String(app), room: String(room) });

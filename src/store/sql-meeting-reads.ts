@@ -1,8 +1,8 @@
 /** What is read of meetings and stays. */
-
+import type { SQL } from "bun";
 import { toMeeting, toStay } from "./meeting-rows.ts";
 import type { MeetingPage, MeetingRow, MeetingSearch, StayRow } from "./meetings.ts";
-import { type DbRow, searchable } from "./rows.ts";
+import { type DbRow, numberOrNull, searchable } from "./rows.ts";
 import { SqlLobby } from "./sql-lobby.ts";
 import { meetingPage } from "./sql-meeting-pages.ts";
 
@@ -48,24 +48,34 @@ export class SqlMeetingReads extends SqlLobby {
     return rows.map(toStay);
   }
 
-  async firstEntry(meeting: string, accessToken: string): Promise<number | undefined> {
-    const rows: DbRow[] = await this.database.quickRun(
-      (sql) => sql`
-        SELECT MIN(began) AS began FROM stays WHERE meeting = ${meeting} AND access_token = ${accessToken}`,
-    );
-    return rows[0]?.began == null ? undefined : Number(rows[0].began);
+  firstEntry(meeting: string, accessToken: string): Promise<number | undefined> {
+    return this.database.quickRun((sql) => this.firstEntryOf(sql, meeting, accessToken));
+  }
+
+  protected async firstEntryOf(sql: SQL, meeting: string, accessToken: string | null): Promise<number | undefined> {
+    if (accessToken === null) return undefined;
+    const rows: DbRow[] = await sql`
+      SELECT MIN(began) AS began FROM stays WHERE meeting = ${meeting} AND access_token = ${accessToken}`;
+    return numberOrNull(rows[0]?.began) ?? undefined;
   }
 
   meetings(app: string, search: MeetingSearch): Promise<MeetingPage | undefined> {
     return meetingPage(this.database, app, search);
   }
 
-  async isBanned(meeting: string, accessToken: string | null, externalUserId: string | null): Promise<boolean> {
-    const rows: DbRow[] = await this.database.quickRun(
-      (sql) => sql`
-        SELECT kind FROM meeting_bans WHERE meeting = ${meeting}
-          AND ((kind = 'token' AND who = ${accessToken}) OR (kind = 'user' AND who = ${externalUserId}))`,
-    );
+  isBanned(meeting: string, accessToken: string | null, externalUserId: string | null): Promise<boolean> {
+    return this.database.quickRun((sql) => this.hasBan(sql, meeting, accessToken, externalUserId));
+  }
+
+  protected async hasBan(
+    sql: SQL,
+    meeting: string,
+    accessToken: string | null,
+    externalUserId: string | null,
+  ): Promise<boolean> {
+    const rows: DbRow[] = await sql`
+      SELECT kind FROM meeting_bans WHERE meeting = ${meeting}
+        AND ((kind = 'token' AND who = ${accessToken}) OR (kind = 'user' AND who = ${externalUserId}))`;
     return rows.length > 0;
   }
 }

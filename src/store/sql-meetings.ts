@@ -120,12 +120,13 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
     return this.places.lock(tx, "", "");
   }
 
-  private async forgetNodes(nowMs: number): Promise<void> {
-    await this.database.quickRun(
-      (sql) => sql`
+  private forgetNodes(nowMs: number): Promise<void> {
+    return this.database.quickTransaction(async (tx) => {
+      await this.lockForgetting(tx);
+      await tx`
         DELETE FROM meeting_nodes WHERE beat < ${nowMs - NODE_KEPT_MS}
-          AND NOT EXISTS (SELECT 1 FROM stays s WHERE s.node = meeting_nodes.node AND s.ended IS NULL)`,
-    );
+          AND NOT EXISTS (SELECT 1 FROM stays s WHERE s.node = meeting_nodes.node AND s.ended IS NULL)`;
+    });
   }
 }
 

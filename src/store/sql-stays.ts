@@ -2,7 +2,7 @@
 import type { SQL } from "bun";
 import { toMeeting, toStay } from "./meeting-rows.ts";
 import type { Entered, Entering, MeetingRow, OverdueStay, StayEnd, StayRow } from "./meetings.ts";
-import { type DbRow, numberOrNull } from "./rows.ts";
+import type { DbRow } from "./rows.ts";
 import { SqlMeetingReads } from "./sql-meeting-reads.ts";
 
 export class SqlStays extends SqlMeetingReads {
@@ -20,12 +20,19 @@ export class SqlStays extends SqlMeetingReads {
       const [known]: DbRow[] = await tx`SELECT * FROM stays WHERE id = ${one.id}`;
       if (!known) return this.begin(tx, one, max, nowMs);
       if (known.ended !== null || known.app !== one.app || known.room !== one.room) return { outcome: "ended" };
-      await tx`UPDATE stays SET node = ${one.node}, seen = ${nowMs} WHERE id = ${one.id}`;
-      const [meeting]: DbRow[] = await tx`SELECT * FROM meetings WHERE id = ${String(known.meeting)}`;
-      if (!meeting) return { outcome: "ended" };
-      const stay = { ...toStay(known), node: one.node, seen: nowMs };
-      return { outcome: "back", stay, meeting: toMeeting(meeting) };
+      return this.comeBack(tx, toStay(known), one, nowMs);
     });
+  }
+
+  private async comeBack(tx: SQL, known: StayRow, one: Entering, nowMs: number): Promise<Entered> {
+    const [meeting]: DbRow[] = await tx`SELECT * FROM meetings WHERE id = ${known.meeting}`;
+    if (!meeting) return { outcome: "ended" };
+    // Anew: the room's times may have been changed since it began.
+    const first = one.ejectAfterSec === null ? undefined : await this.firstEntryOf(tx, known.meeting, one.accessToken);
+    const stay = { ...known, node: one.node, seen: nowMs, ejectAt: ejectAtOf(one, first ?? known.began) };
+    await tx`
+      UPDATE stays SET node = ${stay.node}, seen = ${stay.seen}, eject_at = ${stay.ejectAt} WHERE id = ${stay.id}`;
+    return { outcome: "back", stay, meeting: toMeeting(meeting) };
   }
 
   private async begin(tx: SQL, one: Entering, max: number, nowMs: number): Promise<Entered> {
@@ -52,11 +59,8 @@ export class SqlStays extends SqlMeetingReads {
   private async historyOf(tx: SQL, meeting: string, one: Entering): Promise<number | "banned" | undefined> {
     const { accessToken, externalUserId } = one;
     if (accessToken === null && externalUserId === null) return undefined;
-    const [row]: DbRow[] = await tx`
-      SELECT (SELECT COUNT(*) FROM meeting_bans WHERE meeting = ${meeting}
-          AND ((kind = 'token' AND who = ${accessToken}) OR (kind = 'user' AND who = ${externalUserId}))) AS bans,
-        (SELECT MIN(began) FROM stays WHERE meeting = ${meeting} AND access_token = ${accessToken}) AS first_entry`;
-    return Number(row?.bans) > 0 ? "banned" : (numberOrNull(row?.first_entry) ?? undefined);
+    if (await this.hasBan(tx, meeting, accessToken, externalUserId)) return "banned";
+    return this.firstEntryOf(tx, meeting, accessToken);
   }
 
   private async beginMeeting(tx: SQL, one: Entering, nowMs: number): Promise<MeetingRow> {

@@ -217,7 +217,12 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await at("t6", 30_000, { accessToken: null })).toBe(90_000);
       expect(await at("t7", 30_000, { ejectAfterSec: null })).toBeNull();
       expect(await at("t8", 61_000)).toBe("time");
+      // Whoever comes back gets the times that apply now.
       expect(await at("t2", 61_000)).toBe(61_000);
+      expect(await at("t2", 31_000, { ejectAfterSec: 100 })).toBe(101_000);
+      expect(await at("t6", 31_000, { accessToken: null, ejectAfterSec: 10 })).toBe(40_000);
+      expect(await at("t2", 31_000, { ejectAfterSec: null })).toBeNull();
+      expect((await meetings.stay("t2"))?.ejectAt).toBeNull();
       const { id = "" } = (await meetings.current("a", "times")) ?? {};
       expect(await meetings.firstEntry(id, "t")).toBe(1000);
       expect(await meetings.firstEntry(id, "nothing")).toBeUndefined();
