@@ -43,7 +43,9 @@ function addFrom(statement: Statement, app: string, search: MeetingSearch, isAct
   statement.add(` FROM meetings WHERE app = ${statement.value(app)}`);
   if (room !== undefined) statement.add(` AND room = ${statement.value(searchable(room))}`);
   if (isActive !== undefined) statement.add(isActive ? " AND ended IS NULL" : " AND ended IS NOT NULL");
-  if (startedAfter !== undefined) statement.add(` AND began >= ${statement.value(startedAfter)}`);
+  // With a condition on `began` SQLite uses the index of active meetings, and otherwise the one of all.
+  const from = startedAfter ?? (isActive === true && room === undefined ? 0 : undefined);
+  if (from !== undefined) statement.add(` AND began >= ${statement.value(from)}`);
   if (startedBefore !== undefined) statement.add(` AND began < ${statement.value(startedBefore)}`);
 }
 
