@@ -149,7 +149,7 @@ export interface MeetingStore extends LobbyStore {
   endEmpty(beforeMs: number, limit: number): Promise<readonly MeetingRow[]>;
   /**
    * Forgets meetings that ended more than their application's `meetingRetentionDays` ago, with their stays, also those of deleted applications. Returns
-   * how many: less than `limit` if there are no more.
+   * how many: 0 if there are no more.
    */
   forgetOld(nowMs: number, limit: number): Promise<number>;
 }

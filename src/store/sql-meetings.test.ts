@@ -13,7 +13,7 @@ import { newFolders } from "./testing/places.ts";
 const newFolder = newFolders();
 
 /** Small tables: the nodes of the last day, and the applications. */
-const MAY_BE_SCANNED = /^SCAN (n|meeting_nodes|a)$/;
+const MAY_BE_SCANNED = /^SCAN (meeting_nodes|a)$/;
 const NO_PLAN = /^\s*(INSERT INTO (?!.*SELECT)|PRAGMA)/s;
 
 interface Recorded {

@@ -9,7 +9,7 @@ import { SqlStays } from "./sql-stays.ts";
 
 const DAY_MS = 86_400_000;
 /** A node that has been silent for so long, and has no open stays, is forgotten. */
-const NODE_KEPT_MS = DAY_MS;
+const NODE_KEPT_MS = 3_600_000;
 /** How many stays one statement removes: SQLite runs it on the event loop. */
 const FORGET_STAYS = 200;
 
@@ -77,17 +77,28 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
 
   async forgetOld(nowMs: number, limit: number): Promise<number> {
     await this.forgetNodes(nowMs);
-    const old: DbRow[] = await this.database.quickRun(
-      (sql) => sql`
-        SELECT m.id FROM apps a CROSS JOIN meetings m
-        WHERE m.app = a.id AND m.ended IS NOT NULL AND m.ended < ${nowMs} - a.meeting_retention_days * ${DAY_MS}
-        LIMIT ${limit}`,
-    );
+    const old = await this.oldMeetings(nowMs, limit);
     if (old.length === 0) return 0;
     const ids = old.map(({ id }) => String(id));
     while ((await this.forgetStays(ids)) >= FORGET_STAYS) await otherWork();
     await this.forgetMeetings(ids);
     return ids.length;
+  }
+
+  /** Of one application: the first whose oldest meeting is too old. */
+  private oldMeetings(nowMs: number, limit: number): Promise<DbRow[]> {
+    return this.database.quickRun(async (sql) => {
+      const [due]: DbRow[] = await sql`
+        SELECT * FROM (
+          SELECT a.id, ${nowMs} - a.meeting_retention_days * ${DAY_MS} AS before_ms,
+            (SELECT MIN(m.ended) FROM meetings m WHERE m.app = a.id AND m.ended IS NOT NULL) AS oldest
+          FROM apps a) AS kept
+        WHERE oldest < before_ms LIMIT 1`;
+      if (!due) return [];
+      return sql`
+        SELECT id FROM meetings WHERE app = ${String(due.id)} AND ended IS NOT NULL AND ended < ${Number(due.before_ms)}
+        ORDER BY ended LIMIT ${limit}`;
+    });
   }
 
   private forgetStays(meetings: readonly string[]): Promise<number> {

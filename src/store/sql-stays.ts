@@ -77,17 +77,19 @@ export class SqlStays extends SqlMeetingReads {
   }
 
   async lost(id: string, node: string, nowMs: number): Promise<void> {
+    // A stay that has ended has no node.
     await this.database.quickRun(
-      (sql) =>
-        sql`UPDATE stays SET node = ${null}, seen = ${nowMs} WHERE id = ${id} AND node = ${node} AND ended IS NULL`,
+      (sql) => sql`UPDATE stays SET node = ${null}, seen = ${nowMs} WHERE id = ${id} AND node = ${node}`,
     );
   }
 
   end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined> {
     return this.database.quickTransaction(async (tx) => {
       await this.places.lockByStay(tx, id);
+      // Not `ended IS NULL`: PostgreSQL would prefer the index of all open stays when it expects few.
       const rows: DbRow[] = await tx`
-        UPDATE stays SET ended = ${nowMs}, why = ${why}, node = ${null} WHERE id = ${id} AND ended IS NULL RETURNING *`;
+        UPDATE stays SET ended = ${nowMs}, why = ${why}, node = ${null}
+        WHERE id = ${id} AND COALESCE(ended, 0) = 0 RETURNING *`;
       return this.leave(tx, rows, nowMs);
     });
   }
@@ -108,15 +110,21 @@ export class SqlStays extends SqlMeetingReads {
         SELECT *, seen AS last_seen FROM stays WHERE ended IS NULL AND node IS NULL AND seen < ${beforeMs}
         ORDER BY seen LIMIT ${limit}`,
     );
-    // The nodes first: there are few, and stays of living ones are not read.
-    const killed: DbRow[] = await this.database.quickRun(
-      (sql) => sql`
-        SELECT s.*, CASE WHEN n.beat > s.seen THEN n.beat ELSE s.seen END AS last_seen
-        FROM meeting_nodes n CROSS JOIN stays s
-        WHERE n.beat < ${beforeMs} AND s.node = n.node AND s.ended IS NULL AND s.seen < ${beforeMs}
-        LIMIT ${limit - lost.length}`,
-    );
+    const killed = lost.length < limit ? await this.ofSilentNodes(beforeMs, limit - lost.length) : [];
     return [...lost, ...killed].map((row) => ({ stay: toStay(row), lastSeen: Number(row.last_seen) }));
+  }
+
+  /** Mostly no node is silent, and then no stay is read. */
+  private ofSilentNodes(beforeMs: number, limit: number): Promise<DbRow[]> {
+    return this.database.quickRun(async (sql) => {
+      const silent: DbRow[] = await sql`SELECT node FROM meeting_nodes WHERE beat < ${beforeMs}`;
+      if (silent.length === 0) return [];
+      return sql`
+        SELECT s.*, CASE WHEN n.beat > s.seen THEN n.beat ELSE s.seen END AS last_seen
+        FROM stays s JOIN meeting_nodes n ON n.node = s.node
+        WHERE s.node IN ${sql(silent.map(({ node }) => String(node)))} AND s.ended IS NULL AND s.seen < ${beforeMs}
+        LIMIT ${limit}`;
+    });
   }
 
   async endOverdue(beforeMs: number, limit: number): Promise<readonly StayRow[]> {
@@ -127,7 +135,7 @@ export class SqlStays extends SqlMeetingReads {
         // Only if nothing has happened to it since it was read, and its node is still silent.
         const rows: DbRow[] = await tx`
           UPDATE stays SET ended = ${lastSeen}, why = 'lost', node = ${null}
-          WHERE id = ${stay.id} AND ended IS NULL AND seen = ${stay.seen} AND COALESCE(node, '') = ${stay.node ?? ""}
+          WHERE id = ${stay.id} AND COALESCE(ended, 0) = 0 AND seen = ${stay.seen} AND COALESCE(node, '') = ${stay.node ?? ""}
             AND NOT EXISTS (SELECT 1 FROM meeting_nodes n WHERE n.node = stays.node AND n.beat >= ${beforeMs})
           RETURNING *`;
         return this.leave(tx, rows, lastSeen);

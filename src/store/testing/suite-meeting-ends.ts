@@ -126,7 +126,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
         for (let i = 0; i < people; i++) await meetings.end(`${id}-${i}`, "left", atMs);
         await meetings.endMeeting(`m-${id}-0`);
       };
-      await meetings.forgetOld(Number.MAX_SAFE_INTEGER, 1000);
+      while ((await meetings.forgetOld(Number.MAX_SAFE_INTEGER, 1000)) > 0);
       const now = 100 * DAY_MS;
       await meetings.enter(entering("open", "open"), 9, 1);
       await ended("old-1", "a", 10 * DAY_MS - 1);
@@ -139,9 +139,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
         return [page?.total ?? 0, ...(page?.rows.map(({ room }) => room) ?? [])];
       };
       expect(await ids("a")).toEqual([4, "kept-1", "old-2", "old-1", "open"]);
-      expect(await meetings.forgetOld(now, 2)).toBe(2);
-      expect(await meetings.forgetOld(now, 2)).toBe(1);
-      expect(await meetings.forgetOld(now, 2)).toBe(0);
+      for (const forgotten of [1, 1, 1, 0]) expect(await meetings.forgetOld(now, 1)).toBe(forgotten);
       expect(await ids("a")).toEqual([2, "kept-1", "open"]);
       expect(await ids("b")).toEqual([1, "kept-2"]);
       expect((await meetings.meetings("a", { room: "old-1", limit: 1 }))?.total).toBe(0);
