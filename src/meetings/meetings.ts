@@ -21,7 +21,7 @@ import { StayWrites } from "./stay-writes.ts";
 import { Stays } from "./stays.ts";
 import { Upkeep } from "./upkeep.ts";
 
-export interface MeetingParts {
+export interface MeetingParts<I extends Inside = Inside> {
   readonly store: MeetingStore;
   readonly rooms: RoomStore;
   readonly accessTokens: AccessTokens;
@@ -33,7 +33,7 @@ export interface MeetingParts {
   readonly meshMax: number;
   readonly iceServers: IceServers;
   /** Builds what happens inside, with the stays and who is present, which they share. */
-  readonly inside: (core: MeetingCore) => Inside;
+  readonly inside: (core: MeetingCore) => I;
   readonly failed: (error: unknown) => void;
 }
 
@@ -58,17 +58,17 @@ type Departure = "goodbye" | "lost" | "held";
 /** Stands for an application that does not exist, so that its rooms are looked up like those of others. */
 const NO_APP = "unknown";
 
-export class Meetings implements MeetingCore {
+export class Meetings<I extends Inside = Inside> implements MeetingCore {
   readonly present = new Present();
   readonly upkeep: Upkeep;
   readonly stays: Stays;
   private readonly entry: Entry;
   private readonly joining: Joining;
-  private readonly inside: Inside;
+  readonly inside: I;
   private readonly writes: StayWrites;
   private readonly work: Repeating;
 
-  constructor(private readonly parts: MeetingParts) {
+  constructor(private readonly parts: MeetingParts<I>) {
     const writes = new StayWrites(parts.failed);
     const upkeep = new Upkeep({ ...parts, writes });
     this.writes = writes;

@@ -30,6 +30,7 @@ import type { NodeContext } from "./context.ts";
 import { factsOf } from "./facts.ts";
 import { buildRuleChanges, buildTrimming } from "./history.ts";
 import { Listeners } from "./listeners.ts";
+import { buildMeetings, type MeetingService } from "./meetings.ts";
 import { answerNodeStatus } from "./node-status.ts";
 import { readyChecks } from "./readiness.ts";
 import { buildRealtime, type Realtime } from "./realtime.ts";
@@ -47,6 +48,7 @@ export interface NodeParts {
   readonly listeners: Listeners<SocketData>;
   readonly realtime: Realtime;
   readonly rooms: RoomService;
+  readonly meetings: MeetingService;
   readonly recordings: RecordingService;
   readonly tails: TailNodes;
   readonly historyTrimming: HistoryTrimming;
@@ -88,8 +90,9 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   }
   const tails = buildTail({ ...context, keyring, realtime });
 
-  // The application API: independent of realtime.
+  // The application API: independent of realtime, except for people in rooms.
   const rooms = await buildRooms({ ...context, vault });
+  const meetings = buildMeetings({ ...context, realtime, rooms, roomGate });
   const recordings = buildRecordings({ ...context, vault });
 
   // Background work, which start.ts starts.
@@ -130,7 +133,18 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { trustedProxies, domain } = config;
   const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
-  const services = { keyring, directory, operators, auditTrail, realtime, rooms, recordings, tails, ruleChanges };
+  const services = {
+    keyring,
+    directory,
+    operators,
+    auditTrail,
+    realtime,
+    rooms,
+    meetings,
+    recordings,
+    tails,
+    ruleChanges,
+  };
   const pages = await options.loadPages();
   const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts, pages });
   return {
@@ -139,6 +153,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     listeners,
     realtime,
     rooms,
+    meetings,
     recordings,
     tails,
     historyTrimming,

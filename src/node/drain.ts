@@ -14,6 +14,8 @@ export async function drainNode(node: RunningNode): Promise<void> {
   headLimit.stop();
   realtime.hub.sampling.stop();
   await rooms.expiry.stop();
+  // After the requests and the connections: it writes whose connections have ended.
+  await node.meetings.stop();
   await node.blockSweep.stop();
   await node.sessionSweep.stop();
   await node.historyTrimming.stop();

@@ -8,15 +8,20 @@ import { Throttle } from "../access/throttle.ts";
 import type { RuleChanges } from "../history/rule-changes.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
 import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
-import { makeAppAudit, makeAudit } from "../http/audit.ts";
+import { type AppAudit, makeAppAudit, makeAudit } from "../http/audit.ts";
 import type { Call } from "../http/call.ts";
 import { channelHistoryEndpoints } from "../http/channel-history.ts";
 import { channelEndpoints } from "../http/channels.ts";
 import { connectHandler } from "../http/connect.ts";
+import type { Origins } from "../http/cors.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
 import { type GuardParts, type Guards, makeGuards } from "../http/guards.ts";
+import { meetingActEndpoints } from "../http/meeting-acts.ts";
+import { meetingJoinEndpoints } from "../http/meeting-joins.ts";
+import { MeetingRates } from "../http/meeting-rates.ts";
+import { meetingSessionEndpoints } from "../http/meeting-sessions.ts";
 import { memberStateEndpoints } from "../http/member-states.ts";
 import { openapiDocument } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
@@ -40,6 +45,7 @@ import { VERSION } from "../version.ts";
 import type { NodeContext } from "./context.ts";
 import { controlEndpoints, usageSources } from "./control-endpoints.ts";
 import { DEMO } from "./first-run.ts";
+import type { MeetingService } from "./meetings.ts";
 import { pageRoutes } from "./page-routes.ts";
 import type { Realtime } from "./realtime.ts";
 import type { RecordingService } from "./recordings.ts";
@@ -54,6 +60,7 @@ export interface RouteParts extends NodeContext {
   readonly auditTrail: AuditTrail;
   readonly realtime: Realtime;
   readonly rooms: RoomService;
+  readonly meetings: MeetingService;
   readonly recordings: RecordingService;
   readonly tails: TailNodes;
   readonly ruleChanges: RuleChanges;
@@ -155,8 +162,20 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
   return [
     ...roomEndpoints(guards, { rooms, streams, logIncomplete, audit }),
     ...accessTokenEndpoints(guards, accessTokens),
+    ...meetingEndpoints(parts, guards, audit),
     ...recordingEndpoints(guards, { recordings, linkSeconds: config.linkSeconds, audit }),
     ...uploadEndpoints(guards, { uploads, recordings, links }),
     ...fileEndpoints(guards, { recordings, links, nowMs }),
+  ];
+}
+
+/** Rooms that people enter. */
+function meetingEndpoints({ keyring, meetings }: RouteParts, guards: ApplicationGuards, audit: AppAudit): Endpoint[] {
+  const { acts, sessions } = meetings.inside;
+  const frameOrigins: Origins = (call) => keyring.appNamed(call.target.app ?? "")?.allowedFrameOrigins ?? [];
+  return [
+    ...meetingJoinEndpoints(guards, { meetings, monotonicMs, frameOrigins }),
+    ...meetingActEndpoints(guards, { acts, rates: new MeetingRates(monotonicMs), frameOrigins }),
+    ...meetingSessionEndpoints(guards, { sessions, acts, audit }),
   ];
 }

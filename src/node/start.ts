@@ -12,6 +12,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   // Before the ports are open: the first request must find the keys that other nodes have made.
   await realtime.storeFollower?.start();
   await realtime.hub.notes.readNewest();
+  await parts.meetings.start();
   listeners.listen({ routes, fallback: pipeline.notFoundHandler, websocket: realtime.handlers });
   await rooms.expiry.start();
   parts.ruleChanges.start(parts.access.keyring.appIds);

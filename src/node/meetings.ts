@@ -1,0 +1,40 @@
+/** Builds meetings: realtime asks it about people in rooms, and it acts on their connections. */
+import { buildInside, type MeetingInside } from "../meetings/inside.ts";
+import { Meetings } from "../meetings/meetings.ts";
+import { RoomFloor } from "../realtime/room-floor.ts";
+import type { LateRoomGate } from "../realtime/room-gate.ts";
+import type { NodeContext } from "./context.ts";
+import type { Realtime } from "./realtime.ts";
+import type { RoomService } from "./rooms.ts";
+
+export type MeetingService = Meetings<MeetingInside>;
+
+export interface MeetingServiceParts extends NodeContext {
+  readonly realtime: Realtime;
+  readonly rooms: RoomService;
+  readonly roomGate: LateRoomGate;
+}
+
+export function buildMeetings(parts: MeetingServiceParts): MeetingService {
+  const { config, store, log, realtime, rooms, roomGate } = parts;
+  const { hub, clock, roomTokens } = realtime;
+  const shared = {
+    store: store.meetings,
+    rooms: store.rooms,
+    floor: new RoomFloor(hub),
+    nowMs: clock.nowMs,
+    failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
+  };
+  const meetings = new Meetings({
+    ...shared,
+    accessTokens: rooms.accessTokens,
+    roomTokens,
+    // Of this run of the node: it must not take the stays of an earlier run for its own.
+    nodeId: hub.nodeRequests.self,
+    meshMax: config.meshMax,
+    iceServers: () => [],
+    inside: (core) => buildInside({ ...core, ...shared, roomChanges: rooms.rooms, tokens: roomTokens }),
+  });
+  roomGate.use(meetings);
+  return meetings;
+}
