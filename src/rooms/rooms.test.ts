@@ -35,6 +35,27 @@ function node(rooms: RoomStore = store.rooms, nowMs = Date.now, maxPerApp = 1000
   return new Rooms(rooms, expiry, nowMs, maxPerApp);
 }
 
+describe("a name that is an address of the service", () => {
+  const refused = { code: "invalid_request", message: expect.stringContaining("docs") };
+
+  test("is refused when a room is made or renamed", async () => {
+    const rooms = node();
+    await expect(rooms.create(APP, { roomName: "docs" })).rejects.toMatchObject(refused);
+    await rooms.create(APP, { roomName: "standup" });
+    await expect(rooms.update(APP, "standup", { roomName: "docs" })).rejects.toMatchObject(refused);
+    expect((await rooms.create(APP, { roomName: "Docs" })).roomName).toBe("Docs");
+  });
+
+  test("stays with a room that had it before, which can be edited and renamed", async () => {
+    const rooms = node();
+    await store.rooms.addRoom({ id: "a", app: APP, name: "docs", fields: {}, created: 1, archiveAt: null, version: 1 });
+    expect(await rooms.update(APP, "docs", { roomName: "docs", enableChat: false })).toMatchObject({
+      enableChat: false,
+    });
+    expect(await rooms.update(APP, "docs", { roomName: "papers" })).toMatchObject({ roomName: "papers" });
+  });
+});
+
 describe("a listener", () => {
   test("hears of each edit and of the archiving, by the id of the room", async () => {
     const rooms = node();

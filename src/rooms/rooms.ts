@@ -6,6 +6,7 @@ import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { Expiry } from "./expiry.ts";
 import { type FieldEdits, type FieldValues, merged, shownFields } from "./fields.ts";
 import { ROOM_NAME_RANDOM_CHARS } from "./limits.ts";
+import { refuseReserved } from "./reserved-names.ts";
 
 export interface RoomEdits extends FieldEdits {
   readonly roomName?: string | undefined;
@@ -76,6 +77,7 @@ export class Rooms {
   }
 
   async create(app: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
+    if (roomName !== undefined) refuseReserved(roomName);
     const fields = merged({}, edits);
     const now = this.nowMs();
     const row: RoomRow = {
@@ -149,6 +151,7 @@ export class Rooms {
   async update(app: string, name: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
     for (let attempts = 0; attempts < EDIT_ATTEMPTS; attempts++) {
       const old = await this.row(app, name);
+      if (roomName !== undefined && roomName !== old.name) refuseReserved(roomName);
       const fields = merged(valuesOf(old), edits);
       const row = { ...old, name: roomName ?? old.name, fields, archiveAt: archiveAt(fields) };
       const outcome = await this.withFreeName(() => this.store.replaceRoom(row));
