@@ -1,0 +1,27 @@
+import { expect, test } from "bun:test";
+import { DEFAULT_NAME, typedName, vouchedName } from "./person-name.ts";
+
+test("control, bidi and other characters that are not seen are taken out of a name", () => {
+  expect(typedName("  Ada\u0000\u202e\u2066 \t\nLove\u200blace\u2069\ufeff ")).toBe("Ada Lovelace");
+  expect(typedName("A\ud800da")).toBe("Ada");
+  expect(typedName("a\u2028b")).toBe("ab");
+});
+
+test("letters of any script and emoji stay as they are", () => {
+  for (const name of ["Łukasz", "雅子", "محمد", "नीतू", "👩‍💻 Ada"]) expect(typedName(name)).toBe(name);
+});
+
+test("a name of which nothing is left becomes the default", () => {
+  for (const name of [undefined, "", "   ", "\u202e\u200b", "\u200d", "\n\t"])
+    expect(typedName(name)).toBe(DEFAULT_NAME);
+  for (const name of [undefined, 5, "", "\u202e"]) expect(vouchedName(name)).toBeUndefined();
+});
+
+test("64 characters fit, however they are encoded; a longer name is refused", () => {
+  expect(typedName("😀".repeat(64))).toBe("😀".repeat(64));
+  expect(() => typedName("x".repeat(65))).toThrow(expect.objectContaining({ code: "invalid_request" }));
+});
+
+test("a longer name of an access token is cut", () => {
+  expect(vouchedName(`${"x".repeat(63)} yz`)).toBe("x".repeat(63));
+});
