@@ -30,6 +30,8 @@ export interface MeetingInside extends Inside {
   readonly lobby: Lobby;
   readonly acts: Acts;
   readonly sessions: Sessions;
+  /** Every second; `start` repeats it. */
+  tick(): Promise<void>;
 }
 
 export function buildInside(parts: InsideParts): MeetingInside {
@@ -40,20 +42,18 @@ export function buildInside(parts: InsideParts): MeetingInside {
   const changes = new Changes({ ...parts, notices, exits, lobby });
   parts.roomChanges.onChange((change) => changes.changed(change));
   const times = new Times({ ...parts, notices, exits });
-  const ticking = new Repeating(
-    TICK_MS,
-    async () => {
-      await times.tick();
-      await changes.tick();
-    },
-    failed,
-  );
+  const tick = async (): Promise<void> => {
+    await times.tick();
+    await changes.tick();
+  };
+  const ticking = new Repeating(TICK_MS, tick, failed);
   const sweeping = new Repeating(LOBBY_SWEEP_EVERY_MS, () => lobby.sweep(), failed);
   return {
     lobby,
     signals: new Signals({ present, floor }),
     acts: new Acts({ ...parts, notices, exits, lobby }),
     sessions: new Sessions(parts),
+    tick,
     start: () => {
       ticking.start();
       sweeping.start();

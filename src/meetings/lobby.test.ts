@@ -1,0 +1,228 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { until } from "../../test/support/wait.ts";
+import type { JsonObject } from "../protocol/json.ts";
+import type { RoomRow } from "../store/rooms.ts";
+import { DECLINED_MS, LOBBY_ADDRESS_MAX, LOBBY_GONE_MS, LOBBY_MAX, WAIT_MAX_SEC } from "./limits.ts";
+import { World } from "./testing/world.ts";
+
+let world: World;
+let node: ReturnType<World["node"]>;
+let other: ReturnType<World["node"]>;
+let room: RoomRow;
+beforeEach(async () => {
+  world = await World.open();
+  node = world.node();
+  other = world.node();
+  room = await world.room(node.rooms, { privacy: "private" });
+});
+afterEach(async () => {
+  expect(world.failures).toEqual([]);
+  await world.close();
+});
+
+const queue = (): string[] | undefined => {
+  const last = world.floors.on("/admin").at(-1);
+  return (last?.queue as { readonly name: string }[] | undefined)?.map(({ name }) => name);
+};
+const shown = (names: readonly string[]): Promise<unknown> =>
+  until(`the queue ${names.join()}`, () => Bun.deepEquals(queue(), names));
+const answers = (ticket: string): JsonObject[] => world.floors.on(`/wait/${ticket}`);
+
+describe("the queue", () => {
+  test("is shown as a whole on each change, oldest first, with ticket, name and time only", async () => {
+    const bob = await world.wait(node, room, "Bob");
+    world.now += 5;
+    await world.wait(other, room, "Eve");
+    await shown(["Bob", "Eve"]);
+    expect(world.floors.on("/admin").at(-1)).toEqual({
+      notice: "waiting",
+      queue: [
+        { ticket: bob.id, name: "Bob", since: world.now - 5 },
+        { ticket: expect.any(String), name: "Eve", since: world.now },
+      ],
+    });
+  });
+
+  test("is kept while no admin is there, and shown to one that subscribes", async () => {
+    await world.wait(node, room, "Bob");
+    await shown(["Bob"]);
+    world.floors.published.length = 0;
+    const admin = await world.enter(other, room, { isAdmin: true });
+    other.meetings.subscribed(admin.seat, `_parley/room/${room.id}/admin`);
+    await shown(["Bob"]);
+  });
+
+  test("is that of one room", async () => {
+    const second = await world.room(node.rooms, { roomName: "second", privacy: "private" });
+    await world.wait(node, room, "Bob");
+    await world.wait(node, second, "Eve");
+    await until("both", () => world.floors.on("/admin").length >= 2);
+    for (const { channel, data } of world.floors.published.filter((one) => one.channel.endsWith("/admin")))
+      expect((data.queue as object[]).length).toBe(channel.includes(room.id) || channel.includes(second.id) ? 1 : 0);
+  });
+
+  test("converges where two nodes read and publish it in different orders", async () => {
+    const publish = other.floor.publish.bind(other.floor);
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    other.floor.publish = async (...args) => {
+      await late;
+      return publish(...args);
+    };
+    await world.wait(other, room, "Bob");
+    await world.wait(node, room, "Eve");
+    await shown(["Bob", "Eve"]);
+    // The other node has read only Bob, and publishes that now.
+    resolve();
+    await until("the older one", () => world.floors.on("/admin").length >= 2);
+    await shown(["Bob", "Eve"]);
+  });
+});
+
+describe("an answer", () => {
+  test("lets in: the page asks again with its ticket, and is gone from the queue", async () => {
+    const bob = await world.wait(node, room);
+    await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
+    expect(answers(bob.id)).toEqual([{ notice: "admitted" }]);
+    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("admitted");
+    await shown([]);
+  });
+
+  test("declines: the ticket cannot join for a minute", async () => {
+    const bob = await world.wait(node, room);
+    await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "declined");
+    expect(answers(bob.id)).toEqual([{ notice: "declined" }]);
+    world.now += DECLINED_MS - 1;
+    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("declined");
+    await expect(node.meetings.enter(bob.seat)).rejects.toMatchObject({ code: "declined" });
+    world.now += 1;
+    expect(await node.inside.lobby.stateOf(room, bob.id)).toBeUndefined();
+  });
+
+  test("is given once", async () => {
+    const bob = await world.wait(node, room);
+    const ref = { app: room.app, room: room.id };
+    await node.inside.lobby.decide(ref, bob.id, "admitted");
+    await expect(other.inside.lobby.decide(ref, bob.id, "declined")).rejects.toMatchObject({
+      code: "ticket_not_found",
+    });
+    expect(answers(bob.id)).toEqual([{ notice: "admitted" }]);
+  });
+
+  test("is not given to a ticket of another room", async () => {
+    const second = await world.room(node.rooms, { roomName: "second", privacy: "private" });
+    const bob = await world.wait(node, room);
+    await expect(
+      node.inside.lobby.decide({ app: second.app, room: second.id }, bob.id, "admitted"),
+    ).rejects.toMatchObject({ code: "ticket_not_found" });
+    expect(await node.inside.lobby.stateOf(second, bob.id)).toBeUndefined();
+    expect(answers(bob.id)).toEqual([]);
+  });
+
+  test("that came before the page listened is repeated when it does", async () => {
+    const bob = await world.wait(node, room);
+    await node.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
+    world.floors.published.length = 0;
+    node.inside.lobby.answerWanted(bob.seat.claims);
+    await until("the answer", () => answers(bob.id).length > 0);
+    expect(answers(bob.id)).toEqual([{ notice: "admitted" }]);
+  });
+});
+
+describe("a place in the lobby", () => {
+  test("is kept while its page is there, and ends 30 seconds after it", async () => {
+    const bob = await world.wait(node, room);
+    for (let passed = 0; passed < 3 * LOBBY_GONE_MS; passed += LOBBY_GONE_MS / 3) {
+      world.now += LOBBY_GONE_MS / 3;
+      await node.inside.lobby.sweep();
+      await other.inside.lobby.sweep();
+    }
+    expect(await other.inside.lobby.stateOf(room, bob.id)).toBe("waiting");
+    node.meetings.disconnected(bob.seat, bob.connection, "lost");
+    world.now += LOBBY_GONE_MS;
+    expect(await other.inside.lobby.stateOf(room, bob.id)).toBeUndefined();
+    world.now += 1;
+    await other.inside.lobby.sweep();
+    await shown([]);
+    await expect(node.meetings.enter(bob.seat)).rejects.toMatchObject({ code: "token_expired" });
+  });
+
+  test("goes on when the page is back, on any node", async () => {
+    const bob = await world.wait(node, room);
+    node.meetings.disconnected(bob.seat, bob.connection, "lost");
+    world.now += LOBBY_GONE_MS - 1000;
+    await world.connect(other.meetings, bob.seat.claims);
+    world.now += 5000;
+    await node.inside.lobby.sweep();
+    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("waiting");
+  });
+
+  test("of a second tab with the same ticket ends with the last of them", async () => {
+    const bob = await world.wait(node, room);
+    const again = await world.connect(node.meetings, bob.seat.claims);
+    node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
+    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("waiting");
+    node.meetings.disconnected(again.seat, again.connection, "goodbye");
+    await shown([]);
+  });
+
+  test("ends at once with a goodbye", async () => {
+    const bob = await world.wait(node, room, "Bob");
+    await shown(["Bob"]);
+    node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
+    await shown([]);
+  });
+
+  test("whose page never came ends too, and so does one of a node that was killed", async () => {
+    await node.inside.lobby.ask(room, { name: "Bob", address: "1" });
+    await world.wait(node, room, "Eve");
+    world.now += LOBBY_GONE_MS + 1;
+    // The first node beats no more.
+    await other.inside.lobby.sweep();
+    expect(await world.store.meetings.waiting(room.app, room.id)).toEqual([]);
+  });
+
+  test("ends after 30 minutes, with a word why and a close", async () => {
+    const bob = await world.wait(node, room);
+    for (let passed = 0; passed < WAIT_MAX_SEC; passed += 15) {
+      world.now += 15_000;
+      await node.inside.lobby.sweep();
+    }
+    expect(answers(bob.id)).toEqual([{ notice: "declined", text: expect.stringContaining("30 minutes") }]);
+    expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "time" }]);
+    node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
+    expect(await node.inside.lobby.stateOf(room, bob.id)).toBeUndefined();
+  });
+});
+
+describe("flooding", () => {
+  const ask = (name: string, address: string): Promise<string> => node.inside.lobby.ask(room, { name, address });
+
+  test("from one address: three wait, and those that were declined count for their minute", async () => {
+    const tickets: string[] = [];
+    for (let n = 0; n < LOBBY_ADDRESS_MAX; n++) tickets.push(await ask(`${n}`, "one"));
+    const refusal = { code: "lobby_full", message: expect.stringContaining("3 from one address") };
+    await expect(ask("more", "one")).rejects.toMatchObject(refusal);
+    await ask("somebody else", "two");
+    for (const ticket of tickets) await node.inside.lobby.decide({ app: room.app, room: room.id }, ticket, "declined");
+    await expect(ask("again", "one")).rejects.toMatchObject(refusal);
+    world.now += DECLINED_MS + 1;
+    await node.inside.lobby.sweep();
+    await ask("later", "one");
+  });
+
+  test("from many addresses: fifty wait, and an admin sees few notices", async () => {
+    const asked = await Promise.allSettled(
+      Array.from({ length: LOBBY_MAX + 10 }, (_, n) => ask(`visitor ${n}`, `address ${n}`)),
+    );
+    expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(LOBBY_MAX);
+    await until("all of them", () => queue()?.length === LOBBY_MAX);
+    expect(world.floors.on("/admin").length).toBeLessThan(10);
+  });
+
+  test("of the queue's channel: many subscribes are one notice", async () => {
+    const admin = await world.enter(node, room, { isAdmin: true });
+    for (let n = 0; n < 200; n++) node.inside.lobby.queueWanted(admin.seat.claims);
+    await until("a notice", () => world.floors.on("/admin").length > 0);
+    expect(world.floors.on("/admin").length).toBeLessThan(3);
+  });
+});

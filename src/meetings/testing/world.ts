@@ -1,0 +1,163 @@
+/** For tests: nodes with meetings on one real store, joined by fake floors; nobody needs a socket. Time is what the test says. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newObjectId } from "../../access/ids.ts";
+import { type RoomClaims, type RoomSeat, RoomTokens, seatOf } from "../../access/room-token.ts";
+import { Vault } from "../../access/vault.ts";
+import { AccessTokens } from "../../rooms/access-token.ts";
+import { Expiry } from "../../rooms/expiry.ts";
+import { type RoomEdits, Rooms } from "../../rooms/rooms.ts";
+import { openStore } from "../../store/open.ts";
+import type { RoomRow } from "../../store/rooms.ts";
+import type { SqlStore } from "../../store/sql.ts";
+import { appRow } from "../../store/testing/rows.ts";
+import { buildInside, type MeetingInside } from "../inside.ts";
+import { Meetings } from "../meetings.ts";
+import { type FakeFloor, FakeFloors } from "./fake-floor.ts";
+
+export const APP = "app";
+
+export interface WorldNode {
+  readonly meetings: Meetings;
+  readonly inside: MeetingInside;
+  readonly floor: FakeFloor;
+}
+
+/** Somebody with a connection. */
+export interface Someone {
+  readonly seat: RoomSeat;
+  readonly token: string;
+  readonly id: string;
+  readonly connection: string;
+}
+
+export class World {
+  readonly floors = new FakeFloors();
+  readonly tokens: RoomTokens;
+  readonly failures: unknown[] = [];
+  now = 1_800_000_000_000;
+  private readonly vault = new Vault(Buffer.alloc(32, 7));
+  private connections = 0;
+
+  private constructor(
+    readonly store: SqlStore,
+    private readonly folder: string,
+  ) {
+    this.tokens = new RoomTokens(this.vault);
+  }
+
+  static async open(): Promise<World> {
+    const folder = mkdtempSync(join(tmpdir(), "parley-meetings-"));
+    const store = await openStore(folder);
+    await store.change((change) => change.putApp(appRow(APP)));
+    return new World(store, folder);
+  }
+
+  async close(): Promise<void> {
+    await this.store.close();
+    rmSync(this.folder, { recursive: true });
+  }
+
+  readonly nowMs = (): number => this.now;
+
+  /** The rooms of one node: it hears of the edits that are made there. */
+  node(): WorldNode & { readonly rooms: Rooms } {
+    const { store, tokens, nowMs, vault } = this;
+    const failed = (error: unknown): void => {
+      this.failures.push(error);
+    };
+    const expiry = new Expiry({
+      store: store.rooms,
+      nowMs,
+      archived: () => undefined,
+      failed,
+      guarded: (callback) => () => void callback(),
+    });
+    expiry.schedule = () => undefined;
+    const rooms = new Rooms(store.rooms, expiry, nowMs, 1000);
+    const floor = this.floors.node();
+    let inside: MeetingInside | undefined;
+    const meetings = new Meetings({
+      store: store.meetings,
+      rooms: store.rooms,
+      accessTokens: new AccessTokens(store.rooms, vault, nowMs),
+      roomTokens: tokens,
+      floor,
+      nodeId: `node-${this.floors.nodes.length}`,
+      nowMs,
+      meshMax: 6,
+      iceServers: () => [],
+      failed,
+      inside: (core) => {
+        inside = buildInside({
+          stays: core.stays,
+          present: core.present,
+          upkeep: core.upkeep,
+          store: store.meetings,
+          rooms: store.rooms,
+          roomChanges: rooms,
+          tokens,
+          floor,
+          nowMs,
+          failed,
+        });
+        return inside;
+      },
+    });
+    if (!inside) throw new Error("nothing was built");
+    return { meetings, inside, floor, rooms };
+  }
+
+  async room(rooms: Rooms, edits: RoomEdits = {}): Promise<RoomRow> {
+    const { roomName } = await rooms.create(APP, { roomName: "standup", ...edits });
+    return rooms.row(APP, roomName);
+  }
+
+  /** Somebody enters, on that node. */
+  async enter({ meetings }: WorldNode, room: RoomRow, claims: Partial<RoomClaims> = {}): Promise<Someone> {
+    const whole: RoomClaims = {
+      kind: "stay",
+      id: newObjectId(this.now),
+      app: APP,
+      room: room.id,
+      name: "Ada",
+      isAdmin: false,
+      isGuest: claims.accessToken === undefined,
+      exp: Math.floor(this.now / 1000) + 86_400,
+      ...claims,
+    };
+    return this.connect(meetings, whole);
+  }
+
+  async connect(meetings: Meetings, claims: RoomClaims): Promise<Someone> {
+    const seat = seatOf(claims);
+    await meetings.enter(seat);
+    const connection = `connection-${++this.connections}`;
+    meetings.connected(seat, connection);
+    return { seat, token: this.tokens.sign(claims), id: claims.id, connection };
+  }
+
+  /** Somebody waits in the lobby, on that node. */
+  async wait({ inside, meetings }: WorldNode, room: RoomRow, name = "Bob", address = "address"): Promise<Someone> {
+    const ticket = await inside.lobby.ask(room, { name, address });
+    return this.connect(meetings, {
+      kind: "wait",
+      id: ticket,
+      app: APP,
+      room: room.id,
+      name,
+      isAdmin: false,
+      isGuest: true,
+      exp: Math.floor(this.now / 1000) + 1800,
+    });
+  }
+
+  /** Who is shown in the room, with what they share. */
+  members(room: RoomRow, states: Readonly<Record<string, Readonly<Record<string, boolean>>>>): void {
+    this.floors.members.set(
+      room.id,
+      Object.entries(states).map(([peerId, state]) => ({ peerId, state: { ...state } })),
+    );
+  }
+}
