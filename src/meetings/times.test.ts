@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { until } from "../../test/support/wait.ts";
+import type { RoomEdits } from "../rooms/rooms.ts";
+import { APP, World } from "./testing/world.ts";
+
+let world: World;
+let node: ReturnType<World["node"]>;
+let other: ReturnType<World["node"]>;
+beforeEach(async () => {
+  world = await World.open();
+  node = world.node();
+  other = world.node();
+});
+afterEach(async () => {
+  expect(world.failures).toEqual([]);
+  await world.close();
+});
+
+const room = (edits: RoomEdits) => world.room(node.rooms, edits);
+const inSec = (sec: number): number => Math.floor(world.now / 1000) + sec;
+const notices = (): unknown[] => world.floors.on("/room").filter(({ notice }) => notice === "ending");
+const tick = async (seconds: number): Promise<void> => {
+  for (let n = 0; n < seconds; n++) {
+    world.now += 1000;
+    await node.inside.tick();
+    await other.inside.tick();
+  }
+};
+
+describe("ejectAfterElapsedTimeInSec", () => {
+  test("puts each one out that long after its own entry, with a warning a minute before", async () => {
+    const row = await room({ ejectAfterElapsedTimeInSec: 100 });
+    const ada = await world.enter(node, row);
+    await tick(30);
+    const bob = await world.enter(other, row);
+    await tick(9);
+    expect(notices()).toEqual([]);
+    await tick(1);
+    expect(notices()).toEqual([{ notice: "ending", participantSession: ada.id, inSec: 60 }]);
+    await tick(59);
+    expect(node.floor.closed).toEqual([]);
+    await tick(1);
+    for (const { floor } of [node, other]) expect(floor.closed).toEqual([{ peerId: ada.id, reason: "time" }]);
+    expect(await world.store.meetings.stay(ada.id)).toMatchObject({ why: "time", ended: world.now });
+    await tick(30);
+    expect(other.floor.closed).toEqual([
+      { peerId: ada.id, reason: "time" },
+      { peerId: bob.id, reason: "time" },
+    ]);
+    expect(notices()).toHaveLength(2);
+  });
+
+  test("of the token wins, and counts from the token's first entry into the meeting", async () => {
+    const row = await room({ ejectAfterElapsedTimeInSec: 1000 });
+    const token = { accessToken: "digest", ejectAfterSec: 20 };
+    await world.enter(node, row);
+    const first = await world.enter(node, row, token);
+    await tick(10);
+    node.meetings.disconnected(first.seat, first.connection, "goodbye");
+    const second = await world.enter(other, row, token);
+    await tick(9);
+    expect(other.floor.closed).toEqual([]);
+    await tick(1);
+    expect(other.floor.closed).toEqual([{ peerId: second.id, reason: "time" }]);
+    await expect(world.enter(node, row, token)).rejects.toMatchObject({ code: expect.any(String) });
+  });
+});
+
+test("ejectAtRoomExp puts everybody out at that time, after one warning for all", async () => {
+  const row = await room({ ejectAtRoomExp: true, expireUnixSec: inSec(90) });
+  const ada = await world.enter(node, row);
+  const eve = await world.enter(node, row, { isAdmin: true });
+  await tick(89);
+  expect(notices()).toEqual([{ notice: "ending", inSec: 60 }]);
+  expect(node.floor.closed).toEqual([]);
+  await tick(1);
+  expect(node.floor.closed.map(({ peerId }) => peerId).toSorted()).toEqual([ada.id, eve.id].toSorted());
+  expect(node.floor.closed.every(({ reason }) => reason === "time")).toBe(true);
+});
+
+test("without ejectAtRoomExp people stay when the room's time is over", async () => {
+  await world.enter(node, await room({ expireUnixSec: inSec(5) }));
+  await tick(20);
+  expect(node.floor.closed).toEqual([]);
+});
+
+test("a room that is archived by the clock ends its meeting", async () => {
+  const row = await room({ deleteOnExp: true, expireUnixSec: inSec(10) });
+  const ada = await world.enter(node, row);
+  await tick(9);
+  expect(notices()).toEqual([{ notice: "ending", inSec: 9 }]);
+  await tick(1);
+  expect(node.floor.closed).toEqual([{ peerId: ada.id, reason: "ended" }]);
+  expect(await world.store.meetings.current(APP, row.id)).toBeUndefined();
+});
+
+describe("endMeetingAfterNoActivityInSec", () => {
+  test("ends the meeting when nobody has shared anything for that long, on any node", async () => {
+    const row = await room({ endMeetingAfterNoActivityInSec: 30 });
+    const ada = await world.enter(node, row);
+    const bob = await world.enter(other, row);
+    world.members(row, { [ada.id]: { audio: false, hand: true }, [bob.id]: { audio: true } });
+    await tick(60);
+    expect(node.floor.closed).toEqual([]);
+    world.members(row, { [ada.id]: { hand: true }, [bob.id]: { audio: false } });
+    await tick(29);
+    expect(notices()).toContainEqual({ notice: "ending", inSec: 15 });
+    expect(node.floor.closed).toEqual([]);
+    await tick(1);
+    await until("both", () => node.floor.closed.length === 2);
+    expect(node.floor.closed).toContainEqual({ peerId: bob.id, reason: "ended" });
+    expect(await world.store.meetings.stay(ada.id)).toMatchObject({ why: "ended" });
+  });
+
+  test.each(["audio", "video", "screen"])("%s is activity, and so is somebody who comes in", async (kind) => {
+    const row = await room({ endMeetingAfterNoActivityInSec: 30 });
+    const ada = await world.enter(node, row);
+    world.members(row, { [ada.id]: {} });
+    await tick(25);
+    world.members(row, { [ada.id]: { [kind]: true } });
+    await tick(1);
+    world.members(row, { [ada.id]: {} });
+    await tick(25);
+    world.members(row, { [ada.id]: {}, another: {} });
+    await tick(29);
+    expect(node.floor.closed).toEqual([]);
+    await tick(2);
+    expect(node.floor.closed).toEqual([{ peerId: ada.id, reason: "ended" }]);
+  });
+});
