@@ -7,7 +7,7 @@ import { readSignal, type Signal, type Signalling } from "./signalling.ts";
 import { SpeakerChoice } from "./speaker.ts";
 
 const LOOK_EVERY_MS = 500;
-const LEVELS_EVERY_MS = 250;
+const LEVELS_EVERY_MS = 100;
 const MEASURE_EVERY_MS = 2000;
 /** Signals of participants that the roster does not have yet. */
 const EARLY_SENDERS_MAX = 10;

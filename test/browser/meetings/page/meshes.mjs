@@ -1,0 +1,123 @@
+/** Several engines in one page, joined by a wire instead of the service. ../support/meshes.ts is the test's side. */
+import { makeMesh } from "../../../../web/meeting/call/mesh.ts";
+import { closeAll, fallsSilent, flows, openConnections, play, until } from "./flows.mjs";
+
+const LITTLE = { width: 320, height: 180, frameRate: 5 };
+
+const people = new Map();
+/** What the wire does with a signal: null: it is lost. */
+let pass = () => true;
+const signals = [];
+
+class Person {
+  others = new Set();
+  signal = () => undefined;
+  mesh = makeMesh();
+  tracks = {};
+  qualities = [];
+  speaker;
+
+  constructor(id, isResumed) {
+    this.id = id;
+    this.signalling = {
+      self: id,
+      isResumed,
+      isOnline: () => true,
+      others: () => [...people.keys()].filter((other) => other !== id),
+      onOthers: (listener) => {
+        this.others.add(listener);
+        return () => this.others.delete(listener);
+      },
+      onSignal: (listener) => {
+        this.signal = listener;
+        return () => undefined;
+      },
+      send: async (to, data) => {
+        const text = JSON.stringify(data);
+        signals.push({ from: id, to, text });
+        if (!pass(id, to, data)) return;
+        setTimeout(() => people.get(to)?.signal(id, JSON.parse(text)), 2);
+      },
+    };
+    this.mesh.on("tracks", playAll);
+    this.mesh.on("speaker", (who) => {
+      this.speaker ??= who;
+    });
+    this.mesh.on("quality", (who, quality) => this.qualities.push(`${who} ${quality}`));
+  }
+}
+
+const playAll = () => play([...people.values()].flatMap(({ mesh }) => mesh.tracks().map(({ track }) => track)));
+
+const tell = () => {
+  for (const { others } of people.values()) for (const listener of others) listener();
+};
+
+const track = async (kind) => {
+  const wanted = kind === "audio" ? { audio: true } : { video: LITTLE };
+  return (await navigator.mediaDevices.getUserMedia(wanted)).getTracks()[0];
+};
+
+const person = (id) => people.get(id);
+const found = (at, from, kind) => () =>
+  person(at)
+    ?.mesh.tracks()
+    .find((one) => one.participantSession === from && one.kind === kind)?.track;
+
+globalThis.bench = {
+  async enter(id, kinds, isResumed = false) {
+    const one = new Person(id, isResumed);
+    people.set(id, one);
+    for (const kind of kinds) await bench.publish(id, kind);
+    one.mesh.join(one.signalling, []);
+    tell();
+  },
+  async publish(id, kind) {
+    person(id).tracks[kind] ??= await track(kind);
+    await person(id).mesh.publish(kind, person(id).tracks[kind]);
+  },
+  withdraw: (id, kind) => person(id).mesh.publish(kind, null),
+  mute: (id, kind, isMuted) => person(id).mesh.mute(kind, isMuted),
+  leave(id) {
+    person(id).mesh.leave();
+    people.delete(id);
+    tell();
+  },
+  /** The page is gone without a goodbye, and another continues its stay. */
+  async reload(id, kinds) {
+    pass = (from) => from !== id;
+    person(id).mesh.leave();
+    pass = () => true;
+    await bench.enter(id, kinds, true);
+  },
+  flows: (at, from, kind) => flows(found(at, from, kind)),
+  falls: (at, from, kind) => fallsSilent(found(at, from, kind)),
+  gone: (at, from, kind) => until(() => !found(at, from, kind)()),
+  tracks: (at) =>
+    person(at)
+      .mesh.tracks()
+      .map(({ participantSession, kind }) => `${participantSession} ${kind}`)
+      .sort(),
+  allowOnly(at, kinds) {
+    person(at).mesh.allow((_, kind) => kinds.includes(kind));
+  },
+  /** The next signals of a kind are lost. */
+  lose(field, count) {
+    let left = count;
+    pass = (_from, _to, data) => !(field in data) || left-- <= 0;
+  },
+  async speaker(at) {
+    await until(() => person(at).speaker);
+    return person(at).speaker;
+  },
+  /** Its connections end, and it does not know why. */
+  breakConnections: closeAll,
+  qualities: (at) => person(at).qualities,
+  signals: () => signals,
+  openConnections,
+  reset() {
+    for (const id of [...people.keys()]) bench.leave(id);
+    signals.length = 0;
+    pass = () => true;
+  },
+};
