@@ -12,9 +12,12 @@ function steps(isLeader: boolean, state: Seen["state"], seconds: number, recover
 }
 
 describe("the leader", () => {
-  test("begins at once, and anew after ten seconds without a connection", () => {
+  test("begins at once, and anew if that does not help", () => {
     expect(steps(true, "none", 12)).toEqual(["0 begin", "10 begin"]);
-    expect(steps(true, "connecting", 12)).toEqual(["10 begin"]);
+  });
+
+  test("gives each attempt more time than the one before", () => {
+    expect(steps(true, "connecting", 100)).toEqual(["12 begin", "24 begin", "48 begin", "96 begin"]);
   });
 
   test("restarts a connection that is lost twice, and then begins anew", () => {

@@ -13,7 +13,9 @@ export type Step = "wait" | "begin" | "restartIce" | "nudge";
 
 /** A connection that is `disconnected` often comes back by itself. */
 const DISCONNECTED_MS = 3000;
-const CONNECT_WITHIN_MS = 10_000;
+/** On a busy machine a connection takes long, and one that is begun anew too early would never be made: each attempt gets twice the time. */
+const CONNECT_WITHIN_MS = 12_000;
+const CONNECT_WITHIN_MAX_MS = 60_000;
 const RESTART_WITHIN_MS = 6000;
 /** How much longer the other one waits than the leader. */
 const FOLLOWER_MS = 4000;
@@ -26,6 +28,8 @@ export class Recovery {
   #sinceMs: number | undefined;
   #triedMs: number | undefined;
   #restarts = 0;
+  /** Attempts without a connection. */
+  #begun = 0;
   #isEager = false;
 
   /** Asked about once a second. */
@@ -42,6 +46,7 @@ export class Recovery {
     this.#isEager = false;
     if (hadConnection && this.#restarts++ < RESTARTS_MAX) return "restartIce";
     this.#restarts = 0;
+    this.#begun++;
     return isLeader ? "begin" : "nudge";
   }
 
@@ -60,6 +65,7 @@ export class Recovery {
     this.#sinceMs = undefined;
     this.#triedMs = undefined;
     this.#restarts = 0;
+    this.#begun = 0;
     this.#isEager = false;
   }
 
@@ -69,6 +75,7 @@ export class Recovery {
     if (state === "none" || state === "closed") return moreMs + (isFirst ? 0 : BEGIN_AGAIN_MS);
     if (state === "failed") return moreMs + (isFirst ? 0 : RESTART_WITHIN_MS);
     if (state === "disconnected") return moreMs + (this.#isEager ? 0 : isFirst ? DISCONNECTED_MS : RESTART_WITHIN_MS);
-    return moreMs + CONNECT_WITHIN_MS;
+    const times = 2 ** Math.max(0, this.#begun - 1);
+    return moreMs + Math.min(CONNECT_WITHIN_MAX_MS, CONNECT_WITHIN_MS * times);
   }
 }

@@ -1,0 +1,131 @@
+/** Calls between pages in a room of a running service go on over reloads, lost networks and a restart, and no one is seen to leave. */
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser, BrowserContext } from "playwright-core";
+import { within } from "../../support/wait.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { Service } from "../support/service.ts";
+import { Attendee, type Kind } from "./support/attendee.ts";
+import { MeetingPlace } from "./support/meeting-place.ts";
+import { startScriptSite } from "./support/script-site.ts";
+
+setDefaultTimeout(120_000);
+
+const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
+const CONNECTED_WITHIN_MS = 10_000;
+
+let browser: Browser;
+let service: Service;
+let site: Bun.Server<undefined>;
+let context: BrowserContext;
+let everyone: Attendee[] = [];
+let rooms = 0;
+
+beforeAll(async () => {
+  [browser, service, site] = await Promise.all([launchChromium(), Service.start(), startScriptSite("call.mjs")]);
+});
+
+afterEach(async () => {
+  const faults = everyone.flatMap((one) => one.faults);
+  await Promise.all(everyone.map((one) => one.close()));
+  await context?.close();
+  everyone = [];
+  expect(faults).toEqual([]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await site?.stop(true);
+  await service?.stop();
+});
+
+/** They enter a new room one after the other, each with camera and microphone. */
+async function meet(...names: string[]): Promise<Attendee[]> {
+  context = await browser.newContext();
+  const place = new MeetingPlace(service.url, service.port, service.keys.appSecret, `call-${++rooms}`);
+  await place.create();
+  everyone = await Promise.all(
+    names.map((name) => Attendee.open(context, `http://127.0.0.1:${site.port}/`, place, name)),
+  );
+  for (const one of everyone) await one.enter("audio", "video");
+  await allFlow();
+  return everyone;
+}
+
+/** In every direction. */
+async function allFlow(kinds: readonly Kind[] = ["audio", "video"], withinMs = CONNECTED_WITHIN_MS): Promise<void> {
+  const missing = new Set<string>();
+  const flows = everyone.flatMap((at) =>
+    everyone
+      .filter((from) => from !== at)
+      .flatMap((from) =>
+        kinds.map(async (kind) => {
+          const what = `${kind} of ${from.name} at ${at.name}`;
+          missing.add(what);
+          await at.flows(from, kind);
+          missing.delete(what);
+        }),
+      ),
+  );
+  await within("all tracks arrive", Promise.all(flows), withinMs, async () => {
+    const stories = await Promise.all(everyone.map(async (one) => `${one.name} ${one.id}: ${await one.story()}`));
+    return [...missing, ...stories].join("\n");
+  });
+}
+
+const comings = async (): Promise<Record<string, string[]>> =>
+  Object.fromEntries(await Promise.all(everyone.map(async (one) => [one.name, await one.comings()])));
+
+test("two pages: a call with chat, screen and mute, which ends with a goodbye", async () => {
+  const [ann, bob] = (await meet("Ann", "Bob")) as [Attendee, Attendee];
+  await ann.say("hello");
+  await bob.noticed("Ann: hello");
+  await ann.says(bob, "audio", true);
+  await bob.publish("screen");
+  await Promise.all([ann.flows(bob, "screen"), ann.flows(bob, "video"), ann.says(bob, "screen", true)]);
+  await bob.withdraw("screen");
+  await ann.gone(bob, "screen");
+  await bob.mute("audio", true);
+  await ann.fallsSilent(bob);
+  await bob.leave();
+  await ann.noticed("Bob left");
+  expect(await comings()).toEqual({ Ann: ["Bob joined", "Bob left"], Bob: [] });
+});
+
+test("two pages: the network of one is gone for a while, then the node restarts", async () => {
+  const [ann, bob] = (await meet("Ann", "Bob")) as [Attendee, Attendee];
+  bob.line.cut();
+  await bob.online(false);
+  await ann.isLost(bob);
+  await (IS_FULL ? Bun.sleep(10_000) : bob.line.refused(1));
+  bob.line.mend();
+  await bob.online(true);
+  await allFlow();
+  await service.down();
+  await Promise.all([ann.online(false), bob.online(false)]);
+  await service.up();
+  await Promise.all([ann.online(true), bob.online(true)]);
+  await bob.say("still here");
+  await ann.noticed("Bob: still here");
+  await allFlow();
+  expect(await comings()).toEqual({ Ann: ["Bob joined"], Bob: [] });
+});
+
+test("four pages: each sees and hears each, also after one was reloaded", async () => {
+  const [ann, bob, cid, dan] = (await meet("Ann", "Bob", "Cid", "Dan")) as [Attendee, Attendee, Attendee, Attendee];
+  await ann.say("before");
+  await bob.reload("audio", "video");
+  await allFlow();
+  await bob.noticed("earlier Ann: before");
+  await bob.say("back");
+  await Promise.all([ann, cid, dan].map((one) => one.noticed("Bob: back")));
+  expect(await comings()).toEqual({
+    Ann: ["Bob joined", "Cid joined", "Dan joined"],
+    Bob: [],
+    Cid: ["Dan joined"],
+    Dan: [],
+  });
+});
+
+test.if(IS_FULL)("six pages: each sees and hears each", async () => {
+  await meet("Ann", "Bob", "Cid", "Dan", "Eve", "Fay");
+});
