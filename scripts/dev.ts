@@ -9,15 +9,15 @@ import { Output } from "../src/cli/output.ts";
 import { runUp } from "../src/cli/up.ts";
 import type { Call } from "../src/http/call.ts";
 import { loadBundle, type PageName } from "../src/http/pages/bundle.ts";
-import { type PageServer, Pages } from "../src/http/pages/pages.ts";
+import { type Fill, type PageResponse, type PageServer, Pages } from "../src/http/pages/pages.ts";
 import { VERSION } from "../src/version.ts";
 
 /** Looks at the sources with every page that is requested. Watching them instead could serve a reload before the build has ended. */
 class FreshPages implements PageServer {
   constructor(private built: Pages) {}
 
-  page(name: PageName, call: Call, fill?: (html: string) => string): Promise<Response> {
-    return this.fresh((pages) => pages.page(name, call, fill));
+  page(name: PageName, call: Call, fill?: Fill, own?: PageResponse): Promise<Response> {
+    return this.fresh((pages) => pages.page(name, call, fill, own));
   }
 
   asset(call: Call): Response {

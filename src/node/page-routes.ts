@@ -1,6 +1,7 @@
-/** The pages that browsers open: the start page, the API reference, the dashboard; and the client that other pages import. */
+/** The pages that browsers open: the start page, the API reference, the dashboard, meetings; and the client that other pages import. */
 import type { Config } from "../config/settings.ts";
 import type { Call } from "../http/call.ts";
+import { type MeetingPageParts, meetingPage } from "../http/meeting-page.ts";
 import { ASSETS_PATH } from "../http/pages/bundle.ts";
 import { CLIENT_PATH, type PageServer } from "../http/pages/pages.ts";
 import type { RequestPipeline, Routes } from "../http/pipeline.ts";
@@ -14,6 +15,8 @@ export interface PageParts {
   /** The id of a publishable key of the demo that every origin may use. */
   readonly demoKey: () => string | undefined;
   readonly isOwnHost: (call: Call) => boolean;
+  readonly appNamed: MeetingPageParts["appNamed"];
+  readonly room: MeetingPageParts["room"];
 }
 
 export interface PageRoutes {
@@ -22,7 +25,7 @@ export interface PageRoutes {
   readonly operatorPages: Routes;
 }
 
-export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost }: PageParts): PageRoutes {
+export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNamed, room }: PageParts): PageRoutes {
   const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call));
   const assets: Routes = { [`${ASSETS_PATH}:name`]: pipeline.handler(asset) };
   const start = startPage({ pages, demoKey, linksDashboard: config.dashboard && config.adminListen === "" });
@@ -31,6 +34,10 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost }: Page
     [CLIENT_PATH]: pipeline.handler(pipeline.publicRoute(CLIENT_PATH, (call) => pages.client(call))),
     "/docs": pipeline.handler(pipeline.publicRoute("/docs", (call) => pages.page("docs", call))),
     "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
+    // Every other path of one segment on an application's host; paths of the service come first.
+    "/:roomName": pipeline.handler(
+      pipeline.publicRoute("/:roomName", meetingPage({ pages, appNamed, room }), { hosts: "application" }),
+    ),
   };
   if (!config.dashboard) return { publicPages, operatorPages: {} };
   const dashboardPage = (call: Call): Response | Promise<Response> => {

@@ -93,7 +93,15 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const document = openapiDocument([...service, ...control, ...application], VERSION, config.domain);
   const { isOwnHost } = access;
   const demoKey = (): string | undefined => keyring.openKeyOf(DEMO);
-  const { publicPages, operatorPages } = pageRoutes({ config, pipeline, pages, demoKey, isOwnHost });
+  const { publicPages, operatorPages } = pageRoutes({
+    config,
+    pipeline,
+    pages,
+    demoKey,
+    isOwnHost,
+    appNamed: (name) => keyring.appNamed(name),
+    room: (app, roomName) => parts.rooms.rooms.row(app, roomName),
+  });
   const publicRoutes: Routes = {
     "/v1": connectHandler(pipeline, realtime.gateway),
     ...routesOf(pipeline, service),

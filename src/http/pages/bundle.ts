@@ -12,7 +12,7 @@ const BUILT = join(WEB, ".build");
 const CLIENT = join(WEB, "../client/src");
 const MANIFEST = "manifest.json";
 /** Every page's folder, which is also its name. */
-export const PAGES = ["start", "docs", "dashboard"] as const;
+export const PAGES = ["start", "docs", "dashboard", "meeting"] as const;
 export type PageName = (typeof PAGES)[number];
 
 /** Where browsers load scripts and styles from. */

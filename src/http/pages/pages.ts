@@ -8,28 +8,51 @@ import type { Call } from "../call.ts";
 import { throwMethodNotAllowed } from "../pipeline.ts";
 import type { Asset, Bundle, PageName } from "./bundle.ts";
 
-/** Nothing is loaded from another host, nothing inline runs, and no page may be framed. 'self' covers WebSockets too. */
-export const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self' data: blob:",
-  "media-src 'self' blob:",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "form-action 'self'",
-].join("; ");
+export interface Policy {
+  /** Where its scripts may connect to besides 'self'. */
+  readonly connects?: readonly string[];
+  /** Origins of pages that may show it in a frame. */
+  readonly framedBy?: readonly string[];
+}
+
+/** Nothing is loaded from another host, nothing inline runs, and by default no page may be framed. 'self' covers WebSockets too. */
+export const contentSecurityPolicy = ({ connects = [], framedBy = [] }: Policy = {}): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `connect-src ${["'self'", ...connects].join(" ")}`,
+    "img-src 'self' data: blob:",
+    "media-src 'self' blob:",
+    `frame-ancestors ${framedBy.join(" ") || "'none'"}`,
+    "base-uri 'none'",
+    "form-action 'self'",
+  ].join("; ");
+
+const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  "Content-Security-Policy": contentSecurityPolicy(),
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "X-Frame-Options": "DENY",
+};
+
+/** What one page has of its own. */
+export interface PageResponse {
+  readonly status?: number;
+  /** In place of the usual headers, except for the content's type. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
 
 const TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
 };
 
+export type Fill = (html: string) => string;
+
 /** What the routes need. `Pages` serves one build; `npm run dev` replaces it with one that looks for changes. */
 export interface PageServer {
   /** `fill` replaces parts of the page's HTML, such as the demo's key. */
-  page(name: PageName, call: Call, fill?: (html: string) => string): Response | Promise<Response>;
+  page(name: PageName, call: Call, fill?: Fill, own?: PageResponse): Response | Promise<Response>;
   asset(call: Call): Response;
   /** The file at CLIENT_PATH. */
   client(call: Call): Response | Promise<Response>;
@@ -50,16 +73,11 @@ export class Pages implements PageServer {
     this.clientTag = `W/"${version}-${hash}"`;
   }
 
-  page(name: PageName, call: Call, fill: (html: string) => string = (html) => html): Response {
+  page(name: PageName, call: Call, fill: Fill = (html) => html, own: PageResponse = {}): Response {
     onlyRead(call);
-    return new Response(fill(this.bundle.pages[name]), {
-      headers: {
-        "Content-Type": "text/html; charset=utf-8",
-        "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-        "Cross-Origin-Opener-Policy": "same-origin",
-        "X-Frame-Options": "DENY",
-      },
-    });
+    const { status = 200, headers = PAGE_HEADERS } = own;
+    const type = "text/html; charset=utf-8";
+    return new Response(fill(this.bundle.pages[name]), { status, headers: { "Content-Type": type, ...headers } });
   }
 
   asset(call: Call): Response {

@@ -1,0 +1,212 @@
+/** Inside a meeting: the connection to the room and the media, as signals of the session. */
+import { effect } from "@preact/signals";
+import type { Kind, MediaEngine } from "./call/contract.ts";
+import type { ChatLine, Ending, RoomLink, RoomNotice, RoomOpening } from "./call/room-contract.ts";
+import { announce } from "./lib/announce.ts";
+import { flagsOf, type Joined } from "./lib/api.ts";
+import { disabledByToken, mayNow, roomAllows } from "./lib/rights.ts";
+import { lobbyChime } from "./lib/sounds.ts";
+import type { OwnMedia } from "./own-media.ts";
+import { CHAT_LINES_MAX, MAY_NOTHING, NO_ONE, type Session } from "./session.ts";
+import { t } from "./texts/texts.ts";
+
+const KINDS = ["audio", "video", "screen"] as const;
+
+export interface InsideParts {
+  readonly session: Session;
+  readonly media: OwnMedia;
+  readonly engine: MediaEngine;
+  readonly open: (opening: Omit<RoomOpening, "renew" | "isResumed">) => RoomLink;
+  readonly ended: (why: Ending) => void;
+}
+
+export class Inside {
+  readonly #parts: InsideParts;
+  #link: RoomLink | undefined;
+  #ends: (() => void)[] = [];
+  #disabled: readonly Kind[] = [];
+
+  constructor(parts: InsideParts) {
+    this.#parts = parts;
+  }
+
+  begin(joined: Joined): void {
+    const { session, engine, open } = this.#parts;
+    const { participantSession, name, isAdmin, isGuest, connect, ejectAt } = joined;
+    session.me.value = { participantSession, name, isAdmin, isGuest };
+    session.room.value = flagsOf(joined.room);
+    session.may.value = joined.may;
+    session.iceServers.value = joined.iceServers;
+    this.#disabled = disabledByToken(joined.may, session.room.value, { isAdmin });
+    session.people.value = [];
+    session.chat.value = [];
+    session.queue.value = [];
+    session.isHandUp.value = false;
+    session.isOnline.value = true;
+    session.ending.value = ejectAt === undefined ? undefined : { timeMs: ejectAt * 1000, isForAll: false };
+    const link = open({ connect, name, isAdmin, isGuest });
+    this.#link = link;
+    this.#listen(link);
+    engine.allow((who, kind) => this.#isShown(who, kind));
+    engine.join(link.signalling, joined.iceServers);
+    session.stage.value = { at: "inside" };
+  }
+
+  /** Microphone and camera as the visitor wishes, or as the room says. */
+  async start(wishes: Readonly<Partial<Record<Kind, boolean>>>): Promise<void> {
+    const { session, media } = this.#parts;
+    const { joinAudioOn, joinVideoOn } = session.room.value;
+    const wanted = { audio: wishes.audio ?? joinAudioOn, video: wishes.video ?? joinVideoOn };
+    this.#keepRights();
+    await Promise.all(
+      (["audio", "video"] as const).map(async (kind) => {
+        if (!session.may.value[kind]) media.close(kind);
+        else if (wanted[kind]) await media.turnOn(kind);
+        else media.turnOff(kind);
+      }),
+    );
+    this.#follow();
+  }
+
+  setHand(isUp: boolean): void {
+    this.#parts.session.isHandUp.value = isUp;
+  }
+
+  async say(text: string): Promise<void> {
+    await this.#link?.say(text);
+  }
+
+  setIceServers(iceServers: readonly RTCIceServer[]): void {
+    this.#parts.engine.setIceServers(iceServers);
+  }
+
+  end(): void {
+    const { session, engine } = this.#parts;
+    for (const end of this.#ends) end();
+    this.#ends = [];
+    engine.leave();
+    this.#link?.close();
+    this.#link = undefined;
+    session.me.value = NO_ONE;
+    session.may.value = MAY_NOTHING;
+    session.people.value = [];
+    session.tracks.value = [];
+    session.queue.value = [];
+    session.ending.value = undefined;
+  }
+
+  /** What one's devices do goes to the others: the tracks to the media engine, what is on to the room. */
+  #follow(): void {
+    const { session, media, engine } = this.#parts;
+    if (!this.#link) return;
+    // Before the track is sent: otherwise the others would hear the first moment of a muted microphone.
+    this.#ends.push(effect(() => engine.mute("audio", media.isMuted.value)));
+    for (const kind of KINDS) {
+      let sent: MediaStreamTrack | undefined;
+      this.#ends.push(
+        effect(() => {
+          const track = media.tracks.value[kind];
+          if (track === sent) return;
+          sent = track;
+          engine.publish(kind, track ?? null).catch(() => undefined);
+        }),
+      );
+    }
+    this.#ends.push(
+      effect(() => {
+        const { audio, video, screen } = media.isOn.value;
+        this.#link?.setState({ audio, video, screen, hand: session.isHandUp.value, recording: false });
+      }),
+    );
+  }
+
+  #listen(link: RoomLink): void {
+    const { session, engine, ended } = this.#parts;
+    const showPeople = (): void => {
+      session.people.value = link.people();
+      this.#keepRights();
+    };
+    this.#ends.push(
+      link.on("people", showPeople),
+      link.on("joined", ({ name }) => announce(t("personJoined", { name }))),
+      link.on("left", ({ name }) => announce(t("personLeft", { name }))),
+      link.on("chat", (line) => this.#chatted(line)),
+      link.on("notice", (notice) => this.#noticed(notice)),
+      link.on("queue", (queue) => {
+        const before = new Set(session.queue.value.map(({ ticket }) => ticket));
+        const newcomers = queue.filter(({ ticket }) => !before.has(ticket));
+        session.queue.value = queue;
+        for (const { name } of newcomers) announce(t("lobbyAsks", { name }), true);
+        if (newcomers.length > 0) lobbyChime();
+      }),
+      link.on("online", (isOnline) => {
+        if (session.isOnline.value === isOnline) return;
+        session.isOnline.value = isOnline;
+        announce(t(isOnline ? "reconnected" : "reconnecting"), !isOnline);
+      }),
+      link.on("ended", ended),
+      engine.on("tracks", () => {
+        session.tracks.value = engine.tracks();
+      }),
+      engine.on("quality", (who, quality) => {
+        session.qualities.value = new Map(session.qualities.value).set(who, quality);
+      }),
+      engine.on("speaker", (who) => {
+        session.speaker.value = who;
+      }),
+    );
+    showPeople();
+  }
+
+  #chatted(line: ChatLine): void {
+    const { session } = this.#parts;
+    if (session.chat.value.some(({ id }) => id === line.id)) return;
+    session.chat.value = [...session.chat.value, line].slice(-CHAT_LINES_MAX);
+    const isOwn = line.from === session.me.value.participantSession;
+    const name = line.from === undefined ? t("fromServer") : line.name;
+    if (!isOwn && !line.isEarlier) announce(t("newMessage", { name, text: line.text.slice(0, 200) }), true);
+  }
+
+  #noticed(notice: RoomNotice): void {
+    const { session, media } = this.#parts;
+    const isMine = "participantSession" in notice && notice.participantSession === session.me.value.participantSession;
+    switch (notice.notice) {
+      case "muted":
+        if (!isMine) return;
+        if (notice.kind === "audio") media.turnOff("audio");
+        else if (notice.kind === "video" || notice.kind === "screen") media.close(notice.kind);
+        return announce(t(notice.kind === "audio" ? "mutedByHost" : "stoppedByHost"));
+      case "ending": {
+        const isForAll = notice.participantSession === undefined;
+        if (!isForAll && !isMine) return;
+        session.ending.value = { timeMs: Date.now() + notice.inSec * 1000, isForAll };
+        return;
+      }
+      case "locked":
+        session.isLocked.value = notice.on;
+        return announce(t(notice.on ? "nowLocked" : "nowUnlocked"));
+      case "flags": {
+        const room = flagsOf({ ...session.room.value, ...notice.room });
+        session.room.value = room;
+        session.may.value = mayNow(room, session.me.value, this.#disabled);
+        return this.#keepRights();
+      }
+      case "removed":
+        // The connection ends with the reason.
+        return;
+    }
+  }
+
+  /** What may not be sent any more is closed, and what may not be shown disappears. */
+  #keepRights(): void {
+    const { session, media, engine } = this.#parts;
+    for (const kind of KINDS) if (!session.may.value[kind] && media.tracks.value[kind]) media.close(kind);
+    engine.allow((who, kind) => this.#isShown(who, kind));
+  }
+
+  #isShown(who: string, kind: Kind): boolean {
+    const { session } = this.#parts;
+    const person = session.people.value.find(({ participantSession }) => participantSession === who);
+    return person !== undefined && roomAllows(session.room.value, person, kind);
+  }
+}

@@ -1,0 +1,140 @@
+/** The three calls of a meeting's page. */
+
+export interface Door {
+  readonly roomName: string;
+  readonly privacy: string;
+  readonly lang: string;
+  readonly autoJoin: boolean;
+  readonly audioOnlyRoom: boolean;
+  /** Unix seconds. */
+  readonly opensAt?: number;
+  readonly state: "open" | "not_open" | "over";
+  /** How many are inside; only public rooms say it. */
+  readonly inside?: number;
+}
+
+export interface May {
+  readonly audio: boolean;
+  readonly video: boolean;
+  readonly screen: boolean;
+  readonly chat: boolean;
+}
+
+/** Public fields of a room that the page acts on. */
+export interface RoomFlags {
+  readonly roomName: string;
+  readonly audioOnlyRoom: boolean;
+  readonly ownerOnlyBroadcast: boolean;
+  readonly enableChat: boolean;
+  readonly enableScreenSharing: boolean;
+  readonly showInviteBox: boolean;
+  readonly joinVideoOn: boolean;
+  readonly joinAudioOn: boolean;
+}
+
+export interface Connect {
+  readonly url: string;
+  readonly token: string;
+}
+
+export interface Joined {
+  readonly participantSession: string;
+  readonly name: string;
+  readonly isAdmin: boolean;
+  readonly isGuest: boolean;
+  readonly may: May;
+  readonly room: Partial<RoomFlags>;
+  readonly connect: Connect;
+  readonly iceServers: readonly RTCIceServer[];
+  /** Unix seconds. */
+  readonly ejectAt?: number;
+}
+
+export interface InLobby {
+  readonly waiting: true;
+  readonly ticket: string;
+  readonly connect: Connect;
+}
+
+export interface JoinRequest {
+  readonly token?: string | undefined;
+  readonly name?: string | undefined;
+  readonly ticket?: string | undefined;
+  readonly resume?: string | undefined;
+}
+
+export type Act =
+  | { readonly do: "admit" | "decline"; readonly ticket: string }
+  | { readonly do: "mute" | "remove"; readonly participantSession: string }
+  | { readonly do: "end" | "lock" | "unlock" };
+
+/** A refusal of the service. Status 0: there was no answer. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    /** Unix seconds. */
+    readonly opensAt?: number,
+  ) {
+    super(message);
+  }
+}
+
+export interface Api {
+  door(): Promise<Door>;
+  join(request: JoinRequest): Promise<Joined | InLobby>;
+  act(connectToken: string, act: Act): Promise<void>;
+}
+
+const ANSWER_WITHIN_MS = 15_000;
+
+/** `base` is the application's origin. */
+export function apiOf(base: string, roomName: string): Api {
+  const path = `${base}/api/v1/room/${encodeURIComponent(roomName)}`;
+  const post = (name: string, body: object, token?: string): Promise<unknown> =>
+    call(`${path}/${name}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", ...(token !== undefined && { Authorization: `Bearer ${token}` }) },
+      body: JSON.stringify(body),
+    });
+  return {
+    door: async () => (await call(`${path}/door`, {})) as Door,
+    join: async (request) => (await post("join", request)) as Joined | InLobby,
+    act: async (token, act) => {
+      await post("act", act, token);
+    },
+  };
+}
+
+interface RefusalBody {
+  readonly message?: string;
+  readonly error?: { readonly code?: string };
+  readonly opensAt?: number;
+}
+
+async function call(url: string, init: RequestInit): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+  } catch {
+    throw new Refused(0, "unreachable", "The service does not respond.");
+  }
+  const body = (await response.json().catch(() => ({}))) as RefusalBody;
+  if (response.ok) return body;
+  throw new Refused(response.status, body.error?.code ?? "", body.message ?? "", body.opensAt);
+}
+
+const FLAGS: RoomFlags = {
+  roomName: "",
+  audioOnlyRoom: false,
+  ownerOnlyBroadcast: false,
+  enableChat: true,
+  enableScreenSharing: true,
+  showInviteBox: true,
+  joinVideoOn: true,
+  joinAudioOn: true,
+};
+
+/** Fields that are not set have their defaults. */
+export const flagsOf = (room: Readonly<Record<string, unknown>>): RoomFlags => ({ ...FLAGS, ...room });

@@ -1,0 +1,30 @@
+/** Two soft tones when a person asks to enter: at most once in ten seconds, however many ask. */
+
+const EVERY_MS = 10_000;
+const TONES_HZ = [659, 880];
+const TONE_SECONDS = 0.16;
+
+let lastMs = Number.NEGATIVE_INFINITY;
+
+/** Returns whether it is time for a sound. */
+export function isTimeForSound(nowMs: number): boolean {
+  if (nowMs - lastMs < EVERY_MS) return false;
+  lastMs = nowMs;
+  return true;
+}
+
+export function lobbyChime(): void {
+  if (typeof AudioContext === "undefined" || !isTimeForSound(performance.now())) return;
+  const context = new AudioContext();
+  TONES_HZ.forEach((hz, at) => {
+    const begins = context.currentTime + at * TONE_SECONDS;
+    const tone = new OscillatorNode(context, { frequency: hz });
+    const volume = new GainNode(context, { gain: 0 });
+    volume.gain.setTargetAtTime(0.08, begins, 0.01);
+    volume.gain.setTargetAtTime(0, begins + TONE_SECONDS * 0.6, 0.04);
+    tone.connect(volume).connect(context.destination);
+    tone.start(begins);
+    tone.stop(begins + TONE_SECONDS * 2);
+    if (at === TONES_HZ.length - 1) tone.onended = () => void context.close().catch(() => undefined);
+  });
+}

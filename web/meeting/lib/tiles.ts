@@ -1,0 +1,133 @@
+/** What is shown on the stage, and how large: pure functions of who is inside. */
+import type { Quality, RemoteTrack } from "../call/contract.ts";
+import type { Person } from "../call/room-contract.ts";
+import type { OwnTracks } from "../own-media.ts";
+import type { Me } from "../session.ts";
+
+export interface Tile {
+  /** Unique on the stage, and the same over time. */
+  readonly key: string;
+  readonly participantSession: string;
+  readonly kind: "camera" | "screen";
+  readonly name: string;
+  readonly isMe: boolean;
+  readonly isGuest: boolean;
+  readonly track: MediaStreamTrack | undefined;
+  readonly isMuted: boolean;
+  readonly hasHand: boolean;
+  readonly isLost: boolean;
+  readonly isSpeaking: boolean;
+  readonly quality: Quality | undefined;
+}
+
+export interface OnStage {
+  readonly me: Me;
+  readonly people: readonly Person[];
+  readonly tracks: readonly RemoteTrack[];
+  readonly own: OwnTracks;
+  readonly isOwnAudioOn: boolean;
+  readonly isHandUp: boolean;
+  readonly speaker: string | undefined;
+  readonly qualities: ReadonlyMap<string, Quality>;
+}
+
+/** Screens first, then the others in the order in which they came, then oneself. */
+export function tilesOf(stage: OnStage): readonly Tile[] {
+  const { me, people, own, isOwnAudioOn, isHandUp } = stage;
+  const others = people.map((person) => cameraOf(stage, person));
+  const screens = people.flatMap((person, at) => screenOf(stage, person, others[at]));
+  const mine: Tile = {
+    key: `${me.participantSession} camera`,
+    participantSession: me.participantSession,
+    kind: "camera",
+    name: me.name,
+    isMe: true,
+    isGuest: me.isGuest,
+    track: own.video,
+    isMuted: !isOwnAudioOn,
+    hasHand: isHandUp,
+    isLost: false,
+    isSpeaking: false,
+    quality: undefined,
+  };
+  const myScreen: readonly Tile[] = own.screen
+    ? [{ ...mine, key: `${me.participantSession} screen`, kind: "screen", track: own.screen }]
+    : [];
+  return [...screens, ...myScreen, ...others, mine];
+}
+
+function cameraOf({ tracks, speaker, qualities }: OnStage, person: Person): Tile {
+  const { participantSession, name, isGuest, isLost, state } = person;
+  return {
+    key: `${participantSession} camera`,
+    participantSession,
+    kind: "camera",
+    name,
+    isMe: false,
+    isGuest,
+    // A camera that was turned off may leave its last picture behind.
+    track: state.video ? trackOf(tracks, participantSession, "video") : undefined,
+    isMuted: !state.audio,
+    hasHand: state.hand,
+    isLost,
+    isSpeaking: speaker === participantSession && state.audio,
+    quality: qualities.get(participantSession),
+  };
+}
+
+function screenOf({ tracks }: OnStage, { participantSession, state }: Person, camera: Tile | undefined): Tile[] {
+  const track = state.screen ? trackOf(tracks, participantSession, "screen") : undefined;
+  return track && camera ? [{ ...camera, key: `${participantSession} screen`, kind: "screen", track }] : [];
+}
+
+const trackOf = (tracks: readonly RemoteTrack[], who: string, kind: "video" | "screen"): MediaStreamTrack | undefined =>
+  tracks.find((one) => one.participantSession === who && one.kind === kind)?.track;
+
+export interface View {
+  readonly pinned: string | undefined;
+  readonly layout: "grid" | "speaker";
+  /** Who spoke last: shown while no one speaks. */
+  readonly lastSpeaker: string | undefined;
+}
+
+/** The tile that is shown large; undefined: all are of one size. */
+export function focusOf(tiles: readonly Tile[], { pinned, layout, lastSpeaker }: View): Tile | undefined {
+  const pin = tiles.find(({ key }) => key === pinned);
+  if (pin) return pin;
+  const screen = tiles.find(({ kind, isMe }) => kind === "screen" && !isMe);
+  if (screen) return screen;
+  if (layout === "grid" || tiles.length < 2) return undefined;
+  return (
+    tiles.find(({ participantSession, kind }) => kind === "camera" && participantSession === lastSpeaker) ??
+    tiles.find(({ isMe }) => !isMe)
+  );
+}
+
+export interface GridSize {
+  readonly columns: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+const RATIO = 16 / 9;
+/** Tiles may be as upright as this: on a phone, two of 16:9 above each other would leave half of the screen empty. */
+const RATIO_MIN = 1;
+
+/** The largest tiles that fit into the space. */
+export function gridSize(count: number, width: number, height: number, gap: number): GridSize {
+  let best: GridSize = { columns: 1, width: 0, height: 0 };
+  for (let columns = 1; columns <= count; columns++) {
+    const rows = Math.ceil(count / columns);
+    const room = { width: (width - gap * (columns - 1)) / columns, height: (height - gap * (rows - 1)) / rows };
+    const tileWidth = Math.min(room.width, room.height * RATIO);
+    const tileHeight = Math.min(room.height, tileWidth / RATIO_MIN);
+    const isUpright = width < height;
+    const size = {
+      columns,
+      width: tileWidth,
+      height: isUpright ? tileHeight : Math.min(tileHeight, tileWidth / RATIO),
+    };
+    if (size.width * size.height > best.width * best.height) best = size;
+  }
+  return { columns: best.columns, width: Math.floor(best.width), height: Math.floor(best.height) };
+}

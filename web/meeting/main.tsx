@@ -1,0 +1,43 @@
+/** Starts the page of a meeting: what its address carries, its language, and the real connections. */
+import { effect } from "@preact/signals";
+import { render } from "preact";
+import * as devices from "./call/devices.ts";
+import { openLobby } from "./call/lobby.ts";
+import { makeMesh } from "./call/mesh.ts";
+import { openRoom } from "./call/room.ts";
+import { roomNameIn, takeFromAddress } from "./lib/address.ts";
+import { apiOf } from "./lib/api.ts";
+import { framingOf } from "./lib/frame.ts";
+import { kept } from "./lib/storage.ts";
+import { Meeting } from "./meeting.ts";
+import { OwnMedia } from "./own-media.ts";
+import { postStages } from "./stage-events.ts";
+import { chosenLanguage, language, t } from "./texts/texts.ts";
+import { App } from "./ui/app.tsx";
+
+const carried = takeFromAddress();
+const roomName = roomNameIn(location.pathname);
+const { origins = "", lang = "", ice = "" } = document.body.dataset;
+const listed = (text: string): string[] => text.split(" ").filter((one) => one !== "");
+
+language.value = chosenLanguage([kept("local", "language") ?? "", lang, ...navigator.languages]);
+const framing = framingOf(window, listed(origins), roomName);
+const meeting = new Meeting({
+  roomName,
+  api: apiOf(location.origin, roomName),
+  media: new OwnMedia(devices),
+  openRoom,
+  openLobby,
+  makeEngine: makeMesh,
+  token: carried.token,
+  isFramed: framing.isFramed,
+  defaultName: () => t("defaultName"),
+});
+meeting.session.iceServers.value = listed(ice).map((urls) => ({ urls }));
+effect(postStages(meeting.session, framing));
+
+const root = document.getElementById("app");
+if (root) {
+  render(<App meeting={meeting} />, root);
+  void meeting.start(carried.name ?? kept("local", "name") ?? "");
+}

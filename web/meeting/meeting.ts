@@ -1,0 +1,315 @@
+/** A visit to a room: from the door, perhaps through the lobby, to the inside and out. inside.ts has what happens inside. */
+import type { Kind, MediaEngine } from "./call/contract.ts";
+import type { Ending, LobbyLink, LobbyOpening, RoomLink, RoomOpening } from "./call/room-contract.ts";
+import { Inside } from "./inside.ts";
+import { type Act, type Api, type InLobby, type Joined, Refused } from "./lib/api.ts";
+import { cleanName } from "./lib/names.ts";
+import { closedBy } from "./lib/refusals.ts";
+import { keep, kept } from "./lib/storage.ts";
+import type { OwnMedia } from "./own-media.ts";
+import { type Closed, newSession, type Session } from "./session.ts";
+
+export interface MeetingParts {
+  readonly roomName: string;
+  readonly api: Api;
+  readonly media: OwnMedia;
+  readonly openRoom: (opening: RoomOpening) => RoomLink;
+  readonly openLobby: (opening: LobbyOpening) => LobbyLink;
+  readonly makeEngine: () => MediaEngine;
+  /** An access token that came with the address. */
+  readonly token: string | undefined;
+  /** Framed by an allowed origin: `autoJoin` may turn camera and microphone on. */
+  readonly isFramed: boolean;
+  /** The name of a visitor who gives none. */
+  readonly defaultName: () => string;
+}
+
+/** A room that opens is looked at again then, not by all pages at the same moment. */
+const OPENS_SPREAD_MS = 3000;
+const LOOK_AGAIN_MS = 15_000;
+/** The longest delay of a timer. */
+const TIMER_MAX_MS = 2_000_000_000;
+
+/** What a reload of the page continues with. */
+interface KeptStay {
+  readonly resume: string;
+  readonly audio: boolean;
+  readonly video: boolean;
+}
+
+export class Meeting {
+  readonly session: Session;
+  readonly media: OwnMedia;
+  readonly #parts: MeetingParts;
+  /** Only after a click: otherwise the room decides. */
+  readonly #wishes: Partial<Record<Kind, boolean>> = {};
+  #lobby: LobbyLink | undefined;
+  #inside: Inside | undefined;
+  #name = "";
+  #resume: string | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #token: string | undefined;
+
+  constructor(parts: MeetingParts) {
+    this.#parts = parts;
+    this.media = parts.media;
+    this.session = newSession(parts.roomName);
+    const { token } = parts;
+    // A reload has no token in its address any more.
+    if (token !== undefined) keep("session", this.#key("token"), token);
+    this.#token = token ?? kept("session", this.#key("token"));
+  }
+
+  /** Whether a visitor of this room is known to the service by a token. */
+  get hasToken(): boolean {
+    return this.#token !== undefined;
+  }
+
+  /** Of the visitor, as it was given last. */
+  get name(): string {
+    return this.#name;
+  }
+
+  /** Whether the service answers. */
+  readonly reach = (): Promise<unknown> => this.#parts.api.door();
+
+  /** Back to the door, as a visitor without an invitation. */
+  async withoutToken(): Promise<void> {
+    this.#token = undefined;
+    keep("session", this.#key("token"), undefined);
+    await this.again();
+  }
+
+  /** A page that is loaded: it looks at the door, or goes on where a reload has interrupted it. */
+  async start(name: string): Promise<void> {
+    this.#name = cleanName(name);
+    const stay = this.#keptStay();
+    if (stay) {
+      this.#resume = stay.resume;
+      this.#wishes.audio = stay.audio;
+      this.#wishes.video = stay.video;
+      return this.enter(name);
+    }
+    await this.look();
+  }
+
+  /** Asks for the door, and shows what it says. */
+  async look(): Promise<void> {
+    clearTimeout(this.#timer);
+    const { session } = this;
+    try {
+      const door = await this.#parts.api.door();
+      session.door.value = door;
+      if (door.state === "not_open") return this.#close("not_open", door.opensAt);
+      if (door.state === "over") return this.#close("over");
+      if (door.autoJoin) return await this.#enterByItself();
+      session.stage.value = { at: "door" };
+      this.#preview(door.audioOnlyRoom);
+    } catch (error) {
+      this.#refused(error);
+    }
+  }
+
+  /** Enters, or asks to. */
+  async enter(name: string): Promise<void> {
+    this.#name = cleanName(name) || this.#parts.defaultName();
+    keep("local", "name", this.#name);
+    await this.#join({});
+  }
+
+  /** Back to the door, from wherever the visit has ended. */
+  async again(): Promise<void> {
+    this.session.stage.value = { at: "loading" };
+    await this.look();
+  }
+
+  /** The same stay, in this window: another one has taken it over. */
+  async bringBack(): Promise<void> {
+    await this.#join({});
+  }
+
+  stopWaiting(): void {
+    this.#endLobby();
+    this.session.stage.value = { at: "door" };
+  }
+
+  leave(): void {
+    if (this.session.stage.value.at !== "inside") return;
+    this.#end();
+    this.session.stage.value = { at: "left" };
+  }
+
+  /** Turns it on or off. */
+  async toggle(kind: Kind): Promise<void> {
+    const isOn = this.media.isOn.value[kind];
+    this.#wishes[kind] = !isOn;
+    if (isOn) this.media.turnOff(kind);
+    else if (this.session.stage.value.at !== "inside" || this.session.may.value[kind]) await this.media.turnOn(kind);
+    this.#keepStay();
+  }
+
+  setHand(isUp: boolean): void {
+    this.#inside?.setHand(isUp);
+  }
+
+  async say(text: string): Promise<void> {
+    await this.#inside?.say(text);
+  }
+
+  async act(act: Act): Promise<void> {
+    await this.#parts.api.act(this.#resume ?? "", act);
+  }
+
+  // How a visit goes on
+
+  async #join(more: { readonly ticket?: string }): Promise<void> {
+    const { api } = this.#parts;
+    this.session.stage.value = { at: "entering" };
+    try {
+      const answer = await api.join({ token: this.#token, name: this.#name, resume: this.#resume, ...more });
+      if ("waiting" in answer) this.#wait(answer);
+      else await this.#enter(answer);
+    } catch (error) {
+      const isStale = this.#resume !== undefined && error instanceof Refused && error.status !== 0;
+      this.#forget();
+      // The stay that a reload would continue is over: the visit begins at the door.
+      if (isStale && this.session.door.value === undefined) await this.look();
+      else this.#refused(error);
+    }
+  }
+
+  /** Nothing is sent that no one has clicked on, unless an application has framed the page for that. */
+  async #enterByItself(): Promise<void> {
+    if (!this.#parts.isFramed) {
+      this.#wishes.audio ??= false;
+      this.#wishes.video ??= false;
+    }
+    this.#name ||= this.#parts.defaultName();
+    await this.#join({});
+  }
+
+  #wait({ ticket, connect }: InLobby): void {
+    const { session } = this;
+    const lobby = this.#parts.openLobby({ ticket, connect });
+    this.#lobby = lobby;
+    session.stage.value = { at: "waiting", sinceMs: Date.now() };
+    const isOurs = (): boolean => this.#lobby === lobby;
+    lobby.on("admitted", () => {
+      if (!isOurs()) return;
+      this.#endLobby();
+      void this.#join({ ticket });
+    });
+    lobby.on("declined", (text) => {
+      if (!isOurs()) return;
+      this.#endLobby();
+      session.stage.value = { at: "closed", why: "declined", ...(text !== undefined && { text }) };
+    });
+    lobby.on("ended", () => {
+      if (!isOurs()) return;
+      this.#endLobby();
+      session.stage.value = { at: "closed", why: "waiting_over" };
+    });
+  }
+
+  async #enter(joined: Joined): Promise<void> {
+    const isResumed = this.#resume !== undefined;
+    this.#resume = joined.connect.token;
+    this.#name = joined.name;
+    const inside = new Inside({
+      session: this.session,
+      media: this.media,
+      engine: this.#parts.makeEngine(),
+      open: (opening) => this.#parts.openRoom({ ...opening, isResumed, renew: () => this.#renew() }),
+      ended: (why) => this.#out(why),
+    });
+    this.#inside = inside;
+    inside.begin(joined);
+    this.#keepStay();
+    await inside.start(this.#wishes);
+    this.#keepStay();
+  }
+
+  async #renew(): Promise<string | null> {
+    try {
+      const answer = await this.#parts.api.join({ token: this.#token, name: this.#name, resume: this.#resume });
+      if ("waiting" in answer) return null;
+      this.#resume = answer.connect.token;
+      this.#inside?.setIceServers(answer.iceServers);
+      this.#keepStay();
+      return answer.connect.token;
+    } catch (error) {
+      // Without an answer it is asked for again; a refusal is final.
+      if (error instanceof Refused && error.status >= 400 && error.status < 500 && error.status !== 429) return null;
+      throw error;
+    }
+  }
+
+  #out(why: Ending): void {
+    const resume = this.#resume;
+    this.#end();
+    // The stay goes on elsewhere, and can be brought back.
+    if (why === "replaced") this.#resume = resume;
+    this.session.stage.value = { at: "out", why };
+  }
+
+  #end(): void {
+    this.#inside?.end();
+    this.#inside = undefined;
+    this.#forget();
+    this.media.closeAll();
+  }
+
+  #close(why: Closed, opensAt?: number): void {
+    this.media.closeAll();
+    const opensAtMs = opensAt === undefined ? undefined : opensAt * 1000;
+    this.session.stage.value = { at: "closed", why, ...(opensAtMs !== undefined && { opensAtMs }) };
+    if (why !== "not_open" || opensAtMs === undefined) return;
+    // Clocks differ: a room that should be open by this one is looked at again and again.
+    const waitMs = Math.max(LOOK_AGAIN_MS, opensAtMs - Date.now()) + Math.random() * OPENS_SPREAD_MS;
+    this.#timer = setTimeout(() => void this.look(), Math.min(waitMs, TIMER_MAX_MS));
+  }
+
+  #refused(error: unknown): void {
+    const refusal = error instanceof Refused ? error : new Refused(0, "", String(error));
+    if (refusal.code === "removed") {
+      this.media.closeAll();
+      this.session.stage.value = { at: "out", why: "removed" };
+    } else this.#close(closedBy(refusal), refusal.opensAt);
+  }
+
+  #preview(isAudioOnly: boolean): void {
+    this.media.watch();
+    if (this.#wishes.audio !== false) void this.media.turnOn("audio");
+    if (this.#wishes.video !== false && !isAudioOnly) void this.media.turnOn("video");
+  }
+
+  #endLobby(): void {
+    this.#lobby?.close();
+    this.#lobby = undefined;
+  }
+
+  // What the browser keeps for a reload
+
+  #key(name: string): string {
+    return `${name}-${this.#parts.roomName}`;
+  }
+
+  #keepStay(): void {
+    const { audio, video } = this.media.isOn.value;
+    if (this.#resume === undefined || this.session.stage.value.at !== "inside") return;
+    keep("session", this.#key("stay"), JSON.stringify({ resume: this.#resume, audio, video } satisfies KeptStay));
+  }
+
+  #forget(): void {
+    this.#resume = undefined;
+    keep("session", this.#key("stay"), undefined);
+  }
+
+  #keptStay(): KeptStay | undefined {
+    try {
+      return JSON.parse(kept("session", this.#key("stay")) ?? "null") ?? undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,64 @@
+/** Every text of the page, in the language of the visitor: the menu's choice, or the room's language, or the browser's. */
+import { signal } from "@preact/signals";
+import { de } from "./de.ts";
+import { en, type TextKey, type Texts } from "./en.ts";
+import { es } from "./es.ts";
+import { fr } from "./fr.ts";
+
+export const LANGUAGES = { en, de, fr, es } as const satisfies Readonly<Record<string, Texts>>;
+export type Language = keyof typeof LANGUAGES;
+
+/** As each language calls itself. */
+export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
+  en: "English",
+  de: "Deutsch",
+  fr: "Français",
+  es: "Español",
+};
+
+export const language = signal<Language>("en");
+
+type Values = Readonly<Record<string, string | number>>;
+
+/** The text in the present language; components that call it are drawn again when it changes. */
+export function t(key: TextKey, values: Values = {}): string {
+  const text: string = LANGUAGES[language.value][key];
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+}
+
+/** `one` for exactly one, `other` for all other numbers: right for the four languages here. */
+export function counted(count: number, one: TextKey, other: TextKey): string {
+  const isOne = new Intl.PluralRules(language.value).select(count) === "one" && count !== 0;
+  return t(isOne ? one : other, { count: new Intl.NumberFormat(language.value).format(count) });
+}
+
+const languageIn = (tag: string): Language | undefined =>
+  (Object.keys(LANGUAGES) as Language[]).find((one) => one === tag.toLowerCase().split("-")[0]);
+
+/** The first of these tags that the page has. */
+export const chosenLanguage = (tags: readonly string[]): Language => {
+  for (const tag of tags) {
+    const found = languageIn(tag);
+    if (found) return found;
+  }
+  return "en";
+};
+
+const HOUR_MS = 3_600_000;
+
+export const timeOfDay = (timeMs: number): string =>
+  new Intl.DateTimeFormat(language.value, { timeStyle: "short" }).format(timeMs);
+
+/** With the date, unless it is within the next or the last 12 hours. */
+export const moment = (timeMs: number, nowMs: number): string =>
+  new Intl.DateTimeFormat(
+    language.value,
+    Math.abs(timeMs - nowMs) < 12 * HOUR_MS ? { timeStyle: "short" } : { dateStyle: "full", timeStyle: "short" },
+  ).format(timeMs);
+
+/** A length of time: seconds below two minutes, minutes above. */
+export function duration(seconds: number): string {
+  const [unit, value] =
+    seconds < 120 ? (["second", seconds] as const) : (["minute", Math.round(seconds / 60)] as const);
+  return new Intl.NumberFormat(language.value, { style: "unit", unit, unitDisplay: "long" }).format(Math.max(0, value));
+}

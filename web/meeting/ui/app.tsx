@@ -1,0 +1,55 @@
+/** The page: what is shown depends on how far the visit has come. */
+import { useSignalEffect } from "@preact/signals";
+import type { Meeting } from "../meeting.ts";
+import { LANGUAGES, language } from "../texts/texts.ts";
+import { ClosedPage, LeftPage, LoadingPage, OutPage, WaitingPage } from "./closed.tsx";
+import { DoorPage } from "./door.tsx";
+import { InsidePage } from "./inside.tsx";
+import { LanguageMenu } from "./language.tsx";
+import { Announcements } from "./live.tsx";
+import { MeetingContext } from "./view.ts";
+
+export function App({ meeting }: { readonly meeting: Meeting }) {
+  const { session } = meeting;
+  useSignalEffect(() => {
+    document.documentElement.lang = language.value;
+    document.documentElement.dir = LANGUAGES[language.value].direction;
+    document.title = session.room.value.roomName;
+  });
+  const isInside = session.stage.value.at === "inside";
+  return (
+    <MeetingContext.Provider value={meeting}>
+      <Page meeting={meeting} />
+      {!isInside && (
+        <footer class="foot">
+          <LanguageMenu />
+        </footer>
+      )}
+      <Announcements />
+    </MeetingContext.Provider>
+  );
+}
+
+function Page({ meeting }: { readonly meeting: Meeting }) {
+  const { session } = meeting;
+  const stage = session.stage.value;
+  switch (stage.at) {
+    case "loading":
+      return <LoadingPage />;
+    case "door":
+      return <DoorPage />;
+    case "entering":
+      // The door stays as it is; a visit that enters by itself has none.
+      return session.door.value && !session.door.value.autoJoin ? <DoorPage /> : <LoadingPage />;
+    case "waiting":
+      return <WaitingPage sinceMs={stage.sinceMs} />;
+    case "closed":
+      return <ClosedPage {...stage} />;
+    case "inside":
+      return <InsidePage />;
+    case "out":
+      return <OutPage why={stage.why} />;
+    case "left":
+      return <LeftPage />;
+  }
+}

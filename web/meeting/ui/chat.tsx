@@ -1,0 +1,154 @@
+/** The chat: everything as text, and web addresses as links. */
+import { signal, useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import type { ChatLine } from "../call/room-contract.ts";
+import { partsOf } from "../lib/links.ts";
+import { t, timeOfDay } from "../texts/texts.ts";
+import { Icon } from "./icons.tsx";
+import { SidePanel } from "./panel.tsx";
+import { panel, useMeeting } from "./view.ts";
+
+export const TEXT_MAX_CHARS = 4000;
+/** Nearer to the end than this: new messages are scrolled to. */
+const AT_END_PX = 80;
+/** Messages of one person within this time share one name. */
+const TOGETHER_MS = 120_000;
+
+/** Messages that came while the chat was closed. */
+export const unread = signal(0);
+
+/** Counts, also while the chat is not shown. */
+export function useUnread(): void {
+  const { session } = useMeeting();
+  const seen = useRef(new Set<string>());
+  const lines = session.chat.value;
+  const isOpen = panel.value === "chat";
+  useEffect(() => {
+    const me = session.me.value.participantSession;
+    const fresh = lines.filter(({ id, from, isEarlier }) => !seen.current.has(id) && from !== me && !isEarlier);
+    seen.current = new Set(lines.map(({ id }) => id));
+    unread.value = isOpen ? 0 : unread.value + fresh.length;
+  }, [lines, isOpen]);
+  useEffect(
+    () => () => {
+      unread.value = 0;
+    },
+    [],
+  );
+}
+
+export function ChatPanel() {
+  const { session } = useMeeting();
+  const list = useRef<HTMLOListElement>(null);
+  const isAtEnd = useRef(true);
+  const lines = session.chat.value;
+  useLayoutEffect(() => {
+    const element = list.current;
+    if (element && isAtEnd.current) element.scrollTop = element.scrollHeight;
+  }, [lines]);
+  const scrolled = (): void => {
+    const element = list.current;
+    if (element) isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PX;
+  };
+  return (
+    <SidePanel title={t("chat")}>
+      {lines.length === 0 && <p class="panel-empty muted">{t("chatEmpty")}</p>}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a list that scrolls must be reachable by keyboard. */}
+      <ol class="chat" ref={list} tabIndex={0} aria-label={t("chat")} onScroll={scrolled}>
+        {lines.map((line, at) => (
+          <Line key={line.id} line={line} isFollowing={follows(line, lines[at - 1])} />
+        ))}
+      </ol>
+      {session.may.value.chat ? <Writer /> : <p class="panel-empty muted">{t("chatOff")}</p>}
+    </SidePanel>
+  );
+}
+
+const follows = (line: ChatLine, before: ChatLine | undefined): boolean =>
+  before !== undefined &&
+  before.from === line.from &&
+  before.name === line.name &&
+  line.timeMs - before.timeMs < TOGETHER_MS;
+
+function Line({ line, isFollowing }: { readonly line: ChatLine; readonly isFollowing: boolean }) {
+  const { session } = useMeeting();
+  const isMe = line.from === session.me.value.participantSession;
+  const isServer = line.from === undefined;
+  const name = isServer ? t("fromServer") : isMe ? t("you") : line.name;
+  return (
+    <li class={["line", isServer && "line-server", isFollowing && "line-follows"].filter(Boolean).join(" ")}>
+      <p class={isFollowing ? "hidden-text" : "line-head"}>
+        <bdi class="line-name">{name}</bdi>
+        {line.isGuest && !isMe && (
+          <span class="guest" title={t("guestMeaning")}>
+            {t("guest")}
+          </span>
+        )}
+        <time class="muted" dateTime={new Date(line.timeMs).toISOString()}>
+          {timeOfDay(line.timeMs)}
+        </time>
+      </p>
+      <p class="line-text" dir="auto">
+        {partsOf(line.text).map(({ text, href }, at) =>
+          href === undefined ? (
+            text
+          ) : (
+            <a key={`${at} ${href}`} href={href} target="_blank" rel="noopener noreferrer nofollow">
+              {text}
+            </a>
+          ),
+        )}
+      </p>
+    </li>
+  );
+}
+
+function Writer() {
+  const meeting = useMeeting();
+  const text = useSignal("");
+  const error = useSignal("");
+  const isBusy = useSignal(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => field.current?.focus({ preventScroll: true }), []);
+  const send = async (event?: Event): Promise<void> => {
+    event?.preventDefault();
+    const written = text.value.trim();
+    if (written === "" || isBusy.value) return;
+    isBusy.value = true;
+    error.value = "";
+    try {
+      await meeting.say(written);
+      text.value = "";
+    } catch {
+      error.value = t("somethingFailed");
+    }
+    isBusy.value = false;
+    field.current?.focus();
+  };
+  return (
+    <form class="writer" onSubmit={send}>
+      <p role="alert" class="bad small">
+        {error.value}
+      </p>
+      <div class="writer-row">
+        <textarea
+          ref={field}
+          rows={1}
+          value={text.value}
+          maxLength={TEXT_MAX_CHARS}
+          aria-label={t("writeMessage")}
+          placeholder={t("writeMessage")}
+          dir="auto"
+          onInput={(event) => (text.value = event.currentTarget.value)}
+          onKeyDown={(event) => {
+            // While a text is composed (Chinese, Japanese), Enter chooses a character.
+            if (event.key === "Enter" && !event.shiftKey && !event.isComposing) void send(event);
+          }}
+        />
+        <button type="submit" class="primary icon-button" aria-label={t("send")} title={t("send")}>
+          <Icon name="send" />
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,138 @@
+/** Pages with one message: waiting in the lobby, why one cannot enter, why one was put out, and after leaving. */
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { Ending } from "../call/room-contract.ts";
+import type { Closed, Stage } from "../session.ts";
+import type { TextKey } from "../texts/en.ts";
+import { moment, t, timeOfDay } from "../texts/texts.ts";
+import { useMeeting } from "./view.ts";
+
+interface MessageProps {
+  readonly title: string;
+  readonly text: string;
+  readonly children?: ComponentChildren;
+  readonly isBusy?: boolean;
+}
+
+function Message({ title, text, children, isBusy }: MessageProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const { session } = useMeeting();
+  // Screen readers begin here; the button that had the focus is gone.
+  useLayoutEffect(() => heading.current?.focus(), [title]);
+  return (
+    <main class="closed">
+      <div class="card closed-card">
+        <p class="door-room">{session.room.value.roomName}</p>
+        {isBusy && <div class="dots" aria-hidden="true" />}
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        <p class="muted">{text}</p>
+        {children}
+      </div>
+    </main>
+  );
+}
+
+export function LoadingPage() {
+  const { session } = useMeeting();
+  return (
+    <main class="closed" aria-busy="true">
+      <div class="closed-card">
+        <h1 class="hidden-text">{session.room.value.roomName}</h1>
+        <div class="dots" aria-hidden="true" />
+      </div>
+    </main>
+  );
+}
+
+export function WaitingPage({ sinceMs }: { readonly sinceMs: number }) {
+  const meeting = useMeeting();
+  return (
+    <Message title={t("waitingTitle")} text={t("waitingText")} isBusy>
+      <p class="muted small">{t("waitingSince", { time: timeOfDay(sinceMs) })}</p>
+      <button type="button" onClick={() => meeting.stopWaiting()}>
+        {t("stopWaiting")}
+      </button>
+    </Message>
+  );
+}
+
+type MessageKeys = readonly [title: TextKey, text: TextKey];
+
+const CLOSED: Readonly<Record<Closed, MessageKeys>> = {
+  not_open: ["notOpenTitle", "notOpenText"],
+  over: ["overTitle", "overText"],
+  full: ["fullTitle", "fullText"],
+  locked: ["lockedTitle", "lockedText"],
+  invitation: ["invitationTitle", "invitationText"],
+  stale: ["staleTitle", "staleText"],
+  missing: ["missingTitle", "missingText"],
+  busy: ["busyTitle", "busyText"],
+  failed: ["failedTitle", "failedText"],
+  declined: ["declinedTitle", "declinedText"],
+  waiting_over: ["waitingOverTitle", "waitingOverText"],
+};
+
+/** Nothing changes by trying once more. */
+const FINAL: readonly Closed[] = ["over", "missing", "invitation", "not_open"];
+
+export function ClosedPage({ why, opensAtMs, text }: Extract<Stage, { readonly at: "closed" }>) {
+  const meeting = useMeeting();
+  const [title, explanation] = CLOSED[why];
+  const time = opensAtMs === undefined ? undefined : moment(opensAtMs, Date.now());
+  const isLater = why === "not_open" && time === undefined;
+  return (
+    <Message title={t(title)} text={isLater ? t("notOpenTextPlain") : t(explanation, { time: time ?? "" })}>
+      {text !== undefined && text !== "" && <p>{t("declinedSaid", { text })}</p>}
+      {why === "stale" && (
+        <button type="button" onClick={() => void meeting.withoutToken()}>
+          {t("enterWithout")}
+        </button>
+      )}
+      {why !== "stale" && !FINAL.includes(why) && (
+        <button type="button" class="primary" onClick={() => void meeting.again()}>
+          {t("tryAgain")}
+        </button>
+      )}
+    </Message>
+  );
+}
+
+const OUT: Readonly<Record<Ending, MessageKeys>> = {
+  removed: ["removedTitle", "removedText"],
+  ended: ["endedTitle", "endedText"],
+  time: ["timeTitle", "timeText"],
+  replaced: ["replacedTitle", "replacedText"],
+  lost: ["lostTitle", "lostText"],
+};
+
+export function OutPage({ why }: { readonly why: Ending }) {
+  const meeting = useMeeting();
+  const [title, text] = OUT[why];
+  return (
+    <Message title={t(title)} text={t(text)}>
+      {why === "replaced" && (
+        <button type="button" class="primary" onClick={() => void meeting.bringBack()}>
+          {t("bringBack")}
+        </button>
+      )}
+      {why === "lost" && (
+        <button type="button" class="primary" onClick={() => void meeting.again()}>
+          {t("enterAgain")}
+        </button>
+      )}
+    </Message>
+  );
+}
+
+export function LeftPage() {
+  const meeting = useMeeting();
+  return (
+    <Message title={t("leftTitle")} text={t("leftText")}>
+      <button type="button" class="primary" onClick={() => void meeting.again()}>
+        {t("enterAgain")}
+      </button>
+    </Message>
+  );
+}

@@ -1,0 +1,124 @@
+/** Which microphone, camera and loudspeaker, how loud one is, and whether the network can carry a call. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+import type { Device } from "../call/devices.ts";
+import { meterOf } from "../call/level.ts";
+import { checkServers, checkService, connectivity, type Outcome } from "../lib/connectivity.ts";
+import type { TextKey } from "../texts/en.ts";
+import { t } from "../texts/texts.ts";
+import { Icon } from "./icons.tsx";
+import { useMeeting } from "./view.ts";
+
+const NAMES: Readonly<Record<Device["kind"], TextKey>> = {
+  audio: "microphone",
+  video: "camera",
+  output: "loudspeaker",
+};
+
+export function DeviceChoices({ isAudioOnly }: { readonly isAudioOnly: boolean }) {
+  const { media } = useMeeting();
+  const hasOutputs = media.devices.value.some(({ kind }) => kind === "output");
+  return (
+    <div class="devices">
+      <Choice kind="audio" />
+      {!isAudioOnly && <Choice kind="video" />}
+      {hasOutputs && "setSinkId" in HTMLMediaElement.prototype && <Choice kind="output" />}
+    </div>
+  );
+}
+
+function Choice({ kind }: { readonly kind: Device["kind"] }) {
+  const { media } = useMeeting();
+  const id = useId();
+  const name = t(NAMES[kind]);
+  const found = media.devices.value.filter((one) => one.kind === kind && one.deviceId !== "default");
+  const chosen = found.some(({ deviceId }) => deviceId === media.chosen(kind)) ? media.chosen(kind) : "";
+  return (
+    <div class="field">
+      <label for={id}>{name}</label>
+      <select
+        id={id}
+        value={chosen}
+        disabled={found.length === 0}
+        onChange={(event) => void media.choose(kind, event.currentTarget.value)}
+      >
+        <option value="">{t(found.length === 0 ? "noneFound" : "systemDefault")}</option>
+        {found.map(({ deviceId, label }, at) => (
+          <option key={deviceId} value={deviceId}>
+            {label || t("numberedDevice", { kind: name, number: at + 1 })}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+/** A bar that follows the voice. It says nothing to screen readers: it changes many times per second. */
+export function LevelMeter() {
+  const { media } = useMeeting();
+  const bar = useRef<HTMLDivElement>(null);
+  const track = media.tracks.value.audio;
+  const isOn = media.isOn.value.audio;
+  useEffect(() => {
+    const show = (level: number): void => bar.current?.style.setProperty("--level", level.toFixed(2));
+    show(0);
+    return track && isOn ? meterOf(track, show) : undefined;
+  }, [track, isOn]);
+  return (
+    <div class="meter" title={t("microphoneLevel")} aria-hidden="true">
+      <Icon name={isOn ? "microphone" : "microphoneOff"} />
+      <div class="meter-bar" ref={bar} />
+    </div>
+  );
+}
+
+const OUTCOMES: Readonly<Record<Outcome, TextKey>> = {
+  running: "checkRunning",
+  ok: "checkOk",
+  failed: "checkFailed",
+  none: "checkNone",
+  unknown: "checkUnknown",
+};
+
+export function ConnectionCheck() {
+  const { session, reach } = useMeeting();
+  const isAsked = useSignal(0);
+  const servers = session.iceServers.value;
+  useEffect(() => {
+    void checkService(reach);
+    void checkServers(servers);
+  }, [isAsked.value, servers]);
+  const { service, stun, turn } = connectivity.value;
+  const hasFailed = [service, stun, turn].includes("failed");
+  return (
+    <section class="check" aria-label={t("connectionCheck")}>
+      <ul aria-live="polite">
+        <Line name="checkService" outcome={service} />
+        <Line name="checkStun" outcome={stun} />
+        <Line name="checkTurn" outcome={turn} />
+      </ul>
+      {hasFailed && (
+        <p class="small">
+          {t("checkFailedHint")}{" "}
+          <button type="button" class="small" onClick={() => isAsked.value++}>
+            {t("tryAgain")}
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Line({ name, outcome }: { readonly name: TextKey; readonly outcome: Outcome }) {
+  const tone = outcome === "ok" ? "good" : outcome === "failed" ? "bad" : "muted";
+  return (
+    <li>
+      <span>{t(name)}</span>
+      <span class={`check-outcome ${tone}`}>
+        {outcome === "ok" && <Icon name="check" />}
+        {outcome === "failed" && <Icon name="cross" />}
+        {t(OUTCOMES[outcome])}
+      </span>
+    </li>
+  );
+}

@@ -1,0 +1,80 @@
+/** Dialogs: Escape closes them, the focus stays inside, and returns to where it was afterwards. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { t } from "../texts/texts.ts";
+import { Icon } from "./icons.tsx";
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  const isRendered = useRef(true);
+  useLayoutEffect(() => {
+    const dialog = element.current;
+    const before = document.activeElement;
+    dialog?.showModal();
+    return () => {
+      // The browser reports the end of a dialog that is no longer rendered: by then another may be open in its place.
+      isRendered.current = false;
+      dialog?.close();
+      if (before instanceof HTMLElement) before.focus({ preventScroll: true });
+    };
+  }, []);
+  return (
+    <dialog ref={element} class="dialog" aria-labelledby={id} onClose={() => isRendered.current && onClose()}>
+      <header class="dialog-head">
+        <h2 id={id}>{title}</h2>
+        <button type="button" class="quiet icon-button" aria-label={t("close")} onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+interface QuestionProps {
+  readonly title: string;
+  readonly text: string;
+  readonly submit: string;
+  readonly run: () => Promise<unknown>;
+  readonly onClose: () => void;
+}
+
+/** A question before something that cannot be undone. */
+export function Question({ title, text, submit, run, onClose }: QuestionProps) {
+  const error = useSignal("");
+  const isBusy = useSignal(false);
+  const answer = async (): Promise<void> => {
+    isBusy.value = true;
+    try {
+      await run();
+      onClose();
+    } catch {
+      error.value = t("somethingFailed");
+      isBusy.value = false;
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p class="muted">{text}</p>
+      <p role="alert" class="bad">
+        {error.value}
+      </p>
+      <div class="dialog-actions">
+        <button type="button" onClick={onClose}>
+          {t("cancel")}
+        </button>
+        <button type="button" class="danger" disabled={isBusy.value} onClick={answer}>
+          {submit}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

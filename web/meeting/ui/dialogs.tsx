@@ -1,0 +1,109 @@
+/** The dialogs of the inside. */
+import { useSignal } from "@preact/signals";
+import { inviteLink } from "../lib/address.ts";
+import { SHORTCUTS } from "../lib/shortcuts.ts";
+import { t } from "../texts/texts.ts";
+import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
+import { Dialog, Question } from "./dialog.tsx";
+import { LanguageMenu } from "./language.tsx";
+import { dialog, hasShortcuts, setShortcuts, useMeeting } from "./view.ts";
+
+export function Dialogs() {
+  const meeting = useMeeting();
+  const open = dialog.value;
+  const close = (): void => {
+    dialog.value = undefined;
+  };
+  if (open === undefined) return null;
+  if (open === "devices") return <Devices onClose={close} />;
+  if (open === "invite") return <Invite onClose={close} />;
+  if (open === "shortcuts") return <Shortcuts onClose={close} />;
+  if (open === "end")
+    return (
+      <Question
+        title={t("endQuestion")}
+        text={t("endMeaning")}
+        submit={t("end")}
+        run={() => meeting.act({ do: "end" })}
+        onClose={close}
+      />
+    );
+  return (
+    <Question
+      title={t("removeQuestion", { name: open.name })}
+      text={t("removeMeaning")}
+      submit={t("remove")}
+      run={() => meeting.act({ do: "remove", participantSession: open.remove })}
+      onClose={close}
+    />
+  );
+}
+
+interface Props {
+  readonly onClose: () => void;
+}
+
+function Devices({ onClose }: Props) {
+  const { session } = useMeeting();
+  return (
+    <Dialog title={t("devices")} onClose={onClose}>
+      <DeviceChoices isAudioOnly={session.room.value.audioOnlyRoom} />
+      <LevelMeter />
+      <LanguageMenu />
+      <h3>{t("connectionCheck")}</h3>
+      <ConnectionCheck />
+    </Dialog>
+  );
+}
+
+function Invite({ onClose }: Props) {
+  const isCopied = useSignal(false);
+  const link = inviteLink();
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(link);
+      isCopied.value = true;
+    } catch {
+      // In a frame the clipboard may be closed: the link is there to be selected.
+    }
+  };
+  return (
+    <Dialog title={t("invite")} onClose={onClose}>
+      <p class="muted">{t("inviteText")}</p>
+      <div class="invite">
+        <input readOnly value={link} aria-label={t("inviteLink")} onFocus={(event) => event.currentTarget.select()} />
+        <button type="button" class="primary" onClick={copy}>
+          {t(isCopied.value ? "copied" : "copy")}
+        </button>
+      </div>
+      <p class="hidden-text" aria-live="polite">
+        {isCopied.value ? t("copied") : ""}
+      </p>
+    </Dialog>
+  );
+}
+
+function Shortcuts({ onClose }: Props) {
+  return (
+    <Dialog title={t("shortcuts")} onClose={onClose}>
+      <dl class="keys">
+        {SHORTCUTS.map(({ key, text }) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{t(text)}</dd>
+          </div>
+        ))}
+      </dl>
+      <label class="switch">
+        <input
+          type="checkbox"
+          checked={hasShortcuts.value}
+          onChange={(event) => setShortcuts(event.currentTarget.checked)}
+        />
+        {t("shortcutsOn")}
+      </label>
+    </Dialog>
+  );
+}

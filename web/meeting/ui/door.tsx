@@ -1,0 +1,123 @@
+/** Before entering: how one looks and sounds, the name, and the button to enter. */
+import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { NAME_MAX_CHARS } from "../lib/names.ts";
+import { counted, t } from "../texts/texts.ts";
+import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
+import { Icon } from "./icons.tsx";
+import { DeviceProblems } from "./problems.tsx";
+import { Video } from "./video.tsx";
+import { useMeeting } from "./view.ts";
+
+export function DoorPage() {
+  const meeting = useMeeting();
+  const { session } = meeting;
+  const door = session.door.value;
+  const isAudioOnly = door?.audioOnlyRoom === true;
+  return (
+    <main class="door">
+      <Preview isAudioOnly={isAudioOnly} />
+      <div class="door-side card">
+        <div>
+          <p class="door-room">{session.room.value.roomName}</p>
+          <h1>{t("doorTitle")}</h1>
+          <p class="muted">{insideText(door?.inside)}</p>
+        </div>
+        <EnterForm />
+        {isAudioOnly && <p class="muted small">{t("audioOnly")}</p>}
+        <details>
+          <summary>{t("devices")}</summary>
+          <DeviceChoices isAudioOnly={isAudioOnly} />
+        </details>
+        <details>
+          <summary>{t("connectionCheck")}</summary>
+          <ConnectionCheck />
+        </details>
+      </div>
+    </main>
+  );
+}
+
+const insideText = (inside: number | undefined): string => {
+  if (inside === undefined) return "";
+  return inside === 0 ? t("insideNone") : counted(inside, "insideOne", "insideOther");
+};
+
+function EnterForm() {
+  const meeting = useMeeting();
+  const { session } = meeting;
+  const name = useSignal(meeting.name);
+  const id = useId();
+  const isAsking = session.door.value?.privacy === "private" && !meeting.hasToken;
+  const isBusy = session.stage.value.at === "entering";
+  const enter = (event: Event): void => {
+    event.preventDefault();
+    void meeting.enter(name.value);
+  };
+  return (
+    <form class="enter" onSubmit={enter}>
+      <div class="field">
+        <label for={id}>{t("yourName")}</label>
+        <input
+          id={id}
+          name="name"
+          autocomplete="name"
+          maxLength={NAME_MAX_CHARS}
+          value={name.value}
+          aria-describedby={`${id}-hint`}
+          onInput={(event) => (name.value = event.currentTarget.value)}
+        />
+        <p id={`${id}-hint`} class="muted small">
+          {t("yourNameHint")}
+        </p>
+      </div>
+      {isAsking && <p class="muted small">{t("privateRoom")}</p>}
+      <button type="submit" class="primary large" disabled={isBusy}>
+        {t(isBusy ? "entering" : isAsking ? "askToEnter" : "enter")}
+      </button>
+    </form>
+  );
+}
+
+function Preview({ isAudioOnly }: { readonly isAudioOnly: boolean }) {
+  const meeting = useMeeting();
+  const { media } = meeting;
+  const { video } = media.tracks.value;
+  const isOn = media.isOn.value;
+  const isStarting = media.starting.value.includes("video");
+  return (
+    <section class="preview-box" aria-label={t("preview")}>
+      <div class="preview">
+        {video ? (
+          <Video track={video} isMirrored label={t("preview")} />
+        ) : (
+          <p>{t(isStarting ? "cameraStarting" : isAudioOnly ? "audioOnly" : "cameraIsOff")}</p>
+        )}
+        <div class="preview-controls">
+          <button
+            type="button"
+            class={isOn.audio ? "round" : "round off"}
+            aria-label={t(isOn.audio ? "mute" : "unmute")}
+            title={t(isOn.audio ? "mute" : "unmute")}
+            onClick={() => void meeting.toggle("audio")}
+          >
+            <Icon name={isOn.audio ? "microphone" : "microphoneOff"} />
+          </button>
+          {!isAudioOnly && (
+            <button
+              type="button"
+              class={isOn.video ? "round" : "round off"}
+              aria-label={t(isOn.video ? "cameraOff" : "cameraOn")}
+              title={t(isOn.video ? "cameraOff" : "cameraOn")}
+              onClick={() => void meeting.toggle("video")}
+            >
+              <Icon name={isOn.video ? "camera" : "cameraOff"} />
+            </button>
+          )}
+        </div>
+      </div>
+      <LevelMeter />
+      <DeviceProblems />
+    </section>
+  );
+}

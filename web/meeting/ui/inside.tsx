@@ -1,0 +1,84 @@
+/** Inside the meeting. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect } from "preact/hooks";
+import { isWritingIn, type Shortcut, shortcutOf } from "../lib/shortcuts.ts";
+import type { Meeting } from "../meeting.ts";
+import { duration, t } from "../texts/texts.ts";
+import { ChatPanel, useUnread } from "./chat.tsx";
+import { Controls, Header } from "./controls.tsx";
+import { Dialogs } from "./dialogs.tsx";
+import { LobbyCard, PeoplePanel } from "./people.tsx";
+import { DeviceProblems } from "./problems.tsx";
+import { Sound } from "./sound.tsx";
+import { Stage } from "./stage.tsx";
+import { dialog, hasShortcuts, panel, resetView, togglePanel, useMeeting } from "./view.ts";
+
+/** The end of the meeting, or of one's own stay, is shown this long before. */
+const ENDING_SHOWN_SECONDS = 300;
+
+export function InsidePage() {
+  const meeting = useMeeting();
+  const { session } = meeting;
+  useUnread();
+  useLayoutEffect(() => resetView, []);
+  useEffect(() => followKeys(meeting), []);
+  const isChatShown = panel.value === "chat" && session.room.value.enableChat;
+  return (
+    <div class="inside">
+      <Header />
+      <div class="banners">
+        {!session.isOnline.value && (
+          <p class="banner warn" role="status">
+            {t("reconnecting")}
+          </p>
+        )}
+        <EndingBanner />
+        <Sound />
+        <DeviceProblems />
+      </div>
+      <main class="middle">
+        <Stage />
+        <LobbyCard />
+        {isChatShown && <ChatPanel />}
+        {panel.value === "people" && <PeoplePanel />}
+      </main>
+      <Controls />
+      <Dialogs />
+    </div>
+  );
+}
+
+function EndingBanner() {
+  const { session } = useMeeting();
+  const now = useSignal(Date.now());
+  const ending = session.ending.value;
+  useEffect(() => {
+    if (!ending) return;
+    const timer = setInterval(() => (now.value = Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [ending]);
+  const seconds = ending ? Math.round((ending.timeMs - now.value) / 1000) : Number.POSITIVE_INFINITY;
+  if (!ending || seconds > ENDING_SHOWN_SECONDS || seconds < 0) return null;
+  return <p class="banner warn">{t(ending.isForAll ? "endsIn" : "youLeaveIn", { time: duration(seconds) })}</p>;
+}
+
+function followKeys(meeting: Meeting): () => void {
+  const { session, media } = meeting;
+  const run: Readonly<Record<Shortcut, () => void>> = {
+    M: () => void meeting.toggle("audio"),
+    V: () => void meeting.toggle("video"),
+    S: () => media.canShareScreen && void meeting.toggle("screen"),
+    C: () => session.room.value.enableChat && togglePanel("chat"),
+    H: () => meeting.setHand(!session.isHandUp.value),
+    "?": () => (dialog.value = "shortcuts"),
+  };
+  const pressed = (event: KeyboardEvent): void => {
+    if (!hasShortcuts.value || dialog.value !== undefined) return;
+    const shortcut = shortcutOf(event, isWritingIn(event.target));
+    if (!shortcut) return;
+    event.preventDefault();
+    run[shortcut]();
+  };
+  addEventListener("keydown", pressed);
+  return () => removeEventListener("keydown", pressed);
+}

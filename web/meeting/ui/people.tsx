@@ -1,0 +1,172 @@
+/** Who is here and who waits. Admins let in, mute and remove. */
+import type { Person } from "../call/room-contract.ts";
+import { announce } from "../lib/announce.ts";
+import type { Act } from "../lib/api.ts";
+import { hueOf, initials } from "../lib/names.ts";
+import { counted, t, timeOfDay } from "../texts/texts.ts";
+import { Icon } from "./icons.tsx";
+import { SidePanel } from "./panel.tsx";
+import { dialog, panel, useMeeting } from "./view.ts";
+
+export function PeoplePanel() {
+  const { session, media } = useMeeting();
+  const me = session.me.value;
+  const mine: Person = {
+    ...me,
+    isLost: false,
+    state: { ...media.isOn.value, hand: session.isHandUp.value, recording: false },
+  };
+  const people = session.people.value;
+  return (
+    <SidePanel title={t("people")}>
+      <div class="panel-body">
+        {session.queue.value.length > 0 && (
+          <section>
+            <h3>{t("lobbyWaits")}</h3>
+            <Queue />
+          </section>
+        )}
+        <ul class="people">
+          <PersonRow person={mine} isMe />
+          {people.map((person) => (
+            <PersonRow key={person.participantSession} person={person} isMe={false} />
+          ))}
+        </ul>
+        {session.room.value.showInviteBox && (
+          <button type="button" class="wide" onClick={() => (dialog.value = "invite")}>
+            <Icon name="invite" />
+            {t("invite")}
+          </button>
+        )}
+      </div>
+    </SidePanel>
+  );
+}
+
+function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: boolean }) {
+  const { session } = useMeeting();
+  const act = useAct();
+  const { participantSession, name, isAdmin, isGuest, isLost, state } = person;
+  const mayManage = session.me.value.isAdmin && !isMe;
+  return (
+    <li class="person">
+      <span class={`avatar hue-${hueOf(participantSession)}`} aria-hidden="true">
+        {initials(name)}
+      </span>
+      <span class="person-name">
+        <bdi>{name}</bdi>
+        <span class="person-marks muted small">
+          {isMe && <span>{t("you")}</span>}
+          {isAdmin && <span>{t("host")}</span>}
+          {isGuest && <span title={t("guestMeaning")}>{t("guest")}</span>}
+          {isLost && <span class="warn">{t("isAway")}</span>}
+        </span>
+      </span>
+      {state.hand && (
+        <span class="warn" title={t("hasHand")}>
+          <Icon name="hand" />
+          <span class="hidden-text">{t("hasHand")}</span>
+        </span>
+      )}
+      {mayManage && state.audio ? (
+        <button
+          type="button"
+          class="quiet icon-button"
+          aria-label={t("muteNamed", { name })}
+          title={t("muteNamed", { name })}
+          onClick={() => act({ do: "mute", participantSession })}
+        >
+          <Icon name="microphone" />
+        </button>
+      ) : (
+        !state.audio && (
+          <span class="person-sign muted" title={t("isMuted")}>
+            <Icon name="microphoneOff" />
+            <span class="hidden-text">{t("isMuted")}</span>
+          </span>
+        )
+      )}
+      {mayManage && (
+        <button
+          type="button"
+          class="quiet icon-button"
+          aria-label={t("removeNamed", { name })}
+          title={t("removeNamed", { name })}
+          onClick={() => (dialog.value = { remove: participantSession, name })}
+        >
+          <Icon name="close" />
+        </button>
+      )}
+    </li>
+  );
+}
+
+/** Runs an act of an admin; a refusal is shown. */
+function useAct(): (act: Act) => void {
+  const meeting = useMeeting();
+  return (act) => {
+    meeting.act(act).catch(() => announce(t("somethingFailed")));
+  };
+}
+
+function Queue() {
+  const { session } = useMeeting();
+  return (
+    <ul class="people">
+      {session.queue.value.map(({ ticket, name, since }) => (
+        <li key={ticket} class="person">
+          <span class="person-name">
+            <bdi>{name}</bdi>
+            <span class="person-marks muted small">{timeOfDay(since)}</span>
+          </span>
+          <Answers ticket={ticket} name={name} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Answers({ ticket, name }: { readonly ticket: string; readonly name: string }) {
+  const act = useAct();
+  return (
+    <span class="answers">
+      <button
+        type="button"
+        class="primary small"
+        aria-label={t("letInNamed", { name })}
+        onClick={() => act({ do: "admit", ticket })}
+      >
+        {t("letIn")}
+      </button>
+      <button
+        type="button"
+        class="small"
+        aria-label={t("declineNamed", { name })}
+        onClick={() => act({ do: "decline", ticket })}
+      >
+        {t("decline")}
+      </button>
+    </span>
+  );
+}
+
+/** Above the stage, while the list of people is closed. */
+export function LobbyCard() {
+  const { session } = useMeeting();
+  const queue = session.queue.value;
+  const [first] = queue;
+  if (!first || panel.value === "people") return null;
+  return (
+    <section class="lobby-card" aria-label={t("lobbyWaits")}>
+      <p>
+        <bdi>{t("lobbyAsks", { name: first.name })}</bdi>
+      </p>
+      <Answers ticket={first.ticket} name={first.name} />
+      {queue.length > 1 && (
+        <button type="button" class="quiet small" onClick={() => (panel.value = "people")}>
+          {counted(queue.length, "waitingOne", "waitingOther")} · {t("showAllWaiting")}
+        </button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,108 @@
+/** One person, or one screen, on the stage. */
+import type { CSSProperties } from "preact";
+import type { Quality } from "../call/contract.ts";
+import { hueOf, initials } from "../lib/names.ts";
+import type { Tile } from "../lib/tiles.ts";
+import type { TextKey } from "../texts/en.ts";
+import { t } from "../texts/texts.ts";
+import { Icon } from "./icons.tsx";
+import { Video } from "./video.tsx";
+import { pinned } from "./view.ts";
+
+const QUALITIES: Readonly<Record<Quality, TextKey>> = {
+  connecting: "qualityConnecting",
+  good: "qualityGood",
+  poor: "qualityPoor",
+  lost: "qualityLost",
+};
+
+const BARS: Readonly<Record<Quality, number>> = { connecting: 1, good: 3, poor: 2, lost: 0 };
+
+interface TileProps {
+  readonly tile: Tile;
+  readonly size?: CSSProperties;
+}
+
+export const titleOf = ({ kind, isMe, name }: Tile): string => {
+  if (kind === "screen") return isMe ? t("yourScreen") : t("screenOf", { name });
+  return isMe ? t("you") : name;
+};
+
+export function TileItem({ tile, size }: TileProps) {
+  const { key, kind, name, isMe, isSpeaking, isLost, track, participantSession } = tile;
+  const title = titleOf(tile);
+  const isScreen = kind === "screen";
+  const isPinned = pinned.value === key;
+  const pinText = t(isPinned ? "unpin" : "pin", { name: title });
+  const classes = ["tile", `hue-${hueOf(participantSession)}`];
+  if (isSpeaking) classes.push("speaking");
+  if (isScreen) classes.push("tile-screen");
+  if (isLost) classes.push("away");
+  return (
+    <li class={classes.join(" ")} style={size} data-person={participantSession} data-kind={kind}>
+      {track ? (
+        <Video track={track} isMirrored={isMe && !isScreen} isWhole={isScreen} label={title} />
+      ) : (
+        <span class="initials" aria-hidden="true">
+          {initials(name)}
+        </span>
+      )}
+      <TileName tile={tile} title={title} />
+      <div class="tile-top">
+        {!isScreen && tile.hasHand && (
+          <span class="tile-hand" title={t("hasHand")}>
+            <Icon name="hand" />
+            <span class="hidden-text">{t("hasHand")}</span>
+          </span>
+        )}
+        <button
+          type="button"
+          class={isPinned ? "tile-pin pinned" : "tile-pin"}
+          aria-label={pinText}
+          title={pinText}
+          aria-pressed={isPinned}
+          onClick={() => (pinned.value = isPinned ? undefined : key)}
+        >
+          <Icon name="pin" />
+        </button>
+        {!isMe && !isScreen && <Bars quality={isLost ? "lost" : (tile.quality ?? "connecting")} />}
+      </div>
+      {isLost && <p class="tile-away">{t("isAway")}</p>}
+    </li>
+  );
+}
+
+function TileName({ tile, title }: { readonly tile: Tile; readonly title: string }) {
+  const { kind, isMuted, isGuest, isMe, isSpeaking } = tile;
+  const isScreen = kind === "screen";
+  return (
+    <div class="tile-name">
+      {!isScreen && isMuted && (
+        <span class="tile-muted" title={t("isMuted")}>
+          <Icon name="microphoneOff" />
+          <span class="hidden-text">{t("isMuted")}</span>
+        </span>
+      )}
+      {isScreen && <Icon name="screen" />}
+      <bdi class="tile-text">{title}</bdi>
+      {isGuest && !isMe && (
+        <span class="guest" title={t("guestMeaning")}>
+          {t("guest")}
+        </span>
+      )}
+      {isSpeaking && <span class="hidden-text">{t("isSpeaking")}</span>}
+    </div>
+  );
+}
+
+function Bars({ quality }: { readonly quality: Quality }) {
+  const text = t(QUALITIES[quality]);
+  return (
+    <span class={`bars bars-${quality}`} title={text}>
+      {[1, 2, 3].map((bar) => (
+        <span key={bar} class={bar <= BARS[quality] ? "bar on" : "bar"} />
+      ))}
+      <span class="hidden-text">{text}</span>
+    </span>
+  );
+}

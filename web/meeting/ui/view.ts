@@ -1,0 +1,45 @@
+/** How the inside is looked at: layout, panels and dialogs. None of it is known to others. */
+import { signal } from "@preact/signals";
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import { keep, kept } from "../lib/storage.ts";
+import type { Meeting } from "../meeting.ts";
+
+export type Panel = "chat" | "people";
+export type DialogName =
+  | "devices"
+  | "invite"
+  | "shortcuts"
+  | "end"
+  | { readonly remove: string; readonly name: string };
+
+export const layout = signal<"grid" | "speaker">("grid");
+/** The key of a tile. */
+export const pinned = signal<string | undefined>(undefined);
+export const panel = signal<Panel | undefined>(undefined);
+export const dialog = signal<DialogName | undefined>(undefined);
+export const hasShortcuts = signal(kept("local", "shortcuts") !== "off");
+
+export function setShortcuts(isOn: boolean): void {
+  hasShortcuts.value = isOn;
+  keep("local", "shortcuts", isOn ? undefined : "off");
+}
+
+export function togglePanel(name: Panel): void {
+  panel.value = panel.value === name ? undefined : name;
+}
+
+export function resetView(): void {
+  layout.value = "grid";
+  pinned.value = undefined;
+  panel.value = undefined;
+  dialog.value = undefined;
+}
+
+export const MeetingContext = createContext<Meeting | undefined>(undefined);
+
+export function useMeeting(): Meeting {
+  const meeting = useContext(MeetingContext);
+  if (!meeting) throw new Error("There is no meeting around this element.");
+  return meeting;
+}
