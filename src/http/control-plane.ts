@@ -6,6 +6,8 @@ const REPLACED: Partial<Readonly<Record<Code, { readonly code: Code; readonly me
   room_not_found: { code: "not_found", message: "There is no room of this name in this application." },
   room_already_exists: { code: "conflict" },
   room_limit_reached: { code: "conflict" },
+  meeting_not_found: { code: "not_found", message: "There is no meeting of this id in this application." },
+  participant_not_found: { code: "not_found" },
   recording_not_found: { code: "not_found", message: "There is no recording of this id in this application." },
   upload_busy: { code: "conflict" },
 };

@@ -13,7 +13,7 @@ import { idOf } from "./recording-schemas.ts";
 import { roomNameOf } from "./room-schemas.ts";
 import { limit, toSeconds, unixSeconds, wholeNumber } from "./schemas.ts";
 
-const participant = z
+export const participant = z
   .object({
     _id: z.string().describe("The participantSession"),
     name: z.string(),
@@ -26,7 +26,7 @@ const participant = z
   })
   .meta({ id: "Participant" });
 
-const meeting = z
+export const meeting = z
   .object({
     _id: z.string().describe("The meetingSession"),
     app: z.string(),
@@ -177,7 +177,15 @@ export function meetingSessionEndpoints(
   ];
 }
 
-const meetingFields = ({ id, app, room, roomName, began, ended, isLocked }: MeetingRow): z.infer<typeof meeting> => ({
+export const meetingFields = ({
+  id,
+  app,
+  room,
+  roomName,
+  began,
+  ended,
+  isLocked,
+}: MeetingRow): z.infer<typeof meeting> => ({
   _id: id,
   app,
   room,
@@ -188,7 +196,7 @@ const meetingFields = ({ id, app, room, roomName, began, ended, isLocked }: Meet
   ...(ended !== null && { endTime: toSeconds(ended) }),
 });
 
-const participantFields = (stay: StayRow): z.infer<typeof participant> => ({
+export const participantFields = (stay: StayRow): z.infer<typeof participant> => ({
   _id: stay.id,
   name: stay.name,
   ...(stay.externalUserId !== null && { externalUserId: stay.externalUserId }),

@@ -57,3 +57,6 @@ export const ACTIVE_MEETINGS_MAX = 1000;
 export const ENDING_ROUNDS = 5;
 /** A connection that opens that long after its room was changed may have been let in by the room as it was before. */
 export const CHANGE_REMEMBERED_MS = 30_000;
+
+/** A "join as host" link lets its holder in for that long. */
+export const HOST_LINK_SEC = 15 * 60;

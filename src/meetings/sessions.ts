@@ -38,8 +38,7 @@ export class Sessions {
       startedAfter: startedAfter === undefined ? undefined : startedAfter * 1000,
       startedBefore: startedBefore === undefined ? undefined : startedBefore * 1000,
     });
-    if (!page)
-      throw new Problem("invalid_request", "endId: it is not the currEndId of a page of this application's meetings");
+    if (!page) throw noSuchPage();
     return page;
   }
 
@@ -49,6 +48,11 @@ export class Sessions {
     const meeting = await store.meeting(app, id);
     if (!meeting) throw new Problem("meeting_not_found");
     return { meeting, stays: await store.participants(meeting.id, PARTICIPANTS_SHOWN_MAX) };
+  }
+
+  /** How many people are in it now. */
+  inside({ app, room }: MeetingRow): Promise<number> {
+    return this.parts.store.inside(app, room);
   }
 
   /** Those that go on, newest first, with the number of people inside. */
@@ -63,4 +67,9 @@ export class Sessions {
     const room = await findRoom(this.parts.rooms, app, idOrName, this.parts.nowMs());
     return room?.id ?? idOrName;
   }
+}
+
+function noSuchPage(): Problem {
+  const message = "it is not the currEndId of a page of this application's meetings";
+  return new Problem("invalid_request", `endId: ${message}`, undefined, { details: [{ field: "endId", message }] });
 }

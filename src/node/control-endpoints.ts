@@ -3,10 +3,12 @@ import type { Moment } from "../access/explain.ts";
 import { Throttle } from "../access/throttle.ts";
 import { shownSettings } from "../config/show.ts";
 import { adminHistoryEndpoints } from "../http/admin-history.ts";
+import { adminMeetingEndpoints } from "../http/admin-meetings.ts";
 import { adminRecordingEndpoints } from "../http/admin-recordings.ts";
 import { adminRoomEndpoints } from "../http/admin-rooms.ts";
 import { adminUsageEndpoints } from "../http/admin-usage.ts";
 import { makeAppIn } from "../http/app-in.ts";
+import { applicationOrigin } from "../http/application-address.ts";
 import { appEndpoints } from "../http/apps.ts";
 import type { Audit } from "../http/audit.ts";
 import { auditEndpoint } from "../http/audit-log.ts";
@@ -29,6 +31,7 @@ import { settingsEndpoint } from "../http/settings.ts";
 import type { LogIncomplete } from "../http/streamed-array.ts";
 import { tailEndpoint } from "../http/tail.ts";
 import type { UsageSources } from "../http/usage-schemas.ts";
+import { HostLinks } from "../meetings/host-link.ts";
 import { systemClock } from "../realtime/clock.ts";
 import { Quota } from "../realtime/quota.ts";
 import type { RouteParts } from "./routes.ts";
@@ -119,7 +122,20 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
       logIncomplete,
     }),
     ...adminRoomEndpoints(guards, { appIn, rooms: parts.rooms.rooms, audit }),
+    ...meetingEndpoints(parts, guards, audit),
   ];
+}
+
+function meetingEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { config, keyring, directory, store, rooms, meetings } = parts;
+  return adminMeetingEndpoints(guards, {
+    appIn: makeAppIn(keyring, directory),
+    sessions: meetings.inside.sessions,
+    acts: meetings.inside.acts,
+    hostLinks: new HostLinks({ rooms: store.rooms, accessTokens: rooms.accessTokens, nowMs }),
+    originOf: (app, call) => applicationOrigin(app, config, call),
+    audit,
+  });
 }
 
 function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endpoint[] {

@@ -35,6 +35,7 @@ import { routesOf } from "../http/router.ts";
 import { sessionEndpoints } from "../http/sessions.ts";
 import type { LogIncomplete } from "../http/streamed-array.ts";
 import { Streams } from "../http/streams.ts";
+import { TLS_ASK_PATH, type TlsAskParts, tlsAsk } from "../http/tls-ask.ts";
 import { tokenEndpoints } from "../http/tokens.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
@@ -118,11 +119,19 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   };
   const adminRoutes: Routes = {
     ...routesOf(pipeline, control, { hosts: "own" }),
+    [TLS_ASK_PATH]: pipeline.handler(pipeline.route(TLS_ASK_PATH, tlsAsk(tlsAskParts(parts)), { hosts: "own" })),
     "/metrics": pipeline.handler(pipeline.route("/metrics", metricsPage, { hosts: "own" })),
     ...operatorPages,
   };
   return { publicRoutes, adminRoutes };
 }
+
+const tlsAskParts = ({ config, keyring }: RouteParts): TlsAskParts => ({
+  domain: config.domain,
+  publicUrl: config.publicUrl,
+  hasAdminListener: config.adminListen !== "",
+  hasApp: (name) => keyring.appNamed(name) !== undefined,
+});
 
 function guardPartsOf({ config, keyring, operators, realtime: { keyRate, storeFollower } }: RouteParts): GuardParts {
   const ownHosts = new OwnHosts(config.publicUrl);
