@@ -47,7 +47,7 @@ const describe = (app: App): string =>
     "channel rules": app.channelRules?.length,
     "history at most": app.maxHistoryBytes === undefined ? undefined : `${app.maxHistoryBytes} bytes`,
     "meetings kept": app.meetingRetentionDays === undefined ? undefined : retention(app.meetingRetentionDays),
-    "meetings framed by": app.allowedFrameOrigins && (app.allowedFrameOrigins.join(", ") || "nobody"),
+    "meetings framed by": app.allowedFrameOrigins && (app.allowedFrameOrigins.join(", ") || "none"),
     "secret key": app.secretKey,
   });
 

@@ -58,6 +58,16 @@ test("an application is created, shown, listed, changed and deleted", async () =
     plan: { name: "small", maxConcurrentConnections: 500, maxMessagesPerPeriod: null },
     retentionDays: null,
   });
+  const meetings = await run(
+    "apps plan shop --meeting-retention-days 7 --frame-origins https://a.example,https://*.b.example",
+  );
+  expect(fieldsOf(meetings.stdout)).toMatchObject({
+    "meetings kept": "7 days",
+    "meetings framed by": "https://a.example, https://*.b.example",
+  });
+  expect(fieldsOf((await run("apps plan shop --frame-origins=")).stdout)).toMatchObject({
+    "meetings framed by": "none",
+  });
 
   const rotated = await run("apps rotate-secret shop --grace 60");
   expect(rotated.stdout.trim()).not.toBe(secretKey);

@@ -55,7 +55,7 @@ const originsOf = (whatIsAllowed: string, isAllowed: (origin: string) => boolean
 
 export const origins = originsOf("https://example.com, https://*.example.com or *", () => true);
 
-/** Without `*`: a page of anybody could then turn a visitor's camera on in its frame. */
+/** Without `*`: with it, every page could turn a visitor's camera on in its frame. */
 export const frameOrigins = originsOf(
   "https://example.com or https://*.example.com",
   (origin) => origin !== "*" && /^https?:/.test(origin),

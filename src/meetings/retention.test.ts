@@ -3,7 +3,7 @@ import { MeetingRetention } from "./retention.ts";
 
 const EVERY_MS = 5;
 
-/** A store with so many old meetings; `swept` resolves when a sweep has found nothing more. */
+/** A store with old meetings; `swept` resolves when a sweep has found nothing more. */
 function world(old: number, forget?: () => number) {
   const { promise: swept, resolve } = Promise.withResolvers<void>();
   const asked: [nowMs: number, limit: number][] = [];

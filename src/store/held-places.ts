@@ -1,8 +1,8 @@
 /**
  * Places that are held for people who have joined a room and are not connected yet.
  *
- * Nodes that share a store hold them in rows, under a lock of the room. Elsewhere they are in memory, so that a join writes nothing: whoever holds
- * a place comes back within seconds or not at all, also after a restart.
+ * Nodes that share a store hold them in rows, under a lock of the room. Elsewhere they are in memory, so that a join writes nothing: a place is
+ * held for seconds, and after a restart the clients join again.
  */
 import type { SQL } from "bun";
 import type { Database } from "./database.ts";

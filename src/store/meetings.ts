@@ -86,7 +86,7 @@ export interface MeetingSearch {
   readonly endId?: string | undefined;
 }
 
-/** Somebody who waits in the lobby. */
+/** A client that waits in the lobby. */
 export interface WaitingRow {
   readonly ticket: string;
   readonly app: string;
@@ -137,7 +137,7 @@ export interface MeetingStore extends LobbyStore {
   /** This node is alive. */
   beat(node: string, nowMs: number): Promise<void>;
   /**
-   * Open stays that nobody has had a connection of since before `beforeMs`: those without a node that were seen before it, and those of nodes
+   * Open stays that have had no connection since before `beforeMs`: those without a node that were seen before it, and those of nodes
    * whose last beat was before it. `lastSeen` is that time. At most `limit`.
    */
   overdue(beforeMs: number, limit: number): Promise<readonly OverdueStay[]>;

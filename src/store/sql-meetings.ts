@@ -8,12 +8,10 @@ import type { DbRow } from "./rows.ts";
 import { SqlStays } from "./sql-stays.ts";
 
 const DAY_MS = 86_400_000;
-/** A node that has been silent for so long, and has no open stays, is forgotten. */
+/** A node without open stays is forgotten after this time without a beat. */
 const NODE_KEPT_MS = 3_600_000;
 /** How many stays one statement removes: SQLite runs it on the event loop. */
 const FORGET_STAYS = 200;
-
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export class SqlMeetings extends SqlStays implements MeetingStore {
   constructor(database: Database) {
@@ -80,12 +78,13 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
     const old = await this.oldMeetings(nowMs, limit);
     if (old.length === 0) return 0;
     const ids = old.map(({ id }) => String(id));
-    while ((await this.forgetStays(ids)) >= FORGET_STAYS) await otherWork();
+    // Other work gets its turn between two statements.
+    while ((await this.forgetStays(ids)) >= FORGET_STAYS) await Bun.sleep(0);
     await this.forgetMeetings(ids);
     return ids.length;
   }
 
-  /** Of one application: the first whose oldest meeting is too old. */
+  /** Meetings of one application: the first whose oldest meeting is too old. */
   private oldMeetings(nowMs: number, limit: number): Promise<DbRow[]> {
     return this.database.quickRun(async (sql) => {
       const [due]: DbRow[] = await sql`

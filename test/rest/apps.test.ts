@@ -91,6 +91,49 @@ test("PATCH changes only the given fields", async () => {
   expect(await patch({})).toEqual(before);
 });
 
+test("PATCH sets who may frame meetings, and how long meetings are kept", async () => {
+  const { _id } = await admin.createApp();
+  const path = `${APPS}/${_id}`;
+  const patch = (body: Json): Promise<App> => admin.must("PATCH", path, body);
+  expect(await admin.must<App>("GET", path)).toMatchObject({ allowedFrameOrigins: [], meetingRetentionDays: 90 });
+  // In their normal form, as browsers send them, and each once.
+  const origins = [
+    "https://Shop.example:443",
+    "https://*.example.org",
+    "http://localhost:8080",
+    "https://shop.example",
+  ];
+  expect(await patch({ allowedFrameOrigins: origins })).toMatchObject({
+    allowedFrameOrigins: ["https://shop.example", "https://*.example.org", "http://localhost:8080"],
+    meetingRetentionDays: 90,
+  });
+  for (const meetingRetentionDays of [1, 3650])
+    expect(await patch({ meetingRetentionDays })).toMatchObject({ meetingRetentionDays });
+  expect((await patch({ retentionDays: 3 })) as unknown).toMatchObject({
+    allowedFrameOrigins: ["https://shop.example", "https://*.example.org", "http://localhost:8080"],
+    meetingRetentionDays: 3650,
+  });
+  expect(await patch({ allowedFrameOrigins: [] })).toMatchObject({ allowedFrameOrigins: [] });
+});
+
+test.each<[Json, string]>([
+  [
+    { allowedFrameOrigins: ["*"] },
+    "allowedFrameOrigins.0: must be an origin: https://example.com or https://*.example.com",
+  ],
+  [{ allowedFrameOrigins: ["https://a.example", "a.example"] }, "allowedFrameOrigins.1: must be an origin"],
+  [{ allowedFrameOrigins: ["file://a"] }, "allowedFrameOrigins.0: must be an origin"],
+  [{ allowedFrameOrigins: ["https://a.example/path"] }, "allowedFrameOrigins.0: must be an origin"],
+  [{ allowedFrameOrigins: ["https://a.example; script-src *"] }, "allowedFrameOrigins.0: must be an origin"],
+  [{ allowedFrameOrigins: Array(101).fill("https://a.example") }, "allowedFrameOrigins: must have at most 100 entries"],
+  [{ meetingRetentionDays: 0 }, "meetingRetentionDays: "],
+  [{ meetingRetentionDays: 3651 }, "meetingRetentionDays: "],
+  [{ meetingRetentionDays: null }, "meetingRetentionDays: "],
+])("PATCH refuses %j and says why", async (body, text) => {
+  const { _id } = await admin.createApp();
+  expect(await refused(admin, INVALID, "PATCH", `${APPS}/${_id}`, body)).toContain(text);
+});
+
 test.each<Json>([
   { plan: null },
   { plan: "pro" },

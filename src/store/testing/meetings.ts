@@ -19,7 +19,7 @@ export const entering = (id: string, room: string, fields: Partial<Entering> = {
   ...fields,
 });
 
-/** The stay and the meeting of somebody who must have come in. */
+/** The stay and the meeting of a client that must have come in. */
 export function inside(entered: Entered): { readonly stay: StayRow; readonly meeting: MeetingRow } {
   if (!("stay" in entered)) throw new Error(`it did not enter: ${entered.outcome}`);
   return entered;

@@ -49,7 +49,7 @@ export function lobbySuite(newPlace: NewPlace): void {
       const [first = ""] = await tickets("limited");
       expect(await meetings.wait(waitingRow(first, "limited", { name: "another" }), 5, 3)).toBe("waiting");
       expect((await meetings.ticket(first))?.name).not.toBe("another");
-      // Whoever was let in has left the queue; whoever was declined still counts for its address.
+      // A client that was let in has left the queue; one that was declined still counts for its address.
       await meetings.decide(first, "admitted", 5);
       expect(await meetings.wait(waitingRow("l99", "limited"), 5, 3)).toBe("waiting");
       const [one = "", other = ""] = await tickets("near");
@@ -64,10 +64,10 @@ export function lobbySuite(newPlace: NewPlace): void {
       const all = await Promise.all(
         Array.from({ length: 10 }, (_, i) => meetings.decide("d", i % 2 ? "admitted" : "declined", 5000 + i)),
       );
-      const told = all.filter((row) => row !== undefined);
-      expect(told).toHaveLength(1);
-      expect(await meetings.ticket("d")).toEqual(told[0]);
-      expect(told[0]?.state).not.toBe("waiting");
+      const decided = all.filter((row) => row !== undefined);
+      expect(decided).toHaveLength(1);
+      expect(await meetings.ticket("d")).toEqual(decided[0]);
+      expect(decided[0]?.state).not.toBe("waiting");
       expect(await tickets("decided")).toEqual([]);
     });
 
@@ -91,7 +91,7 @@ export function lobbySuite(newPlace: NewPlace): void {
       await meetings.decide("admitted", "admitted", 6999);
       await meetings.decide("declined late", "declined", 7000);
       const changed = await meetings.forgetWaiting(1000, 6000, 7000);
-      // The queue of f3 has not changed: nobody waited there any more.
+      // The queue of f3 has not changed: no client waited there any more.
       expect(changed.map(({ app, room }) => `${app}/${room}`).sort()).toEqual(["a/f1", "a/f2"]);
       expect(await tickets("f1")).toEqual(["stays"]);
       expect(await tickets("f2")).toEqual(["back"]);

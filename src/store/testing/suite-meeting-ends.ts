@@ -38,13 +38,13 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       expect(await overdueIds(4500)).toEqual({});
       expect(await overdueIds(4501)).toEqual({ w1: 4500 });
       expect(await overdueIds(5001)).toEqual({ w1: 4500, d1: 5000 });
-      // Whoever entered after the last beat was seen then.
+      // A client that entered after the last beat was seen then.
       expect(await overdueIds(35_000)).toEqual({ w1: 4500, d1: 5000, d2: 6000 });
       expect(Object.keys(await overdueIds(35_000, 2))).toHaveLength(2);
       expect(await overdueIds(35_000, 0)).toEqual({});
     });
 
-    test("are ended when they were last seen, each by one of many callers; whoever is back goes on", async () => {
+    test("are ended when they were last seen, each by one of many callers; a stay that is back goes on", async () => {
       await meetings.beat("dead", 5000);
       await meetings.beat("alive", 5000);
       for (const id of ["o1", "o2", "o3", "o4"]) await meetings.enter(entering(id, "over", { node: "dead" }), 9, 1000);
@@ -77,7 +77,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
   });
 
   describe("meetings", () => {
-    test("end when nobody has been inside for a while, at the end of the last stay, by one of many callers", async () => {
+    test("end when they have been empty for a while, at the end of the last stay, by one of many callers", async () => {
       const { meeting } = inside(await meetings.enter(entering("e1", "empty"), 9, 1000));
       await meetings.enter(entering("e2", "empty"), 9, 1000);
       await meetings.end("e1", "left", 9000);
@@ -93,7 +93,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       expect(inside(await meetings.enter(entering("e3", "empty"), 9, 9500)).meeting.id).toBe("m-e3");
     });
 
-    test("go on when somebody enters in time", async () => {
+    test("go on when a client enters in time", async () => {
       const { meeting } = inside(await meetings.enter(entering("g1", "goes on"), 9, 1000));
       await meetings.end("g1", "left", 2000);
       expect(inside(await meetings.enter(entering("g2", "goes on"), 9, 3000)).meeting).toEqual(meeting);
@@ -103,7 +103,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       expect(await meetings.endMeeting(meeting.id)).toEqual({ ...meeting, ended: 4000 });
     });
 
-    test("never end with somebody inside, when people enter while it is decided", async () => {
+    test("never end with a client inside, when people enter while it is decided", async () => {
       for (let round = 0; round < 10; round++) {
         await meetings.enter(entering(`r${round}`, "rush"), 9, 1000);
         await meetings.end(`r${round}`, "left", 2000);

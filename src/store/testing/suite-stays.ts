@@ -45,7 +45,7 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await meetings.meeting("a", newMeeting)).toEqual(meeting);
       expect(await meetings.current("b", "written")).toBeUndefined();
       expect(await meetings.meeting("b", newMeeting)).toBeUndefined();
-      for (const id of ["nobody", "\0", ""]) expect(await meetings.stay(id)).toBeUndefined();
+      for (const id of ["nothing", "\0", ""]) expect(await meetings.stay(id)).toBeUndefined();
 
       const second = inside(await meetings.enter(entering("p2", "written"), 5, 1001));
       expect(second.meeting).toEqual(meeting);
@@ -81,14 +81,14 @@ export function staysSuite(newPlace: NewPlace): void {
       const ends = await Promise.all(
         (["left", "removed", "lost", "time", "ended"] as const).map((why) => meetings.end("end", why, 2000)),
       );
-      const [told] = ends.filter((stay) => stay !== undefined);
+      const [ended] = ends.filter((stay) => stay !== undefined);
       expect(ends.filter((stay) => stay !== undefined)).toHaveLength(1);
-      expect(told).toMatchObject({ id: "end", ended: 2000, node: null });
-      expect(await meetings.stay("end")).toEqual(told);
-      expect(await meetings.end("nobody", "left", 2000)).toBeUndefined();
+      expect(ended).toMatchObject({ id: "end", ended: 2000, node: null });
+      expect(await meetings.stay("end")).toEqual(ended);
+      expect(await meetings.end("nothing", "left", 2000)).toBeUndefined();
       expect(await meetings.enter(entering("end", "ends"), 5, 3000)).toEqual({ outcome: "ended" });
       await meetings.lost("end", "n1", 4000);
-      expect(await meetings.stay("end")).toEqual(told);
+      expect(await meetings.stay("end")).toEqual(ended);
     });
 
     test("begin once, also when one participantSession enters many times at once", async () => {
@@ -125,10 +125,10 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await meetings.inside("a", "held")).toBe(4);
       expect(await meetings.hold("a", "held", "late", 4, 16_000, 1500)).toBe("full");
       await meetings.end(places[0] ?? "", "left", 1600);
-      const again = await Promise.all(
+      const later = await Promise.all(
         Array.from({ length: MANY }, (_, i) => meetings.hold("a", "held", `late${i}`, 4, 16_600, 1600)),
       );
-      expect(count(again, "held")).toBe(1);
+      expect(count(later, "held")).toBe(1);
     });
 
     test("leaves a held place to its participantSession, until it is over", async () => {
@@ -154,7 +154,7 @@ export function staysSuite(newPlace: NewPlace): void {
       expect((await meetings.enter(entering("next", "resumes"), 1, 1800)).outcome).toBe("began");
     });
 
-    test("holds for whoever enters next when it is lowered or raised", async () => {
+    test("applies to clients that enter next when it is lowered or raised", async () => {
       for (const id of ["l1", "l2", "l3"]) await meetings.enter(entering(id, "lowered"), 3, 1000);
       expect((await meetings.enter(entering("l4", "lowered"), 2, 1000)).outcome).toBe("full");
       expect((await meetings.enter(entering("l1", "lowered"), 2, 1000)).outcome).toBe("back");
@@ -217,7 +217,7 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await at("t6", 30_000, { accessToken: null })).toBe(90_000);
       expect(await at("t7", 30_000, { ejectAfterSec: null })).toBeNull();
       expect(await at("t8", 61_000)).toBe("time");
-      // Whoever comes back gets the times that apply now.
+      // A stay that comes back gets the times that apply now.
       expect(await at("t2", 61_000)).toBe(61_000);
       expect(await at("t2", 31_000, { ejectAfterSec: 100 })).toBe(101_000);
       expect(await at("t6", 31_000, { accessToken: null, ejectAfterSec: 10 })).toBe(40_000);
