@@ -5,16 +5,20 @@ import type { Entered, Entering, MeetingRow, OverdueStay, StayEnd, StayRow } fro
 import type { DbRow } from "./rows.ts";
 import { SqlMeetingReads } from "./sql-meeting-reads.ts";
 
+/** After this time, `enter` writes a beat itself. */
+const BEAT_KNOWN_MS = 600_000;
+
 export class SqlStays extends SqlMeetingReads {
-  /** Nodes of this process: one, except in tests. */
-  private readonly knownNodes = new Set<string>();
+  /** The last beats of nodes of this process: one, except in tests. */
+  private readonly beats = new Map<string, number>();
 
   hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
     return this.places.hold(app, room, id, max, untilMs, nowMs);
   }
 
   async enter(one: Entering, max: number, nowMs: number): Promise<Entered> {
-    if (!this.knownNodes.has(one.node)) await this.beat(one.node, nowMs);
+    // The stays of a node without a beat would never be overdue, and `forgetOld` forgets nodes that are silent for an hour.
+    if (nowMs - (this.beats.get(one.node) ?? 0) > BEAT_KNOWN_MS) await this.beat(one.node, nowMs);
     return this.database.quickTransaction(async (tx) => {
       await this.places.lock(tx, one.app, one.room);
       const [known]: DbRow[] = await tx`SELECT * FROM stays WHERE id = ${one.id}`;
@@ -100,7 +104,7 @@ export class SqlStays extends SqlMeetingReads {
         INSERT INTO meeting_nodes (node, beat) VALUES (${node}, ${nowMs})
         ON CONFLICT (node) DO UPDATE SET beat = excluded.beat`,
     );
-    this.knownNodes.add(node);
+    this.beats.set(node, nowMs);
     await this.places.sweep(nowMs);
   }
 

@@ -62,9 +62,15 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
     });
 
     test("of a node that no beat was written of are found as well", async () => {
-      await meetings.enter(entering("new", "unknown", { node: "never beaten" }), 9, 1000);
-      expect(await overdueIds(1000)).toEqual({});
-      expect(await overdueIds(1001)).toEqual({ new: 1000 });
+      const began = 100 * DAY_MS;
+      await meetings.enter(entering("new", "unknown", { node: "never beaten" }), 9, began);
+      expect(await overdueIds(began)).toEqual({});
+      expect(await overdueIds(began + 1)).toEqual({ new: began });
+      await meetings.end("new", "left", began);
+      // A node that is silent for long and has no stays is forgotten, and known again with its next stay.
+      await meetings.forgetOld(began + DAY_MS, 9);
+      await meetings.enter(entering("newer", "unknown", { node: "never beaten" }), 9, began + DAY_MS);
+      expect(await overdueIds(began + DAY_MS + 1)).toEqual({ newer: began + DAY_MS });
     });
 
     test("are not those of a node that beats again", async () => {

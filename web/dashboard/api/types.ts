@@ -36,6 +36,8 @@ export interface App {
   readonly consolePayloads: boolean;
   readonly channelRules: readonly ChannelRule[];
   readonly maxHistoryBytes: number;
+  readonly allowedFrameOrigins: readonly string[];
+  readonly meetingRetentionDays: number;
   /** Previous secret keys in their grace period. */
   readonly previousSecrets?: readonly { readonly endsAt: number }[];
 }

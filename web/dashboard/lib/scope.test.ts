@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import {
   channelVerdict,
   exampleChannel,
+  frameOriginProblem,
   linesOf,
   matching,
   narrowed,
@@ -22,6 +23,9 @@ test("the first pattern or origin that is not valid is named", () => {
   expect(patternProblem([])).toBeUndefined();
   expect(originProblem(["https://a.example", "https://a.example/path"])).toStartWith("https://a.example/path: ");
   expect(originProblem(["*", "https://*.example.com", "http://localhost:3000"])).toBeUndefined();
+  expect(frameOriginProblem(["https://*.example.com", "http://localhost:3000"])).toBeUndefined();
+  for (const one of ["*", "file://a", "a.example", "https://a.example/path"])
+    expect(frameOriginProblem(["https://a.example", one])).toStartWith(`${one}: `);
 });
 
 test("the verdict about a channel names the pattern, or says why there is none", () => {

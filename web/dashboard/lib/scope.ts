@@ -24,6 +24,12 @@ export function originProblem(origins: readonly string[]): string | undefined {
   return wrong && `${wrong}: an origin is https://example.com, https://*.example.com or *, without a path.`;
 }
 
+/** The same for origins that may frame meetings: `*` is not one of them. */
+export function frameOriginProblem(origins: readonly string[]): string | undefined {
+  const wrong = origins.find((one) => one === "*" || !/^https?:/.test(normalizeOrigin(one) ?? ""));
+  return wrong && `${wrong}: an origin is https://example.com or https://*.example.com, without a path.`;
+}
+
 export interface Verdict {
   readonly isCovered: boolean;
   /** A whole sentence. */
