@@ -4,8 +4,10 @@ import { SQL } from "bun";
 import { openStore } from "./open.ts";
 import type { SqlStore } from "./sql.ts";
 import { entering, waitingRow } from "./testing/meetings.ts";
+import { fillAsVersion } from "./testing/older.ts";
 import { withApps } from "./testing/places.ts";
 import { PostgresServer } from "./testing/postgres.ts";
+import { expectUpgraded, VERSION_WITHOUT_MEETINGS } from "./testing/suite-upgrade.ts";
 
 setDefaultTimeout(60_000);
 
@@ -32,6 +34,15 @@ const node = (i: number): SqlStore["meetings"] => {
 const all = <T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, i) => work(i)));
 const countOf = <T>(list: readonly T[], one: T): number => list.filter((each) => each === one).length;
+
+test("a database of a version without meetings is migrated, and keeps what it has", async () => {
+  const url = await server.newDatabase();
+  await using older = new SQL({ url, max: 1 });
+  await fillAsVersion(older, VERSION_WITHOUT_MEETINGS);
+  const store = await openStore("", url);
+  await expectUpgraded(store);
+  await store.close();
+});
 
 test("the last place of a room goes to one of many who join on different nodes", async () => {
   for (const room of ["r1", "r2", "r3"]) {

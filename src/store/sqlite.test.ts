@@ -3,8 +3,10 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite, openStore, sqliteFile } from "./open.ts";
+import { fillAsVersion } from "./testing/older.ts";
 import { newFolders, sqlitePlaces } from "./testing/places.ts";
 import { storeSuite } from "./testing/store.suite.ts";
+import { expectUpgraded, VERSION_WITHOUT_MEETINGS } from "./testing/suite-upgrade.ts";
 
 describe("SQLite", () => storeSuite(sqlitePlaces()));
 
@@ -35,6 +37,16 @@ describe("opening", () => {
       { stderr: "pipe" },
     );
     expect(await new Response(child.stderr).text()).toContain("another Parley process");
+    await store.close();
+  });
+
+  test("a data folder of a version without meetings is migrated, and keeps what it has", async () => {
+    const where = newFolder();
+    const sql = await openSqlite(sqliteFile(where));
+    await fillAsVersion(sql, VERSION_WITHOUT_MEETINGS);
+    await sql.close();
+    const store = await openStore(where);
+    await expectUpgraded(store);
     await store.close();
   });
 

@@ -1,0 +1,17 @@
+/** Part of the tests of each database: a store of the version before meetings is opened by this one. */
+import { expect } from "bun:test";
+import type { SqlStore } from "../sql.ts";
+import { entering } from "./meetings.ts";
+import { appRow } from "./rows.ts";
+
+/** The last schema without meetings. */
+export const VERSION_WITHOUT_MEETINGS = 13;
+
+export async function expectUpgraded(store: SqlStore): Promise<void> {
+  // Everything that the earlier version did not know has its default.
+  expect(await store.app("old")).toEqual(appRow("old"));
+  expect(await store.rooms.room("old", "standup", 5)).toMatchObject({ id: "r" });
+  const entered = await store.meetings.enter(entering("p", "r", { app: "old" }), 1, 1000);
+  expect(entered).toMatchObject({ outcome: "began", meeting: { app: "old", room: "r" } });
+  expect((await store.meetings.meetings("old", { limit: 5 }))?.total).toBe(1);
+}
