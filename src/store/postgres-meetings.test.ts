@@ -68,6 +68,22 @@ test("a stay is ended by one node, and its place is free on all", async () => {
   expect((await node(1).enter(entering("two", "single"), 1, 2000)).outcome).toBe("began");
 });
 
+test("the last ones who leave on different nodes at once leave an empty meeting, unless another enters", async () => {
+  for (let round = 0; round < 15; round++) {
+    const ids = [0, 1, 2].map((i) => `leave-${round}-${i}`);
+    for (const id of ids) await node(0).enter(entering(id, "leaving"), 9, 1000);
+    const next = entering(`next-${round}`, "leaving");
+    const [entered] = await Promise.all([
+      round % 2 ? node(2).enter(next, 9, 1000) : undefined,
+      ...ids.map((id, i) => node(i).end(id, "left", 2000)),
+    ]);
+    const ended = await node(1).endEmpty(2001, 9);
+    expect(ended.filter(({ room }) => room === "leaving")).toHaveLength(entered ? 0 : 1);
+    if (entered) await node(0).end(next.id, "left", 2000);
+    await node(0).endEmpty(2001, 9);
+  }
+});
+
 test("held places that are over are removed when a node beats, also by several at once", async () => {
   await all(20, (i) => node(i).hold("a", "sweep", `s-${i}`, 99, 5000 + i, 1000));
   await all(9, (i) => node(i).beat(`n${i}`, 5010));

@@ -18,7 +18,8 @@ export class SqlStays extends SqlMeetingReads {
 
   async enter(one: Entering, max: number, nowMs: number): Promise<Entered> {
     // The stays of a node without a beat would never be overdue, and `forgetOld` forgets nodes that are silent for an hour.
-    if (nowMs - (this.beats.get(one.node) ?? 0) > BEAT_KNOWN_MS) await this.beat(one.node, nowMs);
+    if (nowMs - (this.beats.get(one.node) ?? Number.NEGATIVE_INFINITY) > BEAT_KNOWN_MS)
+      await this.beat(one.node, nowMs);
     return this.database.quickTransaction(async (tx) => {
       await this.places.lock(tx, one.app, one.room);
       const [known]: DbRow[] = await tx`SELECT * FROM stays WHERE id = ${one.id}`;
