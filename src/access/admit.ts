@@ -169,7 +169,7 @@ function withRoomToken(
 /** A seat has its own channels. */
 const NO_PATTERNS = new Scope([]);
 
-/** What the others in a room are shown of somebody, stamped by the service: nothing of it comes from a client's frame. */
+/** What the others in a room are shown of a participant, stamped by the service: nothing of it comes from a client's frame. */
 function roomMetadata({ kind, name, isAdmin, isGuest, externalUserId }: RoomClaims): string | undefined {
   return kind === "stay" ? JSON.stringify({ name, isAdmin, isGuest, externalUserId }) : undefined;
 }

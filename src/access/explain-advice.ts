@@ -194,7 +194,7 @@ export function frameAdvice(refusal: ChannelRefusal, grant: Grant, { channel = "
         refusal === "channel_not_authorized"
           ? `A token of a room covers the channels of that room, and not ${name}.`
           : `A token of a room does not permit this on ${name}.`,
-      hint: "What somebody may do in a room follows from the room's fields and the access token that the room was entered with.",
+      hint: "What a participant may do in a room follows from the room's fields and the access token that the room was entered with.",
     };
   switch (refusal) {
     case "invalid_channel":

@@ -7,7 +7,7 @@ import type { RoomSeat } from "./room-token.ts";
 export interface Identity {
   readonly app: string;
   readonly peerId: string;
-  /** Of a connection in a room. */
+  /** The place of a connection in a room. */
   readonly seat?: RoomSeat | undefined;
 }
 

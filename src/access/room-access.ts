@@ -35,7 +35,7 @@ export interface StayRights {
   readonly mayChat: boolean;
 }
 
-/** Somebody inside. */
+/** A participant who is inside. */
 export const stayAccess = (room: string, participantSession: string, { isAdmin, mayChat }: StayRights): RoomAccess =>
   new RoomAccess([
     { channel: roomChannel(room), actions: MEMBER },
@@ -45,6 +45,6 @@ export const stayAccess = (room: string, participantSession: string, { isAdmin, 
     ...(isAdmin ? [{ channel: adminChannel(room), actions: SUBSCRIBE }] : []),
   ]);
 
-/** Somebody in the lobby. */
+/** A visitor in the lobby. */
 export const waitAccess = (room: string, ticket: string): RoomAccess =>
   new RoomAccess([{ channel: waitChannel(room, ticket), actions: SUBSCRIBE }]);

@@ -16,7 +16,7 @@ export const isRoomSpace = (space: string): boolean => space.endsWith(SUFFIX);
 /** The id of the application that a space belongs to. */
 export const appOfSpace = (space: string): string => (isRoomSpace(space) ? space.slice(0, -SUFFIX.length) : space);
 
-/** Somebody whose network is gone is shown for as long as that, and continues the stay. */
+/** A participant whose network is gone is shown for this time, and may continue the stay. */
 export const STAY_GRACE_SEC = 30;
 const CHAT_MESSAGES = 500;
 const CHAT_SECONDS = 7 * 24 * 3600;

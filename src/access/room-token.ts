@@ -1,7 +1,7 @@
 /**
  * Connect tokens of rooms: signed by the service under a key that is derived for this, and used for nothing else. Their prefix keeps them
  * apart from the connect tokens of keys. What their holder may do is decided when it connects, not when they are signed: a room's flags can
- * change while somebody is inside.
+ * change while a participant is inside.
  */
 import { isObject } from "../protocol/json.ts";
 import { isSignedBy, parseJws, parseUtf8Json, signJws } from "./jws.ts";
@@ -15,14 +15,14 @@ export const isRoomToken = (token: string): boolean => token.startsWith(PREFIX);
 
 /** What a token of a room says; the service has signed it. */
 export interface RoomClaims {
-  /** A stay inside, or somebody who waits in the lobby. */
+  /** A stay inside, or a visitor who waits in the lobby. */
   readonly kind: "stay" | "wait";
   /** The participantSession, or the ticket. It is the peer id. */
   readonly id: string;
   readonly app: string;
   /** The room's id. */
   readonly room: string;
-  /** Of a stay. */
+  /** Only a stay has one. */
   readonly meeting?: string | undefined;
   readonly name: string;
   readonly isAdmin: boolean;
@@ -38,7 +38,7 @@ export interface RoomClaims {
   readonly isLetIn?: true | undefined;
   /** Unix seconds until which the stay may begin; one that has begun goes on after it. */
   readonly beginBy?: number | undefined;
-  /** Nobody was inside when it was signed: the meeting begins with the first of those who enter. */
+  /** No one was inside when it was signed: the meeting begins with the first of those who enter. */
   readonly opensMeeting?: true | undefined;
   /** Unix seconds. */
   readonly exp: number;

@@ -29,7 +29,7 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
     ...shared,
     accessTokens: rooms.accessTokens,
     roomTokens,
-    // Of this run of the node: it must not take the stays of an earlier run for its own.
+    // The id of this run of the node: it must not take the stays of an earlier run for its own.
     nodeId: hub.nodeRequests.self,
     meshMax: config.meshMax,
     iceServers: () => [],

@@ -3,10 +3,10 @@
  * own (access/room-space.ts).
  *
  * - `room`: presence with state, and notices; only the service publishes.
- * - `chat`: everybody inside.
- * - `in/<participantSession>`: the inbox of a stay, for signalling; everybody inside publishes, only its owner subscribes.
+ * - `chat`: all participants.
+ * - `in/<participantSession>`: the inbox of a stay, for signalling; all participants publish, only its owner subscribes.
  * - `admin`: who waits in the lobby; only admins subscribe, only the service publishes.
- * - `wait/<ticket>`: the answer to somebody who waits; only the service publishes.
+ * - `wait/<ticket>`: the answer to a visitor who waits; only the service publishes.
  */
 const PREFIX = "_parley/room/";
 

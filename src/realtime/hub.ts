@@ -171,7 +171,7 @@ export class Hub {
     });
     const narrowing = new Narrowing({ ...parts, channels, emitter });
     const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, lingering, holds, narrowing });
-    // Nobody in its rooms has a key that would be revoked.
+    // Participants of its rooms have no key that would be revoked.
     keyring.onDeletion((app) => {
       for (const peer of [...(spaces.get(roomSpaceOf(app))?.peers.keys() ?? [])])
         kicks.kickHere(roomSpaceOf(app), peer, PUT_OUT.ended);

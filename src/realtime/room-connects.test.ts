@@ -31,7 +31,7 @@ function connect(world: RoomsWorld, options: Connecting = {}): Attempt {
   return { upgraded, outcome };
 }
 
-test("the room lets somebody in: the connection has its seat, with the access that the room has given", async () => {
+test("the room lets a participant in: the connection has its seat, with the access that the room has given", async () => {
   const world = new RoomsWorld();
   const { upgraded, outcome } = connect(world);
   expect(await outcome).toBe("in");
@@ -80,7 +80,7 @@ test("a failure of the room's store is no crash: the client tries again", async 
   expect(caught).toEqual([world.gate.refuses]);
 });
 
-test("a node that stops while the room decides lets nobody in, and the stay is not left without a connection", async () => {
+test("a node that stops while the room decides refuses the connect, and the stay is not left without a connection", async () => {
   const world = new RoomsWorld();
   const decided = Promise.withResolvers<void>();
   world.gate.until = decided.promise;

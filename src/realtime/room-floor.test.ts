@@ -91,7 +91,7 @@ describe("close", () => {
     }
   });
 
-  test("replaces older connections of a stay, and nobody is seen to leave", async () => {
+  test("replaces older connections of a stay, and its participant is not seen to leave", async () => {
     const world = new RoomsWorld();
     const [ann, old] = [await inside(world, "ann"), await inside(world, "ben")];
     await world.pass(600);
@@ -167,10 +167,10 @@ test("signals wait in an inbox while its owner is away for a moment", async () =
   ben.vanish();
   ann.publish(own, { candidate: null });
   await world.pass(50);
-  const again = await world.enter("ben");
-  again.subscribe(own, { recover: pos });
+  const returned = await world.enter("ben");
+  returned.subscribe(own, { recover: pos });
   await world.pass(50);
-  expect(again.newFrames().join()).toContain('message ann {"candidate":null}');
+  expect(returned.newFrames().join()).toContain('message ann {"candidate":null}');
 });
 
 test("forgets the chat", async () => {
@@ -197,7 +197,7 @@ test("asks every node, this one too; an answer may be nothing", async () => {
   expect(heard.sort()).toEqual(['0 {"id":"ann"}', '1 {"id":"ann"}', '2 {"id":"ann"}']);
 });
 
-test("a deleted application's rooms end: everybody is put out, and its own space is another matter", async () => {
+test("a deleted application's rooms end: all participants are put out", async () => {
   const world = new RoomsWorld();
   const people = [await inside(world, "ann"), await inside(world, "ben")];
   world.keys.editApp({ deleted: 1 });

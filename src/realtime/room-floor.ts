@@ -40,7 +40,7 @@ export class RoomFloor {
   }
 
   close(app: string, peerId: string, reason: PutOut, except?: string): number {
-    // Nobody stays on after that, and somebody whose connection is lost already does not come back.
+    // A participant whose connection was lost before must not be shown any longer either.
     if (reason !== "replaced") return this.hub.kicks.kickHere(roomSpaceOf(app), peerId, PUT_OUT[reason]);
     const older = this.connectionsOf(app, peerId).filter(({ id }) => id !== except);
     for (const connection of older) this.hub.connections.close(connection, PUT_OUT.replaced);

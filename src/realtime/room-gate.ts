@@ -38,7 +38,7 @@ export interface RoomGate {
 
 const noRoom = (): Promise<never> => Promise.reject(new Problem("room_not_found"));
 
-/** Where there are no rooms: nobody enters one. */
+/** Where there are no rooms, every connect to one is refused. */
 export const NO_ROOMS: RoomGate = {
   enter: noRoom,
   check: noRoom,

@@ -20,7 +20,7 @@ async function answer(world: RoomsWorld, client: Client, send: () => string): Pr
   return frame?.type === "ack" ? "ack" : (frame?.code ?? "nothing");
 }
 
-/** What somebody gets for each action on each channel of the room, on another room's, and on one of the application. */
+/** What a participant gets for each action on each channel of the room, on another room's, and on one of the application. */
 async function tries(world: RoomsWorld, client: Client): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   const channels = [
@@ -55,7 +55,7 @@ const SHORT: Readonly<Record<string, string>> = {
 };
 
 describe("a seat", () => {
-  test("of somebody inside: its own inbox, the inboxes of others to write to, the room to watch, the chat", async () => {
+  test("of a participant: its own inbox, the inboxes of others to write to, the room to watch, the chat", async () => {
     const world = new RoomsWorld();
     expect(await tries(world, await world.enter("ann"))).toEqual({
       room: "yes action yes",
@@ -75,7 +75,7 @@ describe("a seat", () => {
     expect((await tries(world, await world.enter("ann", { isAdmin: true }))).admin).toBe("yes action yes");
   });
 
-  test("of somebody who waits: one channel to read, and nothing else", async () => {
+  test("of a visitor who waits: one channel to read, and nothing else", async () => {
     const world = new RoomsWorld();
     const waiting = await world.enter("t1", { kind: "wait" });
     expect(await tries(world, waiting)).toEqual({
@@ -149,7 +149,7 @@ describe("an application's own peers", () => {
 });
 
 describe("the gate", () => {
-  test("is told of connections, subscribes and ends", async () => {
+  test("is notified of connections, subscribes and ends", async () => {
     const world = new RoomsWorld();
     const ann = await world.enter("ann");
     ann.subscribe(ROOM);
@@ -234,7 +234,7 @@ describe("a renewal", () => {
     expect(ann.closeCode).toBeUndefined();
   });
 
-  test("with anybody else's token is refused, in both directions", async () => {
+  test("with the token of another peer is refused, in both directions", async () => {
     const world = new RoomsWorld();
     const [ann, peer] = [await world.enter("ann"), world.connect("ann")];
     const own = world.keys.token("ann");

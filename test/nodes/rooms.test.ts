@@ -1,4 +1,4 @@
-/** People in rooms over the end of a node, with real processes: their stays go on, and nobody is seen to leave. */
+/** People in rooms over the end of a node, with real processes: their stays go on, and they are not seen to leave. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newRoom, type Person, ROOMS_ENV, Room } from "../conformance/raw/support/rooms.ts";
 import type { Wire } from "../conformance/raw/support/wire.ts";
@@ -22,14 +22,14 @@ interface Participant {
 const through = ({ app, name, id }: Room, { url }: Server): Room =>
   new Room(new Application(url, app.name, app.secretKey, app.id), name, id);
 
-/** Somebody comes back with the token that it has. */
+/** A participant comes back with the same token. */
 async function back({ join: joined }: Person, room: Room): Promise<{ wire: Wire; id: string; roster: string[] }> {
   const { wire, id } = await room.connected(joined);
   const { joined: members } = await join(wire, room.channel("room"));
   return { wire, id, roster: members.map(({ peerId }) => peerId) };
 }
 
-/** Everybody who was in the meeting, by the order of their entry. */
+/** All participants of the meeting, in the order in which they entered. */
 async function participants(room: Room, { join: { meetingSession } }: Person): Promise<Participant[]> {
   const meeting = await room.app.must<{ participants: Participant[] }>("GET", `/meeting/${meetingSession}`);
   return meeting.participants;
@@ -59,7 +59,7 @@ describe("one node", () => {
         server = await start();
         room = through(room, server);
         const first = await back(ann, room);
-        // A node that was killed could note nobody.
+        // A node that was killed has noted no members.
         expect(first.roster).toEqual(signal === "SIGTERM" ? [ben.id] : []);
         const second = await back(ben, room);
         expect([first.id, second.id, second.roster]).toEqual([ann.id, ben.id, [ann.id]]);
@@ -122,8 +122,8 @@ describe("three nodes", () => {
     expect([elsewhere.id, elsewhere.roster.sort()]).toEqual([ann.id, [ben.id, watcher.id].sort()]);
     await second.kill("SIGKILL");
     for (const person of [ann, ben]) {
-      const again = await back(person, through(room, third));
-      expect([again.id, again.roster]).toEqual([person.id, expect.arrayContaining([watcher.id])]);
+      const returned = await back(person, through(room, third));
+      expect([returned.id, returned.roster]).toEqual([person.id, expect.arrayContaining([watcher.id])]);
     }
     await watcher.wire.sync();
     expect(presenceOf(watcher.wire)).toHaveLength(seen);

@@ -26,7 +26,7 @@ export function departureByService(closing: Closing): Departure {
     case PUT_OUT.ended:
     case PUT_OUT.removed:
       return "goodbye";
-    // Among these the one that a newer connection has replaced: until that one subscribes, nobody must be seen to leave.
+    // Among these the one that a newer connection has replaced: until that one subscribes, its peer must not be seen to leave.
     default:
       return "lost";
   }

@@ -35,7 +35,7 @@ export interface NodeOptions {
   readonly history?: HistoryStore;
   /** Absent: nothing is noted when a node stops. */
   readonly heldMembers?: HeldMemberStore;
-  /** Absent: nobody enters a room. */
+  /** Absent: there are no rooms. */
   readonly roomGate?: RoomGate;
 }
 

@@ -44,7 +44,7 @@ async function worldOf(room: Room): Promise<World> {
   return Object.assign(Object.create(Object.getPrototypeOf(other)), other, { key }) as World;
 }
 
-describe("somebody inside", () => {
+describe("a participant", () => {
   test("is the peer of the participantSession, and is shown with what the service has stamped", async () => {
     const room = await newRoom(server);
     const ann = await room.inside({ name: "Ann\u202e <b>" });
@@ -115,7 +115,7 @@ describe("somebody inside", () => {
   });
 });
 
-describe("somebody who waits", () => {
+describe("a visitor who waits", () => {
   test("hears the answer, and can do nothing else", async () => {
     const room = await newRoom(server, { privacy: "private", enableRequestToJoin: true });
     const admin = await room.inside({ token: await room.accessToken({ isAdmin: true, name: "Host" }) });
@@ -199,15 +199,15 @@ describe("a stay", () => {
     return wire;
   };
 
-  test("has one connection: a newer one replaces the older, and nobody is seen to leave", async () => {
+  test("has one connection: a newer one replaces the older, and its participant is not seen to leave", async () => {
     const room = await newRoom(server);
     const [ann, ben] = [await room.inside(), await room.inside()];
     await ann.wire.until("presence");
-    const again = await returnsOf(ben, room);
+    const newer = await returnsOf(ben, room);
     expect(await ben.wire.closed()).toMatchObject({ code: 4021, reason: "replaced" });
     const resumed = await room.inside({ resume: ben.token });
     expect([resumed.id, resumed.join.meetingSession]).toEqual([ben.id, ben.join.meetingSession]);
-    expect(await again.closed()).toMatchObject({ code: 4021, reason: "replaced" });
+    expect(await newer.closed()).toMatchObject({ code: 4021, reason: "replaced" });
     expect(await ann.wire.sync()).toEqual([]);
     resumed.wire.close(1000);
     expect((await ann.wire.until("presence")).left.map(({ peerId }) => peerId)).toEqual([ben.id]);
@@ -228,7 +228,7 @@ describe("a stay", () => {
     expect(await ann.wire.sync()).toEqual([]);
   });
 
-  test("is over for somebody who is put out: 4021, and a sentence for each way back", async () => {
+  test("is over for a participant who is put out: 4021, and a sentence for each way back", async () => {
     const room = await newRoom(server);
     const host = await room.inside({ token: await room.accessToken({ isAdmin: true, name: "Host" }) });
     const token = await room.accessToken({ name: "Eve", externalUserId: "eve" });

@@ -20,7 +20,7 @@ export interface Joined {
   readonly ticket?: string;
 }
 
-/** Somebody whose connection to a room is open. */
+/** A participant or visitor whose connection is open. */
 export interface Person {
   readonly wire: Wire;
   readonly id: string;
