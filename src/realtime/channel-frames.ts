@@ -49,7 +49,9 @@ export class ChannelFrames {
       return replies.refuseAction(connection, PRESENCE, request);
     if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
       return replies.refuse(connection, "channel_limit_exceeded", request);
-    hub.channels.subscribe(connection, channel, options, (refused, fields) => {
+    // Participants of a room see each other: to listen without being shown is not for them.
+    const shown = connection.seat ? { ...options, isPresent: true } : options;
+    hub.channels.subscribe(connection, channel, shown, (refused, fields) => {
       if (refused === "backend_error") replies.refuse(connection, refused, request, HISTORY_AWAY);
       else if (refused) replies.refuse(connection, refused, request);
       else {

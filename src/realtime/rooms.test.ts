@@ -111,6 +111,17 @@ describe("a seat", () => {
     expect(await answer(world, ann, () => ann.subscribe(CHAT, { occupancy: true }))).toBe("action_not_permitted");
   });
 
+  test("does not listen to the room without being shown in it", async () => {
+    const world = new RoomsWorld();
+    const [ann, ben] = [await world.enter("ann"), await world.enter("ben")];
+    ann.subscribe(ROOM);
+    await world.pass(600);
+    ann.take();
+    ben.subscribe(ROOM, { presence: false });
+    await world.pass(600);
+    expect(ann.take()).toMatchObject([{ type: "presence", joined: [{ peerId: "ben" }] }]);
+  });
+
   test("sends no direct messages and gets none", async () => {
     const world = new RoomsWorld();
     const [ann] = [await world.enter("ann"), await world.enter("ben")];

@@ -50,6 +50,20 @@ test("a filter on a peer finds what it sends and what is sent to it", async () =
   expect(reader.events).toMatchObject([{ to: "bob" }, { peerId: "bob" }]);
 });
 
+test("what happens in rooms is shown with its application, and never what is said there", async () => {
+  const { cluster, reader, listener } = await scene({ app: "open", payloads: true });
+  listener.published("open", "chat", "ann", '"hi"', undefined);
+  listener.published("open#rooms", "_parley/room/1/chat", "ann", '"secret"', undefined);
+  listener.presence("open#rooms", "_parley/room/1/room", "ann", "joined");
+  await cluster.pass(100);
+  expect(reader.events).toMatchObject([
+    { kind: "publish", app: "open", data: "hi" },
+    { kind: "publish", app: "open", bytes: 8 },
+    { kind: "presence", app: "open" },
+  ]);
+  expect(JSON.stringify(reader.events)).not.toContain("secret");
+});
+
 test("nothing listens unless a reader looks", async () => {
   const { node, reader } = await scene();
   expect(node.listener).toBe(node.source);

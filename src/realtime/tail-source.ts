@@ -1,4 +1,8 @@
-/** Turns what happens on this node into events of the live tail, for those that a reader wants. Nothing is built for the others. */
+/**
+ * Turns what happens on this node into events of the live tail, for those that a reader wants. Nothing is built for the others. Events in
+ * rooms are those of the application, without payloads: what participants say is not for operators.
+ */
+import { appOfSpace } from "../access/room-space.ts";
 import { type Code, wireCode } from "../protocol/codes.ts";
 import { kindBit, type TailEvent } from "../telemetry/tail/event.ts";
 import type { Tail } from "../telemetry/tail/tail.ts";
@@ -42,7 +46,8 @@ export class TailSource implements RealtimeListener {
     if (this.selects(UNSUBSCRIBE, connection, channel)) this.write("unsubscribe", { ...of(connection), channel });
   }
 
-  published(app: string, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
+  published(space: string, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
+    const app = appOfSpace(space);
     if (!this.tail.select(PUBLISH, app, channel, from, undefined, connection?.keyId)) return;
     const fields = {
       app,
@@ -51,7 +56,7 @@ export class TailSource implements RealtimeListener {
       keyId: connection?.keyId,
       connectionId: connection?.id,
     };
-    this.write("publish", { ...fields, bytes: Buffer.byteLength(dataJson) }, dataJson);
+    this.write("publish", { ...fields, bytes: Buffer.byteLength(dataJson) }, app === space ? dataJson : undefined);
   }
 
   sent(app: string, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
@@ -66,14 +71,16 @@ export class TailSource implements RealtimeListener {
     this.write("send", { ...fields, bytes: Buffer.byteLength(dataJson) }, dataJson);
   }
 
-  presence(app: string, channel: string, peerId: string, change: "joined" | "left"): void {
+  presence(space: string, channel: string, peerId: string, change: "joined" | "left"): void {
+    const app = appOfSpace(space);
     if (!this.tail.select(PRESENCE, app, channel, peerId, undefined, undefined)) return;
     this.write("presence", { app, channel, peerId, change });
   }
 
   stateSet(connection: Connection, channel: string, stateJson: string): void {
     if (!this.selects(STATE, connection, channel)) return;
-    this.write("state", { ...of(connection), channel, bytes: Buffer.byteLength(stateJson) }, stateJson);
+    const shown = connection.seat ? undefined : stateJson;
+    this.write("state", { ...of(connection), channel, bytes: Buffer.byteLength(stateJson) }, shown);
   }
 
   renewed(connection: Connection): void {
@@ -90,7 +97,7 @@ export class TailSource implements RealtimeListener {
   }
 
   private selects(kind: number, { peer, peerId, keyId }: Connection, channel: string | undefined): boolean {
-    return this.tail.select(kind, peer.space.app, channel, peerId, undefined, keyId);
+    return this.tail.select(kind, peer.space.owner, channel, peerId, undefined, keyId);
   }
 
   private write(kind: TailEvent["kind"], fields: Fields, dataJson?: string): void {
@@ -102,7 +109,7 @@ export class TailSource implements RealtimeListener {
 type Fields = Omit<TailEvent, "at" | "kind" | "nodeId">;
 
 const of = (connection: Connection) => ({
-  app: connection.peer.space.app,
+  app: connection.peer.space.owner,
   peerId: connection.peerId,
   keyId: connection.keyId,
   connectionId: connection.id,

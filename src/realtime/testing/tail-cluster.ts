@@ -112,4 +112,10 @@ export class TailCluster {
 }
 
 export const fakeConnection = (app: string, peerId: string, keyId = "pk_live_1"): Connection =>
-  ({ id: `c-${peerId}`, address: "192.0.2.7", peerId, keyId, peer: { space: { app } } }) as unknown as Connection;
+  ({
+    id: `c-${peerId}`,
+    address: "192.0.2.7",
+    peerId,
+    keyId,
+    peer: { space: { app, owner: app } },
+  }) as unknown as Connection;
