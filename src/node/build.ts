@@ -17,6 +17,7 @@ import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
 import type { PageServer } from "../http/pages/pages.ts";
 import { RequestPipeline } from "../http/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
+import type { MeetingRetention } from "../meetings/retention.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
 import { LateRoomGate } from "../realtime/room-gate.ts";
 import type { SocketData } from "../realtime/socket-handlers.ts";
@@ -30,7 +31,7 @@ import type { NodeContext } from "./context.ts";
 import { factsOf } from "./facts.ts";
 import { buildRuleChanges, buildTrimming } from "./history.ts";
 import { Listeners } from "./listeners.ts";
-import { buildMeetings, type MeetingService } from "./meetings.ts";
+import { buildMeetingRetention, buildMeetings, type MeetingService } from "./meetings.ts";
 import { answerNodeStatus } from "./node-status.ts";
 import { readyChecks } from "./readiness.ts";
 import { buildRealtime, type Realtime } from "./realtime.ts";
@@ -52,6 +53,7 @@ export interface NodeParts {
   readonly recordings: RecordingService;
   readonly tails: TailNodes;
   readonly historyTrimming: HistoryTrimming;
+  readonly meetingRetention: MeetingRetention;
   readonly ruleChanges: RuleChanges;
   readonly blockSweep: BlockSweep;
   readonly sessionSweep: Repeating;
@@ -103,6 +105,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     failed: (err) => log.error({ err }, "expired blocks could not be removed; trying again in a minute"),
   });
   const historyTrimming = buildTrimming({ ...context, keyring });
+  const meetingRetention = buildMeetingRetention(context);
   const ruleChanges = buildRuleChanges({ ...context, keyring, clock: realtime.clock });
   const sessionSweep = new Repeating(
     SESSION_SWEEP_EVERY_MS,
@@ -157,6 +160,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     recordings,
     tails,
     historyTrimming,
+    meetingRetention,
     ruleChanges,
     blockSweep,
     sessionSweep,

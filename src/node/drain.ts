@@ -19,6 +19,7 @@ export async function drainNode(node: RunningNode): Promise<void> {
   await node.blockSweep.stop();
   await node.sessionSweep.stop();
   await node.historyTrimming.stop();
+  await node.meetingRetention.stop();
   await node.ruleChanges.stop();
   // After the requests: it writes what they have queued.
   await access.auditTrail.stop();

@@ -1,6 +1,8 @@
 /** Builds meetings: realtime asks it about people in rooms, and it acts on their connections. */
 import { buildInside, type MeetingInside } from "../meetings/inside.ts";
 import { Meetings } from "../meetings/meetings.ts";
+import { MeetingRetention } from "../meetings/retention.ts";
+import { systemClock } from "../realtime/clock.ts";
 import { RoomFloor } from "../realtime/room-floor.ts";
 import type { LateRoomGate } from "../realtime/room-gate.ts";
 import type { NodeContext } from "./context.ts";
@@ -38,3 +40,10 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
   roomGate.use(meetings);
   return meetings;
 }
+
+export const buildMeetingRetention = ({ store, log }: NodeContext): MeetingRetention =>
+  new MeetingRetention({
+    meetings: store.meetings,
+    nowMs: systemClock.nowMs,
+    failed: (err) => log.error({ err }, "old meetings could not be removed; trying again in an hour"),
+  });

@@ -17,6 +17,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   await rooms.expiry.start();
   parts.ruleChanges.start(parts.access.keyring.appIds);
   parts.historyTrimming.start();
+  parts.meetingRetention.start();
   blockSweep.start();
   sessionSweep.start();
   parts.access.auditTrail.start();
