@@ -13,6 +13,7 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   "healthz",
   "metrics",
   "readyz",
+  "tls",
   "v1",
 ]);
 
