@@ -49,7 +49,7 @@ export class Entry {
     const entered = await store.enter(await this.entering(claims, row), capacityOf(row, meshMax), now);
     if (!("stay" in entered)) throw refusalOf(entered, await store.stay(claims.id));
     const { stay, meeting, outcome } = entered;
-    if (outcome === "began" && meeting.began === stay.began) await this.parts.meetingBegan(meeting, row);
+    if (outcome === "began" && (await this.isFirst(stay, meeting))) await this.parts.meetingBegan(meeting, row);
     return { row, stay, access: accessOf(row, claims), enteredMs: now, isBack: outcome === "back" };
   }
 
@@ -68,6 +68,13 @@ export class Entry {
       throw new Problem("removed");
     if ((await store.inside(row.app, row.id)) >= capacityOf(row, meshMax)) throw new Problem("room_full");
     if (current.isLocked && !claims.isAdmin && !claims.isLetIn) throw new Problem("room_locked");
+  }
+
+  /** The meeting has begun with this stay. Others may have begun in the same millisecond. */
+  private async isFirst(stay: StayRow, meeting: MeetingRow): Promise<boolean> {
+    if (stay.began !== meeting.began) return false;
+    const [first] = await this.parts.store.participants(meeting.id, 1);
+    return first?.id === stay.id;
   }
 
   private async room({ app, room }: RoomClaims, nowMs: number): Promise<RoomRow> {

@@ -12,6 +12,8 @@ export interface Published {
 export interface Closed {
   readonly peerId: string;
   readonly reason: PutOut;
+  /** The connection that stays open. */
+  readonly except?: string | undefined;
 }
 
 /** What the nodes share. */
@@ -48,8 +50,8 @@ export class FakeFloor implements Floor {
     return Promise.resolve();
   }
 
-  close(_app: string, peerId: string, reason: PutOut): number {
-    this.closed.push({ peerId, reason });
+  close(_app: string, peerId: string, reason: PutOut, except?: string): number {
+    this.closed.push({ peerId, reason, except });
     return 1;
   }
 

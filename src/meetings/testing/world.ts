@@ -12,6 +12,7 @@ import { openStore } from "../../store/open.ts";
 import type { RoomRow } from "../../store/rooms.ts";
 import type { SqlStore } from "../../store/sql.ts";
 import { appRow } from "../../store/testing/rows.ts";
+import type { Joined } from "../contract.ts";
 import { buildInside, type MeetingInside } from "../inside.ts";
 import { Meetings } from "../meetings.ts";
 import { type FakeFloor, FakeFloors } from "./fake-floor.ts";
@@ -37,8 +38,9 @@ export class World {
   readonly tokens: RoomTokens;
   readonly failures: unknown[] = [];
   now = 1_800_000_000_000;
-  private readonly vault = new Vault(Buffer.alloc(32, 7));
+  readonly vault = new Vault(Buffer.alloc(32, 7));
   private connections = 0;
+  private nodes = 0;
 
   private constructor(
     readonly store: SqlStore,
@@ -84,7 +86,7 @@ export class World {
       accessTokens: new AccessTokens(store.rooms, vault, nowMs),
       roomTokens: tokens,
       floor,
-      nodeId: `node-${this.floors.nodes.length}`,
+      nodeId: `node-${++this.nodes}`,
       nowMs,
       meshMax: 6,
       iceServers: () => [],
@@ -138,6 +140,13 @@ export class World {
     return { seat, token: this.tokens.sign(claims), id: claims.id, connection };
   }
 
+  /** Somebody enters with the answer of a join. */
+  take({ meetings }: WorldNode, { connect }: Joined): Promise<Someone> {
+    const claims = this.tokens.verify(connect.token, this.now);
+    if (claims === undefined || claims === "expired") throw new Error("the connect token is not valid");
+    return this.connect(meetings, claims);
+  }
+
   /** Somebody waits in the lobby, on that node. */
   async wait({ inside, meetings }: WorldNode, room: RoomRow, name = "Bob", address = "address"): Promise<Someone> {
     const ticket = await inside.lobby.ask(room, { name, address });
@@ -151,6 +160,11 @@ export class World {
       isGuest: true,
       exp: Math.floor(this.now / 1000) + 1800,
     });
+  }
+
+  /** The node is killed: it answers nothing any more. */
+  kill({ floor }: WorldNode): void {
+    this.floors.nodes.splice(this.floors.nodes.indexOf(floor), 1);
   }
 
   /** Who is shown in the room, with what they share. */
