@@ -12,7 +12,8 @@ import {
 import type { ApplicationGuards } from "./application.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 
-const LATER = "Kept in the token; has no effect until rooms can be joined.";
+const KEPT = "Kept in the token; has no effect on its own.";
+const OVER_ROOM = "Takes precedence over the room's field of this name.";
 
 const flag = z.boolean("must be true or false").optional();
 const line = z
@@ -31,24 +32,26 @@ const mintRequest = z
     roomName: roomName.optional().describe("The room that the token is for; it must exist. Absent: every room."),
     roomURL: roomUrl.optional().describe("A URL that ends with the room's name, instead of roomName."),
     globalToken: flag.describe("For every room, whatever roomName says."),
-    isAdmin: flag.describe(`Without a room it needs globalToken: true. ${LATER}`),
-    name: line.describe(LATER),
-    email: line.describe(LATER),
-    externalUserId: line.describe(LATER),
+    isAdmin: flag.describe("Its holder is an admin in the room. Without a room it needs globalToken: true."),
+    name: line.describe("The name that others in the room see."),
+    email: line.describe(KEPT),
+    externalUserId: line.describe(
+      "Who its holder is for the application: others in the room see it, and so do lists of participants.",
+    ),
     meta: z
       .string()
       .max(ACCESS_TOKEN_META_MAX_CHARS, `must have at most ${ACCESS_TOKEN_META_MAX_CHARS} characters`)
       .refine(isWellFormed, "must be well-formed text")
       .optional()
-      .describe(LATER),
+      .describe(KEPT),
     expireUnixSec: unixTime.optional().describe("The token is not valid after it; overrides the room's."),
     notBeforeUnixSec: unixTime.optional().describe("The token is not valid before it; overrides the room's."),
-    ejectAfterElapsedTimeInSec: seconds.optional().describe(LATER),
-    joinVideoOn: flag.describe(LATER),
-    joinAudioOn: flag.describe(LATER),
-    disableVideo: flag.describe(LATER),
-    disableAudio: flag.describe(LATER),
-    disableScreenSharing: flag.describe(LATER),
+    ejectAfterElapsedTimeInSec: seconds.optional().describe(OVER_ROOM),
+    joinVideoOn: flag.describe(OVER_ROOM),
+    joinAudioOn: flag.describe(OVER_ROOM),
+    disableVideo: flag.describe("Its holder cannot share a camera."),
+    disableAudio: flag.describe("Its holder cannot share a microphone."),
+    disableScreenSharing: flag.describe("Its holder cannot share a screen."),
   })
   .meta({ examples: [{ roomName: "standup", name: "Alice", isAdmin: true }] });
 

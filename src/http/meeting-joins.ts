@@ -54,7 +54,7 @@ const joined = z
       chat: z.boolean(),
       record: z.boolean(),
     }),
-    room: z.looseObject({ roomName: z.string() }).describe("The fields of the room that everybody inside may see"),
+    room: z.looseObject({ roomName: z.string() }).describe("The fields of the room that all participants may see"),
     connect,
     media: z.object({ engine: z.literal("mesh") }),
     iceServers: z.array(
@@ -107,6 +107,7 @@ export function meetingJoinEndpoints(
         "room_not_open",
         "room_over",
         "room_not_found",
+        "lobby_full",
         "room_full",
         "room_locked",
         "internal_error",

@@ -10,7 +10,7 @@ import { roomNameOf } from "./room-schemas.ts";
 
 const perMinute = (count: number, monotonicMs: () => number): Throttle => new Throttle(count, count / 60, monotonicMs);
 
-/** Of one endpoint: looking at the door must not use up joins. */
+/** One per endpoint: looking at the door must not use up joins. */
 export class MeetingRates {
   private readonly addresses: Throttle;
   private readonly rooms: Throttle;

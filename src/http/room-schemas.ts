@@ -4,7 +4,7 @@ import type { RoomFieldKind } from "../protocol/room-fields.ts";
 import { FIELD_NAMES, type FIELDS, type FieldName, fieldOf, roomName } from "../rooms/fields.ts";
 import type { Call } from "./call.ts";
 
-const LATER = "Kept; has no effect until rooms can be joined.";
+const LATER = "Kept; has no effect yet.";
 
 const described = (name: FieldName): string => {
   const { meaning, acts } = fieldOf(name);

@@ -1,4 +1,4 @@
-/** Whether somebody may enter a room now: the room's fields, the verified access token, the time. No state. */
+/** Whether a person may enter a room now: the room's fields, the verified access token, the time. No state. */
 import { valuesOf } from "../rooms/rooms.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import { flagOf } from "./rights.ts";

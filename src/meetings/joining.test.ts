@@ -55,7 +55,7 @@ describe("a join", () => {
     });
   });
 
-  test("makes no stay, and its meeting begins with the first who enters, under the id that all were told", async () => {
+  test("makes no stay, and its meeting begins with the first who enters, under the id that all joins named", async () => {
     const room = await world.room(node.rooms);
     const [first, second] = [await join(), await join({}, world.node())];
     expect(second.meetingSession).toBe(first.meetingSession);
@@ -118,7 +118,7 @@ describe("an access token", () => {
     expect(plain).toMatchObject({ name: "Bob", isAdmin: false, isGuest: true, may: { audio: false, video: false } });
   });
 
-  test("of another room counts as none in a private room, and makes nobody an admin in a public one", async () => {
+  test("of another room counts as none in a private room, and makes no one an admin in a public one", async () => {
     await world.room(node.rooms, { privacy: "private", enableRequestToJoin: false });
     await world.room(node.rooms, { roomName: "open" });
     await world.room(node.rooms, { roomName: "third" });
@@ -134,7 +134,7 @@ describe("an access token", () => {
     expect(await join({ token: await mint({ globalToken: true, isAdmin: true }) })).toMatchObject({ isAdmin: true });
   });
 
-  test("that is not ours is refused in its own words", async () => {
+  test("that is not ours is refused as such", async () => {
     await world.room(node.rooms);
     for (const token of ["", "x", `${await mint({})}x`])
       await expect(join({ token })).rejects.toEqual(refusal("invalid_access_token"));
@@ -164,7 +164,7 @@ describe("the place", () => {
     await join();
   });
 
-  test("that was given to somebody else meanwhile is not entered", async () => {
+  test("that was given to another person meanwhile is not entered", async () => {
     await world.room(node.rooms, { maxParticipants: 1 });
     const late = await join();
     world.now += 16_000;
@@ -198,8 +198,8 @@ describe("the place", () => {
   test("of a page that joins again before it has entered is the same one", async () => {
     await world.room(node.rooms, { maxParticipants: 1 });
     const first = await join();
-    const again = await join({ resume: first.connect.token, name: "Ada" });
-    expect(again).toMatchObject({ participantSession: first.participantSession, name: "Ada" });
+    const next = await join({ resume: first.connect.token, name: "Ada" });
+    expect(next).toMatchObject({ participantSession: first.participantSession, name: "Ada" });
   });
 });
 
@@ -209,10 +209,10 @@ describe("resume", () => {
     const joined = await join({ name: "Ada" });
     await world.take(node, joined);
     await node.rooms.update(APP, "standup", { privacy: "private", expireUnixSec: seconds() - 1 });
-    const again = await join({ resume: joined.connect.token, name: "Bob" });
-    expect(again).toMatchObject({ participantSession: joined.participantSession, name: "Ada" });
-    expect(again.meetingSession).toBe(joined.meetingSession);
-    await world.take(node, again);
+    const next = await join({ resume: joined.connect.token, name: "Bob" });
+    expect(next).toMatchObject({ participantSession: joined.participantSession, name: "Ada" });
+    expect(next.meetingSession).toBe(joined.meetingSession);
+    await world.take(node, next);
     expect(await world.store.meetings.inside(APP, room.id)).toBe(1);
   });
 
@@ -222,11 +222,11 @@ describe("resume", () => {
     const { seat, connection } = await world.take(node, joined);
     node.meetings.disconnected(seat, connection, "goodbye");
     await node.meetings.stop();
-    const again = await join({ resume: joined.connect.token });
-    expect(again.participantSession).not.toBe(joined.participantSession);
+    const next = await join({ resume: joined.connect.token });
+    expect(next.participantSession).not.toBe(joined.participantSession);
   });
 
-  test("of somebody who was removed is refused until the meeting ends, also for a guest", async () => {
+  test("of a person who was removed is refused until the meeting ends, also for a guest", async () => {
     await world.room(node.rooms);
     await world.take(node, await join());
     const joined = await join();
@@ -236,7 +236,7 @@ describe("resume", () => {
     await expect(world.take(node, joined)).rejects.toEqual(refusal("removed"));
   });
 
-  test("with a token of another room, of somebody who waits, or an invented one is a new join", async () => {
+  test("with a token of another room, of a person who waits, or an invented one is a new join", async () => {
     await world.room(node.rooms);
     const other = await world.room(node.rooms, { roomName: "other", privacy: "private" });
     const joined = await join();
@@ -253,7 +253,7 @@ describe("a private room", () => {
     await world.room(node.rooms, { privacy: "private" });
   });
 
-  test("gives somebody without a token a place in the lobby, and the same one again for the ticket", async () => {
+  test("gives a person without a token a place in the lobby, and the same one again for the ticket", async () => {
     const first = (await answer({ name: "Bob" })) as Waiting;
     expect(first).toEqual({
       waiting: true,
@@ -281,7 +281,7 @@ describe("a private room", () => {
     expect(await answer({ ticket, name: "Bob" })).toMatchObject({ waiting: true });
   });
 
-  test("refuses a declined ticket, and asks nobody where requests are off", async () => {
+  test("refuses a declined ticket, and keeps no one waiting where requests are off", async () => {
     const { ticket } = (await answer({ name: "Bob" })) as Waiting;
     await world.store.meetings.decide(ticket, "declined", world.now);
     await expect(answer({ ticket })).rejects.toEqual(refusal("declined"));
@@ -289,7 +289,7 @@ describe("a private room", () => {
     await expect(answer({})).rejects.toEqual(refusal("token_required"));
   });
 
-  test("that is locked says so only to somebody who could enter otherwise; admins enter", async () => {
+  test("that is locked says so only to a person who could enter otherwise; admins enter", async () => {
     const token = await mint({ roomName: "standup", name: "Ada" });
     const joined = await join({ token });
     await world.take(node, joined);
@@ -298,8 +298,8 @@ describe("a private room", () => {
     expect(await answer({})).toMatchObject({ waiting: true });
     const admin = await join({ token: await mint({ roomName: "standup", isAdmin: true }) });
     await world.take(node, admin);
-    const again = await join({ resume: joined.connect.token });
-    expect(again.participantSession).toBe(joined.participantSession);
+    const next = await join({ resume: joined.connect.token });
+    expect(next.participantSession).toBe(joined.participantSession);
   });
 
   test("refuses the access token and the user that were removed", async () => {

@@ -42,7 +42,7 @@ export interface Caller {
   readonly url: string;
 }
 
-/** Somebody who may enter. */
+/** A person who may enter. */
 interface Person {
   readonly id: string;
   readonly name: string;
@@ -227,10 +227,10 @@ export class Joining {
   }
 }
 
-/** What an access token, or the lobby, says about somebody. */
+/** What an access token, or the lobby, says about a person. */
 type Who = Pick<RoomClaims, "isAdmin" | "externalUserId" | "accessToken" | "ejectAfterSec" | "isLetIn">;
 
-/** Tickets are known to the visitor and to admins, participantSessions to everybody inside: neither may give away the other. */
+/** Tickets are known to the visitor and to admins, participantSessions to all participants: neither may give away the other. */
 const stayOfTicket = (ticket: string): string => digestOf(`stay of ${ticket}`).slice(0, 24);
 
 const expiryOf = (nowMs: number, ejectAt: number | undefined): number =>

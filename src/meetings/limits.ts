@@ -4,9 +4,9 @@ import { KIB } from "../protocol/limits.ts";
 export const PERSON_NAME_MAX_CHARS = 64;
 /** A join holds its place for that long. */
 export const PLACE_HELD_MS = 15_000;
-/** A stay begins at the latest that long after its join: by then the place may be somebody else's. */
+/** A stay begins at the latest that long after its join: by then the place may have been taken. */
 export const BEGIN_WITHIN_SEC = 60;
-/** Of a connect token; `join` with `resume` gives the next one. */
+/** A connect token is valid for at most that long; `join` with `resume` gives the next one. */
 export const CONNECT_TOKEN_MAX_SEC = 24 * 3600;
 /** A connect token outlives the stay's end by that: the close is 4021 then, and not "token expired". */
 export const CONNECT_TOKEN_SPARE_SEC = 60;

@@ -1,6 +1,6 @@
 /**
  * The id of a room's next meeting, which joins announce before it begins. It is made of the room and of its meeting before, so that people
- * who join at the same moment, on any node, are told the same one.
+ * who join at the same moment, on any node, get the same one.
  */
 import { digestOf } from "../access/vault.ts";
 import type { MeetingStore } from "../store/meetings.ts";

@@ -14,7 +14,7 @@ const shown = (text: string): string => text.normalize("NFC").replace(HIDDEN, ""
 
 const isBlank = (text: string): boolean => text.replaceAll("\u200d", "").trim() === "";
 
-/** The name that somebody has typed; a default where nothing is left of it. */
+/** The name that a person has typed; a default where nothing is left of it. */
 export function typedName(text: string | undefined): string {
   const name = shown(text ?? "");
   if ([...name].length > PERSON_NAME_MAX_CHARS) {

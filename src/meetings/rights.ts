@@ -1,4 +1,4 @@
-/** What a person may do in a room, and what everybody may see of the room: from its fields as they are now, and from what the access token says. */
+/** What a person may do in a room, and what all participants may see of the room: from its fields as they are now, and from what the access token says. */
 import { type RoomAccess, stayAccess } from "../access/room-access.ts";
 import type { RoomClaims } from "../access/room-token.ts";
 import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
@@ -23,7 +23,7 @@ export function mayOf(room: RoomRow, { isAdmin, disabled = [] }: Pick<RoomClaims
   };
 }
 
-/** The access of somebody inside. */
+/** The access of a participant. */
 export const accessOf = (room: RoomRow, claims: RoomClaims): RoomAccess =>
   stayAccess(room.id, claims.id, { isAdmin: claims.isAdmin, mayChat: mayOf(room, claims).chat });
 

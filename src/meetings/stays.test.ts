@@ -58,7 +58,7 @@ describe("a stay", () => {
     expect(await inside()).toBe(1);
   });
 
-  test("that nobody came back to has ended when it was last seen, and its meeting with it", async () => {
+  test("that no one came back to has ended when it was last seen, and its meeting with it", async () => {
     const ada = await world.enter(node, room);
     world.now += 1000;
     const lastSeen = world.now;
@@ -155,8 +155,8 @@ describe("a stay", () => {
     const ada = await world.enter(node, room);
     const withChat = ada.seat.access.on(chat);
     await node.rooms.update(APP, "standup", { enableChat: false });
-    const again = await back(ada);
-    expect(again.seat.access.on(chat)).not.toBe(withChat);
+    const next = await back(ada);
+    expect(next.seat.access.on(chat)).not.toBe(withChat);
   });
 });
 
@@ -219,7 +219,7 @@ describe("a node that was killed", () => {
 });
 
 describe("beats", () => {
-  test("are only sent while somebody is on the node", async () => {
+  test("are only sent while a person is on the node", async () => {
     let beats = 0;
     const { beat } = world.store.meetings;
     world.store.meetings.beat = (...args) => {

@@ -55,7 +55,7 @@ export class Stays {
     this.listeners.push(listener);
   }
 
-  /** Nobody is here: the node need not say that it is alive. */
+  /** No one is here: the node need not say that it is alive. */
   get isEmpty(): boolean {
     return this.parts.present.isEmpty && this.opening.size === 0 && this.parts.writes.size === 0;
   }

@@ -1,6 +1,6 @@
 /**
- * Work in the background about stays, on every node: beats while people are on this one, and the end of what nobody has a connection of any
- * more, whichever node had it. Meetings that nobody is in end here.
+ * Work in the background about stays, on every node: beats while people are on this one, and the end of stays that have no connection any
+ * more, whichever node had it. Empty meetings end here.
  */
 import { STAY_GRACE_SEC } from "../access/room-space.ts";
 import { chatChannel } from "../protocol/room-channels.ts";
@@ -27,14 +27,14 @@ export interface UpkeepParts {
 export class Upkeep {
   private beatMs = Number.NEGATIVE_INFINITY;
   /**
-   * Before it, nobody is ended for having no connection: this node has just started, or the store was away. In both cases the beats of other
+   * Before it, no stay is ended for having no connection: this node has just started, or the store was away. In both cases the beats of other
    * nodes may be late, and people need their time to come back.
    */
   private patientUntilMs = 0;
 
   constructor(private readonly parts: UpkeepParts) {}
 
-  /** The node starts: what was before it gets the whole grace. Nobody may go on with a meeting that was over before. */
+  /** The node starts: what was before it gets the whole grace. No one may go on with a meeting that was over before. */
   async begin(): Promise<void> {
     this.patientUntilMs = this.parts.nowMs() + GRACE_MS;
     await this.endEmpty();
@@ -96,7 +96,7 @@ export class Upkeep {
     for (const stay of await store.endOverdue(before, SWEEP_ROWS)) stays.ended(stay);
   }
 
-  /** A chat that could not be removed must keep nobody out. */
+  /** A chat that could not be removed must keep no one out. */
   private async forgetChat(app: string, room: string): Promise<void> {
     try {
       await this.parts.floor.forget(app, chatChannel(room));

@@ -54,7 +54,7 @@ const TABLE = {
   room_limit_reached: { status: 409, text: "The application has as many rooms as it may have; archive some first." },
   room_already_exists: { status: 409, text: "There is already a room of this name." },
   lobby_full: { status: 409, text: "The lobby of this room is full; try again later." },
-  room_full: { status: 409, text: "The room is full; try again when somebody has left." },
+  room_full: { status: 409, text: "The room is full; try again when a participant has left." },
   room_locked: { status: 409, text: "The room is locked; an admin inside can unlock it." },
   offset_mismatch: { status: 409, text: "The bytes do not begin at the offset that is held." },
   upload_incomplete: { status: 409, text: "Bytes are missing." },

@@ -69,5 +69,5 @@ export const STATE_MAX_BYTES = 4 * KIB;
 /** Members whose connection the service itself has closed stay this long. */
 export const HOLD_MS = 10_000;
 
-/** A room of microphones only takes at least so many people: a mesh without cameras carries more. */
+/** A room of microphones only takes at least this number of people: a mesh without cameras carries more. */
 export const AUDIO_MESH_MAX = 10;

@@ -12,7 +12,7 @@ export interface RoomField {
   readonly initial?: string | boolean;
   /** Shown in the record even if it is not set (service.md 2.4). */
   readonly always?: true;
-  /** Has an effect today. The others are checked, stored and returned, until there is a way to join a room. */
+  /** Has an effect today. The others are checked, stored and returned, until rooms are recorded and webhooks are called. */
   readonly acts?: true;
   readonly meaning: string;
 }
@@ -32,31 +32,33 @@ export const ROOM_FIELDS = {
     meaning: "`public`: anyone can join; `private`: with an access token, or when admitted",
   },
   deleteOnExp: { ...off("the room is archived at `expireUnixSec`"), always, acts },
-  autoJoin: { ...off("the page skips the waiting area"), always },
+  autoJoin: { ...off("the page skips the waiting area"), always, acts },
   enableRequestToJoin: {
     ...on("a visitor of a private room without a token may ask to join; an admin inside decides"),
     always,
+    acts,
   },
-  enableChat: { ...on("the page has a chat"), always },
-  enableScreenSharing: { ...on("the page can share a screen"), always },
-  joinVideoOn: { ...on("the camera is on at entry"), always },
-  joinAudioOn: { ...on("the microphone is on at entry"), always },
-  ownerOnlyBroadcast: { ...off("only admins share media"), always },
+  enableChat: { ...on("the page has a chat"), always, acts },
+  enableScreenSharing: { ...on("the page can share a screen"), always, acts },
+  joinVideoOn: { ...on("the camera is on at entry"), always, acts },
+  joinAudioOn: { ...on("the microphone is on at entry"), always, acts },
+  ownerOnlyBroadcast: { ...off("only admins share media"), always, acts },
   enableRecording: { ...off("participants may record"), always },
-  ejectAtRoomExp: { ...off("all participants are removed at `expireUnixSec`"), always },
-  lang: { kind: "language", initial: "en", always, meaning: "language of the page, a BCP 47 tag" },
+  ejectAtRoomExp: { ...off("all participants are removed at `expireUnixSec`"), always, acts },
+  lang: { kind: "language", initial: "en", always, acts, meaning: "language of the page, a BCP 47 tag" },
   expireUnixSec: { kind: "time", acts, meaning: "no one can join after it; Unix seconds" },
   notBeforeUnixSec: { kind: "time", acts, meaning: "no one can join before it; Unix seconds" },
-  maxParticipants: { kind: "count", meaning: "maximum number of participants" },
-  ejectAfterElapsedTimeInSec: { kind: "seconds", meaning: "each participant is removed that long after joining" },
+  maxParticipants: { kind: "count", acts, meaning: "maximum number of participants, up to `PARLEY_MESH_MAX`" },
+  ejectAfterElapsedTimeInSec: { kind: "seconds", acts, meaning: "each participant is removed that long after joining" },
   endMeetingAfterNoActivityInSec: {
     kind: "seconds",
+    acts,
     meaning: "the meeting ends when no one has shared anything for that long",
   },
-  showInviteBox: on("the page shows how to invite others"),
-  newChatForMeetingSession: on("each meeting begins with an empty chat"),
+  showInviteBox: { ...on("the page shows how to invite others"), acts },
+  newChatForMeetingSession: { ...on("each meeting begins with an empty chat"), acts },
   recordRoom: off("every participant is recorded from entry"),
-  audioOnlyRoom: off("microphones only"),
+  audioOnlyRoom: { ...off("microphones only"), acts },
   meetingJoinWebhook: { kind: "webhook", meaning: "called when a participant joins; an http or https address" },
   meetingLeftWebhook: { kind: "webhook", meaning: "called when a participant leaves" },
   meetingStartedWebhook: { kind: "webhook", meaning: "called when a meeting begins" },

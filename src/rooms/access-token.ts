@@ -38,7 +38,7 @@ interface VerifiedClaims {
   readonly generation: number;
 }
 
-/** A verified token, as a room sees it that somebody wants to enter. Its times are not looked at: the room's are part of that (meetings/door.ts). */
+/** A verified token, as seen from a room that its holder wants to enter. Its times are not looked at: the room's are part of that (meetings/door.ts). */
 export interface VerifiedAccess {
   readonly data: AccessTokenRequest & JsonObject;
   /** Recognises the token again, and says nothing else about it. */
@@ -120,7 +120,7 @@ export class AccessTokens {
   }
 
   /**
-   * The claims of a token of somebody who wants to enter `room`. undefined: it is a token of another room, which counts as none in a private
+   * The claims of a token whose holder wants to enter `room`. undefined: it is a token of another room, which counts as none in a private
    * room, and anywhere if it is not valid any more. Throws if this service has not made the token, or its secret key was rotated.
    */
   async verify(app: AppRow, token: string, room: RoomRow): Promise<VerifiedAccess | undefined> {
