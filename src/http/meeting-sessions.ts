@@ -138,13 +138,13 @@ export function meetingSessionEndpoints(
       ...base,
       method: "POST",
       path: `${room}/end`,
-      summary: "End the meeting of a room for everybody, if there is one",
+      summary: "End the meeting of a room for everyone inside, if there is one",
       response: done.extend({ ended: z.int().describe("How many people were inside") }),
       problems: ["room_not_found"],
       handle: async (call, { caller }) => {
         const ended = await acts.end(caller.id, roomNameOf(call));
         if (ended > 0) changed(call, caller.id, "meeting ended", { participants: ended });
-        return { success: true, message: ended > 0 ? "Meeting successfully ended" : "Nobody was in the room", ended };
+        return { success: true, message: ended > 0 ? "Meeting successfully ended" : "No one was in the room", ended };
       },
     }),
     endpoint({

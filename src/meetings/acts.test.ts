@@ -120,7 +120,7 @@ describe("remove", () => {
 });
 
 describe("end", () => {
-  test("puts everybody out on every node, and the meeting is over at once", async () => {
+  test("puts everyone out on every node, and the meeting is over at once", async () => {
     const before = await world.store.meetings.current(APP, room.id);
     await act(admin.token, { do: "end" });
     expect(notices()).toEqual([{ notice: "ending", inSec: 0 }]);
@@ -131,7 +131,7 @@ describe("end", () => {
       ]);
     expect(await world.store.meetings.current(APP, room.id)).toBeUndefined();
     expect(world.floors.forgotten).toContain(`_parley/room/${room.id}/chat`);
-    // A removed one may come back into the next meeting, and so may everybody.
+    // A removed one may come back into the next meeting, and so may everyone.
     await world.enter(node, room, { accessToken: "digest" });
     const after = await world.store.meetings.current(APP, room.id);
     expect(after?.id).not.toBe(before?.id);

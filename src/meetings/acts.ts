@@ -79,7 +79,7 @@ export class Acts {
     const { store, notices } = this.parts;
     const room = await this.room(app, roomName);
     if (flagOf(room, "newChatForMeetingSession") && !(await store.current(app, room.id)))
-      throw new Problem("meeting_not_found", "Nobody is in the room, and each meeting begins with an empty chat.");
+      throw new Problem("meeting_not_found", "No one is in the room, and each meeting begins with an empty chat.");
     await notices.line(refOf(room), text);
   }
 

@@ -73,7 +73,7 @@ describe("a PUT on another node", () => {
     expect(other.floor.closed).toEqual([{ peerId: ada.id, reason: "time" }]);
   });
 
-  test("that lowers the cap puts nobody out", async () => {
+  test("that lowers the cap puts no one out", async () => {
     await world.enter(node, room);
     await change({ maxParticipants: 1 });
     await other.inside.tick();
@@ -81,7 +81,7 @@ describe("a PUT on another node", () => {
     await expect(world.enter(node, room)).rejects.toMatchObject({ code: "room_full" });
   });
 
-  test("reaches somebody who is just being let in", async () => {
+  test("reaches a person who is just being let in", async () => {
     const seat = { ...ada.seat, claims: { ...ada.seat.claims, id: "f".repeat(24) } };
     await other.meetings.enter(seat);
     await change({ enableChat: false });
@@ -145,7 +145,7 @@ describe("people in the lobby", () => {
     expect(answer(bob.id)).toEqual({ notice: "admitted" });
   });
 
-  test("are declined with a word why when nobody may ask any more, or the room is archived", async () => {
+  test("are declined with a word why when no one may ask any more, or the room is archived", async () => {
     const bob = await world.wait(node, room);
     await put({ enableRequestToJoin: false });
     await until("an answer", () => answer(bob.id) !== undefined);

@@ -10,7 +10,12 @@ import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import { ejectAtOf, ejectionOf } from "./ejection.ts";
 import type { Exits } from "./exits.ts";
 import type { Floor } from "./floor.ts";
-import { CHANGE_REMEMBERED_MS, ROOM_CHECKED_EVERY_MS, ROOMS_CHECKED_PER_SECOND } from "./limits.ts";
+import {
+  CHANGE_REMEMBERED_MS,
+  CHANGES_REMEMBERED_MAX,
+  ROOM_CHECKED_EVERY_MS,
+  ROOMS_CHECKED_PER_SECOND,
+} from "./limits.ts";
 import type { Lobby } from "./lobby.ts";
 import type { Notices, RoomRef } from "./notices.ts";
 import type { Present, PresentRoom, PresentStay } from "./present.ts";
@@ -35,18 +40,26 @@ export interface ChangeParts {
 export class Changes {
   /** When a room was last read. */
   private readonly read = new WeakMap<PresentRoom, number>();
-  /** By the room's id: when this node was told of a change. Bound: changes of the last CHANGE_REMEMBERED_MS. */
-  private readonly told = new Map<string, number>();
+  /** By the room's id: when this node was notified of a change. Bound: CHANGES_REMEMBERED_MAX. */
+  private readonly notified = new Map<string, number>();
 
   constructor(private readonly parts: ChangeParts) {
     parts.floor.on(READ_AGAIN, async (payload) => {
       if (!isObject(payload) || typeof payload.room !== "string") return 0;
-      this.told.set(payload.room, parts.nowMs());
+      this.remember(payload.room);
       const room = parts.present.room(payload.room);
       if (room) await this.readAgain(room);
       return room?.stays.size ?? 0;
     });
     parts.stays.listen({ connected: (seat) => this.connected(seat) });
+  }
+
+  private remember(room: string): void {
+    const { notified } = this;
+    notified.delete(room);
+    const [oldest] = notified.keys();
+    if (oldest !== undefined && notified.size >= CHANGES_REMEMBERED_MAX) notified.delete(oldest);
+    notified.set(room, this.parts.nowMs());
   }
 
   /** The room was edited or archived on this node. */
@@ -58,7 +71,7 @@ export class Changes {
   async tick(): Promise<void> {
     const { present, nowMs, failed } = this.parts;
     const now = nowMs();
-    for (const [room, atMs] of this.told) if (now - atMs > CHANGE_REMEMBERED_MS) this.told.delete(room);
+    for (const [room, atMs] of this.notified) if (now - atMs > CHANGE_REMEMBERED_MS) this.notified.delete(room);
     let reads = 0;
     for (const room of [...present.all()]) {
       const last = this.read.get(room);
@@ -79,7 +92,7 @@ export class Changes {
 
   /** It may have been let in by the room as it was before a change. */
   private connected({ claims }: RoomSeat): void {
-    const room = this.told.has(claims.room) ? this.parts.present.room(claims.room) : undefined;
+    const room = this.notified.has(claims.room) ? this.parts.present.room(claims.room) : undefined;
     if (room) void this.readAgain(room, true).catch(this.parts.failed);
   }
 
@@ -108,7 +121,7 @@ export class Changes {
     stay.ejectAt = ejectAtOf(ejection, (accessToken && (await store.firstEntry(meeting, accessToken))) || began);
   }
 
-  /** What this node was not told: another row, no room any more, stays that were ended elsewhere. */
+  /** What this node was not notified of: another row, no room any more, stays that were ended elsewhere. */
   private async check(room: PresentRoom): Promise<void> {
     const ref = { app: room.app, room: room.row.id };
     if (!(await this.readAgain(room))) return this.archived(ref);

@@ -1,4 +1,4 @@
-/** When somebody's time in a room is over. */
+/** When a person's time in a room is over. */
 import type { RoomClaims } from "../access/room-token.ts";
 import { valuesOf } from "../rooms/rooms.ts";
 import type { RoomRow } from "../store/rooms.ts";
@@ -6,11 +6,11 @@ import type { RoomRow } from "../store/rooms.ts";
 export interface Ejection {
   /** Seconds from the first entry of the access token into the meeting, for guests from the stay's; null: no limit. */
   readonly afterSec: number | null;
-  /** Unix ms, whoever it is; null: no limit. */
+  /** Unix ms, for everyone; null: no limit. */
   readonly latestMs: number | null;
 }
 
-/** The room as it is now; what the access token says takes precedence. The end of the room itself is for everybody. */
+/** The room as it is now; what the access token says takes precedence. The end of the room itself is for everyone. */
 export function ejectionOf(room: RoomRow, { ejectAfterSec }: Pick<RoomClaims, "ejectAfterSec">): Ejection {
   const { ejectAfterElapsedTimeInSec, ejectAtRoomExp, expireUnixSec } = valuesOf(room);
   return {

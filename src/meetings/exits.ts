@@ -51,11 +51,11 @@ export class Exits {
     return true;
   }
 
-  /** For everybody. Returns how many were put out. */
+  /** For everyone. Returns how many were put out. */
   async endMeeting({ id: meeting, app, room }: MeetingRow): Promise<number> {
     const { store, upkeep } = this.parts;
     let count = 0;
-    // Somebody may enter between the two calls of the store: then once more.
+    // A person may enter between the two calls of the store: then once more.
     for (let round = 0; round < ENDING_ROUNDS; round++) {
       const open = (await store.openStays(app, room)).filter((stay) => stay.meeting === meeting);
       await this.endStays({ app, room }, open);

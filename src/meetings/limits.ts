@@ -19,7 +19,7 @@ export const SWEEP_ROWS = 200;
 /** A place in the lobby, and its connect token. */
 export const WAIT_MAX_SEC = 30 * 60;
 
-/** Of a signal or a line of the chat, as JSON. */
+/** The size of a signal or a line of the chat, as JSON. */
 export const SIGNAL_MAX_BYTES = 32 * KIB;
 export const CHAT_MAX_CHARS = 4000;
 /** How many receivers of signals a connection may name that this node does not know as members. */
@@ -27,7 +27,7 @@ export const STRANGERS_PER_STAY_MAX = 32;
 
 /** People who wait for one room. */
 export const LOBBY_MAX = 50;
-/** Of them from one address. */
+/** How many of them may have one address. */
 export const LOBBY_ADDRESS_MAX = 3;
 /** A place in the lobby ends that long after its page was last seen, or after WAIT_MAX_SEC. */
 export const LOBBY_GONE_MS = 30_000;
@@ -57,6 +57,7 @@ export const ACTIVE_MEETINGS_MAX = 1000;
 export const ENDING_ROUNDS = 5;
 /** A connection that opens that long after its room was changed may have been let in by the room as it was before. */
 export const CHANGE_REMEMBERED_MS = 30_000;
+export const CHANGES_REMEMBERED_MAX = 10_000;
 
 /** A "join as host" link lets its holder in for that long. */
 export const HOST_LINK_SEC = 15 * 60;

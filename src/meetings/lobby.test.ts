@@ -158,10 +158,10 @@ describe("a place in the lobby", () => {
 
   test("of a second tab with the same ticket ends with the last of them", async () => {
     const bob = await world.wait(node, room);
-    const again = await world.connect(node.meetings, bob.seat.claims);
+    const secondTab = await world.connect(node.meetings, bob.seat.claims);
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
     expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("waiting");
-    node.meetings.disconnected(again.seat, again.connection, "goodbye");
+    node.meetings.disconnected(secondTab.seat, secondTab.connection, "goodbye");
     await shown([]);
   });
 
@@ -202,7 +202,7 @@ describe("flooding", () => {
     for (let n = 0; n < LOBBY_ADDRESS_MAX; n++) tickets.push(await ask(`${n}`, "one"));
     const refusal = { code: "lobby_full", message: expect.stringContaining("3 from one address") };
     await expect(ask("more", "one")).rejects.toMatchObject(refusal);
-    await ask("somebody else", "two");
+    await ask("another person", "two");
     for (const ticket of tickets) await node.inside.lobby.decide({ app: room.app, room: room.id }, ticket, "declined");
     await expect(ask("again", "one")).rejects.toMatchObject(refusal);
     world.now += DECLINED_MS + 1;

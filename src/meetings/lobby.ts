@@ -1,6 +1,6 @@
 /**
  * The lobby: who waits to be let into a private room, and what became of them. The queue is in the store, so it is there whether or not an admin is, and
- * whichever node they are on. A ticket that nobody has a connection of is forgotten; while there is one, its node says so from time to time.
+ * whichever node they are on. A ticket that no one has a connection of is forgotten; while there is one, its node says so from time to time.
  */
 import { randomBytes } from "node:crypto";
 import type { RoomClaims } from "../access/room-token.ts";
@@ -37,7 +37,7 @@ interface WaitingHere {
 }
 
 const WAIT_MAX_MS = WAIT_MAX_SEC * 1000;
-const TOO_LONG = `Nobody has let you in for ${WAIT_MAX_SEC / 60} minutes. You may ask again.`;
+const TOO_LONG = `No one has let you in for ${WAIT_MAX_SEC / 60} minutes. You may ask once more.`;
 
 export class Lobby implements LobbyPort {
   /** By ticket. Bound: one entry per connection. */
@@ -52,7 +52,7 @@ export class Lobby implements LobbyPort {
   async ask(room: RoomRow, { name, address }: Visitor): Promise<string> {
     const { store, nowMs } = this.parts;
     const now = nowMs();
-    // Whoever has an admitted ticket may enter, so it cannot be guessed.
+    // The holder of an admitted ticket may enter, so it cannot be guessed.
     const ticket = randomBytes(16).toString("hex");
     const ref = refOf(room);
     const row: WaitingRow = {
@@ -68,7 +68,7 @@ export class Lobby implements LobbyPort {
     if ((await store.wait(row, LOBBY_MAX, LOBBY_ADDRESS_MAX)) === "full")
       throw new Problem(
         "lobby_full",
-        `At most ${LOBBY_MAX} people wait for a room, and ${LOBBY_ADDRESS_MAX} from one address; try again in a minute.`,
+        `At most ${LOBBY_MAX} people wait for a room, and ${LOBBY_ADDRESS_MAX} from one address; try it in a minute.`,
         DECLINED_MS / 1000,
       );
     this.queues.changed(ref);
@@ -127,7 +127,7 @@ export class Lobby implements LobbyPort {
     this.queues.changed(room);
   }
 
-  /** The room has changed so that nobody needs to wait any more, or cannot. */
+  /** The room has changed so that no one needs to wait any more, or cannot. */
   async decideAll(room: RoomRef, state: "admitted" | "declined", text?: string): Promise<void> {
     for (const { ticket } of await this.parts.store.waiting(room.app, room.room))
       await this.decide(room, ticket, state, text).catch((error: unknown) => {

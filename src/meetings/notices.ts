@@ -16,7 +16,7 @@ export interface RoomRef {
 
 export const refOf = ({ app, id }: RoomRow): RoomRef => ({ app, room: id });
 
-/** Somebody in the lobby, as admins see it. */
+/** A person in the lobby, as admins see it. */
 export interface Queued {
   readonly ticket: string;
   readonly name: string;
@@ -41,7 +41,7 @@ export class Notices {
     return this.inRoom(room, { notice: "removed", participantSession, inSec: 0 });
   }
 
-  /** Without a participantSession it is for everybody. */
+  /** Without a participantSession it is for everyone. */
   ending(room: RoomRef, inSec: number, participantSession?: string): Promise<void> {
     return this.inRoom(room, { notice: "ending", ...(participantSession && { participantSession }), inSec });
   }

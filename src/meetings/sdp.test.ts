@@ -11,7 +11,7 @@ const TABLE: readonly (readonly [what: string, sdp: string, sending: Partial<Sen
   ["nothing", sdp(), {}],
   ["an empty text", "", {}],
   ["a microphone and a camera", sdp(audio(), "a=sendrecv", video(), "a=sendonly"), { audio: 1, video: 1 }],
-  ["somebody who only watches", sdp(audio(), "a=recvonly", video(), "a=recvonly"), {}],
+  ["a person who only watches", sdp(audio(), "a=recvonly", video(), "a=recvonly"), {}],
   ["sections that are inactive", sdp(audio(), "a=inactive", video(), "a=inactive"), {}],
   ["a refused section, whatever its direction", sdp(video("0"), "a=sendrecv"), {}],
   ["a refused section with several ports", sdp(video("0/2"), "a=sendrecv"), {}],

@@ -75,7 +75,7 @@ describe("an inbox", () => {
     { description: { type: "offer" } },
     { description: { type: "other", sdp: "v=0" } },
     { description: { type: "offer", sdp: "v=0", more: 1 } },
-    { description: { type: "offer", sdp: "v=0" }, from: "somebody else" },
+    { description: { type: "offer", sdp: "v=0" }, from: "another person" },
   ])("refuses %j as malformed, with a sentence", (data) => {
     const refusal = inside().says(to, data);
     expect(refusal?.code).toBe("malformed_message");
@@ -97,7 +97,7 @@ describe("an inbox", () => {
     expect(inside().says(to, of(SIGNAL_MAX_BYTES + 1))?.code).toBe("malformed_message");
   });
 
-  test("is one of somebody inside; a few others may be addressed, whom this node does not know yet", () => {
+  test("is one of a person inside; a few others may be addressed, whom this node does not know yet", () => {
     const { says } = inside();
     const stranger = (n: number): string => inboxChannel(ROOM, n.toString(16).padStart(24, "0"));
     for (let n = 0; n < STRANGERS_PER_STAY_MAX; n++) expect(says(stranger(n), { bye: true })).toBeUndefined();
@@ -150,9 +150,9 @@ describe("the chat", () => {
     expect(says(chat, { text: "ä".repeat(CHAT_MAX_CHARS) })).toBeUndefined();
     for (const data of [{ text: "" }, { text: "x".repeat(CHAT_MAX_CHARS + 1) }, { text: 1 }, {}, "hello"])
       expect(says(chat, data)?.code).toBe("malformed_message");
-    // Only the service speaks for the server, and only it says who somebody is.
+    // Only the service speaks for the server, and only it says who a person is.
     expect(says(chat, { text: "hello", server: true })?.code).toBe("malformed_message");
-    expect(says(chat, { text: "hello", name: "Somebody Else" })?.code).toBe("malformed_message");
+    expect(says(chat, { text: "hello", name: "Another Person" })?.code).toBe("malformed_message");
   });
 
   test("that is switched off takes nothing", () => {
@@ -160,7 +160,7 @@ describe("the chat", () => {
   });
 });
 
-test("nobody publishes where only the service does", () => {
+test("no one publishes where only the service does", () => {
   const { says } = inside({}, { isAdmin: true });
   for (const channel of [roomChannel(ROOM), adminChannel(ROOM), waitChannel(ROOM, "ticket")])
     expect(says(channel, { notice: "admitted" })?.code).toBe("action_not_permitted");
@@ -176,7 +176,7 @@ describe("a state", () => {
       expect(shows(state)?.code).toBe("malformed_message");
   });
 
-  test("does not say that somebody shares what it may not", () => {
+  test("does not say that a person shares what it may not", () => {
     expect(inside({ audioOnlyRoom: true }).shows({ video: true })?.code).toBe("action_not_permitted");
     expect(inside({ audioOnlyRoom: true }).shows({ audio: true, video: false })).toBeUndefined();
     expect(inside({ enableScreenSharing: false }).shows({ screen: true })?.code).toBe("action_not_permitted");

@@ -22,7 +22,7 @@ const STATE_FIELDS = ["audio", "video", "screen", "hand", "recording"] as const;
 const DESCRIPTION_TYPES: readonly unknown[] = ["offer", "answer", "pranswer", "rollback"];
 const CANDIDATE_FIELDS: readonly string[] = ["candidate", "sdpMid", "sdpMLineIndex", "usernameFragment"];
 const SIGNAL_SHAPES = "a signal is {description:{type,sdp}}, {candidate} or {bye:true}";
-/** Nobody is inside under this seat: it may say nothing. */
+/** No one is inside under this seat: it may say nothing. */
 const NOTHING: May = { audio: false, video: false, screen: false, chat: false, record: false };
 
 export class Signals implements SignalsPort {
@@ -79,7 +79,7 @@ export class Signals implements SignalsPort {
       strangers.add(receiver);
       return undefined;
     }
-    return { code: "peer_not_found", message: "Nobody with this participantSession is in the room." };
+    return { code: "peer_not_found", message: "No one with this participantSession is in the room." };
   }
 
   private isInside({ app, room }: RoomClaims, receiver: string): boolean {

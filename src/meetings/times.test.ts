@@ -66,7 +66,7 @@ describe("ejectAfterElapsedTimeInSec", () => {
   });
 });
 
-test("ejectAtRoomExp puts everybody out at that time, after one warning for all", async () => {
+test("ejectAtRoomExp puts everyone out at that time, after one warning for all", async () => {
   const row = await room({ ejectAtRoomExp: true, expireUnixSec: inSec(90) });
   const ada = await world.enter(node, row);
   const eve = await world.enter(node, row, { isAdmin: true });
@@ -95,7 +95,7 @@ test("a room that is archived by the clock ends its meeting", async () => {
 });
 
 describe("endMeetingAfterNoActivityInSec", () => {
-  test("ends the meeting when nobody has shared anything for that long, on any node", async () => {
+  test("ends the meeting when no one has shared anything for that long, on any node", async () => {
     const row = await room({ endMeetingAfterNoActivityInSec: 30 });
     const ada = await world.enter(node, row);
     const bob = await world.enter(other, row);
@@ -112,7 +112,7 @@ describe("endMeetingAfterNoActivityInSec", () => {
     expect(await world.store.meetings.stay(ada.id)).toMatchObject({ why: "ended" });
   });
 
-  test.each(["audio", "video", "screen"])("%s is activity, and so is somebody who comes in", async (kind) => {
+  test.each(["audio", "video", "screen"])("%s is activity, and so is a person who comes in", async (kind) => {
     const row = await room({ endMeetingAfterNoActivityInSec: 30 });
     const ada = await world.enter(node, row);
     world.members(row, { [ada.id]: {} });

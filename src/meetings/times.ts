@@ -32,7 +32,7 @@ interface Watch {
 export class Times {
   /** Bound: rooms with people on this node. */
   private readonly watches = new WeakMap<PresentRoom, Watch>();
-  /** The time that somebody, or everybody in a room, was warned of. */
+  /** The time that a person, or everyone in a room, was warned of. */
   private readonly warned = new WeakMap<PresentStay | PresentRoom, number>();
 
   constructor(private readonly parts: TimeParts) {}
@@ -82,7 +82,7 @@ export class Times {
     await this.parts.notices.ending(refOf(row), Math.ceil(inMs / 1000), participantSession);
   }
 
-  /** Activity is that somebody shares something, as the pages say, or that somebody comes in. */
+  /** Activity is that a person shares something, as the pages say, or that a person comes in. */
   private async checkActivity(room: PresentRoom, idleMs: number): Promise<boolean> {
     const { floor, nowMs, notices } = this.parts;
     const now = nowMs();
@@ -115,7 +115,7 @@ export class Times {
 const shares = (state: unknown): boolean =>
   isObject(state) && (state.audio === true || state.video === true || state.screen === true);
 
-/** When everybody is put out, or the room is archived; Unix ms. */
+/** When everyone is put out, or the room is archived; Unix ms. */
 function roomEndOf(row: RoomRow): number | null {
   const { ejectAtRoomExp, expireUnixSec } = valuesOf(row);
   return row.archiveAt ?? (ejectAtRoomExp && expireUnixSec !== undefined ? expireUnixSec * 1000 : null);

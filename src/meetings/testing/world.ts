@@ -1,4 +1,4 @@
-/** For tests: nodes with meetings on one real store, joined by fake floors; nobody needs a socket. Time is what the test says. */
+/** For tests: nodes with meetings on one real store, joined by fake floors; no one needs a socket. Time is what the test says. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ export interface WorldNode {
   readonly floor: FakeFloor;
 }
 
-/** Somebody with a connection. */
+/** A person with a connection. */
 export interface Someone {
   readonly seat: RoomSeat;
   readonly token: string;
@@ -116,7 +116,7 @@ export class World {
     return rooms.row(APP, roomName);
   }
 
-  /** Somebody enters, on that node. */
+  /** A person enters, on that node. */
   async enter({ meetings }: WorldNode, room: RoomRow, claims: Partial<RoomClaims> = {}): Promise<Someone> {
     const whole: RoomClaims = {
       kind: "stay",
@@ -140,14 +140,14 @@ export class World {
     return { seat, token: this.tokens.sign(claims), id: claims.id, connection };
   }
 
-  /** Somebody enters with the answer of a join. */
+  /** A person enters with the answer of a join. */
   take({ meetings }: WorldNode, { connect }: Joined): Promise<Someone> {
     const claims = this.tokens.verify(connect.token, this.now);
     if (claims === undefined || claims === "expired") throw new Error("the connect token is not valid");
     return this.connect(meetings, claims);
   }
 
-  /** Somebody waits in the lobby, on that node. */
+  /** A person waits in the lobby, on that node. */
   async wait({ inside, meetings }: WorldNode, room: RoomRow, name = "Bob", address = "address"): Promise<Someone> {
     const ticket = await inside.lobby.ask(room, { name, address });
     return this.connect(meetings, {
