@@ -139,7 +139,7 @@ export class World {
   }
 }
 
-async function subscribe(wire: Wire, channel: string, fields: object): Promise<void> {
+export async function subscribe(wire: Wire, channel: string, fields: object = {}): Promise<void> {
   const answer = await wire.request({ type: "subscribe", channel, ...fields });
   if (answer.type !== "ack") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
 }
