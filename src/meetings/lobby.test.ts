@@ -87,6 +87,20 @@ describe("an answer", () => {
     await shown([]);
   });
 
+  test("that lets in is good for 30 seconds, whatever becomes of the connection", async () => {
+    const bob = await world.wait(node, room);
+    node.meetings.disconnected(bob.seat, bob.connection, "lost");
+    world.now += LOBBY_GONE_MS - 1000;
+    await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
+    const back = await world.connect(node.meetings, bob.seat.claims);
+    node.meetings.disconnected(back.seat, back.connection, "goodbye");
+    world.now += LOBBY_GONE_MS - 1000;
+    await other.inside.lobby.sweep();
+    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("admitted");
+    world.now += 2000;
+    expect(await node.inside.lobby.stateOf(room, bob.id)).toBeUndefined();
+  });
+
   test("declines: the ticket cannot join for a minute", async () => {
     const bob = await world.wait(node, room);
     await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "declined");

@@ -100,8 +100,7 @@ export class Lobby implements LobbyPort {
     one.connections.delete(connection);
     if (one.connections.size > 0) return;
     this.here.delete(id);
-    const now = this.parts.nowMs();
-    void this.left(id, isGoodbye ? now - LOBBY_GONE_MS - 1 : now, isGoodbye).catch(this.parts.failed);
+    void this.left(id, isGoodbye).catch(this.parts.failed);
   }
 
   queueWanted({ app, room }: RoomClaims): void {
@@ -123,6 +122,8 @@ export class Lobby implements LobbyPort {
     const { store, notices, nowMs } = this.parts;
     const row = (await this.find(room, ticket)) && (await store.decide(ticket, state, nowMs()));
     if (!row) throw new Problem("ticket_not_found");
+    // A page that is away just now gets its whole time to hear of it and to enter.
+    if (state === "admitted") await store.setGone(ticket, nowMs());
     await (state === "admitted" ? notices.admitted(room, ticket) : notices.declined(room, ticket, text));
     this.queues.changed(room);
   }
@@ -152,9 +153,12 @@ export class Lobby implements LobbyPort {
     await this.forget();
   }
 
-  private async left(ticket: string, goneSince: number, isGoodbye: boolean): Promise<void> {
-    await this.parts.store.setGone(ticket, goneSince);
-    if (isGoodbye) await this.forget();
+  /** A page that was let in may close this connection before it joins: its ticket is kept for as long as that of a lost one. */
+  private async left(ticket: string, isGoodbye: boolean): Promise<void> {
+    const { store, nowMs } = this.parts;
+    const isGone = isGoodbye && (await store.ticket(ticket))?.state === "waiting";
+    await store.setGone(ticket, isGone ? nowMs() - LOBBY_GONE_MS - 1 : nowMs());
+    if (isGone) await this.forget();
   }
 
   private async forget(): Promise<void> {

@@ -66,6 +66,9 @@ describe("with an admin inside", () => {
     expect(await act(room, host, { do: "admit", ticket: eve.id })).toEqual({ success: true });
     expect(await answerTo(eve)).toEqual({ notice: "admitted" });
     await queue(host.wire);
+    // The page may close this connection before it joins.
+    eve.wire.close(1000);
+    await eve.wire.closed();
     const inside = await room.inside({ ticket: eve.id, name: "Eve" });
     expect(inside.join).toMatchObject({ isAdmin: false, isGuest: true, name: "Eve" });
     // One ticket is one stay: with it again, the same one goes on.
