@@ -69,6 +69,7 @@ describe("the queue", () => {
       return publish(...args);
     };
     await world.wait(other, room, "Bob");
+    world.now += 1;
     await world.wait(node, room, "Eve");
     await shown(["Bob", "Eve"]);
     // The other node has read only Bob, and publishes that now.

@@ -100,7 +100,7 @@ export class Lobby implements LobbyPort {
     one.connections.delete(connection);
     if (one.connections.size > 0) return;
     this.here.delete(id);
-    void this.left(id, isGoodbye).catch(this.parts.failed);
+    void this.left(id, isGoodbye, this.parts.nowMs()).catch(this.parts.failed);
   }
 
   queueWanted({ app, room }: RoomClaims): void {
@@ -154,10 +154,10 @@ export class Lobby implements LobbyPort {
   }
 
   /** A page that was let in may close this connection before it joins: its ticket is kept for as long as that of a lost one. */
-  private async left(ticket: string, isGoodbye: boolean): Promise<void> {
-    const { store, nowMs } = this.parts;
+  private async left(ticket: string, isGoodbye: boolean, atMs: number): Promise<void> {
+    const { store } = this.parts;
     const isGone = isGoodbye && (await store.ticket(ticket))?.state === "waiting";
-    await store.setGone(ticket, isGone ? nowMs() - LOBBY_GONE_MS - 1 : nowMs());
+    await store.setGone(ticket, isGone ? atMs - LOBBY_GONE_MS - 1 : atMs);
     if (isGone) await this.forget();
   }
 
