@@ -9,7 +9,8 @@ setDefaultTimeout(60_000);
 
 type Bench = { readonly bench: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> };
 
-const CONNECTED_WITHIN_MS = 10_000;
+/** In full, suites have the machine to themselves. */
+const CONNECTED_WITHIN_MS = process.env.PARLEY_TEST_FULL === "1" ? 10_000 : 30_000;
 
 let browser: Browser;
 let site: Bun.Server<undefined>;
@@ -44,19 +45,12 @@ const ask = <T>(method: string, ...args: unknown[]): Promise<T> => {
   return within(`${method}(${args.join(", ")})`, answer as Promise<T>);
 };
 
-/** Each of these kinds flows between these two, in both directions. */
-const flow = (kinds: string, ...people: string[]): Promise<unknown> =>
-  within(
-    `${kinds} between ${people}`,
-    Promise.all(
-      people.flatMap((at) =>
-        people
-          .filter((from) => from !== at)
-          .flatMap((from) => kinds.split(" ").map((kind) => ask("flows", at, from, kind))),
-      ),
-    ),
-    CONNECTED_WITHIN_MS,
-  );
+/** Each of these kinds flows between them, in every direction. */
+const flow = (kinds: string, ...people: string[]): Promise<unknown> => {
+  const pairs = people.flatMap((at) => people.filter((from) => from !== at).map((from) => [at, from] as const));
+  const wanted = pairs.flatMap((pair) => kinds.split(" ").map((kind) => [...pair, kind]));
+  return within(`${kinds} between ${people}`, ask("flows", ...wanted), CONNECTED_WITHIN_MS);
+};
 
 test("three participants: pictures and sound in every direction", async () => {
   for (const who of ["ann", "bob", "cid"]) await ask("enter", who, ["audio", "video"]);
@@ -70,8 +64,8 @@ test("a screen is shown beside the camera, and both by what they are", async () 
   await ask("enter", "bob", ["video"]);
   await flow("video", "ann", "bob");
   await ask("publish", "bob", "screen");
-  await ask("flows", "ann", "bob", "screen");
-  await ask("flows", "ann", "bob", "video");
+  await ask("flows", ["ann", "bob", "screen"]);
+  await ask("flows", ["ann", "bob", "video"]);
   await ask("withdraw", "bob", "screen");
   await within("the screen is gone", ask("gone", "ann", "bob", "screen"));
 });
@@ -97,10 +91,7 @@ test.each(["description", "candidate"])("the first signal with a %s is lost", as
   await ask("lose", field, 1);
   await ask("enter", "ann", ["video"]);
   await ask("enter", "bob", ["video"]);
-  await within(
-    "it is connected",
-    Promise.all([ask("flows", "ann", "bob", "video"), ask("flows", "bob", "ann", "video")]),
-  );
+  await flow("video", "ann", "bob");
 });
 
 test("connections that have broken are made anew", async () => {
@@ -115,17 +106,17 @@ test("connections that have broken are made anew", async () => {
 test("what is not allowed is neither sent nor shown", async () => {
   await ask("enter", "ann", ["audio", "video"]);
   await ask("enter", "bob", []);
-  await ask("flows", "bob", "ann", "video");
+  await ask("flows", ["bob", "ann", "video"]);
   await ask("allowOnly", "bob", ["audio"]);
   expect(await ask<string[]>("tracks", "bob")).toEqual(["ann audio"]);
-  await ask("flows", "bob", "ann", "audio");
+  await ask("flows", ["bob", "ann", "audio"]);
   // One that sends nothing says so in its descriptions: the service counts what they offer to send.
   const signals = await ask<{ from: string; text: string }[]>("signals");
   const fromBob = signals.filter(({ from, text }) => from === "bob" && text.includes("m=audio"));
   expect(fromBob.length).toBeGreaterThan(0);
   expect(fromBob.filter(({ text }) => /a=(sendrecv|sendonly)/.test(text))).toEqual([]);
   await ask("allowOnly", "bob", ["audio", "video"]);
-  await ask("flows", "bob", "ann", "video");
+  await ask("flows", ["bob", "ann", "video"]);
 });
 
 test("a muted microphone sends silence", async () => {
@@ -135,5 +126,5 @@ test("a muted microphone sends silence", async () => {
   await ask("mute", "ann", "audio", true);
   await within("silence", ask("falls", "bob", "ann", "audio"));
   await ask("mute", "ann", "audio", false);
-  await ask("flows", "bob", "ann", "audio");
+  await ask("flows", ["bob", "ann", "audio"]);
 });

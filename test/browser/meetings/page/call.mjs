@@ -1,10 +1,13 @@
 /** One participant of a meeting: the page's own room and mesh, without its looks. ../support/attendee.ts is the test's side. */
-import { openMicrophone } from "../../../../web/meeting/call/devices.ts";
 import { makeMesh } from "../../../../web/meeting/call/mesh.ts";
 import { openRoom } from "../../../../web/meeting/call/room.ts";
-import { fallsSilent, flows, openConnections, play, sentHeights, until } from "./flows.mjs";
+import { fallsSilent, flows, missingTracks, openConnections, play, sentHeights, until } from "./flows.mjs";
 
-const LITTLE = { width: 320, height: 180, frameRate: 5 };
+/** All pages of a test share the machine. */
+const LITTLE = {
+  audio: { audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } },
+  video: { video: { width: 320, height: 180, frameRate: 5 } },
+};
 
 /** What a person at this page would have noticed, in order. */
 const story = [];
@@ -18,9 +21,8 @@ mesh.on("tracks", () => play(mesh.tracks().map(({ track }) => track)));
 mesh.on("quality", (who, quality) => story.push(`${who} ${quality}`));
 
 async function trackOf(kind) {
-  if (kind === "audio") return openMicrophone();
-  const stream = await navigator.mediaDevices.getUserMedia({ video: LITTLE });
-  return stream.getVideoTracks()[0];
+  const stream = await navigator.mediaDevices.getUserMedia(kind === "audio" ? LITTLE.audio : LITTLE.video);
+  return stream.getTracks()[0];
 }
 
 const found = (from, kind) => () =>
@@ -60,7 +62,9 @@ globalThis.attendee = {
   },
   mute: (kind, isMuted) => mesh.mute(kind, isMuted),
   say: (text) => room.say(text),
-  flows: (from, kind) => flows(found(from, kind)),
+  /** `wanted`: [participantSession, kind][]. */
+  flows: (wanted) => flows(wanted.map(([from, kind]) => ({ what: `${kind} of ${from}`, find: found(from, kind) }))),
+  missing: missingTracks,
   falls: (from, kind) => fallsSilent(found(from, kind)),
   gone: (from, kind) => until(() => !found(from, kind)()),
   /** Resolves when a participant says this about itself. */

@@ -31,19 +31,19 @@ export function play(tracks) {
   }
 }
 
-const receiverOf = (track) =>
-  [...connections].flatMap((one) => one.getReceivers()).find((receiver) => receiver.track === track);
-
-/** Pictures that were decoded, or the energy of the sound that was heard. */
-export async function carried(track) {
-  const stats = (await receiverOf(track)?.getStats()) ?? [];
-  for (const [, entry] of stats)
-    if (entry.type === "inbound-rtp")
-      return {
-        amount: entry.kind === "video" ? (entry.framesDecoded ?? 0) : (entry.totalAudioEnergy ?? 0),
-        height: entry.frameHeight,
-      };
-  return { amount: 0 };
+/** By track: pictures that were decoded, or the energy of the sound that was heard. One report per connection: they take time. */
+async function carried() {
+  const amounts = new Map();
+  for (const one of connections) {
+    if (one.signalingState === "closed") continue;
+    for (const [, entry] of await one.getStats())
+      if (entry.type === "inbound-rtp")
+        amounts.set(
+          entry.trackIdentifier,
+          (entry.kind === "video" ? entry.framesDecoded : entry.totalAudioEnergy) ?? 0,
+        );
+  }
+  return amounts;
 }
 
 export const openConnections = () => [...connections].filter((one) => one.signalingState !== "closed").length;
@@ -61,23 +61,32 @@ export async function sentHeights() {
   return [...heights];
 }
 
-const pause = () => new Promise((resolve) => setTimeout(resolve, 50));
+const LOOK_EVERY_MS = 200;
+const pause = (ms = LOOK_EVERY_MS) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Less is noise: a beep of the generated microphone has more. */
 const AUDIBLE = 0.001;
 const leastOf = (track) => (track.kind === "audio" ? AUDIBLE : 1);
 
-/** Resolves when the track that `find` returns carries more than when it was first seen. */
-export async function flows(find) {
-  for (;;) {
-    const track = find();
-    const before = track && (await carried(track)).amount;
-    for (let look = 0; track && look < 60 && find() === track; look++) {
-      if ((await carried(track)).amount >= before + leastOf(track)) return true;
-      await pause();
-    }
-    await pause();
+/** Which of the tracks that were asked for have not arrived yet. */
+let missing = [];
+export const missingTracks = () => missing.map(({ what }) => what);
+
+/** Resolves when each of these tracks carries more than when it was first seen. `wanted`: { what, find }[]. */
+export async function flows(wanted) {
+  missing = wanted.map((one) => ({ ...one, first: new Map() }));
+  while (missing.length > 0) {
+    const amounts = await carried();
+    missing = missing.filter(({ find, first }) => {
+      const track = find();
+      const amount = track && amounts.get(track.id);
+      if (amount === undefined) return true;
+      if (!first.has(track)) first.set(track, amount);
+      return amount < first.get(track) + leastOf(track);
+    });
+    if (missing.length > 0) await pause();
   }
+  return true;
 }
 
 export async function until(holds) {
@@ -85,12 +94,14 @@ export async function until(holds) {
   return true;
 }
 
-/** Resolves when nothing has been heard of it for a while: the generated microphone beeps every second. */
+/** Resolves when nothing is heard of it for a while: the generated microphone beeps twice per second. */
 export async function fallsSilent(find) {
   for (let before = -1; ; ) {
-    const { amount } = await carried(find());
+    const amount = (await carried()).get(find()?.id) ?? 0;
     if (amount - before < AUDIBLE) return true;
     before = amount;
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await pause(SILENT_MS);
   }
 }
+
+const SILENT_MS = 1500;

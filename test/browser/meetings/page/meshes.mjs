@@ -2,7 +2,10 @@
 import { makeMesh } from "../../../../web/meeting/call/mesh.ts";
 import { closeAll, fallsSilent, flows, openConnections, play, until } from "./flows.mjs";
 
-const LITTLE = { width: 320, height: 180, frameRate: 5 };
+const LITTLE = {
+  audio: { audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } },
+  video: { video: { width: 320, height: 180, frameRate: 5 } },
+};
 
 const people = new Map();
 /** What the wire does with a signal: null: it is lost. */
@@ -54,7 +57,7 @@ const tell = () => {
 };
 
 const track = async (kind) => {
-  const wanted = kind === "audio" ? { audio: true } : { video: LITTLE };
+  const wanted = kind === "audio" ? LITTLE.audio : LITTLE.video;
   return (await navigator.mediaDevices.getUserMedia(wanted)).getTracks()[0];
 };
 
@@ -90,7 +93,8 @@ globalThis.bench = {
     pass = () => true;
     await bench.enter(id, kinds, true);
   },
-  flows: (at, from, kind) => flows(found(at, from, kind)),
+  /** `wanted`: [at, from, kind][]. */
+  flows: (...wanted) => flows(wanted.map((one) => ({ what: one.join(" "), find: found(...one) }))),
   falls: (at, from, kind) => fallsSilent(found(at, from, kind)),
   gone: (at, from, kind) => until(() => !found(at, from, kind)()),
   tracks: (at) =>

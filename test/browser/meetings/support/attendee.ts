@@ -48,8 +48,13 @@ export class Attendee {
   withdraw = (kind: Kind) => this.ask<void>("withdraw", kind);
   mute = (kind: Kind, isMuted: boolean) => this.ask<void>("mute", kind, isMuted);
   say = (text: string) => this.ask<void>("say", text);
-  /** Resolves when pictures or sound of the other one arrive. */
-  flows = (from: Attendee, kind: Kind) => this.ask<true>("flows", from.id, kind);
+  /** Resolves when pictures or sound of these others arrive; one call at a time. */
+  flows = (...wanted: readonly (readonly [Attendee, Kind])[]) =>
+    this.ask<true>(
+      "flows",
+      wanted.map(([from, kind]) => [from.id, kind]),
+    );
+  missing = () => this.ask<string[]>("missing");
   fallsSilent = (from: Attendee) => this.ask<true>("falls", from.id, "audio");
   gone = (from: Attendee, kind: Kind) => this.ask<true>("gone", from.id, kind);
   says = (from: Attendee, kind: Kind, is: boolean) => this.ask<true>("says", from.id, kind, is);
