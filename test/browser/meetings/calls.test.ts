@@ -85,11 +85,11 @@ test("two pages: a call with chat, screen and mute, which ends with a goodbye", 
 
 test("two pages: the network of one is gone for a while, then the node restarts", async () => {
   const [ann, bob] = (await meet("Ann", "Bob")) as [Attendee, Attendee];
-  bob.line.cut();
-  await bob.online(false);
-  await ann.isLost(bob);
-  await (IS_FULL ? Bun.sleep(10_000) : bob.line.refused(1));
-  bob.line.mend();
+  await bob.loseNetwork();
+  const tenSeconds = IS_FULL ? Bun.sleep(10_000) : undefined;
+  await Promise.all([bob.online(false), ann.isLost(bob), ann.quality(bob, "lost"), bob.quality(ann, "lost")]);
+  await tenSeconds;
+  await bob.findNetwork();
   await bob.online(true);
   await allFlow();
   await service.down();

@@ -1,10 +1,14 @@
 /** One page in a meeting, with its own line to the service. What each call does is in ../page/call.mjs. */
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, CDPSession, Page } from "playwright-core";
 import { TIMEOUT_MS, within } from "../../../support/wait.ts";
 import { Line } from "../../support/line.ts";
 import type { Joined, MeetingPlace } from "./meeting-place.ts";
 
 type InPage = { readonly attendee: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> };
+
+/** Without bounds Chromium leaves out the packets of WebRTC, also when it is offline later. */
+const FAST = { latency: 0, downloadThroughput: 10_000_000, uploadThroughput: 10_000_000, packetQueueLength: 1000 };
+const EVERYTHING_PERCENT = 100;
 
 export type Kind = "audio" | "video" | "screen";
 
@@ -12,6 +16,7 @@ export class Attendee {
   /** Uncaught errors, and warnings. */
   readonly faults: string[] = [];
   private joined: Joined | undefined;
+  private devTools: CDPSession | undefined;
 
   private constructor(
     readonly name: string,
@@ -25,6 +30,7 @@ export class Attendee {
   static async open(context: BrowserContext, address: string, place: MeetingPlace, name: string): Promise<Attendee> {
     const attendee = new Attendee(name, await context.newPage(), await Line.to(place.port), place);
     await attendee.page.exposeFunction("nextToken", () => attendee.nextToken());
+    await attendee.emulate(false);
     await attendee.page.goto(address, { waitUntil: "load" });
     return attendee;
   }
@@ -70,6 +76,17 @@ export class Attendee {
   /** The participants that this page saw come and go. */
   comings = async (): Promise<string[]> => (await this.story()).filter((one) => / (joined|left)$/.test(one));
 
+  /** Neither the service nor another page can be reached. */
+  async loseNetwork(): Promise<void> {
+    await this.emulate(true);
+    this.line.cut();
+  }
+
+  async findNetwork(): Promise<void> {
+    await this.emulate(false);
+    this.line.mend();
+  }
+
   async reload(...kinds: Kind[]): Promise<void> {
     await this.page.reload({ waitUntil: "load" });
     await this.enter(...kinds);
@@ -78,6 +95,16 @@ export class Attendee {
   async close(): Promise<void> {
     await this.page.close();
     await this.line.close();
+  }
+
+  private async emulate(offline: boolean): Promise<void> {
+    this.devTools ??= await this.page.context().newCDPSession(this.page);
+    await this.devTools.send("Network.enable");
+    await this.devTools.send("Network.emulateNetworkConditions", {
+      ...FAST,
+      offline,
+      packetLoss: offline ? EVERYTHING_PERCENT : 0,
+    });
   }
 
   private async nextToken(): Promise<string | null> {
