@@ -111,7 +111,7 @@ export interface GridSize {
 
 const RATIO = 16 / 9;
 /** Tiles may be as upright as this: on a phone, two of 16:9 above each other would leave half of the screen empty. */
-const RATIO_MIN = 1;
+const RATIO_MIN = 3 / 4;
 
 /** The largest tiles that fit into the space. */
 export function gridSize(count: number, width: number, height: number, gap: number): GridSize {

@@ -136,7 +136,7 @@ export function Header() {
       <h1 class="head-room">{session.room.value.roomName}</h1>
       {session.isLocked.value && (
         <span class="badge warn">
-          <Icon name="lock" /> {t("isLocked")}
+          <Icon name="lock" /> <span class="head-locked">{t("isLocked")}</span>
         </span>
       )}
       <button

@@ -19,6 +19,8 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     const dialog = element.current;
     const before = document.activeElement;
     dialog?.showModal();
+    // Otherwise the button that closes it would be focused: the title is what a screen reader should begin with.
+    dialog?.querySelector<HTMLElement>("h2")?.focus();
     return () => {
       // The browser reports the end of a dialog that is no longer rendered: by then another may be open in its place.
       isRendered.current = false;
@@ -29,7 +31,9 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   return (
     <dialog ref={element} class="dialog" aria-labelledby={id} onClose={() => isRendered.current && onClose()}>
       <header class="dialog-head">
-        <h2 id={id}>{title}</h2>
+        <h2 id={id} tabIndex={-1}>
+          {title}
+        </h2>
         <button type="button" class="quiet icon-button" aria-label={t("close")} onClick={onClose}>
           <Icon name="close" />
         </button>

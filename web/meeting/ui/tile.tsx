@@ -49,12 +49,6 @@ export function TileItem({ tile, size }: TileProps) {
       )}
       <TileName tile={tile} title={title} />
       <div class="tile-top">
-        {!isScreen && tile.hasHand && (
-          <span class="tile-hand" title={t("hasHand")}>
-            <Icon name="hand" />
-            <span class="hidden-text">{t("hasHand")}</span>
-          </span>
-        )}
         <button
           type="button"
           class={isPinned ? "tile-pin pinned" : "tile-pin"}
@@ -65,6 +59,12 @@ export function TileItem({ tile, size }: TileProps) {
         >
           <Icon name="pin" />
         </button>
+        {!isScreen && tile.hasHand && (
+          <span class="tile-hand" title={t("hasHand")}>
+            <Icon name="hand" />
+            <span class="hidden-text">{t("hasHand")}</span>
+          </span>
+        )}
         {!isMe && !isScreen && <Bars quality={isLost ? "lost" : (tile.quality ?? "connecting")} />}
       </div>
       {isLost && <p class="tile-away">{t("isAway")}</p>}

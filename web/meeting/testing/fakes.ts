@@ -1,0 +1,214 @@
+/** Ports of a meeting without a service, a network or devices: for unit tests, and to look at every state of the page. */
+import type { Kind, MediaEngine, MediaEvents, RemoteTrack } from "../call/contract.ts";
+import type { Device } from "../call/devices.ts";
+import type { LobbyEvents, LobbyLink, Person, PersonState, RoomEvents, RoomLink } from "../call/room-contract.ts";
+import type { Act, Api, Door, InLobby, Joined, JoinRequest } from "../lib/api.ts";
+import { Meeting, type MeetingParts } from "../meeting.ts";
+import { type DeviceAccess, OwnMedia } from "../own-media.ts";
+
+type Listener = (...args: readonly unknown[]) => void;
+
+class Events<E extends { [K in keyof E]: unknown[] }> {
+  private readonly listeners = new Map<keyof E, Set<Listener>>();
+
+  on<K extends keyof E>(event: K, listener: (...args: E[K]) => void): () => void {
+    const all = this.listeners.get(event) ?? new Set();
+    const added = listener as unknown as Listener;
+    this.listeners.set(event, all.add(added));
+    return () => all.delete(added);
+  }
+
+  emit<K extends keyof E>(event: K, ...args: E[K]): void {
+    for (const listener of [...(this.listeners.get(event) ?? [])]) listener(...args);
+  }
+}
+
+export const SILENT: PersonState = { audio: false, video: false, screen: false, hand: false, recording: false };
+
+export const person = (participantSession: string, more: Partial<Person> = {}): Person => ({
+  participantSession,
+  name: participantSession,
+  isAdmin: false,
+  isGuest: false,
+  isLost: false,
+  state: { ...SILENT, audio: true },
+  ...more,
+});
+
+export class FakeRoom extends Events<RoomEvents> implements RoomLink {
+  inside: readonly Person[] = [];
+  readonly states: PersonState[] = [];
+  readonly said: string[] = [];
+  isClosed = false;
+  readonly signalling: RoomLink["signalling"] = {
+    self: "me",
+    isResumed: false,
+    isOnline: () => true,
+    others: () => [],
+    onOthers: () => () => undefined,
+    send: async () => undefined,
+    onSignal: () => () => undefined,
+  };
+
+  people(): readonly Person[] {
+    return this.inside;
+  }
+
+  show(...people: Person[]): void {
+    this.inside = people;
+    this.emit("people");
+  }
+
+  setState(state: PersonState): void {
+    this.states.push(state);
+  }
+
+  async say(text: string): Promise<void> {
+    this.said.push(text);
+    const line = { name: "me", isGuest: false, text, timeMs: Date.now(), isEarlier: false };
+    this.emit("chat", { id: `own ${this.said.length}`, from: "me", ...line });
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+export class FakeLobby extends Events<LobbyEvents> implements LobbyLink {
+  isClosed = false;
+
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+export class FakeEngine extends Events<MediaEvents> implements MediaEngine {
+  readonly published = new Map<Kind, MediaStreamTrack | null>();
+  readonly muted = new Set<Kind>();
+  isAllowed: (participantSession: string, kind: Kind) => boolean = () => false;
+  remote: readonly RemoteTrack[] = [];
+  hasLeft = false;
+
+  join(): void {}
+
+  setIceServers(): void {}
+
+  level(): number {
+    return 0;
+  }
+
+  qualityOf(): "good" {
+    return "good";
+  }
+
+  async publish(kind: Kind, track: MediaStreamTrack | null): Promise<void> {
+    this.published.set(kind, track);
+  }
+
+  mute(kind: Kind, isMuted: boolean): void {
+    if (isMuted) this.muted.add(kind);
+    else this.muted.delete(kind);
+  }
+
+  tracks(): readonly RemoteTrack[] {
+    return this.remote.filter(({ participantSession, kind }) => this.isAllowed(participantSession, kind));
+  }
+
+  allow(isAllowed: (participantSession: string, kind: Kind) => boolean): void {
+    this.isAllowed = isAllowed;
+  }
+
+  leave(): void {
+    this.hasLeft = true;
+  }
+}
+
+export const DOOR: Door = {
+  roomName: "standup",
+  privacy: "public",
+  lang: "en",
+  autoJoin: false,
+  audioOnlyRoom: false,
+  state: "open",
+  inside: 3,
+};
+
+export const JOINED: Joined = {
+  participantSession: "me",
+  name: "Ada Lovelace",
+  isAdmin: false,
+  isGuest: false,
+  may: { audio: true, video: true, screen: true, chat: true },
+  room: { roomName: "standup" },
+  connect: { url: "ws://localhost/v1", token: "rt_1" },
+  iceServers: [],
+};
+
+export class FakeApi implements Api {
+  readonly joins: JoinRequest[] = [];
+  readonly acts: Act[] = [];
+  doorNow: () => Door = () => DOOR;
+  answer: (request: JoinRequest) => Joined | InLobby = () => JOINED;
+
+  async door(): Promise<Door> {
+    return this.doorNow();
+  }
+
+  async join(request: JoinRequest): Promise<Joined | InLobby> {
+    this.joins.push(request);
+    return this.answer(request);
+  }
+
+  async act(_token: string, act: Act): Promise<void> {
+    this.acts.push(act);
+  }
+}
+
+/** `open` makes a track, or throws. */
+export const fakeDevices = (open: (kind: Kind) => MediaStreamTrack, devices: readonly Device[] = []): DeviceAccess => ({
+  openMicrophone: async () => open("audio"),
+  openCamera: async () => open("video"),
+  shareScreen: async () => open("screen"),
+  canShareScreen: () => true,
+  listDevices: async () => devices,
+  onDevicesChanged: () => () => undefined,
+  reasonOf: () => "denied",
+});
+
+export interface Fakes {
+  readonly meeting: Meeting;
+  readonly api: FakeApi;
+  /** The last one that was opened. */
+  readonly room: () => FakeRoom;
+  readonly lobby: () => FakeLobby;
+  readonly engine: () => FakeEngine;
+}
+
+export function fakeMeeting(devices: DeviceAccess, more: Partial<MeetingParts> = {}): Fakes {
+  const api = new FakeApi();
+  let room = new FakeRoom();
+  let lobby = new FakeLobby();
+  let engine = new FakeEngine();
+  const meeting = new Meeting({
+    roomName: "standup",
+    api,
+    media: new OwnMedia(devices),
+    openRoom: () => {
+      room = new FakeRoom();
+      return room;
+    },
+    openLobby: () => {
+      lobby = new FakeLobby();
+      return lobby;
+    },
+    makeEngine: () => {
+      engine = new FakeEngine();
+      return engine;
+    },
+    token: undefined,
+    isFramed: false,
+    defaultName: () => "Guest",
+    ...more,
+  });
+  return { meeting, api, room: () => room, lobby: () => lobby, engine: () => engine };
+}

@@ -1,0 +1,235 @@
+/** Every state of the page without a service, by the name in the address: `?state=door&lang=de`. For tests and pictures; it is not served. */
+import { render } from "preact";
+import type { Kind } from "../call/contract.ts";
+import type { Person } from "../call/room-contract.ts";
+import { type Joined, Refused } from "../lib/api.ts";
+import type { Meeting } from "../meeting.ts";
+import { chosenLanguage, language } from "../texts/texts.ts";
+import { App } from "../ui/app.tsx";
+import { dialog, layout, panel, pinned } from "../ui/view.ts";
+import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./fakes.ts";
+
+const NAMES = [
+  "Grace Hopper",
+  "Alan Turing",
+  "Katherine Johnson",
+  "Edsger Dijkstra",
+  "Barbara Liskov",
+  "José Ángel Gutiérrez",
+  "Hedy Lamarr",
+  "Donald Knuth",
+  "Radia Perlman",
+  "Tim",
+  "Margaret Hamilton",
+];
+const LONG = "Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh the Second of X";
+const CHAT = [
+  ["p0", "Grace Hopper", "The agenda is at https://wiki.example.com/meetings/2026-11-16?view=agenda#decisions."],
+  ["p1", "Alan Turing", "Can everyone see my screen?"],
+  ["p0", "Grace Hopper", "Yes, sharp."],
+  [undefined, "", "The room closes at 16:00."],
+  ["me", "Ada Lovelace", "I have to leave a little earlier.\nThe notes are in the document."],
+] as const;
+
+/** A moving picture in the place of a camera. */
+function picture(hue: number, isScreen: boolean): MediaStreamTrack {
+  const canvas = document.createElement("canvas");
+  canvas.width = 640;
+  canvas.height = isScreen ? 400 : 360;
+  const brush = canvas.getContext("2d");
+  const [track] = canvas.captureStream(2).getVideoTracks();
+  if (!brush || !track) throw new Error("There is no canvas.");
+  const sky = brush.createLinearGradient(0, 0, 640, 360);
+  sky.addColorStop(0, isScreen ? "#fff" : `hsl(${hue} 35% 72%)`);
+  sky.addColorStop(1, isScreen ? "#dde6f2" : `hsl(${hue} 30% 40%)`);
+  setInterval(() => {
+    brush.fillStyle = sky;
+    brush.fillRect(0, 0, 640, 400);
+    brush.fillStyle = isScreen ? "#2a3342" : `hsl(${hue} 40% 25%)`;
+    if (isScreen) for (let row = 0; row < 9; row++) brush.fillRect(40, 40 + row * 36, 200 + ((row * 97) % 320), 10);
+    else {
+      brush.beginPath();
+      brush.arc(320, 150, 70, 0, 7);
+      brush.ellipse(320, 370, 150, 130, 0, 0, 7);
+      brush.fill();
+    }
+  }, 200);
+  return track;
+}
+
+const sound = (): MediaStreamTrack => {
+  const [track] = new AudioContext().createMediaStreamDestination().stream.getAudioTracks();
+  if (!track) throw new Error("There is no sound.");
+  return track;
+};
+
+const devices = fakeDevices(
+  (kind: Kind) => (kind === "audio" ? sound() : picture(210, kind === "screen")),
+  [
+    { deviceId: "m1", kind: "audio", label: "Built-in microphone" },
+    { deviceId: "m2", kind: "audio", label: "USB headset with a rather long name (046d:0a44)" },
+    { deviceId: "c1", kind: "video", label: "Built-in camera" },
+    { deviceId: "o1", kind: "output", label: "Loudspeakers" },
+  ],
+);
+const denied = fakeDevices(() => {
+  throw new Error("denied");
+});
+
+const people = (count: number, isLong = false): Person[] =>
+  Array.from({ length: count }, (_, at) =>
+    person(`p${at}`, {
+      name: isLong ? `${LONG} ${at}` : (NAMES[at] ?? `Person ${at}`),
+      isAdmin: at === 0,
+      isGuest: at % 3 === 1,
+      isLost: at === 7,
+      state: { ...SILENT, audio: at % 4 !== 2, video: at % 3 !== 2, hand: at === 3 },
+    }),
+  );
+
+interface Inside {
+  readonly count?: number;
+  readonly isLong?: boolean;
+  readonly hasScreen?: boolean;
+  readonly joined?: Partial<Joined>;
+}
+
+async function enter(
+  fakes: Fakes,
+  { count = 3, isLong = false, hasScreen = false, joined = {} }: Inside,
+): Promise<void> {
+  fakes.api.answer = () => ({ ...JOINED, name: isLong ? LONG : JOINED.name, ...joined });
+  await fakes.meeting.enter("Ada Lovelace");
+  const room = fakes.room();
+  const engine = fakes.engine();
+  const all = people(count, isLong).map((one, at) =>
+    hasScreen && at === 0 ? { ...one, state: { ...one.state, screen: true } } : one,
+  );
+  room.show(...all);
+  engine.remote = all.flatMap(({ participantSession, state }, at) => [
+    ...(state.video ? [{ participantSession, kind: "video" as const, track: picture(at * 47, false) }] : []),
+    ...(state.screen ? [{ participantSession, kind: "screen" as const, track: picture(0, true) }] : []),
+  ]);
+  engine.emit("tracks");
+  engine.emit("speaker", "p0");
+  const qualities = ["good", "good", "poor", "good", "lost", "connecting"] as const;
+  for (const [at, one] of all.entries()) engine.emit("quality", one.participantSession, qualities[at % 6] ?? "good");
+  const line = { isGuest: false, isEarlier: true };
+  for (const [at, [from, name, text]] of CHAT.entries())
+    room.emit("chat", { ...line, id: `${at}`, from, name, text, isGuest: from === "p1", timeMs: at * 60_000 });
+}
+
+const admin = { joined: { isAdmin: true } } as const;
+const queue = (fakes: Fakes, count: number): void =>
+  fakes.room().emit(
+    "queue",
+    Array.from({ length: count }, (_, at) => ({ ticket: `t${at}`, name: at === 2 ? LONG : `Visitor ${at}`, since: 0 })),
+  );
+const refuse = (fakes: Fakes, code: string, opensAt?: number): Promise<void> => {
+  fakes.api.doorNow = () => {
+    throw new Refused(403, code, "", opensAt);
+  };
+  return fakes.meeting.look();
+};
+
+const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> = {
+  door: ({ meeting }) => meeting.start("Ada Lovelace"),
+  "door-private": async ({ meeting, api }) => {
+    api.doorNow = () => ({ ...DOOR, privacy: "private", audioOnlyRoom: true });
+    await meeting.start("");
+  },
+  "door-denied": ({ meeting }) => meeting.start(LONG),
+  waiting: async ({ meeting, api }) => {
+    api.answer = () => ({ waiting: true, ticket: "t", connect: JOINED.connect });
+    await meeting.enter("Ada");
+  },
+  "not-open": (fakes) => refuse(fakes, "room_not_open", 1_900_000_000),
+  over: (fakes) => refuse(fakes, "room_over"),
+  full: (fakes) => refuse(fakes, "room_full"),
+  stale: (fakes) => refuse(fakes, "invalid_access_token"),
+  declined: (fakes) => refuse(fakes, "declined"),
+  removed: async (fakes) => {
+    await enter(fakes, {});
+    fakes.room().emit("ended", "removed");
+  },
+  replaced: async (fakes) => {
+    await enter(fakes, {});
+    fakes.room().emit("ended", "replaced");
+  },
+  left: async (fakes) => {
+    await enter(fakes, {});
+    fakes.meeting.leave();
+  },
+  alone: (fakes) => enter(fakes, { count: 0 }),
+  two: (fakes) => enter(fakes, { count: 1 }),
+  four: async (fakes) => {
+    await enter(fakes, {});
+    panel.value = "chat";
+  },
+  twelve: (fakes) => enter(fakes, { count: 11 }),
+  long: async (fakes) => {
+    await enter(fakes, { count: 5, isLong: true, ...admin });
+    panel.value = "people";
+  },
+  speaker: async (fakes) => {
+    await enter(fakes, { count: 5 });
+    layout.value = "speaker";
+    pinned.value = "p1 camera";
+  },
+  screen: async (fakes) => {
+    await enter(fakes, { count: 5, hasScreen: true });
+    panel.value = "chat";
+  },
+  admin: async (fakes) => {
+    await enter(fakes, admin);
+    queue(fakes, 3);
+    fakes.room().emit("notice", { notice: "locked", on: true });
+  },
+  "admin-people": async (fakes) => {
+    await enter(fakes, admin);
+    queue(fakes, 3);
+    panel.value = "people";
+  },
+  "admin-remove": async (fakes) => {
+    await enter(fakes, admin);
+    dialog.value = { remove: "p1", name: "Alan Turing" };
+  },
+  audience: async (fakes) => {
+    const room = { roomName: "town-hall", ownerOnlyBroadcast: true, enableScreenSharing: false };
+    await enter(fakes, { joined: { room, may: { audio: false, video: false, screen: false, chat: true } } });
+    fakes.room().emit("notice", { notice: "ending", inSec: 90 });
+  },
+  offline: async (fakes) => {
+    await enter(fakes, {});
+    fakes.room().emit("online", false);
+  },
+  devices: async (fakes) => {
+    await enter(fakes, {});
+    dialog.value = "devices";
+  },
+  invite: async (fakes) => {
+    await enter(fakes, {});
+    dialog.value = "invite";
+  },
+  shortcuts: async (fakes) => {
+    await enter(fakes, {});
+    dialog.value = "shortcuts";
+  },
+};
+
+declare global {
+  var stateNames: readonly string[];
+  var meeting: Meeting;
+}
+
+const asked = new URLSearchParams(location.search);
+const state = asked.get("state") ?? "door";
+language.value = chosenLanguage([asked.get("lang") ?? "en"]);
+if (asked.has("rtl")) document.documentElement.dir = "rtl";
+const fakes = fakeMeeting(state === "door-denied" ? denied : devices);
+globalThis.stateNames = Object.keys(STATES);
+globalThis.meeting = fakes.meeting;
+const root = document.getElementById("app");
+if (root) render(<App meeting={fakes.meeting} />, root);
+await STATES[state]?.(fakes);
+document.body.dataset.ready = "";
