@@ -100,8 +100,9 @@ export class Meeting {
     try {
       const door = await this.#parts.api.door();
       session.door.value = door;
-      if (door.state === "not_open") return this.#close("not_open", door.opensAt);
-      if (door.state === "over") return this.#close("over");
+      // The times in an access token win over the room's: then joining says whether it is open.
+      if (door.state === "not_open" && !this.hasToken) return this.#close("not_open", door.opensAt);
+      if (door.state === "over" && !this.hasToken) return this.#close("over");
       if (door.autoJoin) return await this.#enterByItself();
       session.stage.value = { at: "door" };
       this.#preview(door.audioOnlyRoom);

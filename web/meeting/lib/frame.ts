@@ -1,5 +1,7 @@
 /** The page that this one is framed by. It gets events only if the application allows its origin. */
 
+import { originAllowed } from "../../../src/protocol/origin.ts";
+
 export type FrameEvent = "joined" | "left" | "error";
 
 export interface Framing {
@@ -16,9 +18,10 @@ interface FrameWindow {
 /** `allowed`: origins that the service has written into the page. */
 export function framingOf(own: FrameWindow, allowed: readonly string[], roomName: string): Framing {
   const isFramed = (own.parent as unknown) !== own && allowed.length > 0;
-  // Where the browser names the parent's origin, only that one; elsewhere the browser delivers to the parent only if the origin matches.
+  // Where the browser names the parent's origin, only that one. Elsewhere all: the browser delivers to the parent only if the origin matches.
   const parent = own.location.ancestorOrigins?.[0];
-  const targets = parent === undefined ? allowed : allowed.filter((origin) => origin === parent);
+  const all = parent === undefined ? allowed.filter((origin) => !origin.includes("*")) : [parent];
+  const targets = all.filter((origin) => originAllowed(origin, allowed));
   return {
     isFramed: isFramed && targets.length > 0,
     post: (event, details = {}) => {
