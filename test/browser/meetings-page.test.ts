@@ -40,3 +40,140 @@ test("two visitors meet: camera, chat, hand, and leaving", async () => {
   await ada.announced("Ben has left.");
   await ada.page.getByText("You are the only one here.").waitFor();
 });
+
+test("a private room: ask, be declined, ask again, be let in", async () => {
+  const url = await rooms().room({ privacy: "private" });
+  const guest = await rooms().visit(url, { expected: /403/ });
+  await guest.page.getByLabel("Your name").fill("Gil");
+  await guest.button("Ask to enter").click();
+  await guest.heading("Waiting to be let in").waitFor();
+
+  // It works although no admin was there: the queue is shown on arrival.
+  const host = await rooms().visit(`${url}#token=${await rooms().token(url, { isAdmin: true, name: "Hana" })}`);
+  expect(host.page.url()).toBe(url);
+  await host.button("Enter").click();
+  await host.announced("Gil asks to enter.");
+  await host.button("Decline Gil").click();
+  await guest.heading("You were not let in").waitFor();
+  await host.button("Decline Gil").waitFor({ state: "detached" });
+
+  const other = await rooms().visit(url);
+  await other.page.getByLabel("Your name").fill("Olga");
+  await other.button("Ask to enter").click();
+  await host.button("Let Olga in").click();
+  await other.inside();
+  await host.plays("Olga");
+  expect(await host.tile("Olga").getByText("guest").count()).toBe(1);
+  expect(await other.tile("Hana").getByText("guest").count()).toBe(0);
+});
+
+test("an admin mutes, removes, locks and ends", async () => {
+  const url = await rooms().room();
+  const token = await rooms().token(url, { isAdmin: true, name: "Hana" });
+  const host = await rooms().visit(`${url}?token=${token}`);
+  expect(host.page.url()).toBe(url);
+  await host.button("Enter").click();
+  await host.inside();
+  const gil = await rooms().visit(url);
+  await gil.enter("Gil");
+  const olga = await rooms().visit(url);
+  await olga.enter("Olga");
+  expect(await olga.button(/Remove/).count()).toBe(0);
+
+  await host.choose("People");
+  await host.button("Turn off Gil’s microphone").click();
+  await gil.announced("A host has turned off your microphone.");
+  await gil.button("Turn the microphone on").waitFor();
+
+  await host.button("Remove Gil").click();
+  await host.button("Remove").click();
+  await gil.heading("You were removed from the meeting").waitFor();
+  expect(await gil.page.getByRole("button").count()).toBe(0);
+  await host.announced("Gil has left.");
+
+  await host.choose("Lock the room");
+  await olga.announced("The room is locked: no one else can enter.");
+  const late = await rooms().visit(url, { expected: /409/ });
+  await late.page.getByLabel("Your name").fill("Lea");
+  await late.button("Enter").click();
+  await late.heading("This room is locked").waitFor();
+
+  await host.choose("End for everyone");
+  await host.button("End the meeting").click();
+  await olga.heading("The meeting has ended").waitFor();
+  await host.heading("The meeting has ended").waitFor();
+});
+
+test("a reload continues the stay; a second window takes it over, and it can be brought back", async () => {
+  const url = await rooms().room();
+  const ada = await rooms().visit(url);
+  await ada.enter("Ada");
+  const ben = await rooms().visit(url);
+  await ben.enter("Ben");
+  await ben.button("Turn the camera off").click();
+  await ben.page.reload();
+  await ben.inside();
+  await ben.plays("Ada");
+  // As it was before.
+  await ben.button("Turn the camera on").waitFor();
+  expect(await ada.page.locator(".tile").count()).toBe(2);
+
+  const [second] = await Promise.all([
+    ben.context.waitForEvent("page"),
+    // A copy of the tab, with what the browser keeps for it.
+    ben.page.evaluate("void open(location.href)"),
+  ]);
+  await ben.heading("The meeting goes on in another window").waitFor();
+  await ben.button("Bring it back here").click();
+  await ben.inside();
+  await second.getByRole("heading", { name: "The meeting goes on in another window" }).waitFor();
+  expect(await ada.page.locator(".tile").count()).toBe(2);
+});
+
+test("flags that change act on people inside", async () => {
+  const url = await rooms().room();
+  const roomName = new URL(url).pathname.slice(1);
+  const ada = await rooms().visit(url);
+  await ada.enter("Ada");
+  const ben = await rooms().visit(url);
+  await ben.enter("Ben");
+  await ada.plays("Ben");
+  await rooms().app.must("PUT", `/room/${roomName}`, { audioOnlyRoom: true, enableChat: false });
+  await ada.tile("Ben").locator("video").waitFor({ state: "detached" });
+  await ada.button("Turn the camera off").waitFor({ state: "detached" });
+  expect(await ada.button("Open the chat").count()).toBe(0);
+  await rooms().app.must("PUT", `/room/${roomName}`, { audioOnlyRoom: false, ownerOnlyBroadcast: true });
+  await ada.button("Only hosts speak in this room.").waitFor();
+  await ada.tile("Ben").getByText("microphone off").waitFor({ state: "attached" });
+});
+
+test("a room that is over, not open yet or full says so", async () => {
+  const inAnHour = Math.floor(Date.now() / 1000) + 3600;
+  const early = await rooms().visit(await rooms().room({ notBeforeUnixSec: inAnHour }));
+  await early.heading("This room is not open yet").waitFor();
+  const time = new Intl.DateTimeFormat("en", { timeStyle: "short" }).format(inAnHour * 1000);
+  await early.page.getByText(`It opens ${time}.`).waitFor();
+
+  const over = await rooms().visit(await rooms().room({ expireUnixSec: inAnHour - 7200 }));
+  await over.heading("This room is closed").waitFor();
+
+  const url = await rooms().room({ maxParticipants: 1 });
+  await (await rooms().visit(url)).enter("Ada");
+  const late = await rooms().visit(url, { expected: /409/ });
+  await late.page.getByLabel("Your name").fill("Ben");
+  await late.button("Enter").click();
+  await late.heading("This room is full").waitFor();
+  await late.button("Try again").waitFor();
+});
+
+test("autoJoin enters muted and with the camera off", async () => {
+  const url = await rooms().room({ autoJoin: true });
+  const ada = await rooms().visit(`${url}#name=Ada%E2%80%AE`);
+  await ada.inside();
+  expect(ada.page.url()).toBe(url);
+  await ada.button("Turn the microphone on").waitFor();
+  await ada.button("Turn the camera on").waitFor();
+  const ben = await rooms().visit(url);
+  await ben.inside();
+  await ben.tile("Ada").waitFor();
+});
