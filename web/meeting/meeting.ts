@@ -197,8 +197,9 @@ export class Meeting {
     const isOurs = (): boolean => this.#lobby === lobby;
     lobby.on("admitted", () => {
       if (!isOurs()) return;
-      this.#endLobby();
-      void this.#join({ ticket });
+      this.#lobby = undefined;
+      // The place in the lobby ends with its connection: it is needed until the join is answered.
+      void this.#join({ ticket }).finally(() => lobby.close());
     });
     lobby.on("declined", (text) => {
       if (!isOurs()) return;
