@@ -56,6 +56,10 @@ export const LAST_USED_EVERY_MS = 60_000;
 export const AUDIT_DAYS = 180;
 /** The newest changes per application that it made itself; without a bound, it could fill the disk with them. */
 export const AUDIT_PER_APP_MAX = 10_000;
+/** A shorter secret of TURN servers could be found out from one credential. */
+export const TURN_SECRET_MIN_CHARS = 16;
+/** Addresses of STUN and TURN servers. */
+export const TURN_URLS_MAX = 20;
 /** The key of AES-256. */
 export const MASTER_KEY_BYTES = 32;
 /** A server does not start with a shorter admin token: it could be guessed. */

@@ -48,6 +48,12 @@ describe("a wrong value stops the start, with the setting's name, its value and 
     ["admin-listen", "9000", "host:port"],
     ["tls-cert", "/no/such/file", "a file that exists"],
     ["demo", "maybe", "on or off"],
+    ["turn-urls", "turn://turn.example.com", "without slashes: turn:turn.example.com"],
+    ["turn-urls", "https://turn.example.com", "separated by commas"],
+    ["turn-urls", "turn:a.example,", "separated by commas"],
+    ["turn-urls", "turn:a.example:70000", "separated by commas"],
+    ["turn-urls", "stun:a.example?transport=udp", "separated by commas"],
+    ["turn-urls", Array.from({ length: 21 }, () => "stun:a.example").join(), "1 to 20 addresses"],
     ["domain", "Example.com", "lower case"],
   ])("--%s %s", (key, value, message) => {
     expect(() => load({ [key]: value })).toThrow(message);
@@ -61,6 +67,24 @@ describe("a wrong value stops the start, with the setting's name, its value and 
   test("a certificate needs its key", () => {
     expect(() => load({ "tls-cert": import.meta.path })).toThrow("PARLEY_TLS_KEY");
   });
+
+  test("TURN servers and their secret belong together, and STUN servers need none", () => {
+    const turn = ["turn:a.example:3478?transport=tcp", "turns:[2001:db8::1]:443", "stun:10.0.0.1"];
+    const both = load({ "turn-urls": turn.join(", "), "turn-secret": "0123456789abcdef,fedcba9876543210" }).config;
+    expect([both.turnUrls, both.turnSecret]).toEqual([turn, ["0123456789abcdef", "fedcba9876543210"]]);
+    expect(() => load({ "turn-urls": "turn:a.example" })).toThrow("set PARLEY_TURN_SECRET too");
+    expect(() => load({ "turn-secret": "0123456789abcdef" })).toThrow("PARLEY_TURN_URLS has no TURN servers");
+    expect(load({ "turn-urls": "stun:a.example" }).config.turnUrls).toEqual(["stun:a.example"]);
+  });
+
+  test.each(["hunter2", "0123456789abcde", "0123456789abcdef,", "with space 0123456789", "a,b,c"])(
+    "the secret of TURN servers is not %s, and that is not repeated",
+    (secret) => {
+      const set = () => load({ "turn-urls": "turn:a.example", "turn-secret": secret });
+      expect(set).toThrow("--turn-secret is set to a hidden value; allowed: one secret, or two");
+      expect(set).not.toThrow(secret);
+    },
+  );
 
   test("a file with an unknown key or broken syntax is refused", () => {
     withFile("p.toml", "prot = 1\n", (config) => expect(() => load({ config })).toThrow('no setting "prot"'));
@@ -100,6 +124,9 @@ test("secrets are hidden when settings are shown", () => {
   expect(shownValue("adminToken", loaded)).toBe("(hidden)");
   expect(shownValue("trustedProxies", loaded)).toBe("10.0.0.0/8,fd00:0:0:0:0:0:0:0/8");
   expect(shownValue("masterKey", loaded)).toContain("first start");
+  const turn = load({}, { PARLEY_TURN_URLS: "turn:a.example,stun:a.example", PARLEY_TURN_SECRET: "0123456789abcdef" });
+  expect(shownValue("turnSecret", turn)).toBe("(hidden)");
+  expect(shownValue("turnUrls", turn)).toBe("turn:a.example,stun:a.example");
 });
 
 test("docs/settings.md is up to date (sh bin/dev scripts/settings.ts writes it)", async () => {

@@ -33,6 +33,13 @@ export function loadConfig(
   const config = values as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === ""))
     throw new ConfigError("PARLEY_TLS_CERT and PARLEY_TLS_KEY belong together: set both or neither");
+  const hasTurn = config.turnUrls.some((url) => url.startsWith("turn"));
+  if (hasTurn !== config.turnSecret.length > 0)
+    throw new ConfigError(
+      hasTurn
+        ? "PARLEY_TURN_URLS has TURN servers: set PARLEY_TURN_SECRET too, their static-auth-secret"
+        : "PARLEY_TURN_SECRET is set, but PARLEY_TURN_URLS has no TURN servers (turn:… or turns:…): set both or neither",
+    );
   return { config, sources, warnings: unknownVariables(env) };
 }
 

@@ -1,7 +1,7 @@
 /** How the values of settings are read from text. */
 import { existsSync } from "node:fs";
 import { type Cidr, parseCidr } from "../access/address.ts";
-import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES } from "../access/limits.ts";
+import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES, TURN_SECRET_MIN_CHARS, TURN_URLS_MAX } from "../access/limits.ts";
 
 /** Parses one value; a string as the result says what is allowed instead. */
 export type Read<T> = (text: string) => { value: T } | string;
@@ -62,4 +62,30 @@ export const urls: Read<readonly string[]> = (text) => {
   return good.length === list.length
     ? { value: good.map((url) => `${url.protocol}//${url.host}`) }
     : "addresses, separated by commas: https://realtime.example.com,http://parley:8080";
+};
+
+/** RFC 7064 and RFC 7065: these addresses have no slashes, and only TURN has a transport. */
+const TURN_ADDRESS =
+  /^(?:stuns?|(turns?)):(?:[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9a-fA-F:.]{2,45}\])(?::(\d{1,5}))?(\?transport=(?:udp|tcp))?$/;
+
+function isTurnAddress(text: string): boolean {
+  const [whole, turn, port, transport] = TURN_ADDRESS.exec(text) ?? [];
+  if (whole === undefined || (transport !== undefined && turn === undefined)) return false;
+  return port === undefined || (Number(port) >= 1 && Number(port) <= 65_535);
+}
+
+export const turnUrls: Read<readonly string[]> = (text) => {
+  const list = text.split(",").map((one) => one.trim());
+  return list.length <= TURN_URLS_MAX && list.every(isTurnAddress)
+    ? { value: list }
+    : `1 to ${TURN_URLS_MAX} addresses, separated by commas, without slashes: turn:turn.example.com:3478?transport=udp,turns:turn.example.com:443,stun:turn.example.com`;
+};
+
+/** Long, because everybody who gets a credential can try out secrets. No comma and no space: coturn's file has one secret per line. */
+export const turnSecrets: Read<readonly string[]> = (text) => {
+  const list = text.split(",").map((one) => one.trim());
+  const isGood = (one: string): boolean => /^[\x21-\x7e]+$/.test(one) && one.length >= TURN_SECRET_MIN_CHARS;
+  return list.length <= 2 && list.every(isGood)
+    ? { value: list }
+    : `one secret, or two separated by a comma, of at least ${TURN_SECRET_MIN_CHARS} printable ASCII characters without spaces and commas (make one: openssl rand -hex 32)`;
 };

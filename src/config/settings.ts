@@ -1,6 +1,11 @@
 /** The table of all settings: names, unit, default, meaning and allowed values. docs/settings.md is generated from it. */
 import type { Cidr } from "../access/address.ts";
-import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES, ROTATION_GRACE_MAX_SECONDS } from "../access/limits.ts";
+import {
+  ADMIN_TOKEN_MIN_CHARS,
+  MASTER_KEY_BYTES,
+  ROTATION_GRACE_MAX_SECONDS,
+  TURN_SECRET_MIN_CHARS,
+} from "../access/limits.ts";
 import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
 import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/limits.ts";
 import {
@@ -14,6 +19,8 @@ import {
   oneOf,
   onOff,
   type Read,
+  turnSecrets,
+  turnUrls,
   urls,
 } from "./reading.ts";
 
@@ -200,6 +207,22 @@ export const SETTINGS = {
     initial: 6,
     meaning: `people in one room at most, whatever its maxParticipants: each browser sends to all others. Rooms of microphones only take ${AUDIO_MESH_MAX}, or this if it is more`,
     read: integer(1, 1000),
+  }),
+  turnUrls: setting<readonly string[]>({
+    env: "PARLEY_TURN_URLS",
+    initial: [],
+    shown: "none",
+    meaning:
+      "TURN and STUN servers that calls use, separated by commas: `turn:turn.example.com:3478?transport=udp,turns:turn.example.com:443` ([turn.md](turn.md))",
+    read: turnUrls,
+  }),
+  turnSecret: setting<readonly string[]>({
+    env: "PARLEY_TURN_SECRET",
+    initial: [],
+    shown: "none",
+    meaning: `secret of the TURN servers (coturn's \`static-auth-secret\`), which signs their credentials; at least ${TURN_SECRET_MIN_CHARS} characters. Two separated by a comma while it is changed: the first signs`,
+    read: turnSecrets,
+    secret: true,
   }),
   maxPendingBytes: setting({
     env: "PARLEY_MAX_PENDING_BYTES",
