@@ -152,7 +152,7 @@ function withRoomToken(
   const seat = seatOf(claims);
   return {
     app: roomSpaceOf(app),
-    key: { type: "secret", id: "", app, scope: NO_PATTERNS, actions: seat.access.actions, secrets: [] },
+    key: { type: "secret", id: "", app, scope: NO_PATTERNS, actions: seat.access.actions, turn: false, secrets: [] },
     peerId,
     tokenScope: undefined,
     tokenActions: undefined,

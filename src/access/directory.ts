@@ -24,11 +24,12 @@ export interface NewKey {
   readonly channelPatterns: readonly string[];
   readonly actions: readonly Action[];
   readonly allowedOrigins: readonly string[] | null;
+  readonly turn: boolean;
   readonly label: string | null;
 }
 
 /** Absent fields stay unchanged. */
-export type KeyEdit = Partial<Pick<NewKey, "channelPatterns" | "actions" | "allowedOrigins" | "label">>;
+export type KeyEdit = Partial<Pick<NewKey, "channelPatterns" | "actions" | "allowedOrigins" | "turn" | "label">>;
 export type AppEdit = Partial<
   Pick<
     AppRow,
@@ -197,6 +198,7 @@ export class Directory {
         channelPatterns: wanted.channelPatterns,
         actions: actionList(actionSet(wanted.actions)),
         allowedOrigins: wanted.allowedOrigins,
+        turn: wanted.turn,
         created: this.nowMs(),
         rotated: null,
         revoked: null,

@@ -14,6 +14,8 @@ interface Common {
   readonly app: string;
   readonly scope: Scope;
   readonly actions: ActionSet;
+  /** Its connections get ICE servers in their welcome. */
+  readonly turn: boolean;
 }
 
 export interface PublishableKey extends Common {
@@ -233,6 +235,7 @@ export class Keyring {
       app: row.app,
       scope: new Scope(row.channelPatterns.map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string")),
       actions: actionSet(row.actions),
+      turn: row.turn,
     };
     if (row.type === "publishable") return { ...common, type: "publishable", origins: row.allowedOrigins ?? [] };
     const signing = secrets.flatMap((secret) => this.open(secret) ?? []);

@@ -103,7 +103,9 @@ test("a publishable key is created, edited, listed and revoked", async () => {
   const edited = await json(`keys edit ${key} --actions presence`, "--origins=", "--label=", '--channels=["a,b"]');
   expect(edited).toMatchObject({ actions: ["presence"], allowedOrigins: [], label: null, channelPatterns: ["a,b"] });
   expect(fieldsOf((await run(`keys edit ${key} --label web`)).stdout)).toMatchObject({ label: "web", origins: "none" });
-  expect(await json(`keys show ${key}`)).toMatchObject({ keyId: key, label: "web", revoked: null });
+  expect(await json(`keys show ${key}`)).toMatchObject({ keyId: key, label: "web", turn: false, revoked: null });
+  expect(fieldsOf((await run(`keys edit ${key} --turn on`)).stdout)).toMatchObject({ turn: "on", label: "web" });
+  expect(await json(`keys edit ${key} --turn off`)).toMatchObject({ turn: false });
   expect(fieldsOf((await run(`keys show ${key}`)).stdout).key).toBe(key);
 
   const list = (await run(`keys list --app ${app}`)).stdout.trimEnd().split("\n");

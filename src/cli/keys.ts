@@ -17,6 +17,7 @@ interface Key {
   readonly actions: readonly string[];
   /** Only publishable keys have them. */
   readonly allowedOrigins?: readonly string[];
+  readonly turn: boolean;
   readonly created: number;
   readonly rotated: number | null;
   readonly revoked: number | null;
@@ -40,6 +41,7 @@ const describe = (key: Key): string =>
     channels: listed(key.channelPatterns),
     actions: listed(key.actions),
     origins: listed(key.allowedOrigins),
+    turn: key.turn ? "on" : undefined,
     created: time(key.created),
     rotated: time(key.rotated ?? undefined),
     revoked: time(key.revoked ?? undefined),
@@ -52,7 +54,14 @@ export async function create(input: Input): Promise<CommandResult> {
     throw new UsageError("a publishable key needs --origins: 'https://example.com', '*' for every origin, '' for none");
   if (type === "secret" && allowedOrigins)
     throw new UsageError("a secret key has no --origins, because browsers must not have it");
-  const wanted = { app: input.required("app"), type, ...scope(input), allowedOrigins, label: input.text("label") };
+  const wanted = {
+    app: input.required("app"),
+    type,
+    ...scope(input),
+    allowedOrigins,
+    turn: input.onOff("turn"),
+    label: input.text("label"),
+  };
   const key = await controlPlane(input).post<Key>(ROOT, wanted);
   return { value: key, text: describe(key), notes: key.secret === undefined ? [] : [SHOWN_ONCE] };
 }
@@ -90,9 +99,14 @@ export async function show(input: Input): Promise<CommandResult> {
 }
 
 export async function edit(input: Input): Promise<CommandResult> {
-  const edit = { ...scope(input), allowedOrigins: input.list("origins"), label: input.textOrNull("label") };
+  const edit = {
+    ...scope(input),
+    allowedOrigins: input.list("origins"),
+    turn: input.onOff("turn"),
+    label: input.textOrNull("label"),
+  };
   if (Object.values(edit).every((value) => value === undefined))
-    throw new UsageError("nothing to change: name --channels, --actions, --origins or --label");
+    throw new UsageError("nothing to change: name --channels, --actions, --origins, --turn or --label");
   const key = await controlPlane(input).patch<Key>(keyPath(input), edit);
   return { value: key, text: describe(key) };
 }

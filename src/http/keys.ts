@@ -17,6 +17,8 @@ import { actions, graceSec, label, origins, patterns, retirePrevious, toSeconds,
 
 const type = z.enum(["publishable", "secret"]);
 
+const turn = z.boolean().describe("Gives ICE servers with TURN credentials to those who connect. Absent: false.");
+
 const create = z
   .strictObject({
     app: z.string().describe("Id or name of the application."),
@@ -24,6 +26,7 @@ const create = z
     channelPatterns: patterns,
     actions,
     allowedOrigins: origins.describe("Required for a publishable key, refused for a secret one.").optional(),
+    turn: turn.optional(),
     label: label.optional(),
   })
   .superRefine((body, context) => {
@@ -45,6 +48,7 @@ const edit = z.strictObject({
   channelPatterns: patterns.optional(),
   actions: actions.optional(),
   allowedOrigins: origins.optional(),
+  turn: turn.describe("Acts on the next connect.").optional(),
   label: label.optional(),
 });
 
@@ -72,6 +76,7 @@ const toEdit = (body: z.infer<typeof edit>): KeyEdit => ({
   ...(body.channelPatterns && { channelPatterns: body.channelPatterns }),
   ...(body.actions && { actions: body.actions }),
   ...(body.allowedOrigins && { allowedOrigins: body.allowedOrigins }),
+  ...(body.turn !== undefined && { turn: body.turn }),
   ...(body.label !== undefined && { label: body.label }),
 });
 
@@ -107,14 +112,15 @@ export function keyEndpoints(guards: OperatorGuards, parts: KeyParts): Endpoint[
         const made = await directory.createKey({
           ...body,
           allowedOrigins: body.allowedOrigins ?? null,
+          turn: body.turn ?? false,
           label: body.label ?? null,
         });
-        const { type, label, channelPatterns, actions, allowedOrigins } = made.key;
+        const { type, label, channelPatterns, actions, allowedOrigins, turn } = made.key;
         await audit(call, caller, {
           what: "key created",
           on: made.key.id,
           app: made.key.app,
-          after: { type, label, channelPatterns, actions, allowedOrigins },
+          after: { type, label, channelPatterns, actions, allowedOrigins, turn },
         });
         return { ...fieldsOf(made.key), ...(made.secret !== undefined && { secret: made.secret }) };
       },
@@ -148,7 +154,7 @@ export function keyEndpoints(guards: OperatorGuards, parts: KeyParts): Endpoint[
       ...base,
       method: "PATCH",
       path: one,
-      summary: "Change patterns, actions, origins or label",
+      summary: "Change patterns, actions, origins, turn or label",
       body: edit,
       response: key,
       problems: ["not_found", "conflict"],

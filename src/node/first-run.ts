@@ -58,7 +58,7 @@ async function makeDemo(directory: Directory): Promise<Demo> {
   if ((await directory.apps()).some((app) => app.name === DEMO)) await directory.deleteApp(DEMO);
   // Its messages are shown on the dashboard: they are made up.
   const { secret: appSecret } = await directory.createApp(DEMO, true);
-  const all = { app: DEMO, channelPatterns: ["**"], actions: ACTIONS };
+  const all = { app: DEMO, channelPatterns: ["**"], actions: ACTIONS, turn: false };
   const publishable = await directory.createKey({
     ...all,
     type: "publishable",

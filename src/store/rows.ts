@@ -46,6 +46,7 @@ export const toKey = (row: DbRow): KeyRow => {
     channelPatterns: JSON.parse(text(row.channel_patterns)) as string[],
     actions: JSON.parse(text(row.actions)) as Action[],
     allowedOrigins: origins === null ? null : (JSON.parse(origins) as string[]),
+    turn: number(row.turn) === 1,
     created: number(row.created),
     rotated: numberOrNull(row.rotated),
     revoked: numberOrNull(row.revoked),

@@ -141,11 +141,12 @@ class SqlChange extends SqlReads implements Change {
   async putKey(row: KeyRow): Promise<void> {
     const origins = row.allowedOrigins === null ? null : JSON.stringify(row.allowedOrigins);
     await this.sql`
-      INSERT INTO keys (id, app, type, label, channel_patterns, actions, allowed_origins, created, rotated, revoked)
+      INSERT INTO keys (id, app, type, label, channel_patterns, actions, allowed_origins, turn, created, rotated,
+        revoked)
       VALUES (${row.id}, ${row.app}, ${row.type}, ${row.label}, ${JSON.stringify(row.channelPatterns)},
-        ${JSON.stringify(row.actions)}, ${origins}, ${row.created}, ${row.rotated}, ${row.revoked})
+        ${JSON.stringify(row.actions)}, ${origins}, ${row.turn ? 1 : 0}, ${row.created}, ${row.rotated}, ${row.revoked})
       ON CONFLICT (id) DO UPDATE SET label = excluded.label, channel_patterns = excluded.channel_patterns,
-        actions = excluded.actions, allowed_origins = excluded.allowed_origins, rotated = excluded.rotated,
+        actions = excluded.actions, allowed_origins = excluded.allowed_origins, turn = excluded.turn, rotated = excluded.rotated,
         revoked = excluded.revoked`;
   }
 

@@ -62,6 +62,8 @@ export interface KeyRow {
   readonly actions: readonly Action[];
   /** Only publishable keys have allowed origins. */
   readonly allowedOrigins: readonly string[] | null;
+  /** Whether those who connect with it get ICE servers. */
+  readonly turn: boolean;
   readonly created: number;
   readonly rotated: number | null;
   readonly revoked: number | null;

@@ -31,6 +31,7 @@ test("a secret key has its fields and formats, and shows its secret only once", 
     label: "backend ü",
     channelPatterns: ["chat/*"],
     actions: ["publish", "send"],
+    turn: false,
     created: expect.any(Number) as number,
     rotated: null,
     revoked: null,
@@ -139,6 +140,12 @@ test("PATCH changes only the given fields, and takes effect at once", async () =
     ...shown,
     allowedOrigins: origins,
   });
+  for (const one of [key, publishable]) {
+    expect(await admin.patchKey(one.keyId, { turn: true })).toMatchObject({ turn: true });
+    expect((await admin.key(one.keyId)).turn).toBe(true);
+    expect(await admin.patchKey(one.keyId, { label: "x" })).toMatchObject({ turn: true });
+  }
+  expect((await admin.createKey(app._id, { turn: true })).turn).toBe(true);
 });
 
 test.each<Json>([
@@ -148,6 +155,8 @@ test.each<Json>([
   { allowedOrigins: ["https://a.example"] },
   { allowedOrigins: [] },
   { label: 7 },
+  { turn: "yes" },
+  { turn: null },
 ])("PATCH of a secret key refuses %j and changes nothing", async (wrong) => {
   const key = await admin.createKey((await admin.createApp())._id);
   const before = await admin.key(key.keyId);

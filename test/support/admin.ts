@@ -19,6 +19,7 @@ export interface Key {
   readonly channelPatterns: string[];
   readonly actions: string[];
   readonly allowedOrigins?: string[];
+  readonly turn: boolean;
   readonly created: number;
   readonly rotated: number | null;
   readonly revoked: number | null;

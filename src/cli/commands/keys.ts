@@ -17,6 +17,11 @@ const ORIGINS: Flag = {
   value: "LIST",
   meaning: "browser origins that may use a publishable key; * for all, '' for none",
 };
+const TURN: Flag = {
+  name: "turn",
+  value: "on|off",
+  meaning: "whether those who connect get TURN credentials (PARLEY_TURN_URLS)",
+};
 const LABEL: Flag = { name: "label", value: "TEXT", meaning: "a note to yourself" };
 
 const LISTS = `The entries of a list are separated by commas; '' is the empty list. If an entry contains a comma, write the
@@ -32,6 +37,7 @@ export const KEYS: readonly Command[] = [
       { ...CHANNELS, required: true },
       { ...ACTIONS_FLAG, required: true },
       { ...ORIGINS, meaning: `${ORIGINS.meaning}; a secret key has none` },
+      { ...TURN, meaning: `${TURN.meaning}; off by default` },
       LABEL,
       ...CONTROL,
     ],
@@ -59,9 +65,16 @@ export const KEYS: readonly Command[] = [
   },
   {
     name: "keys edit",
-    summary: "change a key's channels, actions, origins or label",
+    summary: "change a key's channels, actions, origins, turn or label",
     operands: [KEY],
-    flags: [CHANNELS, ACTIONS_FLAG, ORIGINS, { ...LABEL, meaning: "a note to yourself; '' removes it" }, ...CONTROL],
+    flags: [
+      CHANNELS,
+      ACTIONS_FLAG,
+      ORIGINS,
+      TURN,
+      { ...LABEL, meaning: "a note to yourself; '' removes it" },
+      ...CONTROL,
+    ],
     details: `Only the flags you give change something; a list replaces the old list as a whole.\n${LISTS}`,
     examples: [
       "parley keys edit sk_id_0123456789abcdef0123456789abcdef --channels 'chat/*' --actions publish,subscribe",

@@ -102,7 +102,10 @@ export class TestKeys {
     this.keyring.apply({ apps: [this.app] }, ++this.revision);
   }
 
-  editKey(id: string, edit: Partial<Pick<KeyRow, "channelPatterns" | "actions" | "allowedOrigins" | "revoked">>): void {
+  editKey(
+    id: string,
+    edit: Partial<Pick<KeyRow, "channelPatterns" | "actions" | "allowedOrigins" | "turn" | "revoked">>,
+  ): void {
     const key = this.keyOf(id);
     key.row = { ...key.row, ...edit };
     this.keyring.apply({ keys: [key] }, ++this.revision);

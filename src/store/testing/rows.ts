@@ -35,6 +35,7 @@ export const keyRow = (id: string, fields: Partial<KeyRow> = {}): KeyRow => ({
   channelPatterns: ["**"],
   actions: ["publish", "subscribe", "presence"],
   allowedOrigins: fields.type === "publishable" ? ["*"] : null,
+  turn: false,
   created: CREATED_MS,
   rotated: null,
   revoked: null,

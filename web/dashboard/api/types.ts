@@ -56,6 +56,7 @@ export interface Key {
   readonly channelPatterns: readonly string[];
   readonly actions: readonly string[];
   readonly allowedOrigins?: readonly string[];
+  readonly turn: boolean;
   readonly created: number;
   readonly rotated: number | null;
   readonly revoked: number | null;

@@ -13,6 +13,7 @@ const keyOf = (given: Partial<Key>): Key => ({
   channelPatterns: ["chat/*"],
   actions: ["publish", "subscribe"],
   allowedOrigins: ["https://shop.example.com"],
+  turn: false,
   created: 0,
   rotated: null,
   revoked: null,

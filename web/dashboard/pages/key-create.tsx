@@ -8,7 +8,14 @@ import { Copy } from "../ui/values.tsx";
 import { bodyOf, isValid, type KeyDraft, KeyFields } from "./key-fields.tsx";
 import { SecretOnce } from "./key-secret.tsx";
 
-const EMPTY: KeyDraft = { type: "publishable", label: "", patterns: "", actions: ["subscribe"], origins: "" };
+const EMPTY: KeyDraft = {
+  type: "publishable",
+  label: "",
+  patterns: "",
+  actions: ["subscribe"],
+  origins: "",
+  turn: false,
+};
 
 const TYPES = [
   ["publishable", "Publishable"],

@@ -19,15 +19,17 @@ export interface KeyDraft {
   readonly patterns: string;
   readonly actions: readonly string[];
   readonly origins: string;
+  readonly turn: boolean;
 }
 
 export const LABEL_MAX_CHARS = 128;
 
 /** What a draft says, as the calls take it. */
-export const bodyOf = ({ type, label, patterns, actions, origins }: KeyDraft) => ({
+export const bodyOf = ({ type, label, patterns, actions, origins, turn }: KeyDraft) => ({
   label: label.trim() || null,
   channelPatterns: linesOf(patterns),
   actions,
+  turn,
   ...(type === "publishable" && { allowedOrigins: linesOf(origins) }),
 });
 
@@ -48,7 +50,7 @@ interface KeyFieldsProps {
 }
 
 export function KeyFields({ draft, onChange }: KeyFieldsProps) {
-  const { type, label, patterns, actions, origins } = draft;
+  const { type, label, patterns, actions, origins, turn } = draft;
   const set = (change: Partial<KeyDraft>): void => onChange({ ...draft, ...change });
   const lines = linesOf(patterns);
   const allowed = linesOf(origins);
@@ -118,6 +120,15 @@ export function KeyFields({ draft, onChange }: KeyFieldsProps) {
           />
         </>
       )}
+      <fieldset class="choices">
+        <legend>Calls</legend>
+        <Check
+          label="TURN credentials"
+          help="Clients that connect get servers that relay calls, in metadata.iceServers. It needs PARLEY_TURN_URLS."
+          checked={turn}
+          onChange={(isOn) => set({ turn: isOn })}
+        />
+      </fieldset>
     </>
   );
 }

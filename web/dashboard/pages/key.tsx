@@ -132,6 +132,8 @@ function Facts({ of: row }: { readonly of: KeyRow }) {
             </dd>
           </>
         )}
+        <dt>TURN credentials</dt>
+        <dd>{row.turn ? "in every welcome" : <span class="muted">none</span>}</dd>
         <dt>Created</dt>
         <dd>
           <Time at={row.created} />
@@ -211,6 +213,7 @@ const draftOf = (row: KeyRow): KeyDraft => ({
   patterns: row.channelPatterns.join("\n"),
   actions: row.actions,
   origins: row.allowedOrigins?.join("\n") ?? "",
+  turn: row.turn,
 });
 
 interface EditKeyProps {
@@ -256,6 +259,7 @@ function changesOf(before: KeyDraft, after: KeyDraft): object {
     ...(before.patterns !== after.patterns && { channelPatterns: next.channelPatterns }),
     ...(before.actions.join() !== after.actions.join() && { actions: next.actions }),
     ...(before.origins !== after.origins && { allowedOrigins: next.allowedOrigins }),
+    ...(before.turn !== after.turn && { turn: next.turn }),
   };
 }
 
