@@ -39,6 +39,7 @@ import { buildRecordings, type RecordingService } from "./recordings.ts";
 import { buildRooms, type RoomService } from "./rooms.ts";
 import { buildRoutes, type NodeRoutes } from "./routes.ts";
 import { buildTail } from "./tail.ts";
+import { buildTurn } from "./turn.ts";
 
 /** How late a stream ends whose session has expired. */
 const SESSION_SWEEP_EVERY_MS = 5000;
@@ -83,7 +84,8 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { snapshotLoaded } = access;
   const roomTokens = new RoomTokens(vault);
   const roomGate = new LateRoomGate();
-  const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded, roomTokens, roomGate });
+  const turn = buildTurn(config, vault);
+  const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded, roomTokens, roomGate, turn });
   answerNodeStatus(context, realtime);
   const { storeFollower } = realtime;
   if (storeFollower) {
@@ -94,7 +96,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
 
   // The application API: independent of realtime, except for people in rooms.
   const rooms = await buildRooms({ ...context, vault });
-  const meetings = buildMeetings({ ...context, realtime, rooms, roomGate });
+  const meetings = buildMeetings({ ...context, realtime, rooms, roomGate, turn });
   const recordings = buildRecordings({ ...context, vault });
 
   // Background work, which start.ts starts.
@@ -137,6 +139,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
   const services = {
+    turn,
     keyring,
     directory,
     operators,

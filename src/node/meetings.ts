@@ -8,6 +8,7 @@ import type { LateRoomGate } from "../realtime/room-gate.ts";
 import type { NodeContext } from "./context.ts";
 import type { Realtime } from "./realtime.ts";
 import type { RoomService } from "./rooms.ts";
+import type { TurnService } from "./turn.ts";
 
 export type MeetingService = Meetings<MeetingInside>;
 
@@ -15,10 +16,11 @@ export interface MeetingServiceParts extends NodeContext {
   readonly realtime: Realtime;
   readonly rooms: RoomService;
   readonly roomGate: LateRoomGate;
+  readonly turn: TurnService;
 }
 
 export function buildMeetings(parts: MeetingServiceParts): MeetingService {
-  const { config, store, log, realtime, rooms, roomGate } = parts;
+  const { config, store, log, realtime, rooms, roomGate, turn } = parts;
   const { hub, clock, roomTokens } = realtime;
   const shared = {
     store: store.meetings,
@@ -34,7 +36,7 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
     // The id of this run of the node: it must not take the stays of an earlier run for its own.
     nodeId: hub.nodeRequests.self,
     meshMax: config.meshMax,
-    iceServers: () => [],
+    iceServers: ({ app, participantSession, nowMs }) => turn.turn.iceServersFor(app, participantSession, nowMs),
     inside: (core) => buildInside({ ...core, ...shared, roomChanges: rooms.rooms, tokens: roomTokens }),
   });
   roomGate.use(meetings);

@@ -20,6 +20,7 @@ import { Usage } from "../realtime/usage.ts";
 import type { Snapshot } from "../store/store.ts";
 import type { NodeContext } from "./context.ts";
 import { connectEngine } from "./engine.ts";
+import type { TurnService } from "./turn.ts";
 
 export interface Realtime {
   readonly hub: Hub;
@@ -43,6 +44,7 @@ export interface RealtimeParts extends NodeContext {
   readonly keyring: Keyring;
   readonly roomTokens: RoomTokens;
   readonly roomGate: RoomGate;
+  readonly turn: TurnService;
   /** Writes to the sockets of the public listener. */
   readonly broadcast: Broadcast;
   /** Called when another node's changes have been read. */
@@ -103,6 +105,10 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     storeFollower,
     roomTokens,
     roomGate,
+    iceServersOf: (app, peerId) => {
+      const servers = context.turn.turn.iceServersFor(app, peerId, clock.nowMs());
+      return servers.length === 0 ? undefined : JSON.stringify(servers);
+    },
   });
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);

@@ -37,6 +37,7 @@ import type { LogIncomplete } from "../http/streamed-array.ts";
 import { Streams } from "../http/streams.ts";
 import { TLS_ASK_PATH, type TlsAskParts, tlsAsk } from "../http/tls-ask.ts";
 import { tokenEndpoints } from "../http/tokens.ts";
+import { turnEndpoints } from "../http/turn.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
@@ -51,6 +52,7 @@ import { pageRoutes } from "./page-routes.ts";
 import type { Realtime } from "./realtime.ts";
 import type { RecordingService } from "./recordings.ts";
 import type { RoomService } from "./rooms.ts";
+import type { TurnService } from "./turn.ts";
 
 const { nowMs, monotonicMs } = systemClock;
 
@@ -63,6 +65,7 @@ export interface RouteParts extends NodeContext {
   readonly rooms: RoomService;
   readonly meetings: MeetingService;
   readonly recordings: RecordingService;
+  readonly turn: TurnService;
   readonly tails: TailNodes;
   readonly ruleChanges: RuleChanges;
   readonly checks: ReadyChecks;
@@ -180,6 +183,7 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
     ...roomEndpoints(guards, { rooms, streams, logIncomplete, audit }),
     ...accessTokenEndpoints(guards, accessTokens),
     ...meetingEndpoints(parts, guards, audit),
+    ...turnEndpoints(guards, { ...parts.turn, nowMs, storeFollower: parts.realtime.storeFollower }),
     ...recordingEndpoints(guards, { recordings, linkSeconds: config.linkSeconds, audit }),
     ...uploadEndpoints(guards, { uploads, recordings, links }),
     ...fileEndpoints(guards, { recordings, links, nowMs }),

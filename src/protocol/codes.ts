@@ -27,6 +27,10 @@ const TABLE = {
     text: "The application's secret key is missing or not valid: send it as ?secretKey= or as a Bearer token.",
   },
   invalid_access_token: { status: 400, text: "The access token is not valid." },
+  invalid_api_key: {
+    status: 400,
+    text: "The API key is missing or not valid: POST /api/v1/turn/credential gives a new one.",
+  },
   unauthorized: { status: 401, text: "The credential is missing or not valid." },
   origin_not_allowed: { status: 401, text: "This origin is not on the key's list of allowed origins." },
   invalid_token: { status: 401, text: "The token is not valid." },
@@ -73,6 +77,10 @@ const TABLE = {
   over_message_quota: { status: 429, text: "The application's messages of this period are used up." },
   rate_limited: { status: 429, text: "Too many requests; try again later." },
   crash: { status: 500, wire: "internal_error", text: "Something went wrong on our side." },
+  turn_not_configured: {
+    status: 501,
+    text: "This service has no TURN servers: its operator sets PARLEY_TURN_URLS and PARLEY_TURN_SECRET.",
+  },
   backend_error: { status: 503, text: "The nodes cannot reach each other; nothing was delivered, try again." },
   internal_error: { status: 503, text: "The service cannot do this at the moment." },
   insufficient_storage: { status: 507, text: "There is no room for more at the moment." },

@@ -11,6 +11,7 @@ import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import { Connection } from "./connection.ts";
 import type { Emitter } from "./emitter.ts";
+import { bringsIceServers, type IceServersOf, withIceServers } from "./ice-servers.ts";
 import { type Departure, departureByClient, departureByService } from "./lingering/departure.ts";
 import type { Holds } from "./lingering/holds.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
@@ -38,6 +39,8 @@ export interface ConnectionsParts {
   readonly rates: Rates;
   readonly emitter: Emitter;
   readonly holds: Holds;
+  /** For keys with `turn`; absent: there are none. */
+  readonly iceServersOf?: IceServersOf | undefined;
 }
 
 /** What a client sees of a connection that ends without a close frame (RFC 6455, 7.1.5). */
@@ -106,12 +109,20 @@ export class Connections {
     return connection;
   }
 
-  private welcome({ peerId, socket, id }: Connection, { expiresAtMs, metadataJson }: Grant): void {
+  private welcome({ peerId, socket, id }: Connection, grant: Grant): void {
     const { clock, metrics } = this.parts;
+    const { expiresAtMs, key } = grant;
+    const metadataJson = key.turn ? this.metadataWithTurn(grant) : grant.metadataJson;
     metrics.connects.inc();
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
     metrics.welcomes.inc();
     socket.send(encode.welcome(peerId, expiresAt, Math.floor(clock.nowMs() / 1000), metadataJson, id));
+  }
+
+  private metadataWithTurn({ app, peerId, metadataJson }: Grant): string | undefined {
+    if (metadataJson !== undefined && bringsIceServers(metadataJson)) return metadataJson;
+    const iceServers = this.parts.iceServersOf?.(app, peerId);
+    return iceServers === undefined ? metadataJson : withIceServers(metadataJson, iceServers);
   }
 
   /**

@@ -22,6 +22,7 @@ import { Emitter } from "./emitter.ts";
 import { EngineBoundary } from "./engine-boundary.ts";
 import { EngineHandler } from "./engine-handler.ts";
 import { RealtimeEvents } from "./events.ts";
+import type { IceServersOf } from "./ice-servers.ts";
 import { KeyChanges } from "./key-changes.ts";
 import { Kicks } from "./kicks.ts";
 import { Holds } from "./lingering/holds.ts";
@@ -72,6 +73,8 @@ export interface HubParts {
   readonly nudged: (app?: string) => Promise<void>;
   /** Decides about people in rooms. */
   readonly roomGate: RoomGate;
+  /** For keys with `turn`; absent: there are none. */
+  readonly iceServersOf?: IceServersOf | undefined;
   /** Calls back when what has arrived already has been read from its sockets; absent: at the end of the turn. */
   readonly defer?: (callback: () => void) => void;
 }
