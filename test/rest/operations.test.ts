@@ -205,5 +205,10 @@ describe("PARLEY_ADMIN_LISTEN", () => {
       for (const path of ["/healthz", "/readyz"]) expect((await call(url + path)).status).toBe(200);
     expect((await mint(own.url, own.keys.secretKey)).status).toBe(200);
     expect((await mint(adminUrl, own.keys.secretKey)).status).toBe(404);
+    const ask = async (url: string, host: string): Promise<number> =>
+      (await call(`${url}/tls/ask?domain=${host}`)).status;
+    expect(await ask(adminUrl, "demo.localhost")).toBe(200);
+    expect(await ask(adminUrl, "none.localhost")).toBe(404);
+    expect(await ask(own.url, "demo.localhost")).toBe(404);
   });
 });
