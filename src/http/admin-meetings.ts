@@ -7,6 +7,7 @@ import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX, PERSON_NAME_MAX_CHARS } from 
 import type { Sessions } from "../meetings/sessions.ts";
 import { hasControl, isWellFormed } from "../protocol/names.ts";
 import { UNIX_SECONDS_MAX } from "../rooms/limits.ts";
+import type { AppRow } from "../store/store.ts";
 import type { AppIn } from "./app-in.ts";
 import type { Audit } from "./audit.ts";
 import type { Call } from "./call.ts";
@@ -64,6 +65,8 @@ export interface AdminMeetingParts {
   readonly sessions: Sessions;
   readonly acts: Pick<Acts, "end" | "remove">;
   readonly hostLinks: HostLinks;
+  /** Rejects with room_not_found. */
+  readonly roomNamed: (app: string, idOrName: string) => Promise<string>;
   /** Scheme and host under which browsers reach the application. */
   readonly originOf: (app: string, call: Call) => string;
   readonly audit: Audit;
@@ -116,8 +119,12 @@ function reading(guard: Guard<Operator>, { appIn, sessions }: AdminMeetingParts)
   ];
 }
 
-function changing(guard: Guard<Operator>, { appIn, acts, hostLinks, originOf, audit }: AdminMeetingParts): Endpoint[] {
+function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] {
+  const { appIn, acts, hostLinks, originOf, audit } = parts;
   const base = { tag: "meetings", guard } as const;
+  // By its id too: a room may be renamed while people are inside, and their meeting keeps the old name.
+  const roomIn = (app: AppRow, call: Call): Promise<string> =>
+    inControlPlane(parts.roomNamed(app.id, roomNameOf(call)));
   const room = `${APP}/rooms/:roomName`;
   return [
     endpoint({
@@ -130,7 +137,7 @@ function changing(guard: Guard<Operator>, { appIn, acts, hostLinks, originOf, au
       problems: ["not_found", "conflict"],
       handle: async (call, { caller, body }) => {
         const app = await appIn(call);
-        const made = await inControlPlane(hostLinks.make(app, roomNameOf(call), body.name));
+        const made = await inControlPlane(hostLinks.make(app, await roomIn(app, call), body.name));
         const after = { expiresAt: made.expiresAt, ...(body.name !== undefined && { name: body.name }) };
         await audit(call, caller, { what: "host link made", on: made.room.name, app: app.id, after });
         return {
@@ -143,14 +150,15 @@ function changing(guard: Guard<Operator>, { appIn, acts, hostLinks, originOf, au
       ...base,
       method: "POST",
       path: `${room}/end`,
-      summary: "End the meeting of a room for everybody, if there is one",
+      summary: "End the meeting of a room, by its name or id, for everybody, if there is one",
       response: z.object({ ended: z.int().describe("How many people were inside") }).meta({ id: "MeetingEnded" }),
       problems: ["not_found"],
       handle: async (call, { caller }) => {
         const app = await appIn(call);
-        const ended = await inControlPlane(acts.end(app.id, roomNameOf(call)));
+        const on = await roomIn(app, call);
+        const ended = await inControlPlane(acts.end(app.id, on));
         const after = { participants: ended };
-        if (ended > 0) await audit(call, caller, { what: "meeting ended", on: roomNameOf(call), app: app.id, after });
+        if (ended > 0) await audit(call, caller, { what: "meeting ended", on, app: app.id, after });
         return { ended };
       },
     }),
@@ -158,15 +166,15 @@ function changing(guard: Guard<Operator>, { appIn, acts, hostLinks, originOf, au
       ...base,
       method: "DELETE",
       path: `${room}/participants/:participantSession`,
-      summary: "Remove a participant from the meeting of a room",
+      summary: "Remove a participant from the meeting of a room, by its name or id",
       response: z.object({ removed: z.literal(true) }).meta({ id: "ParticipantRemoved" }),
       problems: ["not_found"],
       handle: async (call, { caller }) => {
         const app = await appIn(call);
         const { participantSession = "" } = call.params;
-        await inControlPlane(acts.remove(app.id, roomNameOf(call), participantSession));
-        const after = { participantSession };
-        await audit(call, caller, { what: "participant removed", on: roomNameOf(call), app: app.id, after });
+        const on = await roomIn(app, call);
+        await inControlPlane(acts.remove(app.id, on, participantSession));
+        await audit(call, caller, { what: "participant removed", on, app: app.id, after: { participantSession } });
         return { removed: true };
       },
     }),

@@ -32,8 +32,10 @@ import type { LogIncomplete } from "../http/streamed-array.ts";
 import { tailEndpoint } from "../http/tail.ts";
 import type { UsageSources } from "../http/usage-schemas.ts";
 import { HostLinks } from "../meetings/host-link.ts";
+import { Problem } from "../protocol/codes.ts";
 import { systemClock } from "../realtime/clock.ts";
 import { Quota } from "../realtime/quota.ts";
+import { findRoom } from "../rooms/rooms.ts";
 import type { RouteParts } from "./routes.ts";
 
 const { nowMs, monotonicMs } = systemClock;
@@ -133,6 +135,11 @@ function meetingEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     sessions: meetings.inside.sessions,
     acts: meetings.inside.acts,
     hostLinks: new HostLinks({ rooms: store.rooms, accessTokens: rooms.accessTokens, nowMs }),
+    roomNamed: async (app, idOrName) => {
+      const room = await findRoom(store.rooms, app, idOrName, nowMs());
+      if (!room) throw new Problem("room_not_found");
+      return room.name;
+    },
     originOf: (app, call) => applicationOrigin(app, config, call),
     audit,
   });

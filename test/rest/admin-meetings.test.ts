@@ -81,7 +81,10 @@ test("a meeting is listed while it goes on, with its people, and one of them is 
 test("a meeting is ended for everybody, once", async () => {
   const room = await newRoom(server);
   const [ann, bob] = [await room.inside({ name: "Ann" }), await room.inside({ name: "Bob" })];
-  expect(await admin.must<Json>("POST", `${pathOf(room)}/end`, {})).toEqual({ ended: 2 });
+  // By the room's id: it may have been renamed meanwhile.
+  await admin.must("PUT", pathOf(room), { roomName: `${room.name}-new` });
+  expect(await admin.must<Json>("POST", `/apps/${room.app.name}/rooms/${room.id}/end`, {})).toEqual({ ended: 2 });
+  await admin.must("PUT", `${pathOf(room)}-new`, { roomName: room.name });
   for (const { wire } of [ann, bob]) expect(await wire.closed()).toMatchObject({ code: 4021, reason: "ended" });
   expect(await admin.must<Json>("POST", `${pathOf(room)}/end`, {})).toEqual({ ended: 0 });
   const [over] = (await meetings(room, "?active=false")).data;
@@ -90,7 +93,7 @@ test("a meeting is ended for everybody, once", async () => {
   const whole = await admin.must<Meeting>("GET", `/apps/${room.app.name}/meetings/${over?._id}`);
   expect(whole.participants?.map(({ endReason }) => endReason)).toEqual(["ended", "ended"]);
   expect((await audited(room)).filter(({ what }) => what === "meeting ended")).toEqual([
-    { what: "meeting ended", on: room.name, after: { participants: 2 } },
+    { what: "meeting ended", on: `${room.name}-new`, after: { participants: 2 } },
   ]);
 });
 

@@ -33,6 +33,7 @@ const OF_APP: readonly Group[] = [
       { title: "Keys", to: "/keys" },
       { title: "Channel rules", to: "/rules" },
       { title: "Rooms", to: "/rooms" },
+      { title: "Meetings", to: "/meetings" },
       { title: "Recordings", to: "/recordings" },
       { title: "Usage", to: "/usage" },
     ],

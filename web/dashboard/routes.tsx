@@ -8,6 +8,8 @@ import { Channels } from "./pages/channels.tsx";
 import { Console } from "./pages/console.tsx";
 import { Key } from "./pages/key.tsx";
 import { Keys } from "./pages/keys.tsx";
+import { Meeting } from "./pages/meeting.tsx";
+import { Meetings } from "./pages/meetings.tsx";
 import { NewApp } from "./pages/new-app.tsx";
 import { Nodes } from "./pages/nodes.tsx";
 import { NotFound } from "./pages/not-found.tsx";
@@ -46,6 +48,8 @@ const ROUTES: readonly (readonly [pattern: string, page: PageComponent])[] = [
   ["/apps/:app/rules", ChannelRules],
   ["/apps/:app/rooms", Rooms],
   ["/apps/:app/rooms/:room", Room],
+  ["/apps/:app/meetings", Meetings],
+  ["/apps/:app/meetings/:meeting", Meeting],
   ["/apps/:app/recordings", Recordings],
   ["/apps/:app/usage", Usage],
   ["/apps/:app/why-not", WhyNot],

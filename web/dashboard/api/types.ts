@@ -295,6 +295,39 @@ export interface Room {
   readonly [field: string]: unknown;
 }
 
+export interface Meeting {
+  readonly _id: string;
+  /** The id of the room. */
+  readonly room: string;
+  /** As it was when the meeting began. */
+  readonly roomName: string;
+  readonly active: boolean;
+  readonly locked: boolean;
+  readonly startTime: number;
+  readonly endTime?: number;
+  /** How many people are inside; only in the list, while it goes on. */
+  readonly inside?: number;
+  /** Only in the answer for one meeting. */
+  readonly participants?: readonly Participant[];
+}
+
+export interface Participant {
+  /** The participantSession. */
+  readonly _id: string;
+  readonly name: string;
+  readonly externalUserId?: string;
+  readonly isAdmin: boolean;
+  readonly isGuest: boolean;
+  readonly startTime: number;
+  readonly endTime?: number;
+  readonly endReason?: "left" | "lost" | "time" | "ended" | "removed";
+}
+
+export interface HostLink {
+  readonly url: string;
+  readonly expiresAt: number;
+}
+
 export interface Recording {
   readonly _id: string;
   /** The id of the room. */

@@ -11,6 +11,10 @@ export const peerPage = (app: string, peer: string): string => ofApp(app, `peers
 export const keysPage = (app: string): string => ofApp(app, "keys");
 export const keyPage = (app: string, key: string): string => ofApp(app, `keys/${segment(key)}`);
 export const rulesPage = (app: string, channel = ""): string => ofApp(app, `rules${query({ channel })}`);
+export const roomPage = (app: string, room: string): string => ofApp(app, `rooms/${segment(room)}`);
+/** `room` is an id or a name. */
+export const meetingsPage = (app: string, room = ""): string => ofApp(app, `meetings${query({ room })}`);
+export const meetingPage = (app: string, meeting: string): string => ofApp(app, `meetings/${segment(meeting)}`);
 export const consolePage = (app: string, filter: Readonly<Record<string, string | undefined>>): string =>
   ofApp(app, `console${query(filter)}`);
 

@@ -13,3 +13,10 @@ export function originFrom(settings: readonly SettingRow[], here: URL): string {
   const port = settings.find(({ name }) => name === "PARLEY_PORT")?.value ?? "";
   return new URL(`${given("PARLEY_TLS_CERT") ? "https" : "http"}://${here.hostname}:${port}`).origin;
 }
+
+/** Where browsers reach an application: `<app>.<domain>`, with the scheme and the port of the service. */
+export function applicationOrigin(settings: readonly SettingRow[], here: URL, app: string): string {
+  const { protocol, port } = new URL(originFrom(settings, here));
+  const domain = settings.find(({ name }) => name === "PARLEY_DOMAIN")?.value ?? here.hostname;
+  return `${protocol}//${app}.${domain}${port === "" ? "" : `:${port}`}`;
+}

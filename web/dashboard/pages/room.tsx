@@ -1,8 +1,10 @@
-/** One room: all its fields with their meaning. Only those that were changed are saved. */
+/** One room: who is inside now, and all its fields with their meaning. Only those that were changed are saved. */
 import { useSignal } from "@preact/signals";
 import { put, remove, segment } from "../api/client.ts";
 import type { Room as RoomRow } from "../api/types.ts";
 import { useLive } from "../lib/live.ts";
+import { useMeetingNow } from "../lib/meetings.ts";
+import { useAppOrigin } from "../lib/origin.ts";
 import { ACTING, changesOf, draftOf, KEPT, nameProblem, type RoomDraft } from "../lib/room-draft.ts";
 import { BASE, navigate } from "../lib/router.ts";
 import { mayChange } from "../lib/session.ts";
@@ -12,33 +14,52 @@ import { Text } from "../ui/fields.tsx";
 import { toast } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 import { Copy, Time } from "../ui/values.tsx";
+import { JoinAsHost } from "./host-link.tsx";
 import { RoomFields } from "./room-fields.tsx";
+import { RoomMeeting } from "./room-meeting.tsx";
 
 export function Room({ at }: { readonly at: PageParameters }) {
-  const root = `/apps/${segment(at.app ?? "")}/rooms`;
-  const { data, error } = useLive<RoomRow>(`${root}/${segment(at.room ?? "")}`);
+  const { app = "", room = "" } = at;
+  const root = `/apps/${segment(app)}/rooms`;
+  const { data, error } = useLive<RoomRow>(`${root}/${segment(room)}`);
+  const now = useMeetingNow(app, room);
+  const origin = useAppOrigin(app);
   return (
     <Page
-      title={at.room ?? "Room"}
-      isReady={data !== undefined}
-      error={error}
+      title={room}
+      isReady={data !== undefined && now.isReady && origin !== undefined}
+      error={error ?? now.error}
       intro={<a href={`${BASE}${root}`}>All rooms</a>}
       actions={
         data && (
           <>
-            <a class="button" href={`${BASE}/apps/${segment(at.app ?? "")}/recordings?room=${data._id}`}>
+            <a class="button" href={`${BASE}/apps/${segment(app)}/recordings?room=${data._id}`}>
               Its recordings
             </a>
             {mayChange.value && (
-              <button type="button" class="danger" onClick={() => archive(data, root)}>
-                Delete …
-              </button>
+              <>
+                <button type="button" class="danger" onClick={() => archive(data, root)}>
+                  Delete …
+                </button>
+                <JoinAsHost app={app} room={data.roomName} />
+              </>
             )}
           </>
         )
       }
     >
-      {data && <RoomForm room={data} root={root} />}
+      {data && (
+        <>
+          <RoomMeeting
+            app={app}
+            room={data}
+            link={`${origin}/${segment(room)}`}
+            meeting={now.meeting}
+            reload={now.reload}
+          />
+          <RoomForm room={data} root={root} />
+        </>
+      )}
     </Page>
   );
 }

@@ -1,0 +1,53 @@
+/** Meetings: the one of a room that goes on now, and what is done to them. */
+import { post, query, remove, segment } from "../api/client.ts";
+import type { HostLink, List, Meeting, Participant } from "../api/types.ts";
+import { type Live, useLive } from "./live.ts";
+
+/** People come and go: this is how soon the page shows it. */
+export const MEETING_EVERY_MS = 3000;
+
+const roomPath = (app: string, room: string): string => `/apps/${segment(app)}/rooms/${segment(room)}`;
+
+export const meetingPath = (app: string, id: string): string => `/apps/${segment(app)}/meetings/${segment(id)}`;
+
+/** `meeting`: with its participants; undefined while nobody is inside. `room` is an id or a name. */
+export function useMeetingNow(
+  app: string,
+  room: string,
+): { readonly isReady: boolean; readonly meeting: Meeting | undefined } & Pick<Live<Meeting>, "error" | "reload"> {
+  const everyMs = MEETING_EVERY_MS;
+  const list = useLive<List<Meeting>>(`/apps/${segment(app)}/meetings${query({ room, active: "true", limit: 1 })}`, {
+    everyMs,
+  });
+  const id = list.data?.data[0]?._id;
+  const one = useLive<Meeting>(id && meetingPath(app, id), { everyMs });
+  const error = list.error ?? one.error;
+  return {
+    isReady: error !== undefined || (list.data !== undefined && (id === undefined || one.data !== undefined)),
+    meeting: id !== undefined && one.data?.active ? one.data : undefined,
+    error,
+    reload: async () => {
+      await Promise.all([list.reload(), one.reload()]);
+    },
+  };
+}
+
+export const hostLink = (app: string, room: string): Promise<HostLink> => post(`${roomPath(app, room)}/host-link`);
+export const endMeeting = (app: string, room: string): Promise<{ readonly ended: number }> =>
+  post(`${roomPath(app, room)}/end`);
+export const putOut = (app: string, room: string, { _id }: Participant): Promise<unknown> =>
+  remove(`${roomPath(app, room)}/participants/${segment(_id)}`);
+
+export const insideOf = ({ participants = [] }: Meeting): readonly Participant[] =>
+  participants.filter(({ endTime }) => endTime === undefined);
+
+/** Why a stay has ended. */
+export const END_REASONS: Readonly<Record<NonNullable<Participant["endReason"]>, string>> = {
+  left: "left",
+  lost: "connection lost",
+  time: "time was over",
+  ended: "meeting was ended",
+  removed: "put out",
+};
+
+export const people = (count: number): string => (count === 1 ? "1 person" : `${count} people`);

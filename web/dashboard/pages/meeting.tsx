@@ -1,0 +1,73 @@
+/** One meeting: who was or is in it, from when to when, and why each stay has ended. */
+import type { Meeting as MeetingRow } from "../api/types.ts";
+import { duration, exactTime } from "../lib/format.ts";
+import { meetingsPage, roomPage } from "../lib/links.ts";
+import { useLive } from "../lib/live.ts";
+import { insideOf, MEETING_EVERY_MS, meetingPath, people } from "../lib/meetings.ts";
+import { nowSeconds } from "../lib/now.ts";
+import { mayChange } from "../lib/session.ts";
+import type { PageParameters } from "../routes.tsx";
+import { Empty } from "../ui/notice.tsx";
+import { Card, Page } from "../ui/page.tsx";
+import { Badge, Copy, Name } from "../ui/values.tsx";
+import { EndMeeting, Participants } from "./participants.tsx";
+
+export function Meeting({ at }: { readonly at: PageParameters }) {
+  const app = at.app ?? "";
+  const { data, error, reload } = useLive<MeetingRow>(meetingPath(app, at.meeting ?? ""), {
+    everyMs: MEETING_EVERY_MS,
+  });
+  return (
+    <Page
+      title={data ? `Meeting in ${data.roomName}` : "Meeting"}
+      isReady={data !== undefined}
+      error={error}
+      intro={<a href={meetingsPage(app)}>All meetings</a>}
+      actions={data?.active && mayChange.value && <EndMeeting app={app} meeting={data} reload={reload} />}
+    >
+      {data && (
+        <>
+          <Card>
+            <Facts app={app} meeting={data} />
+          </Card>
+          <Card title="Participants" aside={people(data.participants?.length ?? 0)}>
+            <Participants
+              app={app}
+              room={data.room}
+              rows={data.participants ?? []}
+              reload={reload}
+              empty={<Empty title="Nobody has entered." />}
+            />
+          </Card>
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Facts({ app, meeting }: { readonly app: string; readonly meeting: MeetingRow }) {
+  const { _id, roomName, active, locked, startTime, endTime } = meeting;
+  return (
+    <dl class="facts">
+      <dt>State</dt>
+      <dd>
+        {active ? <Badge kind="good">{people(insideOf(meeting).length)} inside</Badge> : <Badge>over</Badge>}
+        {locked && <Badge kind="warn">locked</Badge>}
+      </dd>
+      <dt>Room</dt>
+      <dd>
+        <Name href={roomPage(app, roomName)}>{roomName}</Name>
+      </dd>
+      <dt>From</dt>
+      <dd>{exactTime(startTime)}</dd>
+      <dt>To</dt>
+      <dd>{endTime === undefined ? <span class="muted">goes on</span> : exactTime(endTime)}</dd>
+      <dt>Lasted</dt>
+      <dd>{duration((endTime ?? nowSeconds.value) - startTime)}</dd>
+      <dt>meetingSession</dt>
+      <dd class="row">
+        <code>{_id}</code> <Copy text={_id} what="id of the meeting" />
+      </dd>
+    </dl>
+  );
+}

@@ -1,0 +1,59 @@
+/** The way into a room, and who is inside now. */
+import type { Meeting } from "../api/types.ts";
+import { meetingPage, meetingsPage } from "../lib/links.ts";
+import { insideOf, people } from "../lib/meetings.ts";
+import { mayChange } from "../lib/session.ts";
+import { Empty } from "../ui/notice.tsx";
+import { Card } from "../ui/page.tsx";
+import { Badge, Copy, Time } from "../ui/values.tsx";
+import { EndMeeting, Participants } from "./participants.tsx";
+
+interface RoomMeetingProps {
+  readonly app: string;
+  readonly room: { readonly _id: string };
+  /** The address of the room for everybody. */
+  readonly link: string;
+  readonly meeting: Meeting | undefined;
+  readonly reload: () => Promise<void>;
+}
+
+export function RoomMeeting({ app, room: { _id }, link, meeting, reload }: RoomMeetingProps) {
+  const inside = meeting ? insideOf(meeting) : [];
+  return (
+    <Card title="Meeting" aside={<a href={meetingsPage(app, _id)}>Past meetings</a>}>
+      <div class="toolbar list-head">
+        <span class="row">
+          <code>{link}</code> <Copy text={link} what="link for everybody" />
+        </span>
+      </div>
+      {meeting && (
+        <div class="toolbar list-head">
+          <span role="status">
+            <Badge kind="good">live</Badge> {people(inside.length)} inside,{" "}
+            <a href={meetingPage(app, meeting._id)}>
+              since <Time at={meeting.startTime} />
+            </a>
+            {meeting.locked && ", locked"}
+          </span>
+          {mayChange.value && (
+            <span class="push">
+              <EndMeeting app={app} meeting={meeting} reload={reload} />
+            </span>
+          )}
+        </div>
+      )}
+      <Participants
+        app={app}
+        room={_id}
+        rows={inside}
+        isNow
+        reload={reload}
+        empty={
+          <Empty title={meeting ? "Everybody has just left." : "Nobody is inside."}>
+            Who opens the link appears here. Nobody is admin without an access token: join as host.
+          </Empty>
+        }
+      />
+    </Card>
+  );
+}
