@@ -1,14 +1,16 @@
 /** The rooms of an application: find one, or create one. */
 import { useSignal } from "@preact/signals";
 import { post, query, segment } from "../api/client.ts";
-import type { Room } from "../api/types.ts";
+import type { List, Meeting, Room } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { whole } from "../lib/format.ts";
-import { useDelayed, useKept, useList } from "../lib/live.ts";
+import { roomPage } from "../lib/links.ts";
+import { useDelayed, useKept, useList, useLive } from "../lib/live.ts";
+import { people } from "../lib/meetings.ts";
 import { nowSeconds } from "../lib/now.ts";
 import { useOrigin } from "../lib/origin.ts";
 import { changesOf, draftOf, nameProblem, type RoomFieldName } from "../lib/room-draft.ts";
-import { BASE, navigate, parameters, setParameters } from "../lib/router.ts";
+import { navigate, parameters, setParameters } from "../lib/router.ts";
 import { mayChange } from "../lib/session.ts";
 import type { PageParameters } from "../routes.tsx";
 import { Dialog, Form } from "../ui/dialog.tsx";
@@ -20,8 +22,9 @@ import { Badge, Name, Snippet, Time } from "../ui/values.tsx";
 import { NotFound } from "./not-found.tsx";
 import { RoomFields } from "./room-fields.tsx";
 
-/** The most rooms that the call answers at once. */
+/** The most rooms, and meetings, that a call answers at once. */
 const PAGE_MAX = 100;
+const INSIDE_EVERY_MS = 5000;
 
 export function Rooms({ at }: { readonly at: PageParameters }) {
   const app = currentApp.value;
@@ -30,6 +33,13 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
   const search = useDelayed(typed);
   const list = useList<Room>(app && `${root}${query({ search })}`, { limitMax: PAGE_MAX });
   const rows = useKept(list.data);
+  const active = useLive<List<Meeting>>(
+    app && `/apps/${segment(app._id)}/meetings${query({ active: "true", limit: PAGE_MAX })}`,
+    {
+      everyMs: INSIDE_EVERY_MS,
+    },
+  );
+  const inside = new Map(active.data?.data.map(({ room, inside: count = 0 }) => [room, count]));
   const isCreating = useSignal(false);
   if (!app) return <NotFound />;
   const create = (): void => {
@@ -38,9 +48,9 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
   return (
     <Page
       title="Rooms"
-      intro="Rooms are made by your backend or here. A recording always belongs to one."
-      isReady={rows !== undefined}
-      error={list.error}
+      intro="Rooms are made by your backend or here. People enter one at its address, in a browser."
+      isReady={rows !== undefined && (active.data ?? active.error) !== undefined}
+      error={list.error ?? active.error}
       actions={
         mayChange.value && (
           <button type="button" class="primary" onClick={create}>
@@ -66,7 +76,7 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
         <Table
           label="Rooms"
           isVirtual
-          columns={columnsOf(app.name)}
+          columns={columnsOf(app.name, inside)}
           rows={rows ?? []}
           keyOf={({ _id }) => _id}
           hasMore={list.hasMore}
@@ -104,10 +114,19 @@ function NoRooms({ app, search, isSearching }: NoRoomsProps) {
 
 const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
-const columnsOf = (app: string): readonly Column<Room>[] => [
+/** `inside` has the newest meetings that go on: of a room that is not in it nothing is said. */
+const columnsOf = (app: string, inside: ReadonlyMap<string, number>): readonly Column<Room>[] => [
   {
     title: "Room",
-    cell: ({ roomName }) => <Name href={`${BASE}/apps/${segment(app)}/rooms/${segment(roomName)}`}>{roomName}</Name>,
+    cell: ({ roomName }) => <Name href={roomPage(app, roomName)}>{roomName}</Name>,
+  },
+  {
+    title: "Now",
+    width: 15,
+    cell: ({ _id }) => {
+      const count = inside.get(_id);
+      return count !== undefined && <Badge kind="good">{people(count)}</Badge>;
+    },
   },
   {
     title: "Privacy",
@@ -115,7 +134,7 @@ const columnsOf = (app: string): readonly Column<Room>[] => [
     isMinor: true,
     cell: ({ privacy }) => <Badge kind={privacy === "private" ? "accent" : ""}>{String(privacy)}</Badge>,
   },
-  { title: "Open", width: 38, cell: (room) => <Opening of={room} /> },
+  { title: "Open", width: 24, isMinor: true, cell: (room) => <Opening of={room} /> },
   {
     title: "At most",
     width: 10,
