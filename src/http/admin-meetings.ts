@@ -150,7 +150,7 @@ function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] 
       ...base,
       method: "POST",
       path: `${room}/end`,
-      summary: "End the meeting of a room, by its name or id, for everybody, if there is one",
+      summary: "End the meeting of a room, by its name or id, for all participants; without a meeting nothing happens",
       response: z.object({ ended: z.int().describe("How many people were inside") }).meta({ id: "MeetingEnded" }),
       problems: ["not_found"],
       handle: async (call, { caller }) => {

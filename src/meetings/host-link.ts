@@ -32,7 +32,7 @@ export class HostLinks {
     // A token's own expiry takes precedence over the room's: it must not open a room that is over.
     const expiresAt = Math.min(now + HOST_LINK_SEC, expireUnixSec ?? Number.POSITIVE_INFINITY);
     if (expiresAt <= now)
-      throw new Problem("conflict", "The room is over: nobody can enter it. Change expireUnixSec first.");
+      throw new Problem("conflict", "The room is over: no one can enter it. Change expireUnixSec first.");
     if (notBeforeUnixSec !== undefined && notBeforeUnixSec >= expiresAt)
       throw new Problem(
         "conflict",

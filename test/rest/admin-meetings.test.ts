@@ -38,7 +38,7 @@ const meetings = (room: Room, query = ""): Promise<List> =>
   admin.must<List>("GET", `/apps/${room.app.name}/meetings${query}`);
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
-/** Of the audit of this application, newest first, without who and when. */
+/** The audit of this application, newest first, without who and when. */
 async function audited(room: Room): Promise<Json[]> {
   const { data } = await admin.must<{ data: Json[] }>("GET", `/audit?app=${room.app.name}`);
   return data.map(({ what, on, after }) => ({ what, on, after }));
@@ -78,7 +78,7 @@ test("a meeting is listed while it goes on, with its people, and one of them is 
   });
 });
 
-test("a meeting is ended for everybody, once", async () => {
+test("a meeting is ended for all participants, once", async () => {
   const room = await newRoom(server);
   const [ann, bob] = [await room.inside({ name: "Ann" }), await room.inside({ name: "Bob" })];
   // By the room's id: it may have been renamed meanwhile.

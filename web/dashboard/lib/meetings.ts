@@ -10,7 +10,7 @@ const roomPath = (app: string, room: string): string => `/apps/${segment(app)}/r
 
 export const meetingPath = (app: string, id: string): string => `/apps/${segment(app)}/meetings/${segment(id)}`;
 
-/** `meeting`: with its participants; undefined while nobody is inside. `room` is an id or a name. */
+/** `meeting`: with its participants; undefined while the room is empty. `room` is an id or a name. */
 export function useMeetingNow(
   app: string,
   room: string,

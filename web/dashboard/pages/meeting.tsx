@@ -36,7 +36,7 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
               room={data.room}
               rows={data.participants ?? []}
               reload={reload}
-              empty={<Empty title="Nobody has entered." />}
+              empty={<Empty title="No one has entered." />}
             />
           </Card>
         </>

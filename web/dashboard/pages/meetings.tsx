@@ -47,7 +47,7 @@ function MeetingsOf({ app }: { readonly app: App }) {
   return (
     <Page
       title="Meetings"
-      intro="A meeting begins when the first person enters a room, and is over when nobody has been inside for 30 seconds."
+      intro="A meeting begins when the first person enters a room, and is over when the room has been empty for 30 seconds."
       error={list.error}
       isReady={rows !== undefined || list.error !== undefined}
     >
@@ -90,7 +90,7 @@ function MeetingsOf({ app }: { readonly app: App }) {
               <Empty title="No meeting matches these filters." />
             ) : (
               <Empty title="There was no meeting yet.">
-                Open a room under Rooms: its link is for everybody, and "Join as host" is for you.
+                Open a room under Rooms: its link is for your guests, and "Join as host" is for you.
               </Empty>
             )
           }

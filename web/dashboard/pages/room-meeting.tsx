@@ -11,7 +11,7 @@ import { EndMeeting, Participants } from "./participants.tsx";
 interface RoomMeetingProps {
   readonly app: string;
   readonly room: { readonly _id: string };
-  /** The address of the room for everybody. */
+  /** The address of the room, which anyone may have. */
   readonly link: string;
   readonly meeting: Meeting | undefined;
   readonly reload: () => Promise<void>;
@@ -23,7 +23,7 @@ export function RoomMeeting({ app, room: { _id }, link, meeting, reload }: RoomM
     <Card title="Meeting" aside={<a href={meetingsPage(app, _id)}>Past meetings</a>}>
       <div class="toolbar list-head">
         <span class="row">
-          <code>{link}</code> <Copy text={link} what="link for everybody" />
+          <code>{link}</code> <Copy text={link} what="link to the room" />
         </span>
       </div>
       {meeting && (
@@ -49,8 +49,8 @@ export function RoomMeeting({ app, room: { _id }, link, meeting, reload }: RoomM
         isNow
         reload={reload}
         empty={
-          <Empty title={meeting ? "Everybody has just left." : "Nobody is inside."}>
-            Who opens the link appears here. Nobody is admin without an access token: join as host.
+          <Empty title={meeting ? "The last person has just left." : "No one is inside."}>
+            Who opens the link appears here. Without an access token no one is an admin: join as host.
           </Empty>
         }
       />
