@@ -10,3 +10,7 @@ export const VERIFY_DEFAULTS = { clients: 50, channels: 10, rate: 500, seconds: 
 export const VERIFY_PREFIX_MAX_CHARS = 200;
 /** The peer id of commands with a secret key. */
 export const TALK_PEER_ID = "cli";
+/** `rooms meetings` without --limit. */
+export const MEETINGS_LISTED_DEFAULT = 50;
+/** How long a link of `rooms open` lets its holder in. */
+export const HOST_LINK_MINUTES = 15;

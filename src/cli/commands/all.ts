@@ -5,6 +5,7 @@ import { HELP } from "../flags.ts";
 import { ABOUT } from "./about.ts";
 import { APPS } from "./apps.ts";
 import { KEYS } from "./keys.ts";
+import { MEETINGS } from "./meetings.ts";
 import { OPERATORS } from "./operators.ts";
 import { RECORDINGS } from "./recordings.ts";
 import { ROOMS } from "./rooms.ts";
@@ -26,6 +27,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Connect tokens", commands: TOKEN },
   { title: "Messages", commands: TALKING },
   { title: "Rooms", commands: ROOMS },
+  { title: "Meetings", commands: MEETINGS },
   { title: "Recordings", commands: RECORDINGS },
   { title: "Live tail", commands: TAIL },
   { title: "Operators", commands: OPERATORS },

@@ -28,7 +28,7 @@ export function JoinAsHost({ app, room }: { readonly app: string; readonly room:
           <div class="form">
             <p>
               This link lets its holder in as an admin of the meeting: it expires <Time at={made.value.expiresAt} />,
-              and who is inside by then stays. Keep it to yourself; others get the plain link.
+              and people who are inside by then stay. Keep it to yourself; others get the plain link.
             </p>
             <div class="form-actions">
               <button type="button" onClick={close}>

@@ -121,7 +121,7 @@ function askToEnd({ app, meeting, reload }: EndProps): void {
   const { room, roomName } = meeting;
   confirm({
     title: `End the meeting in ${roomName}?`,
-    text: `${people(insideOf(meeting).length)} inside: all of them are put out at once. The room stays, and who enters it next begins a new meeting.`,
+    text: `${people(insideOf(meeting).length)} inside: all of them are put out at once. The room stays, and the next person who enters begins a new meeting.`,
     submit: "End the meeting",
     isDanger: true,
     run: async () => {
