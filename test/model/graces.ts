@@ -18,6 +18,7 @@ const ANNOUNCED_MS = 150;
 export interface Lingering {
   /** The connection that has ended. */
   readonly connection: Connection;
+  readonly subscription: Subscription;
   readonly channel: string;
   readonly why: "lost" | "held";
   readonly sinceMs: number;
@@ -25,7 +26,7 @@ export interface Lingering {
   readonly untilMs: number;
   readonly latestMs: number;
   /** Its state in the channel, as JSON; several if it is not certain. */
-  readonly states: ReadonlySet<string>;
+  states: ReadonlySet<string>;
   /** False: whether the others still see it is not decided, because it was never shown, or the peer has come back in part. */
   isSure: boolean;
   /** The peer has connected since. */
@@ -93,6 +94,7 @@ export class Graces {
       const isLast = this.isLast(connection, channel);
       this.entries.push({
         connection,
+        subscription,
         channel,
         why: isHeld ? "held" : "lost",
         sinceMs: this.nowMs(),
@@ -179,6 +181,8 @@ export class Graces {
         this.mayStay(connection, subscription, this.context.graceMsOf(subscription.channel));
     for (const one of this.entries) {
       if (one.connection.node !== node) continue;
+      // It may have set its state, and ended, so shortly before its node that the others were never sent it.
+      one.states = this.statesOf(one.connection, one.subscription);
       // That it was held is announced in a tick, and when its messages are committed: to nodes that do not know it yet, the member
       // was lost with its node.
       const isAnnounced = one.why === "lost" || this.nowMs() - one.sinceMs > this.announcedWithinMs(one.connection);
@@ -196,7 +200,16 @@ export class Graces {
     const states = this.context.states.statesOf(subscription);
     const times = { sinceMs: nowMs, untilMs: nowMs, latestMs: nowMs + ms };
     const { channel } = subscription;
-    this.entries.push({ connection, channel, why: "lost", ...times, states, isBack: true, isSure: false });
+    this.entries.push({
+      connection,
+      subscription,
+      channel,
+      why: "lost",
+      ...times,
+      states,
+      isBack: true,
+      isSure: false,
+    });
   }
 
   /** An edit of the key has ended a member: to the other nodes that is a goodbye. */
