@@ -88,7 +88,7 @@ export class Boundary {
   private closeSubscribers(channels: readonly Channel[]): void {
     const { connections } = this.parts;
     const lost = new Set(channels);
-    const affected = [...connections.all()].filter((one) => one.subscriptions.some(({ channel }) => lost.has(channel)));
+    const affected = connections.oldestFirst((one) => one.subscriptions.some(({ channel }) => lost.has(channel)));
     for (const connection of affected)
       this.forConnection("engine", connection, () => connections.close(connection, RESYNC));
   }

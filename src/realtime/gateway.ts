@@ -165,7 +165,7 @@ export class Gateway {
     this.draining = true;
     const { clock, faults, metrics } = this.parts;
     const { connections } = this.parts.hub;
-    const toClose = [...connections.all()];
+    const toClose = connections.oldestFirst(() => true);
     const paceMs = Math.min(withinMs, (toClose.length / DRAIN_PER_SECOND_MIN) * 1000);
     this.parts.hub.holdUntilMs(clock.nowMs() + paceMs + HOLD_MS);
     const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));
