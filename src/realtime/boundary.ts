@@ -8,6 +8,7 @@ import type { FaultLog, FaultPlace } from "../telemetry/faults.ts";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
+import { oldestFirst } from "./lingering/departure.ts";
 import { safely } from "./safely.ts";
 import type { Spaces } from "./spaces.ts";
 
@@ -88,8 +89,8 @@ export class Boundary {
   private closeSubscribers(channels: readonly Channel[]): void {
     const { connections } = this.parts;
     const lost = new Set(channels);
-    const affected = connections.oldestFirst((one) => one.subscriptions.some(({ channel }) => lost.has(channel)));
-    for (const connection of affected)
+    const affected = [...connections.all()].filter((one) => one.subscriptions.some(({ channel }) => lost.has(channel)));
+    for (const connection of oldestFirst(affected))
       this.forConnection("engine", connection, () => connections.close(connection, RESYNC));
   }
 }

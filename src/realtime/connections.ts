@@ -63,14 +63,6 @@ export class Connections {
     for (const connections of this.byKey.values()) yield* connections;
   }
 
-  /**
-   * Those of all() that are chosen, oldest first, to be closed in this order: a peer that is held is shown as its last connection,
-   * and the newest one counts (history 4). With another order its earlier metadata and state would be shown again.
-   */
-  oldestFirst(isChosen: (connection: Connection) => boolean): Connection[] {
-    return [...this.all()].filter(isChosen).sort((one, other) => one.connectedMs - other.connectedMs);
-  }
-
   /** The connections that were made with this key, or with a token of it. */
   ofKey(keyId: string): readonly Connection[] {
     return [...(this.byKey.get(keyId) ?? [])];

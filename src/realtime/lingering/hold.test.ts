@@ -212,6 +212,23 @@ describe("hold", () => {
     expect(ben.take()).toEqual([]);
   });
 
+  test("connections of a peer that expire together are held as the newest one, also if others have ended before", () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    const expiresInMs = 5000;
+    const dan = world.connect("dan", { expiresInMs });
+    world.connect("ann", { expiresInMs, metadata: { n: 1 } }).subscribe("c");
+    world.advance(5);
+    const newest = world.connect("ann", { expiresInMs: expiresInMs - 5, metadata: { n: 2 } });
+    newest.subscribe("c");
+    world.advance(600);
+    expect(ben.take().at(-1)?.joined).toEqual([{ peerId: "ann", metadata: { n: 2 } }]);
+    dan.vanish();
+    world.advance(5000);
+    expect(newest.closeCode).toBe(4002);
+    expect(ben.take()).toEqual([]);
+  });
+
   test("another token's metadata is shown as new metadata", () => {
     const world = new World();
     const ben = world.join("ben", "c");
