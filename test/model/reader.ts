@@ -140,6 +140,7 @@ export class Reader {
     if (subscription.mayGainPresence) subscription.presence ||= lastPing(connection) > connection.pings;
     if (!subscription.presence) return undefined;
     this.context.graces.returned(connection, subscription.channel, false);
+    this.context.damping.arrived(connection, subscription);
     subscription.roster = "awaited";
     subscription.ping = ++connection.pings;
     return undefined;
