@@ -109,6 +109,11 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   // Used by the client and by its other parts
 
   /** @internal */
+  get peerId(): string | undefined {
+    return this.#host.peerId;
+  }
+
+  /** @internal */
   extend(extension: Extension): () => void {
     this.#extensions.add(extension);
     // What the extension asks for is in the next subscribe.

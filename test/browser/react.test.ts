@@ -121,6 +121,28 @@ test("two pages chat: each shows the members, who types, and every message once,
   await shows(alice, "#members", "");
 });
 
+test("of two components with states of one channel, the removal of one ends neither the states nor the own state of the other", async () => {
+  const [alice, bob] = [await open(), await open()];
+  await ask(alice, "typists", credential("alice"), room, "first", "second");
+  await ask(bob, "typists", credential("bob"), room, "watching");
+  await alice.click("#first");
+  await shows(bob, "#seen-by-watching", "first");
+  await alice.click("#second");
+  await shows(bob, "#seen-by-watching", "second");
+  await ask(alice, "typists", credential("alice"), room, "second");
+  // Bob's state comes behind whatever Alice's page has sent.
+  await bob.click("#watching");
+  await shows(alice, "#seen-by-second", "watching");
+  await shows(bob, "#seen-by-watching", "second");
+  await ask(alice, "typists", credential("alice"), room, "third", "second");
+  await alice.click("#third");
+  await shows(bob, "#seen-by-watching", "third");
+  await ask(alice, "typists", credential("alice"), room, "second");
+  await shows(bob, "#seen-by-watching", "second");
+  await ask(alice, "typists", credential("alice"), room);
+  await shows(bob, "#seen-by-watching", "");
+});
+
 test("earlier messages: the list begins with the last three, and the others are loaded page by page", async () => {
   await publish("1", "2", "3", "4", "5", "6");
   const page = await enter("alice");
