@@ -62,7 +62,7 @@ test("channels that were asked for, published to, listened to or subscribed to a
   expect((heapStats().objectTypeCounts.WeakRef ?? 0) - before).toBeLessThan(LEFT_MAX);
 });
 
-test("what the application has is the same object, and hears what it is told later", async () => {
+test("what the application has is the same object, and is ended with the client", async () => {
   const mine = parley.channel("mine");
   const { presence } = parley.channel("seen");
   await left(() => undefined);
@@ -75,12 +75,12 @@ test("what the application has is the same object, and hears what it is told lat
 
 test("listeners, those who wait and options keep a channel that the application does not have", async () => {
   const heard: unknown[] = [];
-  const told = (what: string) => (): unknown => heard.push(what);
+  const noted = (what: string) => (): unknown => heard.push(what);
   (() => {
     parley.channel("message").on("message", ({ data }) => heard.push(data));
-    parley.channel("error").on("error", told("error"));
-    parley.channel("waited").subscribed.then(told("subscribed"));
-    parley.channel("held").subscribe().then(told("held"));
+    parley.channel("error").on("error", noted("error"));
+    parley.channel("waited").subscribed.then(noted("subscribed"));
+    parley.channel("held").subscribe().then(noted("held"));
     parley.channel("options", { rewind: 7 });
   })();
   await settled();
