@@ -4,6 +4,7 @@
  */
 import { HOLD_MS } from "../../src/protocol/limits.ts";
 import { COMMIT_MAX_MS, type Context } from "./context.ts";
+import type { Lingering } from "./lingering.ts";
 import { type Connection, covers, isAsking, isLeaving, isShown, may, type Subscription } from "./model.ts";
 
 /** The nodes may be this much late, or early where they read another clock than the model. */
@@ -14,24 +15,6 @@ const NOTICED_MS = 1500;
 
 /** Within this time a node that goes on announces what has changed. */
 const ANNOUNCED_MS = 150;
-
-export interface Lingering {
-  /** The connection that has ended. */
-  readonly connection: Connection;
-  readonly subscription: Subscription;
-  readonly channel: string;
-  readonly why: "lost" | "held";
-  readonly sinceMs: number;
-  /** It stays at least until the first, and at most until the second: connections may have ended some time before they are read. */
-  readonly untilMs: number;
-  readonly latestMs: number;
-  /** Its state in the channel, as JSON; several if it is not certain. */
-  states: ReadonlySet<string>;
-  /** False: whether the others still see it is not decided, because it was never shown, or the peer has come back in part. */
-  isSure: boolean;
-  /** The peer has connected since. */
-  isBack: boolean;
-}
 
 const RESYNCHRONISED = 1001;
 const EXPIRED = 4002;
@@ -119,11 +102,20 @@ export class Graces {
   private isLast(connection: Connection, channel: string): boolean {
     const goodbyeMs = this.goodbyeMs.get(`${connection.app} ${connection.peerId} ${channel}`) ?? 0;
     if (this.nowMs() - goodbyeMs < NOTICED_MS) return false;
+    if (this.mayLiveElsewhere(connection)) return false;
     return !this.context.connections.some(
       (one) =>
         one !== connection &&
         isSamePeer(one, connection) &&
         (isShown(one, channel) || isLeaving(one, channel) || isAsking(one, channel)),
+    );
+  }
+
+  /** Its node goes on and may not have noticed that the node of another connection of the peer is gone: it then keeps no stay. */
+  private mayLiveElsewhere(connection: Connection): boolean {
+    if (this.diedMs.has(connection.node)) return false;
+    return this.context.connections.some(
+      (one) => isSamePeer(one, connection) && this.nowMs() - (this.diedMs.get(one.node) ?? 0) < NOTICED_MS,
     );
   }
 
@@ -263,6 +255,11 @@ export class Graces {
   /** The peer must still be shown as a member, though it has no connection. */
   mustStay(app: string, channel: string, peerId: string): Lingering | undefined {
     return this.of(app, channel, peerId).find(({ isSure, untilMs }) => isSure && this.nowMs() < untilMs - SLACK_MS);
+  }
+
+  /** The service may expect the peer back because of one of its connections: it is not shown as lost until that is over. */
+  mayBeHeld(app: string, channel: string, peerId: string): boolean {
+    return this.of(app, channel, peerId).some(({ why }) => why === "held");
   }
 
   /**
