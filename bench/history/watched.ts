@@ -3,7 +3,7 @@
  * SIGUSR2 stops it, and writes what was found to the file that STALLS names. The timer costs CPU itself, so it does not run while CPU
  * is measured.
  *
- * Of the time between two firings, what the machine took is not the loop's: the time in which the thread was ready to run and another
+ * What the machine took of the time between two firings is not the loop's: the time in which the thread was ready to run and another
  * one had the core (schedstat), and the time in which the host ran something else (steal, in steps of 10 ms).
  */
 import { openSync, readSync, renameSync, writeFileSync } from "node:fs";

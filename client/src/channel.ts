@@ -21,6 +21,8 @@ export interface Host {
   readonly ended: ParleyError | undefined;
   readonly peerId: string | undefined;
   readonly outbox: Outbox | undefined;
+  /** Channels that are kept although the application may have no reference to them. */
+  readonly used: Set<Channel>;
   /** `answered` is called before the next frame is read. */
   request(frame: Request, answered?: (ack: Frame) => void): Promise<Frame>;
   report(error: ParleyError): void;
@@ -68,6 +70,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
 
   /** Resolves when the service has accepted the subscription of the present connection, or of the next one. */
   get subscribed(): Promise<void> {
+    this.#keep();
     return this.#ready.promise;
   }
 
@@ -107,6 +110,11 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   }
 
   // Used by the client and by its other parts
+
+  /** @internal */
+  get peerId(): string | undefined {
+    return this.#host.peerId;
+  }
 
   /** @internal */
   extend(extension: Extension): () => void {
@@ -177,15 +185,23 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
     );
   }
 
+  /** As long as something may come of it that the application has asked for. */
+  #keep(): void {
+    this.#host.used.add(this as unknown as Channel);
+  }
+
   /** At the end of the turn: a listener that is replaced by another costs no new subscription. */
   protected override changed(): void {
     if (this.#isLooking) return;
     this.#isLooking = true;
+    this.#keep();
     queueMicrotask(() => {
       this.#isLooking = false;
       if (this.#host.ended) return;
-      if (!this.#isWanted) this.#leave();
-      else if (this.#host.isConnected && this.#state === "none") this.#join(true);
+      if (!this.#isWanted) {
+        this.#leave();
+        if (!this.has("error")) this.#host.used.delete(this as unknown as Channel);
+      } else if (this.#host.isConnected && this.#state === "none") this.#join(true);
     });
   }
 

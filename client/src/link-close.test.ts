@@ -181,3 +181,30 @@ describe("options", () => {
     expect(kit.clock.waiting).toBe(0);
   });
 });
+
+describe("an error of the socket", () => {
+  test("without a close, before the welcome, is a refusal, as Node 22 reports it", async () => {
+    kit.service.refuses(401, "unauthorized");
+    kit.client();
+    await settled();
+    await kit.service.socket.fail();
+    expect(kit.statuses.at(-1)).toBe("closed unauthorized");
+  });
+
+  test("with its close asks for the reason once", async () => {
+    kit.service.refuses(429, "rate_limited");
+    kit.client();
+    await settled();
+    await kit.service.socket.fail();
+    await kit.service.socket.end(1006);
+    expect(kit.service.asked).toHaveLength(1);
+  });
+
+  test("of a connection waits for its close, whose code decides", async () => {
+    await kit.connected();
+    await kit.service.socket.fail();
+    expect(kit.statuses.at(-1)).toBe("connected");
+    await kit.service.socket.end(4020);
+    expect(kit.statuses.at(-1)).toBe("closed kicked");
+  });
+});

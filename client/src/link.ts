@@ -149,10 +149,11 @@ export class Link {
       CONNECT_WITHIN_MS,
     );
     socket.onmessage = ({ data }: { readonly data: unknown }) => this.#socket === socket && this.#received(data);
-    socket.onclose = ({ code, reason }: Closing) =>
+    const closed = ({ code, reason }: Closing): unknown =>
       this.#socket === socket && void this.#closed(code, closeError(code, reason), url);
-    // A close follows.
-    socket.onerror = () => undefined;
+    socket.onclose = closed;
+    // A close follows, except in Node 22 when the connect was refused.
+    socket.onerror = () => this.isConnected || closed({ code: 1006, reason: "" });
   }
 
   #noToken(error: ParleyError): void {

@@ -77,3 +77,26 @@ test("throws if it falls too far behind, and loses nothing before that", async (
   for (let at = 0; at < 1000; at++) expect((await loop.next()).value).toMatchObject({ data: at });
   expect(await loop.next().catch((error) => error.code)).toBe("slow_reader");
 });
+
+test("goes on behind a gap, which a listener beside it hears before any message that follows", async () => {
+  const got: unknown[] = [];
+  const off = chat.on("gap", ({ reason }) => got.push(reason));
+  const loop = (async () => {
+    for await (const { data } of chat) {
+      got.push(data);
+      if (data === "after") break;
+    }
+  })();
+  await held();
+  await receive("before");
+  await kit.reconnected();
+  await held();
+  await receive("after");
+  await loop;
+  expect(got).toEqual(["before", "no_history", "after"]);
+  await settled();
+  expect(kit.service.socket.of("unsubscribe")).toHaveLength(0);
+  off();
+  await settled();
+  expect(kit.service.socket.of("unsubscribe")).toHaveLength(1);
+});

@@ -47,7 +47,13 @@ interface Pending {
 
 export class Parley extends Emitter<ParleyEvents> {
   readonly #link: Link;
-  readonly #channels = new Map<string, Channel>();
+  /** Weak: an application may visit any number of names. Those that it neither has nor listens to are forgotten. */
+  readonly #channels = new Map<string, WeakRef<Channel>>();
+  readonly #forgotten = new FinalizationRegistry<string>((name) => {
+    if (!this.#find(name)) this.#channels.delete(name);
+  });
+  /** @internal Those that something listens to, waits for or has given options, whether or not the application has them. */
+  readonly used: Set<Channel> = new Set();
   readonly #pending = new Map<string, Pending>();
   #lastRequest = 0;
   #welcomed: Welcome | undefined;
@@ -93,13 +99,15 @@ export class Parley extends Emitter<ParleyEvents> {
   }
 
   /** The same object for the same name. Options of later calls are added; they count when the channel is subscribed to next. */
-  channel<T = unknown, M = unknown>(name: string, options: ChannelOptions = {}): Channel<T, M> {
-    let channel = this.#channels.get(name);
+  channel<T = unknown, M = unknown>(name: string, options?: ChannelOptions): Channel<T, M> {
+    let channel = this.#find(name);
     if (!channel) {
       channel = new Channel(name, this);
-      this.#channels.set(name, channel);
+      this.#channels.set(name, new WeakRef(channel));
+      this.#forgotten.register(channel, name);
       if (this.ended) channel.end(this.ended);
     }
+    if (options) this.used.add(channel);
     Object.assign(channel.options, options);
     return channel as unknown as Channel<T, M>;
   }
@@ -155,16 +163,20 @@ export class Parley extends Emitter<ParleyEvents> {
     });
   }
 
+  #find(name: string): Channel | undefined {
+    return this.#channels.get(name)?.deref();
+  }
+
   #begin(welcome: Welcome): void {
     const before = this.#welcomed?.connection;
     this.#welcomed = welcome;
-    for (const channel of this.#channels.values()) channel.connected(before);
+    for (const channel of this.used) channel.connected(before);
     this.emit("welcome", welcome);
   }
 
   #received(frame: Frame, length: number): void {
     const { type, requestId } = frame;
-    const channel = this.#channels.get(frame.channel ?? "");
+    const channel = this.#find(frame.channel ?? "");
     if (requestId !== undefined) this.#answered(requestId, frame);
     else if (type === "direct") this.emit("direct", frame as unknown as Direct);
     else if (type !== "error") channel?.received(frame, length);
@@ -186,7 +198,7 @@ export class Parley extends Emitter<ParleyEvents> {
   #lost(error: ParleyError): void {
     const all = [...this.#pending.values()];
     this.#pending.clear();
-    for (const channel of this.#channels.values()) channel.lost();
+    for (const channel of this.used) channel.lost();
     const failure = this.ended ?? new ParleyError("connection_lost", error.message);
     for (const { reject, timer } of all) {
       clearTimeout(timer);
@@ -198,7 +210,7 @@ export class Parley extends Emitter<ParleyEvents> {
     const { ended } = this;
     if (ended) {
       this.outbox?.ended(ended);
-      for (const channel of this.#channels.values()) channel.end(ended);
+      for (const channel of this.#channels.values()) channel.deref()?.end(ended);
     } else this.outbox?.connected(this.isConnected);
     this.emit("status", status);
   }

@@ -1,6 +1,6 @@
 "use client";
 /**
- * `parley-client/react`: the client in React 18 and later.
+ * `parley-client/react`: the client in React 18 and 19.
  *
  *     <ParleyProvider options={{ url, token }}>…</ParleyProvider>
  *

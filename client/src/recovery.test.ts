@@ -157,6 +157,26 @@ describe("rewind", () => {
   });
 });
 
+test("without a connection: replaced within a turn, a listener recovers; added after the channel was left, it begins anew", async () => {
+  const parley = await kit.connected();
+  const chat = parley.channel("chat", { rewind: 10 });
+  let off = chat.on("gap", ({ reason }) => seen.push(reason));
+  await settled();
+  await kit.service.socket.ack("subscribe", { pos: "p0", recovered: true, replay: 0 });
+  for (const isLeft of [false, true]) {
+    await kit.service.socket.end();
+    off();
+    if (isLeft) await settled();
+    off = chat.on("gap", ({ reason }) => seen.push(reason));
+    await kit.comesBack();
+    await kit.service.socket.welcome({ connection: "c2" });
+    const { recover, rewind } = kit.service.socket.last("subscribe");
+    expect([recover, rewind]).toEqual(isLeft ? [undefined, 10] : ["p0", undefined]);
+    await kit.service.socket.ack("subscribe", { pos: "p0", recovered: true, replay: 0 });
+  }
+  expect(seen).toEqual([]);
+});
+
 test("an ack of a subscribe that was taken back does not count", async () => {
   const parley = await kit.connected();
   const chat = parley.channel("chat");

@@ -115,3 +115,27 @@ test("set() is settled: refused with its channel, or overtaken by a later one", 
   await Promise.all([overtaken, removed]);
   expect(kit.service.socket.of("state").map(({ state }) => state)).toEqual([null]);
 });
+
+test("of several parts of an application the last state counts; one that takes back its own leaves the others", async () => {
+  const states = stateOf<{ typing: boolean }>(chat);
+  const [one, other] = [{}, {}];
+  const settle = async (set: Promise<void>): Promise<void> => {
+    await settled();
+    await kit.service.socket.ack("state");
+    await set;
+  };
+  const first = states.say(one, { typing: true });
+  await settled();
+  await kit.service.socket.ack("subscribe");
+  await settle(first);
+  await settle(states.say(other, { typing: false }));
+  await states.say(one, null);
+  await states.say({}, null);
+  const sent = (): unknown[] => kit.service.socket.of("state").map(({ state }) => state);
+  expect(sent()).toEqual([{ typing: true }, { typing: false }]);
+  await settle(states.say(one, { typing: true }));
+  await settle(states.say(one, null));
+  expect(sent().slice(2)).toEqual([{ typing: true }, { typing: false }]);
+  await settle(states.say(other, null));
+  expect(sent().slice(4)).toEqual([null]);
+});

@@ -69,3 +69,8 @@ test("one's own state is set again on a new connection", async () => {
   await kit.service.socket.ack("subscribe");
   expect(kit.service.socket.last("state")).toMatchObject({ state: { typing: true } });
 });
+
+test("one's own state is not among those of the others, although the service sends it", async () => {
+  await kit.service.socket.receive({ type: "state", channel: "chat", changed: [entry("me", true), entry("a", true)] });
+  expect([names(), seen]).toEqual([["a"], ["a true"]]);
+});

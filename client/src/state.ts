@@ -27,6 +27,9 @@ const TRIES_MAX = 10;
 
 export class States<S extends object> extends Emitter<StateEvents<S>> {
   private readonly byId = new Map<string, MemberState<S>>();
+  /** What parts of the application say, by part: each may take back its own. The last one counts. */
+  private readonly said = new Map<object, S>();
+  /** What the service is asked to show. */
   private own: S | null = null;
   /** Calls of `set` that wait for the subscription, and send the state themselves. */
   private settings = 0;
@@ -48,11 +51,19 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
   }
 
   /** At most 4 KB; `null` removes it. It is set again after a reconnect. */
-  async set(state: S | null): Promise<void> {
-    const hadNone = this.own === null;
-    this.own = state;
+  set(state: S | null): Promise<void> {
+    return this.say(this, state);
+  }
+
+  /** @internal Several components may use one channel: one that takes back its state must not take back that of another. */
+  async say(part: object, state: S | null): Promise<void> {
+    this.said.delete(part);
+    if (state !== null) this.said.set(part, state);
+    const shown = [...this.said.values()].at(-1) ?? null;
+    if (state === null && shown === this.own) return;
+    this.own = shown;
     this.changed();
-    if (state !== null) {
+    if (shown !== null) {
       this.settings++;
       // A subscription that was refused is tried again: to wait for it without asking could take forever.
       await this.channel.subscribe().finally(() => {
@@ -60,8 +71,8 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
         this.channel.unsubscribe();
       });
       // A later call sends its own.
-      if (this.own !== state) return;
-    } else if (hadNone) return;
+      if (this.own !== shown) return;
+    }
     await this.send();
   }
 
@@ -131,6 +142,8 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
   }
 
   private put({ peerId, state = null, lost }: Entry): void {
+    // The service sends changes of one's own state, too.
+    if (peerId === this.channel.peerId) return;
     const before = this.byId.get(peerId);
     if (state === null && !lost) {
       if (!this.byId.delete(peerId)) return;

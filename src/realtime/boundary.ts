@@ -8,6 +8,7 @@ import type { FaultLog, FaultPlace } from "../telemetry/faults.ts";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
+import { oldestFirst } from "./lingering/departure.ts";
 import { safely } from "./safely.ts";
 import type { Spaces } from "./spaces.ts";
 
@@ -89,7 +90,7 @@ export class Boundary {
     const { connections } = this.parts;
     const lost = new Set(channels);
     const affected = [...connections.all()].filter((one) => one.subscriptions.some(({ channel }) => lost.has(channel)));
-    for (const connection of affected)
+    for (const connection of oldestFirst(affected))
       this.forConnection("engine", connection, () => connections.close(connection, RESYNC));
   }
 }

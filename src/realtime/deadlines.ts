@@ -8,6 +8,7 @@ import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectionObserver, Connections } from "./connections.ts";
 import { EXPIRY_LEAD_MS } from "./limits.ts";
+import { oldestFirst } from "./lingering/departure.ts";
 
 const SLOT_MS = 50;
 const NEVER = Number.POSITIVE_INFINITY;
@@ -76,16 +77,17 @@ export class Deadlines implements ConnectionObserver {
 
   private serve(now: number): void {
     this.earliest = NEVER;
+    const due: Connection[] = [];
     for (const [slot, inSlot] of this.slots) {
       if (slot * SLOT_MS > now) {
         this.earliest = Math.min(this.earliest, slot);
         continue;
       }
       this.slots.delete(slot);
-      for (const connection of inSlot)
-        if (connection.open)
-          this.boundary.forConnection("timer", connection, () => this.connections.expire(connection));
+      for (const connection of inSlot) due.push(connection);
     }
+    for (const connection of oldestFirst(due))
+      if (connection.open) this.boundary.forConnection("timer", connection, () => this.connections.expire(connection));
   }
 }
 

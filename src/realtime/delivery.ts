@@ -255,7 +255,8 @@ export class Delivery {
     const isEarly = target.lostMemberships > 0 || envelope.awaitsRoster === true;
     let reached = 0;
     for (const connection of target.connections) {
-      if (connection === sender) continue;
+      // Messages that waited for a stream are sent while its last subscriber ends: that connection gets nothing any more.
+      if (connection === sender || !connection.open) continue;
       if (connection.earlyDirects || (isEarly && this.early.isTooEarly(connection)))
         this.early.add(connection, envelope.from, text);
       else this.writeDirect(connection, text);
@@ -345,6 +346,6 @@ function hasReceiver(channel: Channel | undefined, sender: Connection | undefine
 
 /** Whether there is a connection besides the sender's. Without a closure: every send calls this. */
 function hasOther(connections: readonly Connection[], sender: Connection | undefined): boolean {
-  const [first] = connections;
-  return connections.length > 1 || (first !== undefined && first !== sender);
+  for (const connection of connections) if (connection !== sender && connection.open) return true;
+  return false;
 }

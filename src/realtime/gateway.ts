@@ -19,6 +19,7 @@ import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectCosts, isRefused } from "./connect-costs.ts";
 import type { Hub } from "./hub.ts";
+import { oldestFirst } from "./lingering/departure.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { RoomGate } from "./room-gate.ts";
 import { safely } from "./safely.ts";
@@ -222,7 +223,7 @@ export class Gateway {
     this.draining = true;
     const { clock, faults, metrics } = this.parts;
     const { connections } = this.parts.hub;
-    const toClose = [...connections.all()];
+    const toClose = oldestFirst(connections.all());
     const paceMs = Math.min(withinMs, (toClose.length / DRAIN_PER_SECOND_MIN) * 1000);
     this.parts.hub.holdUntilMs(clock.nowMs() + paceMs + HOLD_MS);
     const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));

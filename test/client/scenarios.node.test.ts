@@ -1,4 +1,4 @@
-/** The scenarios of the conformance suite with parley-client/node under Node and `ws`: one process per scenario. */
+/** The scenarios of the conformance suite under Node, before 22 with parley-client/node and `ws`: one process per scenario. */
 import { afterAll, beforeAll, describe, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

@@ -91,11 +91,32 @@ describe("samples", () => {
        globalThis.chat = shared.channel("chat/1");`,
       "shared.mjs",
     );
-    for (const { text, heading } of typed().filter((one) => one.heading !== "Connect")) {
+    const plain = typed().filter(({ text, heading }) => heading !== "Connect" && !text.includes("of feed)"));
+    for (const { text, heading } of plain) {
       const { code, out, err } = await samples.run(program(here(text)));
       expect([heading, code, err]).toEqual([heading, 0, ""]);
       for (const [part, form] of PRINTS) if (text.includes(part)) expect(out).toMatch(form);
     }
+  });
+
+  test("a gap shows beside a loop", async () => {
+    const text = typed().find((one) => one.text.includes("of feed)"))?.text ?? "";
+    const { url, keys } = server;
+    const { code, out, err } = await samples.run(`
+      import { Parley, ParleyError } from "parley-client";
+      const [parley, other] = [0, 1].map(() => new Parley(${JSON.stringify({ url, key: keys.publishableKey })}));
+      let times = 0;
+      let published;
+      const off = parley.channel("feed").on("subscribed", () => {
+        if (++times === 1) return parley.restart(new ParleyError("connection_lost", "the network is cut"));
+        off();
+        published = other.channel("feed").publish({ text: "bye" });
+      });
+      ${text}
+      await published;
+      for (const one of [parley, other]) one.close();
+    `);
+    expect({ code, out, err }).toEqual({ code: 0, out: "Messages are missing: no_history\nbye\n", err: "" });
   });
 
   test("the token function gets tokens from the backend's function", async () => {

@@ -1,7 +1,7 @@
 /** After each act: all connections are read; those that must be closed are, and the others have all that is due. */
 
 import type { Context } from "./context.ts";
-import { type Connection, membersOf, type Roster, type Subscription } from "./model.ts";
+import { type Connection, deadlineOf, membersOf, type Roster, type Subscription } from "./model.ts";
 import { Reader } from "./reader.ts";
 import { nameOf, RuleBroken, ruleBroken } from "./rule-broken.ts";
 
@@ -33,7 +33,8 @@ export class Checks {
     while (this.context.promised.length > 0) await this.context.promised.pop();
     if (this.context.world.history) await this.context.world.quiet();
     this.readAll();
-    if (this.context.isOneNode || this.context.world.history) return;
+    if (this.context.world.history) return;
+    // On one node too: a send to a peer that was held is answered by a timer, in a later turn.
     const isWaiting = this.context.connections.some((connection) => connection.isOpen && hasSends(connection));
     if (!isWaiting) return;
     for (let i = 0; i < TURNS; i++) await undefined;
@@ -46,7 +47,9 @@ export class Checks {
       if (connection.isOpen) answers.push([connection, this.reader.read(connection)]);
     this.reader.checkJoins();
     for (const [connection, own] of answers) this.checkSends(connection, own);
-    for (const connection of this.context.connections) if (connection.isOpen) this.check(connection);
+    // Those that expired in the order in which they did: what others are shown of a peer depends on its last connection.
+    const open = this.context.open.sort((one, other) => endOf(one) - endOf(other));
+    for (const connection of open) this.check(connection);
     this.context.lastReadMs = this.context.nowMs();
   }
 
@@ -247,6 +250,10 @@ const hasSends = (connection: Connection, whichWait = true): boolean => {
     if (expect === "sent" && (whichWait || !mayWait)) return true;
   return false;
 };
+
+/** Unix ms at which it has expired; the others may have ended any time, and come last, in the order they were made. */
+const endOf = (connection: Connection): number =>
+  connection.socket.closed?.code === 4002 ? deadlineOf(connection) : Number.MAX_SAFE_INTEGER;
 
 /** No metadata. */
 const NEVER = "\0";

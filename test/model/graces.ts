@@ -4,6 +4,7 @@
  */
 import { HOLD_MS } from "../../src/protocol/limits.ts";
 import { COMMIT_MAX_MS, type Context } from "./context.ts";
+import type { Lingering } from "./lingering.ts";
 import { type Connection, covers, isAsking, isLeaving, isShown, may, type Subscription } from "./model.ts";
 
 /** The nodes may be this much late, or early where they read another clock than the model. */
@@ -14,23 +15,6 @@ const NOTICED_MS = 1500;
 
 /** Within this time a node that goes on announces what has changed. */
 const ANNOUNCED_MS = 150;
-
-export interface Lingering {
-  /** The connection that has ended. */
-  readonly connection: Connection;
-  readonly channel: string;
-  readonly why: "lost" | "held";
-  readonly sinceMs: number;
-  /** It stays at least until the first, and at most until the second: connections may have ended some time before they are read. */
-  readonly untilMs: number;
-  readonly latestMs: number;
-  /** Its state in the channel, as JSON; several if it is not certain. */
-  readonly states: ReadonlySet<string>;
-  /** False: whether the others still see it is not decided, because it was never shown, or the peer has come back in part. */
-  isSure: boolean;
-  /** The peer has connected since. */
-  isBack: boolean;
-}
 
 const RESYNCHRONISED = 1001;
 const EXPIRED = 4002;
@@ -93,6 +77,7 @@ export class Graces {
       const isLast = this.isLast(connection, channel);
       this.entries.push({
         connection,
+        subscription,
         channel,
         why: isHeld ? "held" : "lost",
         sinceMs: this.nowMs(),
@@ -117,11 +102,20 @@ export class Graces {
   private isLast(connection: Connection, channel: string): boolean {
     const goodbyeMs = this.goodbyeMs.get(`${connection.app} ${connection.peerId} ${channel}`) ?? 0;
     if (this.nowMs() - goodbyeMs < NOTICED_MS) return false;
+    if (this.mayLiveElsewhere(connection)) return false;
     return !this.context.connections.some(
       (one) =>
         one !== connection &&
         isSamePeer(one, connection) &&
         (isShown(one, channel) || isLeaving(one, channel) || isAsking(one, channel)),
+    );
+  }
+
+  /** Its node goes on and may not have noticed that the node of another connection of the peer is gone: it then keeps no stay. */
+  private mayLiveElsewhere(connection: Connection): boolean {
+    if (this.diedMs.has(connection.node)) return false;
+    return this.context.connections.some(
+      (one) => isSamePeer(one, connection) && this.nowMs() - (this.diedMs.get(one.node) ?? 0) < NOTICED_MS,
     );
   }
 
@@ -179,6 +173,8 @@ export class Graces {
         this.mayStay(connection, subscription, this.context.graceMsOf(subscription.channel));
     for (const one of this.entries) {
       if (one.connection.node !== node) continue;
+      // It may have set its state, and ended, so shortly before its node that the others were never sent it.
+      one.states = this.statesOf(one.connection, one.subscription);
       // That it was held is announced in a tick, and when its messages are committed: to nodes that do not know it yet, the member
       // was lost with its node.
       const isAnnounced = one.why === "lost" || this.nowMs() - one.sinceMs > this.announcedWithinMs(one.connection);
@@ -196,7 +192,16 @@ export class Graces {
     const states = this.context.states.statesOf(subscription);
     const times = { sinceMs: nowMs, untilMs: nowMs, latestMs: nowMs + ms };
     const { channel } = subscription;
-    this.entries.push({ connection, channel, why: "lost", ...times, states, isBack: true, isSure: false });
+    this.entries.push({
+      connection,
+      subscription,
+      channel,
+      why: "lost",
+      ...times,
+      states,
+      isBack: true,
+      isSure: false,
+    });
   }
 
   /** An edit of the key has ended a member: to the other nodes that is a goodbye. */
@@ -250,6 +255,11 @@ export class Graces {
   /** The peer must still be shown as a member, though it has no connection. */
   mustStay(app: string, channel: string, peerId: string): Lingering | undefined {
     return this.of(app, channel, peerId).find(({ isSure, untilMs }) => isSure && this.nowMs() < untilMs - SLACK_MS);
+  }
+
+  /** The service may expect the peer back because of one of its connections: it is not shown as lost until that is over. */
+  mayBeHeld(app: string, channel: string, peerId: string): boolean {
+    return this.of(app, channel, peerId).some(({ why }) => why === "held");
   }
 
   /**

@@ -140,6 +140,7 @@ export class Reader {
     if (subscription.mayGainPresence) subscription.presence ||= lastPing(connection) > connection.pings;
     if (!subscription.presence) return undefined;
     this.context.graces.returned(connection, subscription.channel, false);
+    this.context.damping.arrived(connection, subscription);
     subscription.roster = "awaited";
     subscription.ping = ++connection.pings;
     return undefined;
@@ -149,8 +150,9 @@ export class Reader {
   private isRefusedLater(connection: Connection, subscription: Subscription, result: string): boolean {
     if (!this.context.isCommitting(connection)) return false;
     if (subscription.isRevoked) return result === "action_not_permitted";
-    // Its unsubscribe waits behind it: the edit has found nothing to end.
-    if (!isLeaving(connection, subscription.channel)) return false;
+    // Its unsubscribe waits behind it, or was answered before it: the edit has found nothing to end.
+    const isCurrent = connection.subscriptions.get(subscription.channel) === subscription;
+    if (isCurrent && !isLeaving(connection, subscription.channel)) return false;
     const isAllowed = may(connection, "subscribe") && covers(connection, subscription.channel);
     // Or it had begun already, and the edit has ended it.
     if (result === "channel_not_authorized") return !isAllowed;

@@ -150,7 +150,8 @@ export class States {
       );
     if (isHere && known?.isLost) ruleBroken(connection, `${peerId} is still lost on ${channel}, but has come back`);
     const wasShown = stays && stays.sinceMs > (connection.subscriptions.get(channel)?.rosterMs ?? 0);
-    if (!isHere && wasShown && stays.why === "lost" && !known?.isLost)
+    const isLost = stays?.why === "lost" && !graces.mayBeHeld(app, channel, peerId);
+    if (!isHere && wasShown && isLost && !known?.isLost)
       ruleBroken(connection, `it was not shown that ${peerId} is lost on ${channel}`);
   }
 }

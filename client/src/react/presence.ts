@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { Member } from "../presence.ts";
 import type { MemberState, stateOf } from "../state.ts";
 import { useParley } from "./provider.ts";
@@ -19,7 +19,7 @@ export function usePresence<M = unknown>(name: string): readonly Member<M>[] {
 export interface UsedStates<S> {
   /** The states of other members, by peer id. */
   readonly states: ReadonlyMap<string, MemberState<S>>;
-  /** One's own; it is removed when the component is. */
+  /** One's own; it is removed when the component is. If several components of a channel set one, the last one counts. */
   readonly set: (state: S | null) => Promise<void>;
 }
 
@@ -30,25 +30,13 @@ export interface UsedStates<S> {
  */
 export function useMemberStates<S extends object>(name: string, of: typeof stateOf): UsedStates<S> {
   const all = of<S>(useParley().channel(name));
-  const isSet = useRef(false);
   const states = useSyncExternalStore(
     useCallback((changed) => all.on("changed", changed), [all]),
     () => all.all,
     () => NO_STATES,
   );
-  useEffect(
-    () => () => {
-      if (isSet.current) all.close();
-      isSet.current = false;
-    },
-    [all],
-  );
-  const set = useCallback(
-    (state: S | null) => {
-      isSet.current = state !== null;
-      return all.set(state);
-    },
-    [all],
-  );
+  const [part] = useState({});
+  const set = useCallback((state: S | null) => all.say(part, state), [all, part]);
+  useEffect(() => () => void set(null).catch(() => undefined), [set]);
   return useMemo(() => ({ states, set }), [states, set]);
 }

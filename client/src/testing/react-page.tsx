@@ -93,8 +93,9 @@ function Messages({ room }: { room: string }) {
         ))}
       </ol>
       <form
-        action={async (form) => {
-          await publish({ text: String(form.get("text")) });
+        onSubmit={(event) => {
+          event.preventDefault();
+          void publish({ text: String(new FormData(event.currentTarget).get("text")) });
         }}
       >
         <input id="text" name="text" />
@@ -237,9 +238,33 @@ async function swapped(credential: Credential, room: string): Promise<string[]> 
   return found;
 }
 
+/** Several components that show and set states of one channel. */
+const typists = (credential: Credential, room: string, ...names: string[]): void =>
+  show(
+    <ParleyProvider options={optionsOf(credential)}>
+      <Status />
+      {names.map((name) => (
+        <Typist key={name} room={room} name={name} />
+      ))}
+    </ParleyProvider>,
+  );
+
+function Typist({ room, name }: { room: string; name: string }) {
+  const { states, set } = useMemberStates<{ by: string }>(room, stateOf);
+  return (
+    <p>
+      <span id={`seen-by-${name}`}>{[...states.values()].map(({ state }) => state?.by).join(" ")}</span>
+      <button id={name} type="button" onClick={() => set({ by: name })}>
+        {name}
+      </button>
+    </p>
+  );
+}
+
 Object.assign(globalThis, {
   page: {
     chat,
+    typists,
     hidden,
     churn,
     churnProviders,

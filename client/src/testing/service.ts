@@ -73,7 +73,13 @@ export class FakeSocket implements Socket {
     await settled();
   }
 
-  private event(name: "onmessage" | "onclose", event: Partial<Event>): void {
+  /** An error of which the runtime says no more. */
+  async fail(): Promise<void> {
+    this.event("onerror", {});
+    await settled();
+  }
+
+  private event(name: "onmessage" | "onclose" | "onerror", event: Partial<Event>): void {
     (this[name] as ((event: Partial<Event>) => void) | null)?.(event);
   }
 }

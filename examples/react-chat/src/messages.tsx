@@ -1,3 +1,4 @@
+import type { Message } from "parley-client";
 import type { Entry } from "parley-client/react";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Person, Text } from "./wire.ts";
@@ -10,6 +11,8 @@ interface Props {
 
 /** Nearer to the end than this, the list follows new messages. */
 const NEAR_PX = 40;
+/** Messages of one person that follow each other within this time have one heading. */
+const TOGETHER_MS = 60_000;
 
 export function Messages({ entries, earlier }: Props) {
   const list = useRef<HTMLDivElement>(null);
@@ -54,7 +57,7 @@ export function Messages({ entries, earlier }: Props) {
       {entries.length > 0 && earlier && <Earlier load={earlier} />}
       {entries.length === 0 && <p className="quiet">No messages yet. Say hello.</p>}
       <ol>
-        {entries.map((entry) =>
+        {entries.map((entry, at) =>
           entry.gap ? (
             <li key={entry.key} className="gap">
               {entry.gap.reason === "no_history"
@@ -62,7 +65,7 @@ export function Messages({ entries, earlier }: Props) {
                 : "You were away for too long: messages are missing here."}
             </li>
           ) : (
-            <Line key={entry.key} entry={entry} />
+            <Line key={entry.key} entry={entry} isMore={isTogether(entries[at - 1]?.message, entry.message)} />
           ),
         )}
       </ol>
@@ -70,11 +73,19 @@ export function Messages({ entries, earlier }: Props) {
   );
 }
 
-function Line({ entry: { message, isOwn } }: { entry: Extract<Entry<Text>, { isOwn: boolean }> }) {
+const isTogether = (before: Message<Text> | undefined, { from, time = 0 }: Message<Text>) =>
+  before?.from === from && time - (before.time ?? 0) < TOGETHER_MS;
+
+interface LineProps {
+  readonly entry: Extract<Entry<Text>, { isOwn: boolean }>;
+  readonly isMore: boolean;
+}
+
+function Line({ entry: { message, isOwn }, isMore }: LineProps) {
   const { from, fromMetadata, data, time } = message;
   const name = isOwn ? "You" : ((fromMetadata as Person | undefined)?.name ?? from);
   return (
-    <li className={isOwn ? "own" : ""}>
+    <li className={`${isOwn ? "own" : ""} ${isMore ? "more" : ""}`}>
       <span className="who">
         <b>{name}</b> {time !== undefined && <Time ms={time} />}
       </span>

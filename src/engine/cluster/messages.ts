@@ -70,7 +70,7 @@ export type NodeRequest =
   /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
   /**
    * `nodes`: the names of the nodes whose answers are awaited. Another one must not deliver: after a partition a node can receive what
-   * it is not yet asked for, and the sender would be told that the peer is not connected. undefined: asked by an older version.
+   * it is not yet asked for, and its sender would get `peer_not_found`. undefined: asked by an older version.
    */
   | { readonly kind: "deliver"; readonly text: string; readonly nodes?: readonly string[] | undefined }
   /** A request of a part of the node to its counterparts (node-texts.ts). */

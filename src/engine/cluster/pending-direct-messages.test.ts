@@ -28,7 +28,7 @@ test("a receipt with connections decides at once; without any receipt it is not 
   expect(forwarded).toEqual([]);
 });
 
-test("one node had no connection: every node is asked before the sender is told so, since another may have delivered it", async () => {
+test("one node had no connection: every node is asked before its sender gets 0, since another may have delivered it", async () => {
   const { pending, forwarded, pass } = kit();
   const counts = [pending.add(1, "text"), pending.add(2, "text")];
   for (const number of [1, 2]) pending.delivered(number, 0);

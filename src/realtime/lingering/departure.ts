@@ -31,3 +31,10 @@ export function departureByService(closing: Closing): Departure {
       return "lost";
   }
 }
+
+/**
+ * The order in which the service closes several connections at once: a peer that is held is shown as its last connection, and the
+ * newest one counts (history 4). In another order its earlier metadata and state would be shown again.
+ */
+export const oldestFirst = <T extends { readonly connectedMs: number }>(connections: Iterable<T>): T[] =>
+  [...connections].sort((one, other) => one.connectedMs - other.connectedMs);

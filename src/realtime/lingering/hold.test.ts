@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { delayed } from "../../engine/testing/traffic.ts";
 import { CALL, clientCloses, drain, graceWorld, withStates } from "../testing/grace.ts";
-import { PUBLISHABLE_KEY, SECRET_KEY, World } from "../testing/kit.ts";
+import { PUBLISHABLE_KEY, SECOND_KEY, SECRET_KEY, World } from "../testing/kit.ts";
 
 describe("several nodes", () => {
   test("over the death of a node its members in a channel with grace are lost, the others leave", () => {
@@ -212,6 +212,23 @@ describe("hold", () => {
     expect(ben.take()).toEqual([]);
   });
 
+  test("connections of a peer that expire together are held as the newest one, also if others have ended before", () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    const expiresInMs = 5000;
+    const dan = world.connect("dan", { expiresInMs });
+    world.connect("ann", { expiresInMs, metadata: { n: 1 } }).subscribe("c");
+    world.advance(5);
+    const newest = world.connect("ann", { expiresInMs: expiresInMs - 5, metadata: { n: 2 } });
+    newest.subscribe("c");
+    world.advance(600);
+    expect(ben.take().at(-1)?.joined).toEqual([{ peerId: "ann", metadata: { n: 2 } }]);
+    dan.vanish();
+    world.advance(5000);
+    expect(newest.closeCode).toBe(4002);
+    expect(ben.take()).toEqual([]);
+  });
+
   test("another token's metadata is shown as new metadata", () => {
     const world = new World();
     const ben = world.join("ben", "c");
@@ -250,6 +267,25 @@ describe("hold", () => {
     world.advance(20_000);
     expect(ben.take()).toEqual([]);
   });
+
+  for (const way of ["resynchronisation", "drain"])
+    test(`a peer whose connections a ${way} closes together is held as its newest one, whichever key that has`, async () => {
+      const world = new World({ nodes: 2 });
+      const ben = world.join("ben", "c", { node: 1 });
+      // The connections of the first key come first in the order of keys.
+      world.connect("dan", { key: SECRET_KEY });
+      world.join("ann", "c", { key: SECOND_KEY, metadata: { n: 1 } });
+      world.advance(10);
+      const newest = world.join("ann", "c", { key: SECRET_KEY, metadata: { n: 2 } });
+      world.settle();
+      expect(ben.take().at(-1)?.joined).toEqual([{ peerId: "ann", metadata: { n: 2 } }]);
+      if (way === "drain") drain(world);
+      else world.node.hub.engineCallbacks.lost("app", "c");
+      await Promise.resolve();
+      expect(newest.closeCode).toBe(1001);
+      world.advance(5000);
+      expect(ben.take()).toEqual([]);
+    });
 
   test("in a channel with grace a held member counts as lost when it has not come back", () => {
     const world = graceWorld();

@@ -49,7 +49,11 @@ export class Holds {
 
   isHeld(app: string, peerId: string): boolean {
     const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(app, peerId));
-    return hold !== undefined && hold.untilMs > this.parts.clock.nowMs();
+    if (hold !== undefined && hold.untilMs > this.parts.clock.nowMs()) return true;
+    // Its last connection ends in this turn: the hold begins when everything of that connection has ended.
+    for (const { open, departure, isFromToken } of this.parts.spaces.peer(app, peerId)?.connections ?? [])
+      if (!open && departure === "held" && isFromToken) return true;
+    return false;
   }
 
   /** The last connection of a peer here has ended. Returns whether the peer is held; otherwise nothing is received for it any more. */

@@ -222,4 +222,23 @@ describe("uncommitted messages", () => {
     world.advance(2000);
     expect(ben.newFrames()).toEqual(["left: ann"]);
   });
+
+  for (const way of ["says goodbye", "is lost"])
+    test(`a kick of a member that ${way} before does not show its leave before its message, and leaves no grace`, async () => {
+      const world = graceWorld();
+      const ben = world.join("ben", CALL);
+      const ann = world.join("ann", CALL);
+      ben.take();
+      const { connection } = ann;
+      connection.uncommitted = 1;
+      clientCloses(ann, way === "is lost" ? 1006 : 1000);
+      world.advance(100);
+      await world.node.hub.kicks.kick("app", "ann");
+      world.advance(100);
+      expect(ben.take()).toEqual([]);
+      connection.uncommitted = 0;
+      for (const run of connection.whenCommitted ?? []) run();
+      world.advance(20);
+      expect(ben.newFrames()).toEqual(["left: ann"]);
+    });
 });

@@ -86,7 +86,8 @@ export class Lingering {
     const { connection, channel } = subscription;
     const departure = connection.open ? "goodbye" : connection.departure;
     // The last connection decides: with its goodbye, those that were lost before it do not stay either.
-    if (departure === "goodbye") return this.forget(member);
+    // So does a kick while its messages were uncommitted.
+    if (departure === "goodbye" || this.wasKicked(member, stateOf(subscription).since)) return this.forget(member);
     if (!isShown(member) || !channel.isInUse || this.isFull(member)) return;
     // Messages that were stored late: the key may have been revoked since.
     if (!this.isAllowed(member, connection.keyId)) return;
@@ -104,7 +105,7 @@ export class Lingering {
     const { channel } = member;
     const nowMs = this.parts.clock.nowMs();
     // It was kicked before this node has noticed that its node is gone.
-    if ((this.kicks.get(keyOf(member.peer.space.app, state.peerId)) ?? 0) >= state.since) return false;
+    if (this.wasKicked(member, state.since)) return false;
     const lingers = state.lingers ?? lostNow(state, nowMs + channel.graceSec * 1000);
     return this.keep(member, lingering(state, lingers));
   }
@@ -162,11 +163,17 @@ export class Lingering {
 
   // Ended by others
 
-  /** The peer was kicked. */
+  /** The peer was kicked. One whose messages are uncommitted leaves behind them: the kick counts when they are delivered. */
   endPeer(app: string, peerId: string): void {
     this.noteKick(keyOf(app, peerId), this.parts.clock.nowMs());
     for (const member of [...this.staying])
-      if (member.peer.peerId === peerId && member.peer.space.app === app) this.endNow(member);
+      if (member.peer.peerId === peerId && member.peer.space.app === app && member.stay?.state.lingers)
+        this.endNow(member);
+  }
+
+  /** Whether the peer was kicked since Unix ms `sinceMs`. */
+  private wasKicked({ peer }: Member, sinceMs: number): boolean {
+    return (this.kicks.get(keyOf(peer.space.app, peer.peerId)) ?? 0) >= sinceMs;
   }
 
   private noteKick(key: string, nowMs: number): void {

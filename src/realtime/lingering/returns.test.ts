@@ -93,6 +93,21 @@ for (const nodes of [1, 2])
       expect(state?.changed).toEqual([{ peerId: "ann", state: { hand: true } }]);
     });
 
+    test("is shown each time, also more often than damping shows changes, and is not counted as one", async () => {
+      const { world, ben, cat } = await called(nodes);
+      for (let i = 0; i < 5; i++) {
+        const ann = world.join("ann", "c", { node });
+        expect(ben.newFrames()).toEqual(["left: ann", "joined: ann"]);
+        world.nodeAt(node).hub.connections.expire(ann.connection);
+        world.advance(20);
+      }
+      const last = world.join("ann", "c", { node });
+      ben.take();
+      clientCloses(last, 1000);
+      world.advance(50);
+      for (const client of [ben, cat]) expect(client.newFrames()).toEqual(["left: ann"]);
+    });
+
     test("is not shown when the member was kicked: it has left, and joins", async () => {
       const { world, ben, cat } = await called(nodes);
       await world.node.hub.kicks.kick("app", "ann");

@@ -201,3 +201,24 @@ test("a peer that is still connected to another node is not waited for", async (
   await pass(world, 50);
   expect([ann.newFrames(), ben.newFrames()]).toEqual([["direct ben 1"], ["ack r2"]]);
 });
+
+for (const [way, answer] of [
+  ["says goodbye", ["error peer_not_found r1"]],
+  ["is closed with 4002", ["ack r1"]],
+] as const)
+  test(`a send while the only connection of its receiver ${way} is not handed to that connection`, async () => {
+    const world = new World();
+    const [ann, ben] = [world.connect("ann"), world.connect("ben")];
+    const { connections } = world.node.hub;
+    // Messages that waited for a stream are sent like this when its last subscriber ends.
+    connections.observe({ disconnected: ({ peerId }) => peerId === "ben" && ann.send("ben", 1) });
+    if (way === "says goodbye") clientCloses(ben, 1000);
+    else connections.expire(ben.connection);
+    await turn();
+    world.advance(600);
+    const returned = world.connect("ben");
+    world.advance(2000);
+    await turn();
+    expect(ann.newFrames()).toEqual([...answer]);
+    expect(returned.take()).toHaveLength(answer[0] === "ack r1" ? 1 : 0);
+  });

@@ -7,11 +7,24 @@ const PAGE = join(import.meta.dir, "../../../client/src/testing/react-page.tsx")
 const HTML = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Hooks</title><link rel="icon" href="data:,">
 <div id="root"></div><script type="module" src="/page.js"></script></html>`;
 
+/** A folder in whose node_modules another React is, to run the same tests with it; otherwise the one of this project is used. */
+export const OTHER_REACT: string | undefined = process.env.PARLEY_TEST_REACT || undefined;
+
+const otherReact: Bun.BunPlugin = {
+  name: "another React",
+  setup(build) {
+    build.onResolve({ filter: /^react(-dom)?(\/.*)?$/ }, ({ path }) => ({
+      path: Bun.resolveSync(path, OTHER_REACT ?? import.meta.dir),
+    }));
+  },
+};
+
 /** React's own warnings are in its development build. */
 async function script(): Promise<string> {
   const built = await Bun.build({
     entrypoints: [PAGE],
     target: "browser",
+    plugins: OTHER_REACT ? [otherReact] : [],
     define: { "process.env.NODE_ENV": '"development"' },
   });
   return built.outputs[0]?.text() ?? "";

@@ -45,6 +45,7 @@ export class Service {
       PARLEY_ADMIN_TOKEN: this.adminToken,
       // All pages of a suite share one address.
       PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
+      PARLEY_REST_REQUESTS_PER_SECOND: "0",
       ...this.env,
     };
     this.node = new Server([process.execPath, "--no-env-file", "src/main.ts", ...flags], env, this.data, false);
