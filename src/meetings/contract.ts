@@ -1,7 +1,7 @@
 /** What HTTP asks of meetings, and what it answers (the application API's shapes). */
 import type { FieldValues } from "../rooms/fields.ts";
 
-/** The fields of a room that everybody inside may see. */
+/** The fields of a room that all people inside may see. */
 export type PublicRoom = Readonly<Record<string, unknown>> & { readonly roomName: string };
 
 export const PUBLIC_FIELDS = [

@@ -2,7 +2,7 @@
 import type { RoomAccess } from "../access/room-access.ts";
 import type { JsonObject } from "../protocol/json.ts";
 
-/** Why somebody is put out: the reason of the close 4021. */
+/** Why a participant is put out: the reason of the close 4021. */
 export type PutOut = "time" | "ended" | "removed" | "replaced";
 
 /** One member of the channel `room` of a room, of any node. */

@@ -172,8 +172,8 @@ export class Delivery {
     sender: Connection,
   ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
     const reached = this.reach(app, to, envelope, sender);
-    if (typeof reached === "number") return this.sent(app, to, envelope, sender, reached);
-    return reached.then((count) => this.sent(app, to, envelope, sender, count));
+    if (typeof reached !== "number") return reached.then((count) => this.sent(app, to, envelope, sender, count));
+    return this.sent(app, to, envelope, sender, reached);
   }
 
   /** HELD: the service itself has closed the connection of the receiver, which is expected back. */
@@ -324,7 +324,6 @@ export class Delivery {
 }
 
 const idField = ({ id }: Envelope): string => (id === undefined ? "" : encode.idField(id));
-
 /** The same for a node on which the receiver may have come back. */
 const orAfterRoster = (envelope: Envelope, target: Peer | undefined): Envelope =>
   target && target.lostMemberships > 0 ? { ...envelope, awaitsRoster: true } : envelope;
