@@ -8,8 +8,9 @@ import type { SQL } from "bun";
 import type { Database } from "./database.ts";
 import type { DbRow } from "./rows.ts";
 
-/** How many expired places one `sweep` removes. */
-const SWEEP_ROWS = 1000;
+/** How often a node removes places that are over, and how many at most. */
+const SWEEP_EVERY_MS = 10_000;
+const SWEEP_ROWS = 10_000;
 
 /** Inside a transaction, after `lock`. */
 export interface HeldPlaces {
@@ -21,7 +22,6 @@ export interface HeldPlaces {
   /** Which places others have: open stays and held places. */
   taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken>;
   release(tx: SQL, id: string): Promise<void>;
-  sweep(nowMs: number): Promise<void>;
 }
 
 export interface Taken {
@@ -92,10 +92,6 @@ class PlacesInMemory implements HeldPlaces {
     this.remove(id);
   }
 
-  async sweep(nowMs: number): Promise<void> {
-    for (const [id, { untilMs }] of this.places) if (untilMs <= nowMs) this.remove(id);
-  }
-
   private remove(id: string): void {
     const place = this.places.get(id);
     if (!place) return;
@@ -107,6 +103,8 @@ class PlacesInMemory implements HeldPlaces {
 }
 
 class PlacesInRows implements HeldPlaces {
+  private sweptMs = Number.NEGATIVE_INFINITY;
+
   constructor(private readonly database: Database) {}
 
   // An advisory lock of 64 bits, which has nothing to do with those of two numbers in postgres.ts. A transaction takes one room's lock at
@@ -119,7 +117,16 @@ class PlacesInRows implements HeldPlaces {
     await tx`SELECT pg_advisory_xact_lock(hashtextextended(app || '/' || room, 0)) FROM stays WHERE id = ${stay}`;
   }
 
-  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
+  async hold(
+    app: string,
+    room: string,
+    id: string,
+    max: number,
+    untilMs: number,
+    nowMs: number,
+  ): Promise<"held" | "full"> {
+    // Here, because only this call adds rows: without joins there is nothing to remove.
+    if (nowMs - this.sweptMs >= SWEEP_EVERY_MS) await this.sweep(nowMs);
     return this.database.quickTransaction(async (tx) => {
       await this.lock(tx, app, room);
       const { byOthers, isInside } = await this.taken(tx, app, room, id, nowMs);
@@ -145,7 +152,8 @@ class PlacesInRows implements HeldPlaces {
     await tx`DELETE FROM held_places WHERE id = ${id}`;
   }
 
-  async sweep(nowMs: number): Promise<void> {
+  private async sweep(nowMs: number): Promise<void> {
+    this.sweptMs = nowMs;
     // Rows that another node removes are skipped: two nodes that wait for each other's rows would deadlock.
     await this.database.quickRun(
       (sql) => sql`

@@ -106,7 +106,6 @@ export class SqlStays extends SqlMeetingReads {
         ON CONFLICT (node) DO UPDATE SET beat = excluded.beat`,
     );
     this.beats.set(node, nowMs);
-    await this.places.sweep(nowMs);
   }
 
   async overdue(beforeMs: number, limit: number): Promise<readonly OverdueStay[]> {

@@ -137,9 +137,7 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await meetings.hold("a", "short", "q", 1, 31_000, 16_500)).toBe("full");
       expect(await meetings.enter(entering("q-now", "short"), 1, 16_999)).toEqual({ outcome: "full" });
       expect(await meetings.hold("b", "short", "r", 1, 31_000, 16_500)).toBe("held");
-      await meetings.beat("n1", 16_999);
       expect(await meetings.hold("a", "short", "q", 1, 32_000, 17_000)).toBe("held");
-      await meetings.beat("n1", 17_000);
       expect(await meetings.enter(entering("p-late", "short"), 1, 17_001)).toEqual({ outcome: "full" });
       expect((await meetings.enter(entering("q-2", "short"), 2, 17_001)).outcome).toBe("began");
       expect((await meetings.enter(entering("p-3", "short"), 2, 32_001)).outcome).toBe("began");
