@@ -14,6 +14,7 @@ import { Empty } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Badge, Name, Time } from "../ui/values.tsx";
+import { MeetingSettings } from "./meeting-settings.tsx";
 import { NotFound } from "./not-found.tsx";
 
 /** The most meetings that the call lists at once. */
@@ -96,6 +97,7 @@ function MeetingsOf({ app }: { readonly app: App }) {
           }
         />
       </Card>
+      <MeetingSettings app={app} />
     </Page>
   );
 }
