@@ -151,10 +151,9 @@ export class Gateway {
     try {
       await this.askRoom(attempt, grant, roomGate.enter(seat));
       try {
-        // Meanwhile its application may have been deleted, or the node may have begun to stop.
+        // Meanwhile its application may have been deleted, or the node may have begun to stop. The token is not verified a second time.
         this.refuseIfDraining(attempt);
-        const now = this.admit(attempt);
-        if (now instanceof Refusal) throw this.notAdmitted(attempt, now);
+        if (!this.parts.keyring.app(seat.claims.app)) throw this.refused(attempt, "invalid_token");
         return this.upgrade(attempt, pending);
       } catch (error) {
         // Its stay has begun, and no connection will end it.
