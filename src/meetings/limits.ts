@@ -65,6 +65,6 @@ export const HOST_LINK_SEC = 15 * 60;
 /** TURN credentials are good for that long unless a call says otherwise: as long as a connect token. */
 export const TURN_CREDENTIAL_SEC = CONNECT_TOKEN_MAX_SEC;
 export const TURN_CREDENTIAL_MAX_SEC = 365 * 24 * 3600;
-/** Of the digest in a username. */
+/** The username has that many characters of the digest. */
 export const TURN_NAME_CHARS = 16;
 export const TURN_LABEL_MAX_CHARS = 128;

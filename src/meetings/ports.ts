@@ -35,7 +35,7 @@ export interface LobbyPort {
   disconnected(claims: RoomClaims, connection: string, isGoodbye: boolean): void;
   /** An admin has subscribed to the queue of the room. */
   queueWanted(claims: RoomClaims): void;
-  /** Somebody who waits has subscribed to the answer. */
+  /** A person who waits has subscribed to the answer. */
   answerWanted(claims: RoomClaims): void;
 }
 
