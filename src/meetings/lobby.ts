@@ -143,6 +143,7 @@ export class Lobby implements LobbyPort {
       const { id, app, room } = one.claims;
       const now = nowMs();
       if (now - one.since >= WAIT_MAX_MS) {
+        this.here.delete(id);
         await notices.declined({ app, room }, id, TOO_LONG);
         floor.close(app, id, "time");
       } else if (one.connections.size > 0 && now - one.seen >= LOBBY_SEEN_EVERY_MS) {
