@@ -94,6 +94,19 @@ test.each(["description", "candidate"])("the first signal with a %s is lost", as
   await flow("video", "ann", "bob");
 });
 
+test("offers that the service refuses are not repeated at once, and later they pass", async () => {
+  await ask("enter", "ann", ["video"]);
+  await ask("enter", "bob", ["video"]);
+  await flow("video", "ann", "bob");
+  await ask("refuseOffers", true);
+  const began = performance.now();
+  await ask("publish", "bob", "screen");
+  await ask("offers", 4);
+  expect(performance.now() - began).toBeGreaterThan(900);
+  await ask("refuseOffers", false);
+  await ask("flows", ["ann", "bob", "screen"], ["bob", "ann", "video"]);
+});
+
 test("connections that have broken are made anew", async () => {
   await ask("enter", "ann", ["video"]);
   await ask("enter", "bob", ["video"]);

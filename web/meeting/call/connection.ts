@@ -20,6 +20,8 @@ export interface Surroundings {
 
 /** Candidates that came before their description. */
 const EARLY_MAX = 60;
+/** After an offer that the service has refused; without a pause the browser would ask for the next one at once, and it would be the same. */
+const OFFER_AGAIN_MS = 500;
 
 const mediaOf = (kind: Kind): "audio" | "video" => (kind === "audio" ? "audio" : "video");
 
@@ -35,6 +37,7 @@ export class Connection {
   #steps: Promise<void> = Promise.resolve();
   #remoteSession: string | undefined;
   #early: Candidate[] = [];
+  #isPaused = false;
 
   constructor(around: Surroundings) {
     this.#around = around;
@@ -44,7 +47,7 @@ export class Connection {
     pc.onicecandidate = ({ candidate }) => candidate && this.#sendCandidate(candidate);
     pc.onconnectionstatechange = () => around.changed();
     if (around.isLeader) for (const kind of KINDS) pc.addTransceiver(mediaOf(kind), { direction: "inactive" });
-    this.#arrange();
+    void this.#arrange();
   }
 
   get state(): RTCPeerConnectionState {
@@ -121,7 +124,8 @@ export class Connection {
   async #offer(): Promise<void> {
     const pc = this.#pc;
     // The first offer is the leader's. In any other state the browser asks again when it is stable.
-    if (pc.signalingState !== "stable" || !(this.#around.isLeader || this.#remoteSession)) return;
+    const isTurn = this.#around.isLeader || this.#remoteSession !== undefined;
+    if (pc.signalingState !== "stable" || !isTurn || this.#isPaused) return;
     await pc.setLocalDescription();
     const sdp = pc.localDescription?.sdp ?? "";
     this.#around.send({ description: { type: "offer", sdp } }).catch(() => this.#step(() => this.#takeBack(sdp)));
@@ -130,8 +134,13 @@ export class Connection {
   /** The service has refused an offer: the next change can be offered only after it is taken back. */
   async #takeBack(sdp: string): Promise<void> {
     const pc = this.#pc;
-    if (pc.signalingState === "have-local-offer" && idOf(pc.localDescription?.sdp ?? "") === idOf(sdp))
-      await pc.setLocalDescription({ type: "rollback" });
+    if (pc.signalingState !== "have-local-offer" || idOf(pc.localDescription?.sdp ?? "") !== idOf(sdp)) return;
+    this.#isPaused = true;
+    setTimeout(() => {
+      this.#isPaused = false;
+      this.#step(() => this.#offer());
+    }, OFFER_AGAIN_MS);
+    await pc.setLocalDescription({ type: "rollback" });
   }
 
   async #answer(offer: string): Promise<void> {
@@ -195,7 +204,9 @@ export class Connection {
       if (transceiver.direction !== direction) transceiver.direction = direction;
       // At once: the other page may go on sending until the next negotiation has ended.
       transceiver.receiver.track.enabled = isAllowed;
-      if (transceiver.sender.track !== track) replaced.push(transceiver.sender.replaceTrack(track));
+      // It fails only when the connection is closed meanwhile.
+      if (transceiver.sender.track !== track)
+        replaced.push(transceiver.sender.replaceTrack(track).catch(() => undefined));
     }
     // An offer may contain more than the three, or others.
     const known = KINDS.map((kind) => this.#transceiver(kind));

@@ -10,6 +10,8 @@ const LITTLE = {
 const people = new Map();
 /** What the wire does with a signal: null: it is lost. */
 let pass = () => true;
+/** Offers are refused, as the service does with those of more than its sender may send. */
+let isRefusing = false;
 const signals = [];
 
 class Person {
@@ -38,6 +40,7 @@ class Person {
       send: async (to, data) => {
         const text = JSON.stringify(data);
         signals.push({ from: id, to, text });
+        if (isRefusing && data.description?.type === "offer") throw new Error("refused");
         if (!pass(id, to, data)) return;
         setTimeout(() => people.get(to)?.signal(id, JSON.parse(text)), 2);
       },
@@ -110,6 +113,9 @@ globalThis.bench = {
     let left = count;
     pass = (_from, _to, data) => !(field in data) || left-- <= 0;
   },
+  refuseOffers(is) {
+    isRefusing = is;
+  },
   async speaker(at) {
     await until(() => person(at).speaker);
     return person(at).speaker;
@@ -118,10 +124,13 @@ globalThis.bench = {
   breakConnections: closeAll,
   qualities: (at) => person(at).qualities,
   signals: () => signals,
+  /** Resolves when that many offers were made. */
+  offers: (count) => until(() => signals.filter(({ text }) => text.includes('"offer"')).length >= count),
   openConnections,
   reset() {
     for (const id of [...people.keys()]) bench.leave(id);
     signals.length = 0;
+    isRefusing = false;
     pass = () => true;
   },
 };

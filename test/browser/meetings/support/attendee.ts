@@ -10,6 +10,9 @@ type InPage = { readonly attendee: Readonly<Record<string, (...args: readonly un
 const FAST = { latency: 0, downloadThroughput: 10_000_000, uploadThroughput: 10_000_000, packetQueueLength: 1000 };
 const EVERYTHING_PERCENT = 100;
 
+/** Pictures are encoded and decoded without a graphics card, beside other suites. */
+export const FLOWS_WITHIN_MS = 60_000;
+
 export type Kind = "audio" | "video" | "screen";
 
 export class Attendee {
@@ -30,7 +33,6 @@ export class Attendee {
   static async open(context: BrowserContext, address: string, place: MeetingPlace, name: string): Promise<Attendee> {
     const attendee = new Attendee(name, await context.newPage(), await Line.to(place.port), place);
     await attendee.page.exposeFunction("nextToken", () => attendee.nextToken());
-    await attendee.emulate(false);
     await attendee.page.goto(address, { waitUntil: "load" });
     return attendee;
   }
@@ -56,7 +58,8 @@ export class Attendee {
   say = (text: string) => this.ask<void>("say", text);
   /** Resolves when pictures or sound of these others arrive; one call at a time. */
   flows = (...wanted: readonly (readonly [Attendee, Kind])[]) =>
-    this.ask<true>(
+    this.askWithin<true>(
+      FLOWS_WITHIN_MS,
       "flows",
       wanted.map(([from, kind]) => [from.id, kind]),
     );
@@ -75,6 +78,11 @@ export class Attendee {
 
   /** The participants that this page saw come and go. */
   comings = async (): Promise<string[]> => (await this.story()).filter((one) => / (joined|left)$/.test(one));
+
+  /** Before it enters: connections that are made earlier are not affected when the network is lost. */
+  async mayLoseNetwork(): Promise<void> {
+    await this.emulate(false);
+  }
 
   /** Neither the service nor another page can be reached. */
   async loseNetwork(): Promise<void> {
@@ -113,12 +121,16 @@ export class Attendee {
   }
 
   private ask<T>(method: string, ...args: unknown[]): Promise<T> {
+    return this.askWithin(TIMEOUT_MS, method, ...args);
+  }
+
+  private askWithin<T>(ms: number, method: string, ...args: unknown[]): Promise<T> {
     const answer = this.page.evaluate(
       ([name, given]) => (globalThis as unknown as InPage).attendee[name]?.(...given) as T,
       [method, args] as const,
     );
     const what = `${this.name}: ${method}(${args.map((arg) => JSON.stringify(arg)).join(", ")})`;
-    return within(what, answer as Promise<T>, TIMEOUT_MS, async () => {
+    return within(what, answer as Promise<T>, ms, async () => {
       const story = await this.page.evaluate(() => (globalThis as unknown as InPage).attendee.story?.());
       return JSON.stringify(story);
     });
