@@ -60,7 +60,7 @@ test("a private room: ask, be declined, ask again, be let in", async () => {
   const other = await rooms().visit(url);
   await other.page.getByLabel("Your name").fill("Olga");
   await other.button("Ask to enter").click();
-  await host.button("Let Olga in").click();
+  await host.button("Let in Olga").click();
   await other.inside();
   await host.plays("Olga");
   expect(await host.tile("Olga").getByText("guest").count()).toBe(1);
@@ -143,7 +143,7 @@ test("flags that change act on people inside", async () => {
   await ada.button("Turn the camera off").waitFor({ state: "detached" });
   expect(await ada.button("Open the chat").count()).toBe(0);
   await rooms().app.must("PUT", `/room/${roomName}`, { audioOnlyRoom: false, ownerOnlyBroadcast: true });
-  await ada.button("Only hosts speak in this room.").waitFor();
+  await ada.button("Microphone: Only hosts speak in this room.").waitFor();
   await ada.tile("Ben").getByText("microphone off").waitFor({ state: "attached" });
 });
 

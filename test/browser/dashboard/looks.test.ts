@@ -4,16 +4,14 @@
  * each page is looked at every fourth day, in one of the two in turn; with PARLEY_TEST_FULL in both, and in the other colours too.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
+import { violations } from "../support/axe.ts";
 import { browserForTests, button, Dashboard, LOOKS, type Look, NARROW_DARK, WIDE } from "../support/dashboard.ts";
 import { fill, type PageOf, pagesOf, settled } from "../support/pages.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
 setDefaultTimeout(120_000);
 
-const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 /** Pages that are open at the same time: most of them wait for their next refresh. */
 const AT_A_TIME = 6;
 /** Movements of less than a pixel count as none. */
@@ -24,21 +22,6 @@ const server = await dashboardServer();
 const shop = await newShop(server, "shop");
 await fill(server, shop);
 const PAGES = pagesOf(shop);
-
-interface Violation {
-  readonly id: string;
-  readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary?: string }[];
-}
-
-async function violations(page: Page, rules: readonly string[] = RULES): Promise<string[]> {
-  // Not as a script element: the page's own policy forbids those.
-  if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(AXE);
-  const options = JSON.stringify({ runOnly: rules, resultTypes: ["violations"] });
-  const found = await page.evaluate<Violation[]>(`axe.run(document, ${options}).then(({ violations }) => violations)`);
-  return found.flatMap(({ id, nodes }) =>
-    nodes.slice(0, 3).map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`),
-  );
-}
 
 interface Seen {
   readonly sideways: number;

@@ -9,7 +9,7 @@ import { panel, togglePanel, useMeeting } from "./view.ts";
 
 interface ControlProps {
   readonly icon: IconName;
-  /** Below the icon, for the eye. */
+  /** Below the icon, for the eye. The label contains it, so that it can be spoken to click (WCAG 2.5.3). */
   readonly short: TextKey;
   /** What a click does. */
   readonly label: string;
@@ -35,7 +35,7 @@ function Control({ icon, short, label, shortcut, tone, isDisabled, badge = 0, on
       <span class="control-text" aria-hidden="true">
         {t(short)}
       </span>
-      {badge > 0 && <span class="count">{badge}</span>}
+      {badge > 0 && <span class="count" data-count={badge} />}
     </button>
   );
 }
@@ -46,6 +46,8 @@ const REFUSED: Readonly<Record<Kind, TextKey>> = {
   screen: "notAllowedScreen",
 };
 
+const SHORT = { audio: "shortMicrophone", video: "shortCamera", screen: "shortScreen" } as const;
+
 export function Controls() {
   const meeting = useMeeting();
   const { session, media } = meeting;
@@ -53,7 +55,7 @@ export function Controls() {
   const room = session.room.value;
   const isOn = media.isOn.value;
   const labelOf = (kind: Kind, on: TextKey, off: TextKey): string =>
-    t(may[kind] ? (isOn[kind] ? off : on) : REFUSED[kind]);
+    may[kind] ? t(isOn[kind] ? off : on) : `${t(SHORT[kind])}: ${t(REFUSED[kind])}`;
   const isHandUp = session.isHandUp.value;
   const news = unread.value;
   const chatLabel = t(panel.value === "chat" ? "closeChat" : "openChat");

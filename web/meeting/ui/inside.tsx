@@ -26,21 +26,23 @@ export function InsidePage() {
   return (
     <div class="inside">
       <Header />
-      <div class="banners">
-        {!session.isOnline.value && (
-          <p class="banner warn" role="status">
-            {t("reconnecting")}
-          </p>
-        )}
-        <EndingBanner />
-        <Sound />
-        <DeviceProblems />
-      </div>
-      <main class="middle">
-        <Stage />
-        <LobbyCard />
-        {isChatShown && <ChatPanel />}
-        {panel.value === "people" && <PeoplePanel />}
+      <main class="center">
+        <div class="banners">
+          {!session.isOnline.value && (
+            <p class="banner warn" role="status">
+              {t("reconnecting")}
+            </p>
+          )}
+          <EndingBanner />
+          <Sound />
+          <DeviceProblems />
+        </div>
+        <div class="middle">
+          <Stage />
+          <LobbyCard />
+          {isChatShown && <ChatPanel />}
+          {panel.value === "people" && <PeoplePanel />}
+        </div>
       </main>
       <Controls />
       <Dialogs />
