@@ -177,3 +177,20 @@ test("autoJoin enters muted and with the camera off", async () => {
   await ben.inside();
   await ben.tile("Ada").waitFor();
 });
+
+test("a screen is shown beside the camera, and can be pinned", async () => {
+  const url = await rooms().room();
+  const ada = await rooms().visit(url);
+  await ada.enter("Ada");
+  const ben = await rooms().visit(url);
+  await ben.enter("Ben");
+  await ada.button("Share the screen").click();
+  await ben.plays("Screen of Ada", "screen");
+  await ben.plays("Ada");
+  expect(await ben.page.locator(".focus .tile").getAttribute("data-kind")).toBe("screen");
+  await ben.button("Pin Ada").click();
+  expect(await ben.page.locator(".focus .tile").getAttribute("data-kind")).toBe("camera");
+  await ben.button("Unpin Ada").click();
+  await ada.button("Stop sharing the screen").click();
+  await ben.tile("Screen of Ada", "screen").waitFor({ state: "detached" });
+});

@@ -1,7 +1,7 @@
 /** Inside a meeting: the connection to the room and the media, as signals of the session. */
 import { effect } from "@preact/signals";
 import type { Kind, MediaEngine } from "./call/contract.ts";
-import type { ChatLine, Ending, RoomLink, RoomNotice, RoomOpening } from "./call/room-contract.ts";
+import type { ChatLine, Ending, Person, RoomLink, RoomNotice, RoomOpening } from "./call/room-contract.ts";
 import { announce } from "./lib/announce.ts";
 import { flagsOf, type Joined } from "./lib/api.ts";
 import { disabledByToken, mayNow, roomAllows } from "./lib/rights.ts";
@@ -42,6 +42,7 @@ export class Inside {
     session.chat.value = [];
     session.queue.value = [];
     session.isHandUp.value = false;
+    session.isLocked.value = false;
     session.isOnline.value = true;
     session.ending.value = ejectAt === undefined ? undefined : { timeMs: ejectAt * 1000, isForAll: false };
     const link = open({ connect, name, isAdmin, isGuest });
@@ -123,7 +124,9 @@ export class Inside {
   #listen(link: RoomLink): void {
     const { session, engine, ended } = this.#parts;
     const showPeople = (): void => {
+      const before = session.people.value;
       session.people.value = link.people();
+      this.#announceHands(before);
       this.#keepRights();
     };
     this.#ends.push(
@@ -158,6 +161,12 @@ export class Inside {
     showPeople();
   }
 
+  #announceHands(before: readonly Person[]): void {
+    const wasUp = new Map(before.map(({ participantSession, state }) => [participantSession, state.hand]));
+    for (const { participantSession, name, state } of this.#parts.session.people.value)
+      if (state.hand && wasUp.get(participantSession) === false) announce(t("handRaisedBy", { name }));
+  }
+
   #chatted(line: ChatLine): void {
     const { session } = this.#parts;
     if (session.chat.value.some(({ id }) => id === line.id)) return;
@@ -183,6 +192,7 @@ export class Inside {
         return;
       }
       case "locked":
+        if (session.isLocked.value === notice.on) return;
         session.isLocked.value = notice.on;
         return announce(t(notice.on ? "nowLocked" : "nowUnlocked"));
       case "flags": {

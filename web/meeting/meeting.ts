@@ -65,7 +65,7 @@ export class Meeting {
     return this.#token !== undefined;
   }
 
-  /** Of the visitor, as it was given last. */
+  /** The visitor's name, as it was given last. */
   get name(): string {
     return this.#name;
   }
@@ -77,7 +77,7 @@ export class Meeting {
   async withoutToken(): Promise<void> {
     this.#token = undefined;
     keep("session", this.#key("token"), undefined);
-    await this.again();
+    await this.returnToDoor();
   }
 
   /** A page that is loaded: it looks at the door, or goes on where a reload has interrupted it. */
@@ -119,7 +119,7 @@ export class Meeting {
   }
 
   /** Back to the door, from wherever the visit has ended. */
-  async again(): Promise<void> {
+  async returnToDoor(): Promise<void> {
     this.session.stage.value = { at: "loading" };
     await this.look();
   }

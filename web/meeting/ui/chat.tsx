@@ -51,7 +51,7 @@ export function ChatPanel() {
     if (element) isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PX;
   };
   return (
-    <SidePanel title={t("chat")}>
+    <SidePanel title={t("chat")} focuses={session.may.value.chat}>
       {lines.length === 0 && <p class="panel-empty muted">{t("chatEmpty")}</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a list that scrolls must be reachable by keyboard. */}
       <ol class="chat" ref={list} tabIndex={0} aria-label={t("chat")} onScroll={scrolled}>
@@ -109,7 +109,11 @@ function Writer() {
   const error = useSignal("");
   const isBusy = useSignal(false);
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus({ preventScroll: true }), []);
+  // After the panel has noted where the focus was.
+  useEffect(() => {
+    const timer = setTimeout(() => field.current?.focus({ preventScroll: true }));
+    return () => clearTimeout(timer);
+  }, []);
   const send = async (event?: Event): Promise<void> => {
     event?.preventDefault();
     const written = text.value.trim();

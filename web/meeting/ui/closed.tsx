@@ -91,7 +91,7 @@ export function ClosedPage({ why, opensAtMs, text }: Extract<Stage, { readonly a
         </button>
       )}
       {why !== "stale" && !FINAL.includes(why) && (
-        <button type="button" class="primary" onClick={() => void meeting.again()}>
+        <button type="button" class="primary" onClick={() => void meeting.returnToDoor()}>
           {t("tryAgain")}
         </button>
       )}
@@ -118,7 +118,7 @@ export function OutPage({ why }: { readonly why: Ending }) {
         </button>
       )}
       {why === "lost" && (
-        <button type="button" class="primary" onClick={() => void meeting.again()}>
+        <button type="button" class="primary" onClick={() => void meeting.returnToDoor()}>
           {t("enterAgain")}
         </button>
       )}
@@ -130,7 +130,7 @@ export function LeftPage() {
   const meeting = useMeeting();
   return (
     <Message title={t("leftTitle")} text={t("leftText")}>
-      <button type="button" class="primary" onClick={() => void meeting.again()}>
+      <button type="button" class="primary" onClick={() => void meeting.returnToDoor()}>
         {t("enterAgain")}
       </button>
     </Message>

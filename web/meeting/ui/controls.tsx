@@ -135,7 +135,9 @@ export function Header() {
   const people = session.people.value.length + 1;
   return (
     <header class="head">
-      <h1 class="head-room">{session.room.value.roomName}</h1>
+      <h1 class="head-room" tabIndex={-1}>
+        {session.room.value.roomName}
+      </h1>
       {session.isLocked.value && (
         <span class="badge warn">
           <Icon name="lock" /> <span class="head-locked">{t("isLocked")}</span>

@@ -14,6 +14,7 @@ export function DoorPage() {
   const { session } = meeting;
   const door = session.door.value;
   const isAudioOnly = door?.audioOnlyRoom === true;
+  const isChecking = useSignal(false);
   return (
     <main class="door">
       <Preview isAudioOnly={isAudioOnly} />
@@ -29,9 +30,9 @@ export function DoorPage() {
           <summary>{t("devices")}</summary>
           <DeviceChoices isAudioOnly={isAudioOnly} />
         </details>
-        <details>
+        <details onToggle={(event) => (isChecking.value = event.currentTarget.open)}>
           <summary>{t("connectionCheck")}</summary>
-          <ConnectionCheck />
+          {isChecking.value && <ConnectionCheck />}
         </details>
       </div>
     </main>

@@ -20,7 +20,11 @@ export function InsidePage() {
   const meeting = useMeeting();
   const { session } = meeting;
   useUnread();
-  useLayoutEffect(() => resetView, []);
+  useLayoutEffect(() => {
+    // Screen readers begin with the room's name; the button that had the focus is gone.
+    document.querySelector<HTMLElement>(".head-room")?.focus();
+    return resetView;
+  }, []);
   useEffect(() => followKeys(meeting), []);
   const isChatShown = panel.value === "chat" && session.room.value.enableChat;
   return (

@@ -1,0 +1,91 @@
+/** The meeting page by keyboard alone: from the door to leaving. */
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { meetingRooms } from "./support/meeting-rooms.ts";
+import type { Visitor } from "./support/visitor.ts";
+
+setDefaultTimeout(60_000);
+
+const rooms = meetingRooms();
+
+afterEach(() => rooms().allLeave());
+
+/** Presses Tab until this control has the focus. */
+async function tabTo({ page }: Visitor, name: string): Promise<void> {
+  for (let pressed = 0; pressed < 40; pressed++) {
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate<string>(
+      "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.labels?.[0]?.innerText ?? document.activeElement?.innerText ?? ''",
+    );
+    if (focused === name) return;
+  }
+  throw new Error(`no Tab reaches ${name}`);
+}
+
+test("from the door to leaving", async () => {
+  const url = await rooms().room();
+  const ada = await rooms().visit(url);
+  const { keyboard } = ada.page;
+  await ada.heading("Ready to enter?").waitFor();
+  await tabTo(ada, "Turn the microphone off");
+  await keyboard.press("Space");
+  await ada.button("Turn the microphone on").waitFor();
+  await tabTo(ada, "Your name");
+  await keyboard.type("Ada");
+  await keyboard.press("Enter");
+  await ada.inside();
+  expect(await ada.page.evaluate<string>("document.activeElement?.className")).toBe("head-room");
+
+  // What was chosen at the door holds.
+  await ada.button("Turn the microphone on").waitFor();
+  await keyboard.press("m");
+  await ada.button("Turn the microphone off").waitFor();
+  await keyboard.press("v");
+  await ada.button("Turn the camera on").waitFor();
+  await keyboard.press("h");
+  await ada.button("Lower your hand").waitFor();
+
+  await keyboard.press("c");
+  await ada.page.getByLabel("Write a message").and(ada.page.locator(":focus")).waitFor();
+  // Letters are text here, and Enter sends.
+  await keyboard.type("hm");
+  await keyboard.press("Enter");
+  await ada.page.getByRole("list", { name: "Chat" }).getByText("hm").waitFor();
+  expect(await ada.button("Turn the microphone off").count()).toBe(1);
+  await keyboard.press("Escape");
+  await ada.button("Open the chat").waitFor();
+
+  await keyboard.press("?");
+  await ada.heading("Keyboard shortcuts").waitFor();
+  await tabTo(ada, "Use these keys");
+  await keyboard.press("Space");
+  await keyboard.press("Escape");
+  await ada.heading("Keyboard shortcuts").waitFor({ state: "detached" });
+  // Turned off: speech input types letters too.
+  await keyboard.press("h");
+  expect(await ada.button("Lower your hand").count()).toBe(1);
+
+  await tabTo(ada, "More");
+  await keyboard.press("Enter");
+  await ada.page.getByRole("menuitem", { name: "Speaker view" }).and(ada.page.locator(":focus")).waitFor();
+  await keyboard.press("ArrowUp");
+  await keyboard.press("Home");
+  await keyboard.press("ArrowDown");
+  await ada.page.getByRole("menuitem", { name: "People" }).and(ada.page.locator(":focus")).waitFor();
+  await keyboard.press("Enter");
+  await ada.heading("People").and(ada.page.locator(":focus")).waitFor();
+  await keyboard.press("Escape");
+  await tabTo(ada, "Leave");
+  await keyboard.press("Enter");
+  await ada.heading("You have left the meeting").and(ada.page.locator(":focus")).waitFor();
+});
+
+test("the invitation is the plain link, without a token", async () => {
+  const url = await rooms().room({ privacy: "private" });
+  const host = await rooms().visit(`${url}#token=${await rooms().token(url, { isAdmin: true })}&name=Hana`);
+  await host.button("Enter").click();
+  await host.inside();
+  await host.choose("Invite others");
+  await host.button("Copy the link").click();
+  await host.button("Copied").waitFor();
+  expect(await host.page.evaluate<string>("navigator.clipboard.readText()")).toBe(url);
+});
