@@ -39,6 +39,7 @@ const CHECKS: readonly Suite[] = [
   { name: "types", command: [tool("tsc"), "--noEmit"], counts: false },
   // Pages run in a browser, so they have other types than the service.
   { name: "types of pages", command: [tool("tsc"), "--noEmit", "-p", "web"], counts: false },
+  { name: "types of their tests", command: [tool("tsc"), "--noEmit", "-p", "web/tsconfig.test.json"], counts: false },
   // The client runs in browsers, Node and Bun, so it has the types of none of them; its tests run in Bun.
   { name: "types of the client", command: [tool("tsc"), "--noEmit", "-p", "client"], counts: false },
   { name: "types of its tests", command: [tool("tsc"), "--noEmit", "-p", "client/tsconfig.test.json"], counts: false },

@@ -36,7 +36,9 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNam
     "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
     // Every other path of one segment on an application's host; paths of the service come first.
     "/:roomName": pipeline.handler(
-      pipeline.publicRoute("/:roomName", meetingPage({ pages, appNamed, room }), { hosts: "application" }),
+      pipeline.publicRoute("/:roomName", meetingPage({ pages, appNamed, room, iceUrls: () => config.turnUrls }), {
+        hosts: "application",
+      }),
     ),
   };
   if (!config.dashboard) return { publicPages, operatorPages: {} };

@@ -1,7 +1,7 @@
 /** Checks before entering: is the service there, can this network reach a STUN server, and a TURN server. */
 import { signal } from "@preact/signals";
 
-export type Outcome = "running" | "ok" | "failed" | "none" | "unknown";
+export type Outcome = "running" | "ok" | "failed" | "none";
 
 export interface Connectivity {
   readonly service: Outcome;
@@ -19,7 +19,7 @@ const withScheme = (servers: readonly RTCIceServer[], scheme: RegExp): RTCIceSer
     return urls.length > 0 ? [{ ...server, urls }] : [];
   });
 
-export const connectivity = signal<Connectivity>({ service: "running", stun: "unknown", turn: "unknown" });
+export const connectivity = signal<Connectivity>({ service: "running", stun: "running", turn: "running" });
 
 const set = (part: Partial<Connectivity>): void => {
   connectivity.value = { ...connectivity.value, ...part };
@@ -35,29 +35,34 @@ export async function checkService(reach: () => Promise<unknown>): Promise<void>
   });
 }
 
-/** Servers without credentials cannot be checked for relays: the service gives those only to people inside. */
+/**
+ * Before entering, TURN servers come without credentials: those are for people inside. A server that refuses the made-up ones is reached all
+ * the same, and that is what is asked here.
+ */
 export async function checkServers(servers: readonly RTCIceServer[]): Promise<void> {
   if (typeof RTCPeerConnection === "undefined") return set({ stun: "failed", turn: "failed" });
   const stun = withScheme(servers, /^stuns?:/);
-  const turn = withScheme(servers, /^turns?:/);
-  const usable = turn.filter(({ credential }) => credential !== undefined);
-  const turnNow = turn.length > 0 ? "unknown" : "none";
-  set({ stun: stun.length > 0 ? "running" : "none", turn: usable.length > 0 ? "running" : turnNow });
+  const turn = withScheme(servers, /^turns?:/).map((server) => ({ username: "check", credential: "check", ...server }));
+  set({ stun: stun.length > 0 ? "running" : "none", turn: turn.length > 0 ? "running" : "none" });
   await Promise.all([
     stun.length > 0 && isReached(stun, "srflx").then((isOk) => set({ stun: isOk ? "ok" : "failed" })),
-    usable.length > 0 && isReached(usable, "relay").then((isOk) => set({ turn: isOk ? "ok" : "failed" })),
+    turn.length > 0 && isReached(turn, "relay").then((isOk) => set({ turn: isOk ? "ok" : "failed" })),
   ]);
 }
 
-/** Whether the servers give this browser an address of that type. */
+/** Codes of STUN (RFC 8489): an answer of the server. 701 and above: the browser has none. */
+const isAnswer = (code: number): boolean => code >= 300 && code < 700;
+
+/** Whether the servers answer: with an address of that type, or with a refusal. */
 async function isReached(iceServers: RTCIceServer[], type: "srflx" | "relay"): Promise<boolean> {
   const pc = new RTCPeerConnection({ iceServers, iceTransportPolicy: type === "relay" ? "relay" : "all" });
   let hasFailed = false;
   try {
     return await new Promise<boolean>((resolve) => {
       setTimeout(() => resolve(false), WITHIN_MS);
-      pc.onicecandidateerror = () => {
-        hasFailed = true;
+      pc.onicecandidateerror = ({ errorCode }) => {
+        if (isAnswer(errorCode)) resolve(true);
+        else hasFailed = true;
       };
       pc.onicecandidate = ({ candidate }) => {
         // A machine with a public address is found under its own: that is no candidate of another type.

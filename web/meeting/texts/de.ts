@@ -3,7 +3,6 @@ import type { Texts } from "./en.ts";
 export const de: Texts = {
   direction: "ltr",
   language: "Sprache",
-  meeting: "Besprechung",
   you: "Sie",
   guest: "Gast",
   guestMeaning: "Gast: Für diesen Namen bürgt niemand",
@@ -50,7 +49,6 @@ export const de: Texts = {
   checkOk: "funktioniert",
   checkFailed: "nicht erreichbar",
   checkNone: "nicht eingerichtet",
-  checkUnknown: "wird beim Eintreten geprüft",
   checkFailedHint:
     "Ihr Netz sperrt etwas, das Anrufe brauchen. Nehmen Sie ein anderes Netz, oder fragen Sie dessen Verwaltung.",
 

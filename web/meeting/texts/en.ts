@@ -2,7 +2,6 @@
 export const en = {
   direction: "ltr",
   language: "Language",
-  meeting: "Meeting",
   you: "You",
   guest: "guest",
   guestMeaning: "Guest: no one vouches for this name",
@@ -48,7 +47,6 @@ export const en = {
   checkOk: "works",
   checkFailed: "cannot be reached",
   checkNone: "not set up",
-  checkUnknown: "checked on entering",
   checkFailedHint: "Your network blocks something that calls need. Try another network, or ask its administrator.",
 
   waitingTitle: "Waiting to be let in",

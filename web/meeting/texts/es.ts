@@ -3,7 +3,6 @@ import type { Texts } from "./en.ts";
 export const es: Texts = {
   direction: "ltr",
   language: "Idioma",
-  meeting: "Reunión",
   you: "Usted",
   guest: "invitado",
   guestMeaning: "Invitado: nadie responde por este nombre",
@@ -49,7 +48,6 @@ export const es: Texts = {
   checkOk: "funciona",
   checkFailed: "no responde",
   checkNone: "no configurado",
-  checkUnknown: "se comprueba al entrar",
   checkFailedHint: "Su red bloquea algo que las llamadas necesitan. Pruebe otra red o pregunte a su administrador.",
 
   waitingTitle: "Esperando a que le dejen entrar",

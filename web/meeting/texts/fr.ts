@@ -3,7 +3,6 @@ import type { Texts } from "./en.ts";
 export const fr: Texts = {
   direction: "ltr",
   language: "Langue",
-  meeting: "Réunion",
   you: "Vous",
   guest: "invité",
   guestMeaning: "Invité : personne ne garantit ce nom",
@@ -49,7 +48,6 @@ export const fr: Texts = {
   checkOk: "fonctionne",
   checkFailed: "injoignable",
   checkNone: "non configuré",
-  checkUnknown: "testé à l’entrée",
   checkFailedHint:
     "Votre réseau bloque quelque chose dont les appels ont besoin. Essayez un autre réseau ou demandez à son administrateur.",
 

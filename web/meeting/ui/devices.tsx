@@ -77,7 +77,6 @@ const OUTCOMES: Readonly<Record<Outcome, TextKey>> = {
   ok: "checkOk",
   failed: "checkFailed",
   none: "checkNone",
-  unknown: "checkUnknown",
 };
 
 export function ConnectionCheck() {

@@ -1,0 +1,166 @@
+import { expect, test } from "bun:test";
+import type { Kind } from "./call/contract.ts";
+import { type Joined, Refused } from "./lib/api.ts";
+import type { MeetingParts } from "./meeting.ts";
+import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./testing/fakes.ts";
+
+const track = (kind: Kind) =>
+  Object.assign(new EventTarget(), { kind, stop: () => undefined }) as unknown as MediaStreamTrack;
+
+const visit = (more: Partial<MeetingParts> = {}): Fakes => fakeMeeting(fakeDevices(track), more);
+const settled = () => new Promise((resolve) => setTimeout(resolve));
+
+async function inside(joined: Partial<Joined> = {}): Promise<Fakes> {
+  const fakes = visit();
+  fakes.api.answer = () => ({ ...JOINED, ...joined });
+  await fakes.meeting.start("Ada");
+  await settled();
+  await fakes.meeting.enter("Ada");
+  return fakes;
+}
+
+const states = ({ room }: Fakes) => room().states.at(-1);
+
+test("the door, then inside with camera and microphone", async () => {
+  const { meeting, api, room, engine } = visit({ token: "access" });
+  await meeting.start(" Ada\u202e ");
+  expect(meeting.session.stage.value.at).toBe("door");
+  await meeting.enter("Ada");
+  expect(api.joins).toEqual([{ token: "access", name: "Ada", resume: undefined }]);
+  expect(meeting.session.stage.value.at).toBe("inside");
+  expect([...engine().published.keys()]).toEqual(["audio", "video"]);
+  expect(room().states.at(-1)).toEqual({ ...SILENT, audio: true, video: true });
+});
+
+test("what the room says about camera and microphone at entry counts until the visitor has chosen", async () => {
+  const room = { joinVideoOn: false, joinAudioOn: false };
+  expect(states(await inside({ room }))).toEqual(SILENT);
+  const chosen = visit();
+  chosen.api.answer = () => ({ ...JOINED, room });
+  await chosen.meeting.start("Ada");
+  await settled();
+  await chosen.meeting.toggle("video");
+  await chosen.meeting.toggle("video");
+  await chosen.meeting.enter("Ada");
+  expect(states(chosen)).toEqual({ ...SILENT, video: true });
+});
+
+test("autoJoin enters muted and dark, unless an allowed page frames it", async () => {
+  for (const isFramed of [false, true]) {
+    const fakes = visit({ isFramed });
+    fakes.api.doorNow = () => ({ ...DOOR, autoJoin: true });
+    await fakes.meeting.start("");
+    expect(fakes.api.joins[0]?.name).toBe("Guest");
+    expect(states(fakes)).toEqual({ ...SILENT, audio: isFramed, video: isFramed });
+  }
+});
+
+test("the lobby: the join is repeated with the ticket, and the place is kept until it is answered", async () => {
+  const { meeting, api, lobby } = visit();
+  api.answer = ({ ticket }) => (ticket ? JOINED : { waiting: true, ticket: "t1", connect: JOINED.connect });
+  await meeting.start("Ada");
+  await meeting.enter("Ada");
+  expect(meeting.session.stage.value.at).toBe("waiting");
+  lobby().emit("admitted");
+  expect(lobby().isClosed).toBe(false);
+  await settled();
+  expect(api.joins[1]?.ticket).toBe("t1");
+  expect(meeting.session.stage.value.at).toBe("inside");
+  expect(lobby().isClosed).toBe(true);
+});
+
+test("declined, and a place that is over", async () => {
+  const { meeting, api, lobby } = visit();
+  api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
+  await meeting.enter("Ada");
+  lobby().emit("declined", "Not today");
+  expect(meeting.session.stage.value).toEqual({ at: "closed", why: "declined", text: "Not today" });
+  await meeting.enter("Ada");
+  lobby().emit("ended");
+  expect(meeting.session.stage.value).toEqual({ at: "closed", why: "waiting_over" });
+});
+
+test("put out: says why, closes all devices, and does not return by itself", async () => {
+  for (const why of ["removed", "ended", "time", "replaced", "lost"] as const) {
+    const { meeting, api, room, engine } = await inside();
+    const joins = api.joins.length;
+    room().emit("ended", why);
+    expect(meeting.session.stage.value).toEqual({ at: "out", why });
+    expect(engine().hasLeft).toBe(true);
+    expect(meeting.media.tracks.value).toEqual({});
+    await settled();
+    expect(api.joins.length).toBe(joins);
+    if (why !== "replaced") continue;
+    await meeting.bringBack();
+    expect(api.joins.at(-1)?.resume).toBe("rt_1");
+  }
+});
+
+test("a refused token can be left out", async () => {
+  const { meeting, api } = visit({ token: "stale" });
+  api.answer = ({ token }) => {
+    if (token) throw new Refused(400, "invalid_access_token", "");
+    return JOINED;
+  };
+  await meeting.start("Ada");
+  await meeting.enter("Ada");
+  expect(meeting.session.stage.value).toEqual({ at: "closed", why: "stale" });
+  await meeting.withoutToken();
+  await meeting.enter("Ada");
+  expect(meeting.session.stage.value.at).toBe("inside");
+});
+
+test("a host mutes: the page obeys, for itself alone", async () => {
+  const fakes = await inside();
+  const muted = (participantSession: string, kind: string) =>
+    fakes.room().emit("notice", { notice: "muted", participantSession, kind });
+  muted("other", "audio");
+  expect(states(fakes)?.audio).toBe(true);
+  muted("me", "audio");
+  muted("me", "video");
+  expect(states(fakes)).toEqual(SILENT);
+  expect(fakes.engine().muted.has("audio")).toBe(true);
+});
+
+test("nothing is sent or shown that the room does not allow, also after its flags change", async () => {
+  const fakes = await inside({ may: { ...JOINED.may, video: false } });
+  const { meeting, room, engine } = fakes;
+  room().show(person("host", { isAdmin: true }), person("guest"));
+  expect(states(fakes)).toEqual({ ...SILENT, audio: true });
+  await meeting.toggle("video");
+  expect(meeting.media.tracks.value.video).toBeUndefined();
+  const shown = (who: string) =>
+    (["audio", "video", "screen"] as const).filter((kind) => engine().isAllowed(who, kind));
+  expect(shown("guest")).toEqual(["audio", "video", "screen"]);
+  expect(shown("stranger")).toEqual([]);
+  room().emit("notice", { notice: "flags", room: { enableScreenSharing: false } });
+  expect(shown("guest")).toEqual(["audio", "video"]);
+  room().emit("notice", { notice: "flags", room: { ownerOnlyBroadcast: true, enableScreenSharing: true } });
+  expect(shown("guest")).toEqual([]);
+  expect(shown("host")).toEqual(["audio", "video", "screen"]);
+  expect(meeting.session.may.value).toEqual({ audio: false, video: false, screen: false, chat: true });
+  expect(meeting.media.tracks.value).toEqual({});
+  // The token's own prohibition stays when the room allows it once more.
+  room().emit("notice", { notice: "flags", room: { ownerOnlyBroadcast: false } });
+  expect(meeting.session.may.value).toEqual({ audio: true, video: false, screen: true, chat: true });
+});
+
+test("the chat is bounded, and a message that comes twice is shown once", async () => {
+  const { meeting, room } = await inside();
+  const line = { from: "p", name: "P", isGuest: false, text: "x", timeMs: 0, isEarlier: false };
+  for (let at = 0; at < 600; at++) room().emit("chat", { ...line, id: `${at}` });
+  room().emit("chat", { ...line, id: "599" });
+  expect(meeting.session.chat.value.length).toBe(500);
+  expect(meeting.session.chat.value[0]?.id).toBe("100");
+});
+
+test("a room that is not open yet: with a token the join decides", async () => {
+  const closed = visit();
+  closed.api.doorNow = () => ({ ...DOOR, state: "not_open", opensAt: 4_000_000_000 });
+  await closed.meeting.start("Ada");
+  expect(closed.meeting.session.stage.value).toEqual({ at: "closed", why: "not_open", opensAtMs: 4e12 });
+  const invited = visit({ token: "access" });
+  invited.api.doorNow = closed.api.doorNow;
+  await invited.meeting.start("Ada");
+  expect(invited.meeting.session.stage.value.at).toBe("door");
+});

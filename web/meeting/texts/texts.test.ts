@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { en, type TextKey } from "./en.ts";
+import { chosenLanguage, counted, duration, LANGUAGES, language, moment, t } from "./texts.ts";
+
+const MEETING = join(import.meta.dir, "..");
+const keys = Object.keys(en) as TextKey[];
+const valuesIn = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort();
+
+test.each(Object.entries(LANGUAGES))("%s has every text, with the same values", (_name, texts) => {
+  expect(Object.keys(texts).sort()).toEqual([...keys].sort());
+  for (const key of keys) {
+    expect(texts[key].trim()).not.toBe("");
+    expect({ key, values: valuesIn(texts[key]) }).toEqual({ key, values: valuesIn(en[key]) });
+  }
+});
+
+test.each(["de", "fr", "es"] as const)("%s is translated", (name) => {
+  const same = keys.filter((key) => LANGUAGES[name][key] === en[key] && en[key].length > 12 && en[key].includes(" "));
+  expect(same.filter((key) => key !== "numberedDevice")).toEqual([]);
+});
+
+test("every text is used", () => {
+  const sources = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(MEETING)]
+    .filter((file) => !/^texts\/(en|de|fr|es)\.ts|test/.test(file))
+    .map((file) => readFileSync(join(MEETING, file), "utf8"))
+    .join("\n");
+  expect(keys.filter((key) => !sources.includes(`"${key}"`) && !sources.includes(`.${key}`))).toEqual([]);
+});
+
+test("the first language that the page has is chosen, else English", () => {
+  expect(chosenLanguage(["", "ja", "de-CH", "fr"])).toBe("de");
+  expect(chosenLanguage(["FR"])).toBe("fr");
+  expect(chosenLanguage(["pt-BR", ""])).toBe("en");
+  expect(chosenLanguage(["__proto__"])).toBe("en");
+});
+
+test("texts, numbers and times follow the language", () => {
+  language.value = "de";
+  expect(t("personJoined", { name: "Ada {name}" })).toBe("Ada {name} ist eingetreten.");
+  expect(counted(1, "peopleOne", "peopleOther")).toBe("1 Person");
+  expect(counted(1200, "peopleOne", "peopleOther")).toBe("1.200 Personen");
+  expect(duration(90)).toBe("90 Sekunden");
+  expect(duration(240)).toBe("4 Minuten");
+  const now = Date.UTC(2026, 10, 16, 12);
+  expect(moment(now + 3_600_000, now)).not.toContain("2026");
+  expect(moment(now + 86_400_000, now)).toContain("2026");
+  language.value = "fr";
+  expect(counted(0, "peopleOne", "peopleOther")).toBe("0 personnes");
+  language.value = "en";
+});
