@@ -81,7 +81,7 @@ export const turnUrls: Read<readonly string[]> = (text) => {
     : `1 to ${TURN_URLS_MAX} addresses, separated by commas, without slashes: turn:turn.example.com:3478?transport=udp,turns:turn.example.com:443,stun:turn.example.com`;
 };
 
-/** Long, because everybody who gets a credential can try out secrets. No comma and no space: coturn's file has one secret per line. */
+/** Long, because from one credential a client can try out secrets. No comma and no space: coturn's file has one secret per line. */
 export const turnSecrets: Read<readonly string[]> = (text) => {
   const list = text.split(",").map((one) => one.trim());
   const isGood = (one: string): boolean => /^[\x21-\x7e]+$/.test(one) && one.length >= TURN_SECRET_MIN_CHARS;

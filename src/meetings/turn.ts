@@ -61,8 +61,8 @@ export function credentialOf(secret: string, name: string, expiresAt: number): T
 }
 
 /**
- * Who uses a TURN server, as its quotas and its log see it. A digest, because usernames travel unencrypted and a peer id may be somebody's
- * mail address.
+ * Who uses a TURN server, as its quotas and its log see it. A digest, because usernames travel unencrypted and a peer id may be a mail
+ * address.
  */
 export const turnName = (app: string, peer: string): string =>
   `${app}.${createHash("sha256").update(`${app} ${peer}`, "utf8").digest("hex").slice(0, TURN_NAME_CHARS)}`;
