@@ -26,6 +26,8 @@ interface DebianPackage {
 const POSTGRES: DebianPackage = { program: "/usr/lib/postgresql/*/bin/initdb", name: "postgresql" };
 const NATS: DebianPackage = { program: "nats-server", name: "nats-server" };
 
+const CHROMIUM: DebianPackage = { program: "chromium", name: "chromium" };
+
 const bun = process.execPath;
 const tool = (name: string): string => join("node_modules", ".bin", name);
 const tests = (name: string, ...paths: string[]): Suite => ({
@@ -48,7 +50,7 @@ const CHECKS: readonly Suite[] = [
 const SUITES: readonly Suite[] = [
   ...CHECKS,
   // The longest first, so that the others fill the time beside it.
-  { ...tests("browser", ...browserTests()), needs: [{ program: "chromium", name: "chromium" }, POSTGRES, NATS] },
+  { ...tests("browser", ...browserTests()), needs: [CHROMIUM, POSTGRES, NATS] },
   tests("rest", "./test/rest"),
   { ...tests("unit", "./src", "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
   tests("conformance", "./test/conformance"),
@@ -56,9 +58,14 @@ const SUITES: readonly Suite[] = [
   { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
   tests("faults", "./test/faults"),
   tests("verify", "./test/verify", "./test/support"),
-  { ...tests("client", "./test/client"), needs: [{ program: "chromium", name: "chromium" }] },
+  { ...tests("client", "./test/client"), needs: [CHROMIUM] },
   // Against a real S3-compatible service, which its first run builds.
   { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }, POSTGRES] },
+  // A relay between network namespaces, in full runs also for pages in a browser.
+  {
+    ...tests("turn", "./test/turn"),
+    needs: [{ program: "turnserver", name: "coturn" }, { program: "ip", name: "iproute2" }, CHROMIUM],
+  },
   tests("docs", "./test/docs"),
   tests("attack", "./test/attack"),
   tests("deploy", "./test/deploy"),
