@@ -20,8 +20,7 @@ const SHIFT_MAX = 0.001;
 const browser = browserForTests();
 const server = await dashboardServer();
 const shop = await newShop(server, "shop");
-await fill(server, shop);
-const PAGES = pagesOf(shop);
+const PAGES = pagesOf(shop, await fill(server, shop));
 
 interface Seen {
   readonly sideways: number;

@@ -1,6 +1,7 @@
 /** Every page of the dashboard, with how to see that it is complete. */
 import type { Page } from "playwright-core";
 import { attempt } from "../../conformance/raw/support/connect.ts";
+import { Room } from "../../conformance/raw/support/rooms.ts";
 import type { Server } from "../../support/parley.ts";
 import type { Shop } from "./seeds.ts";
 
@@ -14,10 +15,24 @@ export interface PageOf {
   readonly polls?: string;
 }
 
-/** Something on every page: a peer with metadata, a room with a recording, a refusal, an operator. */
-export async function fill(server: Server, { world, backend, publishable }: Shop): Promise<void> {
+/** What is only known once there is something. */
+export interface Filled {
+  /** Id of the meeting that goes on in `standup`. */
+  readonly meeting: string;
+}
+
+const LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh the Younger";
+
+/** Something on every page: a peer with metadata, a room with a recording and a meeting, a refusal, an operator. */
+export async function fill(server: Server, { world, backend, publishable }: Shop): Promise<Filled> {
   const room = await backend.room("standup");
   await backend.record({ room });
+  const standup = new Room(backend.app, "standup", room);
+  const token = await standup.accessToken({ name: LONG_NAME.slice(0, 64), externalUserId: "user-1", isAdmin: true });
+  const { join } = await standup.inside({ token });
+  await standup.inside({ name: "Bob" });
+  const left = await standup.inside({ name: "Carol" });
+  left.wire.close();
   await server.admin.must("POST", "/operators", { name: "Carol", role: "read" });
   const rule = { pattern: "chat/*", history: { messages: 100, seconds: 604_800 }, graceSec: 30 };
   await server.admin.must("PATCH", `/apps/${world.app._id}`, { channelRules: [rule, { pattern: "orders/**" }] });
@@ -27,9 +42,10 @@ export async function fill(server: Server, { world, backend, publishable }: Shop
   wire.send({ type: "state", channel: "chat/42", state: { typing: true } });
   await attempt(server.url, { query: `key=${publishable.keyId}`, headers: { Origin: "https://elsewhere.example" } });
   await server.admin.rotate(world.key.keyId, { graceSec: 3600 });
+  return { meeting: join.meetingSession };
 }
 
-export function pagesOf({ name, world }: Pick<Shop, "name" | "world">): readonly PageOf[] {
+export function pagesOf({ name, world }: Pick<Shop, "name" | "world">, { meeting }: Filled): readonly PageOf[] {
   const app = `/apps/${name}`;
   return [
     { name: "overview of the service", path: "", ready: "Refused connects", polls: "/series" },
@@ -48,8 +64,10 @@ export function pagesOf({ name, world }: Pick<Shop, "name" | "world">): readonly
     { name: "a new application", path: "/new-application", ready: "Create application" },
     { name: "channel rules", path: `${app}/rules?channel=chat%2F42`, ready: "cover it", polls: "/usage" },
     { name: "a new rule", path: `${app}/rules?add=1`, ready: "Grace in seconds" },
-    { name: "rooms", path: `${app}/rooms`, ready: "standup" },
-    { name: "a room", path: `${app}/rooms/standup`, ready: "Kept for meetings" },
+    { name: "rooms", path: `${app}/rooms`, ready: "people", polls: "/meetings" },
+    { name: "a room", path: `${app}/rooms/standup`, ready: "Bob", polls: "/meetings/" },
+    { name: "meetings", path: `${app}/meetings`, ready: "inside", polls: "/meetings" },
+    { name: "a meeting", path: `${app}/meetings/${meeting}`, ready: "Carol", polls: "/meetings/" },
     { name: "recordings", path: `${app}/recordings`, ready: "Retention" },
     { name: "usage", path: `${app}/usage`, ready: "This and past periods", polls: "/usage" },
     { name: "why not", path: `${app}/why-not`, ready: "Usual mistakes" },

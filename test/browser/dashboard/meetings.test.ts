@@ -1,0 +1,86 @@
+/** Rooms with people inside, by clicking: who is there, the link for the host, put out, end. Each action is checked in the API. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { newRoom, type Room } from "../../conformance/raw/support/rooms.ts";
+import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
+import { dashboardServer } from "../support/seeds.ts";
+
+setDefaultTimeout(90_000);
+
+const browser = browserForTests();
+const server = await dashboardServer();
+const open = (token = server.adminToken): Promise<Dashboard> => Dashboard.open(browser(), server.url, { token });
+const inside = async ({ app, name }: Room): Promise<unknown[]> =>
+  (
+    await server.admin.must<{ data: { inside: number }[] }>(
+      "GET",
+      `/apps/${app.name}/meetings?active=true&room=${name}`,
+    )
+  ).data;
+
+test("people appear as they enter, one is put out, and the meeting is ended and listed", async () => {
+  const room = await newRoom(server);
+  await using dashboard = await open();
+  const page = await dashboard.page(`/apps/${room.app.name}/rooms/${room.name}`);
+  await page.getByText("No one is inside.").waitFor();
+  await page.getByText(`http://${room.app.host}/${room.name}`, { exact: true }).waitFor();
+  const token = await room.accessToken({ name: "Ann", externalUserId: "u-1", isAdmin: true });
+  const ann = await room.inside({ token });
+  const bob = await room.inside({ name: "Bob" });
+  await row(page, "People inside", "u-1").getByText("admin").waitFor();
+  await row(page, "People inside", "Bob").getByText("guest").waitFor();
+  await button(page, "Put out Bob").click();
+  const asked = dialog(page, "Put out Bob?");
+  await asked.getByText("lock the meeting from inside").waitFor();
+  await button(asked, "Put out").click();
+  await toast(page, "Bob is put out.").waitFor();
+  expect(await bob.wire.closed()).toMatchObject({ code: 4021, reason: "removed" });
+  await row(page, "People inside", "Bob").waitFor({ state: "detached" });
+
+  await go(page, "Rooms");
+  await row(page, "Rooms", room.name).getByText("1 person").waitFor();
+  await go(page, "Meetings");
+  await row(page, "Meetings", room.name).getByText("1 person inside").waitFor();
+  await link(page, room.name).click();
+  await heading(page, `Meeting in ${room.name}`).waitFor();
+  await row(page, "Participants", "Bob").getByText("put out").waitFor();
+  // A guest enters while the page is open.
+  const eve = await room.inside({ name: "<b>Eve</b>" });
+  await row(page, "Participants", "<b>Eve</b>").getByText("inside").waitFor();
+  await button(page, "End the meeting …").click();
+  const ending = dialog(page, `End the meeting in ${room.name}?`);
+  await ending.getByText("2 people inside").waitFor();
+  await button(ending, "End the meeting").click();
+  await toast(page, `The meeting in ${room.name} is over.`).waitFor();
+  for (const { wire } of [ann, eve]) expect(await wire.closed()).toMatchObject({ code: 4021, reason: "ended" });
+  await row(page, "Participants", "u-1").getByText("meeting was ended").waitFor();
+  expect(await inside(room)).toEqual([]);
+  await link(page, "All meetings").click();
+  await page.getByLabel("State").selectOption("going on");
+  await page.getByText("No meeting matches these filters.").waitFor();
+  await page.getByLabel("State").selectOption("over");
+  await row(page, "Meetings", room.name).getByText("over").waitFor();
+});
+
+test("the link for the host leads into the room as an admin; an operator of role read has none", async () => {
+  const room = await newRoom(server, { privacy: "private" });
+  await using dashboard = await open();
+  const path = `/apps/${room.app.name}/rooms/${room.name}`;
+  const page = await dashboard.page(path);
+  await button(page, "Join as host").click();
+  const shown = dialog(page, `Join ${room.name} as host`);
+  const [address, token = ""] = ((await link(shown, "Open the room").getAttribute("href")) ?? "").split("#token=");
+  expect(address).toBe(`http://${room.app.host}/${room.name}`);
+  expect(await link(shown, "Open the room").getAttribute("rel")).toBe("noopener noreferrer");
+  await page.keyboard.press("Escape");
+  await shown.waitFor({ state: "detached" });
+  expect(await page.content()).not.toContain(token);
+  expect((await room.inside({ token, name: "Host" })).join.isAdmin).toBe(true);
+  await row(page, "People inside", "Host").getByText("admin").waitFor();
+
+  const reader = await server.admin.must<{ token: string }>("POST", "/operators", { name: "reader", role: "read" });
+  await using reading = await open(reader.token);
+  const seen = await reading.page(path);
+  await row(seen, "People inside", "Host").waitFor();
+  for (const name of ["Join as host", "Put out Host", "End the meeting …"])
+    expect([name, await button(seen, name).count()]).toEqual([name, 0]);
+});
