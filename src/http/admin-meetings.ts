@@ -13,7 +13,7 @@ import type { Audit } from "./audit.ts";
 import type { Call } from "./call.ts";
 import { ID_FORM, inControlPlane, NO_CURSOR } from "./control-plane.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { meeting, meetingFields, participant, participantFields } from "./meeting-sessions.ts";
+import { meeting, meetingFields, participant, participantFields } from "./meeting-schemas.ts";
 import { idOf } from "./recording-schemas.ts";
 import { roomNameOf } from "./room-schemas.ts";
 import { limit, unixSeconds, wholeNumber } from "./schemas.ts";

@@ -4,40 +4,14 @@ import type { Acts } from "../meetings/acts.ts";
 import { CHAT_MAX_CHARS, MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX } from "../meetings/limits.ts";
 import type { Sessions } from "../meetings/sessions.ts";
 import { UNIX_SECONDS_MAX } from "../rooms/limits.ts";
-import type { MeetingRow, StayRow } from "../store/meetings.ts";
 import type { ApplicationGuards } from "./application.ts";
 import { APPLICATION_SECRET, type AppAudit } from "./audit.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
+import { meeting, meetingFields, participant, participantFields } from "./meeting-schemas.ts";
 import { idOf } from "./recording-schemas.ts";
 import { roomNameOf } from "./room-schemas.ts";
-import { limit, toSeconds, unixSeconds, wholeNumber } from "./schemas.ts";
-
-export const participant = z
-  .object({
-    _id: z.string().describe("The participantSession"),
-    name: z.string(),
-    externalUserId: z.string().optional(),
-    isAdmin: z.boolean(),
-    isGuest: z.boolean().describe("No access token vouches for the name"),
-    startTime: unixSeconds,
-    endTime: unixSeconds.optional().describe("Absent while it is inside"),
-    endReason: z.enum(["left", "lost", "time", "ended", "removed"]).optional(),
-  })
-  .meta({ id: "Participant" });
-
-export const meeting = z
-  .object({
-    _id: z.string().describe("The meetingSession"),
-    app: z.string(),
-    room: z.string(),
-    roomName: z.string().describe("As it was when the meeting began"),
-    active: z.boolean(),
-    locked: z.boolean(),
-    startTime: unixSeconds,
-    endTime: unixSeconds.optional().describe("Absent while the meeting goes on"),
-  })
-  .meta({ id: "Meeting" });
+import { limit, wholeNumber } from "./schemas.ts";
 
 const page = z
   .object({
@@ -176,33 +150,3 @@ export function meetingSessionEndpoints(
     }),
   ];
 }
-
-export const meetingFields = ({
-  id,
-  app,
-  room,
-  roomName,
-  began,
-  ended,
-  isLocked,
-}: MeetingRow): z.infer<typeof meeting> => ({
-  _id: id,
-  app,
-  room,
-  roomName,
-  active: ended === null,
-  locked: isLocked && ended === null,
-  startTime: toSeconds(began),
-  ...(ended !== null && { endTime: toSeconds(ended) }),
-});
-
-export const participantFields = (stay: StayRow): z.infer<typeof participant> => ({
-  _id: stay.id,
-  name: stay.name,
-  ...(stay.externalUserId !== null && { externalUserId: stay.externalUserId }),
-  isAdmin: stay.isAdmin,
-  isGuest: stay.isGuest,
-  startTime: toSeconds(stay.began),
-  ...(stay.ended !== null && { endTime: toSeconds(stay.ended) }),
-  ...(stay.why !== null && { endReason: stay.why }),
-});
