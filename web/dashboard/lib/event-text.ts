@@ -1,7 +1,7 @@
 /** Events and codes in sentences. */
 
 import * as close from "../../../src/protocol/close.ts";
-import { CODES, type Code } from "../../../src/protocol/codes.ts";
+import { REALTIME_CODES } from "../../../src/protocol/codes.ts";
 import type { RecordedEvent, TailEvent } from "../api/types.ts";
 import { bytes, whole } from "./format.ts";
 
@@ -38,7 +38,9 @@ const CLOSINGS: Readonly<Record<number, string>> = {
 export function meaningOf(code: string | number | undefined): string | undefined {
   if (typeof code === "number") return CLOSINGS[code];
   if (code === "over_concurrent") return "The application has as many connections as its plan allows.";
-  return code !== undefined && Object.hasOwn(CODES, code) ? CODES[code as Code].text : undefined;
+  return code !== undefined && Object.hasOwn(REALTIME_CODES, code)
+    ? REALTIME_CODES[code as keyof typeof REALTIME_CODES].text
+    : undefined;
 }
 
 /** One line of JSON, cut: lists have room for no more. */
