@@ -1,11 +1,12 @@
 /** Opens the store that the configuration names. */
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
-import { SQL } from "bun";
+import type { SQL } from "bun";
 import { explainDamage } from "./damage.ts";
 import { OneConnection } from "./database.ts";
 import { migrate } from "./migrate.ts";
 import { lockForMigrations, openPostgres } from "./postgres.ts";
+import { openPrepared } from "./prepared-sqlite.ts";
 import { SqlStore } from "./sql.ts";
 import { ensureStatistics } from "./sqlite-statistics.ts";
 import { StoreError } from "./store.ts";
@@ -43,8 +44,9 @@ export async function openSqlite(path: string): Promise<SQL> {
   } catch (error) {
     throw new StoreError(`the data folder ${folder} cannot be written: ${(error as Error).message}`);
   }
-  const sql = new SQL({ adapter: "sqlite", filename: path });
+  let sql: SQL | undefined;
   try {
+    sql = openPrepared(path);
     // Locked, so that no second process works on this folder.
     await sql`PRAGMA locking_mode = EXCLUSIVE`;
     await sql`PRAGMA journal_mode = WAL`;
@@ -55,8 +57,9 @@ export async function openSqlite(path: string): Promise<SQL> {
     await sql`PRAGMA secure_delete = ON`;
     await sql.unsafe(`PRAGMA application_id = ${APPLICATION_ID}`);
     await sql`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
+    return sql;
   } catch (error) {
-    await sql.close();
+    await sql?.close();
     const explanation = explainDamage(error, path);
     if (explanation instanceof StoreError) throw explanation;
     const { code, message } = error as { code?: string; message: string };
@@ -66,5 +69,4 @@ export async function openSqlite(path: string): Promise<SQL> {
       );
     throw new StoreError(`${path} cannot be opened: ${message}`);
   }
-  return sql;
 }

@@ -1,0 +1,108 @@
+/**
+ * SQLite with the calls of Bun's SQL that the store uses: templates, lists, `unsafe`, `begin` and `close`. Bun's own adapter compiles every statement
+ * anew, which costs more than running it; here each template is compiled once.
+ */
+import { Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
+import type { SQL } from "bun";
+
+type Row = Readonly<Record<string, SQLQueryBindings>>;
+
+/** What `IN ${sql(values)}` and `INSERT INTO things ${sql(rows)}` stand for. */
+class List {
+  readonly text: string;
+  readonly values: readonly SQLQueryBindings[];
+
+  constructor(items: readonly (SQLQueryBindings | Row)[]) {
+    const [first] = items;
+    const columns = typeof first === "object" && first !== null ? Object.keys(first) : undefined;
+    const holes = (count: number): string => `(${Array(count).fill("?").join(", ")})`;
+    if (columns) {
+      this.values = (items as readonly Row[]).flatMap((row) => columns.map((column) => row[column] ?? null));
+      this.text = `(${columns.join(", ")}) VALUES ${Array(items.length).fill(holes(columns.length)).join(", ")}`;
+    } else {
+      this.values = items as readonly SQLQueryBindings[];
+      this.text = holes(items.length);
+    }
+  }
+}
+
+type Part = SQLQueryBindings | List | undefined;
+
+/** Opens the file, or creates it. */
+export function openPrepared(path: string): SQL {
+  const connection = new Connection(new Database(path, { readwrite: true, create: true }));
+  const sql = (first: TemplateStringsArray | readonly SQLQueryBindings[], ...parts: Part[]): Promise<unknown> | List =>
+    "raw" in first ? connection.template(first, parts) : new List(first);
+  const calls = {
+    unsafe: (text: string, values?: readonly Part[]) => connection.unsafe(text, values),
+    begin: <T>(work: (tx: SQL) => Promise<T>) => connection.begin(() => work(asSql)),
+    close: () => connection.close(),
+  };
+  // The store uses no other call.
+  const asSql = Object.assign(sql, calls) as unknown as SQL;
+  return asSql;
+}
+
+class Connection {
+  /** Bound: the templates of the code. A list makes its template another text each time, so those are not kept. */
+  private readonly compiled = new Map<TemplateStringsArray, Statement>();
+
+  constructor(private readonly db: Database) {}
+
+  async template(texts: TemplateStringsArray, parts: readonly Part[]): Promise<unknown[]> {
+    if (parts.some((part) => part instanceof List)) return this.once(withLists(texts, parts), parts.flatMap(valuesOf));
+    let statement = this.compiled.get(texts);
+    if (!statement) {
+      statement = this.db.prepare(texts.join("?"));
+      this.compiled.set(texts, statement);
+    }
+    return statement.all(...parts.flatMap(valuesOf));
+  }
+
+  /** Several statements, as in a migration, have no values and no result. */
+  async unsafe(text: string, values: readonly Part[] = []): Promise<unknown[]> {
+    if (values.length > 0 || !text.includes(";")) return this.once(text, values.flatMap(valuesOf));
+    this.db.run(text);
+    return [];
+  }
+
+  async begin<T>(work: () => Promise<T>): Promise<T> {
+    this.db.run("BEGIN");
+    try {
+      const result = await work();
+      this.db.run("COMMIT");
+      return result;
+    } catch (error) {
+      // After errors such as a full disk, SQLite has rolled back itself.
+      if (this.db.inTransaction) this.db.run("ROLLBACK");
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    // A statement that is left would keep the file locked.
+    for (const statement of this.compiled.values()) statement.finalize();
+    this.compiled.clear();
+    this.db.close();
+  }
+
+  private once(text: string, values: readonly SQLQueryBindings[]): unknown[] {
+    const statement = this.db.prepare(text);
+    try {
+      return statement.all(...values);
+    } finally {
+      statement.finalize();
+    }
+  }
+}
+
+const valuesOf = (part: Part): readonly SQLQueryBindings[] =>
+  part instanceof List ? part.values : [part === undefined ? null : part];
+
+const withLists = (texts: readonly string[], parts: readonly Part[]): string =>
+  texts
+    .map((text, i) => {
+      const part = parts[i];
+      return i >= parts.length ? text : `${text}${part instanceof List ? part.text : "?"}`;
+    })
+    .join("");
