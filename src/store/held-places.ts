@@ -6,6 +6,7 @@
  */
 import type { SQL } from "bun";
 import type { Database } from "./database.ts";
+import { HELD_PER_HOLDER_MAX, type MeetingStore } from "./meetings.ts";
 import type { DbRow } from "./rows.ts";
 
 /** How often a node removes places that are over, and how many at most. */
@@ -18,7 +19,7 @@ export interface HeldPlaces {
   lock(tx: SQL, app: string, room: string): Promise<void>;
   /** The same, for the room of a stay. */
   lockByStay(tx: SQL, stay: string): Promise<void>;
-  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full">;
+  readonly hold: MeetingStore["hold"];
   /** Which places others have: open stays and held places. */
   taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken>;
   release(tx: SQL, id: string): Promise<void>;
@@ -35,6 +36,7 @@ export const heldPlaces = (database: Database): HeldPlaces =>
 
 interface Place {
   readonly key: string;
+  readonly holder: string | undefined;
   readonly untilMs: number;
 }
 
@@ -53,20 +55,36 @@ class PlacesInMemory implements HeldPlaces {
     // As above.
   }
 
-  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
+  hold(
+    app: string,
+    room: string,
+    id: string,
+    max: number,
+    untilMs: number,
+    nowMs: number,
+    holder?: string,
+  ): Promise<"held" | "full"> {
+    const key = keyOf(app, room);
     // Within the turn of the connection: no stay begins between the count and the decision.
     return this.database.quickRun(async (sql) => {
+      if (holder !== undefined) this.giveUpOldest(key, id, holder);
       const { byOthers, isInside } = await this.taken(sql, app, room, id, nowMs);
       if (isInside) return "held";
       if (byOthers >= max) return "full";
       this.remove(id);
-      const key = keyOf(app, room);
-      this.places.set(id, { key, untilMs });
+      this.places.set(id, { key, holder, untilMs });
       const ids = this.byRoom.get(key);
       if (ids) ids.add(id);
       else this.byRoom.set(key, new Set([id]));
       return "held";
     });
+  }
+
+  private giveUpOldest(key: string, id: string, holder: string): void {
+    const held = [...(this.byRoom.get(key) ?? [])].filter(
+      (one) => one !== id && this.places.get(one)?.holder === holder,
+    );
+    for (const one of held.slice(0, Math.max(0, held.length + 1 - HELD_PER_HOLDER_MAX))) this.remove(one);
   }
 
   async taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken> {
@@ -124,16 +142,23 @@ class PlacesInRows implements HeldPlaces {
     max: number,
     untilMs: number,
     nowMs: number,
+    holder?: string,
   ): Promise<"held" | "full"> {
     // Here, because only this call adds rows: without joins there is nothing to remove.
     if (nowMs - this.sweptMs >= SWEEP_EVERY_MS) await this.sweep(nowMs);
     return this.database.quickTransaction(async (tx) => {
       await this.lock(tx, app, room);
+      if (holder !== undefined)
+        await tx`
+          DELETE FROM held_places WHERE id IN (
+            SELECT id FROM held_places WHERE app = ${app} AND room = ${room} AND holder = ${holder} AND id <> ${id}
+            ORDER BY until_ms DESC OFFSET ${HELD_PER_HOLDER_MAX - 1})`;
       const { byOthers, isInside } = await this.taken(tx, app, room, id, nowMs);
       if (isInside) return "held";
       if (byOthers >= max) return "full";
       await tx`
-        INSERT INTO held_places (id, app, room, until_ms) VALUES (${id}, ${app}, ${room}, ${untilMs})
+        INSERT INTO held_places (id, app, room, until_ms, holder)
+        VALUES (${id}, ${app}, ${room}, ${untilMs}, ${holder ?? null})
         ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms`;
       return "held";
     });

@@ -102,12 +102,23 @@ export interface WaitingRow {
   readonly decided: number | null;
 }
 
+export const HELD_PER_HOLDER_MAX = 2;
+
 export interface MeetingStore extends LobbyStore {
   /**
    * Holds a place until then; again for the same participantSession it is held longer. `full` counts stays and other held places. A
-   * stay that is open has its place already.
+   * stay that is open has its place already. `holder` is a digest of the client's address: it has at most HELD_PER_HOLDER_MAX held places in a room, and
+   * gives up its oldest one for another, so that no client can keep a room full without entering.
    */
-  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full">;
+  hold(
+    app: string,
+    room: string,
+    id: string,
+    max: number,
+    untilMs: number,
+    nowMs: number,
+    holder?: string,
+  ): Promise<"held" | "full">;
   enter(one: Entering, max: number, nowMs: number): Promise<Entered>;
   /** Its connection is gone from this node; if it is on another by now, nothing changes. */
   lost(id: string, node: string, nowMs: number): Promise<void>;

@@ -1,5 +1,6 @@
 /** Stays on SQL: how they begin, go on and end. Whatever changes who is inside holds the lock of the room (held-places.ts). */
 import type { SQL } from "bun";
+import type { HeldPlaces } from "./held-places.ts";
 import { toMeeting, toStay } from "./meeting-rows.ts";
 import type { Entered, Entering, MeetingRow, OverdueStay, StayEnd, StayRow } from "./meetings.ts";
 import type { DbRow } from "./rows.ts";
@@ -12,8 +13,8 @@ export class SqlStays extends SqlMeetingReads {
   /** The last beats of nodes of this process: one, except in tests. */
   private readonly beats = new Map<string, number>();
 
-  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
-    return this.places.hold(app, room, id, max, untilMs, nowMs);
+  hold(...place: Parameters<HeldPlaces["hold"]>): Promise<"held" | "full"> {
+    return this.places.hold(...place);
   }
 
   async enter(one: Entering, max: number, nowMs: number): Promise<Entered> {

@@ -55,7 +55,9 @@ CREATE TABLE held_places (
   id TEXT PRIMARY KEY,
   app TEXT NOT NULL,
   room TEXT NOT NULL,
-  until_ms BIGINT NOT NULL
+  until_ms BIGINT NOT NULL,
+  -- A digest of the address that it is held for.
+  holder TEXT
 );
 CREATE INDEX held_places_room ON held_places (app, room, until_ms);
 CREATE INDEX held_places_until ON held_places (until_ms);

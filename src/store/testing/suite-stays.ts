@@ -143,6 +143,21 @@ export function staysSuite(newPlace: NewPlace): void {
       expect((await meetings.enter(entering("p-3", "short"), 2, 32_001)).outcome).toBe("began");
     });
 
+    test("cannot be used up by one address that joins and never enters", async () => {
+      const hold = (id: string, at: number, holder?: string): Promise<string> =>
+        meetings.hold("a", "address", id, 3, at + 15_000, at, holder);
+      for (let i = 0; i < 10; i++) expect(await hold(`flood-${i}`, 1000 + i, "x")).toBe("held");
+      // Two places are held by it, so one is left.
+      expect(await hold("other", 1100, "y")).toBe("held");
+      expect(await hold("third", 1100)).toBe("full");
+      // The same participantSession keeps its place, and its address does not lose another one.
+      expect(await hold("flood-9", 1200, "x")).toBe("held");
+      expect((await meetings.enter(entering("flood-8", "address"), 3, 1300)).outcome).toBe("began");
+      expect((await meetings.enter(entering("flood-7", "address"), 3, 1300)).outcome).toBe("full");
+      expect((await meetings.enter(entering("flood-9", "address"), 3, 1300)).outcome).toBe("began");
+      expect((await meetings.enter(entering("other", "address"), 3, 1300)).outcome).toBe("began");
+    });
+
     test("does not count a stay twice that holds a place for its return", async () => {
       await meetings.enter(entering("resume", "resumes"), 1, 1000);
       expect(await meetings.hold("a", "resumes", "resume", 1, 16_000, 1500)).toBe("held");
