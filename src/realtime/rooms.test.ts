@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { stayAccess } from "../access/room-access.ts";
 import { roomSpaceOf } from "../access/room-space.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
-import { APP, type Client, inShort, PUBLISHABLE_KEY, SECRET_KEY } from "./testing/kit.ts";
+import { APP, type Client, inShort, leftovers, PUBLISHABLE_KEY, SECRET_KEY } from "./testing/kit.ts";
 import { ROOM_ID, RoomsWorld } from "./testing/rooms.ts";
 
 const ROOM = roomChannel(ROOM_ID);
@@ -282,4 +282,16 @@ describe("a renewal", () => {
     expect(ann.take().map(inShort)).toEqual(["error channel_not_authorized", "ack r2"]);
     expect(await answer(world, ann, () => ann.publish(CHAT, { text: "x" }))).toBe("action_not_permitted");
   });
+});
+
+test("nothing is left of a room that all participants have left", async () => {
+  const world = new RoomsWorld();
+  const people = [await world.enter("ann"), await world.enter("ben"), await world.enter("t1", { kind: "wait" })];
+  for (const client of people) for (const channel of [ROOM, CHAT, inbox("ann"), wait("t1")]) client.subscribe(channel);
+  await world.pass(600);
+  people[0]?.publish(CHAT, { text: "bye" });
+  people[0]?.vanish();
+  for (const client of people.slice(1)) client.socket.close(1000, "");
+  await world.pass(40_000);
+  expect(leftovers(world)).toEqual({});
 });
