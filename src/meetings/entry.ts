@@ -16,6 +16,8 @@ export interface EntryParts {
   readonly nowMs: () => number;
   /** PARLEY_MESH_MAX. */
   readonly meshMax: number;
+  /** People are in the room on this node: its meeting has begun. */
+  readonly isOpen: (room: string) => boolean;
   /** This node is about to have a stay: the others must know that it is alive. */
   readonly beat: () => Promise<void>;
   /** The meeting begins: its chat may have to be empty. */
@@ -106,9 +108,9 @@ export class Entry {
   /** The id that the join has announced, unless that meeting has come and gone since. */
   private async newMeeting({ app, room, meeting, opensMeeting }: RoomClaims): Promise<string> {
     const { store, nowMs } = this.parts;
-    if (!opensMeeting || meeting === undefined) return newObjectId(nowMs());
+    if (!opensMeeting || meeting === undefined || this.parts.isOpen(room)) return newObjectId(nowMs());
     const known = await store.meeting(app, meeting);
-    return known && known.ended !== null ? nextMeetingId(store, app, room, nowMs()) : meeting;
+    return known && known.ended !== null ? nextMeetingId(room, await store.latest(app, room)) : meeting;
   }
 }
 

@@ -134,7 +134,8 @@ export class Joining {
       ejectAfterSec: isForRoom ? secondsOf(data?.ejectAfterElapsedTimeInSec) : undefined,
       isLetIn,
     };
-    const current = await store.current(room.app, room.id);
+    const last = await store.latest(room.app, room.id);
+    const current = last?.ended === null ? last : undefined;
     if (current) await this.refuse(current, who);
     const ejectAt = await this.ejectAt(room, current, who);
     if (ejectAt !== undefined && ejectAt <= now)
@@ -148,7 +149,7 @@ export class Joining {
       id,
       app: room.app,
       room: room.id,
-      meeting: current?.id ?? (await nextMeetingId(store, room.app, room.id, now)),
+      meeting: current?.id ?? nextMeetingId(room.id, last),
       name,
       isGuest,
       disabled: disabledBy(data),

@@ -75,6 +75,7 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     this.upkeep = upkeep;
     this.entry = new Entry({
       ...parts,
+      isOpen: (room) => this.present.room(room) !== undefined,
       beat: () => upkeep.beat(),
       meetingBegan: (meeting, room) => upkeep.meetingBegan(meeting, room),
     });

@@ -131,6 +131,8 @@ export interface MeetingStore extends LobbyStore {
   inside(app: string, room: string): Promise<number>;
   /** The meeting of a room that has not ended. */
   current(app: string, room: string): Promise<MeetingRow | undefined>;
+  /** The meeting of a room that began last, whether or not it has ended. */
+  latest(app: string, room: string): Promise<MeetingRow | undefined>;
   meeting(app: string, id: string): Promise<MeetingRow | undefined>;
   /** Oldest first; at most `limit`. */
   participants(meeting: string, limit: number): Promise<readonly StayRow[]>;

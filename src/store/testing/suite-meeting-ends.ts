@@ -96,7 +96,10 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       expect(await meetings.current("a", "empty")).toBeUndefined();
       expect(await meetings.meeting("a", meeting.id)).toEqual({ ...meeting, ended: 9000 });
       expect(await meetings.endMeeting(meeting.id)).toBeUndefined();
+      expect(await meetings.latest("a", "empty")).toEqual({ ...meeting, ended: 9000 });
       expect(inside(await meetings.enter(entering("e3", "empty"), 9, 9500)).meeting.id).toBe("m-e3");
+      expect(await meetings.latest("a", "empty")).toMatchObject({ id: "m-e3", ended: null });
+      expect(await meetings.latest("b", "empty")).toBeUndefined();
     });
 
     test("go on when a client enters in time", async () => {
