@@ -81,8 +81,12 @@ describe("a join", () => {
     });
     const token = await mint({ roomName: "standup", name: "Ada", notBeforeUnixSec: seconds() - 1 });
     expect(await join({ token })).toMatchObject({ name: "Ada", isGuest: false });
-    world.now += 120_000;
-    await expect(join()).rejects.toEqual(refusal("room_over"));
+    const short = await mint({ roomName: "standup", notBeforeUnixSec: seconds() - 1, expireUnixSec: seconds() + 1 });
+    world.now += 1000;
+    const expired = { code: "room_over", message: "The access token has expired." };
+    await expect(join({ token: short })).rejects.toMatchObject(expired);
+    world.now += 119_000;
+    await expect(join()).rejects.toMatchObject({ code: "room_over", message: "The room's time is over." });
   });
 
   test("ends its connect token with the stay: at the room's end, or after its time", async () => {

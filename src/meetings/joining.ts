@@ -73,7 +73,7 @@ export class Joining {
     };
     switch (door.state) {
       case "over":
-        throw new Problem("room_over");
+        throw new Problem("room_over", isOverByToken(access) ? "The access token has expired." : undefined);
       case "not_open":
         throw new Problem("room_not_open", undefined, undefined, { fields: { opensAt: door.opensAt } });
       case "open":
@@ -236,6 +236,10 @@ const stayOfTicket = (ticket: string): string => digestOf(`stay of ${ticket}`).s
 
 const expiryOf = (nowMs: number, ejectAt: number | undefined): number =>
   Math.floor(Math.min(nowMs / 1000 + CONNECT_TOKEN_MAX_SEC, (ejectAt ?? Infinity) / 1000 + CONNECT_TOKEN_SPARE_SEC));
+
+/** The token's own end has decided, and not the room's. */
+const isOverByToken = (access: VerifiedAccess | undefined): boolean =>
+  access?.isForRoom === true && access.expireUnixSec !== undefined;
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 const secondsOf = (value: unknown): number | undefined => (typeof value === "number" && value > 0 ? value : undefined);
