@@ -113,6 +113,20 @@ describe("remove", () => {
     });
   });
 
+  test("takes other stays of the same user along, but not those that share a token", async () => {
+    const phone = await world.enter(node, room, { accessToken: "other", externalUserId: "user-1" });
+    const shared = await world.enter(node, room, { accessToken: "digest" });
+    await act(admin.token, { do: "remove", participantSession: ada.id });
+    const removed = [ada.id, phone.id].map((peerId) => ({ peerId, reason: "removed" as const }));
+    for (const { floor } of [node, other]) expect(floor.closed).toEqual(removed);
+    expect(await world.store.meetings.stay(shared.id)).toMatchObject({ ended: null });
+    const own = await world.enter(node, room, { isAdmin: true, accessToken: "admin", externalUserId: "user-9" });
+    const tablet = await world.enter(node, room, { accessToken: "tablet", externalUserId: "user-9" });
+    await expect(act(own.token, { do: "remove", participantSession: tablet.id })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+  });
+
   test("by the application's server is the same", async () => {
     await other.inside.acts.remove(APP, "standup", admin.id);
     for (const { floor } of [node, other]) expect(floor.closed).toEqual([{ peerId: admin.id, reason: "removed" }]);

@@ -47,7 +47,8 @@ export class Acts {
       }
       case "remove": {
         const other = await this.inside(room, given(request, "participantSession"));
-        if (other.id === stay.id) throw refusal("participantSession", "it is your own; leave the meeting instead");
+        if (other.id === stay.id || (other.externalUserId !== null && other.externalUserId === stay.externalUserId))
+          throw refusal("participantSession", "it is your own; leave the meeting instead");
         await exits.remove(other);
         return;
       }

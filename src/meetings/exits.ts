@@ -40,11 +40,23 @@ export class Exits {
     await this.close(room, [id], "time");
   }
 
-  /** It must not come back into this meeting, as far as it can be recognised. false: it had ended before. */
-  async remove({ id, app, room, meeting, accessToken, externalUserId }: StayRow): Promise<boolean> {
-    const { store, stays, notices, nowMs } = this.parts;
+  /**
+   * It must not come back into this meeting, as far as it can be recognised; other stays of the same user go with it. A token may be one that
+   * many people share, so stays with the same token stay. false: it had ended before.
+   */
+  async remove(stay: StayRow): Promise<boolean> {
+    const { app, room, meeting, accessToken, externalUserId } = stay;
     // The ban first: its page may come back the moment it is closed.
-    await store.ban(meeting, { accessToken, externalUserId });
+    await this.parts.store.ban(meeting, { accessToken, externalUserId });
+    const isRemoved = await this.removeOne(stay);
+    if (externalUserId !== null)
+      for (const one of await this.parts.store.openStays(app, room))
+        if (one.externalUserId === externalUserId && one.meeting === meeting) await this.removeOne(one);
+    return isRemoved;
+  }
+
+  private async removeOne({ id, app, room }: StayRow): Promise<boolean> {
+    const { stays, notices, nowMs } = this.parts;
     if (!(await stays.end(id, "removed", nowMs()))) return false;
     await notices.removed({ app, room }, id);
     await this.close({ app, room }, [id], "removed");
