@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Acts } from "../meetings/acts.ts";
 import { CHAT_MAX_CHARS, MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX } from "../meetings/limits.ts";
 import type { Sessions } from "../meetings/sessions.ts";
-import { UNIX_SECONDS_MAX } from "../rooms/limits.ts";
+import { ROOM_NAME_MAX_CHARS, UNIX_SECONDS_MAX } from "../rooms/limits.ts";
 import type { ApplicationGuards } from "./application.ts";
 import { APPLICATION_SECRET, type AppAudit } from "./audit.ts";
 import type { Call } from "./call.ts";
@@ -33,7 +33,11 @@ const active = z
   .meta({ id: "ActiveMeeting" });
 
 const listing = z.object({
-  room: z.string().max(128).optional().describe("Id or name of a room: 24 hex digits are tried as an id first"),
+  room: z
+    .string()
+    .max(ROOM_NAME_MAX_CHARS, `must have at most ${ROOM_NAME_MAX_CHARS} characters`)
+    .optional()
+    .describe("Id or name of a room: 24 hex digits are tried as an id first"),
   active: z.enum(["true", "false"]).optional().describe("true: those that go on; false: those that are over"),
   startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
   startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),

@@ -148,7 +148,14 @@ describe("the chat", () => {
     const { says } = inside();
     expect(says(chat, { text: "hello" })).toBeUndefined();
     expect(says(chat, { text: "ä".repeat(CHAT_MAX_CHARS) })).toBeUndefined();
-    for (const data of [{ text: "" }, { text: "x".repeat(CHAT_MAX_CHARS + 1) }, { text: 1 }, {}, "hello"])
+    for (const data of [
+      { text: "" },
+      { text: "\ud800" },
+      { text: "x".repeat(CHAT_MAX_CHARS + 1) },
+      { text: 1 },
+      {},
+      "hello",
+    ])
       expect(says(chat, data)?.code).toBe("malformed_message");
     // Only the service speaks for the server, and only it says who a person is.
     expect(says(chat, { text: "hello", server: true })?.code).toBe("malformed_message");

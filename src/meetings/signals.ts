@@ -113,7 +113,7 @@ function onlyField(data: JsonObject): string | undefined {
 }
 
 export const isChatText = (text: unknown): text is string =>
-  typeof text === "string" && text.length >= 1 && text.length <= CHAT_MAX_CHARS;
+  typeof text === "string" && text.length >= 1 && text.length <= CHAT_MAX_CHARS && text.isWellFormed();
 
 const refusalOfLine = (data: JsonObject): Refusal | undefined =>
   onlyField(data) === "text" && isChatText(data.text) ? undefined : malformed(chatRule);
