@@ -110,24 +110,26 @@ export interface GridSize {
 }
 
 const RATIO = 16 / 9;
-/** Tiles may be as upright as this: on a phone, two of 16:9 above each other would leave half of the screen empty. */
+/** Tiles may be as upright as this in an upright space: two of 16:9 above each other would leave half of a phone empty. */
 const RATIO_MIN = 3 / 4;
+/** Names cannot be read in narrower ones. */
+const WIDTH_MIN = 140;
 
 /** The largest tiles that fit into the space. */
 export function gridSize(count: number, width: number, height: number, gap: number): GridSize {
+  const ratioMin = width < height ? RATIO_MIN : RATIO;
   let best: GridSize = { columns: 1, width: 0, height: 0 };
+  let bestScore = 0;
   for (let columns = 1; columns <= count; columns++) {
     const rows = Math.ceil(count / columns);
-    const room = { width: (width - gap * (columns - 1)) / columns, height: (height - gap * (rows - 1)) / rows };
-    const tileWidth = Math.min(room.width, room.height * RATIO);
-    const tileHeight = Math.min(room.height, tileWidth / RATIO_MIN);
-    const isUpright = width < height;
-    const size = {
-      columns,
-      width: tileWidth,
-      height: isUpright ? tileHeight : Math.min(tileHeight, tileWidth / RATIO),
-    };
-    if (size.width * size.height > best.width * best.height) best = size;
+    const roomWide = (width - gap * (columns - 1)) / columns;
+    const roomHigh = (height - gap * (rows - 1)) / rows;
+    const wide = Math.min(roomWide, roomHigh * RATIO);
+    const high = Math.min(roomHigh, wide / ratioMin);
+    const score = wide <= 0 || high <= 0 ? 0 : (wide * high) / (wide < WIDTH_MIN ? 2 : 1);
+    if (score <= bestScore) continue;
+    bestScore = score;
+    best = { columns, width: Math.floor(wide), height: Math.floor(high) };
   }
-  return { columns: best.columns, width: Math.floor(best.width), height: Math.floor(best.height) };
+  return best;
 }
