@@ -32,11 +32,13 @@ export const meetingPage =
     const framedBy = app?.allowedFrameOrigins ?? [];
     const headers = headersOf(call, framedBy);
     if (!found) return pages.page("meeting", call, noSuchRoom(languageOf(call)), { status: 404, headers });
+    const { lang = "", expireUnixSec = "" } = found.fields;
+    const values = { origins: framedBy.join(" "), ice: iceUrls().join(" "), lang, expires: expireUnixSec };
     const fill: Fill = (html) =>
-      html
-        .replace('data-origins=""', () => `data-origins="${escaped(framedBy.join(" "))}"`)
-        .replace('data-ice=""', () => `data-ice="${escaped(iceUrls().join(" "))}"`)
-        .replace('data-lang=""', () => `data-lang="${escaped(String(found.fields.lang ?? ""))}"`);
+      Object.entries(values).reduce(
+        (text, [name, value]) => text.replace(`data-${name}=""`, () => `data-${name}="${escaped(String(value))}"`),
+        html,
+      );
     return pages.page("meeting", call, fill, { headers });
   };
 

@@ -156,6 +156,7 @@ test("a room that is over, not open yet or full says so", async () => {
 
   const over = await rooms().visit(await rooms().room({ expireUnixSec: inAnHour - 7200 }));
   await over.heading("This room is closed").waitFor();
+  await over.page.getByText(/^It closed \d/).waitFor();
 
   const url = await rooms().room({ maxParticipants: 1 });
   await (await rooms().visit(url)).enter("Ada");

@@ -59,14 +59,12 @@ export class Inside {
     const { joinAudioOn, joinVideoOn } = session.room.value;
     const wanted = { audio: wishes.audio ?? joinAudioOn, video: wishes.video ?? joinVideoOn };
     this.#keepRights();
-    await Promise.all(
-      (["audio", "video"] as const).map(async (kind) => {
-        if (!session.may.value[kind]) media.close(kind);
-        else if (wanted[kind]) await media.turnOn(kind);
-        else media.turnOff(kind);
-      }),
-    );
+    for (const kind of ["audio", "video"] as const) if (!wanted[kind]) media.turnOff(kind);
+    // From now on, each is sent as soon as it is open: a browser may ask about the camera for a long time.
     this.#follow();
+    await Promise.all(
+      (["audio", "video"] as const).map((kind) => wanted[kind] && session.may.value[kind] && media.turnOn(kind)),
+    );
   }
 
   setHand(isUp: boolean): void {

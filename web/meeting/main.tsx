@@ -17,7 +17,7 @@ import { App } from "./ui/app.tsx";
 
 const carried = takeFromAddress();
 const roomName = roomNameIn(location.pathname);
-const { origins = "", lang = "", ice = "" } = document.body.dataset;
+const { origins = "", lang = "", ice = "", expires = "" } = document.body.dataset;
 const listed = (text: string): string[] => text.split(" ").filter((one) => one !== "");
 
 language.value = chosenLanguage([kept("local", "language") ?? "", lang, ...navigator.languages]);
@@ -31,6 +31,7 @@ const meeting = new Meeting({
   makeEngine: makeMesh,
   token: carried.token,
   isFramed: framing.isFramed,
+  expiresAt: Number(expires) || undefined,
   defaultName: () => t("defaultName"),
 });
 meeting.session.iceServers.value = listed(ice).map((urls) => ({ urls }));

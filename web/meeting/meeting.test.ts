@@ -158,7 +158,7 @@ test("a room that is not open yet: with a token the join decides", async () => {
   const closed = visit();
   closed.api.doorNow = () => ({ ...DOOR, state: "not_open", opensAt: 4_000_000_000 });
   await closed.meeting.start("Ada");
-  expect(closed.meeting.session.stage.value).toEqual({ at: "closed", why: "not_open", opensAtMs: 4e12 });
+  expect(closed.meeting.session.stage.value).toEqual({ at: "closed", why: "not_open", timeMs: 4e12 });
   const invited = visit({ token: "access" });
   invited.api.doorNow = closed.api.doorNow;
   await invited.meeting.start("Ada");

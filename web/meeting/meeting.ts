@@ -20,6 +20,8 @@ export interface MeetingParts {
   readonly token: string | undefined;
   /** Framed by an allowed origin: `autoJoin` may turn camera and microphone on. */
   readonly isFramed: boolean;
+  /** When the room's time is over, in Unix seconds. */
+  readonly expiresAt?: number | undefined;
   /** The name of a visitor who gives none. */
   readonly defaultName: () => string;
 }
@@ -102,7 +104,7 @@ export class Meeting {
       session.door.value = door;
       // The times in an access token win over the room's: then joining says whether it is open.
       if (door.state === "not_open" && !this.hasToken) return this.#close("not_open", door.opensAt);
-      if (door.state === "over" && !this.hasToken) return this.#close("over");
+      if (door.state === "over" && !this.hasToken) return this.#close("over", this.#parts.expiresAt);
       if (door.autoJoin) return await this.#enterByItself();
       session.stage.value = { at: "door" };
       this.#preview(door.audioOnlyRoom);
@@ -171,8 +173,10 @@ export class Meeting {
       if ("waiting" in answer) this.#wait(answer);
       else await this.#enter(answer);
     } catch (error) {
-      const isStale = this.#resume !== undefined && error instanceof Refused && error.status !== 0;
-      this.#forget();
+      const isFinal = error instanceof Refused && error.status >= 400 && error.status < 500 && error.status !== 429;
+      const isStale = this.#resume !== undefined && isFinal;
+      // Without an answer the stay may go on: it is not forgotten.
+      if (isFinal) this.#forget();
       // The stay that a reload would continue is over: the visit begins at the door.
       if (isStale && this.session.door.value === undefined) await this.look();
       else this.#refused(error);
@@ -261,13 +265,14 @@ export class Meeting {
     this.media.closeAll();
   }
 
-  #close(why: Closed, opensAt?: number): void {
+  /** `at`: when it opens, or was closed; Unix seconds. */
+  #close(why: Closed, at?: number): void {
     this.media.closeAll();
-    const opensAtMs = opensAt === undefined ? undefined : opensAt * 1000;
-    this.session.stage.value = { at: "closed", why, ...(opensAtMs !== undefined && { opensAtMs }) };
-    if (why !== "not_open" || opensAtMs === undefined) return;
+    const timeMs = at === undefined ? undefined : at * 1000;
+    this.session.stage.value = { at: "closed", why, ...(timeMs !== undefined && { timeMs }) };
+    if (why !== "not_open" || timeMs === undefined) return;
     // Clocks differ: a room that should be open by this one is looked at again and again.
-    const waitMs = Math.max(LOOK_AGAIN_MS, opensAtMs - Date.now()) + Math.random() * OPENS_SPREAD_MS;
+    const waitMs = Math.max(LOOK_AGAIN_MS, timeMs - Date.now()) + Math.random() * OPENS_SPREAD_MS;
     this.#timer = setTimeout(() => void this.look(), Math.min(waitMs, TIMER_MAX_MS));
   }
 

@@ -24,7 +24,7 @@ export type Stage =
   | { readonly at: "door" }
   | { readonly at: "entering" }
   | { readonly at: "waiting"; readonly sinceMs: number }
-  | { readonly at: "closed"; readonly why: Closed; readonly opensAtMs?: number; readonly text?: string }
+  | { readonly at: "closed"; readonly why: Closed; readonly timeMs?: number; readonly text?: string }
   | { readonly at: "inside" }
   /** Put out, or the connection was lost for good. */
   | { readonly at: "out"; readonly why: Ending }

@@ -69,6 +69,7 @@ export const de: Texts = {
   notOpenTextPlain: "Er öffnet später.",
   overTitle: "Dieser Raum ist geschlossen",
   overText: "Seine Zeit ist vorbei. Bitten Sie die Person, die Sie eingeladen hat, um einen neuen.",
+  overAt: "Er wurde {time} geschlossen.",
   fullTitle: "Dieser Raum ist voll",
   fullText: "Zurzeit kann niemand mehr eintreten. Versuchen Sie es, wenn jemand gegangen ist.",
   lockedTitle: "Dieser Raum ist abgeschlossen",

@@ -64,6 +64,7 @@ export const en = {
   notOpenTextPlain: "It opens later.",
   overTitle: "This room is closed",
   overText: "Its time is over. Ask the person who invited you for a new one.",
+  overAt: "It closed {time}.",
   fullTitle: "This room is full",
   fullText: "No more people can enter at the moment. Try it when someone has left.",
   lockedTitle: "This room is locked",

@@ -66,6 +66,7 @@ export const es: Texts = {
   notOpenTextPlain: "Abrirá más tarde.",
   overTitle: "Esta sala está cerrada",
   overText: "Su tiempo ha terminado. Pida una nueva a la persona que le invitó.",
+  overAt: "Se cerró: {time}.",
   fullTitle: "Esta sala está llena",
   fullText: "Ahora no puede entrar nadie más. Inténtelo cuando alguien se haya ido.",
   lockedTitle: "Esta sala está bloqueada",

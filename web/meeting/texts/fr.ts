@@ -67,6 +67,7 @@ export const fr: Texts = {
   notOpenTextPlain: "Elle ouvrira plus tard.",
   overTitle: "Cette salle est fermée",
   overText: "Son temps est écoulé. Demandez-en une nouvelle à la personne qui vous a invité.",
+  overAt: "Fermée : {time}.",
   fullTitle: "Cette salle est pleine",
   fullText: "Personne d’autre ne peut entrer pour le moment. Réessayez quand quelqu’un sera parti.",
   lockedTitle: "Cette salle est verrouillée",

@@ -77,13 +77,14 @@ const CLOSED: Readonly<Record<Closed, MessageKeys>> = {
 /** Nothing changes by trying once more. */
 const FINAL: readonly Closed[] = ["over", "missing", "invitation", "not_open"];
 
-export function ClosedPage({ why, opensAtMs, text }: Extract<Stage, { readonly at: "closed" }>) {
+export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: "closed" }>) {
   const meeting = useMeeting();
   const [title, explanation] = CLOSED[why];
-  const time = opensAtMs === undefined ? undefined : moment(opensAtMs, Date.now());
+  const time = timeMs === undefined ? undefined : moment(timeMs, Date.now());
   const isLater = why === "not_open" && time === undefined;
   return (
     <Message title={t(title)} text={isLater ? t("notOpenTextPlain") : t(explanation, { time: time ?? "" })}>
+      {why === "over" && time !== undefined && <p class="muted small">{t("overAt", { time })}</p>}
       {text !== undefined && text !== "" && <p>{t("declinedSaid", { text })}</p>}
       {why === "stale" && (
         <button type="button" onClick={() => void meeting.withoutToken()}>
