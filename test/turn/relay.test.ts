@@ -31,7 +31,7 @@ describe.skipIf(reason !== undefined)("two networks with coturn between them", (
   const running: { stop(): Promise<unknown> }[] = [];
   let server: Server;
   let app: Application;
-  /** Of a node that has the secret before, while it is changed. */
+  /** Its node still has the secret before, as while it is changed. */
   let appBefore: Application;
 
   const start = async (secret: string): Promise<Server> => {

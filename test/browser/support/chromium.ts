@@ -34,7 +34,8 @@ const ARGS = [
   ].join(",")}`,
 ];
 
-export function launchChromium(): Promise<Browser> {
+/** `wrapped`: a program that runs it elsewhere; it gets the path of Chromium and its arguments. */
+export function launchChromium(wrapped?: (executable: string) => string): Promise<Browser> {
   if (!existsSync(EXECUTABLE)) throw new Error("chromium is missing: apt-get install -y chromium");
-  return chromium.launch({ executablePath: EXECUTABLE, args: ARGS });
+  return chromium.launch({ executablePath: wrapped?.(EXECUTABLE) ?? EXECUTABLE, args: ARGS });
 }
