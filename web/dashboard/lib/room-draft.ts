@@ -9,7 +9,7 @@ export type RoomDraft = Readonly<Record<RoomFieldName, string | boolean>>;
 export const fieldOf = (name: RoomFieldName): RoomField => ROOM_FIELDS[name];
 
 const NAMES = Object.keys(ROOM_FIELDS) as RoomFieldName[];
-/** In effect today, and only kept until meetings can be joined. */
+/** In effect today, and only kept. */
 export const ACTING = NAMES.filter((name) => fieldOf(name).acts);
 export const KEPT = NAMES.filter((name) => !fieldOf(name).acts);
 

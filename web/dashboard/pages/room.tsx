@@ -133,11 +133,10 @@ function RoomForm({ room, root }: { readonly room: RoomRow; readonly root: strin
           <RoomFields names={ACTING} isDisabled={isDisabled} {...shared} />
         </div>
       </Card>
-      <Card title="Kept for meetings">
+      <Card title="Kept, without effect yet">
         <div class="form">
           <p class="muted">
-            These are checked and stored, and your backend gets them back. They have no effect until meetings can be
-            joined.
+            These are checked and stored, and your backend gets them back. Recording and webhooks do not exist yet.
           </p>
           <RoomFields names={KEPT} isDisabled={isDisabled} {...shared} />
         </div>
