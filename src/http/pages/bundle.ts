@@ -6,6 +6,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { withoutUnusedPaths } from "./uplot.ts";
 
 const WEB = join(import.meta.dir, "../../../web");
 const BUILT = join(WEB, ".build");
@@ -66,6 +67,7 @@ async function build(): Promise<Bundle> {
       publicPath: ASSETS_PATH,
       naming: { entry: "[dir]/[name].[ext]", chunk: "[name]-[hash].[ext]", asset: "[name]-[hash].[ext]" },
       define: { "process.env.NODE_ENV": '"production"' },
+      plugins: [withoutUnusedPaths],
     }),
     bundled("parley-client", { entrypoints: [join(CLIENT, "all.ts")] }),
   ]);

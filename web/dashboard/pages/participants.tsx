@@ -29,7 +29,7 @@ export function Participants({ app, room, rows, isNow = false, empty, reload }: 
     { title: "Name", cell: (one) => <Who of={one} /> },
     {
       title: "User id",
-      width: 18,
+      width: isNow ? 18 : 13,
       isMinor: true,
       cell: ({ externalUserId }) => (externalUserId === undefined ? "–" : <Name>{externalUserId}</Name>),
     },
@@ -41,8 +41,14 @@ export function Participants({ app, room, rows, isNow = false, empty, reload }: 
       cell: ({ startTime, endTime }) => duration((endTime ?? nowSeconds.value) - startTime),
     },
     !isNow && {
+      title: "Left",
+      width: 13,
+      isMinor: true,
+      cell: ({ endTime }) => (endTime === undefined ? "–" : <Time at={endTime} />),
+    },
+    !isNow && {
       title: "Why it ended",
-      width: 18,
+      width: 16,
       cell: ({ endReason }) => (endReason === undefined ? <Badge kind="good">inside</Badge> : END_REASONS[endReason]),
     },
     mayChange.value &&
