@@ -108,8 +108,8 @@ export const BUGS: readonly Bug[] = [
   {
     name: "scope kept after a key edit: its subscriptions",
     file: "src/realtime/narrowing.ts",
-    find: "if (!connection.may(SUBSCRIBE) || !covers(subscription.channel.name)) this",
-    replace: "if (!connection.may(SUBSCRIBE) && !covers(subscription.channel.name)) this",
+    find: "if (!connection.mayOn(SUBSCRIBE, name) || !covers(name)) this",
+    replace: "if (!connection.mayOn(SUBSCRIBE, name) && !covers(name)) this",
   },
   {
     name: "scope kept after a key edit: what it may do",
@@ -138,19 +138,19 @@ export const BUGS: readonly Bug[] = [
   {
     name: "more: a kick ends one of two connections",
     file: "src/realtime/kicks.ts",
-    find: "for (const connection of toClose) connections.close(connection, KICKED);",
-    replace: "for (const connection of toClose.slice(0, 1)) connections.close(connection, KICKED);",
+    find: "for (const connection of toClose) connections.close(connection, closing);",
+    replace: "for (const connection of toClose.slice(0, 1)) connections.close(connection, closing);",
   },
   {
     name: "more: shown without the presence action",
     file: "src/realtime/channels.ts",
-    find: "if (connection.may(PRESENCE) && options.isPresent) subscription.join(",
+    find: "if (connection.mayOn(PRESENCE, name) && options.isPresent) subscription.join(",
     replace: "subscription.join(",
   },
   {
     name: "more: still shown when a key edit takes presence away",
     file: "src/realtime/narrowing.ts",
-    find: "else if ((subscription.member || subscription.withOccupancy) && !connection.may(PRESENCE))\n        channels.withdrawPresence(subscription);",
+    find: "else if ((subscription.member || subscription.withOccupancy) && !connection.mayOn(PRESENCE, name))\n        channels.withdrawPresence(subscription);",
     replace: "",
   },
   {
@@ -288,9 +288,9 @@ export const BUGS: readonly Bug[] = [
   {
     name: "renew: what it may do is kept",
     file: "src/realtime/connection.ts",
-    find: "this.tokenScope = grant.tokenScope;\n    this.tokenActions = grant.tokenActions;\n    this.secretSeq = grant.secretSeq;\n    this.secretEndsMs = grant.secretEndsMs;\n    this.expiresAtMs = grant.expiresAtMs;\n    this.narrowTo",
+    find: "this.tokenScope = grant.tokenScope;\n    this.tokenActions = grant.tokenActions;\n    this.secretSeq = grant.secretSeq;\n    this.secretEndsMs = grant.secretEndsMs;\n    this.expiresAtMs = grant.expiresAtMs;\n    this.seat = grant.seat;\n    this.narrowTo",
     replace:
-      "this.secretSeq = grant.secretSeq;\n    this.secretEndsMs = grant.secretEndsMs;\n    this.expiresAtMs = grant.expiresAtMs;\n    this.narrowTo",
+      "this.secretSeq = grant.secretSeq;\n    this.secretEndsMs = grant.secretEndsMs;\n    this.expiresAtMs = grant.expiresAtMs;\n    this.seat = grant.seat;\n    this.narrowTo",
   },
   {
     name: "renew: new metadata is not shown",

@@ -54,8 +54,8 @@ const PLANTED: readonly Bug[] = [
   {
     name: "history: an id counts for all peers",
     file: "src/realtime/connection.ts",
-    find: "return this.secretSeq === undefined ? keyIdScope(this.keyId) : ",
-    replace: "if (this.secretSeq !== 0) return keyIdScope(this.peer.space.app);\n    return ",
+    find: "return this.isFromToken ? ",
+    replace: "if (this.isFromToken) return keyIdScope(this.peer.space.app);\n    return this.isFromToken ? ",
   },
   {
     name: "history: a duplicate is acked like a new message",
