@@ -132,6 +132,17 @@ test("what is not allowed is neither sent nor shown", async () => {
   await ask("flows", ["bob", "ann", "video"]);
 });
 
+test("the more participants, the smaller the pictures; and larger again when they leave", async () => {
+  await ask("enter", "ann", []);
+  await ask("enter", "bob", []);
+  await ask("publish", "ann", "video", "larger");
+  await ask("height", 360);
+  await ask("addPhantoms", ["cid", "dan", "eve", "fay"]);
+  await ask("height", 180);
+  await ask("addPhantoms", []);
+  await ask("height", 360);
+});
+
 test("a muted microphone sends silence", async () => {
   await ask("enter", "ann", ["audio"]);
   await ask("enter", "bob", ["audio"]);

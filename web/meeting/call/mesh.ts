@@ -57,8 +57,8 @@ class Mesh implements MediaEngine {
       this.#outgoing.set(kind, track);
       if (kind === "video") this.#cameraHeight = track.getSettings().height ?? 0;
     } else this.#outgoing.delete(kind);
-    await this.#scaleCamera();
     await this.#update();
+    await this.#scale();
   }
 
   mute(kind: Kind, isMuted: boolean): void {
@@ -111,11 +111,8 @@ class Mesh implements MediaEngine {
       }
     for (const who of others) if (!this.#links.has(who)) this.#meet(who);
     const nowMs = performance.now();
-    for (const link of this.#links.values()) {
-      link.setPeople(others.size + 1);
-      link.wake(nowMs);
-    }
-    void this.#scaleCamera();
+    for (const link of this.#links.values()) link.wake(nowMs);
+    void this.#scale();
     this.#show();
   }
 
@@ -180,6 +177,12 @@ class Mesh implements MediaEngine {
   async #update(): Promise<void> {
     await Promise.all([...this.#links.values()].map((link) => link.update()));
     this.#show();
+  }
+
+  /** The camera first: what is left to scale is done when its picture is encoded. */
+  async #scale(): Promise<void> {
+    await this.#scaleCamera();
+    await Promise.all([...this.#links.values()].map((link) => link.tune(this.#links.size + 1)));
   }
 
   /** Less is captured when less is sent; never more than the page has asked the camera for. */

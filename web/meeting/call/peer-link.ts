@@ -69,14 +69,13 @@ export class PeerLink {
 
   async update(): Promise<void> {
     await this.#connection?.update();
-    await this.#tune();
     this.#host.changed();
   }
 
-  /** How many participants there are, with oneself. */
-  setPeople(people: number): void {
+  /** Sends as much as is good for that many participants, with oneself. */
+  async tune(people: number): Promise<void> {
     this.#people = people;
-    void this.#tune();
+    await this.#tune();
   }
 
   async measure(): Promise<void> {

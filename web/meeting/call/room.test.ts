@@ -32,7 +32,7 @@ async function open(more: Partial<RoomOpening> = {}): Promise<void> {
   for (const event of ["joined", "left", "chat", "notice", "queue", "online", "ended"] as const)
     room.on(event, (...args: unknown[]) => story.push([event, ...args]));
   await settled();
-  await kit.service.socket.welcome({ peerId: "me" });
+  await kit.service.socket.welcome({ peerId: "me", expiresAt: 1_700_003_600 });
 }
 
 /** Answers the subscribes that wait, and sends a roster. */
@@ -233,6 +233,16 @@ test("a token that is refused is replaced by the next one of the same stay", asy
   await kit.service.socket.end();
   await kit.comesBack();
   expect(kit.service.socket.url).toBe(`wss://service/v1?token=${next}`);
+});
+
+test("before the token ends, the next one is taken over without leaving", async () => {
+  const next = roomToken("r1", "me", "next");
+  await open({ renew: async () => next });
+  await enter("ann");
+  expect(kit.service.socket.of("renew")).toEqual([]);
+  await kit.clock.advance(3_550_000);
+  expect(kit.service.socket.last("renew").token).toBe(next);
+  expect(kit.service.sockets.length).toBe(1);
 });
 
 test("a token of another stay ends this one", async () => {

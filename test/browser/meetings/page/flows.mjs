@@ -23,6 +23,8 @@ export function play(tracks) {
     if (players.has(track)) continue;
     const player = document.createElement(track.kind);
     player.autoplay = true;
+    // Painting takes more than decoding does.
+    player.width = 16;
     player.srcObject = new MediaStream([track]);
     // Chromium decodes no picture of an element that is not in the page.
     document.body.append(player);
@@ -55,14 +57,16 @@ export function closeAll() {
 /** How many lines the pictures that are sent have. */
 export async function sentHeights() {
   const heights = new Set();
-  for (const one of connections)
+  for (const one of connections) {
+    if (one.signalingState === "closed") continue;
     for (const [, entry] of await one.getStats())
       if (entry.type === "outbound-rtp" && entry.frameHeight) heights.add(entry.frameHeight);
+  }
   return [...heights];
 }
 
 const LOOK_EVERY_MS = 200;
-const pause = (ms = LOOK_EVERY_MS) => new Promise((resolve) => setTimeout(resolve, ms));
+export const pause = (ms = LOOK_EVERY_MS) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Less is noise: a beep of the generated microphone has more. */
 const AUDIBLE = 0.001;

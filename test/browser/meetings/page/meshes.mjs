@@ -1,15 +1,18 @@
 /** Several engines in one page, joined by a wire instead of the service. ../support/meshes.ts is the test's side. */
 import { makeMesh } from "../../../../web/meeting/call/mesh.ts";
-import { closeAll, fallsSilent, flows, openConnections, play, until } from "./flows.mjs";
+import { closeAll, fallsSilent, flows, openConnections, pause, play, sentHeights, until } from "./flows.mjs";
 
 const LITTLE = {
   audio: { audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } },
   video: { video: { width: 320, height: 180, frameRate: 5 } },
+  larger: { video: { width: 640, height: 360, frameRate: 5 } },
 };
 
 const people = new Map();
 /** What the wire does with a signal: null: it is lost. */
 let pass = () => true;
+/** Participants that are in the room and never answer. */
+let phantoms = [];
 /** Offers are refused, as the service does with those of more than its sender may send. */
 let isRefusing = false;
 const signals = [];
@@ -28,7 +31,7 @@ class Person {
       self: id,
       isResumed,
       isOnline: () => true,
-      others: () => [...people.keys()].filter((other) => other !== id),
+      others: () => [...people.keys(), ...phantoms].filter((other) => other !== id),
       onOthers: (listener) => {
         this.others.add(listener);
         return () => this.others.delete(listener);
@@ -51,6 +54,12 @@ class Person {
     });
     this.mesh.on("quality", (who, quality) => this.qualities.push(`${who} ${quality}`));
   }
+
+  stop() {
+    this.mesh.leave();
+    // A camera that stays open keeps its size for all who open it.
+    for (const track of Object.values(this.tracks)) track.stop();
+  }
 }
 
 const playAll = () => play([...people.values()].flatMap(({ mesh }) => mesh.tracks().map(({ track }) => track)));
@@ -60,7 +69,7 @@ const tell = () => {
 };
 
 const track = async (kind) => {
-  const wanted = kind === "audio" ? LITTLE.audio : LITTLE.video;
+  const wanted = LITTLE[kind] ?? LITTLE.video;
   return (await navigator.mediaDevices.getUserMedia(wanted)).getTracks()[0];
 };
 
@@ -78,21 +87,21 @@ globalThis.bench = {
     one.mesh.join(one.signalling, []);
     tell();
   },
-  async publish(id, kind) {
-    person(id).tracks[kind] ??= await track(kind);
+  async publish(id, kind, size = kind) {
+    person(id).tracks[kind] ??= await track(size);
     await person(id).mesh.publish(kind, person(id).tracks[kind]);
   },
   withdraw: (id, kind) => person(id).mesh.publish(kind, null),
   mute: (id, kind, isMuted) => person(id).mesh.mute(kind, isMuted),
   leave(id) {
-    person(id).mesh.leave();
+    person(id).stop();
     people.delete(id);
     tell();
   },
   /** The page is gone without a goodbye, and another continues its stay. */
   async reload(id, kinds) {
     pass = (from) => from !== id;
-    person(id).mesh.leave();
+    person(id).stop();
     pass = () => true;
     await bench.enter(id, kinds, true);
   },
@@ -113,6 +122,14 @@ globalThis.bench = {
     let left = count;
     pass = (_from, _to, data) => !(field in data) || left-- <= 0;
   },
+  addPhantoms(ids) {
+    phantoms = ids;
+    tell();
+  },
+  /** Resolves when the pictures that are sent have that height. */
+  async height(wanted) {
+    while ((await sentHeights()).join() !== `${wanted}`) await pause();
+  },
   refuseOffers(is) {
     isRefusing = is;
   },
@@ -131,6 +148,7 @@ globalThis.bench = {
     for (const id of [...people.keys()]) bench.leave(id);
     signals.length = 0;
     isRefusing = false;
+    phantoms = [];
     pass = () => true;
   },
 };

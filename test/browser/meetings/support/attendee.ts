@@ -1,6 +1,6 @@
 /** One page in a meeting, with its own line to the service. What each call does is in ../page/call.mjs. */
 import type { BrowserContext, CDPSession, Page } from "playwright-core";
-import { TIMEOUT_MS, within } from "../../../support/wait.ts";
+import { within } from "../../../support/wait.ts";
 import { Line } from "../../support/line.ts";
 import type { Joined, MeetingPlace } from "./meeting-place.ts";
 
@@ -11,7 +11,7 @@ const FAST = { latency: 0, downloadThroughput: 10_000_000, uploadThroughput: 10_
 const EVERYTHING_PERCENT = 100;
 
 /** Pictures are encoded and decoded without a graphics card, beside other suites. */
-export const FLOWS_WITHIN_MS = 60_000;
+export const SLOW_MS = 60_000;
 
 export type Kind = "audio" | "video" | "screen";
 
@@ -58,8 +58,7 @@ export class Attendee {
   say = (text: string) => this.ask<void>("say", text);
   /** Resolves when pictures or sound of these others arrive; one call at a time. */
   flows = (...wanted: readonly (readonly [Attendee, Kind])[]) =>
-    this.askWithin<true>(
-      FLOWS_WITHIN_MS,
+    this.ask<true>(
       "flows",
       wanted.map(([from, kind]) => [from.id, kind]),
     );
@@ -76,8 +75,11 @@ export class Attendee {
   story = () => this.ask<string[]>("story");
   leave = () => this.ask<void>("leave");
 
-  /** The participants that this page saw come and go. */
-  comings = async (): Promise<string[]> => (await this.story()).filter((one) => / (joined|left)$/.test(one));
+  /** The participants that this page saw leave, or join a second time. The first time may be in the roster, or a moment later. */
+  async goings(): Promise<string[]> {
+    const seen = (await this.story()).filter((one) => / (joined|left)$/.test(one));
+    return seen.filter((one, at) => one.endsWith(" left") || seen.indexOf(one) < at);
+  }
 
   /** Before it enters: connections that are made earlier are not affected when the network is lost. */
   async mayLoseNetwork(): Promise<void> {
@@ -121,16 +123,12 @@ export class Attendee {
   }
 
   private ask<T>(method: string, ...args: unknown[]): Promise<T> {
-    return this.askWithin(TIMEOUT_MS, method, ...args);
-  }
-
-  private askWithin<T>(ms: number, method: string, ...args: unknown[]): Promise<T> {
     const answer = this.page.evaluate(
       ([name, given]) => (globalThis as unknown as InPage).attendee[name]?.(...given) as T,
       [method, args] as const,
     );
     const what = `${this.name}: ${method}(${args.map((arg) => JSON.stringify(arg)).join(", ")})`;
-    return within(what, answer as Promise<T>, ms, async () => {
+    return within(what, answer as Promise<T>, SLOW_MS, async () => {
       const story = await this.page.evaluate(() => (globalThis as unknown as InPage).attendee.story?.());
       return JSON.stringify(story);
     });
