@@ -135,7 +135,7 @@ test("what is not allowed is neither sent nor shown", async () => {
 test("the more participants, the smaller the pictures; and larger again when they leave", async () => {
   await ask("enter", "ann", []);
   await ask("enter", "bob", []);
-  await ask("publish", "ann", "video", "larger");
+  await ask("publish", "ann", "video", "camera");
   await ask("height", 360);
   await ask("addPhantoms", ["cid", "dan", "eve", "fay"]);
   await ask("height", 180);

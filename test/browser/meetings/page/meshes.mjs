@@ -2,11 +2,24 @@
 import { makeMesh } from "../../../../web/meeting/call/mesh.ts";
 import { closeAll, fallsSilent, flows, openConnections, pause, play, sentHeights, until } from "./flows.mjs";
 
-const LITTLE = {
+/** Devices take long to open on a busy machine, so most pictures are drawn. */
+const DEVICES = {
   audio: { audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } },
-  video: { video: { width: 320, height: 180, frameRate: 5 } },
-  larger: { video: { width: 640, height: 360, frameRate: 5 } },
+  camera: { video: { width: 640, height: 360, frameRate: 5 } },
 };
+
+function drawing() {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [320, 180];
+  const context = canvas.getContext("2d");
+  const track = canvas.captureStream().getTracks()[0];
+  const timer = setInterval(() => {
+    if (track.readyState === "ended") return clearInterval(timer);
+    context.fillStyle = `hsl(${performance.now() % 360} 50% 50%)`;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+  }, 200);
+  return track;
+}
 
 const people = new Map();
 /** What the wire does with a signal: null: it is lost. */
@@ -68,10 +81,8 @@ const tell = () => {
   for (const { others } of people.values()) for (const listener of others) listener();
 };
 
-const track = async (kind) => {
-  const wanted = LITTLE[kind] ?? LITTLE.video;
-  return (await navigator.mediaDevices.getUserMedia(wanted)).getTracks()[0];
-};
+const track = async (source) =>
+  DEVICES[source] ? (await navigator.mediaDevices.getUserMedia(DEVICES[source])).getTracks()[0] : drawing();
 
 const person = (id) => people.get(id);
 const found = (at, from, kind) => () =>
@@ -87,8 +98,8 @@ globalThis.bench = {
     one.mesh.join(one.signalling, []);
     tell();
   },
-  async publish(id, kind, size = kind) {
-    person(id).tracks[kind] ??= await track(size);
+  async publish(id, kind, source = kind) {
+    person(id).tracks[kind] ??= await track(source);
     await person(id).mesh.publish(kind, person(id).tracks[kind]);
   },
   withdraw: (id, kind) => person(id).mesh.publish(kind, null),
