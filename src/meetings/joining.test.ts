@@ -187,7 +187,7 @@ describe("the place", () => {
     const count = async (room: string): Promise<number> => {
       for (let held = 0; ; held++)
         try {
-          await answer({}, node, room);
+          await node.meetings.join(app, room, {}, { ...CALLER, address: `a${held}` });
         } catch (error) {
           expect(error).toEqual(refusal("room_full"));
           return held;
@@ -197,6 +197,22 @@ describe("the place", () => {
     await world.room(node.rooms, { roomName: "radio", audioOnlyRoom: true });
     await world.room(node.rooms, { roomName: "small", audioOnlyRoom: true, maxParticipants: 3 });
     expect([await count("standup"), await count("radio"), await count("small")]).toEqual([6, 10, 3]);
+  });
+
+  test("is one of two that an address holds: for a third, the oldest is given up", async () => {
+    await world.room(node.rooms, { maxParticipants: 3 });
+    const from = (address: string) => node.meetings.join(app, "standup", {}, { ...CALLER, address });
+    const flood = [];
+    for (let i = 0; i < 10; i++) flood.push(await from("flood"));
+    const ada = await from("ada");
+    await expect(from("bob")).rejects.toEqual(refusal("room_full"));
+    await world.take(node, ada as Joined);
+    // The oldest has no place any more, and there is none.
+    await expect(world.take(node, flood[0] as Joined)).rejects.toEqual(refusal("room_full"));
+    await world.take(node, flood[9] as Joined);
+    // One that has entered keeps its place, and does not count as held.
+    await expect(from("flood")).rejects.toEqual(refusal("room_full"));
+    expect(await world.store.meetings.inside(APP, (await node.rooms.row(APP, "standup")).id)).toBe(2);
   });
 
   test("of a page that joins again before it has entered is the same one", async () => {

@@ -141,8 +141,8 @@ export class Joining {
     if (ejectAt !== undefined && ejectAt <= now)
       throw new Problem("room_over", "The time of this access token in this meeting is over.");
     const max = capacityOf(room, meshMax);
-    if ((await store.hold(room.app, room.id, id, max, now + PLACE_HELD_MS, now)) === "full")
-      throw new Problem("room_full");
+    const held = await store.hold(room.app, room.id, id, max, now + PLACE_HELD_MS, now, caller.address);
+    if (held === "full") throw new Problem("room_full");
     const claims: RoomClaims = {
       ...who,
       kind: "stay",
