@@ -171,6 +171,16 @@ describe("a place in the lobby", () => {
     expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("waiting");
   });
 
+  test("is not kept by asking whether it is there", async () => {
+    const bob = await world.wait(node, room);
+    node.meetings.disconnected(bob.seat, bob.connection, "lost");
+    world.now += LOBBY_GONE_MS - 1000;
+    await node.meetings.check(bob.seat);
+    world.now += 2000;
+    await node.inside.lobby.sweep();
+    await expect(node.meetings.check(bob.seat)).rejects.toMatchObject({ code: "token_expired" });
+  });
+
   test("of a second tab with the same ticket ends with the last of them", async () => {
     const bob = await world.wait(node, room);
     const secondTab = await world.connect(node.meetings, bob.seat.claims);

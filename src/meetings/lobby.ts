@@ -80,10 +80,15 @@ export class Lobby implements LobbyPort {
     return row && !this.isOver(row) ? row.state : undefined;
   }
 
-  async enter(claims: RoomClaims): Promise<void> {
+  async check(claims: RoomClaims): Promise<WaitingRow> {
     const row = await this.find(claims, claims.id);
     if (!row || this.isOver(row)) throw new Problem("token_expired", "Your place in the lobby is gone; ask again.");
     if (row.state === "declined") throw new Problem("declined");
+    return row;
+  }
+
+  async enter(claims: RoomClaims): Promise<void> {
+    const row = await this.check(claims);
     const now = this.parts.nowMs();
     if (!this.here.has(row.ticket))
       this.here.set(row.ticket, { claims, since: row.since, seen: now, connections: new Set() });

@@ -133,8 +133,8 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
   }
 
   /** As `enter`, but nothing begins: browsers cannot see why a WebSocket was refused, and ask by HTTP. */
-  check({ claims }: RoomSeat): Promise<void> {
-    return claims.kind === "stay" ? this.entry.check(claims) : this.inside.lobby.enter(claims);
+  async check({ claims }: RoomSeat): Promise<void> {
+    await (claims.kind === "stay" ? this.entry.check(claims) : this.inside.lobby.check(claims));
   }
 
   connected(seat: RoomSeat, connection: string): void {

@@ -31,6 +31,8 @@ export interface LobbyPort {
   stateOf(room: RoomRow, ticket: string): Promise<"waiting" | "admitted" | "declined" | undefined>;
   /** The gate of waiting connections: rejects with a Problem if the ticket does not wait any more. */
   enter(claims: RoomClaims): Promise<void>;
+  /** As `enter`, but nothing begins. */
+  check(claims: RoomClaims): Promise<unknown>;
   connected(claims: RoomClaims, connection: string): void;
   disconnected(claims: RoomClaims, connection: string, isGoodbye: boolean): void;
   /** An admin has subscribed to the queue of the room. */
