@@ -116,6 +116,15 @@ test("connections that have broken are made anew", async () => {
   expect(await ask<string[]>("qualities", "ann")).toEqual(["bob connecting", "bob good", "bob lost", "bob good"]);
 });
 
+test("a participant that begins anew all the time takes few connections, and none of the others", async () => {
+  await ask("enter", "bob", ["video"]);
+  await ask("addPhantoms", ["ann"]);
+  expect(await ask<number>("flood", "ann", "bob", 200)).toBeLessThanOrEqual(10);
+  await ask("enter", "cid", ["video"]);
+  await flow("video", "bob", "cid");
+  faults.splice(0);
+});
+
 test("what is not allowed is neither sent nor shown", async () => {
   await ask("enter", "ann", ["audio", "video"]);
   await ask("enter", "bob", []);

@@ -12,6 +12,10 @@ export interface PeerLinkHost extends Omit<Surroundings, "changed"> {
   changed(): void;
 }
 
+/** A participant that begins anew all the time would use up the connections that a browser allows a page. */
+const BEGINS_MAX = 10;
+const BEGINS_WITHIN_MS = 20_000;
+
 export class PeerLink {
   readonly #host: PeerLinkHost;
   readonly #recovery = new Recovery();
@@ -20,6 +24,8 @@ export class PeerLink {
   #isPoor = false;
   #hadConnection = false;
   #people = 2;
+  /** When connections were begun. */
+  #begunMs: number[] = [];
 
   constructor(host: PeerLinkHost) {
     this.#host = host;
@@ -46,7 +52,7 @@ export class PeerLink {
     if (!this.#host.isOnline()) return;
     const { isLeader } = this.#host;
     const step = this.#recovery.next({ isLeader, state: this.#connection?.state ?? "none" }, nowMs);
-    if (step === "begin") this.#begin();
+    if (step === "begin") this.#begin(nowMs);
     else if (step === "nudge") this.sayBye();
     else if (step === "restartIce") this.#connection?.restartIce(this.#host.iceServers);
   }
@@ -101,15 +107,19 @@ export class PeerLink {
     const isNew = this.#connection?.remoteSession !== sessionOf(description.sdp);
     // The leader's page has begun anew, or has made another connection: the one to its earlier one is dead.
     if (description.type === "offer" && !isLeader && isNew) {
-      this.#begin();
+      if (!this.#begin(nowMs)) return;
       this.#recovery.restarted(nowMs);
     }
     this.#connection?.describe(description);
   }
 
-  #begin(): void {
+  #begin(nowMs: number): boolean {
+    this.#begunMs = this.#begunMs.filter((beganMs) => nowMs - beganMs < BEGINS_WITHIN_MS);
+    if (this.#begunMs.length >= BEGINS_MAX) return false;
+    this.#begunMs.push(nowMs);
     this.#end();
     this.#connection = new Connection({ ...this.#around(), changed: () => this.#changed() });
+    return true;
   }
 
   #around(): Omit<Surroundings, "changed"> {

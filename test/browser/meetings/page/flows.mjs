@@ -48,6 +48,8 @@ async function carried() {
   return amounts;
 }
 
+export const connectionsMade = () => connections.size;
+
 export const openConnections = () => [...connections].filter((one) => one.signalingState !== "closed").length;
 
 export function closeAll() {

@@ -1,6 +1,16 @@
 /** Several engines in one page, joined by a wire instead of the service. ../support/meshes.ts is the test's side. */
 import { makeMesh } from "../../../../web/meeting/call/mesh.ts";
-import { closeAll, fallsSilent, flows, openConnections, pause, play, sentHeights, until } from "./flows.mjs";
+import {
+  closeAll,
+  connectionsMade,
+  fallsSilent,
+  flows,
+  openConnections,
+  pause,
+  play,
+  sentHeights,
+  until,
+} from "./flows.mjs";
 
 /** Devices take long to open on a busy machine, so most pictures are drawn. */
 const DEVICES = {
@@ -140,6 +150,13 @@ globalThis.bench = {
   /** Resolves when the pictures that are sent have that height. */
   async height(wanted) {
     while ((await sentHeights()).join() !== `${wanted}`) await pause();
+  },
+  /** Offers, each of which seems to be of another connection. Returns how many connections were made for them. */
+  flood(from, to, count) {
+    const before = connectionsMade();
+    const sdp = (at) => `v=0\r\no=- ${at} 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n`;
+    for (let at = 0; at < count; at++) person(to).signal(from, { description: { type: "offer", sdp: sdp(at) } });
+    return connectionsMade() - before;
   },
   refuseOffers(is) {
     isRefusing = is;
