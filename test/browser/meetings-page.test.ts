@@ -118,11 +118,9 @@ test("a reload continues the stay; a second window takes it over, and it can be 
   await ben.button("Turn the camera on").waitFor();
   expect(await ada.page.locator(".tile").count()).toBe(2);
 
-  const [second] = await Promise.all([
-    ben.context.waitForEvent("page"),
-    // A copy of the tab, with what the browser keeps for it.
-    ben.page.evaluate("void open(location.href)"),
-  ]);
+  const second = await ben.context.newPage();
+  await second.goto(url);
+  await second.getByRole("button", { name: "Enter", exact: true }).click();
   await ben.heading("The meeting goes on in another window").waitFor();
   await ben.button("Bring it back here").click();
   await ben.inside();

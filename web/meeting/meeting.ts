@@ -2,10 +2,11 @@
 import type { Kind, MediaEngine } from "./call/contract.ts";
 import type { Ending, LobbyLink, LobbyOpening, RoomLink, RoomOpening } from "./call/room-contract.ts";
 import { Inside } from "./inside.ts";
+import { StayMemory } from "./kept-stay.ts";
 import { type Act, type Api, type InLobby, type Joined, Refused } from "./lib/api.ts";
 import { cleanName } from "./lib/names.ts";
 import { closedBy } from "./lib/refusals.ts";
-import { keep, kept } from "./lib/storage.ts";
+import { keep } from "./lib/storage.ts";
 import type { OwnMedia } from "./own-media.ts";
 import { type Closed, newSession, type Session } from "./session.ts";
 
@@ -32,13 +33,6 @@ const LOOK_AGAIN_MS = 15_000;
 /** The longest delay of a timer. */
 const TIMER_MAX_MS = 2_000_000_000;
 
-/** What a reload of the page continues with. */
-interface KeptStay {
-  readonly resume: string;
-  readonly audio: boolean;
-  readonly video: boolean;
-}
-
 export class Meeting {
   readonly session: Session;
   readonly media: OwnMedia;
@@ -50,21 +44,18 @@ export class Meeting {
   #name = "";
   #resume: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #token: string | undefined;
+  readonly #memory: StayMemory;
 
   constructor(parts: MeetingParts) {
     this.#parts = parts;
     this.media = parts.media;
     this.session = newSession(parts.roomName);
-    const { token } = parts;
-    // A reload has no token in its address any more.
-    if (token !== undefined) keep("session", this.#key("token"), token);
-    this.#token = token ?? kept("session", this.#key("token"));
+    this.#memory = new StayMemory(parts.roomName, parts.token);
   }
 
   /** Whether a visitor of this room is known to the service by a token. */
   get hasToken(): boolean {
-    return this.#token !== undefined;
+    return this.#memory.token !== undefined;
   }
 
   /** The visitor's name, as it was given last. */
@@ -77,15 +68,14 @@ export class Meeting {
 
   /** Back to the door, as a visitor without an invitation. */
   async withoutToken(): Promise<void> {
-    this.#token = undefined;
-    keep("session", this.#key("token"), undefined);
+    this.#memory.forgetToken();
     await this.returnToDoor();
   }
 
   /** A page that is loaded: it looks at the door, or goes on where a reload has interrupted it. */
   async start(name: string): Promise<void> {
     this.#name = cleanName(name);
-    const stay = this.#keptStay();
+    const stay = this.#memory.ofThisTab();
     if (stay) {
       this.#resume = stay.resume;
       this.#wishes.audio = stay.audio;
@@ -168,8 +158,9 @@ export class Meeting {
   async #join(more: { readonly ticket?: string }): Promise<void> {
     const { api } = this.#parts;
     this.session.stage.value = { at: "entering" };
+    this.#resume ??= this.#memory.ofOtherTab();
     try {
-      const answer = await api.join({ token: this.#token, name: this.#name, resume: this.#resume, ...more });
+      const answer = await api.join({ token: this.#memory.token, name: this.#name, resume: this.#resume, ...more });
       if ("waiting" in answer) this.#wait(answer);
       else await this.#enter(answer);
     } catch (error) {
@@ -237,7 +228,7 @@ export class Meeting {
 
   async #renew(): Promise<string | null> {
     try {
-      const answer = await this.#parts.api.join({ token: this.#token, name: this.#name, resume: this.#resume });
+      const answer = await this.#parts.api.join({ token: this.#memory.token, name: this.#name, resume: this.#resume });
       if ("waiting" in answer) return null;
       this.#resume = answer.connect.token;
       this.#inside?.setIceServers(answer.iceServers);
@@ -295,28 +286,14 @@ export class Meeting {
     this.#lobby = undefined;
   }
 
-  // What the browser keeps for a reload
-
-  #key(name: string): string {
-    return `${name}-${this.#parts.roomName}`;
-  }
-
   #keepStay(): void {
     const { audio, video } = this.media.isOn.value;
     if (this.#resume === undefined || this.session.stage.value.at !== "inside") return;
-    keep("session", this.#key("stay"), JSON.stringify({ resume: this.#resume, audio, video } satisfies KeptStay));
+    this.#memory.keep({ resume: this.#resume, audio, video });
   }
 
   #forget(): void {
+    this.#memory.forget(this.#resume);
     this.#resume = undefined;
-    keep("session", this.#key("stay"), undefined);
-  }
-
-  #keptStay(): KeptStay | undefined {
-    try {
-      return JSON.parse(kept("session", this.#key("stay")) ?? "null") ?? undefined;
-    } catch {
-      return undefined;
-    }
   }
 }
