@@ -154,15 +154,15 @@ async function run(at: number, suite: Suite): Promise<void> {
   console.log(`== ${suite.name}: ${good} passed, ${bad} failed, ${seconds} s, ${cpu} s of CPU`);
 }
 
-/** All of them in full; otherwise some pages of the dashboard have their turn every second day. */
+/** All of them in full; otherwise some pages of the dashboard and of meetings have their turn every second day. */
 function browserTests(): string[] {
   const turns = [
-    ["text", "operate", "many"],
-    ["keyboard", "nodes", "live"],
+    ["dashboard/text", "dashboard/operate", "dashboard/many", "meetings-looks"],
+    ["dashboard/keyboard", "dashboard/nodes", "dashboard/live", "meetings-keyboard"],
   ];
   const today = Math.floor(Date.now() / 86_400_000);
   const others = process.argv.includes("--full") ? [] : (turns[today % 2] ?? []);
-  const left = others.map((name) => `dashboard/${name}.test.ts`);
+  const left = others.map((name) => `${name}.test.ts`);
   const all = [...new Bun.Glob("**/*.test.ts").scanSync("test/browser")].sort();
   return all.filter((file) => !left.includes(file)).map((file) => `./test/browser/${file}`);
 }

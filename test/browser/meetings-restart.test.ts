@@ -1,0 +1,41 @@
+/** A restart of the service while people are in a meeting: the pages say so, and go on. Only with PARLEY_TEST_FULL. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { Application } from "../support/application.ts";
+import { launchChromium } from "./support/chromium.ts";
+import { Service } from "./support/service.ts";
+import { Visitor } from "./support/visitor.ts";
+
+setDefaultTimeout(120_000);
+
+const isFull = process.env.PARLEY_TEST_FULL === "1";
+
+test.skipIf(!isFull)("people in a meeting go on after a restart of the service", async () => {
+  const service = await Service.start({ PARLEY_TRUSTED_PROXIES: "127.0.0.1" });
+  const browser = await launchChromium();
+  try {
+    const app = new Application(service.url, "demo", service.keys.appSecret);
+    await app.must("POST", "/room", { roomName: "standup" });
+    const url = `http://${app.host}/standup`;
+    // Requests fail while the service is away.
+    const visit = async (name: string): Promise<Visitor> =>
+      (await (await Visitor.open(browser, { expected: /ERR_|WebSocket|50\d/ })).goto(url)).enter(name);
+    const ada = await visit("Ada");
+    const ben = await visit("Ben");
+    await Promise.all([ada.plays("Ben"), ben.plays("Ada")]);
+    await ada.button("Open the chat").click();
+    await service.down();
+    await ada.page.locator(".banner", { hasText: "The connection was lost" }).waitFor();
+    await service.up();
+    await ada.announced("The connection is back.");
+    await ben.announced("The connection is back.");
+    await ada.page.getByLabel("Write a message").fill("Still here");
+    await ada.button("Send").click();
+    await ben.button("Open the chat, 1 unread").waitFor();
+    await Promise.all([ada.plays("Ben"), ben.plays("Ada")]);
+    expect(await ada.page.locator(".tile").count()).toBe(2);
+    expect([...ada.complaints, ...ben.complaints]).toEqual([]);
+  } finally {
+    await browser.close();
+    await service.stop();
+  }
+});
