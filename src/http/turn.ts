@@ -89,10 +89,10 @@ export function turnEndpoints(guards: ApplicationGuards, parts: TurnParts): Endp
       summary: "ICE servers with fresh TURN credentials; needs an API key, no secret key",
       guard: guards.open,
       origins: everyOrigin,
-      query: z.object({ apiKey: z.string().optional().describe("From POST /api/v1/turn/credential") }),
+      query: z.object({ apiKey: z.string().describe("From POST /api/v1/turn/credential") }),
       response: iceServers,
       problems: ["invalid_api_key", "turn_not_configured", "internal_error"],
-      handle: async (_call, { query: { apiKey = "" }, recheck }) => {
+      handle: async (_call, { query: { apiKey }, recheck }) => {
         refuseWithoutRelays();
         const find = (): TurnKey | undefined => turnKeys.verify(recheck(), apiKey, nowMs());
         // Another node may have rotated the secret key a moment ago.

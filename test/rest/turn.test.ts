@@ -144,7 +144,6 @@ describe("GET /turn/credentials", () => {
     const nobody = new Application(server.url, "no-such-app", "x");
     const refusals = [
       await get(""),
-      await app.call("GET", "/turn/credentials", undefined, { headers: { Authorization: "" } }),
       await get(`${apiKey.slice(0, -4)}AAAA`),
       await get(`tk_${forge({ alg: "HS256", typ: "JWT" }, Buffer.from(payload, "base64url").toString(), "guessed")}`),
       await get(`tk_eyJhbGciOiJub25lIn0.${payload}.${signature}`),
@@ -152,6 +151,8 @@ describe("GET /turn/credentials", () => {
       await get(apiKey, other),
       await get(apiKey, nobody),
     ];
+    const without = await app.call("GET", "/turn/credentials", undefined, { headers: { Authorization: "" } });
+    expect(expectAppRefusal(without, 400, "invalid_request").error.details?.[0]?.field).toBe("apiKey");
     const texts = refusals.map((answer) => expectAppRefusal(answer, 400, "invalid_api_key").message);
     expect(new Set(texts)).toEqual(
       new Set(["The API key is missing or not valid: POST /api/v1/turn/credential gives a new one."]),
