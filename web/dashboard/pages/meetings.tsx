@@ -1,12 +1,11 @@
 /** The meetings of an application: those that go on, and those that were. */
-import { useComputed } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 import { query, segment } from "../api/client.ts";
 import type { App, Meeting } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { duration, fromLocalInput, toLocalInput, whole } from "../lib/format.ts";
 import { meetingPage } from "../lib/links.ts";
 import { useDelayed, useKept, useList } from "../lib/live.ts";
-import { people } from "../lib/meetings.ts";
 import { nowSeconds } from "../lib/now.ts";
 import { parameters, setParameters } from "../lib/router.ts";
 import { Select, Text } from "../ui/fields.tsx";
@@ -53,22 +52,7 @@ function MeetingsOf({ app }: { readonly app: App }) {
       isReady={rows !== undefined || list.error !== undefined}
     >
       <Card>
-        <search class="filter-grid">
-          <Text
-            label="Room"
-            placeholder="id or name"
-            value={filterOf("room")}
-            onInput={(value) => setParameters({ room: value.trim() })}
-          />
-          <Select
-            label="State"
-            value={STATES.find(([value]) => value === filterOf("active"))?.[0] ?? ""}
-            options={STATES}
-            onChange={(value) => setParameters({ active: value })}
-          />
-          <TimeFilter name="startedAfter" label="Started at or after" />
-          <TimeFilter name="startedBefore" label="Started before" />
-        </search>
+        <MeetingFilters />
       </Card>
       <Card>
         <div class="toolbar list-head">
@@ -102,6 +86,36 @@ function MeetingsOf({ app }: { readonly app: App }) {
   );
 }
 
+function MeetingFilters() {
+  // Decided once: on a narrow screen the fields would push the list out of view.
+  const isOpen = useSignal(matchMedia("(min-width: 48rem)").matches).value;
+  return (
+    <search>
+      <details open={isOpen}>
+        <summary>
+          <strong>Filters</strong>
+        </summary>
+        <div class="filter-grid">
+          <Text
+            label="Room"
+            placeholder="id or name"
+            value={filterOf("room")}
+            onInput={(value) => setParameters({ room: value.trim() })}
+          />
+          <Select
+            label="State"
+            value={STATES.find(([value]) => value === filterOf("active"))?.[0] ?? ""}
+            options={STATES}
+            onChange={(value) => setParameters({ active: value })}
+          />
+          <TimeFilter name="startedAfter" label="Started at or after" />
+          <TimeFilter name="startedBefore" label="Started before" />
+        </div>
+      </details>
+    </search>
+  );
+}
+
 /** In the address it is Unix seconds, as in the call. */
 const TimeFilter = ({ name, label }: { readonly name: Filter; readonly label: string }) => {
   const seconds = Number(filterOf(name));
@@ -118,7 +132,7 @@ const TimeFilter = ({ name, label }: { readonly name: Filter; readonly label: st
 
 const columnsOf = (app: string): readonly Column<Meeting>[] => [
   { title: "Room", cell: ({ _id, roomName }) => <Name href={meetingPage(app, _id)}>{roomName}</Name> },
-  { title: "Started", width: 20, cell: ({ startTime }) => <Time at={startTime} /> },
+  { title: "Started", width: 26, cell: ({ startTime }) => <Time at={startTime} /> },
   {
     title: "Lasted",
     width: 18,
@@ -128,8 +142,8 @@ const columnsOf = (app: string): readonly Column<Meeting>[] => [
   },
   {
     title: "State",
-    width: 26,
+    width: 28,
     cell: ({ active, inside = 0 }) =>
-      active ? <Badge kind="good">{people(inside)} inside</Badge> : <span class="muted">over</span>,
+      active ? <Badge kind="good">{whole(inside)} inside</Badge> : <span class="muted">over</span>,
   },
 ];

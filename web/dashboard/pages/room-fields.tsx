@@ -56,7 +56,7 @@ function RoomField({ name, value, onInput, isDisabled }: RoomFieldProps) {
     return <Select {...shared} value={value as "public" | "private"} options={PRIVACY} onChange={onInput} />;
   const text = { ...shared, value, onInput };
   if (kind === "time") return <Text {...text} type="datetime-local" step={1} help={prose(timeMeaning(meaning))} />;
-  if (kind === "count") return <Text {...text} type="number" min={0} placeholder="no limit" />;
+  if (kind === "count") return <Text {...text} type="number" min={0} placeholder="PARLEY_MESH_MAX" />;
   if (kind === "seconds")
     return (
       <Text

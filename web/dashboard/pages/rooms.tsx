@@ -6,7 +6,6 @@ import { currentApp } from "../lib/apps.ts";
 import { whole } from "../lib/format.ts";
 import { roomPage } from "../lib/links.ts";
 import { useDelayed, useKept, useList, useLive } from "../lib/live.ts";
-import { people } from "../lib/meetings.ts";
 import { nowSeconds } from "../lib/now.ts";
 import { useOrigin } from "../lib/origin.ts";
 import { changesOf, draftOf, nameProblem, type RoomFieldName } from "../lib/room-draft.ts";
@@ -121,11 +120,12 @@ const columnsOf = (app: string, inside: ReadonlyMap<string, number>): readonly C
     cell: ({ roomName }) => <Name href={roomPage(app, roomName)}>{roomName}</Name>,
   },
   {
-    title: "Now",
-    width: 15,
+    title: "Inside",
+    width: 12,
+    isNumber: true,
     cell: ({ _id }) => {
       const count = inside.get(_id);
-      return count !== undefined && <Badge kind="good">{people(count)}</Badge>;
+      return count !== undefined && <Badge kind="good">{whole(count)}</Badge>;
     },
   },
   {
@@ -141,7 +141,7 @@ const columnsOf = (app: string, inside: ReadonlyMap<string, number>): readonly C
     isNumber: true,
     isMinor: true,
     cell: ({ maxParticipants }) =>
-      numberOf(maxParticipants) === undefined ? <span class="muted">no limit</span> : whole(Number(maxParticipants)),
+      numberOf(maxParticipants) === undefined ? <span class="muted">default</span> : whole(Number(maxParticipants)),
   },
   { title: "Created", width: 12, isMinor: true, cell: ({ created }) => <Time at={Date.parse(created) / 1000} /> },
 ];
