@@ -184,7 +184,10 @@ export interface LobbyStore {
   decide(ticket: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined>;
   /** Its connection is gone, or back (null). */
   setGone(ticket: string, goneSince: number | null): Promise<void>;
-  /** Forgets tickets that are older than `sinceMs`, gone before `goneMs`, or declined before `declinedMs`. Returns the rooms whose queue changed. */
+  /**
+   * Forgets tickets that are older than `sinceMs`, gone before `goneMs`, or declined before `declinedMs`; a declined one that is gone has to wait too.
+   * Returns the rooms whose queue changed.
+   */
   forgetWaiting(
     sinceMs: number,
     goneMs: number,

@@ -69,7 +69,8 @@ export class SqlLobby implements LobbyStore {
       await this.places.lock(tx, "", "lobby");
       return tx`
         DELETE FROM lobby_tickets
-        WHERE since < ${sinceMs} OR gone_since < ${goneMs} OR (state = 'declined' AND decided < ${declinedMs})
+        WHERE since < ${sinceMs} OR (gone_since < ${goneMs} AND state <> 'declined')
+          OR (state = 'declined' AND decided < ${declinedMs})
         RETURNING app, room, state`;
     });
     const rooms = new Map<string, { app: string; room: string }>();

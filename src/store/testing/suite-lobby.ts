@@ -90,6 +90,8 @@ export function lobbySuite(newPlace: NewPlace): void {
       await meetings.decide("declined", "declined", 6999);
       await meetings.decide("admitted", "admitted", 6999);
       await meetings.decide("declined late", "declined", 7000);
+      // A declined visitor closes its page, and has to wait all the same.
+      await meetings.setGone("declined late", 5999);
       const changed = await meetings.forgetWaiting(1000, 6000, 7000);
       // The queue of f3 has not changed: no client waited there any more.
       expect(changed.map(({ app, room }) => `${app}/${room}`).sort()).toEqual(["a/f1", "a/f2"]);
