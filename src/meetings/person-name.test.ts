@@ -12,7 +12,18 @@ test("letters of any script and emoji stay as they are", () => {
 });
 
 test("a name of which nothing is left becomes the default", () => {
-  for (const name of [undefined, "", "   ", "\u202e\u200b", "\u200d", "\n\t"])
+  for (const name of [
+    undefined,
+    "",
+    "   ",
+    "\u202e\u200b",
+    "\u200d",
+    "\n\t",
+    "\u3164\u3164",
+    "\u115f",
+    "\u2800",
+    "\ufe0f",
+  ])
     expect(typedName(name)).toBe(DEFAULT_NAME);
   for (const name of [undefined, 5, "", "\u202e"]) expect(vouchedName(name)).toBeUndefined();
 });
@@ -20,6 +31,11 @@ test("a name of which nothing is left becomes the default", () => {
 test("64 characters fit, however they are encoded; a longer name is refused", () => {
   expect(typedName("😀".repeat(64))).toBe("😀".repeat(64));
   expect(() => typedName("x".repeat(65))).toThrow(expect.objectContaining({ code: "invalid_request" }));
+});
+
+test("a letter has a few marks at most: a pile of them would cover the names around it", () => {
+  expect(typedName(`Z${"\u0335\u0336".repeat(20)}algo`)).toBe("Z\u0335\u0336\u0335\u0336algo");
+  expect(typedName("Ngu\u0302\u0303yn")).toBe("Ngu\u0302\u0303yn".normalize("NFC"));
 });
 
 test("a longer name of an access token is cut", () => {

@@ -10,9 +10,16 @@ export const DEFAULT_NAME = "Guest";
  */
 const HIDDEN = /(?!\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-const shown = (text: string): string => text.normalize("NFC").replace(HIDDEN, "").replace(/\s+/gu, " ").trim();
+/** No script needs more on one letter; a pile of marks would cover what is above and below the name. */
+const MARKS_TOO_MANY = /(\p{M}{4})\p{M}+/gu;
 
-const isBlank = (text: string): boolean => text.replaceAll("\u200d", "").trim() === "";
+/** Letters and signs that show nothing, such as fillers and the empty Braille pattern. */
+const EMPTY = /[\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
+const shown = (text: string): string =>
+  text.normalize("NFC").replace(HIDDEN, "").replace(MARKS_TOO_MANY, "$1").replace(/\s+/gu, " ").trim();
+
+const isBlank = (text: string): boolean => text.replace(EMPTY, "").trim() === "";
 
 /** The name that a person has typed; a default where nothing is left of it. */
 export function typedName(text: string | undefined): string {
