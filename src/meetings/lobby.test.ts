@@ -52,6 +52,20 @@ describe("the queue", () => {
     await shown(["Bob"]);
   });
 
+  test("comes with the lock of the meeting, which an admin that comes later did not see", async () => {
+    const admin = await world.enter(node, room, { isAdmin: true });
+    const subscribe = (): void => node.meetings.subscribed(admin.seat, `_parley/room/${room.id}/admin`);
+    const locks = (): unknown[] => world.floors.on("/room").filter(({ notice }) => notice === "locked");
+    subscribe();
+    await shown([]);
+    expect(locks()).toEqual([]);
+    const { id = "" } = (await world.store.meetings.current(room.app, room.id)) ?? {};
+    await world.store.meetings.lock(id, true);
+    subscribe();
+    await until("the notice", () => locks().length > 0);
+    expect(locks()).toEqual([{ notice: "locked", on: true }]);
+  });
+
   test("is that of one room", async () => {
     const second = await world.room(node.rooms, { roomName: "second", privacy: "private" });
     await world.wait(node, room, "Bob");

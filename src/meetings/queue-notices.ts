@@ -11,11 +11,12 @@ export class QueueNotices {
   private readonly showing = new Map<string, boolean>();
 
   constructor(
-    private readonly store: Pick<MeetingStore, "waiting">,
-    private readonly notices: Pick<Notices, "waiting">,
+    private readonly store: Pick<MeetingStore, "waiting" | "current">,
+    private readonly notices: Pick<Notices, "waiting" | "locked">,
     private readonly failed: (error: unknown) => void,
   ) {}
 
+  /** Also when an admin wants to see it. */
   changed(room: RoomRef): void {
     const isShowing = this.showing.has(room.room);
     this.showing.set(room.room, isShowing);
@@ -35,6 +36,7 @@ export class QueueNotices {
       const text = JSON.stringify(queue);
       if (isWanted || text !== shown) {
         await this.notices.waiting(room, queue);
+        if (isWanted) await this.repeatLock(room);
         shown = text;
         await Bun.sleep(QUEUE_SETTLES_MS);
       } else if (this.showing.get(room.room) !== true) {
@@ -42,6 +44,12 @@ export class QueueNotices {
         return;
       }
     }
+  }
+
+  /** An admin that comes into a locked meeting did not see that it was locked. Pages ignore a notice that they know. */
+  private async repeatLock(room: RoomRef): Promise<void> {
+    const meeting = await this.store.current(room.app, room.room);
+    if (meeting?.isLocked) await this.notices.locked(room, true);
   }
 
   private async queue({ app, room }: RoomRef): Promise<Queued[]> {
