@@ -70,6 +70,15 @@ export function storeSuite(newPlace: NewPlace): void {
       await store.close();
     });
 
+    test("of keys keep whether they give TURN credentials, which a change can switch on", async () => {
+      const { store } = await filled();
+      await store.change((change) => change.putKey(key("k", { turn: true })));
+      expect((await store.snapshot()).keys.find(({ id }) => id === "k")?.turn).toBe(true);
+      await store.change((change) => change.putKey(key("k", { turn: false })));
+      expect((await store.key("k"))?.turn).toBe(false);
+      await store.close();
+    });
+
     test("are found by id before name", async () => {
       const { store } = await filled();
       await store.change(async (change) => change.putApp(app("b", { name: "a" })));
