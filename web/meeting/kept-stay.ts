@@ -4,6 +4,7 @@ import { keep, kept } from "./lib/storage.ts";
 export interface KeptStay {
   /** The connect token of the stay. */
   readonly resume: string;
+  readonly participantSession: string;
   readonly audio: boolean;
   readonly video: boolean;
 }

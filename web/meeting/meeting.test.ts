@@ -164,3 +164,32 @@ test("a room that is not open yet: with a token the join decides", async () => {
   await invited.meeting.start("Ada");
   expect(invited.meeting.session.stage.value.at).toBe("door");
 });
+
+test("a tab that is restored after its stay has ended is at the door, and a reload within it is inside", async () => {
+  const kept = new Map<string, string>();
+  const session = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => kept.set(key, value),
+    removeItem: (key: string) => kept.delete(key),
+  };
+  Object.assign(globalThis, { sessionStorage: session });
+  try {
+    await inside();
+    const reloaded = visit();
+    await reloaded.meeting.start("Ada");
+    expect(reloaded.api.joins[0]?.resume).toBe("rt_1");
+    expect(reloaded.meeting.session.stage.value.at).toBe("inside");
+    const restored = visit();
+    restored.api.answer = () => ({ ...JOINED, participantSession: "another" });
+    await restored.meeting.start("Ada");
+    expect(restored.meeting.session.stage.value.at).toBe("door");
+    const automatic = visit();
+    automatic.api.doorNow = () => ({ ...DOOR, autoJoin: true });
+    automatic.api.answer = restored.api.answer;
+    await inside();
+    await automatic.meeting.start("Ada");
+    expect(states(automatic)).toEqual(SILENT);
+  } finally {
+    Reflect.deleteProperty(globalThis, "sessionStorage");
+  }
+});

@@ -43,6 +43,8 @@ export class Meeting {
   #inside: Inside | undefined;
   #name = "";
   #resume: string | undefined;
+  /** The stay that a reload is about to continue. */
+  #reloadOf: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #memory: StayMemory;
 
@@ -80,6 +82,7 @@ export class Meeting {
       this.#resume = stay.resume;
       this.#wishes.audio = stay.audio;
       this.#wishes.video = stay.video;
+      this.#reloadOf = stay.participantSession;
       return this.enter(name);
     }
     await this.look();
@@ -159,9 +162,12 @@ export class Meeting {
     const { api } = this.#parts;
     this.session.stage.value = { at: "entering" };
     this.#resume ??= this.#memory.ofOtherTab();
+    const reloadOf = this.#reloadOf;
+    this.#reloadOf = undefined;
     try {
       const answer = await api.join({ token: this.#memory.token, name: this.#name, resume: this.#resume, ...more });
-      if ("waiting" in answer) this.#wait(answer);
+      if (reloadOf !== undefined && !isStay(answer, reloadOf)) await this.#startAfresh();
+      else if ("waiting" in answer) this.#wait(answer);
       else await this.#enter(answer);
     } catch (error) {
       const isFinal = error instanceof Refused && error.status >= 400 && error.status < 500 && error.status !== 429;
@@ -172,6 +178,14 @@ export class Meeting {
       if (isStale && this.session.door.value === undefined) await this.look();
       else this.#refused(error);
     }
+  }
+
+  /** A browser restores tabs after days: the stay is over by then, and no one has asked to enter another one with the camera on. */
+  async #startAfresh(): Promise<void> {
+    this.#forget();
+    delete this.#wishes.audio;
+    delete this.#wishes.video;
+    await this.look();
   }
 
   /** Nothing is sent that no one has clicked on, unless an application has framed the page for that. */
@@ -289,7 +303,8 @@ export class Meeting {
   #keepStay(): void {
     const { audio, video } = this.media.isOn.value;
     if (this.#resume === undefined || this.session.stage.value.at !== "inside") return;
-    this.#memory.keep({ resume: this.#resume, audio, video });
+    const { participantSession } = this.session.me.value;
+    this.#memory.keep({ resume: this.#resume, participantSession, audio, video });
   }
 
   #forget(): void {
@@ -297,3 +312,6 @@ export class Meeting {
     this.#resume = undefined;
   }
 }
+
+const isStay = (answer: Joined | InLobby, participantSession: string): boolean =>
+  !("waiting" in answer) && answer.participantSession === participantSession;
