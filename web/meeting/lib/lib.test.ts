@@ -50,6 +50,11 @@ test("only web addresses become links, without the punctuation around them", () 
     "https://a b",
   ])
     expect({ text, links: links(text) }).toEqual({ text, links: text === "https://a b" ? ["https://a"] : [] });
+  const shown = (one: string) => partsOf(one).map((part) => part.text);
+  // A Cyrillic letter, and a full stop of another script: the text says where the link leads.
+  expect(shown("see https://\u0430pple.com/a!")).toEqual(["see ", "https://xn--pple-43d.com/a", "!"]);
+  expect(shown("https://bank.example\u3002evil.example")).toEqual(["https://bank.example.evil.example/"]);
+  expect(shown("HTTPS://Example.com:8443/A")).toEqual(["HTTPS://Example.com:8443/A"]);
   const text = 'a <b> https://x.example/"onclick="y" z';
   expect(links(text)).toEqual(["https://x.example/"]);
   expect(

@@ -16,7 +16,7 @@ export function partsOf(text: string): readonly Part[] {
     const address = trimmed(match[0]);
     if (!isWebAddress(address)) continue;
     if (match.index > end) parts.push({ text: text.slice(end, match.index) });
-    parts.push({ text: address, href: address });
+    parts.push({ text: leadsWhereItSays(address) ? address : new URL(address).href, href: address });
     end = match.index + address.length;
   }
   if (end < text.length) parts.push({ text: text.slice(end) });
@@ -29,6 +29,10 @@ function trimmed(address: string): string {
   const keepsBracket = tail.startsWith(")") && address.includes("(");
   return address.slice(0, address.length - tail.length + (keepsBracket ? 1 : 0));
 }
+
+/** Letters of other scripts look like Latin ones, and other full stops like dots: then the text of the link is what the browser makes of it. */
+const leadsWhereItSays = (address: string): boolean =>
+  address.toLowerCase().startsWith(`${new URL(address).protocol}//${new URL(address).hostname}`);
 
 function isWebAddress(address: string): boolean {
   if (!URL.canParse(address)) return false;
