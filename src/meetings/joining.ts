@@ -55,6 +55,19 @@ interface Person {
 export class Joining {
   constructor(private readonly parts: JoinParts) {}
 
+  /** A page that is inside while its room is renamed goes on with the name it knows, whichever room has that name now. */
+  async roomOfStay(app: AppRow, roomName: string, resume: string): Promise<RoomRow | undefined> {
+    const { roomTokens, rooms, store, nowMs } = this.parts;
+    const claims = roomTokens.verify(resume, nowMs());
+    if (claims === undefined || claims === "expired" || claims.kind !== "stay" || claims.app !== app.id)
+      return undefined;
+    const room = await rooms.roomById(app.id, claims.room, nowMs());
+    if (!room || room.name === roomName) return room;
+    const stay = await store.stay(claims.id);
+    const isInside = stay?.ended === null && stay.room === room.id;
+    return isInside && (await store.meeting(app.id, stay.meeting))?.roomName === roomName ? room : undefined;
+  }
+
   /** Rejects with a Problem. */
   async join(app: AppRow, room: RoomRow, request: JoinRequest, caller: Caller): Promise<Joined | Waiting> {
     const earlier = await this.earlierStay(room, request.resume);

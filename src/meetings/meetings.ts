@@ -123,7 +123,9 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     request: JoinRequest,
     caller: Caller,
   ): Promise<Joined | Waiting> {
-    const room = await this.room(app, roomName);
+    const { resume } = request;
+    const earlier = app && resume !== undefined ? await this.joining.roomOfStay(app, roomName, resume) : undefined;
+    const room = earlier ?? (await this.room(app, roomName));
     if (!app) throw new Problem("room_not_found");
     return this.joining.join(app, room, request, caller);
   }

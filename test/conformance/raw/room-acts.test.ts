@@ -156,4 +156,9 @@ test("a rename changes nothing for those inside", async () => {
   const flags = (await notice(admin.wire)) as { notice: string; room: Json };
   expect(flags).toMatchObject({ notice: "flags", room: { roomName: `${room.name}-2` } });
   expect(await outcome(room, admin, { do: "lock" })).toEqual({ success: true });
+  // A page that has lost its network asks for the next token under the name it knows, also if another room has that name by now.
+  expect((await room.join({ resume: admin.token })).participantSession).toBe(admin.id);
+  await room.app.must("POST", "/room", { roomName: room.name });
+  expect((await room.join({ resume: admin.token })).participantSession).toBe(admin.id);
+  expect((await room.join({})).participantSession).not.toBe(admin.id);
 });
