@@ -5,6 +5,7 @@ import type { RoomClaims } from "../access/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Entered, Entering, MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import { doorOf } from "./door.ts";
 import { ejectionOf } from "./ejection.ts";
 import { nextMeetingId } from "./meeting-id.ts";
 import { accessOf, capacityOf } from "./rights.ts";
@@ -46,7 +47,8 @@ export class Entry {
     const { store, nowMs, beat, meshMax } = this.parts;
     const now = nowMs();
     const row = await this.room(claims, now);
-    if (isLate(claims, now) && !(await store.stay(claims.id))) throw new Problem("token_expired", TOO_LATE);
+    const refusal = refusalToBegin(claims, row, now);
+    if (refusal && !(await store.stay(claims.id))) throw refusal;
     await beat();
     const entered = await store.enter(await this.entering(claims, row), capacityOf(row, meshMax), now);
     if (!("stay" in entered)) throw refusalOf(entered, await store.stay(claims.id));
@@ -63,7 +65,8 @@ export class Entry {
     const stay = await store.stay(claims.id);
     if (stay && stay.ended !== null) throw refusalOf({ outcome: "ended" }, stay);
     if (stay) return;
-    if (isLate(claims, now)) throw new Problem("token_expired", TOO_LATE);
+    const refusal = refusalToBegin(claims, row, now);
+    if (refusal) throw refusal;
     const current = await store.current(row.app, row.id);
     if (!current) return;
     if (await store.isBanned(current.id, claims.accessToken ?? null, claims.externalUserId ?? null))
@@ -115,6 +118,24 @@ export class Entry {
 }
 
 const isLate = ({ beginBy }: RoomClaims, nowMs: number): boolean => beginBy !== undefined && beginBy * 1000 <= nowMs;
+
+/** Why a stay cannot begin any more. The room may have changed since the join: guests are let in by the room alone, others by their token. */
+function refusalToBegin(claims: RoomClaims, row: RoomRow, nowMs: number): Problem | undefined {
+  if (isLate(claims, nowMs)) return new Problem("token_expired", TOO_LATE);
+  if (claims.accessToken !== undefined || claims.isLetIn) return undefined;
+  const door = doorOf(row, undefined, nowMs);
+  switch (door.state) {
+    case "open":
+      return undefined;
+    case "over":
+      return new Problem("room_over");
+    case "not_open":
+      return new Problem("room_not_open", undefined, undefined, { fields: { opensAt: door.opensAt } });
+    case "ask":
+    case "token_required":
+      return new Problem("token_required");
+  }
+}
 
 type Refused = Extract<Entered, { readonly outcome: "ended" | "removed" | "time" | "full" | "locked" }>;
 

@@ -1,7 +1,7 @@
 /** Each flag of a room against a client that ignores the page's rules, and changes by PUT while people are inside (meetings.md 2). */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Json } from "../../support/http.ts";
-import { newRoom, type Person, ROOMS_ENV, type Room } from "./support/rooms.ts";
+import { newRoom, type Person, ROOMS_ENV, type Room, refusedConnect } from "./support/rooms.ts";
 import { subscribe, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -151,6 +151,19 @@ describe("a PUT acts on people inside within a second", () => {
     expect([ann.wire.isOver, ben.wire.isOver]).toEqual([false, false]);
     expect((await room.tryJoin()).body.error.code).toBe("room_full");
     expect((await room.tryJoin({ resume: ben.token })).status).toBe(200);
+  });
+
+  test("on a guest who holds a place and has not entered: the room is private by then, or over", async () => {
+    for (const fields of [{ privacy: "private" }, { notBeforeUnixSec: 4_000_000_000 }]) {
+      const room = await newRoom(server);
+      const inside = await room.enter();
+      const { connect } = await room.join();
+      const invited = await room.join({ token: await room.accessToken({ notBeforeUnixSec: 1 }) });
+      await room.app.must("PUT", `/room/${room.name}`, fields);
+      expect((await refusedConnect(room.app.url, connect.token)).status).toBe(403);
+      await room.connected(invited);
+      await room.connected({ ...inside.join });
+    }
   });
 
   test("with the public fields only", async () => {
