@@ -118,15 +118,18 @@ export class World {
 
   /** A person enters, on that node. */
   async enter({ meetings }: WorldNode, room: RoomRow, claims: Partial<RoomClaims> = {}): Promise<Someone> {
+    const id = newObjectId(this.now);
     const whole: RoomClaims = {
       kind: "stay",
-      id: newObjectId(this.now),
+      id,
       app: APP,
       room: room.id,
       name: "Ada",
       isAdmin: false,
       isGuest: claims.accessToken === undefined,
       exp: Math.floor(this.now / 1000) + 86_400,
+      // A private room lets no one else in.
+      ...(room.fields.privacy === "private" && { accessToken: `token of ${id}` }),
       ...claims,
     };
     return this.connect(meetings, whole);
