@@ -76,6 +76,8 @@ test("declined, and a place that is over", async () => {
   lobby().emit("declined", "Not today");
   expect(meeting.session.stage.value).toEqual({ at: "closed", why: "declined", text: "Not today" });
   await meeting.enter("Ada");
+  // The service lets a declined ticket wait.
+  expect(api.joins.map(({ ticket }) => ticket)).toEqual([undefined, "t1"]);
   lobby().emit("ended");
   expect(meeting.session.stage.value).toEqual({ at: "closed", why: "waiting_over" });
 });

@@ -43,6 +43,8 @@ export class Meeting {
   #inside: Inside | undefined;
   #name = "";
   #resume: string | undefined;
+  /** A ticket that was declined: the service says for how long it has to wait. */
+  #declined: string | undefined;
   /** The stay that a reload is about to continue. */
   #reloadOf: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -165,7 +167,13 @@ export class Meeting {
     const reloadOf = this.#reloadOf;
     this.#reloadOf = undefined;
     try {
-      const answer = await api.join({ token: this.#memory.token, name: this.#name, resume: this.#resume, ...more });
+      const answer = await api.join({
+        token: this.#memory.token,
+        name: this.#name,
+        resume: this.#resume,
+        ticket: this.#declined,
+        ...more,
+      });
       if (reloadOf !== undefined && !isStay(answer, reloadOf)) await this.#startAfresh();
       else if ("waiting" in answer) this.#wait(answer);
       else await this.#enter(answer);
@@ -199,6 +207,7 @@ export class Meeting {
   }
 
   #wait({ ticket, connect }: InLobby): void {
+    this.#declined = undefined;
     const { session } = this;
     const lobby = this.#parts.openLobby({ ticket, connect });
     this.#lobby = lobby;
@@ -213,6 +222,7 @@ export class Meeting {
     lobby.on("declined", (text) => {
       if (!isOurs()) return;
       this.#endLobby();
+      this.#declined = ticket;
       session.stage.value = { at: "closed", why: "declined", ...(text !== undefined && { text }) };
     });
     lobby.on("ended", () => {
