@@ -60,7 +60,9 @@ test("an exception in a timer resynchronises that channel; other channels are no
     await victim.wire.request({ type: "subscribe", channel: PLANTED.tick });
     expect(await victim.wire.closed()).toMatchObject({ code: 1001, reason: "resynchronise" });
   });
-  expect(by(faults("timer"))).toBe(1);
+  // On a busy machine a second tick may find the channel before it is out of use.
+  expect(by(faults("timer"))).toBeGreaterThanOrEqual(1);
+  expect(world.server.log.filter((line) => line.where === "timer" && !causeIs(PLANTED.tick)(line))).toEqual([]);
   const ben = await world.member("room");
   expect(await ann.wire.until("presence", ({ joined }) => joined.length > 0)).toMatchObject({
     joined: [{ peerId: ben.peerId }],
