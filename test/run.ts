@@ -50,7 +50,8 @@ const CHECKS: readonly Suite[] = [
 const SUITES: readonly Suite[] = [
   ...CHECKS,
   // The longest first, so that the others fill the time beside it.
-  { ...tests("browser", ...browserTests()), needs: [CHROMIUM, POSTGRES, NATS] },
+  { ...tests("browser", ...browserTests(isOfDashboard)), needs: [CHROMIUM, POSTGRES, NATS] },
+  { ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file))), needs: [CHROMIUM, POSTGRES, NATS] },
   tests("rest", "./test/rest"),
   { ...tests("unit", "./src", "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
   tests("conformance", "./test/conformance"),
@@ -155,7 +156,7 @@ async function run(at: number, suite: Suite): Promise<void> {
 }
 
 /** All of them in full; otherwise some pages of the dashboard and of meetings have their turn every second day. */
-function browserTests(): string[] {
+function browserTests(isChosen: (file: string) => boolean): string[] {
   const turns = [
     ["dashboard/text", "dashboard/operate", "dashboard/many", "meetings-looks"],
     ["dashboard/keyboard", "dashboard/nodes", "dashboard/live", "meetings-keyboard"],
@@ -164,7 +165,12 @@ function browserTests(): string[] {
   const others = process.argv.includes("--full") ? [] : (turns[today % 2] ?? []);
   const left = others.map((name) => `${name}.test.ts`);
   const all = [...new Bun.Glob("**/*.test.ts").scanSync("test/browser")].sort();
-  return all.filter((file) => !left.includes(file)).map((file) => `./test/browser/${file}`);
+  return all.filter((file) => isChosen(file) && !left.includes(file)).map((file) => `./test/browser/${file}`);
+}
+
+/** Two suites share the browser's tests: one has the dashboard, the other all pages that talk to each other. */
+function isOfDashboard(file: string): boolean {
+  return file.startsWith("dashboard/");
 }
 
 /** Installs missing packages if it may; otherwise prints the command, and the suites that need them fail with the same text. */
