@@ -6,7 +6,8 @@ import type { Draft } from "./requests.ts";
 
 /** Responses that no schema lists, because they come before a request reaches an operation. */
 const BEFORE_OPERATION = [400, 404, 405, 408, 411, 413, 414, 415, 417, 421, 426, 429, 431, 501, 505];
-const MAY_FAIL = [503, 507];
+/** 501: what the operator has not set up, such as TURN. */
+const MAY_FAIL = [501, 503, 507];
 /** Operations whose purpose is to return a secret. */
 const REVEALING =
   /^(POST \/api\/internal\/v1\/apps|\w+ \/api\/internal\/v1\/apps\/\{app\}\/secret-key.*|POST \/api\/internal\/v1\/signalling\/keys.*)$/;
@@ -63,7 +64,7 @@ export class Judge {
       text.includes(secret),
     );
     if (leaked !== undefined) return "an answer has a secret in it";
-    if (status >= 500 && !MAY_FAIL.includes(status) && !(draft.expects !== "contract" && [501, 505].includes(status)))
+    if (status >= 500 && !MAY_FAIL.includes(status) && !(draft.expects !== "contract" && status === 505))
       return "a failure of ours";
     if (status === 429 && this.hasRates && text.includes("rate_limited"))
       return answer.headers.has("retry-after") ? undefined : "429 without Retry-After";
