@@ -52,7 +52,8 @@ const SUITES: readonly Suite[] = [
   // The longest first, so that the others fill the time beside it.
   { ...tests("browser", ...browserTests(isOfDashboard)), needs: [CHROMIUM, POSTGRES, NATS] },
   { ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file))), needs: [CHROMIUM, POSTGRES, NATS] },
-  tests("rest", "./test/rest"),
+  tests("rest", ...halfOf("test/rest", 0)),
+  tests("rest, the other half", ...halfOf("test/rest", 1)),
   { ...tests("unit", "./src", "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
   tests("conformance", "./test/conformance"),
   // Several processes on one PostgreSQL, joined by NATS.
@@ -166,6 +167,12 @@ function browserTests(isChosen: (file: string) => boolean): string[] {
   const left = others.map((name) => `${name}.test.ts`);
   const all = [...new Bun.Glob("**/*.test.ts").scanSync("test/browser")].sort();
   return all.filter((file) => isChosen(file) && !left.includes(file)).map((file) => `./test/browser/${file}`);
+}
+
+/** Every second test file of a folder, so that two suites share it. */
+function halfOf(folder: string, half: 0 | 1): string[] {
+  const all = [...new Bun.Glob("**/*.test.ts").scanSync(folder)].sort();
+  return all.filter((_, at) => at % 2 === half).map((file) => `./${folder}/${file}`);
 }
 
 /** Two suites share the browser's tests: one has the dashboard, the other all pages that talk to each other. */
