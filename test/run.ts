@@ -28,6 +28,9 @@ const NATS: DebianPackage = { program: "nats-server", name: "nats-server" };
 
 const CHROMIUM: DebianPackage = { program: "chromium", name: "chromium" };
 
+/** Folders of src/ whose tests wait for databases and other nodes: a suite of their own runs beside the others. */
+const STORES: readonly string[] = ["engine", "history", "store"];
+
 const bun = process.execPath;
 const tool = (name: string): string => join("node_modules", ".bin", name);
 const tests = (name: string, ...paths: string[]): Suite => ({
@@ -53,8 +56,9 @@ const SUITES: readonly Suite[] = [
   { ...tests("browser", ...browserTests(isOfDashboard)), needs: [CHROMIUM, POSTGRES, NATS] },
   { ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file))), needs: [CHROMIUM, POSTGRES, NATS] },
   tests("rest", ...halfOf("test/rest", 0)),
-  tests("rest, the other half", ...halfOf("test/rest", 1)),
-  { ...tests("unit", "./src", "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
+  tests("rest more", ...halfOf("test/rest", 1)),
+  { ...tests("unit stores", ...STORES.map((folder) => `./src/${folder}`)), needs: [POSTGRES, NATS] },
+  { ...tests("unit", ...unitFolders(), "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
   tests("conformance", "./test/conformance"),
   // Several processes on one PostgreSQL, joined by NATS.
   { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
@@ -167,6 +171,12 @@ function browserTests(isChosen: (file: string) => boolean): string[] {
   const left = others.map((name) => `${name}.test.ts`);
   const all = [...new Bun.Glob("**/*.test.ts").scanSync("test/browser")].sort();
   return all.filter((file) => isChosen(file) && !left.includes(file)).map((file) => `./test/browser/${file}`);
+}
+
+/** The folders of src/ beside those of `unit stores`. */
+function unitFolders(): string[] {
+  const all = [...new Bun.Glob("*").scanSync({ cwd: "src", onlyFiles: false })].sort();
+  return all.filter((name) => !name.includes(".") && !STORES.includes(name)).map((name) => `./src/${name}`);
 }
 
 /** Every second test file of a folder, so that two suites share it. */

@@ -50,6 +50,7 @@ export function buildInside(parts: InsideParts): MeetingInside {
   const sweeping = new Repeating(LOBBY_SWEEP_EVERY_MS, () => lobby.sweep(), failed);
   return {
     lobby,
+    times,
     signals: new Signals({ present, floor }),
     acts: new Acts({ ...parts, notices, exits, lobby }),
     sessions: new Sessions(parts),

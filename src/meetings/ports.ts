@@ -47,6 +47,12 @@ export interface SignalsPort {
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): Refusal | undefined;
 }
 
+/** When people are put out (times.ts). */
+export interface TimesPort {
+  /** A participant has subscribed to the notices of its room. */
+  noticesWanted(seat: RoomSeat): void;
+}
+
 /** The ICE servers of a join; TURN credentials are made per person. */
 export type IceServers = (who: {
   readonly app: string;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
+import { roomChannel } from "../protocol/room-channels.ts";
 import type { RoomEdits } from "../rooms/rooms.ts";
 import { APP, World } from "./testing/world.ts";
 
@@ -28,6 +29,19 @@ const tick = async (seconds: number): Promise<void> => {
 };
 
 describe("ejectAfterElapsedTimeInSec", () => {
+  test("warns a participant that subscribes to the notices after its warning", async () => {
+    const row = await room({ ejectAfterElapsedTimeInSec: 50 });
+    const ada = await world.enter(node, row);
+    await tick(2);
+    expect(notices()).toHaveLength(1);
+    node.meetings.subscribed(ada.seat, roomChannel(row.id));
+    await tick(2);
+    expect(notices()).toEqual([
+      { notice: "ending", participantSession: ada.id, inSec: 49 },
+      { notice: "ending", participantSession: ada.id, inSec: 47 },
+    ]);
+  });
+
   test("puts each one out that long after its own entry, with a warning a minute before", async () => {
     const row = await room({ ejectAfterElapsedTimeInSec: 100 });
     const ada = await world.enter(node, row);

@@ -2,6 +2,7 @@
  * Every second, for the people on this node: those whose time is over are put out, and meetings end in which nothing happens any more or whose room is
  * archived by the clock. The server's clock decides. Several nodes may find the same; the store lets one of them do it.
  */
+import type { RoomSeat } from "../access/room-token.ts";
 import { isObject } from "../protocol/json.ts";
 import { valuesOf } from "../rooms/rooms.ts";
 import type { MeetingStore } from "../store/meetings.ts";
@@ -36,6 +37,17 @@ export class Times {
   private readonly warned = new WeakMap<PresentStay | PresentRoom, number>();
 
   constructor(private readonly parts: TimeParts) {}
+
+  /** A participant has subscribed to the notices of its room: one that came before is repeated. */
+  noticesWanted(seat: RoomSeat): void {
+    const room = this.parts.present.room(seat.claims.room);
+    const stay = this.parts.present.stay(seat);
+    if (!room || !stay) return;
+    this.warned.delete(room);
+    this.warned.delete(stay);
+    const watch = this.watches.get(room);
+    if (watch) watch.isWarned = false;
+  }
 
   async tick(): Promise<void> {
     for (const room of [...this.parts.present.all()]) {

@@ -10,7 +10,7 @@ setDefaultTimeout(60_000);
 const { server } = await worldForTests({ env: ROOMS_ENV });
 
 /** A check comes every second; the rest is an allowance for a busy machine. */
-const LATE_MS = 2500;
+const LATE_MS = 4000;
 
 const nowSec = (): number => Math.floor(Date.now() / 1000);
 
@@ -25,18 +25,18 @@ const ending = async ({ wire }: Person): Promise<Json> =>
 
 describe.each(["room", "token"])("ejectAfterElapsedTimeInSec of the %s", (of) => {
   test.concurrent("warns, then closes with 4021 time; the token does not come back into the meeting", async () => {
-    const room = await newRoom(server, of === "room" ? { ejectAfterElapsedTimeInSec: 3 } : {});
+    const room = await newRoom(server, of === "room" ? { ejectAfterElapsedTimeInSec: 6 } : {});
     const other = await room.inside({
       token: await room.accessToken({ ejectAfterElapsedTimeInSec: 3600, name: "Stays" }),
     });
-    const token = await room.accessToken(of === "room" ? {} : { ejectAfterElapsedTimeInSec: 3 });
+    const token = await room.accessToken(of === "room" ? {} : { ejectAfterElapsedTimeInSec: 6 });
     const began = Date.now();
     const ann = await room.inside({ token });
     expect(await ending(ann)).toMatchObject({ participantSession: ann.id, inSec: expect.any(Number) as number });
     const { reason, atMs } = await putOut(ann);
     expect(reason).toBe("time");
-    expect(atMs - began).toBeGreaterThan(2900);
-    expect(atMs - began).toBeLessThan(3000 + LATE_MS);
+    expect(atMs - began).toBeGreaterThan(5900);
+    expect(atMs - began).toBeLessThan(6000 + LATE_MS);
     expect((await refusedConnect(server.url, ann.token)).status).toBeGreaterThanOrEqual(401);
     const { status } = await room.tryJoin({ token });
     expect(status).toBe(403);
@@ -45,7 +45,7 @@ describe.each(["room", "token"])("ejectAfterElapsedTimeInSec of the %s", (of) =>
 });
 
 test.concurrent("ejectAtRoomExp puts all out at the end of the room, admins too", async () => {
-  const expireUnixSec = nowSec() + 4;
+  const expireUnixSec = nowSec() + 8;
   const room = await newRoom(server, { ejectAtRoomExp: true, expireUnixSec });
   const admin = await room.inside({ token: await room.accessToken({ isAdmin: true }) });
   const ann = await room.inside();
