@@ -160,15 +160,16 @@ async function run(at: number, suite: Suite): Promise<void> {
   console.log(`== ${suite.name}: ${good} passed, ${bad} failed, ${seconds} s, ${cpu} s of CPU`);
 }
 
-/** All of them in full; otherwise some pages of the dashboard and of meetings have their turn every second day. */
+/** All of them in full; otherwise some pages of the dashboard and of meetings, and calls over nodes, have their turn every third day. */
 function browserTests(isChosen: (file: string) => boolean): string[] {
   const turns = [
-    ["dashboard/text", "dashboard/operate", "dashboard/many", "meetings-looks"],
-    ["dashboard/keyboard", "dashboard/nodes", "dashboard/live", "meetings-keyboard"],
+    ["dashboard/text", "dashboard/operate", "dashboard/rules", "meetings-looks"],
+    ["dashboard/keyboard", "dashboard/nodes", "dashboard/application", "meetings-keyboard"],
+    ["dashboard/live", "dashboard/many", "meetings-embed", "calls-nodes"],
   ];
   const today = Math.floor(Date.now() / 86_400_000);
-  const others = process.argv.includes("--full") ? [] : (turns[today % 2] ?? []);
-  const left = others.map((name) => `${name}.test.ts`);
+  const others = process.argv.includes("--full") ? [] : turns.filter((_, at) => at !== today % turns.length);
+  const left = others.flat().map((name) => `${name}.test.ts`);
   const all = [...new Bun.Glob("**/*.test.ts").scanSync("test/browser")].sort();
   return all.filter((file) => isChosen(file) && !left.includes(file)).map((file) => `./test/browser/${file}`);
 }
