@@ -21,6 +21,7 @@ import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
 import { Quota } from "./quota.ts";
+import { connectionOf, hasOther, hasReceiver } from "./receivers.ts";
 import type { Broadcast, Socket } from "./socket.ts";
 import type { Spaces } from "./spaces.ts";
 import type { Subscription } from "./subscription.ts";
@@ -207,7 +208,7 @@ export class Delivery {
       isOwn ? undefined : this.waiting.onHeld,
     );
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
-    const here = target ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
+    const here = target && isHere ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
     if (typeof elsewhere === "number") return this.orHeld(app, to, here, elsewhere);
     return this.orHeldLater(app, to, here, elsewhere);
   }
@@ -240,15 +241,16 @@ export class Delivery {
   /** Delivers a direct message of another node; returns the number of connections here that it was written to, or HELD. */
   deliverTo(app: string, to: string, envelope: Envelope): number {
     const target = this.parts.spaces.peer(app, to);
-    const reached = target ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
+    const isHere = target && hasOther(target.connections, undefined);
+    const reached = isHere ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
     return reached === 0 && this.parts.holds.isHeld(app, to) ? HELD : reached;
   }
 
+  /** To a peer that has a connection besides the sender's (`hasOther`). */
   private hand(target: Peer, fromJson: string, envelope: Envelope, sender: Connection | undefined): number {
-    if (!hasOther(target.connections, sender)) return 0;
     const { metrics, presence } = this.parts;
-    const from = sender?.peer ?? target.space.peers.get(envelope.from);
-    if (from && from.lastReceiver !== target.peerId) from.sentTo(target.peerId);
+    const from = sender ? sender.peer : target.space.peers.get(envelope.from);
+    if (!sender && from && from.lastReceiver !== target.peerId) from.sentTo(target.peerId);
     if (from?.pending) presence.beforeDirect(from, target);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson, idField(envelope));
     // From the return of a peer until its roster.
@@ -324,27 +326,10 @@ export class Delivery {
 }
 
 const idField = ({ id }: Envelope): string => (id === undefined ? "" : encode.idField(id));
+
 /** The same for a node on which the receiver may have come back. */
 const orAfterRoster = (envelope: Envelope, target: Peer | undefined): Envelope =>
   target && target.lostMemberships > 0 ? { ...envelope, awaitsRoster: true } : envelope;
 
-/** The connection that published a message, if it is one of this node. Connection ids are unique over all nodes. */
-function connectionOf(peer: Peer | undefined, id: string): Connection | undefined {
-  for (const connection of peer?.connections ?? []) if (connection.id === id) return connection;
-  return undefined;
-}
-
 const fromJsonOf = (envelope: Envelope, sender: Connection | undefined): string =>
   sender ? sender.peer.json : JSON.stringify(envelope.from);
-
-/** Whether a message in this channel reaches a connection on this node, now or behind a replay. */
-function hasReceiver(channel: Channel | undefined, sender: Connection | undefined): boolean {
-  if (!channel) return false;
-  return channel.subscribers + channel.replaying > (sender?.subscriptionTo(channel.name) ? 1 : 0);
-}
-
-/** Whether there is a connection besides the sender's. Without a closure: every send calls this. */
-function hasOther(connections: readonly Connection[], sender: Connection | undefined): boolean {
-  for (const connection of connections) if (connection !== sender && connection.open) return true;
-  return false;
-}

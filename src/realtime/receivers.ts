@@ -1,0 +1,22 @@
+/** Which connections of this node a message comes from, and whether it reaches any. */
+import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
+import type { Peer } from "./peer.ts";
+
+/** The connection that published a message, if it is one of this node. Connection ids are unique over all nodes. */
+export function connectionOf(peer: Peer | undefined, id: string): Connection | undefined {
+  for (const connection of peer?.connections ?? []) if (connection.id === id) return connection;
+  return undefined;
+}
+
+/** Whether a message in this channel reaches a connection on this node, now or behind a replay. */
+export function hasReceiver(channel: Channel | undefined, sender: Connection | undefined): boolean {
+  if (!channel) return false;
+  return channel.subscribers + channel.replaying > (sender?.subscriptionTo(channel.name) ? 1 : 0);
+}
+
+/** Whether there is a connection besides the sender's. Without a closure: every send calls this. */
+export function hasOther(connections: readonly Connection[], sender: Connection | undefined): boolean {
+  for (const connection of connections) if (connection !== sender && connection.open) return true;
+  return false;
+}
