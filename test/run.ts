@@ -7,6 +7,8 @@
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PostgresServer } from "../src/store/testing/postgres.ts";
+import { bundleService } from "./support/service-bundle.ts";
 
 interface Suite {
   readonly name: string;
@@ -121,6 +123,7 @@ let failed = 0;
 const failures: string[] = [];
 
 install(chosen.flatMap((suite) => suite.needs ?? []));
+const environment: Record<string, string> = args.includes("--full") ? FULL : await prepared();
 const all = [...chosen.entries()];
 for (const [suites, atATime] of [
   [all.filter(([, suite]) => !isLoad(suite)), SUITES_AT_A_TIME],
@@ -137,6 +140,18 @@ if (failures.length > 0) console.log(`\nfailed:\n${failures.map((one) => `  ${on
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
+/** What suites would otherwise make again and again. In full the service is started as users start it, from its sources. */
+async function prepared(): Promise<Record<string, string>> {
+  const [service, postgres] = [join(folder, "service"), join(folder, "postgres")];
+  const counting = chosen.filter(({ counts }) => counts);
+  const isPostgresThere = counting.some(({ needs }) => needs?.includes(POSTGRES)) && isThere(POSTGRES.program);
+  if (isPostgresThere) await PostgresServer.template(postgres);
+  return {
+    ...(counting.length > 0 && { PARLEY_TEST_MAIN: await bundleService(service) }),
+    ...(isPostgresThere && { PARLEY_TEST_POSTGRES: postgres }),
+  };
+}
+
 /** Its output is shown when it has ended, so that those of several suites do not mix. */
 async function run(at: number, suite: Suite): Promise<void> {
   const started = performance.now();
@@ -145,7 +160,7 @@ async function run(at: number, suite: Suite): Promise<void> {
   const command = suite.counts ? [...suite.command, "--reporter=junit", `--reporter-outfile=${report}`] : suite.command;
   const child = Bun.spawn([...command], {
     stdio: ["ignore", output, output],
-    env: { ...process.env, ...(args.includes("--full") && FULL) },
+    env: { ...process.env, ...environment },
   });
   const exitCode = await child.exited;
   closeSync(output);

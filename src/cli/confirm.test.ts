@@ -1,5 +1,6 @@
 /** Commands that cannot be undone ask for confirmation, but only on a terminal. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { parleyCommand } from "../../test/support/command.ts";
 import { Terminal } from "../../test/support/terminal.ts";
 import { withServer } from "./testing/kit.ts";
 
@@ -8,8 +9,7 @@ setDefaultTimeout(60_000);
 const cli = withServer();
 const { run } = cli;
 
-const onTerminal = (line: string): Terminal =>
-  new Terminal([process.execPath, "--no-env-file", "src/main.ts", ...line.split(" ")], cli.server.env);
+const onTerminal = (line: string): Terminal => new Terminal(parleyCommand(...line.split(" ")), cli.server.env);
 const exists = async (app: string): Promise<boolean> => (await run(`apps show ${app}`)).exitCode === 0;
 
 test.each(["n\n", "\n", "yesterday\n", "\u0004"])(

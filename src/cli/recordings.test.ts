@@ -2,6 +2,7 @@
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PARLEY_MAIN } from "../../test/support/command.ts";
 import { shell, withServer } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
@@ -132,7 +133,7 @@ test("on a terminal a bar shows the progress; elsewhere there is none", async ()
   const plain = await shell(command, cli.server.env);
   expect([plain.exitCode, plain.stderr]).toEqual([0, ""]);
   // `script` runs a command on a new terminal and records its output.
-  const run = `"${process.execPath}" --no-env-file "${join(import.meta.dir, "../main.ts")}"`;
+  const run = `"${process.execPath}" --no-env-file "${PARLEY_MAIN}"`;
   const upload = await shell(
     `script -qec '${command.replace("parley", run).replaceAll("'", '"')}' /dev/null`,
     cli.server.env,

@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { expectSentence } from "../support/checks.ts";
+import { parleyCommand } from "../support/command.ts";
 import { type LogLine, runParley, Server } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 import { Terminal } from "../support/terminal.ts";
@@ -15,7 +16,7 @@ const TOKEN = "an-admin-token-of-the-operator";
 
 /** Starts without a listen address and stops; returns the log line that says it is ready. */
 async function started(data: string, env: Record<string, string> = {}, ...flags: string[]): Promise<LogLine> {
-  const command = [process.execPath, "--no-env-file", "src/main.ts", "up", "--port", "0", "--data", data, ...flags];
+  const command = parleyCommand("up", "--port", "0", "--data", data, ...flags);
   await using server = new Server(command, { PARLEY_LOG_FORMAT: "json", ...env }, data, false);
   const ready = await server.logged(({ msg }) => msg === "parley is ready");
   return { ...ready, log: server.log.map(({ msg }) => msg).join("\n") };
@@ -97,7 +98,7 @@ describe("what a start reports", () => {
 
   test("on a terminal it is readable text, followed by the keys of the first start", async () => {
     using folder = scratch();
-    const command = [process.execPath, "--no-env-file", "src/main.ts", "up", "--port", "0", "--data", folder.path];
+    const command = parleyCommand("up", "--port", "0", "--data", folder.path);
     for (const start of ["first", "second"]) {
       await using terminal = new Terminal(command);
       const text = await terminal.shows(start === "first" ? /\n {4}curl .*\/apps/ : /note .*\n/);
@@ -112,7 +113,7 @@ describe("what a start reports", () => {
 
   test("on a terminal, a server on all interfaces lists this machine's addresses too", async () => {
     using folder = scratch();
-    const command = [process.execPath, "--no-env-file", "src/main.ts", "up", "--port", "0", "--data", folder.path];
+    const command = parleyCommand("up", "--port", "0", "--data", folder.path);
     await using terminal = new Terminal([...command, "--host", "0.0.0.0"], { PARLEY_DEMO: "off" });
     const text = await terminal.shows(/ {2}data .*\n/);
     expect(text).not.toContain(HOW_TO_OPEN);

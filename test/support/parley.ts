@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { Admin } from "./admin.ts";
+import { parleyCommand } from "./command.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
 
 const PROJECT = join(import.meta.dir, "../..");
@@ -164,7 +165,12 @@ export function launchParley(options: Options = {}): Server {
   const data = options.data ?? tempFolder();
   const { host = "127.0.0.1", port = "0" } = options;
   const flags = ["up", "--port", port, "--host", host, "--data", data, ...(options.flags ?? [])];
-  const server = new Server([...(options.wrap ?? []), ...command(flags)], env, data, options.data === undefined);
+  const server = new Server(
+    [...(options.wrap ?? []), ...parleyCommand(...flags)],
+    env,
+    data,
+    options.data === undefined,
+  );
   server.setToken = env.PARLEY_ADMIN_TOKEN;
   return server;
 }
@@ -174,7 +180,7 @@ export async function runParley(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ code: number; output: string }> {
-  const process = new Parley(command(args), env, "", false);
+  const process = new Parley(parleyCommand(...args), env, "", false);
   const code = await process.exited;
   return { code, output: process.output };
 }
@@ -182,8 +188,6 @@ export async function runParley(
 /** A start on that folder that must be refused. */
 export const refusedStart = (data: string, ...flags: string[]): ReturnType<typeof runParley> =>
   runParley(["up", "--port", "0", "--host", "127.0.0.1", "--data", data, ...flags], { PARLEY_LOG_FORMAT: "json" });
-
-const command = (args: readonly string[]): string[] => [process.execPath, "--no-env-file", "src/main.ts", ...args];
 
 /** The environment of the test run without its Parley settings, which must not reach the servers under test. */
 const inherited = (): Record<string, string> =>

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
-const MAIN = join(import.meta.dir, "../../main.ts");
+import { PARLEY_MAIN, parleyCommand } from "../../../test/support/command.ts";
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -21,7 +20,7 @@ export async function parley(
   args: readonly string[],
   { env = {}, stdin = "" }: { env?: Variables; stdin?: string } = {},
 ): Promise<Ended> {
-  const child = Bun.spawn([process.execPath, "--no-env-file", MAIN, ...args], {
+  const child = Bun.spawn(parleyCommand(...args), {
     env: environment(env),
     stdin: Buffer.from(stdin),
     stdout: "pipe",
@@ -33,7 +32,7 @@ export async function parley(
 
 /** Runs a shell script, for pipes; `parley` is a function in it. */
 export async function shell(script: string, env: Variables = {}): Promise<Ended> {
-  const define = `parley() { "${process.execPath}" --no-env-file "${MAIN}" "$@"; }`;
+  const define = `parley() { "${process.execPath}" --no-env-file "${PARLEY_MAIN}" "$@"; }`;
   const child = Bun.spawn(["sh", "-c", `${define}\n${script}`], {
     env: environment(env),
     stdin: "ignore",
@@ -62,7 +61,7 @@ export async function startServer(
   port = 0,
 ): Promise<TestServer> {
   const args = ["up", "--port", String(port), "--host", host, "--data", data, ...extra];
-  const child = Bun.spawn([process.execPath, "--no-env-file", MAIN, ...args], {
+  const child = Bun.spawn(parleyCommand(...args), {
     env: environment({}),
     stdin: "ignore",
     stdout: "pipe",

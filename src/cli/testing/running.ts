@@ -1,7 +1,5 @@
 /** For tests: a command that keeps running. */
-import { join } from "node:path";
-
-const MAIN = join(import.meta.dir, "../../main.ts");
+import { parleyCommand } from "../../../test/support/command.ts";
 
 export class Running {
   stdout = "";
@@ -10,7 +8,7 @@ export class Running {
   private readonly child;
 
   constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
-    this.child = Bun.spawn([process.execPath, "--no-env-file", MAIN, ...args], {
+    this.child = Bun.spawn(parleyCommand(...args), {
       env: { PATH: process.env.PATH ?? "", ...env },
       stdin: "pipe",
       stdout: "pipe",

@@ -2,6 +2,7 @@
 
 import { freePort } from "../../../src/testing/ports.ts";
 import { Admin } from "../../support/admin.ts";
+import { parleyCommand } from "../../support/command.ts";
 import { type FirstRunKeys, readFirstRun, Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 
@@ -48,7 +49,7 @@ export class Service {
       PARLEY_REST_REQUESTS_PER_SECOND: "0",
       ...this.env,
     };
-    this.node = new Server([process.execPath, "--no-env-file", "src/main.ts", ...flags], env, this.data, false);
+    this.node = new Server(parleyCommand(...flags), env, this.data, false);
     await this.node.logged((line) => line.msg === "parley is ready");
   }
 

@@ -1,6 +1,7 @@
 /** A node for clients under test: it keeps its address and data over a kill, and its channels have history. */
 import { freePort } from "../../../src/testing/ports.ts";
 import { Admin, mint, type SecretKey } from "../../support/admin.ts";
+import { parleyCommand } from "../../support/command.ts";
 import type { Json } from "../../support/http.ts";
 import { Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
@@ -49,7 +50,7 @@ export class Service {
       PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
       PARLEY_REST_REQUESTS_PER_SECOND: "0",
     };
-    this.node = new Server([process.execPath, "--no-env-file", "src/main.ts", ...flags], env, this.data, false);
+    this.node = new Server(parleyCommand(...flags), env, this.data, false);
     await this.node.logged((line) => line.msg === "parley is ready");
   }
 

@@ -2,6 +2,7 @@
 
 import { freePort } from "../../../src/testing/ports.ts";
 import { Admin } from "../../support/admin.ts";
+import { parleyCommand } from "../../support/command.ts";
 import type { Json } from "../../support/http.ts";
 import { Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
@@ -62,7 +63,7 @@ async function start(port: number, data: string, adminToken: string): Promise<Se
     PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
     PARLEY_REST_REQUESTS_PER_SECOND: "0",
   };
-  const server = new Server([process.execPath, "--no-env-file", "src/main.ts", ...flags], env, data, false);
+  const server = new Server(parleyCommand(...flags), env, data, false);
   const ready = await server.logged((line) => line.msg === "parley is ready");
   server.url = String(ready.url);
   return server;
