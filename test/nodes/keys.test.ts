@@ -5,13 +5,10 @@ import { mint, mintToken } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
-import { until } from "../support/wait.ts";
+import { SOON_MS, until } from "../support/wait.ts";
 import { Cluster, connect, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
-
-/** "Within a second", plus an allowance for a busy machine. */
-const SOON_MS = 1500;
 
 describe.each([
   ["joined by NATS", true],

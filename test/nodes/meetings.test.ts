@@ -7,13 +7,11 @@ import { fresh, subscribe } from "../conformance/raw/support/world.ts";
 import { Application } from "../support/application.ts";
 import type { Json } from "../support/http.ts";
 import type { Server } from "../support/parley.ts";
-import { until } from "../support/wait.ts";
+import { SOON_MS, until } from "../support/wait.ts";
 import { Cluster } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
 
-/** "Within a second", plus an allowance for a busy machine. */
-const SOON_MS = 1500;
 /** Waits for half a minute. */
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 

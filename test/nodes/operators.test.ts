@@ -3,13 +3,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { sessionAt, sessionStatus, signOut, withCookie } from "../support/dashboard.ts";
 import { call } from "../support/http.ts";
 import { runParley, type Server } from "../support/parley.ts";
-import { until } from "../support/wait.ts";
+import { SOON_MS, until } from "../support/wait.ts";
 import { Cluster } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
-
-/** "Within a second", plus an allowance for a busy machine. */
-const SOON_MS = 1500;
 
 interface Operator {
   readonly _id: string;

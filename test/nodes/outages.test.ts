@@ -9,7 +9,7 @@ import { call, type Json } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { runParley, type Server } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { until } from "../support/wait.ts";
+import { SOON_MS, until } from "../support/wait.ts";
 import { Cluster, connect, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(90_000);
@@ -143,7 +143,11 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
   expect((await other.admin.call("GET", "/apps/never-made")).status).toBe(404);
   // Key changes are followed again, and usage from the outage is not lost: two messages per exchange, two by REST.
   await one.admin.revoke(before.keyId);
-  await until("it is refused elsewhere", async () => (await mint(other.url, before.credential)).status === 401, 1500);
+  await until(
+    "it is refused elsewhere",
+    async () => (await mint(other.url, before.credential)).status === 401,
+    SOON_MS,
+  );
   const total = 8;
   for (const node of [one, other])
     await until("usage adds up on both", async () => (await used(node)) === total, 15_000);

@@ -11,7 +11,10 @@ import { removeFolder, tempFolder } from "../support/temp.ts";
 
 setDefaultTimeout(120_000);
 
-const ROOMS = 200_000;
+const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
+/** In full as many as an application may have by default. */
+const ROOMS = IS_FULL ? 200_000 : 30_000;
+const ENV = { PARLEY_MAX_ROOMS_PER_APP: String(ROOMS) };
 const MIB = 1024 ** 2;
 
 let data: string;
@@ -19,11 +22,11 @@ let server: Server;
 let app: Application;
 beforeAll(async () => {
   data = tempFolder();
-  const first = await startParley({ data });
+  const first = await startParley({ data, env: ENV });
   const { _id } = (await first.admin.must<{ data: { _id: string }[] }>("GET", "/apps")).data[0] ?? { _id: "" };
   await first.kill("SIGTERM");
   fill(data, _id);
-  server = await startParley({ data });
+  server = await startParley({ data, env: ENV });
   app = new Application(server.url, "demo", server.keys.appSecret, _id);
 });
 afterAll(async () => {
@@ -44,7 +47,7 @@ function fill(folder: string, appId: string): void {
 const peakMemory = (): number =>
   Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))?.[1]) * 1024;
 
-test("200,000 rooms are listed completely, within bounded memory, while other requests are answered", async () => {
+test(`${ROOMS} rooms are listed completely, within bounded memory, while other requests are answered`, async () => {
   const before = peakMemory();
   let isListed = false;
   const listing = app.call<Json[]>("GET", "/rooms").finally(() => {
@@ -67,15 +70,15 @@ test("200,000 rooms are listed completely, within bounded memory, while other re
   expect(new Set(body.map((room) => room._id)).size).toBe(ROOMS);
   // Without streaming it took 850 MB and blocked other requests for seconds.
   expect((peakMemory() - before) / MIB).toBeLessThan(150);
-  expect(asked).toBeGreaterThan(20);
-  expect(slowestMs).toBeLessThan(3000);
+  expect(asked).toBeGreaterThan(IS_FULL ? 20 : 2);
+  if (IS_FULL) expect(slowestMs).toBeLessThan(3000);
 });
 
 test("a page of them has the total at once", async () => {
   const started = performance.now();
   const page = await app.must<{ total: number; data: Json[] }>("GET", "/rooms?limit=2");
   expect([page.total, page.data.length]).toEqual([ROOMS, 2]);
-  expect(performance.now() - started).toBeLessThan(1000);
+  if (IS_FULL) expect(performance.now() - started).toBeLessThan(1000);
 });
 
 test("over the cap no room is created, and existing ones stay readable", async () => {
