@@ -37,7 +37,7 @@ const bun = process.execPath;
 const tool = (name: string): string => join("node_modules", ".bin", name);
 const tests = (name: string, ...paths: string[]): Suite => ({
   name,
-  command: [bun, "test", "--timeout", "60000", ...paths],
+  command: [bun, "test", "--timeout", "60000", "--preload", "./test/support/run-end.ts", ...paths],
   counts: true,
 });
 
@@ -160,7 +160,7 @@ async function run(at: number, suite: Suite): Promise<void> {
   const command = suite.counts ? [...suite.command, "--reporter=junit", `--reporter-outfile=${report}`] : suite.command;
   const child = Bun.spawn([...command], {
     stdio: ["ignore", output, output],
-    env: { ...process.env, ...environment },
+    env: { ...process.env, PARLEY_TEST_SHARING: "1", ...environment },
   });
   const exitCode = await child.exited;
   closeSync(output);

@@ -9,6 +9,9 @@ import { startParley } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
+/** It is a matter of milliseconds: the more often it is tried, the surer. */
+const STARTS = process.env.PARLEY_TEST_FULL === "1" ? 8 : 2;
+
 const server = await serverForTests();
 
 describe("health", () => {
@@ -26,12 +29,12 @@ describe("health", () => {
 
   test("a signal right after the log line that says it is ready is handled", async () => {
     const codes = await Promise.all(
-      Array.from({ length: 8 }, async () => {
+      Array.from({ length: STARTS }, async () => {
         await using own = await startParley({ env: { PARLEY_DEMO: "off" } });
         return own.kill("SIGTERM");
       }),
     );
-    expect(codes).toEqual(Array<number>(8).fill(0));
+    expect(codes).toEqual(Array<number>(STARTS).fill(0));
   });
 
   test("SIGTERM and SIGINT end it with exit code 0", async () => {
@@ -185,7 +188,10 @@ describe("requests per second and key", () => {
     // A wrong secret does not count against the key: otherwise any client that knows its id could lock it out.
     expect((await mint(own.url, `${busy.keyId}:wrong`)).status).toBe(401);
     let status = 429;
-    while (status === 429) status = (await mint(own.url, busy.credential)).status;
+    while (status === 429) {
+      await Bun.sleep(20);
+      status = (await mint(own.url, busy.credential)).status;
+    }
     expect(status).toBe(200);
   });
 });

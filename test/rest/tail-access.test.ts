@@ -61,7 +61,7 @@ describe("the stream ends", () => {
     await using reader = await TailReader.open(url, token);
     await using other = await TailReader.open(url, adminToken);
     await admin.must("DELETE", `/operators/${_id}`);
-    await within("the stream ends", reader.ended, 5000);
+    await within("the stream ends", reader.ended);
     expect((await call(`${url}/api/internal/v1/tail`, { bearer: token })).status).toBe(401);
     expect(other.isEnded).toBe(false);
   });
@@ -76,6 +76,6 @@ describe("the stream ends", () => {
     expect(response.status).toBe(200);
     const ended = response.text();
     await signOut(url, cookie);
-    expect(await within("the stream ends", ended, 5000)).toStartWith("retry:");
+    expect(await within("the stream ends", ended)).toStartWith("retry:");
   });
 });

@@ -42,6 +42,9 @@ export class Parley {
   output = "";
   readonly exited: Promise<number>;
   private watchers = new Set<() => void>();
+  private readonly parsed: LogLine[] = [];
+  /** As far as `parsed` has the output. */
+  private parsedTo = 0;
   private readonly child: Subprocess<"ignore", "pipe", "pipe">;
 
   constructor(
@@ -70,9 +73,12 @@ export class Parley {
   }
 
   get log(): LogLine[] {
-    return this.output
-      .split("\n")
-      .flatMap((line) => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line)] : []));
+    // Only what was added since: tests ask after every line.
+    const end = this.output.lastIndexOf("\n") + 1;
+    for (const line of this.output.slice(this.parsedTo, end).split("\n"))
+      if (line.startsWith("{") && line.endsWith("}")) this.parsed.push(JSON.parse(line));
+    this.parsedTo = end;
+    return [...this.parsed];
   }
 
   /** The first log line after the first `skip` lines for which `fits` holds. */

@@ -1,6 +1,7 @@
 /** Debian's Chromium, headless, with a generated camera picture and no permission prompts. */
 import { existsSync } from "node:fs";
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { closeAtEndOfRun, IS_SHARING } from "../../support/run.ts";
 
 const EXECUTABLE = process.env.PARLEY_TEST_CHROMIUM ?? "/usr/bin/chromium";
 
@@ -34,8 +35,45 @@ const ARGS = [
   ].join(",")}`,
 ];
 
+/** One for the process; a second one only after it has crashed. */
+let shared: Promise<Browser> | undefined;
+
 /** `wrapped`: a program that runs it elsewhere; it gets the path of Chromium and its arguments. */
-export function launchChromium(wrapped?: (executable: string) => string): Promise<Browser> {
+export async function launchChromium(wrapped?: (executable: string) => string): Promise<Browser> {
   if (!existsSync(EXECUTABLE)) throw new Error("chromium is missing: apt-get install -y chromium");
-  return chromium.launch({ executablePath: wrapped?.(EXECUTABLE) ?? EXECUTABLE, args: ARGS });
+  if (wrapped || !IS_SHARING) return launch(wrapped?.(EXECUTABLE));
+  if (shared && !(await shared).isConnected()) shared = undefined;
+  shared ??= launch().then((browser) => {
+    closeAtEndOfRun(() => browser.close());
+    return browser;
+  });
+  return borrowed(await shared);
+}
+
+const launch = (executablePath = EXECUTABLE): Promise<Browser> => chromium.launch({ executablePath, args: ARGS });
+
+/** To close it closes only what was opened through it. */
+function borrowed(browser: Browser): Browser {
+  const contexts = new Set<BrowserContext>();
+  const newContext = async (options?: BrowserContextOptions): Promise<BrowserContext> => {
+    const context = await browser.newContext(options);
+    contexts.add(context);
+    context.on("close", () => contexts.delete(context));
+    return context;
+  };
+  const own = {
+    newContext,
+    newPage: async (options?: BrowserContextOptions): Promise<Page> => (await newContext(options)).newPage(),
+    contexts: () => [...contexts],
+    close: async (): Promise<void> => {
+      await Promise.all([...contexts].map((context) => context.close()));
+    },
+  };
+  return new Proxy(browser, {
+    get: (target, name) => {
+      if (Object.hasOwn(own, name)) return own[name as keyof typeof own];
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }
