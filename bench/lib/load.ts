@@ -70,7 +70,7 @@ export async function drive(load: Load): Promise<void> {
 }
 
 /** The body once it is complete. Throws for anything but a 200 with a Content-Length. */
-function wholeBody(answer: string): string | undefined {
+export function wholeBody(answer: string): string | undefined {
   const headEnd = answer.indexOf("\r\n\r\n");
   if (headEnd < 0) return undefined;
   const length = /\r\ncontent-length: *(\d+)/i.exec(answer)?.[1];

@@ -1,0 +1,78 @@
+/** Rounds of turns: some people enter rooms, then as many peers enter plain channels, until all are inside; CPU of the service per step. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { exactCpuSeconds } from "../lib/cpu-clock.ts";
+import type { Room, RoomNode } from "./node.ts";
+import { inChannels, inRooms, PER_ROOM, type RoomSteps, type Steps } from "./people.ts";
+import { exchange } from "./signals.ts";
+
+/** A machine's speed changes within a second: a turn is short, so that both get the same share of fast and slow times. */
+const ROOMS_PER_TURN = 5;
+/** What follows the last answer of a step, such as presence for the others, belongs to it. */
+const SETTLE_MS = 15;
+
+/** Microseconds of CPU per participant and step, and per signal. */
+export interface Round {
+  readonly steps: Readonly<Record<string, number>>;
+  readonly usPerSignal: number;
+}
+
+export interface Effort {
+  readonly rooms: number;
+  readonly rounds: number;
+  readonly warmUpRounds: number;
+}
+
+export async function measureRounds(node: RoomNode, { rooms, rounds, warmUpRounds }: Effort): Promise<Round[]> {
+  const measured: Round[] = [];
+  for (let at = 0; at < warmUpRounds + rounds; at++) {
+    const found = await round(node, await node.newRooms(rooms), at);
+    if (at >= warmUpRounds) measured.push(found);
+  }
+  return measured;
+}
+
+async function round(node: RoomNode, rooms: readonly Room[], number: number): Promise<Round> {
+  const seconds = new Map<string, number>();
+  const measure = async (name: string, work: () => Promise<unknown>): Promise<void> => {
+    const before = exactCpuSeconds(node.pid);
+    await work();
+    await sleep(SETTLE_MS);
+    seconds.set(name, (seconds.get(name) ?? 0) + exactCpuSeconds(node.pid) - before);
+  };
+  const take = async ({ steps }: Steps): Promise<void> => {
+    for (const [name, work] of steps) await measure(name, work);
+  };
+  const inside: RoomSteps[] = [];
+  const plain: Steps[] = [];
+  for (let from = 0; from < rooms.length; from += ROOMS_PER_TURN) {
+    const some = rooms.slice(from, from + ROOMS_PER_TURN);
+    const people = await inRooms(node, some);
+    const peers = inChannels(node, some.length * PER_ROOM, `round-${number}-${from}`);
+    inside.push(people);
+    plain.push(peers);
+    await sleep(SETTLE_MS);
+    // In turns, so that neither always follows the other.
+    for (const one of (from / ROOMS_PER_TURN) % 2 === 0 ? [peers, people] : [people, peers]) await take(one);
+  }
+  const signals = await signalling(inside, (work) => measure("signals", work));
+  for (const one of [...inside, ...plain]) await one.leave();
+  const usPer = (name: string, count: number): number => ((seconds.get(name) ?? Number.NaN) / count) * 1e6;
+  const names = [inside, plain].flatMap(([first]) => first?.steps.map(([name]) => name) ?? []);
+  const steps = Object.fromEntries(names.map((name) => [name, usPer(name, rooms.length * PER_ROOM)]));
+  return { steps, usPerSignal: usPer("signals", signals) };
+}
+
+/** Every pair of each room. Returns how many signals there were. */
+async function signalling(
+  inside: readonly RoomSteps[],
+  measure: (work: () => Promise<unknown>) => Promise<void>,
+): Promise<number> {
+  const rooms = inside.flatMap((one) => one.rooms);
+  for (const { client, inbox } of rooms.flat()) await client.ask({ type: "subscribe", channel: inbox });
+  await sleep(SETTLE_MS);
+  let signals = 0;
+  await measure(async () => {
+    for (const people of rooms) signals += await exchange(people);
+  });
+  return signals;
+}
