@@ -2,7 +2,7 @@
  * What it costs the service that people enter rooms: CPU of a join over HTTP, its connect and its subscribe, against a plain connect and
  * subscribe in the same run; and of one signal between two pages. Raw clients, one node, the embedded store.
  *
- *   npm run bench -- rooms                            100 rooms of four people, five rounds, about half a minute
+ *   npm run bench -- rooms                            100 rooms of four people, five rounds, about a minute
  *   npm run bench -- rooms --quick                    once and briefly: to see that it works, not for conclusions
  *   npm run bench -- rooms --main other/src/main.ts   the service of another source tree
  */
@@ -14,8 +14,8 @@ import { PER_ROOM } from "./rooms/people.ts";
 import { type Effort, measureRounds, type Round } from "./rooms/rounds.ts";
 
 const TARGET_RATIO = 3;
-const WHOLE: Effort = { rooms: 100, rounds: 5, warmUpRounds: 2 };
-const QUICK: Effort = { rooms: 20, rounds: 2, warmUpRounds: 1 };
+const WHOLE: Effort = { rooms: 100, rounds: 5, warmUps: 20 };
+const QUICK: Effort = { rooms: 20, rounds: 2, warmUps: 2 };
 
 const ENTERING = ["join", "connect", "subscribe"];
 const PLAIN = ["plain connect", "plain subscribe"];
