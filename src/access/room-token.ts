@@ -13,6 +13,12 @@ const MAX_CHARS = 4096;
 
 export const isRoomToken = (token: string): boolean => token.startsWith(PREFIX);
 
+/** The times of an access token, in Unix seconds; absent: the room's apply. */
+export interface TokenTimes {
+  readonly expireUnixSec?: number | undefined;
+  readonly notBeforeUnixSec?: number | undefined;
+}
+
 /** What a token of a room says; the service has signed it. */
 export interface RoomClaims {
   /** A stay inside, or a visitor who waits in the lobby. */
@@ -30,6 +36,8 @@ export interface RoomClaims {
   readonly externalUserId?: string | undefined;
   /** The digest of the access token that it was made from, to recognise it again; a guest has none. */
   readonly accessToken?: string | undefined;
+  /** The access token is for this room: its times take precedence over the room's. One of another room only says who its holder is. */
+  readonly opens?: TokenTimes | undefined;
   /** What the access token forbids. */
   readonly disabled?: readonly ("audio" | "video" | "screen")[] | undefined;
   /** How long it may stay, in seconds; of its access token or else of the room. */

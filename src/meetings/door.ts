@@ -1,14 +1,14 @@
 /** Whether a person may enter a room now: the room's fields, the verified access token, the time. No state. */
+import type { TokenTimes } from "../access/room-token.ts";
+import { Problem } from "../protocol/codes.ts";
 import { valuesOf } from "../rooms/rooms.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import { flagOf } from "./rights.ts";
 
 /** What a verified access token says about this room (rooms/access-token.ts). */
-export interface DoorToken {
+export interface DoorToken extends TokenTimes {
   /** It is for this room, or for all rooms. */
   readonly isForRoom: boolean;
-  readonly expireUnixSec?: number | undefined;
-  readonly notBeforeUnixSec?: number | undefined;
 }
 
 export type DoorState =
@@ -29,3 +29,19 @@ export function doorOf(room: RoomRow, token: DoorToken | undefined, nowMs: numbe
   if (values.privacy !== "private" || own) return { state: "open" };
   return { state: flagOf(room, "enableRequestToJoin") ? "ask" : "token_required" };
 }
+
+/** The refusal of a person who comes too late or too early; undefined: the times let it in. */
+export function refusalByTime(door: DoorState, token: DoorToken | undefined): Problem | undefined {
+  switch (door.state) {
+    case "over":
+      return new Problem("room_over", isOverByToken(token) ? "The access token has expired." : undefined);
+    case "not_open":
+      return new Problem("room_not_open", undefined, undefined, { fields: { opensAt: door.opensAt } });
+    default:
+      return undefined;
+  }
+}
+
+/** The token's own end has decided, and not the room's. */
+const isOverByToken = (token: DoorToken | undefined): boolean =>
+  token?.isForRoom === true && token.expireUnixSec !== undefined;

@@ -5,8 +5,8 @@ import type { RoomClaims } from "../access/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Entered, Entering, MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
-import { doorOf } from "./door.ts";
-import { ejectionOf } from "./ejection.ts";
+import { type DoorState, doorOf, refusalByTime } from "./door.ts";
+import { ejectAtOf, ejectionOf } from "./ejection.ts";
 import { nextMeetingId } from "./meeting-id.ts";
 import { accessOf, capacityOf } from "./rights.ts";
 
@@ -71,6 +71,9 @@ export class Entry {
     if (!current) return;
     if (await store.isBanned(current.id, claims.accessToken ?? null, claims.externalUserId ?? null))
       throw new Problem("removed");
+    const first = claims.accessToken && (await store.firstEntry(current.id, claims.accessToken));
+    const ejectAt = ejectAtOf(ejectionOf(row, claims), first || now);
+    if (ejectAt !== null && ejectAt <= now) throw new Problem("room_over", TIME_OVER);
     if ((await store.inside(row.app, row.id)) >= capacityOf(row, meshMax)) throw new Problem("room_full");
     if (current.isLocked && !claims.isAdmin && !claims.isLetIn) throw new Problem("room_locked");
   }
@@ -119,23 +122,16 @@ export class Entry {
 
 const isLate = ({ beginBy }: RoomClaims, nowMs: number): boolean => beginBy !== undefined && beginBy * 1000 <= nowMs;
 
-/** Why a stay cannot begin any more. The room may have changed since the join: guests are let in by the room alone, others by their token. */
+/** Why a stay cannot begin any more. The room may have changed since the join: it lets in whom it would let join now. */
 function refusalToBegin(claims: RoomClaims, row: RoomRow, nowMs: number): Problem | undefined {
   if (isLate(claims, nowMs)) return new Problem("token_expired", TOO_LATE);
-  if (claims.accessToken !== undefined || claims.isLetIn) return undefined;
-  const door = doorOf(row, undefined, nowMs);
-  switch (door.state) {
-    case "open":
-      return undefined;
-    case "over":
-      return new Problem("room_over");
-    case "not_open":
-      return new Problem("room_not_open", undefined, undefined, { fields: { opensAt: door.opensAt } });
-    case "ask":
-    case "token_required":
-      return new Problem("token_required");
-  }
+  const token = claims.opens && { isForRoom: true, ...claims.opens };
+  const door = doorOf(row, token, nowMs);
+  if (door.state === "open" || (isPrivate(door) && claims.isLetIn)) return undefined;
+  return refusalByTime(door, token) ?? new Problem("token_required");
 }
+
+const isPrivate = ({ state }: DoorState): boolean => state === "ask" || state === "token_required";
 
 type Refused = Extract<Entered, { readonly outcome: "ended" | "removed" | "time" | "full" | "locked" }>;
 

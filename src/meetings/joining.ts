@@ -1,6 +1,6 @@
 /** A join: a place is held, or a place in the lobby; both are answered with a connect token. No stay begins here. */
 import { newObjectId } from "../access/ids.ts";
-import type { RoomClaims, RoomTokens } from "../access/room-token.ts";
+import type { RoomClaims, RoomTokens, TokenTimes } from "../access/room-token.ts";
 import { digestOf } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AccessTokens, VerifiedAccess } from "../rooms/access-token.ts";
@@ -8,7 +8,7 @@ import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Joined, JoinRequest, PublicRoom, Waiting } from "./contract.ts";
-import { doorOf } from "./door.ts";
+import { doorOf, refusalByTime } from "./door.ts";
 import { ejectionOf } from "./ejection.ts";
 import {
   BEGIN_WITHIN_SEC,
@@ -84,17 +84,10 @@ export class Joining {
       // The place that a join holds is taken over by the next one of the same page.
       id: earlier && !earlier.stay ? earlier.claims.id : newObjectId(this.parts.nowMs()),
     };
-    switch (door.state) {
-      case "over":
-        throw new Problem("room_over", isOverByToken(access) ? "The access token has expired." : undefined);
-      case "not_open":
-        throw new Problem("room_not_open", undefined, undefined, { fields: { opensAt: door.opensAt } });
-      case "open":
-        return this.place(room, person, caller);
-      case "ask":
-      case "token_required":
-        return this.fromLobby(room, person, request.ticket, door.state === "ask", caller);
-    }
+    const refusal = refusalByTime(door, access);
+    if (refusal) throw refusal;
+    if (door.state === "open") return this.place(room, person, caller);
+    return this.fromLobby(room, person, request.ticket, door.state === "ask", caller);
   }
 
   /** A private room without an access token for it. */
@@ -165,6 +158,7 @@ export class Joining {
       meeting: current?.id ?? nextMeetingId(room.id, last),
       name,
       isGuest,
+      opens: access && isForRoom ? timesOf(access) : undefined,
       disabled: disabledBy(data),
       beginBy: Math.floor(now / 1000) + BEGIN_WITHIN_SEC,
       ...(!current && { opensMeeting: true as const }),
@@ -250,10 +244,10 @@ const stayOfTicket = (ticket: string): string => digestOf(`stay of ${ticket}`).s
 const expiryOf = (nowMs: number, ejectAt: number | undefined): number =>
   Math.floor(Math.min(nowMs / 1000 + CONNECT_TOKEN_MAX_SEC, (ejectAt ?? Infinity) / 1000 + CONNECT_TOKEN_SPARE_SEC));
 
-/** The token's own end has decided, and not the room's. */
-const isOverByToken = (access: VerifiedAccess | undefined): boolean =>
-  access?.isForRoom === true && access.expireUnixSec !== undefined;
-
+const timesOf = ({ expireUnixSec, notBeforeUnixSec }: VerifiedAccess): TokenTimes => ({
+  expireUnixSec,
+  notBeforeUnixSec,
+});
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 const secondsOf = (value: unknown): number | undefined => (typeof value === "number" && value > 0 ? value : undefined);
 

@@ -1,6 +1,6 @@
 /** People in one room on three nodes: what one node decides acts on the others within a second (meetings.md 2). */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type Joined, type Person, ROOMS_ENV, Room } from "../conformance/raw/support/rooms.ts";
+import { type Joined, type Person, ROOMS_ENV, Room, refusedConnect } from "../conformance/raw/support/rooms.ts";
 import type { AnyFrame } from "../conformance/raw/support/shapes.ts";
 import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, subscribe } from "../conformance/raw/support/world.ts";
@@ -75,6 +75,25 @@ describe("a PUT on one node", () => {
     const people = await oneOnEach(rooms);
     await rooms[1].app.must("PUT", `/room/${rooms[0].name}`, { ejectAfterElapsedTimeInSec: 1 });
     for (const { wire } of people) expect(await wire.closed()).toMatchObject({ code: 4021, reason: "time" });
+  });
+
+  test("decides about those who have joined on another and connect to the third", async () => {
+    const rooms = await newRooms();
+    const own = { expireUnixSec: Math.floor(Date.now() / 1000) + 3600 };
+    const [guest, invited, late] = [
+      await rooms[0].join(),
+      await rooms[1].join({ token: await rooms[1].accessToken(own) }),
+      await rooms[0].join({ token: await rooms[0].accessToken() }),
+    ];
+    const connect = async ({ connect: { token } }: Joined): Promise<unknown> => {
+      const { status, body } = await refusedConnect(rooms[2].app.url, token);
+      return [status, body.error];
+    };
+    await rooms[1].app.must("PUT", `/room/${rooms[0].name}`, { privacy: "private" });
+    expect(await connect(guest)).toEqual([403, "token_required"]);
+    await rooms[0].app.must("PUT", `/room/${rooms[0].name}`, { expireUnixSec: 1 });
+    expect(await connect(late)).toEqual([403, "room_over"]);
+    await rooms[2].connected(invited);
   });
 
   test("that archives the room ends the meeting on all of them", async () => {

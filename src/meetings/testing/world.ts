@@ -129,7 +129,7 @@ export class World {
       isGuest: claims.accessToken === undefined,
       exp: Math.floor(this.now / 1000) + 86_400,
       // A private room lets no one else in.
-      ...(room.fields.privacy === "private" && { accessToken: `token of ${id}` }),
+      ...(room.fields.privacy === "private" && { accessToken: `token of ${id}`, opens: {} }),
       ...claims,
     };
     return this.connect(meetings, whole);
