@@ -66,7 +66,7 @@ export type Entered =
   | { readonly outcome: "began" | "back"; readonly stay: StayRow; readonly meeting: MeetingRow }
   /**
    * The first that applies. `ended`: this participantSession has ended, and cannot come back. `removed`: its access token or user was put out of
-   * this meeting. `time`: its time in this meeting is over. `full`, `locked`: as they say.
+   * this meeting. `time`: its time in this meeting is over. `full`: it gives up the place that it holds. `locked`: as it says.
    */
   | { readonly outcome: "ended" | "removed" | "time" | "full" | "locked" };
 

@@ -51,7 +51,11 @@ export class SqlStays extends SqlMeetingReads {
     const ejectAt = ejectAtOf(one, first ?? nowMs);
     if (ejectAt !== null && ejectAt <= nowMs) return { outcome: "time" };
     const { byOthers } = await this.places.taken(tx, app, room, one.id, nowMs);
-    if (byOthers >= max) return { outcome: "full" };
+    if (byOthers >= max) {
+      // Its place, if it has one, would keep others out who hold one too: the limit was lowered since.
+      await this.places.release(tx, one.id);
+      return { outcome: "full" };
+    }
     if (current?.isLocked && !one.isAdmin && one.isLetIn !== true) return { outcome: "locked" };
     const meeting = current ?? (await this.beginMeeting(tx, one, nowMs));
     if (Number(found?.is_empty) === 1) await tx`UPDATE meetings SET is_empty = 0 WHERE id = ${meeting.id}`;
