@@ -1,7 +1,7 @@
 /** The pages that browsers open: the start page, the API reference, the dashboard, meetings; and the client that other pages import. */
 import type { Config } from "../config/settings.ts";
 import type { Call } from "../http/call.ts";
-import { type MeetingPageParts, meetingPage } from "../http/meeting-page.ts";
+import { type MeetingPageParts, meetingPage, withoutSlash } from "../http/meeting-page.ts";
 import { ASSETS_PATH } from "../http/pages/bundle.ts";
 import { CLIENT_PATH, type PageServer } from "../http/pages/pages.ts";
 import type { RequestPipeline, Routes } from "../http/pipeline.ts";
@@ -40,6 +40,7 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNam
         hosts: "application",
       }),
     ),
+    "/:roomName/": pipeline.handler(pipeline.publicRoute("/:roomName/", withoutSlash, { hosts: "application" })),
   };
   if (!config.dashboard) return { publicPages, operatorPages: {} };
   const dashboardPage = (call: Call): Response | Promise<Response> => {

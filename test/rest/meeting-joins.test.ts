@@ -189,6 +189,39 @@ describe("pages of other origins", () => {
   });
 });
 
+describe("the address of the page with a slash at its end", () => {
+  const get = async (path: string, host = app.host, method = "GET"): Promise<[number, string | null]> => {
+    const response = await fetch(server.url + path, { method, headers: { Host: host }, redirect: "manual" });
+    return [response.status, response.headers.get("location")];
+  };
+
+  test("leads to the one without it, with its query, whether or not there is such a room", async () => {
+    const room = await roomWith();
+    expect(await get(`/${room.name}/`)).toEqual([308, `/${room.name}`]);
+    expect(await get(`/${room.name}/?token=a.b-c&x=%2F%22#`)).toEqual([308, `/${room.name}?token=a.b-c&x=%2F%22`]);
+    expect(await get(`/${room.name}/`, app.host, "HEAD")).toEqual([308, `/${room.name}`]);
+    expect(await get("/nowhere/")).toEqual([308, "/nowhere"]);
+    const followed = await fetch(`${server.url}/${room.name}/?x=1`, { headers: { Host: app.host } });
+    expect([followed.status, new URL(followed.url).search]).toEqual([200, "?x=1"]);
+  });
+
+  test("is not found where it can be no room, and leads to no other host", async () => {
+    for (const path of [
+      "/docs/",
+      "/v1/",
+      "/api/",
+      "/client.js/",
+      "/a.b/",
+      "/%2Fevil.example/",
+      "//evil.example/",
+      "/a/b/",
+    ])
+      expect([path, ...(await get(path))]).toEqual([path, 404, null]);
+    expect(await get("/nowhere/", new URL(server.url).host)).toEqual([404, null]);
+    expect(await get("/nowhere/", app.host, "POST")).toEqual([405, null]);
+  });
+});
+
 describe("a flood of joins", () => {
   const flood = async (room: Room, count: number, address?: string): Promise<Answer[]> => {
     const headers = (): Record<string, string> => asClient(address);
