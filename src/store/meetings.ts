@@ -141,7 +141,7 @@ export interface MeetingStore extends LobbyStore {
   /** undefined: `endId` is none of the application's. */
   meetings(app: string, search: MeetingSearch): Promise<MeetingPage | undefined>;
   lock(meeting: string, isLocked: boolean): Promise<void>;
-  /** This access token or user must not come back into the meeting. */
+  /** This access token or user must not come back into the meeting: stays that begin after this call are none of theirs. */
   ban(
     meeting: string,
     who: { readonly accessToken: string | null; readonly externalUserId: string | null },

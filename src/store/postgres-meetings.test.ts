@@ -1,6 +1,7 @@
 /** Meetings of several nodes on one PostgreSQL: limits are exact over all of them, and no two transactions deadlock. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
+import { until } from "../../test/support/wait.ts";
 import { openStore } from "./open.ts";
 import type { SqlStore } from "./sql.ts";
 import { entering, waitingRow } from "./testing/meetings.ts";
@@ -14,9 +15,11 @@ setDefaultTimeout(60_000);
 let server: PostgresServer;
 let nodes: SqlStore[];
 let sql: SQL;
+let database: string;
 beforeAll(async () => {
   server = await PostgresServer.start();
-  const url = await server.newDatabase();
+  database = await server.newDatabase();
+  const url = database;
   const first = await withApps(() => openStore("", url));
   nodes = [first, await openStore("", url), await openStore("", url)];
   sql = new SQL({ url, max: 1 });
@@ -53,6 +56,33 @@ test("the last place of a room goes to one of many who join on different nodes",
     expect(entered.map(({ outcome }) => outcome === "began")).toEqual(held.map((outcome) => outcome === "held"));
     expect(await node(0).inside("a", room)).toBe(3);
   }
+});
+
+test("a ban waits for those who enter in the same moment, so that none of them is overlooked", async () => {
+  const began = await node(0).enter(entering("host", "bans"), 9, 1000);
+  if (!("meeting" in began)) throw new Error("no meeting began");
+  let isBanned = false;
+  const isWaiting = async (): Promise<boolean> => {
+    const [row] = await sql`SELECT COUNT(*) AS waits FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`;
+    return Number(row?.waits) > 0;
+  };
+  await using entrance = new SQL({ url: database, max: 1 });
+  let ban: Promise<void> | undefined;
+  await entrance.begin(async (tx) => {
+    // As a transaction in which a client enters, and that has not ended yet.
+    await tx`SELECT pg_advisory_xact_lock(hashtextextended('a/bans', 0))`;
+    ban = node(1)
+      .ban(began.meeting.id, { accessToken: "t", externalUserId: "u" })
+      .then(() => {
+        isBanned = true;
+      });
+    await until("it waits, or is done", async () => isBanned || (await isWaiting()));
+    expect(isBanned).toBe(false);
+  });
+  await ban;
+  expect(await node(2).enter(entering("late", "bans", { externalUserId: "u" }), 9, 2000)).toEqual({
+    outcome: "removed",
+  });
 });
 
 test("the last place goes to one of many who enter without a held one, and one meeting begins", async () => {

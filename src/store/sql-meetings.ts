@@ -24,7 +24,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
     );
   }
 
-  ban(
+  async ban(
     meeting: string,
     { accessToken, externalUserId }: { readonly accessToken: string | null; readonly externalUserId: string | null },
   ): Promise<void> {
@@ -32,7 +32,13 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
       ["token", accessToken],
       ["user", externalUserId],
     ] as const;
-    return this.database.quickTransaction(async (tx) => {
+    const [room]: DbRow[] = await this.database.quickRun(
+      (sql) => sql`SELECT app, room FROM meetings WHERE id = ${meeting}`,
+    );
+    if (!room) return;
+    await this.database.quickTransaction(async (tx) => {
+      // Whoever enters at the same time is inside before the ban, and seen by its caller, or finds it.
+      await this.places.lock(tx, String(room.app), String(room.room));
       for (const [kind, who] of bans)
         if (who !== null)
           await tx`

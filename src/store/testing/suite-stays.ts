@@ -102,12 +102,12 @@ export function staysSuite(newPlace: NewPlace): void {
 
   describe("the limit of a room", () => {
     test("that was lowered since places were held is reached, and not passed", async () => {
-      await meetings.enter(entering("l0", "lowered"), 3, 1000);
-      for (const id of ["l1", "l2"]) await meetings.hold("a", "lowered", id, 3, 16_000, 1000);
-      expect(await meetings.enter(entering("l1", "lowered"), 2, 1001)).toEqual({ outcome: "full" });
-      expect(await meetings.enter(entering("l2", "lowered"), 2, 1002)).toMatchObject({ outcome: "began" });
-      expect(await meetings.enter(entering("l1", "lowered"), 2, 1003)).toEqual({ outcome: "full" });
-      expect(await meetings.inside("a", "lowered")).toBe(2);
+      await meetings.enter(entering("g0", "given up"), 3, 1000);
+      for (const id of ["g1", "g2"]) await meetings.hold("a", "given up", id, 3, 16_000, 1000);
+      expect(await meetings.enter(entering("g1", "given up"), 2, 1001)).toEqual({ outcome: "full" });
+      expect(await meetings.enter(entering("g2", "given up"), 2, 1002)).toMatchObject({ outcome: "began" });
+      expect(await meetings.enter(entering("g1", "given up"), 2, 1003)).toEqual({ outcome: "full" });
+      expect(await meetings.inside("a", "given up")).toBe(2);
     });
 
     test("is exact when many enter at once, and one meeting begins", async () => {
