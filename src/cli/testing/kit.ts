@@ -4,18 +4,14 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PARLEY_MAIN, parleyCommand } from "../../../test/support/command.ts";
+import { Commands, type Ended } from "./commands.ts";
 
 type Variables = Readonly<Record<string, string>>;
 
 /** Without the variables of this machine, so that its own settings cannot influence a test. */
 const environment = (extra: Variables): Record<string, string> => ({ PATH: process.env.PATH ?? "", ...extra });
 
-export interface Ended {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly exitCode: number;
-}
-
+/** A process of its own; most tests need none (`withServer`). */
 export async function parley(
   args: readonly string[],
   { env = {}, stdin = "" }: { env?: Variables; stdin?: string } = {},
@@ -127,10 +123,12 @@ export interface CliFixture {
 export function withServer(): CliFixture {
   const folder = temporaryFolder();
   let started: TestServer | undefined;
+  let commands: Commands | undefined;
   beforeAll(async () => {
     started = await startServer(join(folder, "data"));
   });
   afterAll(async () => {
+    await commands?.stop();
     await started?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -139,14 +137,20 @@ export function withServer(): CliFixture {
     return started;
   };
   const split = (line: string): string[] => line.split(" ").filter(Boolean);
-  const run: CliFixture["run"] = (line, ...more) => parley([...split(line), ...more], { env: server().env });
+  const runWith = (env: Variables, args: readonly string[]): Promise<Ended> => {
+    const line = { args, env: { ...server().env, ...env } };
+    if (args.includes("-")) return parley(args, line);
+    commands ??= new Commands();
+    return commands.run(line);
+  };
+  const run: CliFixture["run"] = (line, ...more) => runWith({}, [...split(line), ...more]);
   return {
     folder,
     get server() {
       return server();
     },
     run,
-    runWith: (env, line) => parley(split(line), { env: { ...server().env, ...env } }),
+    runWith: (env, line) => runWith(env, split(line)),
     json: async (line, ...more) => {
       const { stdout, stderr, exitCode } = await run(line, ...more, "--json");
       expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
