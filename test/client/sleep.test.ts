@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { Parley } from "../../client/src/index.ts";
 import { LinkProxy } from "../support/link-proxy.ts";
+import { SLACK_MS } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
 import { IS_FULL, Service } from "./support/service.ts";
 
@@ -14,7 +15,7 @@ setDefaultTimeout(180_000);
 
 const SLEEP_MS = 600_000;
 /** The client looks every two seconds, and gives the service four seconds to answer. */
-const NOTICED_WITHIN_MS = 10_000;
+const NOTICED_WITHIN_MS = 10_000 + SLACK_MS;
 
 let service: Service;
 let publisher: Parley;

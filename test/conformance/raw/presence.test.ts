@@ -1,5 +1,6 @@
 /** protocol.md 5: the roster after the pong, and the action presence. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { SLACK_MS } from "../../support/slack.ts";
 import { presenceChange } from "./support/expected.ts";
 import { ids } from "./support/shapes.ts";
 import { isRosterPing, type WireEvent } from "./support/wire.ts";
@@ -12,7 +13,7 @@ const SLOW_TICK_MS = 200;
 const ROSTER_WAIT_MS = 500;
 
 /** Allowance for a busy machine. */
-const LATE_MS = 250;
+const LATE_MS = 250 + SLACK_MS;
 
 const world = await worldForTests();
 

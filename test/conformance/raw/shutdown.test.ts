@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
 import { call } from "../../support/http.ts";
+import { SLACK_MS } from "../../support/slack.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { attempt, connect, refusal } from "./support/connect.ts";
 import type { Frame } from "./support/shapes.ts";
@@ -71,7 +72,7 @@ for (const signal of process.env.PARLEY_TEST_FULL ? (["SIGTERM", "SIGINT"] as co
       for (const { wire } of [one, two, idle]) await expectSentAway(wire);
       expect(await world.server.exited).toBe(0);
       // A small service does not use the whole ten seconds.
-      expect(performance.now() - started).toBeLessThan(4000);
+      expect(performance.now() - started).toBeLessThan(4000 + SLACK_MS);
       expect(world.server.log.at(-1)?.msg).toBe("stopped");
     });
 
@@ -95,7 +96,7 @@ for (const signal of process.env.PARLEY_TEST_FULL ? (["SIGTERM", "SIGINT"] as co
       const started = performance.now();
       world.server.signal(signal);
       expect(await world.server.exited).toBe(1);
-      expect(performance.now() - started).toBeLessThan(2000);
+      expect(performance.now() - started).toBeLessThan(2000 + SLACK_MS);
       hanging.end();
     });
   });
@@ -147,7 +148,7 @@ describe("a drain", () => {
     const closes = await Promise.all(guests.map(async ({ wire }) => (await wire.closed()).at - started));
     const [first, last] = [Math.min(...closes), Math.max(...closes)];
     expect(last - first).toBeGreaterThan(200);
-    expect(last).toBeLessThan(3000);
+    expect(last).toBeLessThan(3000 + SLACK_MS);
     expect(await world.server.exited).toBe(0);
   });
 
@@ -160,7 +161,7 @@ describe("a drain", () => {
     await expectSentAway(wire);
     expect(await world.server.exited).toBe(0);
     expect(performance.now() - started).toBeGreaterThan(800);
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(performance.now() - started).toBeLessThan(4000 + SLACK_MS);
     hanging.end();
   });
 
@@ -171,7 +172,7 @@ describe("a drain", () => {
     const started = performance.now();
     world.server.signal("SIGTERM");
     expect(await world.server.exited).toBe(0);
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(performance.now() - started).toBeLessThan(4000 + SLACK_MS);
   });
 
   test("continues to serve REST and connections that are not closed yet", async () => {

@@ -1,7 +1,7 @@
 /** A WebSocket client for tests: it records what it receives, and sends frames. */
 import type { Json } from "../../support/http.ts";
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 30_000;
 
 export interface ServerFrame extends Json {
   readonly type: string;
