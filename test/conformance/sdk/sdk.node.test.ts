@@ -1,6 +1,6 @@
 /**
- * The public SDK, unmodified, under Node with `ws` in its default settings: one process per scenario. Half of the scenarios, and all
- * with PARLEY_TEST_FULL or against a deployment: sdk.history.test.ts plays nearly all of them under Bun.
+ * The public SDK, unmodified, under Node with `ws` in its default settings: one process per scenario. Another sixth of the scenarios
+ * each day, and all with PARLEY_TEST_FULL or against a deployment: sdk.history.test.ts plays nearly all of them under Bun.
  */
 import { afterAll, beforeAll } from "bun:test";
 import { NodeRunner } from "./node.ts";
@@ -8,6 +8,7 @@ import { SCENARIOS } from "./scenarios/all.ts";
 import { suite } from "./suite.ts";
 
 const IS_WHOLE = process.env.PARLEY_TEST_FULL !== undefined || process.env.PARLEY_TEST_URL !== undefined;
+const TODAY = Math.floor(Date.now() / 86_400_000) % 6;
 const runner = new NodeRunner();
 
 beforeAll(() => runner.build());
@@ -17,5 +18,5 @@ suite(
   "Node and ws",
   ({ name }, env) => runner.play(name, env),
   undefined,
-  SCENARIOS.filter(({ name }, at) => IS_WHOLE || at % 2 === 1 || name.includes("at the same moment")),
+  SCENARIOS.filter(({ name }, at) => IS_WHOLE || at % 6 === TODAY || name.includes("at the same moment")),
 );
