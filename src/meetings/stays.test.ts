@@ -150,6 +150,20 @@ describe("a stay", () => {
     expect(node.meetings.present.isEmpty).toBe(true);
   });
 
+  test("that is put out before the store's answer is here is closed when it opens", async () => {
+    const { meetings } = world.store;
+    const enter = meetings.enter.bind(meetings);
+    meetings.enter = async (...entering) => {
+      const entered = await enter(...entering);
+      await node.inside.acts.end(APP, "standup");
+      return entered;
+    };
+    const ada = await world.enter(node, room);
+    expect(await stay(ada.id)).toMatchObject({ why: "ended" });
+    expect(node.floor.closed.at(-1)).toMatchObject({ peerId: ada.id, reason: "ended" });
+    expect(node.meetings.present.isEmpty).toBe(true);
+  });
+
   test("has the rights of the room as it is now", async () => {
     const chat = `_parley/room/${room.id}/chat`;
     const ada = await world.enter(node, room);

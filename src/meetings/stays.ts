@@ -31,17 +31,22 @@ export interface StayListener {
   ended?(stay: StayRow): void;
 }
 
-/** Let in, but not open yet. */
-interface Opening extends Admission {
-  /** It is closed as soon as it opens. */
+/** On its way in: it is closed as soon as it opens if it was put out meanwhile. */
+interface Coming {
+  readonly seat: RoomSeat;
   closing?: PutOut;
 }
+
+/** Let in, but not open yet. */
+interface Opening extends Admission, Omit<Coming, "seat"> {}
 
 /** Asked of all nodes: a stay has a newer connection; which of these stays have a connection there. */
 const REPLACED = "meetings.replaced";
 const CONNECTED = "meetings.connected";
 
 export class Stays {
+  /** The store is being asked. Bound: handshakes under way. */
+  private readonly coming = new Set<Coming>();
   /** Bound: connections that are being opened, at most OPENS_WITHIN_MS. */
   private readonly opening = new Map<RoomSeat, Opening>();
   private readonly listeners: StayListener[] = [];
@@ -63,9 +68,16 @@ export class Stays {
   /** Before the upgrade. Rejects with a Problem. */
   async enter(seat: RoomSeat): Promise<void> {
     await this.parts.writes.settled(seat.claims.id);
-    const admission = await this.parts.entry.enter(seat.claims);
-    seat.access = admission.access;
-    this.opening.set(seat, { ...admission });
+    // Its stay may begin, and be ended by an act, before the answer of the store is here.
+    const coming: Coming = { seat };
+    this.coming.add(coming);
+    try {
+      const admission = await this.parts.entry.enter(seat.claims);
+      seat.access = admission.access;
+      this.opening.set(seat, { ...admission, ...(coming.closing && { closing: coming.closing }) });
+    } finally {
+      this.coming.delete(coming);
+    }
   }
 
   connected(seat: RoomSeat, connection: string): void {
@@ -126,6 +138,8 @@ export class Stays {
 
   /** On this node: the connections of a stay are closed, also those that are being opened. Returns how many there were. */
   closeHere(app: string, room: string, id: string, reason: PutOut): number {
+    for (const coming of this.coming)
+      if (coming.seat.claims.id === id && coming.seat.claims.app === app) coming.closing = reason;
     for (const [{ claims }, opening] of this.opening)
       if (claims.id === id && claims.app === app) opening.closing = reason;
     this.parts.present.remove(room, id);
