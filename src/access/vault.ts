@@ -51,7 +51,7 @@ export class Vault {
 export const keySecretIdentity = (keyId: string, seq: number): string => `key_secret ${keyId} ${seq}`;
 export const appSecretIdentity = (appId: string): string => `app_secret ${appId}`;
 
-export const digestOf = (secret: string): string => createHash("sha256").update(secret, "utf8").digest("hex");
+export const digestOf = (secret: string): string => Bun.SHA256.hash(secret, "hex");
 
 /** Whether a presented secret has that digest, in constant time. */
 export const fits = (presented: string, digestHex: string): boolean => indexOfMatch(presented, [digestHex]) === 0;
