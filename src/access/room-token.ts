@@ -3,8 +3,7 @@
  * apart from the connect tokens of keys. What their holder may do is decided when it connects, not when they are signed: a room's flags can
  * change while a participant is inside.
  */
-import { isObject } from "../protocol/json.ts";
-import { isSignedBy, parseJws, parseUtf8Json, signJws } from "./jws.ts";
+import { OwnJws } from "./own-jws.ts";
 import { type RoomAccess, stayAccess, waitAccess } from "./room-access.ts";
 import type { Vault } from "./vault.ts";
 
@@ -59,24 +58,21 @@ export interface RoomSeat {
 }
 
 export class RoomTokens {
-  private readonly key: Buffer;
+  private readonly jws: OwnJws;
 
   constructor(vault: Vault) {
-    this.key = vault.derive("connect tokens of rooms");
+    this.jws = new OwnJws(vault.derive("connect tokens of rooms"));
   }
 
   sign(claims: RoomClaims): string {
-    return PREFIX + signJws({}, claims, this.key);
+    return PREFIX + this.jws.sign(claims);
   }
 
   /** The claims of a token of ours; "expired" if only its time is over, undefined if it is none. */
   verify(token: string, nowMs: number): RoomClaims | "expired" | undefined {
-    if (!isRoomToken(token)) return undefined;
-    const parsed = parseJws(token.slice(PREFIX.length), MAX_CHARS);
-    if (typeof parsed === "string" || !isSignedBy(parsed, this.key)) return undefined;
-    const payload = parseUtf8Json(parsed.payload);
-    if (!isObject(payload)) return undefined;
-    const claims = payload as unknown as RoomClaims;
+    if (!isRoomToken(token) || token.length > MAX_CHARS) return undefined;
+    const claims = this.jws.verify(token.slice(PREFIX.length)) as RoomClaims | undefined;
+    if (claims === undefined) return undefined;
     return claims.exp * 1000 <= nowMs ? "expired" : claims;
   }
 }
