@@ -46,17 +46,26 @@ export function openPrepared(path: string): SQL {
 class Connection {
   /** Bound: the templates of the code. A list makes its template another text each time, so those are not kept. */
   private readonly compiled = new Map<TemplateStringsArray, Statement>();
+  private readonly begun: Statement;
+  private readonly committed: Statement;
 
-  constructor(private readonly db: Database) {}
+  constructor(private readonly db: Database) {
+    this.begun = db.prepare("BEGIN");
+    this.committed = db.prepare("COMMIT");
+  }
 
   async template(texts: TemplateStringsArray, parts: readonly Part[]): Promise<unknown[]> {
-    if (parts.some((part) => part instanceof List)) return this.once(withLists(texts, parts), parts.flatMap(valuesOf));
+    const values: SQLQueryBindings[] = [];
+    for (const part of parts) {
+      if (part instanceof List) return this.once(withLists(texts, parts), parts.flatMap(valuesOf));
+      values.push(part ?? null);
+    }
     let statement = this.compiled.get(texts);
     if (!statement) {
       statement = this.db.prepare(texts.join("?"));
       this.compiled.set(texts, statement);
     }
-    return statement.all(...parts.flatMap(valuesOf));
+    return statement.all(...values);
   }
 
   /** Several statements, as in a migration, have no values and no result. */
@@ -67,10 +76,10 @@ class Connection {
   }
 
   async begin<T>(work: () => Promise<T>): Promise<T> {
-    this.db.run("BEGIN");
+    this.begun.run();
     try {
       const result = await work();
-      this.db.run("COMMIT");
+      this.committed.run();
       return result;
     } catch (error) {
       // After errors such as a full disk, SQLite has rolled back itself.
@@ -81,7 +90,7 @@ class Connection {
 
   async close(): Promise<void> {
     // A statement that is left would keep the file locked.
-    for (const statement of this.compiled.values()) statement.finalize();
+    for (const statement of [this.begun, this.committed, ...this.compiled.values()]) statement.finalize();
     this.compiled.clear();
     this.db.close();
   }
