@@ -47,6 +47,7 @@ export class Call {
   /** Names of fields and parameters that nothing reads. Bound: IGNORED_MAX. */
   readonly ignored = new Set<string>();
   private foundTarget: RequestTarget | undefined;
+  private foundClient: Address | undefined;
 
   constructor(
     readonly request: Request,
@@ -84,9 +85,11 @@ export class Call {
     setTimeout(() => this.connection.setIdleSeconds(PAUSE_MAX_SECONDS), RESPONSE_BEGUN_MS);
   }
 
-  /** The client's address, behind any trusted proxies. */
+  /** The client's address, behind any trusted proxies; found once per request. */
   get client(): Address {
-    return clientAddress(this.socket, this.request.headers.get("x-forwarded-for"), this.settings.trustedProxies);
+    const { request, settings } = this;
+    this.foundClient ??= clientAddress(this.socket, request.headers.get("x-forwarded-for"), settings.trustedProxies);
+    return this.foundClient;
   }
 
   /** The request comes from this machine itself. Through a local proxy every client would seem to. */

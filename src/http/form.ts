@@ -38,6 +38,7 @@ const shapeOf = (schema: z.ZodType): Shape => ("shape" in schema ? (schema.shape
 
 /** Serialisers of several languages write absent values as null. Fields that accept null keep it. */
 function withoutNulls(body: JsonObject, schema: z.ZodType): JsonObject {
+  if (!Object.values(body).includes(null)) return body;
   const shape = shapeOf(schema);
   const isAbsent = (name: string): boolean => {
     const field = Object.hasOwn(shape, name) ? shape[name] : undefined;

@@ -24,10 +24,13 @@ export class MeetingRates {
   guard(open: Guard<AppRow | undefined>): Guard<AppRow | undefined> {
     return {
       ...open,
-      admit: async (call) => {
-        const app = await open.admit(call);
-        this.charge(call, app, roomNameOf(call));
-        return app;
+      admit: (call) => {
+        const admitted = open.admit(call);
+        const charged = (app: AppRow | undefined): AppRow | undefined => {
+          this.charge(call, app, roomNameOf(call));
+          return app;
+        };
+        return admitted instanceof Promise ? admitted.then(charged) : charged(admitted);
       },
     };
   }

@@ -50,6 +50,7 @@ export class Turn {
 
   /** For one peer of an application, good for a day. */
   iceServersFor(app: string, peer: string, nowMs: number): readonly IceServer[] {
+    if (!this.hasRelays) return this.iceServers("", 0);
     return this.iceServers(turnName(app, peer), Math.floor(nowMs / 1000) + TURN_CREDENTIAL_SEC);
   }
 }
