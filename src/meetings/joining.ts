@@ -99,18 +99,24 @@ export class Joining {
     caller: Caller,
   ): Promise<Joined | Waiting> {
     const { lobby, store } = this.parts;
-    const state = ticket === undefined ? undefined : await lobby.stateOf(room, ticket);
-    if (ticket !== undefined && state === "declined") throw new Problem("declined");
-    if (ticket !== undefined && state === "admitted") {
+    const place = ticket === undefined ? undefined : await lobby.placeOf(room, ticket);
+    // An admin decides by the name that is shown: it is not changed after that.
+    const name = place?.name ?? person.name;
+    if (place?.state === "declined") throw new Problem("declined");
+    if (ticket !== undefined && place?.state === "admitted") {
       // One ticket is good for one stay, however often it is shown.
       const id = stayOfTicket(ticket);
       if (((await store.stay(id))?.ended ?? null) === null)
-        return this.place(room, { ...person, id, isLetIn: true }, caller);
+        return this.place(room, { ...person, id, name, isLetIn: true }, caller);
     }
     if (!mayAsk) throw new Problem("token_required");
-    const { name } = person;
-    const held = ticket !== undefined && state === "waiting" ? ticket : undefined;
-    return this.waiting(room, held ?? (await lobby.ask(room, { name, address: caller.address })), name, caller);
+    if (ticket !== undefined && place?.state === "waiting") return this.waiting(room, ticket, name, caller);
+    return this.waiting(
+      room,
+      await lobby.ask(room, { name: person.name, address: caller.address }),
+      person.name,
+      caller,
+    );
   }
 
   private waiting(room: RoomRow, ticket: string, name: string, { url }: Caller): Waiting {

@@ -98,7 +98,7 @@ describe("an answer", () => {
     const bob = await world.wait(node, room);
     await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
     expect(answers(bob.id)).toEqual([{ notice: "admitted" }]);
-    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("admitted");
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "admitted" });
     await shown([]);
   });
 
@@ -111,9 +111,9 @@ describe("an answer", () => {
     node.meetings.disconnected(back.seat, back.connection, "goodbye");
     world.now += LOBBY_GONE_MS - 1000;
     await other.inside.lobby.sweep();
-    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("admitted");
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "admitted" });
     world.now += 2000;
-    expect(await node.inside.lobby.stateOf(room, bob.id)).toBeUndefined();
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
   });
 
   test("declines: the ticket cannot join for a minute", async () => {
@@ -121,10 +121,10 @@ describe("an answer", () => {
     await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "declined");
     expect(answers(bob.id)).toEqual([{ notice: "declined" }]);
     world.now += DECLINED_MS - 1;
-    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("declined");
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "declined" });
     await expect(node.meetings.enter(bob.seat)).rejects.toMatchObject({ code: "declined" });
     world.now += 1;
-    expect(await node.inside.lobby.stateOf(room, bob.id)).toBeUndefined();
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
   });
 
   test("is given once", async () => {
@@ -143,7 +143,7 @@ describe("an answer", () => {
     await expect(
       node.inside.lobby.decide({ app: second.app, room: second.id }, bob.id, "admitted"),
     ).rejects.toMatchObject({ code: "ticket_not_found" });
-    expect(await node.inside.lobby.stateOf(second, bob.id)).toBeUndefined();
+    expect(await node.inside.lobby.placeOf(second, bob.id)).toBeUndefined();
     expect(answers(bob.id)).toEqual([]);
   });
 
@@ -165,10 +165,10 @@ describe("a place in the lobby", () => {
       await node.inside.lobby.sweep();
       await other.inside.lobby.sweep();
     }
-    expect(await other.inside.lobby.stateOf(room, bob.id)).toBe("waiting");
+    expect(await other.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "waiting" });
     node.meetings.disconnected(bob.seat, bob.connection, "lost");
     world.now += LOBBY_GONE_MS;
-    expect(await other.inside.lobby.stateOf(room, bob.id)).toBeUndefined();
+    expect(await other.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
     world.now += 1;
     await other.inside.lobby.sweep();
     await shown([]);
@@ -182,7 +182,7 @@ describe("a place in the lobby", () => {
     await world.connect(other.meetings, bob.seat.claims);
     world.now += 5000;
     await node.inside.lobby.sweep();
-    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("waiting");
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "waiting" });
   });
 
   test("is not kept by asking whether it is there", async () => {
@@ -199,7 +199,7 @@ describe("a place in the lobby", () => {
     const bob = await world.wait(node, room);
     const secondTab = await world.connect(node.meetings, bob.seat.claims);
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
-    expect(await node.inside.lobby.stateOf(room, bob.id)).toBe("waiting");
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "waiting" });
     node.meetings.disconnected(secondTab.seat, secondTab.connection, "goodbye");
     await shown([]);
   });
@@ -229,7 +229,7 @@ describe("a place in the lobby", () => {
     expect(answers(bob.id)).toEqual([{ notice: "declined", text: expect.stringContaining("30 minutes") }]);
     expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "time" }]);
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
-    expect(await node.inside.lobby.stateOf(room, bob.id)).toBeUndefined();
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
   });
 });
 

@@ -17,7 +17,7 @@ import {
   WAIT_MAX_SEC,
 } from "./limits.ts";
 import { type Notices, type RoomRef, refOf } from "./notices.ts";
-import type { LobbyPort, Visitor } from "./ports.ts";
+import type { LobbyPlace, LobbyPort, Visitor } from "./ports.ts";
 import { QueueNotices } from "./queue-notices.ts";
 
 export interface LobbyParts {
@@ -75,9 +75,9 @@ export class Lobby implements LobbyPort {
     return ticket;
   }
 
-  async stateOf(room: RoomRow, ticket: string): Promise<WaitingRow["state"] | undefined> {
+  async placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined> {
     const row = await this.find(refOf(room), ticket);
-    return row && !this.isOver(row) ? row.state : undefined;
+    return row && !this.isOver(row) ? row : undefined;
   }
 
   async check(claims: RoomClaims): Promise<WaitingRow> {

@@ -23,12 +23,18 @@ export interface Visitor {
   readonly address: string;
 }
 
+export interface LobbyPlace {
+  readonly state: "waiting" | "admitted" | "declined";
+  /** The one that admins were shown. */
+  readonly name: string;
+}
+
 /** The lobby, as a join and the gate use it (lobby.ts). */
 export interface LobbyPort {
   /** Puts a visitor into the lobby and returns the ticket. Rejects with a Problem if there is no place in it. */
   ask(room: RoomRow, visitor: Visitor): Promise<string>;
   /** What became of a ticket of this room; undefined: it is none, or it is over. */
-  stateOf(room: RoomRow, ticket: string): Promise<"waiting" | "admitted" | "declined" | undefined>;
+  placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined>;
   /** The gate of waiting connections: rejects with a Problem if the ticket does not wait any more. */
   enter(claims: RoomClaims): Promise<void>;
   /** As `enter`, but nothing begins. */

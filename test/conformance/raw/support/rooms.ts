@@ -14,6 +14,7 @@ export const ROOMS_ENV = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
 export interface Joined {
   readonly participantSession: string;
   readonly meetingSession: string;
+  readonly name: string;
   readonly isAdmin: boolean;
   readonly connect: { readonly url: string; readonly token: string };
   readonly waiting?: true;
