@@ -37,7 +37,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
     );
     if (!room) return;
     await this.database.quickTransaction(async (tx) => {
-      // Whoever enters at the same time is inside before the ban, and seen by its caller, or finds it.
+      // A client that enters at the same time is inside before the ban, and seen by its caller, or finds it.
       await this.places.lock(tx, String(room.app), String(room.room));
       for (const [kind, who] of bans)
         if (who !== null)

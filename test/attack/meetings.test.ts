@@ -118,7 +118,7 @@ describe("a second try", () => {
     expect(heard.data).toEqual({ notice: answers[0]?.status === 200 ? "admitted" : "declined" });
     // The answer may be repeated, because its page has just begun to listen; there is no other.
     const more = (await eve.wire.sync()).filter(({ type }) => type === "message");
-    for (const again of more) expect(again).toMatchObject({ data: heard.data });
+    for (const frame of more) expect(frame).toMatchObject({ data: heard.data });
   });
 });
 
