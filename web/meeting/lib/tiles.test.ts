@@ -51,3 +51,7 @@ test.each([1, 2, 3, 4, 6, 9, 12])("%i tiles fit into a wide and into a narrow sp
   }
   expect(gridSize(count, 0, 0, 12).width).toBeLessThanOrEqual(0);
 });
+
+test("two tiles beside each other are higher than 16:9, so that less of the window is empty", () => {
+  expect(gridSize(2, 1212, 700, 12)).toEqual({ columns: 2, width: 600, height: 450 });
+});

@@ -77,7 +77,9 @@ function cameraOf({ tracks, speaker, qualities }: OnStage, person: Person): Tile
 
 function screenOf({ tracks }: OnStage, { participantSession, state }: Person, camera: Tile | undefined): Tile[] {
   const track = state.screen ? trackOf(tracks, participantSession, "screen") : undefined;
-  return track && camera ? [{ ...camera, key: `${participantSession} screen`, kind: "screen", track }] : [];
+  return track && camera
+    ? [{ ...camera, key: `${participantSession} screen`, kind: "screen", isSpeaking: false, track }]
+    : [];
 }
 
 const trackOf = (tracks: readonly RemoteTrack[], who: string, kind: "video" | "screen"): MediaStreamTrack | undefined =>
@@ -110,14 +112,14 @@ export interface GridSize {
 }
 
 const RATIO = 16 / 9;
-/** Tiles may be as upright as this in an upright space: two of 16:9 above each other would leave half of a phone empty. */
-const RATIO_MIN = 3 / 4;
+/** Tiles may be as upright as this: two of 16:9 would leave half of most windows empty, and of phones too. */
+const RATIO_MIN = { wide: 4 / 3, upright: 3 / 4 } as const;
 /** Names cannot be read in narrower ones. */
 const WIDTH_MIN = 140;
 
 /** The largest tiles that fit into the space. */
 export function gridSize(count: number, width: number, height: number, gap: number): GridSize {
-  const ratioMin = width < height ? RATIO_MIN : RATIO;
+  const ratioMin = width < height ? RATIO_MIN.upright : RATIO_MIN.wide;
   let best: GridSize = { columns: 1, width: 0, height: 0 };
   let bestScore = 0;
   for (let columns = 1; columns <= count; columns++) {

@@ -32,6 +32,10 @@ export function counted(count: number, one: TextKey, other: TextKey): string {
   return t(isOne ? one : other, { count: new Intl.NumberFormat(language.value).format(count) });
 }
 
+/** "a, b and c". */
+export const listed = (parts: readonly string[]): string =>
+  new Intl.ListFormat(language.value, { type: "conjunction" }).format(parts);
+
 const languageIn = (tag: string): Language | undefined =>
   (Object.keys(LANGUAGES) as Language[]).find((one) => one === tag.toLowerCase().split("-")[0]);
 

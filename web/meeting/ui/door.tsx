@@ -25,7 +25,6 @@ export function DoorPage() {
           <p class="muted">{insideText(door?.inside)}</p>
         </div>
         <EnterForm />
-        {isAudioOnly && <p class="muted small">{t("audioOnly")}</p>}
         <details>
           <summary>{t("devices")}</summary>
           <DeviceChoices isAudioOnly={isAudioOnly} />
@@ -88,7 +87,7 @@ function Preview({ isAudioOnly }: { readonly isAudioOnly: boolean }) {
   const isStarting = media.starting.value.includes("video");
   return (
     <section class="preview-box" aria-label={t("preview")}>
-      <div class="preview">
+      <div class={isAudioOnly ? "preview preview-low" : "preview"}>
         {video ? (
           <Video track={video} isMirrored label={t("preview")} />
         ) : (

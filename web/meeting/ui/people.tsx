@@ -54,7 +54,7 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
         {initials(name)}
       </span>
       <span class="person-name">
-        <bdi>{name}</bdi>
+        <bdi title={name}>{name}</bdi>
         <span class="person-marks muted small">
           {isMe && <span>{t("you")}</span>}
           {isAdmin && <span>{t("host")}</span>}
@@ -116,7 +116,7 @@ function Queue() {
       {session.queue.value.map(({ ticket, name, since }) => (
         <li key={ticket} class="person">
           <span class="person-name">
-            <bdi>{name}</bdi>
+            <bdi title={name}>{name}</bdi>
             <span class="person-marks muted small">{timeOfDay(since)}</span>
           </span>
           <Answers ticket={ticket} name={name} />

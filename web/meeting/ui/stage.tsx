@@ -31,13 +31,13 @@ export function Stage() {
   }, [isGone]);
   return (
     <section class="stage" aria-label={t("people")}>
-      {focus ? <Focused focus={focus} tiles={tiles} /> : <Grid tiles={tiles} />}
       {session.people.value.length === 0 && (
         <div class="alone">
           <p>{t("alone")}</p>
-          <p class="small">{t("aloneText")}</p>
+          <p class="small muted">{t("aloneText")}</p>
         </div>
       )}
+      {focus ? <Focused focus={focus} tiles={tiles} /> : <Grid tiles={tiles} />}
     </section>
   );
 }

@@ -40,13 +40,13 @@ export function TileItem({ tile, size }: TileProps) {
   if (isLost) classes.push("away");
   return (
     <li class={classes.join(" ")} style={size} data-person={participantSession} data-kind={kind}>
-      {track ? (
-        <Video track={track} isMirrored={isMe && !isScreen} isWhole={isScreen} label={title} />
-      ) : (
+      {/* The first picture covers them. */}
+      {!isScreen && (
         <span class="initials" aria-hidden="true">
           {initials(name)}
         </span>
       )}
+      {track && <Video track={track} isMirrored={isMe && !isScreen} isWhole={isScreen} label={title} />}
       <TileName tile={tile} title={title} />
       <div class="tile-top">
         <button
