@@ -54,8 +54,10 @@ export function Controls() {
   const may = session.may.value;
   const room = session.room.value;
   const isOn = media.isOn.value;
+  const refusalOf = (kind: Kind): TextKey =>
+    kind === "audio" && room.ownerOnlyBroadcast ? "onlyHosts" : REFUSED[kind];
   const labelOf = (kind: Kind, on: TextKey, off: TextKey): string =>
-    may[kind] ? t(isOn[kind] ? off : on) : `${t(SHORT[kind])}: ${t(REFUSED[kind])}`;
+    may[kind] ? t(isOn[kind] ? off : on) : `${t(SHORT[kind])}: ${t(refusalOf(kind))}`;
   const isHandUp = session.isHandUp.value;
   const news = unread.value;
   const chatLabel = t(panel.value === "chat" ? "closeChat" : "openChat");
