@@ -67,7 +67,7 @@ test("a private room: ask, be declined, ask again, be let in", async () => {
   expect(await other.tile("Hana").getByText("guest").count()).toBe(0);
 });
 
-test("an admin mutes, removes, locks and ends", async () => {
+test("an admin mutes, removes, locks, unlocks and ends", async () => {
   const url = await rooms().room();
   const token = await rooms().token(url, { isAdmin: true, name: "Hana" });
   const host = await rooms().visit(`${url}?token=${token}`);
@@ -97,6 +97,11 @@ test("an admin mutes, removes, locks and ends", async () => {
   await late.page.getByLabel("Your name").fill("Lea");
   await late.button("Enter").click();
   await late.heading("This room is locked").waitFor();
+  await host.choose("Unlock the room");
+  await olga.announced("The room is open to others again.");
+  await late.button("Try again").click();
+  await late.button("Enter").click();
+  await late.inside();
 
   await host.choose("End for everyone");
   await host.button("End the meeting").click();
@@ -177,7 +182,7 @@ test("autoJoin enters muted and with the camera off", async () => {
   await ben.tile("Ada").waitFor();
 });
 
-test("a screen is shown beside the camera, and can be pinned", async () => {
+test("a screen is shown beside the camera, and can be pinned; the speaker view", async () => {
   const url = await rooms().room();
   const ada = await rooms().visit(url);
   await ada.enter("Ada");
@@ -192,4 +197,10 @@ test("a screen is shown beside the camera, and can be pinned", async () => {
   await ben.button("Unpin Ada").click();
   await ada.button("Stop sharing the screen").click();
   await ben.tile("Screen of Ada", "screen").waitFor({ state: "detached" });
+
+  expect(await ben.page.locator(".focus").count()).toBe(0);
+  await ben.choose("Speaker view");
+  await ben.page.locator(".focus .tile", { hasText: "Ada" }).waitFor();
+  await ben.choose("Grid view");
+  await ben.page.locator(".focus").waitFor({ state: "detached" });
 });

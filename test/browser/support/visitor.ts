@@ -7,6 +7,8 @@ const OBSERVERS = `
   addEventListener("securitypolicyviolation", (event) =>
     console.error("policy: " + event.violatedDirective + " " + event.blockedURI + " " + event.sample));`;
 
+const FRAMES = "video.getVideoPlaybackQuality().totalVideoFrames";
+
 export interface Visit {
   readonly width?: number;
   readonly height?: number;
@@ -96,10 +98,8 @@ export class Visitor {
     const video = this.tile(name, kind).locator("video");
     await video.waitFor();
     const element = await video.elementHandle();
-    await this.page.waitForFunction(
-      "(video) => video.getVideoPlaybackQuality().totalVideoFrames > 2",
-      element as never,
-    );
+    const shown = await this.page.evaluate<number>(`(video) => ${FRAMES}` as never, element as never);
+    await this.page.waitForFunction(`([video, shown]) => ${FRAMES} > shown + 2`, [element, shown] as never);
   }
 
   close(): Promise<void> {
