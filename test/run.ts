@@ -23,12 +23,18 @@ interface DebianPackage {
   /** A name to be found in PATH, or a pattern of where it is. */
   readonly program: string;
   readonly name: string;
+  /** A program that is there on many machines, and does the same more slowly. */
+  readonly instead?: string;
 }
 
 const POSTGRES: DebianPackage = { program: "/usr/lib/postgresql/*/bin/initdb", name: "postgresql" };
 const NATS: DebianPackage = { program: "nats-server", name: "nats-server" };
 
-const CHROMIUM: DebianPackage = { program: "chromium", name: "chromium" };
+const CHROMIUM: DebianPackage = {
+  program: "chromium-headless-shell",
+  name: "chromium-headless-shell",
+  instead: "chromium",
+};
 
 /** Folders of src/ whose tests wait for databases and other nodes: a suite of their own runs beside the others. */
 const STORES: readonly string[] = ["engine", "history", "store"];
@@ -208,17 +214,25 @@ function isOfDashboard(file: string): boolean {
 
 /** Installs missing packages if it may; otherwise prints the command, and the suites that need them fail with the same text. */
 function install(packages: readonly DebianPackage[]): void {
-  const missing = [...new Set(packages.filter(({ program }) => !isThere(program)).map(({ name }) => name))];
+  const missing = [...new Set(packages.filter(({ program }) => !isThere(program)))];
   if (missing.length === 0) return;
-  const command = `apt-get install -y ${missing.join(" ")}`;
+  const isReplaced = ({ instead = "" }: DebianPackage): boolean => instead !== "" && isThere(instead);
+  const names = missing.filter((one) => !isReplaced(one)).map(({ name }) => name);
+  const command = `apt-get install -y ${names.join(" ")}`;
   if (process.getuid?.() !== 0 || !Bun.which("apt-get")) {
-    console.error(`test: ${missing.join(", ")} missing: ${command}`);
+    if (names.length > 0) console.error(`test: ${names.join(", ")} missing: ${command}`);
     return;
   }
-  console.log(`test: installing ${missing.join(", ")} (once)`);
+  console.log(`test: installing ${missing.map(({ name }) => name).join(", ")} (once)`);
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  for (const step of ["apt-get update -q", command])
+  const apt = (step: string): void => {
     Bun.spawnSync(["sh", "-c", step], { stdio: ["ignore", "ignore", "inherit"], env });
+  };
+  // Without a network it must fail soon.
+  apt("apt-get update -q -o Acquire::Retries=0 -o Acquire::http::Timeout=20");
+  if (names.length > 0) apt(command);
+  // Each by itself, because a release of Debian may not have it; with the program of the same version that it replaces.
+  for (const { name, instead } of missing.filter(isReplaced)) apt(`apt-get install -y ${name} ${instead}`);
 }
 
 function isThere(program: string): boolean {

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, Locator, Page } from "playwright-core";
 import manifest from "../../package.json" with { type: "json" };
+import { launchChromium, missingBrowser } from "../browser/support/chromium.ts";
 import { StaticSite } from "../client/support/site.ts";
 import { type Server, startParley } from "../support/parley.ts";
-import { launchChromium, missingBrowser } from "./support/browser.ts";
 import { block, blocks, readPage } from "./support/page.ts";
 
 setDefaultTimeout(60_000);
