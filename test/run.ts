@@ -186,7 +186,7 @@ function browserTests(isChosen: (file: string) => boolean): string[] {
   const turns = [
     ["dashboard/text", "dashboard/operate", "dashboard/rules", "meetings-looks"],
     ["dashboard/keyboard", "dashboard/nodes", "dashboard/application", "meetings-keyboard"],
-    ["dashboard/live", "dashboard/many", "meetings-embed", "calls-nodes"],
+    ["dashboard/live", "dashboard/many", "meetings-embed", "meetings-flags"],
   ];
   const today = Math.floor(Date.now() / 86_400_000);
   const others = process.argv.includes("--full") ? [] : turns.filter((_, at) => at !== today % turns.length);

@@ -68,7 +68,8 @@ test("a private room: ask, be declined, ask again, be let in", async () => {
 });
 
 test("an admin mutes, removes, locks, unlocks and ends", async () => {
-  const url = await rooms().room();
+  // Four pages at once: pictures would take most of the time.
+  const url = await rooms().room({ audioOnlyRoom: true });
   const token = await rooms().token(url, { isAdmin: true, name: "Hana" });
   const host = await rooms().visit(`${url}?token=${token}`);
   expect(host.page.url()).toBe(url);
@@ -133,23 +134,6 @@ test("a reload continues the stay; a second window takes it over, and it can be 
   expect(await ada.page.locator(".tile").count()).toBe(2);
 });
 
-test("flags that change act on people inside", async () => {
-  const url = await rooms().room();
-  const roomName = new URL(url).pathname.slice(1);
-  const ada = await rooms().visit(url);
-  await ada.enter("Ada");
-  const ben = await rooms().visit(url);
-  await ben.enter("Ben");
-  await ada.plays("Ben");
-  await rooms().app.must("PUT", `/room/${roomName}`, { audioOnlyRoom: true, enableChat: false });
-  await ada.tile("Ben").locator("video").waitFor({ state: "detached" });
-  await ada.button("Turn the camera off").waitFor({ state: "detached" });
-  expect(await ada.button("Open the chat").count()).toBe(0);
-  await rooms().app.must("PUT", `/room/${roomName}`, { audioOnlyRoom: false, ownerOnlyBroadcast: true });
-  await ada.button("Microphone: Only hosts speak in this room.").waitFor();
-  await ada.tile("Ben").getByText("microphone off").waitFor({ state: "attached" });
-});
-
 test("a room that is over, not open yet or full says so", async () => {
   const inAnHour = Math.floor(Date.now() / 1000) + 3600;
   const early = await rooms().visit(await rooms().room({ notBeforeUnixSec: inAnHour }));
@@ -182,7 +166,7 @@ test("autoJoin enters muted and with the camera off", async () => {
   await ben.tile("Ada").waitFor();
 });
 
-test("a screen is shown beside the camera, and can be pinned; the speaker view", async () => {
+test("a screen is shown beside the camera, and can be pinned; the speaker view; flags that change act on people inside", async () => {
   const url = await rooms().room();
   const ada = await rooms().visit(url);
   await ada.enter("Ada");
@@ -203,4 +187,15 @@ test("a screen is shown beside the camera, and can be pinned; the speaker view",
   await ben.page.locator(".focus .tile", { hasText: "Ada" }).waitFor();
   await ben.choose("Grid view");
   await ben.page.locator(".focus").waitFor({ state: "detached" });
+
+  const flags = (fields: object): Promise<unknown> =>
+    rooms().app.must("PUT", `/room/${new URL(url).pathname.slice(1)}`, fields);
+  await ada.plays("Ben");
+  await flags({ audioOnlyRoom: true, enableChat: false });
+  await ada.tile("Ben").locator("video").waitFor({ state: "detached" });
+  await ada.button("Turn the camera off").waitFor({ state: "detached" });
+  expect(await ada.button("Open the chat").count()).toBe(0);
+  await flags({ audioOnlyRoom: false, ownerOnlyBroadcast: true });
+  await ada.button("Microphone: Only hosts speak in this room.").waitFor();
+  await ada.tile("Ben").getByText("microphone off").waitFor({ state: "attached" });
 });

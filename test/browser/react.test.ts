@@ -11,7 +11,9 @@ import { Service } from "./support/service.ts";
 setDefaultTimeout(90_000);
 
 /** Each makes a connection of its own. */
-const PROVIDERS = process.env.PARLEY_TEST_FULL === "1" ? 1000 : 200;
+const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
+const PROVIDERS = IS_FULL ? 1000 : 50;
+const MOUNTS = IS_FULL ? 1000 : 200;
 
 let browser: Browser;
 let service: Service;
@@ -222,9 +224,9 @@ test.skipIf(OTHER_REACT !== undefined)(
   },
 );
 
-test("1,000 mounts and unmounts under one client leave no listener, no subscription and no timer", async () => {
+test(`${MOUNTS} mounts and unmounts under one client leave no listener, no subscription and no timer`, async () => {
   const page = await open();
-  await ask(page, "churn", credential("alice"), room, 1000);
+  await ask(page, "churn", credential("alice"), room, MOUNTS);
   await until("the service has no subscription", async () => (await onService()).channels === 0);
   const { sockets, listeners } = await ask<{ sockets: number; listeners: number }>(page, "open");
   expect([sockets, listeners, (await onService()).connections]).toEqual([1, 0, 1]);

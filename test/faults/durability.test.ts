@@ -12,7 +12,7 @@ import { selfSigned } from "../support/jwt.ts";
 import { launchParley, type Server, startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 
-const KILLS = Number(process.env.PARLEY_TEST_KILLS ?? 5);
+const KILLS = Number(process.env.PARLEY_TEST_KILLS ?? 3);
 const WRITERS = 8;
 /** Well below the 50 per application, so that creating never stops. */
 const LIVE_KEYS_MAX = 12;

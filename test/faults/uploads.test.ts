@@ -14,7 +14,7 @@ import { scratch } from "../support/temp.ts";
 
 setDefaultTimeout(900_000);
 
-const UPLOADS = process.env.PARLEY_TEST_FULL === "1" ? 200 : 16;
+const UPLOADS = process.env.PARLEY_TEST_FULL === "1" ? 200 : 8;
 const AT_A_TIME = 8;
 const SIZE_MAX = 1_500_000;
 /** How long a server lives before it is killed: from before it is warm to the length of several uploads. */

@@ -9,8 +9,9 @@ setDefaultTimeout(60_000);
 
 type Bench = { readonly bench: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> };
 
+const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 /** In full, suites have the machine to themselves. */
-const CONNECTED_WITHIN_MS = process.env.PARLEY_TEST_FULL === "1" ? 10_000 : 30_000;
+const CONNECTED_WITHIN_MS = IS_FULL ? 10_000 : 30_000;
 
 let browser: Browser;
 let site: Bun.Server<undefined>;
@@ -78,7 +79,7 @@ test("both begin to send in the same moment", async () => {
   await flow("video screen", "ann", "bob");
 });
 
-test.each(["ann", "bob"])("the page of %s is reloaded", async (who) => {
+test.each(IS_FULL ? ["ann", "bob"] : ["bob"])("the page of %s is reloaded", async (who) => {
   await ask("enter", "ann", ["video"]);
   await ask("enter", "bob", ["video"]);
   await flow("video", "ann", "bob");
@@ -87,12 +88,15 @@ test.each(["ann", "bob"])("the page of %s is reloaded", async (who) => {
   expect(await ask("openConnections")).toBe(2);
 });
 
-test.each(["description", "candidate"])("the first signal with a %s is lost", async (field) => {
-  await ask("lose", field, 1);
-  await ask("enter", "ann", ["video"]);
-  await ask("enter", "bob", ["video"]);
-  await flow("video", "ann", "bob");
-});
+test.each(IS_FULL ? ["description", "candidate"] : ["description"])(
+  "the first signal with a %s is lost",
+  async (field) => {
+    await ask("lose", field, 1);
+    await ask("enter", "ann", ["video"]);
+    await ask("enter", "bob", ["video"]);
+    await flow("video", "ann", "bob");
+  },
+);
 
 test("offers that the service refuses are not repeated at once, and later they pass", async () => {
   await ask("enter", "ann", ["video"]);
