@@ -10,31 +10,31 @@ setDefaultTimeout(120_000);
 /** A new seed each day finds more; it is in the name of the test, and can be passed to run.ts. */
 const SEED = Math.floor(Date.now() / 86_400_000);
 
-test(`100,000 texts are decoded or refused, and none is misread (seed ${SEED})`, () => {
-  const { accepted } = fuzzDecode(100_000, SEED);
+test(`20,000 texts are decoded or refused, and none is misread (seed ${SEED})`, () => {
+  const { accepted } = fuzzDecode(20_000, SEED);
   // Some accepted and some refused, or the run would prove nothing.
-  expect(accepted).toBeGreaterThan(20_000);
-  expect(accepted).toBeLessThan(180_000);
+  expect(accepted).toBeGreaterThan(4000);
+  expect(accepted).toBeLessThan(36_000);
 });
 
-test(`20,000 frames over connections neither end the server nor delay a healthy peer (seed ${SEED})`, async () => {
-  const { frames, connects, pings } = await fuzzConnections(20_000, SEED);
-  expect(frames).toBeGreaterThanOrEqual(20_000);
-  expect(connects).toBeGreaterThan(20);
+test(`5,000 frames over connections neither end the server nor delay a healthy peer (seed ${SEED})`, async () => {
+  const { frames, connects, pings } = await fuzzConnections(5000, SEED);
+  expect(frames).toBeGreaterThanOrEqual(5000);
+  expect(connects).toBeGreaterThan(5);
   expect(pings).toBeGreaterThan(0);
 });
 
-test(`50,000 texts of other nodes are decoded or refused, and what is accepted is well-typed (seed ${SEED})`, () => {
-  const { accepted, unknownKinds } = fuzzNats(50_000, SEED);
-  expect(accepted).toBeGreaterThan(5000);
-  expect(accepted).toBeLessThan(45_000);
+test(`10,000 texts of other nodes are decoded or refused, and what is accepted is well-typed (seed ${SEED})`, () => {
+  const { accepted, unknownKinds } = fuzzNats(10_000, SEED);
+  expect(accepted).toBeGreaterThan(1000);
+  expect(accepted).toBeLessThan(9000);
   // The fuzzer generates every kind of item that nodes send: a kind that is never accepted is one that it no longer knows.
   expect(unknownKinds).toEqual([]);
 });
 
-test(`3,000 valid and invalid HTTP requests are answered as the document describes (seed ${SEED})`, async () => {
-  const { frames, operations, byStatus, neverOk, healthyChecks } = await fuzzHttp(3000, SEED);
-  expect(frames).toBeGreaterThanOrEqual(3000);
+test(`1,000 valid and invalid HTTP requests are answered as the document describes (seed ${SEED})`, async () => {
+  const { frames, operations, byStatus, neverOk, healthyChecks } = await fuzzHttp(1000, SEED);
+  expect(frames).toBeGreaterThanOrEqual(1000);
   expect(operations).toBeGreaterThan(35);
   expect(healthyChecks).toBeGreaterThan(0);
   // Some accepted and some refused, or the run would prove nothing.

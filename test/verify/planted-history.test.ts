@@ -6,7 +6,7 @@ import type { App } from "../support/admin.ts";
 import { type Fault, FaultyProxy } from "../support/faulty-proxy.ts";
 import { runParley, type Server, startParley } from "../support/parley.ts";
 
-const ONE_IN = 1000;
+const ONE_IN = 400;
 const FAULTS = 3;
 
 let server: Server;

@@ -1,11 +1,11 @@
-/** The checker finds one faulty delivery in ten thousand (in npm test: in 2,500), and reports nothing if there is no fault. */
+/** The checker finds one faulty delivery in ten thousand (in npm test: in 1,000), and reports nothing if there is no fault. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Kind } from "../../src/verify/findings.ts";
 import { Fleet, type Report } from "../../src/verify/fleet.ts";
 import { type Fault, FaultyProxy } from "../support/faulty-proxy.ts";
 import { type Server, startParley } from "../support/parley.ts";
 
-const ONE_IN = process.env.PARLEY_TEST_FULL ? 10_000 : 2500;
+const ONE_IN = process.env.PARLEY_TEST_FULL ? 10_000 : 1000;
 const FAULTS = 3;
 const DELIVERIES_MIN = FAULTS * ONE_IN;
 
