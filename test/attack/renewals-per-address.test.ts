@@ -1,11 +1,11 @@
 /** A renewal counts as a connect of its address: tokens cannot be guessed on open connections faster than by connecting. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { refusal } from "../conformance/raw/support/connect.ts";
-import { tokenQuery, worldForTests } from "../conformance/raw/support/world.ts";
+import { ownWorldForTests, tokenQuery } from "../conformance/raw/support/world.ts";
 
 setDefaultTimeout(60_000);
 
-const world = await worldForTests({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60" } });
+const world = await ownWorldForTests({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60" } });
 
 test("refused renewals on several connections use up the connects of the address", async () => {
   const guests = [await world.guest(), await world.guest(), await world.guest()];

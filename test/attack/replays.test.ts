@@ -2,7 +2,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { encodeFrame, OPCODE } from "../conformance/raw/support/frames.ts";
-import { worldForTests } from "../conformance/raw/support/world.ts";
+import { ownWorldForTests } from "../conformance/raw/support/world.ts";
 import { AckTimes } from "../support/ack-times.ts";
 
 setDefaultTimeout(60_000);
@@ -16,7 +16,7 @@ const ACK_MAX_MS = 200;
 const RECOVERY_MAX_MS = 1000;
 const STORM_MS = 3000;
 
-const world = await worldForTests({
+const world = await ownWorldForTests({
   env: { PARLEY_FRAMES_PER_SECOND: "0", PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0" },
 });
 const { admin, app, server } = world;

@@ -2,11 +2,11 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { OPCODE } from "./support/frames.ts";
 import { metricChanges, readMetrics } from "./support/metrics.ts";
-import { fresh, QUIET, worldForTests } from "./support/world.ts";
+import { fresh, ownWorldForTests, QUIET } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
-const world = await worldForTests();
+const world = await ownWorldForTests();
 /** Waits until nothing of the previous test is still in progress. */
 afterEach(async () => {
   while ((await readMetrics(world.server)).get("parley_connections") > 0) await Bun.sleep(2);

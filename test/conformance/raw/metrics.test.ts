@@ -3,13 +3,13 @@ import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { attempt, refusal } from "./support/connect.ts";
 import { metricChanges, readMetrics } from "./support/metrics.ts";
 import type { Wire } from "./support/wire.ts";
-import { fresh, type Guest, newApp, QUIET, tokenQuery, worldForTests } from "./support/world.ts";
+import { fresh, type Guest, newApp, ownWorldForTests, QUIET, tokenQuery } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
 const CONNECTS = 200;
 
-const world = await worldForTests({
+const world = await ownWorldForTests({
   env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1", PARLEY_CONNECTS_PER_MINUTE_PER_IP: String(CONNECTS) },
 });
 /** Waits until nothing of the previous test is still in progress. */

@@ -4,6 +4,7 @@ import { type Admin, ALL_ACTIONS, type App, type SecretKey } from "../../../supp
 import { type Answer, type Call, call, type Json, type Refusal } from "../../../support/http.ts";
 import { selfSigned } from "../../../support/jwt.ts";
 import { type Options, type Server, startParley } from "../../../support/parley.ts";
+import { closeAtEndOfRun, IS_SHARING } from "../../../support/run.ts";
 import { type ConnectOptions, connect } from "./connect.ts";
 import type { Frame } from "./shapes.ts";
 import type { Wire } from "./wire.ts";
@@ -164,11 +165,31 @@ export async function startWorld(options: Options = {}): Promise<World> {
   return newApp(server);
 }
 
-/** For `const world = await worldForTests()` in a test file: idle after each test, stopped after the last. */
-export async function worldForTests(options: Options = {}): Promise<World> {
+/** A server of its own, for tests that read what concerns all of it, or stop it: idle after each test, stopped after the last. */
+export async function ownWorldForTests(options: Options = {}): Promise<World> {
   const world = await startWorld(options);
   afterEach(() => world.hangUp());
   afterAll(() => world.stop());
+  return world;
+}
+
+async function startShared(options: Options): Promise<Server> {
+  const { server } = await startWorld(options);
+  closeAtEndOfRun(() => server.stop());
+  return server;
+}
+
+/** By its environment. */
+const sharedServers = new Map<string, Promise<Server>>();
+
+/** For `const world = await worldForTests()` in a test file: a new application, idle after each test. */
+export async function worldForTests(options: Pick<Options, "env"> = {}): Promise<World> {
+  if (!IS_SHARING) return ownWorldForTests(options);
+  const environment = JSON.stringify(options.env ?? {});
+  const server = sharedServers.get(environment) ?? startShared(options);
+  sharedServers.set(environment, server);
+  const world = await newApp(await server);
+  afterEach(() => world.hangUp());
   return world;
 }
 
