@@ -52,8 +52,8 @@ export class Entry {
     await beat();
     const entered = await store.enter(await this.entering(claims, row), capacityOf(row, meshMax), now);
     if (!("stay" in entered)) throw refusalOf(entered, await store.stay(claims.id));
-    const { stay, meeting, outcome } = entered;
-    if (outcome === "began" && (await this.isFirst(stay, meeting))) await this.parts.meetingBegan(meeting, row);
+    const { stay, meeting, outcome, isFirst } = entered;
+    if (isFirst) await this.parts.meetingBegan(meeting, row);
     return { row, stay, access: accessOf(row, claims), enteredMs: now, isBack: outcome === "back" };
   }
 
@@ -76,13 +76,6 @@ export class Entry {
     if (ejectAt !== null && ejectAt <= now) throw new Problem("room_over", TIME_OVER);
     if ((await store.inside(row.app, row.id)) >= capacityOf(row, meshMax)) throw new Problem("room_full");
     if (current.isLocked && !claims.isAdmin && !claims.isLetIn) throw new Problem("room_locked");
-  }
-
-  /** The meeting has begun with this stay. Others may have begun in the same millisecond. */
-  private async isFirst(stay: StayRow, meeting: MeetingRow): Promise<boolean> {
-    if (stay.began !== meeting.began) return false;
-    const [first] = await this.parts.store.participants(meeting.id, 1);
-    return first?.id === stay.id;
   }
 
   private async room({ app, room }: RoomClaims, nowMs: number): Promise<RoomRow> {

@@ -63,7 +63,13 @@ export interface Entering extends Omit<StayRow, "meeting" | "seen" | "began" | "
 }
 
 export type Entered =
-  | { readonly outcome: "began" | "back"; readonly stay: StayRow; readonly meeting: MeetingRow }
+  | {
+      readonly outcome: "began" | "back";
+      readonly stay: StayRow;
+      readonly meeting: MeetingRow;
+      /** The meeting has begun with this stay. */
+      readonly isFirst: boolean;
+    }
   /**
    * The first that applies. `ended`: this participantSession has ended, and cannot come back. `removed`: its access token or user was put out of
    * this meeting. `time`: its time in this meeting is over. `full`: it gives up the place that it holds. `locked`: as it says.

@@ -38,7 +38,7 @@ export class SqlStays extends SqlMeetingReads {
     const stay = { ...known, node: one.node, seen: nowMs, ejectAt: ejectAtOf(one, first ?? known.began) };
     await tx`
       UPDATE stays SET node = ${stay.node}, seen = ${stay.seen}, eject_at = ${stay.ejectAt} WHERE id = ${stay.id}`;
-    return { outcome: "back", stay, meeting: toMeeting(meeting) };
+    return { outcome: "back", stay, meeting: toMeeting(meeting), isFirst: false };
   }
 
   private async begin(tx: SQL, one: Entering, max: number, nowMs: number): Promise<Entered> {
@@ -62,7 +62,7 @@ export class SqlStays extends SqlMeetingReads {
     const stay = stayOf(one, meeting.id, ejectAt, nowMs);
     await insertStay(tx, stay);
     await this.places.release(tx, one.id);
-    return { outcome: "began", stay, meeting };
+    return { outcome: "began", stay, meeting, isFirst: !current };
   }
 
   /** When its access token first entered the meeting. Guests without a user have no history, and cost no statement. */

@@ -39,7 +39,7 @@ export function staysSuite(newPlace: NewPlace): void {
         ended: null,
         isLocked: false,
       };
-      expect(began).toEqual({ outcome: "began", stay: { ...stay, ended: null, why: null }, meeting });
+      expect(began).toEqual({ outcome: "began", stay: { ...stay, ended: null, why: null }, meeting, isFirst: true });
       expect(await meetings.stay("p1")).toEqual({ ...stay, ended: null, why: null });
       expect(await meetings.current("a", "written")).toEqual(meeting);
       expect(await meetings.meeting("a", newMeeting)).toEqual(meeting);
@@ -48,7 +48,7 @@ export function staysSuite(newPlace: NewPlace): void {
       for (const id of ["nothing", "\0", ""]) expect(await meetings.stay(id)).toBeUndefined();
 
       const second = inside(await meetings.enter(entering("p2", "written"), 5, 1001));
-      expect(second.meeting).toEqual(meeting);
+      expect(second).toMatchObject({ meeting, isFirst: false });
       expect((await meetings.openStays("a", "written")).map(({ id }) => id)).toEqual(["p1", "p2"]);
       expect(await meetings.inside("a", "written")).toBe(2);
       expect(await meetings.inside("b", "written")).toBe(0);
@@ -58,7 +58,11 @@ export function staysSuite(newPlace: NewPlace): void {
       const { meeting } = inside(await meetings.enter(entering("back", "again"), 1, 1000));
       await meetings.lock(meeting.id, true);
       const back = await meetings.enter(entering("back", "again", { node: "n2", name: "another" }), 1, 2000);
-      expect(back).toMatchObject({ outcome: "back", stay: { node: "n2", seen: 2000, began: 1000, ended: null } });
+      expect(back).toMatchObject({
+        outcome: "back",
+        isFirst: false,
+        stay: { node: "n2", seen: 2000, began: 1000, ended: null },
+      });
       expect(inside(back).stay).toEqual((await meetings.stay("back")) ?? expect.unreachable());
       expect(inside(back).meeting).toEqual({ ...meeting, isLocked: true });
       // The connection to the first node ends after that.
