@@ -7,7 +7,7 @@ interface Frame {
   readonly requestId?: string;
 }
 
-/** What is waited for: so many frames of a kind since the connection was opened. */
+/** The frames that are counted and waited for. */
 type Kind = "welcome" | "ack" | "roster" | "message";
 
 interface Wanted {
@@ -43,7 +43,7 @@ export class Client {
     return this.until("ack", this.asked);
   }
 
-  /** Resolves when so many have come since the connection was opened. */
+  /** Resolves when that number has come since the connection was opened. */
   until(kind: Kind, count: number): Promise<void> {
     if (this.failure) return Promise.reject(this.failure);
     if (this.seen[kind] >= count) return Promise.resolve();

@@ -7,7 +7,7 @@ import { HttpLine } from "./http-line.ts";
 import type { Room, RoomNode } from "./node.ts";
 
 export const PER_ROOM = 4;
-/** Below the rate of joins per address: after so many, people come from another one. */
+/** This is below the rate of joins per address. */
 const JOINS_PER_ADDRESS = 16;
 const NAME = "Alice Example";
 const LIFE_SECONDS = 3600;

@@ -2,7 +2,7 @@
 import type { Participant } from "./people.ts";
 
 const CODECS = 30;
-/** Of each side. */
+/** Each side sends this number of them. */
 const CANDIDATES = 5;
 
 const section = (kind: string, mid: number): string[] => [
