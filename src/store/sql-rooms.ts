@@ -1,29 +1,51 @@
 /** Rooms on SQL. A transaction that adds or archives rooms also updates their number (room_counters). */
 import type { SQL } from "bun";
 import type { Database } from "./database.ts";
+import { RoomCache } from "./room-cache.ts";
 import type { RoomPage, RoomRow, RoomStore } from "./rooms.ts";
 import { type DbRow, isUniqueViolation, searchable, toRoom } from "./rows.ts";
 
 export class SqlRooms implements RoomStore {
-  constructor(private readonly database: Database) {}
+  private readonly cache: RoomCache;
+
+  constructor(private readonly database: Database) {
+    this.cache = new RoomCache(database.isShared);
+  }
 
   async room(app: string, name: string, nowMs: number): Promise<RoomRow | undefined> {
-    // Quick, as what joins do before and after it: a change of the mode is a statement of its own.
-    const rows: DbRow[] = await this.database.quickRun(
-      (sql) => sql`
-        SELECT * FROM rooms WHERE app = ${app} AND name = ${searchable(name)} AND archived IS NULL
-          AND (archive_at IS NULL OR archive_at > ${nowMs})`,
+    return (
+      this.cache.named(app, name, nowMs) ??
+      this.read(
+        (sql) => sql`
+          SELECT * FROM rooms WHERE app = ${app} AND name = ${searchable(name)} AND archived IS NULL
+            AND (archive_at IS NULL OR archive_at > ${nowMs})`,
+      )
     );
-    return rows.map(toRoom)[0];
   }
 
   async roomById(app: string, id: string, nowMs: number): Promise<RoomRow | undefined> {
-    const rows: DbRow[] = await this.database.quickRun(
-      (sql) => sql`
-        SELECT * FROM rooms WHERE id = ${searchable(id)} AND app = ${app} AND archived IS NULL
-          AND (archive_at IS NULL OR archive_at > ${nowMs})`,
+    return (
+      this.cache.withId(app, id, nowMs) ??
+      this.read(
+        (sql) => sql`
+          SELECT * FROM rooms WHERE id = ${searchable(id)} AND app = ${app} AND archived IS NULL
+            AND (archive_at IS NULL OR archive_at > ${nowMs})`,
+      )
     );
-    return rows.map(toRoom)[0];
+  }
+
+  private read(select: (sql: SQL) => Promise<DbRow[]>): Promise<RoomRow | undefined> {
+    // Quick, as what joins do before and after it: a change of the mode is a statement of its own.
+    return this.database.quickRun(async (sql) => {
+      const [row] = (await select(sql)).map(toRoom);
+      if (row) this.cache.add(row);
+      return row;
+    });
+  }
+
+  /** Another part of the store has changed rooms, in this turn of the connection. */
+  changed(): void {
+    this.cache.forgetAll();
   }
 
   rooms(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]> {
@@ -63,12 +85,13 @@ export class SqlRooms implements RoomStore {
 
   replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed"> {
     return orTaken<"replaced" | "changed">(async () => {
-      const rows: DbRow[] = await this.database.run(
-        (sql) => sql`
+      const rows = await this.database.run(async (sql): Promise<DbRow[]> => {
+        this.cache.forget(row.id);
+        return sql`
           UPDATE rooms SET name = ${row.name}, fields = ${JSON.stringify(row.fields)}, archive_at = ${row.archiveAt},
             version = version + 1
-          WHERE id = ${row.id} AND version = ${row.version} AND archived IS NULL RETURNING id`,
-      );
+          WHERE id = ${row.id} AND version = ${row.version} AND archived IS NULL RETURNING id`;
+      });
       return rows.length > 0 ? "replaced" : "changed";
     });
   }
@@ -80,6 +103,7 @@ export class SqlRooms implements RoomStore {
         UPDATE rooms SET archived = ${nowMs}, version = version + 1
         WHERE app = ${app} AND name = ${searchable(name)} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
         RETURNING id`;
+      for (const { id } of rows) this.cache.forget(String(id));
       await subtractFromCounter(tx, app, rows.length - 1);
       return rows.length > 0;
     });
@@ -101,7 +125,8 @@ export class SqlRooms implements RoomStore {
       const rows: DbRow[] = await tx`
         UPDATE rooms SET archived = ${nowMs}, version = version + 1
         WHERE archived IS NULL AND archive_at <= ${nowMs} AND id IN ${tx(due.map(({ id }) => String(id)))}
-        RETURNING app`;
+        RETURNING id, app`;
+      for (const { id } of rows) this.cache.forget(String(id));
       const archived = new Map(countsOf(rows));
       for (const [app, count] of found) await subtractFromCounter(tx, app, (archived.get(app) ?? 0) - count);
       return rows.length;

@@ -115,7 +115,10 @@ class SqlReads implements Reads {
 
 /** The reads and writes of one transaction. */
 class SqlChange extends SqlReads implements Change {
-  constructor(private readonly sql: SQL) {
+  constructor(
+    private readonly sql: SQL,
+    private readonly rooms: SqlRooms,
+  ) {
     super((work) => work(sql));
   }
 
@@ -165,6 +168,7 @@ class SqlChange extends SqlReads implements Change {
     await this.sql`UPDATE room_counters SET live = 0 WHERE app = ${app}`;
     await this.sql`
       UPDATE rooms SET archived = ${nowMs}, version = version + 1 WHERE app = ${app} AND archived IS NULL`;
+    this.rooms.changed();
   }
 
   async putMeta(name: string, value: string): Promise<void> {
@@ -250,7 +254,7 @@ export class SqlStore extends SqlReads implements Store {
         const rows: DbRow[] = await tx`
           UPDATE revisions SET revision = revision + 1 WHERE id = ${KEYS} RETURNING revision`;
         revision = Number(rows[0]?.revision);
-        return work(new SqlChange(tx));
+        return work(new SqlChange(tx, this.rooms));
       });
       committed?.(result, revision);
       return result;

@@ -39,6 +39,35 @@ export function roomsSuite(newPlace: NewPlace): void {
       expect(await rooms.archiveDue(100, 5)).toBe(0);
     });
 
+    test("a read shows every change before it, also of rooms that were read before", async () => {
+      const both = async (name: string, nowMs = 5) => [
+        await rooms.room("a", name, nowMs),
+        await rooms.roomById("a", "1", nowMs),
+      ];
+      await rooms.addRoom(row("1"));
+      await both("name-1");
+      const renamed = row("1", { name: "n", fields: { lang: "de" }, archiveAt: 100 });
+      const writing = rooms.replaceRoom(renamed);
+      // A read that is asked for after a write waits for it.
+      const meanwhile = rooms.rooms("a", 9, undefined, 5);
+      expect(await writing).toBe("replaced");
+      expect(await meanwhile).toEqual([{ ...renamed, version: 2 }]);
+      expect(await both("n")).toEqual(Array(2).fill({ ...renamed, version: 2 }));
+      expect(await rooms.room("a", "name-1", 5)).toBeUndefined();
+      expect(await both("n", 100)).toEqual([undefined, undefined]);
+      await rooms.archiveDue(100, 5);
+      expect(await both("n")).toEqual([undefined, undefined]);
+      await rooms.addRoom(row("2", { name: "n" }));
+      expect(await rooms.room("a", "n", 5)).toEqual(row("2", { name: "n" }));
+      await rooms.archiveRoom("a", "n", 7);
+      expect(await rooms.room("a", "n", 5)).toBeUndefined();
+      await rooms.addRoom(row("3", { name: "n" }));
+      expect(await rooms.roomById("a", "3", 5)).toEqual(row("3", { name: "n" }));
+      await store.change((change) => change.archiveRooms("a", 8));
+      expect(await rooms.room("a", "n", 5)).toBeUndefined();
+      expect(await rooms.roomById("a", "3", 5)).toBeUndefined();
+    });
+
     test("names are unique among rooms that are not archived; a refused write changes nothing", async () => {
       await rooms.addRoom(row("1", { name: "n" }));
       await rooms.addRoom(row("2"));
