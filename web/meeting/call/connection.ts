@@ -87,8 +87,11 @@ export class Connection {
     await this.#arrange();
   }
 
-  restartIce(iceServers: readonly RTCIceServer[]): void {
+  setIceServers(iceServers: readonly RTCIceServer[]): void {
     this.#pc.setConfiguration({ iceServers: [...iceServers], bundlePolicy: "max-bundle" });
+  }
+
+  restartIce(): void {
     this.#pc.restartIce();
   }
 

@@ -49,6 +49,7 @@ class Mesh implements MediaEngine {
 
   setIceServers(iceServers: readonly RTCIceServer[]): void {
     this.#iceServers = iceServers;
+    for (const link of this.#links.values()) link.setIceServers(iceServers);
   }
 
   async publish(kind: Kind, track: MediaStreamTrack | null): Promise<void> {

@@ -54,7 +54,7 @@ export class PeerLink {
     const step = this.#recovery.next({ isLeader, state: this.#connection?.state ?? "none" }, nowMs);
     if (step === "begin") this.#begin(nowMs);
     else if (step === "nudge") this.sayBye();
-    else if (step === "restartIce") this.#connection?.restartIce(this.#host.iceServers);
+    else if (step === "restartIce") this.#connection?.restartIce();
   }
 
   /** This page is back after it was away. */
@@ -71,6 +71,11 @@ export class PeerLink {
       this.#host.changed();
     } else if ("description" in signal) this.#described(signal.description, nowMs);
     else this.#connection?.candidate(signal.candidate);
+  }
+
+  /** For the next time that a way is looked for, also when the other one asks for that. */
+  setIceServers(iceServers: readonly RTCIceServer[]): void {
+    this.#connection?.setIceServers(iceServers);
   }
 
   async update(): Promise<void> {
