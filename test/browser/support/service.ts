@@ -39,7 +39,8 @@ export class Service {
     this.node = undefined;
   }
 
-  async up(): Promise<void> {
+  /** `changes`: settings that are others than at the first start. */
+  async up(changes: Readonly<Record<string, string>> = {}): Promise<void> {
     const flags = ["up", "--port", String(this.port), "--host", "127.0.0.1", "--data", this.data];
     const env = {
       PARLEY_LOG_FORMAT: "json",
@@ -48,6 +49,7 @@ export class Service {
       PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
       PARLEY_REST_REQUESTS_PER_SECOND: "0",
       ...this.env,
+      ...changes,
     };
     this.node = new Server(parleyCommand(...flags), env, this.data, false);
     await this.node.logged((line) => line.msg === "parley is ready");

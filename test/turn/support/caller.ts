@@ -75,20 +75,23 @@ globalThis.calls = {
   outcome: () => outcome,
 };`;
 
+/** `folder` is for the program that starts Chromium in that network. */
+export const launchIn = (place: Place, folder: string): Promise<Browser> =>
+  launchChromium((executable) => {
+    const program = join(folder, `chromium-${place}`);
+    writeFileSync(program, `#!/bin/sh\nexec ${inPlace(place, executable).join(" ")} "$@"\n`);
+    chmodSync(program, 0o755);
+    return program;
+  });
+
 export class Caller {
   private constructor(
     private readonly browser: Browser,
     private readonly page: Page,
   ) {}
 
-  /** `folder` is for the program that starts Chromium in that network. */
   static async open(place: Place, folder: string): Promise<Caller> {
-    const browser = await launchChromium((executable) => {
-      const program = join(folder, `chromium-${place}`);
-      writeFileSync(program, `#!/bin/sh\nexec ${inPlace(place, executable).join(" ")} "$@"\n`);
-      chmodSync(program, 0o755);
-      return program;
-    });
+    const browser = await launchIn(place, folder);
     const page = await browser.newPage();
     await page.evaluate(SCRIPT);
     return new Caller(browser, page);
