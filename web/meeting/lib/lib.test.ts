@@ -4,7 +4,7 @@ import { Refused } from "./api.ts";
 import { framingOf } from "./frame.ts";
 import { partsOf } from "./links.ts";
 import { cleanName, initials } from "./names.ts";
-import { closedBy } from "./refusals.ts";
+import { closedBy, refusedAct } from "./refusals.ts";
 import { shortcutOf } from "./shortcuts.ts";
 import { isTimeForSound } from "./sounds.ts";
 
@@ -93,6 +93,13 @@ test("refusals have a page each", () => {
   expect(closed(404, "anything")).toBe("missing");
   expect(closed(0, "unreachable")).toBe("failed");
   expect(closed(500, "constructor")).toBe("failed");
+});
+
+test("an act that is refused says what to do; what another admin has answered already needs no text", () => {
+  expect(refusedAct(new Refused(429, "rate_limited", ""))).toBe("busyText");
+  expect(refusedAct(new Refused(404, "ticket_not_found", ""))).toBeUndefined();
+  expect(refusedAct(new Refused(403, "action_not_permitted", ""))).toBe("somethingFailed");
+  expect(refusedAct(new TypeError("Failed to fetch"))).toBe("somethingFailed");
 });
 
 test("shortcuts are single keys, and not while a text is written", () => {

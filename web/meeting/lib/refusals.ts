@@ -1,6 +1,7 @@
 /** What a refusal of the service means for a visitor. */
 import type { Closed } from "../session.ts";
-import type { Refused } from "./api.ts";
+import type { TextKey } from "../texts/en.ts";
+import { Refused } from "./api.ts";
 
 const BY_CODE: Readonly<Record<string, Closed>> = {
   token_required: "invitation",
@@ -20,4 +21,12 @@ export function closedBy({ status, code }: Refused): Closed {
   if (code.includes("token")) return "stale";
   if (status === 404) return "missing";
   return status === 429 ? "busy" : "failed";
+}
+
+/** What an admin is shown about an act that was refused; undefined: nothing, because the list of who waits shows it already. */
+export function refusedAct(error: unknown): TextKey | undefined {
+  if (!(error instanceof Refused)) return "somethingFailed";
+  // Another admin was faster.
+  if (error.code === "ticket_not_found") return undefined;
+  return error.status === 429 ? "busyText" : "somethingFailed";
 }

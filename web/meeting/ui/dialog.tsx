@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { refusedAct } from "../lib/refusals.ts";
 import { t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 
@@ -60,8 +61,8 @@ export function Question({ title, text, submit, run, onClose }: QuestionProps) {
     try {
       await run();
       onClose();
-    } catch {
-      error.value = t("somethingFailed");
+    } catch (cause) {
+      error.value = t(refusedAct(cause) ?? "somethingFailed");
       isBusy.value = false;
     }
   };

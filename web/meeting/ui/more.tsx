@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { announce } from "../lib/announce.ts";
+import { refusedAct } from "../lib/refusals.ts";
 import { t } from "../texts/texts.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { type DialogName, dialog, layout, togglePanel, useMeeting } from "./view.ts";
@@ -90,7 +91,9 @@ function useEntries(): readonly Entry[] {
   const isGrid = layout.value === "grid";
   const isLocked = session.isLocked.value;
   const lock = (): void => {
-    meeting.act({ do: isLocked ? "unlock" : "lock" }).catch(() => announce(t("somethingFailed")));
+    meeting
+      .act({ do: isLocked ? "unlock" : "lock" })
+      .catch((error: unknown) => announce(t(refusedAct(error) ?? "somethingFailed")));
   };
   return [
     {

@@ -3,6 +3,7 @@ import type { Person } from "../call/room-contract.ts";
 import { announce } from "../lib/announce.ts";
 import type { Act } from "../lib/api.ts";
 import { hueOf, initials } from "../lib/names.ts";
+import { refusedAct } from "../lib/refusals.ts";
 import { counted, t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";
@@ -105,7 +106,10 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
 function useAct(): (act: Act) => void {
   const meeting = useMeeting();
   return (act) => {
-    meeting.act(act).catch(() => announce(t("somethingFailed")));
+    meeting.act(act).catch((error: unknown) => {
+      const text = refusedAct(error);
+      if (text) announce(t(text));
+    });
   };
 }
 

@@ -48,6 +48,12 @@ export function TileItem({ tile, size }: TileProps) {
       )}
       {track && <Video track={track} isMirrored={isMe && !isScreen} isWhole={isScreen} label={title} />}
       <TileName tile={tile} title={title} />
+      {!isScreen && tile.hasHand && (
+        <span class="tile-hand" title={t("hasHand")}>
+          <Icon name="hand" />
+          <span class="hidden-text">{t("hasHand")}</span>
+        </span>
+      )}
       <div class="tile-top">
         <button
           type="button"
@@ -59,12 +65,6 @@ export function TileItem({ tile, size }: TileProps) {
         >
           <Icon name="pin" />
         </button>
-        {!isScreen && tile.hasHand && (
-          <span class="tile-hand" title={t("hasHand")}>
-            <Icon name="hand" />
-            <span class="hidden-text">{t("hasHand")}</span>
-          </span>
-        )}
         {!isMe && !isScreen && <Bars quality={isLost ? "lost" : (tile.quality ?? "connecting")} />}
       </div>
       {isLost && <p class="tile-away">{t("isAway")}</p>}
