@@ -29,32 +29,32 @@ export function Participants({ app, room, rows, isNow = false, empty, reload }: 
     { title: "Name", cell: (one) => <Who of={one} /> },
     {
       title: "User id",
-      width: isNow ? 18 : 13,
+      width: isNow ? 18 : 12,
       isMinor: true,
       cell: ({ externalUserId }) => (externalUserId === undefined ? "–" : <Name>{externalUserId}</Name>),
     },
-    { title: "Entered", width: 13, cell: ({ startTime }) => <Time at={startTime} /> },
+    { title: "Entered", width: 12, cell: ({ startTime }) => <Time at={startTime} /> },
     {
       title: "Stayed",
-      width: 13,
+      width: 11,
       isNumber: true,
       cell: ({ startTime, endTime }) => duration((endTime ?? nowSeconds.value) - startTime),
     },
     !isNow && {
       title: "Left",
-      width: 13,
+      width: 11,
       isMinor: true,
       cell: ({ endTime }) => (endTime === undefined ? "–" : <Time at={endTime} />),
     },
     !isNow && {
-      title: "Why it ended",
-      width: 16,
+      title: "State",
+      width: 15,
       cell: ({ endReason }) => (endReason === undefined ? <Badge kind="good">inside</Badge> : END_REASONS[endReason]),
     },
     mayChange.value &&
       rows.some(({ endTime }) => endTime === undefined) && {
         title: "Actions",
-        width: 12,
+        width: 11,
         cell: (one) =>
           one.endTime === undefined && (
             <button
