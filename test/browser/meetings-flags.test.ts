@@ -204,7 +204,7 @@ test.if(isFull)("a removed person is refused with every link for the same user",
   await host.button("Remove Gil").click();
   await host.button("Remove").click();
   await gil.heading("You were removed from the meeting").waitFor();
-  const again = await rooms().visit(await linkOf(url, { name: "Gus", externalUserId: "u-1" }), { expected: /403/ });
-  await again.button("Enter").click();
-  await again.heading("You were removed from the meeting").waitFor();
+  const returning = await rooms().visit(await linkOf(url, { name: "Gus", externalUserId: "u-1" }), { expected: /403/ });
+  await returning.button("Enter").click();
+  await returning.heading("You were removed from the meeting").waitFor();
 });
