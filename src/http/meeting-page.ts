@@ -3,13 +3,10 @@
  * itself only depends on whether there is such a room, and on who may frame it.
  */
 import { Problem } from "../protocol/codes.ts";
-import { roomName } from "../rooms/fields.ts";
-import { RESERVED_NAMES } from "../rooms/reserved-names.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Call } from "./call.ts";
 import { contentSecurityPolicy, type Fill, type PageServer } from "./pages/pages.ts";
-import { throwMethodNotAllowed, throwNotFound } from "./pipeline.ts";
 
 export interface MeetingPageParts {
   readonly pages: PageServer;
@@ -44,19 +41,6 @@ export const meetingPage =
       );
     return pages.page("meeting", call, fill, { headers });
   };
-
-/**
- * `/<roomName>/`: links get a slash at their end by hand and by other programs. It leads to the page with the query, which may hold a token, and to
- * no other host: only what can be the name of a room is followed.
- */
-export function withoutSlash(call: Call): Response {
-  const { method, url } = call.request;
-  const name = roomName.safeParse(call.params.roomName);
-  if (!name.success || RESERVED_NAMES.has(name.data)) return throwNotFound();
-  if (method !== "GET" && method !== "HEAD") throwMethodNotAllowed(call, "GET");
-  const query = url.includes("?") ? url.slice(url.indexOf("?")) : "";
-  return new Response(null, { status: 308, headers: { Location: `/${name.data}${query}` } });
-}
 
 async function ifFound<T>(room: Promise<T>): Promise<T | undefined> {
   try {

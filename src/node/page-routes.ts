@@ -1,7 +1,7 @@
 /** The pages that browsers open: the start page, the API reference, the dashboard, meetings; and the client that other pages import. */
 import type { Config } from "../config/settings.ts";
 import type { Call } from "../http/call.ts";
-import { type MeetingPageParts, meetingPage, withoutSlash } from "../http/meeting-page.ts";
+import { type MeetingPageParts, meetingPage } from "../http/meeting-page.ts";
 import { ASSETS_PATH } from "../http/pages/bundle.ts";
 import { CLIENT_PATH, type PageServer } from "../http/pages/pages.ts";
 import type { RequestPipeline, Routes } from "../http/pipeline.ts";
@@ -29,18 +29,20 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNam
   const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call));
   const assets: Routes = { [`${ASSETS_PATH}:name`]: pipeline.handler(asset) };
   const start = startPage({ pages, demoKey, linksDashboard: config.dashboard && config.adminListen === "" });
+  const meeting = pipeline.handler(
+    pipeline.publicRoute("/:roomName", meetingPage({ pages, appNamed, room, iceUrls: () => config.turnUrls }), {
+      hosts: "application",
+    }),
+  );
   const publicPages = {
     ...assets,
     [CLIENT_PATH]: pipeline.handler(pipeline.publicRoute(CLIENT_PATH, (call) => pages.client(call))),
     "/docs": pipeline.handler(pipeline.publicRoute("/docs", (call) => pages.page("docs", call))),
     "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
     // Every other path of one segment on an application's host; paths of the service come first.
-    "/:roomName": pipeline.handler(
-      pipeline.publicRoute("/:roomName", meetingPage({ pages, appNamed, room, iceUrls: () => config.turnUrls }), {
-        hosts: "application",
-      }),
-    ),
-    "/:roomName/": pipeline.handler(pipeline.publicRoute("/:roomName/", withoutSlash, { hosts: "application" })),
+    "/:roomName": meeting,
+    // Links get a slash at their end by hand and by other programs.
+    "/:roomName/": meeting,
   };
   if (!config.dashboard) return { publicPages, operatorPages: {} };
   const dashboardPage = (call: Call): Response | Promise<Response> => {

@@ -15,17 +15,20 @@ export function carriedBy(address: URL): Carried {
   const name = fragment.get("name") || undefined;
   query.delete("token");
   const search = query.size > 0 ? `?${query}` : "";
-  return { token, name, rest: address.pathname + search };
+  return { token, name, rest: pathOf(address) + search };
 }
 
 export function takeFromAddress(): Carried {
   const carried = carriedBy(new URL(location.href));
-  if (location.hash !== "" || new URLSearchParams(location.search).has("token"))
+  if (location.hash !== "" || location.pathname + location.search !== carried.rest)
     history.replaceState(history.state, "", carried.rest);
   return carried;
 }
 
 /** The plain link, for others. */
-export const inviteLink = (): string => location.origin + location.pathname;
+export const inviteLink = (): string => location.origin + pathOf(location);
 
 export const roomNameIn = (pathname: string): string => decodeURIComponent(pathname.split("/")[1] ?? "");
+
+/** The page has one address; with a slash at its end it is accepted too. */
+const pathOf = ({ pathname }: Pick<URL, "pathname">): string => pathname.replace(/\/$/, "");

@@ -14,7 +14,8 @@ test("token and name are taken from the address, and nothing else is lost", () =
   expect(carried("?token=a.b.c&utm=1")).toEqual({ token: "a.b.c", name: undefined, rest: "/standup?utm=1" });
   expect(carried("?token=old#token=new").token).toBe("new");
   expect(carried("#token=")).toEqual({ token: undefined, name: undefined, rest: "/standup" });
-  expect(roomNameIn("/stand-up")).toBe("stand-up");
+  expect(carried("/?token=a#name=Ada")).toEqual({ token: "a", name: "Ada", rest: "/standup" });
+  expect(["/stand-up", "/stand-up/"].map(roomNameIn)).toEqual(["stand-up", "stand-up"]);
 });
 
 test("names keep letters of every script, and lose what could make them look like another", () => {
