@@ -1,11 +1,18 @@
 /** How tests start Parley: from its sources, or from the bundle that `npm test` makes of them once (service-bundle.ts). */
 import { join } from "node:path";
 
-export const PARLEY_MAIN = process.env.PARLEY_TEST_MAIN || join(import.meta.dir, "../../src/main.ts");
+const SOURCES = join(import.meta.dir, "../../src/main.ts");
 
-export const parleyCommand = (...args: readonly string[]): string[] => [
+export const PARLEY_MAIN = process.env.PARLEY_TEST_MAIN || SOURCES;
+
+export const parleyCommand = (...args: readonly string[]): string[] => commandOf(PARLEY_MAIN, args);
+
+/** For a process that changes modules of the service before they are used: a bundle has none. */
+export const sourcesCommand = (...args: readonly string[]): string[] => commandOf(SOURCES, args);
+
+const commandOf = (main: string, args: readonly string[]): string[] => [
   process.execPath,
   "--no-env-file",
-  PARLEY_MAIN,
+  main,
   ...args,
 ];

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { Admin } from "./admin.ts";
-import { parleyCommand } from "./command.ts";
+import { parleyCommand, sourcesCommand } from "./command.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
 
 const PROJECT = join(import.meta.dir, "../..");
@@ -171,12 +171,8 @@ export function launchParley(options: Options = {}): Server {
   const data = options.data ?? tempFolder();
   const { host = "127.0.0.1", port = "0" } = options;
   const flags = ["up", "--port", port, "--host", host, "--data", data, ...(options.flags ?? [])];
-  const server = new Server(
-    [...(options.wrap ?? []), ...parleyCommand(...flags)],
-    env,
-    data,
-    options.data === undefined,
-  );
+  const command = options.env?.BUN_OPTIONS ? sourcesCommand : parleyCommand;
+  const server = new Server([...(options.wrap ?? []), ...command(...flags)], env, data, options.data === undefined);
   server.setToken = env.PARLEY_ADMIN_TOKEN;
   return server;
 }
