@@ -9,14 +9,15 @@ import { Line } from "../browser/support/line.ts";
 import type { EmptyProject } from "../client/support/project.ts";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { tempFolder } from "../support/temp.ts";
+import { isTurn } from "../support/turns.ts";
 import { Child, run } from "./support/child.ts";
 import { block, commands, PROJECT } from "./support/page.ts";
 import { type Backend, build, ChatTab, copyOfExample, startBackend } from "./support/react-chat.ts";
 
 setDefaultTimeout(90_000);
 
-const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
 let server: Server;
@@ -158,52 +159,58 @@ if (missingBrowser) {
       await alice.shows(".people", "1 Alice (you)");
     });
 
-    test("the list begins with the newest messages, and earlier ones are loaded above them", async () => {
-      await using backend = await startBackend(folder, environment());
-      const texts = Array.from({ length: 45 }, (_, at) => `${at}`);
-      await publish(...texts);
-      const alice = await enter(backend.url, "Alice");
-      const said = texts.map((text) => `Ann: ${text}`);
-      await alice.lists(...said.slice(-30));
-      await alice.isAtEnd();
-      // The list becomes smaller, and still shows the newest message.
-      line.cut();
-      await alice.isReconnecting();
-      await alice.say("waits");
-      await alice.isAtEnd();
-      line.mend();
-      said.push("You: waits");
-      await alice.lists(...said.slice(-31));
-      await alice.isAtEnd();
-      await alice.page.click("text=Load earlier messages");
-      await alice.lists(...said);
-      await alice.page.waitForSelector("text=Load earlier messages", { state: "detached" });
-    });
+    test.if(isTurn(0, 3))(
+      "the list begins with the newest messages, and earlier ones are loaded above them",
+      async () => {
+        await using backend = await startBackend(folder, environment());
+        const texts = Array.from({ length: 45 }, (_, at) => `${at}`);
+        await publish(...texts);
+        const alice = await enter(backend.url, "Alice");
+        const said = texts.map((text) => `Ann: ${text}`);
+        await alice.lists(...said.slice(-30));
+        await alice.isAtEnd();
+        // The list becomes smaller, and still shows the newest message.
+        line.cut();
+        await alice.isReconnecting();
+        await alice.say("waits");
+        await alice.isAtEnd();
+        line.mend();
+        said.push("You: waits");
+        await alice.lists(...said.slice(-31));
+        await alice.isAtEnd();
+        await alice.page.click("text=Load earlier messages");
+        await alice.lists(...said);
+        await alice.page.waitForSelector("text=Load earlier messages", { state: "detached" });
+      },
+    );
 
-    test("a lost connection is shown; nothing is missing after it, or the place where something is", async () => {
-      await using backend = await startBackend(folder, environment());
-      const alice = await enter(backend.url, "Alice");
-      await publish("one");
-      await alice.lists("Ann: one");
-      line.cut();
-      await alice.isReconnecting();
-      await alice.say("written meanwhile");
-      await alice.shows(".waiting li", "written meanwhile sending…");
-      await publish("two");
-      line.mend();
-      await alice.lists("Ann: one", "Ann: two", "You: written meanwhile");
-      expect(await alice.page.locator(".waiting").count()).toBe(0);
-      line.cut();
-      await alice.isReconnecting();
-      await publish(...Array.from({ length: 60 }, (_, at) => `missed ${at}`));
-      line.mend();
-      await alice.lists("Ann: one", "Ann: two", "You: written meanwhile", "gap");
-      await publish("three");
-      await alice.lists("Ann: one", "Ann: two", "You: written meanwhile", "gap", "Ann: three");
-    });
+    test.if(isTurn(1, 3))(
+      "a lost connection is shown; nothing is missing after it, or the place where something is",
+      async () => {
+        await using backend = await startBackend(folder, environment());
+        const alice = await enter(backend.url, "Alice");
+        await publish("one");
+        await alice.lists("Ann: one");
+        line.cut();
+        await alice.isReconnecting();
+        await alice.say("written meanwhile");
+        await alice.shows(".waiting li", "written meanwhile sending…");
+        await publish("two");
+        line.mend();
+        await alice.lists("Ann: one", "Ann: two", "You: written meanwhile");
+        expect(await alice.page.locator(".waiting").count()).toBe(0);
+        line.cut();
+        await alice.isReconnecting();
+        await publish(...Array.from({ length: 60 }, (_, at) => `missed ${at}`));
+        line.mend();
+        await alice.lists("Ann: one", "Ann: two", "You: written meanwhile", "gap");
+        await publish("three");
+        await alice.lists("Ann: one", "Ann: two", "You: written meanwhile", "gap", "Ann: three");
+      },
+    );
 
-    for (const colorScheme of ["light", "dark"] as const)
-      test(`it fits into 360 pixels and passes axe-core, ${colorScheme}`, async () => {
+    for (const [at, colorScheme] of (["light", "dark"] as const).entries())
+      test.if(isTurn(2 + 3 * at, 6))(`it fits into 360 pixels and passes axe-core, ${colorScheme}`, async () => {
         await using backend = await startBackend(folder, environment());
         await context.close();
         context = await browser.newContext({ viewport: { width: 360, height: 640 }, colorScheme });

@@ -18,7 +18,11 @@ test("whatever happens on one to three nodes, each connection gets what it must,
     const fault = await walk(setting, acts);
     if (fault) throw new Error([fault.message, ...fault.trail].join("\n"));
   });
-  await fc.assert(property, { numRuns: process.env.PARLEY_TEST_FULL ? 300 : 80, seed: SEED, includeErrorInReport: true });
+  await fc.assert(property, {
+    numRuns: process.env.PARLEY_TEST_FULL ? 300 : 80,
+    seed: SEED,
+    includeErrorInReport: true,
+  });
 }, 60_000);
 
 test("the same on longer walks, on which every kind of event happens", async () => {

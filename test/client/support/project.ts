@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buildPackage } from "../../../client/build.ts";
+import { closeAtEndOfRun, IS_SHARING } from "../../support/run.ts";
 import { removeFolder, scratch, tempFolder } from "../../support/temp.ts";
 
 export const PROJECT = join(import.meta.dir, "../../..");
@@ -63,7 +64,19 @@ export class EmptyProject {
 async function buildInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const file of ["package.json", "README.md", "LICENSE"]) cpSync(join(CLIENT, file), join(folder, file));
+  if (!IS_SHARING) return buildPackage(join(folder, "dist"));
+  built ??= buildShared();
+  cpSync(await built, join(folder, "dist"), { recursive: true });
+}
+
+/** Where it is built once for all test files of the process. */
+let built: Promise<string> | undefined;
+
+async function buildShared(): Promise<string> {
+  const folder = tempFolder();
+  closeAtEndOfRun(async () => removeFolder(folder));
   await buildPackage(join(folder, "dist"));
+  return join(folder, "dist");
 }
 
 async function run(cwd: string, command: readonly string[]): Promise<string> {

@@ -3,12 +3,12 @@
  * each day, and all with PARLEY_TEST_FULL or against a deployment: sdk.history.test.ts plays nearly all of them under Bun.
  */
 import { afterAll, beforeAll } from "bun:test";
+import { isTurn } from "../../support/turns.ts";
 import { NodeRunner } from "./node.ts";
 import { SCENARIOS } from "./scenarios/all.ts";
 import { suite } from "./suite.ts";
 
 const IS_WHOLE = process.env.PARLEY_TEST_FULL !== undefined || process.env.PARLEY_TEST_URL !== undefined;
-const TODAY = Math.floor(Date.now() / 86_400_000) % 6;
 const runner = new NodeRunner();
 
 beforeAll(() => runner.build());
@@ -18,5 +18,5 @@ suite(
   "Node and ws",
   ({ name }, env) => runner.play(name, env),
   undefined,
-  SCENARIOS.filter(({ name }, at) => IS_WHOLE || at % 6 === TODAY || name.includes("at the same moment")),
+  SCENARIOS.filter(({ name }, at) => IS_WHOLE || isTurn(at, 6) || name.includes("at the same moment")),
 );
