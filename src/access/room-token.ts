@@ -43,6 +43,8 @@ export interface RoomClaims {
   readonly ejectAfterSec?: number | undefined;
   /** An admin let it in from the lobby: a lock does not keep it out. */
   readonly isLetIn?: true | undefined;
+  /** The version of the room that the page was shown with this token. */
+  readonly version?: number | undefined;
   /** Unix seconds until which the stay may begin; one that has begun goes on after it. */
   readonly beginBy?: number | undefined;
   /** No one was inside when it was signed: the meeting begins with the first of those who enter. */

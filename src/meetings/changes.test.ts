@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
 import { actionSet } from "../protocol/actions.ts";
-import { chatChannel } from "../protocol/room-channels.ts";
+import { chatChannel, roomChannel } from "../protocol/room-channels.ts";
 import type { RoomEdits } from "../rooms/rooms.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import { APP, type Someone, World } from "./testing/world.ts";
@@ -54,6 +54,19 @@ describe("a PUT on another node", () => {
       { notice: "flags", room: expect.objectContaining({ roomName: "standup", audioOnlyRoom: true }) },
     ]);
     expect(JSON.stringify(flags())).not.toContain("example.com");
+  });
+
+  test("is sent to participants that joined before it and subscribe after it, once", async () => {
+    const { version } = room;
+    const subscribe = ({ seat }: Someone): void => other.meetings.subscribed(seat, roomChannel(room.id));
+    subscribe(await world.enter(other, room, { version }));
+    expect(flags()).toEqual([]);
+    await change({ enableScreenSharing: false });
+    const late = await world.enter(other, room, { version });
+    subscribe(late);
+    subscribe(late);
+    expect(flags()).toHaveLength(2);
+    expect(flags()[1]).toEqual(flags()[0]);
   });
 
   test("to times changes when people are put out", async () => {

@@ -42,6 +42,8 @@ export class Changes {
   private readonly read = new WeakMap<PresentRoom, number>();
   /** By the room's id: when this node was notified of a change. Bound: CHANGES_REMEMBERED_MAX. */
   private readonly notified = new Map<string, number>();
+  /** Of stays that have subscribed to notices: the version of the room that the page knows of, or was sent to it here. */
+  private readonly shown = new WeakMap<PresentStay, number>();
 
   constructor(private readonly parts: ChangeParts) {
     parts.floor.on(READ_AGAIN, async (payload) => {
@@ -65,6 +67,14 @@ export class Changes {
   /** The room was edited or archived on this node. */
   changed(room: RoomRef): void {
     void this.tell(room).catch(this.parts.failed);
+  }
+
+  /** The notice of a change may have come between a participant's join and its subscription, or while it was away. */
+  noticesWanted(seat: RoomSeat): void {
+    const stay = this.parts.present.stay(seat);
+    if (!stay) return;
+    if (!this.shown.has(stay)) this.shown.set(stay, seat.claims.version ?? 0);
+    this.show(seat);
   }
 
   /** Every second: reads some of the rooms again that were not read for a while. */
@@ -91,9 +101,24 @@ export class Changes {
   }
 
   /** It may have been let in by the room as it was before a change. */
-  private connected({ claims }: RoomSeat): void {
-    const room = this.notified.has(claims.room) ? this.parts.present.room(claims.room) : undefined;
-    if (room) void this.readAgain(room, true).catch(this.parts.failed);
+  private connected(seat: RoomSeat): void {
+    const { room: id } = seat.claims;
+    const room = this.notified.has(id) ? this.parts.present.room(id) : undefined;
+    if (room)
+      void this.readAgain(room, true)
+        .then(() => this.show(seat))
+        .catch(this.parts.failed);
+  }
+
+  /** Once per stay and version: a participant that subscribes again and again would have it sent to everyone each time. */
+  private show(seat: RoomSeat): void {
+    const { present, notices } = this.parts;
+    const room = present.room(seat.claims.room);
+    const stay = present.stay(seat);
+    const version = stay && this.shown.get(stay);
+    if (!room || !stay || version === undefined || version === room.row.version) return;
+    this.shown.set(stay, room.row.version);
+    void notices.flags(room.row);
   }
 
   private async readAgain(room: PresentRoom, isForced = false): Promise<RoomRow | undefined> {

@@ -51,6 +51,7 @@ export function buildInside(parts: InsideParts): MeetingInside {
   return {
     lobby,
     times,
+    changes,
     signals: new Signals({ present, floor }),
     acts: new Acts({ ...parts, notices, exits, lobby }),
     sessions: new Sessions(parts),

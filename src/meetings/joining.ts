@@ -199,7 +199,7 @@ export class Joining {
       isGuest,
       may: mayOf(room, claims),
       room: roomFor(room, data),
-      connect: { url, token: roomTokens.sign(claims) },
+      connect: { url, token: roomTokens.sign({ ...claims, version: room.version }) },
       media: { engine: "mesh" },
       iceServers: iceServers({ app, participantSession: id, nowMs: nowMs() }),
       ...(ejectAt !== undefined && { ejectAt: Math.floor(ejectAt / 1000) }),

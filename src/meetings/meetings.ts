@@ -14,7 +14,7 @@ import { Entry } from "./entry.ts";
 import type { Floor } from "./floor.ts";
 import { type Caller, Joining } from "./joining.ts";
 import { BEAT_EVERY_MS } from "./limits.ts";
-import type { IceServers, LobbyPort, Refusal, SignalsPort, TimesPort } from "./ports.ts";
+import type { IceServers, LobbyPort, NoticesPort, Refusal, SignalsPort } from "./ports.ts";
 import { Present } from "./present.ts";
 import { publicRoomOf } from "./rights.ts";
 import { StayWrites } from "./stay-writes.ts";
@@ -41,7 +41,8 @@ export interface MeetingParts<I extends Inside = Inside> {
 export interface Inside {
   readonly lobby: LobbyPort;
   readonly signals: SignalsPort;
-  readonly times: TimesPort;
+  readonly times: NoticesPort;
+  readonly changes: NoticesPort;
   start(): void;
   stop(): Promise<void>;
 }
@@ -159,7 +160,7 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     const kind = roomChannelKind(channel);
     if (kind === "admin") this.inside.lobby.queueWanted(seat.claims);
     else if (kind === "wait") this.inside.lobby.answerWanted(seat.claims);
-    else if (kind === "room") this.inside.times.noticesWanted(seat);
+    else if (kind === "room") for (const part of [this.inside.times, this.inside.changes]) part.noticesWanted(seat);
   }
 
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {

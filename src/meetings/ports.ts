@@ -53,8 +53,8 @@ export interface SignalsPort {
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): Refusal | undefined;
 }
 
-/** When people are put out (times.ts). */
-export interface TimesPort {
+/** What a participant must not miss: when people are put out (times.ts), and what the room allows now (changes.ts). */
+export interface NoticesPort {
   /** A participant has subscribed to the notices of its room. */
   noticesWanted(seat: RoomSeat): void;
 }
