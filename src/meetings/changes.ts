@@ -42,7 +42,7 @@ export class Changes {
   private readonly read = new WeakMap<PresentRoom, number>();
   /** By the room's id: when this node was notified of a change. Bound: CHANGES_REMEMBERED_MAX. */
   private readonly notified = new Map<string, number>();
-  /** Of stays that have subscribed to notices: the version of the room that the page knows of, or was sent to it here. */
+  /** The version of the room that the page of a stay knows of. Only stays that have subscribed to notices are in it. */
   private readonly shown = new WeakMap<PresentStay, number>();
 
   constructor(private readonly parts: ChangeParts) {
