@@ -24,7 +24,7 @@ let key: SecretKey;
 let appName: string;
 let appSecret: string;
 beforeAll(async () => {
-  cluster = await Cluster.start();
+  cluster = await Cluster.start({ ownPostgres: true });
   [one, other] = cluster.pair;
   const app = await one.admin.createApp();
   [appName, appSecret] = [app.name, app.secretKey];

@@ -6,6 +6,7 @@ import { attempt, type Refused } from "../../conformance/raw/support/connect.ts"
 import { Wire } from "../../conformance/raw/support/wire.ts";
 import { Admin } from "../../support/admin.ts";
 import { launchParley, type Server } from "../../support/parley.ts";
+import { closeAtEndOfRun, IS_SHARING } from "../../support/run.ts";
 
 export interface ClusterOptions {
   readonly nodes?: number;
@@ -16,6 +17,18 @@ export interface ClusterOptions {
   readonly data?: string;
   /** The text of the NATS server's configuration file. */
   readonly nats?: string;
+  /** For tests that stop PostgreSQL. Otherwise the clusters of a run have databases on one server. */
+  readonly ownPostgres?: boolean;
+}
+
+let shared: Promise<PostgresServer> | undefined;
+
+function sharedPostgres(): Promise<PostgresServer> {
+  shared ??= PostgresServer.start().then((server) => {
+    closeAtEndOfRun(() => server.stop());
+    return server;
+  });
+  return shared;
 }
 
 export class Cluster {
@@ -26,12 +39,13 @@ export class Cluster {
     private readonly nats: NatsServer | undefined,
     readonly env: Readonly<Record<string, string>>,
     private readonly data: string | undefined,
+    private readonly isOwnPostgres: boolean,
   ) {}
 
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const { nodes = 2, joined = true, env = {}, data, nats: config } = options;
+    const { nodes = 2, joined = true, env = {}, data, nats: config, ownPostgres = !IS_SHARING } = options;
     const starting = joined ? startNats([], undefined, config) : undefined;
-    const [postgres, nats] = await Promise.all([PostgresServer.start(), starting]);
+    const [postgres, nats] = await Promise.all([ownPostgres ? PostgresServer.start() : sharedPostgres(), starting]);
     const all = {
       PARLEY_DATABASE_URL: await postgres.newDatabase(),
       PARLEY_MASTER_KEY: randomBytes(32).toString("base64"),
@@ -41,7 +55,7 @@ export class Cluster {
       ...(nats && { PARLEY_NATS_URL: nats.url }),
       ...env,
     };
-    const cluster = new Cluster(postgres, nats, all, data);
+    const cluster = new Cluster(postgres, nats, all, data, ownPostgres);
     try {
       await cluster.add(nodes);
       return cluster;
@@ -71,7 +85,7 @@ export class Cluster {
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.stop()));
     await this.nats?.stop();
-    await this.postgres.stop();
+    if (this.isOwnPostgres) await this.postgres.stop();
   }
 }
 
