@@ -107,10 +107,11 @@ const FULL = {
 
 /**
  * Most suites wait for timers and processes more than they compute: six of them keep two cores busy. Suites under load come last,
- * two at a time; in full they measure what a service does, and have the machine to themselves.
+ * two at a time, when at most one of the others is left; in full they measure what a service does, and have the machine to themselves.
  */
 const SUITES_AT_A_TIME = 6;
 const LOADS_AT_A_TIME = 2;
+const BESIDE_LOADS = 1;
 const isLoad = ({ name }: Suite): boolean => ["cluster", "soak", "cluster partition"].includes(name);
 
 const args = process.argv.slice(2);
@@ -131,20 +132,31 @@ const failures: string[] = [];
 install(chosen.flatMap((suite) => suite.needs ?? []));
 const environment: Record<string, string> = args.includes("--full") ? FULL : await prepared();
 const all = [...chosen.entries()];
-for (const [suites, atATime] of [
-  [all.filter(([, suite]) => !isLoad(suite)), SUITES_AT_A_TIME],
-  [all.filter(([, suite]) => isLoad(suite)), LOADS_AT_A_TIME],
-] as const) {
-  const worker = async (): Promise<void> => {
-    for (let next = suites.shift(); next; next = suites.shift()) await run(...next);
-  };
-  await Promise.all(Array.from({ length: args.includes("--full") ? 1 : atATime }, worker));
-}
+const [most, loads] = [all.filter(([, suite]) => !isLoad(suite)), all.filter(([, suite]) => isLoad(suite))];
+const worker = async (suites: typeof all): Promise<void> => {
+  for (let next = suites.shift(); next; next = suites.shift()) await run(...next);
+};
+const atATime = (suites: typeof all, count: number): Promise<void>[] =>
+  Array.from({ length: args.includes("--full") ? 1 : count }, () => worker(suites));
+const workers = atATime(most, SUITES_AT_A_TIME);
+await allBut(workers, args.includes("--full") ? 0 : BESIDE_LOADS);
+await Promise.all([...workers, ...atATime(loads, LOADS_AT_A_TIME)]);
 rmSync(folder, { recursive: true });
 if (passed + failed === 0) failed = 1;
 if (failures.length > 0) console.log(`\nfailed:\n${failures.map((one) => `  ${one}`).join("\n")}`);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
+
+/** Resolves when at most `count` of them are left. */
+function allBut(work: readonly Promise<void>[], count: number): Promise<void> {
+  let left = work.length;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const ended = (): void => {
+    if (--left <= count) resolve();
+  };
+  for (const one of work) one.then(ended, ended);
+  return promise;
+}
 
 /** What suites would otherwise make again and again. In full the service is started as users start it, from its sources. */
 async function prepared(): Promise<Record<string, string>> {
@@ -152,10 +164,9 @@ async function prepared(): Promise<Record<string, string>> {
   const counting = chosen.filter(({ counts }) => counts);
   const isPostgresThere = counting.some(({ needs }) => needs?.includes(POSTGRES)) && isThere(POSTGRES.program);
   if (isPostgresThere) await PostgresServer.template(postgres);
-  return {
-    ...(counting.length > 0 && { PARLEY_TEST_MAIN: await bundleService(service) }),
-    ...(isPostgresThere && { PARLEY_TEST_POSTGRES: postgres }),
-  };
+  // Sources that cannot be bundled cannot be started either: suites say what is wrong with them.
+  const main = counting.length > 0 ? await bundleService(service).catch(() => undefined) : undefined;
+  return { ...(main && { PARLEY_TEST_MAIN: main }), ...(isPostgresThere && { PARLEY_TEST_POSTGRES: postgres }) };
 }
 
 /** Its output is shown when it has ended, so that those of several suites do not mix. */
