@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as jose from "jose";
 import { actionList } from "../protocol/actions.ts";
+import { runs } from "../testing/runs.ts";
 import {
   KEY,
   keyring,
@@ -150,7 +151,7 @@ describe("compared with jose, and with random texts", () => {
           expect(verdict(mutated)).not.toBe("ok");
         },
       ),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 
@@ -166,7 +167,7 @@ describe("compared with jose, and with random texts", () => {
           expect(["ok", "invalid_token", "token_expired"]).toContain(verdict(text));
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { runs } from "../testing/runs.ts";
 import { decodeFrame } from "./frames.ts";
 import { rawValue, scanObject } from "./scan.ts";
 
@@ -31,7 +32,7 @@ test("the values of any object are found in its text", () => {
         expect(JSON.parse(rawValue(text, name)!)).toEqual(JSON.parse(JSON.stringify(value)));
       expect(rawValue(text, "not there")).toBeUndefined();
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 
@@ -57,7 +58,7 @@ test("in frames of strings only, data is kept byte for byte however it is writte
       if (new Set(all.map(({ key }) => key)).size < all.length) expect(frame).toBeUndefined();
       else expect(frame?.data).toBe(members.find(({ key }) => key === "data")?.value);
     }),
-    { numRuns: 20_000 },
+    { numRuns: runs(20_000) },
   );
   expect(decodeFrame('{"type":"publish","data":"x","7":"\\"data"}')?.data).toBe('"x"');
   expect(decodeFrame('{"type":"a","data":"1","data":"2"}')).toBeUndefined();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { runs } from "../testing/runs.ts";
 import { Effort, EffortExceeded } from "./containment.ts";
 import { type Glob, parseGlob, Scope } from "./glob.ts";
 
@@ -59,7 +60,7 @@ describe("matching", () => {
       fc.property(fc.array(patternText, { minLength: 1, maxLength: 4 }), nameText, (patterns, name) => {
         expect(scope(...patterns).matches(name)).toBe(patterns.some((pattern) => matchesByDefinition(pattern, name)));
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 
@@ -113,7 +114,7 @@ describe("containment", () => {
         }
         expect(whole.covers(glob(part))).toBe(found.covered);
       }),
-      { numRuns: 1500 },
+      { numRuns: runs(1500) },
     );
   });
 
@@ -149,7 +150,7 @@ describe("containment", () => {
           expect(allTexts.find((text) => matchesByDefinition(part, text) && !covered(text))).toBeUndefined();
         }
       }),
-      { numRuns: 800 },
+      { numRuns: runs(800) },
     );
   });
 

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { runs } from "../testing/runs.ts";
 import { parseStrict } from "./json.ts";
 
 test("strict parsing agrees with JSON.parse on everything JSON.stringify writes", () => {
@@ -8,7 +9,7 @@ test("strict parsing agrees with JSON.parse on everything JSON.stringify writes"
       const text = JSON.stringify(value, null, indent);
       expect(parseStrict(text)).toEqual({ ok: true, value: JSON.parse(text) });
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Engine } from "../engine/engine.ts";
 import { delayed, shuffled } from "../engine/testing/traffic.ts";
+import { runs } from "../testing/runs.ts";
 import type { Clock } from "./clock.ts";
 import { CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
 import { leftovers, World } from "./testing/kit.ts";
@@ -143,6 +144,6 @@ test("whatever clients do on three nodes, each ends up knowing all members, and 
       model.check();
       model.end();
     }),
-    { numRuns: 300, seed: 20_262, includeErrorInReport: true },
+    { numRuns: runs(300), seed: 20_262, includeErrorInReport: true },
   );
 });

@@ -1,6 +1,7 @@
 /** What encode.ts writes, decode.ts reads; everything else is undefined. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { runs } from "../../testing/runs.ts";
 import * as decode from "./decode.ts";
 import * as encode from "./encode.ts";
 import type { NodeRequest, NodeResponse } from "./messages.ts";
@@ -135,7 +136,7 @@ describe("a text that no node sends", () => {
             JSON.parse(`{"data":${found.envelope.dataJson},"m":${found.envelope.metadataJson ?? 1}}`);
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 

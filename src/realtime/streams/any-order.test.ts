@@ -164,7 +164,10 @@ class WalkWorld extends StreamsWorld {
   }
 }
 
-const SEEDS = Array.from({ length: Number(process.env.PARLEY_TEST_WALKS ?? 8) }, (_, i) => i + 1);
+const SEEDS = Array.from(
+  { length: Number(process.env.PARLEY_TEST_WALKS ?? (process.env.PARLEY_TEST_FULL ? 8 : 3)) },
+  (_, i) => i + 1,
+);
 
 test.each(SEEDS)("walk %i", async (seed) => {
   const next = chance(seed);

@@ -1,6 +1,7 @@
 /** Part of the suite of every store: lists of recordings, with every filter, while recordings are added and deleted. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { runs } from "../../testing/runs.ts";
 import type { RecordingFilter, RecordingRow, RecordingType } from "../recordings.ts";
 import { type ListingLimits, RecordingLists } from "../sql-listing.ts";
 import { type NewPlace, withApps } from "./places.ts";
@@ -34,7 +35,7 @@ export function listingSuite(newPlace: NewPlace): void {
             expect(await store.totalOf("a", filter)).toBe(fitting.length);
           },
         ),
-        { numRuns: 150 },
+        { numRuns: runs(150) },
       );
       expect(await store.page("b", { filter: {}, order: "asc", limit: 10 })).toEqual([]);
       await whole.close();
@@ -58,7 +59,7 @@ export function listingSuite(newPlace: NewPlace): void {
           (acts, order, limit, filtered) => walk(newPlace, acts, order, limit, filtered ? { type: "video" } : {}),
         ),
         // Each run has a database of its own, which takes a second on PostgreSQL.
-        { numRuns: process.env.PARLEY_TEST_FULL ? 40 : 10 },
+        { numRuns: runs(40) },
       );
     });
   });
