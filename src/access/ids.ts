@@ -18,14 +18,14 @@ export const newOperatorToken = (): string => `op_${urlSafe(48)}`;
 export const newAdminToken = (): string => `parley_admin_${urlSafe(48)}`;
 
 let lastMs = 0;
-let tail = 0n;
+let tail = 0;
 
 /** 24 hex digits: 6 bytes of milliseconds, then 6 random bytes. Ids made in the same millisecond are ascending too. */
 export function newObjectId(nowMs: number): string {
   if (nowMs > lastMs) {
     lastMs = nowMs;
     // The top bit stays clear, so that counting up within a millisecond cannot overflow.
-    tail = BigInt(`0x${hex(6)}`) >> 1n;
-  } else tail += 1n;
+    tail = Math.floor(randomBytes(6).readUIntBE(0, 6) / 2);
+  } else tail += 1;
   return lastMs.toString(16).padStart(12, "0") + tail.toString(16).padStart(12, "0");
 }

@@ -15,15 +15,17 @@ export interface ParsedJws {
 /** The state of an HMAC that has read its key: to copy it costs a quarter of making one. Bound: it lives as long as its key. */
 const states = new WeakMap<Buffer, Bun.CryptoHasher>();
 
-/** HMAC-SHA-256. */
-export function hmac(input: string, key: Buffer): Buffer {
+/** An HMAC-SHA-256 that has read its key and nothing else. */
+export function hmacOf(key: Buffer): Bun.CryptoHasher {
   let state = states.get(key);
   if (!state) {
     state = new Bun.CryptoHasher("sha256", key);
     states.set(key, state);
   }
-  return state.copy().update(input).digest();
+  return state.copy();
 }
+
+const hmac = (input: string, key: Buffer): Buffer => hmacOf(key).update(input).digest();
 
 const encode = (json: string): string => Buffer.from(json, "utf8").toString("base64url");
 

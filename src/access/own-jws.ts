@@ -3,7 +3,7 @@
  * has written, so that only the signature has to be checked.
  */
 import { timingSafeEqual } from "node:crypto";
-import { hmac } from "./jws.ts";
+import { hmacOf } from "./jws.ts";
 
 const encode = (json: string): string => Buffer.from(json, "utf8").toString("base64url");
 
@@ -29,6 +29,6 @@ export class OwnJws {
   }
 
   private signature(input: string): string {
-    return hmac(input, this.key).toString("base64url");
+    return hmacOf(this.key).update(input).digest("base64url");
   }
 }
