@@ -27,7 +27,19 @@ export function mayOf(room: RoomRow, { isAdmin, disabled = [] }: Pick<RoomClaims
 export const accessOf = (room: RoomRow, claims: RoomClaims): RoomAccess =>
   stayAccess(room.id, claims.id, { isAdmin: claims.isAdmin, mayChat: mayOf(room, claims).chat });
 
+/** By the room as it was read: many people join the same one. */
+const shownRooms = new WeakMap<RoomRow, PublicRoom>();
+
 export function publicRoomOf(room: RoomRow): PublicRoom {
+  let shown = shownRooms.get(room);
+  if (!shown) {
+    shown = shownOf(room);
+    shownRooms.set(room, shown);
+  }
+  return shown;
+}
+
+function shownOf(room: RoomRow): PublicRoom {
   const values: FieldValues = valuesOf(room);
   const shown = PUBLIC_FIELDS.flatMap((name): [string, unknown][] => {
     const value = values[name] ?? fieldOf(name).initial;
