@@ -14,7 +14,7 @@ import { PER_ROOM } from "./rooms/people.ts";
 import { type Effort, measureRounds, type Round } from "./rooms/rounds.ts";
 
 const TARGET_RATIO = 3;
-const WHOLE: Effort = { rooms: 100, rounds: 5, warmUps: 20 };
+const WHOLE: Effort = { rooms: 100, rounds: 5, warmUps: 40 };
 const QUICK: Effort = { rooms: 20, rounds: 2, warmUps: 2 };
 
 const ENTERING = ["join", "connect", "subscribe"];

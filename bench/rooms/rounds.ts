@@ -10,6 +10,9 @@ const ROOMS_PER_TURN = 5;
 /** What follows the last answer of a step, such as presence for the others, belongs to it. */
 const SETTLE_MS = 15;
 
+/** Below the rate of joins per room. */
+const WARM_UPS_PER_ROOM = 20;
+
 /** Microseconds of CPU per participant and step, and per signal. */
 export interface Round {
   readonly steps: Readonly<Record<string, number>>;
@@ -24,19 +27,22 @@ export interface Effort {
 }
 
 export async function measureRounds(node: RoomNode, { rooms, rounds, warmUps }: Effort): Promise<Round[]> {
-  await warmUp(node, await node.newRooms(rooms), warmUps);
+  await warmUp(node, rooms, warmUps);
   const measured: Round[] = [];
   for (let at = 0; at < rounds; at++) measured.push(await round(node, await node.newRooms(rooms), at));
   return measured;
 }
 
 /** The runtime compiles what runs often in threads of its own: a service that has run for a minute has this behind it. */
-async function warmUp(node: RoomNode, rooms: readonly Room[], times: number): Promise<void> {
-  for (let at = 0; at < times; at++)
-    for (const all of [await inRooms(node, rooms), inChannels(node, rooms.length * PER_ROOM, `warm-up-${at}`)]) {
+async function warmUp(node: RoomNode, roomCount: number, times: number): Promise<void> {
+  let rooms: readonly Room[] = [];
+  for (let at = 0; at < times; at++) {
+    if (at % WARM_UPS_PER_ROOM === 0) rooms = await node.newRooms(roomCount);
+    for (const all of [await inRooms(node, rooms), inChannels(node, roomCount * PER_ROOM, `warm-up-${at}`)]) {
       for (const [, work] of all.steps) await work();
       await all.leave();
     }
+  }
 }
 
 async function round(node: RoomNode, rooms: readonly Room[], number: number): Promise<Round> {
