@@ -19,7 +19,8 @@ export interface Database {
   readonly run: Run;
   readonly transaction: Run;
   readonly quickRun: Run;
-  readonly quickTransaction: Run;
+  /** `committed` is called when the transaction is committed; on one connection, before any other statement. */
+  readonly quickTransaction: <T>(work: Work<T>, committed?: (result: T) => void) => Promise<T>;
   readonly consistentRead: Run;
   /** Like `run`, but it does not queue behind long work and fails after a short timeout: it shows whether the database answers. */
   readonly probe: Run;
@@ -47,7 +48,12 @@ export class OneConnection implements Database {
   run = <T>(work: Work<T>): Promise<T> => this.inTurn("FULL", () => work(this.sql));
   transaction = <T>(work: Work<T>): Promise<T> => this.inTurn("FULL", () => this.sql.begin(work) as Promise<T>);
   quickRun = <T>(work: Work<T>): Promise<T> => this.inTurn("NORMAL", () => work(this.sql));
-  quickTransaction = <T>(work: Work<T>): Promise<T> => this.inTurn("NORMAL", () => this.sql.begin(work) as Promise<T>);
+  quickTransaction = <T>(work: Work<T>, committed?: (result: T) => void): Promise<T> =>
+    this.inTurn("NORMAL", async () => {
+      const result = (await this.sql.begin(work)) as T;
+      committed?.(result);
+      return result;
+    });
   consistentRead = this.transaction;
   probe = this.run;
 

@@ -77,7 +77,11 @@ export class Postgres implements Database {
   transaction = <T>(work: Work<T>): Promise<T> => mappingErrors(() => this.pool.begin(work) as Promise<T>);
   // The server waits for its disk, and not this process.
   quickRun = this.run;
-  quickTransaction = this.transaction;
+  quickTransaction = async <T>(work: Work<T>, committed?: (result: T) => void): Promise<T> => {
+    const result = await this.transaction(work);
+    committed?.(result);
+    return result;
+  };
   consistentRead = <T>(work: Work<T>): Promise<T> =>
     this.withTimeout(
       (sql) => sql.begin("isolation level repeatable read read only", work) as Promise<T>,

@@ -34,12 +34,8 @@ export class SqlMeetingReads extends SqlLobby {
     return rows.map(toMeeting)[0];
   }
 
-  async latest(app: string, room: string): Promise<MeetingRow | undefined> {
-    const rows: DbRow[] = await this.database.quickRun(
-      (sql) => sql`
-        SELECT * FROM meetings WHERE app = ${app} AND room = ${room} ORDER BY began DESC, id DESC LIMIT 1`,
-    );
-    return rows.map(toMeeting)[0];
+  latest(app: string, room: string): Promise<MeetingRow | undefined> {
+    return this.places.latest(app, room);
   }
 
   async meeting(app: string, id: string): Promise<MeetingRow | undefined> {

@@ -44,7 +44,8 @@ function recording(database: Database, notes: Recorded[]): Database {
       run((sql) => work(noting(sql)));
   return Object.assign(Object.create(database) as Database, {
     quickRun: wrap(database.quickRun),
-    quickTransaction: wrap(database.quickTransaction),
+    quickTransaction: <T>(work: Work<T>, committed?: (result: T) => void) =>
+      database.quickTransaction((sql) => work(noting(sql)), committed),
   });
 }
 

@@ -1,9 +1,10 @@
 /** Meetings on SQL. Reads are in sql-meeting-reads.ts, stays in sql-stays.ts, the lobby in sql-lobby.ts. */
 import type { SQL } from "bun";
 import type { Database } from "./database.ts";
-import { heldPlaces } from "./held-places.ts";
 import { toMeeting } from "./meeting-rows.ts";
 import type { MeetingRow, MeetingStore } from "./meetings.ts";
+import { PlacesInMemory } from "./places-in-memory.ts";
+import { PlacesInRows } from "./places-in-rows.ts";
 import type { DbRow } from "./rows.ts";
 import { SqlStays } from "./sql-stays.ts";
 
@@ -15,13 +16,15 @@ const FORGET_STAYS = 200;
 
 export class SqlMeetings extends SqlStays implements MeetingStore {
   constructor(database: Database) {
-    super(database, heldPlaces(database));
+    super(database, database.isShared ? new PlacesInRows(database) : new PlacesInMemory(database));
   }
 
   async lock(meeting: string, isLocked: boolean): Promise<void> {
-    await this.database.quickRun(
-      (sql) => sql`UPDATE meetings SET is_locked = ${isLocked ? 1 : 0} WHERE id = ${meeting} AND ended IS NULL`,
-    );
+    await this.database.quickRun(async (sql) => {
+      const rows: DbRow[] = await sql`
+        UPDATE meetings SET is_locked = ${isLocked ? 1 : 0} WHERE id = ${meeting} AND ended IS NULL RETURNING app, room`;
+      for (const { app, room } of rows) this.places.changed(String(app), String(room));
+    });
   }
 
   async ban(
@@ -71,6 +74,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
   private endOne({ id, app, room }: DbRow, beforeMs: number): Promise<MeetingRow | undefined> {
     return this.database.quickTransaction(async (tx) => {
       await this.places.lock(tx, String(app), String(room));
+      this.places.changed(String(app), String(room));
       const rows: DbRow[] = await tx`
         UPDATE meetings SET ended = last_end
         WHERE id = ${String(id)} AND ended IS NULL AND is_empty = 1 AND last_end < ${beforeMs} RETURNING *`;
@@ -121,6 +125,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
       await this.lockForgetting(tx);
       await tx`DELETE FROM meeting_bans WHERE meeting IN ${tx(ids)}`;
       const rows: DbRow[] = await tx`DELETE FROM meetings WHERE id IN ${tx(ids)} RETURNING app, room`;
+      for (const { app, room } of rows) this.places.changed(String(app), String(room));
       // Applications after rooms, as when a meeting begins, so that no two transactions wait for each other.
       for (const [app, room, count] of [...countsBy(rows, "room"), ...countsBy(rows, "app")]) {
         const [left]: DbRow[] = await tx`

@@ -21,13 +21,18 @@ export class SqlStays extends SqlMeetingReads {
     // The stays of a node without a beat would never be overdue, and `forgetOld` forgets nodes that are silent for an hour.
     if (nowMs - (this.beats.get(one.node) ?? Number.NEGATIVE_INFINITY) > BEAT_KNOWN_MS)
       await this.beat(one.node, nowMs);
-    return this.database.quickTransaction(async (tx) => {
-      await this.places.lock(tx, one.app, one.room);
-      const [known]: DbRow[] = await tx`SELECT * FROM stays WHERE id = ${one.id}`;
-      if (!known) return this.begin(tx, one, max, nowMs);
-      if (known.ended !== null || known.app !== one.app || known.room !== one.room) return { outcome: "ended" };
-      return this.comeBack(tx, toStay(known), one, nowMs);
-    });
+    return this.database.quickTransaction(
+      async (tx): Promise<Entered> => {
+        await this.places.lock(tx, one.app, one.room);
+        const [known]: DbRow[] = await tx`SELECT * FROM stays WHERE id = ${one.id}`;
+        if (!known) return this.begin(tx, one, max, nowMs);
+        if (known.ended !== null || known.app !== one.app || known.room !== one.room) return { outcome: "ended" };
+        return this.comeBack(tx, toStay(known), one, nowMs);
+      },
+      (entered) => {
+        if (entered.outcome === "began") this.places.entered(entered.stay, entered.meeting);
+      },
+    );
   }
 
   private async comeBack(tx: SQL, known: StayRow, one: Entering, nowMs: number): Promise<Entered> {
@@ -43,9 +48,7 @@ export class SqlStays extends SqlMeetingReads {
 
   private async begin(tx: SQL, one: Entering, max: number, nowMs: number): Promise<Entered> {
     const { app, room } = one;
-    const [found]: DbRow[] = await tx`
-      SELECT * FROM meetings WHERE app = ${app} AND room = ${room} AND ended IS NULL`;
-    const current = found && toMeeting(found);
+    const { meeting: current, isEmpty } = (await this.places.current(tx, app, room)) ?? {};
     const first = current && (await this.historyOf(tx, current.id, one));
     if (first === "banned") return { outcome: "removed" };
     const ejectAt = ejectAtOf(one, first ?? nowMs);
@@ -58,7 +61,7 @@ export class SqlStays extends SqlMeetingReads {
     }
     if (current?.isLocked && !one.isAdmin && one.isLetIn !== true) return { outcome: "locked" };
     const meeting = current ?? (await this.beginMeeting(tx, one, nowMs));
-    if (Number(found?.is_empty) === 1) await tx`UPDATE meetings SET is_empty = 0 WHERE id = ${meeting.id}`;
+    if (isEmpty) await tx`UPDATE meetings SET is_empty = 0 WHERE id = ${meeting.id}`;
     const stay = stayOf(one, meeting.id, ejectAt, nowMs);
     await insertStay(tx, stay);
     await this.places.release(tx, one.id);
@@ -158,6 +161,7 @@ export class SqlStays extends SqlMeetingReads {
   private async leave(tx: SQL, rows: readonly DbRow[], atMs: number): Promise<StayRow | undefined> {
     const stay = rows.map(toStay)[0];
     if (!stay) return undefined;
+    this.places.changed(stay.app, stay.room);
     await tx`
       UPDATE meetings SET last_end = CASE WHEN last_end > ${atMs} THEN last_end ELSE ${atMs} END,
         is_empty = CASE WHEN EXISTS (SELECT 1 FROM stays s
