@@ -60,31 +60,35 @@ const CHECKS: readonly Suite[] = [
 
 const SUITES: readonly Suite[] = [
   ...CHECKS,
-  // The longest first, so that the others fill the time beside it.
-  { ...tests("browser", ...browserTests(isOfDashboard)), needs: [CHROMIUM, POSTGRES, NATS] },
-  { ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file))), needs: [CHROMIUM, POSTGRES, NATS] },
+  // The longest first, so that the others fill the time beside them.
+  {
+    ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file))),
+    needs: [CHROMIUM, POSTGRES, NATS],
+  },
+  tests("conformance", "./test/conformance"),
+  { ...tests("unit", ...unitFolders(), "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
   tests("rest", ...halfOf("test/rest", 0)),
   tests("rest more", ...halfOf("test/rest", 1)),
-  { ...tests("unit stores", ...STORES.map((folder) => `./src/${folder}`)), needs: [POSTGRES, NATS] },
-  { ...tests("unit", ...unitFolders(), "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
-  tests("conformance", "./test/conformance"),
   // Several processes on one PostgreSQL, joined by NATS.
   { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
+  { ...tests("browser", ...browserTests(isOfDashboard)), needs: [CHROMIUM, POSTGRES, NATS] },
+  { ...tests("unit stores", ...STORES.map((folder) => `./src/${folder}`)), needs: [POSTGRES, NATS] },
+  tests("docs", "./test/docs"),
   tests("faults", "./test/faults"),
-  tests("verify", "./test/verify", "./test/support"),
+  tests("attack", "./test/attack"),
   { ...tests("client", "./test/client"), needs: [CHROMIUM] },
   // Against a real S3-compatible service, which its first run builds.
   { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }, POSTGRES] },
+  tests("verify", "./test/verify", "./test/support"),
   // A relay between network namespaces, in full runs also for pages in a browser.
   {
     ...tests("turn", "./test/turn"),
     needs: [{ program: "turnserver", name: "coturn" }, { program: "ip", name: "iproute2" }, CHROMIUM],
   },
-  tests("docs", "./test/docs"),
-  tests("attack", "./test/attack"),
   tests("deploy", "./test/deploy"),
-  { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },
+  tests("model", "./test/model"),
   tests("fuzz", "./test/fuzz"),
+  { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },
   // Three nodes and three NATS servers, under load, with faults.
   {
     ...tests("cluster", "./test/cluster/faults.test.ts", "./test/cluster/conformance.test.ts"),
@@ -93,7 +97,6 @@ const SUITES: readonly Suite[] = [
   // The same for half an hour is `npm run soak`.
   { ...tests("soak", "./test/soak"), needs: [POSTGRES, NATS] },
   { ...tests("cluster partition", "./test/cluster/partition.test.ts"), needs: [POSTGRES, NATS] },
-  tests("model", "./test/model"),
 ];
 
 /** What `--full` asks of the long suites; without it they take their own small defaults. */
