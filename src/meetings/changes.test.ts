@@ -125,6 +125,19 @@ describe("archiving", () => {
     expect(world.floors.on("/room").at(-1)).toEqual({ notice: "ending", inSec: 0 });
   });
 
+  test("puts out a person who was let in by the room as it was before, at once", async () => {
+    const { meetings } = world.store;
+    const enter = meetings.enter.bind(meetings);
+    meetings.enter = async (...entering) => {
+      await node.rooms.archive(APP, "standup");
+      await until("the end of the meeting", async () => (await meetings.current(APP, room.id)) === undefined);
+      return enter(...entering);
+    };
+    const late = await world.enter(other, room);
+    await until("its end", () => other.floor.closed.length > 1);
+    expect(other.floor.closed).toEqual([ada, late].map(({ id: peerId }) => ({ peerId, ...ended })));
+  });
+
   test("that was not heard of ends it within ten seconds", async () => {
     world.floors.isCut = true;
     await world.store.rooms.archiveRoom(APP, "standup", world.now);

@@ -102,11 +102,12 @@ export class Changes {
 
   /** It may have been let in by the room as it was before a change. */
   private connected(seat: RoomSeat): void {
-    const { room: id } = seat.claims;
+    const { app, room: id } = seat.claims;
     const room = this.notified.has(id) ? this.parts.present.room(id) : undefined;
     if (room)
       void this.readAgain(room, true)
-        .then(() => this.show(seat))
+        // Without a row the room was archived while the store let this participant in: its meeting began after the others were put out.
+        .then((row) => (row ? this.show(seat) : this.archived({ app, room: id })))
         .catch(this.parts.failed);
   }
 
