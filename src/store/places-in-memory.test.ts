@@ -17,11 +17,11 @@ const DAY_MS = 86_400_000;
 const FULL = "database or disk is full";
 
 class Probed extends SqlMeetings {
-  /** What decides who may enter; no one is called "nobody". */
+  /** What decides who may enter. No participant has the id "absent". */
   async decidedBy(room: string, nowMs: number): Promise<unknown> {
     const inTurn = await this.database.quickRun(async (sql) => ({
       current: await this.places.current(sql, "a", room),
-      taken: await this.places.taken(sql, "a", room, "nobody", nowMs),
+      taken: await this.places.taken(sql, "a", room, "absent", nowMs),
     }));
     return { ...inTurn, latest: await this.latest("a", room) };
   }
