@@ -11,7 +11,7 @@ import { crowd, FULL, Siege } from "./support/siege.ts";
 
 setDefaultTimeout(FULL ? 300_000 : 60_000);
 
-/** Of each flood. */
+/** How many connections each flood has. */
 const FLOOD = FULL ? 300 : 100;
 const CONNECTS = FULL ? 10_000 : 300;
 const PING = '{"type":"ping"}';
