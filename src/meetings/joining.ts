@@ -52,6 +52,12 @@ interface Person {
   readonly isLetIn?: true;
 }
 
+/** What an earlier connect token says; the stay is undefined if it has not begun. */
+interface Earlier {
+  readonly claims: RoomClaims;
+  readonly stay: StayRow | undefined;
+}
+
 export class Joining {
   constructor(private readonly parts: JoinParts) {}
 
@@ -81,8 +87,7 @@ export class Joining {
       name: name ?? typedName(request.name),
       isGuest: name === undefined,
       access,
-      // The place that a join holds is taken over by the next one of the same page.
-      id: earlier && !earlier.stay ? earlier.claims.id : newObjectId(this.parts.nowMs()),
+      id: placeToTakeOver(earlier, access) ?? newObjectId(this.parts.nowMs()),
     };
     const refusal = refusalByTime(door, access);
     if (refusal) throw refusal;
@@ -207,7 +212,7 @@ export class Joining {
   }
 
   /** The stay of an earlier connect token for this room. A token that is none, or too old, is as good as none. */
-  private async earlierStay(room: RoomRow, resume: string | undefined) {
+  private async earlierStay(room: RoomRow, resume: string | undefined): Promise<Earlier | undefined> {
     const claims = resume === undefined ? undefined : this.parts.roomTokens.verify(resume, this.parts.nowMs());
     if (claims === undefined || claims === "expired") return undefined;
     if (claims.kind !== "stay" || claims.app !== room.app || claims.room !== room.id) return undefined;
@@ -239,6 +244,14 @@ export class Joining {
     }
     return times.length === 0 ? undefined : Math.min(...times);
   }
+}
+
+/**
+ * The place that a join holds is taken over by the next one of the same page, with the same access token. With another one it would be the same stay: a removed
+ * admin could begin it as a guest, and go on with it as an admin.
+ */
+function placeToTakeOver(earlier: Earlier | undefined, access: VerifiedAccess | undefined): string | undefined {
+  return earlier && !earlier.stay && earlier.claims.accessToken === access?.digest ? earlier.claims.id : undefined;
 }
 
 /** What an access token, or the lobby, says about a person. */

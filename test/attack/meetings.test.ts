@@ -79,6 +79,21 @@ describe("a second try", () => {
     expect((await refusedConnect(server.url, eve.token)).status).toBeGreaterThanOrEqual(401);
   });
 
+  test("of a removed admin does not succeed as the stay of a guest", async () => {
+    const room = await newRoom(server);
+    const admin = await host(room);
+    const token = await room.accessToken({ isAdmin: true });
+    const eve = await room.inside({ token });
+    const unused = (await room.join({ token })).connect.token;
+    await room.act(admin.token, { do: "remove", participantSession: eve.id });
+    expect(await eve.wire.closed()).toMatchObject({ code: 4021, reason: "removed" });
+    const guest = await room.inside({ resume: unused });
+    expect(guest.join.isAdmin).toBe(false);
+    expect((await refusedConnect(server.url, unused)).status).toBe(403);
+    expect((await room.join({ resume: unused })).isAdmin).toBe(false);
+    expect(guest.wire.isOver).toBe(false);
+  });
+
   test("of a removed one, many times while it happens, leaves none of its connections inside", async () => {
     const room = await newRoom(server);
     const admin = await host(room);
