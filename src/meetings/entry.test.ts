@@ -150,3 +150,13 @@ test("a visitor who was let in enters a private room, and one that is over by th
   await node.rooms.update(APP, "standup", { expireUnixSec: seconds() - 1 });
   expect(await outcome(second)).toBe("room_over");
 });
+
+test("a room can be entered after meetings that were held before and after the clock was set back", async () => {
+  await world.room(node.rooms);
+  for (const backMs of [0, 3_600_000, 0]) {
+    world.now -= backMs;
+    expect(await outcome(await join())).toBe("in");
+    expect(await node.inside.acts.end(APP, "standup")).toBe(1);
+  }
+  expect((await world.store.meetings.meetings(APP, { limit: 9 }))?.total).toBe(3);
+});

@@ -108,8 +108,14 @@ export class Entry {
   private async newMeeting({ app, room, meeting, opensMeeting }: RoomClaims): Promise<string> {
     const { store, nowMs } = this.parts;
     if (!opensMeeting || meeting === undefined || this.parts.isOpen(room)) return newObjectId(nowMs());
-    const known = await store.meeting(app, meeting);
-    return known && known.ended !== null ? nextMeetingId(room, await store.latest(app, room)) : meeting;
+    if (!(await this.hasEnded(app, meeting))) return meeting;
+    const next = nextMeetingId(room, await store.latest(app, room));
+    // A clock that was set back makes an earlier meeting the latest. The one after it has had this id: no one could enter until that time is back.
+    return (await this.hasEnded(app, next)) ? newObjectId(nowMs()) : next;
+  }
+
+  private async hasEnded(app: string, meeting: string): Promise<boolean> {
+    return ((await this.parts.store.meeting(app, meeting))?.ended ?? null) !== null;
   }
 }
 
