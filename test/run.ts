@@ -47,15 +47,22 @@ const tests = (name: string, ...paths: string[]): Suite => ({
   counts: true,
 });
 
+/** In one thread it takes a third less CPU time, and other suites use the second core meanwhile. */
+const types = (name: string, project = "."): Suite => ({
+  name,
+  command: [tool("tsc"), "--noEmit", "--singleThreaded", "-p", project],
+  counts: false,
+});
+
 const CHECKS: readonly Suite[] = [
   { name: "format and lint", command: [tool("biome"), "check", "--error-on-warnings", "."], counts: false },
-  { name: "types", command: [tool("tsc"), "--noEmit"], counts: false },
+  types("types"),
   // Pages run in a browser, so they have other types than the service.
-  { name: "types of pages", command: [tool("tsc"), "--noEmit", "-p", "web"], counts: false },
-  { name: "types of their tests", command: [tool("tsc"), "--noEmit", "-p", "web/tsconfig.test.json"], counts: false },
+  types("types of pages", "web"),
+  types("types of their tests", "web/tsconfig.test.json"),
   // The client runs in browsers, Node and Bun, so it has the types of none of them; its tests run in Bun.
-  { name: "types of the client", command: [tool("tsc"), "--noEmit", "-p", "client"], counts: false },
-  { name: "types of its tests", command: [tool("tsc"), "--noEmit", "-p", "client/tsconfig.test.json"], counts: false },
+  types("types of the client", "client"),
+  types("types of its tests", "client/tsconfig.test.json"),
 ];
 
 const SUITES: readonly Suite[] = [
@@ -180,7 +187,8 @@ async function run(at: number, suite: Suite): Promise<void> {
   const command = suite.counts ? [...suite.command, "--reporter=junit", `--reporter-outfile=${report}`] : suite.command;
   const child = Bun.spawn([...command], {
     stdio: ["ignore", output, output],
-    env: { ...process.env, PARLEY_TEST_SHARING: "1", ...environment },
+    // The compiler is a Go program: with GOGC it collects its garbage less often.
+    env: { ...process.env, ...(!suite.counts && { GOGC: "400" }), PARLEY_TEST_SHARING: "1", ...environment },
   });
   const exitCode = await child.exited;
   closeSync(output);
