@@ -100,7 +100,7 @@ describe("npm", () => {
     return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")).scripts ?? {}) : {};
   };
   const runner = readPage("test/run.ts");
-  const suites = [...runner.matchAll(/(?:\btests\(|\{ name: )"([a-z ]+)", (?="|command|\.\.\.)/g)].map(
+  const suites = [...runner.matchAll(/(?:\b(?:tests|types)\(|\{ name: )"([a-z ]+)"(?=\)|, (?:"|command|\.\.\.))/g)].map(
     ([, name = ""]) => name,
   );
   const operandsOf = (argv: readonly string[]): string[] => {

