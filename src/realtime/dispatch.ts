@@ -18,7 +18,13 @@ export interface DispatchParts extends Omit<RenewalsParts, "replies"> {
   readonly metrics: RealtimeMetrics;
 }
 
+/** How long a reading of the wall clock is good for: thousands of frames may come within a few milliseconds. */
+const WALL_CLOCK_FOR_MS = 1;
+
 export class Dispatch {
+  /** The wall clock, and the monotonic time at which it was read. */
+  private wallMs = 0;
+  private readMs = Number.NEGATIVE_INFINITY;
   private readonly replies: Replies;
   private readonly messages: MessageFrames;
   private readonly channels: ChannelFrames;
@@ -106,12 +112,16 @@ export class Dispatch {
     if (!connection.open) return false;
     const { clock, rates, metrics, hub } = this.parts;
     metrics.bytesIn.inc(size);
+    const now = clock.monotonicMs();
+    if (now - this.readMs >= WALL_CLOCK_FOR_MS) {
+      this.readMs = now;
+      this.wallMs = clock.nowMs();
+    }
     // The timer may be late when the machine was suspended: an expired token must not be used in between.
-    if (connection.deadlineMs <= clock.nowMs()) {
+    if (connection.deadlineMs <= this.wallMs) {
       hub.connections.expire(connection);
       return false;
     }
-    const now = clock.monotonicMs();
     connection.lastSeenMs = now;
     refill(connection, rates, now);
     return true;
