@@ -56,6 +56,8 @@ const DELETE_AT_ONCE = 200;
 /** A node that died while completing holds the lease for LEASE_MS; then this node can complete the upload. */
 const COMPLETE_WAIT_MS = LEASE_MS + 5000;
 const COMPLETE_RETRY_MS = 50;
+/** While a node finishes a file in a bucket, its bytes can be neither in parts nor in a whole object for a moment. */
+const FINISHING_MS = 1000;
 
 export class Recordings {
   /** Bound: one entry per upload that is being completed here. */
@@ -66,6 +68,7 @@ export class Recordings {
   /** A repeated call returns the same recording, also while another call completes it here or on another node: an answer may get lost. */
   async complete(app: string, id: string, endTime: number | undefined): Promise<RecordingRow> {
     const until = performance.now() + COMPLETE_WAIT_MS;
+    let wholeMs = performance.now();
     for (;;) {
       const made = await this.parts.store.recording(app, id);
       if (made) return made;
@@ -77,7 +80,9 @@ export class Recordings {
       const outcome = await this.tryToComplete(app, id, endTime);
       if (!(outcome instanceof Error)) return outcome;
       const isBusy = outcome instanceof Problem && outcome.code === "upload_busy";
-      if (!isBusy || performance.now() > until || !(await this.hasAllBytes(app, id))) throw outcome;
+      if (!isBusy || performance.now() > until) throw outcome;
+      if (await this.hasAllBytes(app, id)) wholeMs = performance.now();
+      else if (performance.now() - wholeMs > FINISHING_MS) throw outcome;
       await Bun.sleep(COMPLETE_RETRY_MS);
     }
   }

@@ -1,5 +1,6 @@
 /** What fields of rooms and access tokens change for a visitor, by clicking. Who is let in, and acts of admins, are in meetings-page.test.ts. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { eventually } from "./support/eventually.ts";
 import { meetingRooms } from "./support/meeting-rooms.ts";
 import type { Visitor } from "./support/visitor.ts";
 
@@ -50,8 +51,8 @@ test("without chat, screens and invitations there are no controls for them; chan
   await hasNone(ada, "Invite others");
   await ada.page.keyboard.press("c");
   await ada.page.keyboard.press("s");
-  expect(await ada.heading("Chat").count()).toBe(0);
-  expect(await ada.tile("Your screen", "screen").count()).toBe(0);
+  await eventually(() => ada.heading("Chat").count(), 0);
+  await eventually(() => ada.tile("Your screen", "screen").count(), 0);
 
   const ben = await enter(`${url}#name=Ben`);
   await change(url, { enableChat: true, enableScreenSharing: true, showInviteBox: true });
@@ -75,8 +76,8 @@ test("where only hosts speak, a host is seen and the others cannot turn anything
   await ada.button("Microphone: Only hosts speak in this room.").click({ force: true });
   await ada.button("Camera: You may not turn on a camera in this room.").click({ force: true });
   await host.tile("Ada").getByText("microphone off").waitFor({ state: "attached" });
-  expect(await host.tile("Ada").locator("video").count()).toBe(0);
-  expect(await ada.page.locator(".tile video").count()).toBe(1);
+  await eventually(() => host.tile("Ada").locator("video").count(), 0);
+  await eventually(() => ada.page.locator(".tile video").count(), 1);
 });
 
 test("a room for sound only has no camera; a private one without a lobby asks for an invitation", async () => {
@@ -107,7 +108,7 @@ test("times: each page counts down, says why it ends, and does not return by its
   const ends = async (visitor: Visitor, banner: string, title: string): Promise<void> => {
     await visitor.page.locator(".banner", { hasText: banner }).waitFor();
     await visitor.heading(title).waitFor();
-    expect(await visitor.page.getByRole("button").count()).toBe(0);
+    await eventually(() => visitor.page.getByRole("button").count(), 0);
   };
   await Promise.all([
     ends(elapsed, "Your time in this meeting ends in", "Your time in this meeting is over"),
@@ -149,7 +150,7 @@ test.if(isFull).each([true, false])(
     await next.button("Send").click();
     const lines = next.page.getByRole("list", { name: "Chat" });
     await lines.getByText("after").waitFor();
-    expect(await lines.getByText("before").count()).toBe(isNew ? 0 : 1);
+    await eventually(() => lines.getByText("before").count(), isNew ? 0 : 1);
   },
 );
 
@@ -166,7 +167,7 @@ test.if(isFull)("fields of an access token win over the room's", async () => {
   await off.button("Screen: You may not share a screen in this room.").waitFor();
   // The token vouches for the name.
   await on.tile("Olga").waitFor();
-  expect(await on.tile("Olga").getByText("guest").count()).toBe(0);
+  await eventually(() => on.tile("Olga").getByText("guest").count(), 0);
   await off.plays("Ann");
 
   const short = await enter(await linkOf(url, { ejectAfterElapsedTimeInSec: 4 }));

@@ -1,5 +1,6 @@
 /** The meeting page by keyboard alone: from the door to leaving. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { eventually } from "./support/eventually.ts";
 import { meetingRooms } from "./support/meeting-rooms.ts";
 import type { Visitor } from "./support/visitor.ts";
 
@@ -50,7 +51,7 @@ test("from the door to leaving", async () => {
   await keyboard.type("hm");
   await keyboard.press("Enter");
   await ada.page.getByRole("list", { name: "Chat" }).getByText("hm").waitFor();
-  expect(await ada.button("Turn the microphone off").count()).toBe(1);
+  await eventually(() => ada.button("Turn the microphone off").count(), 1);
   await keyboard.press("Escape");
   await ada.button("Open the chat").waitFor();
 
@@ -62,7 +63,7 @@ test("from the door to leaving", async () => {
   await ada.heading("Keyboard shortcuts").waitFor({ state: "detached" });
   // Turned off: speech input types letters too.
   await keyboard.press("h");
-  expect(await ada.button("Lower your hand").count()).toBe(1);
+  await eventually(() => ada.button("Lower your hand").count(), 1);
 
   await tabTo(ada, "More");
   await keyboard.press("Enter");

@@ -5,6 +5,7 @@ import { Cluster } from "../nodes/support/cluster.ts";
 import { Application } from "../support/application.ts";
 import type { Server } from "../support/parley.ts";
 import { launchChromium } from "./support/chromium.ts";
+import { eventually } from "./support/eventually.ts";
 import { Line } from "./support/line.ts";
 import { Visitor } from "./support/visitor.ts";
 
@@ -100,7 +101,7 @@ describe.skipIf(!isFull)("on two nodes", () => {
     await ben.button("Raise your hand").click();
     await hana.announced("Ben raises a hand.");
     await Promise.all([hana.plays("Ben"), ben.plays("Hana")]);
-    expect(await hana.page.locator(".tile").count()).toBe(2);
+    await eventually(() => hana.page.locator(".tile").count(), 2);
     expect((await heardBy(hana)).filter((text) => text.startsWith("Ben has"))).toEqual(["Ben has entered."]);
     expect((await heardBy(ben)).filter((text) => text.startsWith("Hana has"))).toEqual([]);
     expect(visitors.flatMap(({ complaints }) => complaints)).toEqual([]);

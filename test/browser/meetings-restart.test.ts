@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Application } from "../support/application.ts";
 import { launchChromium } from "./support/chromium.ts";
+import { eventually } from "./support/eventually.ts";
 import { Service } from "./support/service.ts";
 import { Visitor } from "./support/visitor.ts";
 
@@ -32,7 +33,7 @@ test.skipIf(!isFull)("people in a meeting go on after a restart of the service",
     await ada.button("Send").click();
     await ben.button("Open the chat, 1 unread").waitFor();
     await Promise.all([ada.plays("Ben"), ben.plays("Ada")]);
-    expect(await ada.page.locator(".tile").count()).toBe(2);
+    await eventually(() => ada.page.locator(".tile").count(), 2);
     expect([...ada.complaints, ...ben.complaints]).toEqual([]);
   } finally {
     await browser.close();

@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { attempt } from "../../conformance/raw/support/connect.ts";
 import { until } from "../../support/wait.ts";
 import { browserForTests, Dashboard, dialog, heading, toast } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
 setDefaultTimeout(90_000);
@@ -77,7 +78,7 @@ test("from the sign-in form to a new key that works", async () => {
 
   await tabTo(page, "Publishable");
   await page.keyboard.press("ArrowRight");
-  expect(await form.getByRole("radio", { name: "Secret" }).isChecked()).toBe(true);
+  await eventually(() => form.getByRole("radio", { name: "Secret" }).isChecked(), true);
   await tabTo(page, "Label");
   await page.keyboard.type("By hand");
   await tabTo(page, "Channel patterns, one per line");
@@ -150,7 +151,7 @@ test("at 360 px the menu opens and closes by keyboard, and closes when a page op
   await tabTo(page, "Operators");
   await page.keyboard.press("Enter");
   await heading(page, "Operators").waitFor();
-  expect(await page.getByRole("button", { name: "Menu" }).getAttribute("aria-expanded")).toBe("false");
+  await eventually(() => page.getByRole("button", { name: "Menu" }).getAttribute("aria-expanded"), "false");
 });
 
 test("every page of the navigation opens, and the focus is then on its title", async () => {

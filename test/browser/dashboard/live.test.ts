@@ -16,6 +16,7 @@ import {
   signInByForm,
   toast,
 } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
 setDefaultTimeout(90_000);
@@ -48,7 +49,7 @@ test("a wrong token is refused with a sentence; the right one opens the overview
   await page.getByText("24 h", { exact: true }).click();
   await page.waitForURL(/range=24h/);
   await page.reload();
-  expect(await page.getByRole("radio", { name: "24 h" }).isChecked()).toBe(true);
+  await eventually(() => page.getByRole("radio", { name: "24 h" }).isChecked(), true);
 });
 
 test("a channel is found, shows its members, and a test message reaches a client", async () => {
@@ -132,7 +133,7 @@ test("the console shows connects, messages and refusals as they come; filters, s
   await page.getByLabel("Channel").fill("chat/*");
   await events(page).filter({ hasText: "bob" }).first().waitFor({ state: "detached" });
   await page.waitForURL(/channel=chat/);
-  expect(await events(page).filter({ hasText: "publish" }).count()).toBe(1);
+  await eventually(() => events(page).filter({ hasText: "publish" }).count(), 1);
   await page.getByLabel("Channel").fill("");
   await page.getByRole("checkbox", { name: "publish", exact: true }).uncheck();
   await events(page).filter({ hasText: "publish" }).waitFor({ state: "detached" });
@@ -146,7 +147,7 @@ test("the console shows connects, messages and refusals as they come; filters, s
   await button(page, "Pause").click();
   alice.wire.send({ type: "publish", channel: "chat/7", data: 2 });
   await page.getByText("1 since").waitFor();
-  expect(await events(page).count()).toBe(0);
+  await eventually(() => events(page).count(), 0);
   await button(page, "Resume").click();
   await events(page).filter({ hasText: "chat/7" }).click();
   const details = page.getByRole("region", { name: "Details of the event" });
@@ -171,7 +172,7 @@ test("a refusal in the console leads to its explanation", async () => {
   });
   await link(events(page).filter({ hasText: "origin_not_allowed" }), "Why?").click();
   await heading(page, "Why not?").waitFor();
-  expect(await page.getByLabel("Publishable key or connect token").inputValue()).toBe(publishable.keyId);
+  await eventually(() => page.getByLabel("Publishable key or connect token").inputValue(), publishable.keyId);
   await page.getByLabel("Origin of the web page").fill("https://elsewhere.example.com");
   await button(page, "Explain").click();
   await page.getByText(/^Refused by the check/).waitFor();

@@ -1,7 +1,9 @@
 /** Rooms with people inside, by clicking: who is there, the link for the host, put out, end. Each action is checked in the API. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { newRoom, type Room } from "../../conformance/raw/support/rooms.ts";
+import { until } from "../../support/wait.ts";
 import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
 import { dashboardServer } from "../support/seeds.ts";
 
 setDefaultTimeout(90_000);
@@ -70,10 +72,9 @@ test("the link for the host leads into the room as an admin; an operator of role
   const shown = dialog(page, `Join ${room.name} as host`);
   const [address, token = ""] = ((await link(shown, "Open the room").getAttribute("href")) ?? "").split("#token=");
   expect(address).toBe(`http://${room.app.host}/${room.name}`);
-  expect(await link(shown, "Open the room").getAttribute("rel")).toBe("noopener noreferrer");
+  await eventually(() => link(shown, "Open the room").getAttribute("rel"), "noopener noreferrer");
   await page.keyboard.press("Escape");
-  await shown.waitFor({ state: "detached" });
-  expect(await page.content()).not.toContain(token);
+  await until("the link is gone from the page", async () => !(await page.content()).includes(token));
   expect((await room.inside({ token, name: "Host" })).join.isAdmin).toBe(true);
   await row(page, "People inside", "Host").getByText("admin").waitFor();
 

@@ -19,6 +19,7 @@ import {
   row,
   signInByForm,
 } from "../support/dashboard.ts";
+import { eventually } from "../support/eventually.ts";
 
 setDefaultTimeout(90_000);
 
@@ -57,7 +58,7 @@ test("one node's pages show the peers, channels, events and numbers of all three
   await signInByForm(page, node(0).adminToken);
   await go(page, "Nodes");
   await page.getByRole("heading", { name: "3 nodes, 3 connections" }).waitFor();
-  expect(await page.getByRole("table", { name: "Nodes" }).locator("tbody tr").count()).toBe(3);
+  await eventually(() => page.getByRole("table", { name: "Nodes" }).locator("tbody tr").count(), 3);
   await page.getByRole("combobox", { name: "Application" }).selectOption("shop");
   await go(page, "Channels");
   for (const at of [0, 1, 2]) await row(page, "Channels with subscribers", `chat/${at}`).waitFor();
