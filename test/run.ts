@@ -116,10 +116,10 @@ const FULL = {
 };
 
 /**
- * Most suites wait for timers and processes more than they compute: six of them keep two cores busy. Suites under load come last,
+ * Most suites wait for timers and processes more than they compute: five of them keep two cores busy. Suites under load come last,
  * two at a time, when at most one of the others is left; in full they measure what a service does, and have the machine to themselves.
  */
-const SUITES_AT_A_TIME = 6;
+const SUITES_AT_A_TIME = 5;
 const LOADS_AT_A_TIME = 2;
 const BESIDE_LOADS = 1;
 const isLoad = ({ name }: Suite): boolean => ["cluster", "soak", "cluster partition"].includes(name);

@@ -7,7 +7,7 @@ setDefaultTimeout(300_000);
 
 const SAMPLE = process.env.PARLEY_TEST_FULL
   ? { minutes: 1, periodSeconds: 12, connections: 300, rate: 300 }
-  : { minutes: 0.2, periodSeconds: 4, connections: 50, rate: 50 };
+  : { minutes: 0.2, periodSeconds: 4, connections: 100, rate: 100 };
 
 test("restarts, kills, kicks, rotations, key edits and uploads under load: nothing lost, nothing inexact, no fault", async () => {
   const lines: string[] = [];

@@ -3,7 +3,7 @@
 /** Longer than anything takes on a busy machine. */
 export const TIMEOUT_MS = 30_000;
 
-/** What takes about a second at most. Exact only in full runs: otherwise six suites share the machine. */
+/** What takes about a second at most. Exact only in full runs: otherwise several suites share the machine. */
 export const SOON_MS = process.env.PARLEY_TEST_FULL === "1" ? 1500 : 10_000;
 
 /** Polls until the condition holds; returns how long that took. `what` is the text of a timeout. */

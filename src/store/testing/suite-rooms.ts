@@ -47,11 +47,7 @@ export function roomsSuite(newPlace: NewPlace): void {
       await rooms.addRoom(row("1"));
       await both("name-1");
       const renamed = row("1", { name: "n", fields: { lang: "de" }, archiveAt: 100 });
-      const writing = rooms.replaceRoom(renamed);
-      // A read that is asked for after a write waits for it.
-      const meanwhile = rooms.rooms("a", 9, undefined, 5);
-      expect(await writing).toBe("replaced");
-      expect(await meanwhile).toEqual([{ ...renamed, version: 2 }]);
+      expect(await rooms.replaceRoom(renamed)).toBe("replaced");
       expect(await both("n")).toEqual(Array(2).fill({ ...renamed, version: 2 }));
       expect(await rooms.room("a", "name-1", 5)).toBeUndefined();
       expect(await both("n", 100)).toEqual([undefined, undefined]);

@@ -49,7 +49,11 @@ export class Service {
   }
 
   async mint(claims: Json, secretKey = this.secretKey): Promise<Minted> {
-    const { status, text, body } = await mint(this.url, secretKey, claims);
+    const ask = (): ReturnType<typeof mint> => mint(this.url, secretKey, claims);
+    // After a restart, the first request may be sent on a connection that the earlier process had open.
+    const { status, text, body } = await ask().catch((error: unknown) =>
+      isReset(error) ? ask() : Promise.reject(error),
+    );
     if (status !== 200) throw new Error(`POST /v1/tokens: ${status} ${text}`);
     return body;
   }
@@ -70,3 +74,5 @@ export class Service {
     return value;
   }
 }
+
+const isReset = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ECONNRESET";
