@@ -13,6 +13,7 @@ import {
   KEYS_PER_APP_MAX,
   MEETINGS_KEPT_DEFAULT_DAYS,
   PREVIOUS_SECRETS_MAX,
+  RECORDINGS_DEFAULT_BYTES,
   RETIRED_SECRETS_KEPT,
 } from "./limits.ts";
 import { appSecretIdentity, digestOf, keySecretIdentity, type Vault } from "./vault.ts";
@@ -42,6 +43,7 @@ export type AppEdit = Partial<
     | "maxHistoryBytes"
     | "allowedFrameOrigins"
     | "meetingRetentionDays"
+    | "maxRecordingBytesTotal"
   >
 >;
 
@@ -125,6 +127,7 @@ export class Directory {
         maxHistoryBytes: HISTORY_DEFAULT_BYTES,
         allowedFrameOrigins: [],
         meetingRetentionDays: MEETINGS_KEPT_DEFAULT_DAYS,
+        maxRecordingBytesTotal: RECORDINGS_DEFAULT_BYTES,
         created: this.nowMs(),
         deleted: null,
       };

@@ -31,6 +31,10 @@ export const HISTORY_LIMIT_MAX_BYTES = 100 * 1024 * 1024 * 1024 * KIB;
 export const MEETINGS_KEPT_DEFAULT_DAYS = 90;
 export const MEETINGS_KEPT_MAX_DAYS = 3650;
 
+/** Bytes that the recordings and open uploads of a new application may have, and the most that an operator may set. That is far beyond any storage, so that it can mean "no limit". */
+export const RECORDINGS_DEFAULT_BYTES = 100 * 1024 * 1024 * KIB;
+export const RECORDINGS_LIMIT_MAX_BYTES = 1024 * 1024 * 1024 * 1024 * KIB;
+
 /** Live keys per application. */
 export const KEYS_PER_APP_MAX = 50;
 /** Previous secrets in their grace period, per key or application. */

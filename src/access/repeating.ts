@@ -10,11 +10,14 @@ export class Repeating {
   ) {}
 
   start(): void {
-    this.timer = setInterval(() => {
-      this.running ??= this.run().finally(() => {
-        this.running = undefined;
-      });
-    }, this.everyMs);
+    this.timer = setInterval(() => this.runNow(), this.everyMs);
+  }
+
+  /** Besides the interval, unless it is running. */
+  runNow(): void {
+    this.running ??= this.run().finally(() => {
+      this.running = undefined;
+    });
   }
 
   /** Resolves when nothing runs any more. */

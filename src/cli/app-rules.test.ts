@@ -106,4 +106,8 @@ test("the size of histories is part of the plan", async () => {
     /^history at most +2097152 bytes$/m,
   );
   expect(await json(`apps show ${app}`)).toMatchObject({ maxHistoryBytes: 2_097_152 });
+  expect((await run(`apps plan ${app} --max-recording-bytes-total 5368709120`)).stdout).toMatch(
+    /^recordings at most +5368709120 bytes$/m,
+  );
+  expect(await json(`apps show ${app}`)).toMatchObject({ maxRecordingBytesTotal: 5_368_709_120 });
 });

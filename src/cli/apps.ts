@@ -23,6 +23,7 @@ interface App {
   readonly maxHistoryBytes?: number;
   readonly allowedFrameOrigins?: readonly string[];
   readonly meetingRetentionDays?: number;
+  readonly maxRecordingBytesTotal?: number;
   readonly deleted?: number;
   /** Only in the response to create. */
   readonly secretKey?: string;
@@ -43,6 +44,7 @@ const describe = (app: App): string =>
     connections: limitText(app.plan.maxConcurrentConnections),
     "messages per month": limitText(app.plan.maxMessagesPerPeriod),
     "recordings kept": retention(app.retentionDays),
+    "recordings at most": app.maxRecordingBytesTotal === undefined ? undefined : `${app.maxRecordingBytesTotal} bytes`,
     "messages shown": app.consolePayloads === undefined ? undefined : app.consolePayloads ? "to operators" : "no",
     "channel rules": app.channelRules?.length,
     "history at most": app.maxHistoryBytes === undefined ? undefined : `${app.maxHistoryBytes} bytes`,
@@ -98,13 +100,21 @@ export async function plan(input: Input): Promise<CommandResult> {
   const maxHistoryBytes = input.whole("max-history-bytes");
   const allowedFrameOrigins = input.list("frame-origins");
   const meetingRetentionDays = input.whole("meeting-retention-days");
+  const maxRecordingBytesTotal = input.whole("max-recording-bytes-total");
   // JSON leaves out undefined fields, so these stay unchanged.
   const plan = { name, maxConcurrentConnections, maxMessagesPerPeriod };
-  const others = { retentionDays, consolePayloads, maxHistoryBytes, allowedFrameOrigins, meetingRetentionDays };
+  const others = {
+    retentionDays,
+    consolePayloads,
+    maxHistoryBytes,
+    allowedFrameOrigins,
+    meetingRetentionDays,
+    maxRecordingBytesTotal,
+  };
   const edit = { plan, ...others };
   if ([...Object.values(plan), ...Object.values(others)].every((one) => one === undefined))
     throw new UsageError(
-      "nothing to change: name --max-connections, --max-messages, --max-history-bytes, --name, --retention-days, --meeting-retention-days, --frame-origins or --console-payloads",
+      "nothing to change: name --max-connections, --max-messages, --max-history-bytes, --name, --retention-days, --max-recording-bytes-total, --meeting-retention-days, --frame-origins or --console-payloads",
     );
   const app = await controlPlane(input).patch<App>(appPath(input), edit);
   return { value: app, text: describe(app) };

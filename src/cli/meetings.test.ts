@@ -1,4 +1,4 @@
-/** `parley rooms open|meetings|meeting|end|remove` as a process, against a running server with a participant inside. */
+/** `parley rooms open|meetings|meeting|end|record|stop-recording|remove` as a process, against a running server with a participant inside. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { withServer } from "./testing/kit.ts";
 
@@ -60,6 +60,11 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
     new RegExp(`^${alice.meeting} +standup +.*goes on`, "m"),
   );
   expect((await run(one)).stdout).toMatch(new RegExp(`^${alice.id} +Alice +- +admin +.* +- +inside$`, "m"));
+  expect((await run("rooms record standup")).stderr).toBe("The meeting is recorded; all participants see it.\n");
+  expect((await run(one)).stdout).toMatch(/^recording +since .*Z, started by the service$/m);
+  expect((await run("rooms meetings standup")).stdout).toMatch(/ records$/m);
+  expect((await run("rooms stop-recording standup")).stderr).toBe("The meeting is not recorded any more.\n");
+  expect((await run(one)).stdout).toMatch(/^recording +no$/m);
   const removed = await run(`rooms remove standup ${alice.id}`);
   expect([removed.exitCode, removed.stderr]).toEqual([0, "Participant successfully removed.\n"]);
   expect(await leaves).toBe("4021 removed");

@@ -1,4 +1,4 @@
-/** `parley rooms open|meetings|meeting|end|remove`: meetings in rooms. Calls the application's own host, as the other commands of rooms do. */
+/** `parley rooms open|meetings|meeting|end|record|stop-recording|remove`: meetings in rooms. Calls the application's own host, as the other commands of rooms do. */
 import { applicationApi, applicationHost } from "./client.ts";
 import type { CommandResult } from "./command.ts";
 import { HOST_LINK_MINUTES, MEETINGS_LISTED_DEFAULT } from "./defaults.ts";
@@ -11,6 +11,8 @@ interface Meeting {
   readonly roomName: string;
   readonly active: boolean;
   readonly locked: boolean;
+  /** Absent while it is not recorded. `by` is empty where the service started it. */
+  readonly recording?: { readonly by: string; readonly since: number };
   readonly startTime: number;
   readonly endTime?: number;
 }
@@ -29,6 +31,11 @@ interface Participant {
 interface Room {
   readonly roomName: string;
   readonly expireUnixSec?: number;
+}
+
+/** Whether the meeting is recorded now. */
+interface Recording {
+  readonly recording: boolean;
 }
 
 const PAGE_MAX = 100;
@@ -83,10 +90,14 @@ export async function list(input: Input): Promise<CommandResult> {
     time(one.startTime),
     one.active ? "goes on" : time(one.endTime),
     one.locked ? "locked" : undefined,
+    one.recording && "records",
   ]);
   const notes = total > data.length ? [`${data.length} of ${total}; --limit shows more.`] : [];
-  return { value, text: table(["MEETING", "ROOM", "STARTED", "ENDED", "LOCK"], rows), notes };
+  return { value, text: table(["MEETING", "ROOM", "STARTED", "ENDED", "LOCK", "RECORDING"], rows), notes };
 }
+
+const recordingText = ({ recording }: Meeting): string =>
+  recording ? `since ${time(recording.since)}, started by ${recording.by || "the service"}` : "no";
 
 export async function show(input: Input): Promise<CommandResult> {
   const path = `/meeting/${input.id(0, "the id of a meeting")}`;
@@ -97,6 +108,7 @@ export async function show(input: Input): Promise<CommandResult> {
     started: time(one.startTime),
     ended: one.active ? "goes on" : time(one.endTime),
     locked: one.locked ? "yes" : "no",
+    recording: recordingText(one),
   });
   const rows = one.participants.map((each) => [
     each._id,
@@ -114,6 +126,16 @@ export async function show(input: Input): Promise<CommandResult> {
 export async function end(input: Input): Promise<CommandResult> {
   const response = await applicationApi(input).post<{ message: string; ended: number }>(`${roomPath(input)}/end`);
   return { value: response, text: "", notes: [`${response.message}: ${response.ended} inside.`] };
+}
+
+export async function record(input: Input): Promise<CommandResult> {
+  const response = await applicationApi(input).post<Recording>(`${roomPath(input)}/recording/start`);
+  return { value: response, text: "", notes: ["The meeting is recorded; all participants see it."] };
+}
+
+export async function stopRecording(input: Input): Promise<CommandResult> {
+  const response = await applicationApi(input).post<Recording>(`${roomPath(input)}/recording/stop`);
+  return { value: response, text: "", notes: ["The meeting is not recorded any more."] };
 }
 
 export async function remove(input: Input): Promise<CommandResult> {

@@ -38,7 +38,7 @@ test("a recording is uploaded, shown, listed, downloaded and deleted", async () 
   expect(stdout).toMatch(new RegExp(`^bytes +${bytes.length}$`, "m"));
   const listed = await run("recordings list --room standup --type audio --username alice");
   expect(listed.stdout).toMatch(
-    new RegExp(`^${made._id} +\\w{24} +audio +alice +20\\.0 MiB +2030-01-31 18:00:00Z`, "m"),
+    new RegExp(`^${made._id} +standup +audio +alice +2030-01-31 18:00:00Z +1:00:00 +20\\.0 MiB +-$`, "m"),
   );
   expect((await run("recordings list --type screen")).stderr).toBe("There are no such recordings.\n");
   const copy = join(folder, "copy.webm");

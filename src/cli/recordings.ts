@@ -2,13 +2,13 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { isObject } from "../protocol/json.ts";
-import { applicationApi, applicationHost } from "./client.ts";
+import { applicationApi, applicationHost, type Server } from "./client.ts";
 import type { CommandResult } from "./command.ts";
 import { RECORDINGS_LISTED_DEFAULT } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { fields, table, time } from "./output.ts";
-import { humanBytes } from "./progress.ts";
+import { humanBytes, humanSeconds } from "./progress.ts";
 import { receive, send, type Target } from "./transfer.ts";
 
 interface Recording {
@@ -22,6 +22,8 @@ interface Recording {
   readonly type: string;
   readonly startTime: number;
   readonly endTime: number;
+  /** Only of recordings that a page of a meeting has made. */
+  readonly mended?: boolean;
 }
 
 interface Page {
@@ -32,6 +34,11 @@ interface Page {
 
 const TYPES = ["video", "audio", "screen", "composition"];
 const PAGE_MAX = 100;
+/** Pages of rooms that are searched for the names of rooms in a list. */
+const ROOM_PAGES_MAX = 10;
+
+const mendedText = ({ mended }: Recording): string | undefined =>
+  mended === undefined ? undefined : mended ? "yes" : "no";
 
 const recordingPath = (input: Input): string => `/recording/${input.id(0, "the id of a recording")}`;
 
@@ -47,6 +54,8 @@ const describe = (one: Recording): string =>
     bytes: one.sizeInBytes,
     started: time(one.startTime),
     ended: time(one.endTime),
+    length: humanSeconds(one.endTime - one.startTime),
+    mended: mendedText(one),
   });
 
 export async function list(input: Input): Promise<CommandResult> {
@@ -64,18 +73,33 @@ export async function list(input: Input): Promise<CommandResult> {
   }
   const value = { data, total };
   if (data.length === 0) return { value, text: "", notes: ["There are no such recordings."] };
+  const names = await roomNames(api, new Set(data.map(({ room }) => room)));
   const rows = data.map((one) => [
     one._id,
-    one.room,
+    names.get(one.room) ?? one.room,
     one.type,
     one.participantUsername,
-    humanBytes(one.sizeInBytes),
     time(one.startTime),
-    time(one.endTime),
+    humanSeconds(one.endTime - one.startTime),
+    humanBytes(one.sizeInBytes),
+    mendedText(one),
   ]);
-  const head = ["RECORDING", "ROOM", "TYPE", "USERNAME", "SIZE", "STARTED", "ENDED"];
+  const head = ["RECORDING", "ROOM", "TYPE", "USERNAME", "STARTED", "LENGTH", "SIZE", "MENDED"];
   const notes = total > data.length ? [`${data.length} of ${total}; --limit shows more.`] : [];
   return { value, text: table(head, rows), notes };
+}
+
+/** A room that is archived, or beyond the newest ROOM_PAGES_MAX pages, is shown by its id. */
+async function roomNames(api: Server, wanted: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for (let pages = 0, end = ""; pages < ROOM_PAGES_MAX && names.size < wanted.size; pages++) {
+    const query = `limit=${PAGE_MAX}${end && `&endId=${end}`}`;
+    const page = await api.get<{ data: { _id: string; roomName: string }[]; currEndId: string }>(`/rooms?${query}`);
+    for (const { _id, roomName } of page.data) if (wanted.has(_id)) names.set(_id, roomName);
+    end = page.currEndId;
+    if (page.data.length < PAGE_MAX) break;
+  }
+  return names;
 }
 
 function filterQuery(input: Input): string {

@@ -5,6 +5,7 @@ import type { Acts } from "../meetings/acts.ts";
 import type { HostLinks } from "../meetings/host-link.ts";
 import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX, PERSON_NAME_MAX_CHARS } from "../meetings/limits.ts";
 import type { Sessions } from "../meetings/sessions.ts";
+import { Problem } from "../protocol/codes.ts";
 import { hasControl, isWellFormed } from "../protocol/names.ts";
 import { UNIX_SECONDS_MAX } from "../rooms/limits.ts";
 import type { AppRow } from "../store/store.ts";
@@ -60,10 +61,24 @@ const hostLink = z
   })
   .meta({ id: "HostLink" });
 
+const recordingState = z
+  .object({ recording: z.boolean().describe("Whether the meeting is recorded now") })
+  .meta({ id: "MeetingRecording" });
+/** In the audit, as when the application's server does it. */
+const STARTED = "recording started";
+const STOPPED = "recording stopped";
+
+/** Its own text says more than that of a meeting whose id is wrong. */
+function withoutMeeting(error: unknown): never {
+  throw error instanceof Problem && error.code === "meeting_not_found"
+    ? new Problem("not_found", error.message)
+    : error;
+}
+
 export interface AdminMeetingParts {
   readonly appIn: AppIn;
   readonly sessions: Sessions;
-  readonly acts: Pick<Acts, "end" | "remove">;
+  readonly acts: Pick<Acts, "end" | "remove" | "record">;
   readonly hostLinks: HostLinks;
   /** Rejects with room_not_found. */
   readonly roomNamed: (app: string, idOrName: string) => Promise<string>;
@@ -126,6 +141,23 @@ function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] 
   const roomIn = (app: AppRow, call: Call): Promise<string> =>
     inControlPlane(parts.roomNamed(app.id, roomNameOf(call)));
   const room = `${APP}/rooms/:roomName`;
+  const recording = (what: "start" | "stop", summary: string): Endpoint =>
+    endpoint({
+      ...base,
+      method: "POST",
+      path: `${room}/recording/${what}`,
+      summary,
+      response: recordingState,
+      problems: ["not_found"],
+      handle: async (call, { caller }) => {
+        const app = await appIn(call);
+        const on = await roomIn(app, call);
+        const isStart = what === "start";
+        const hasChanged = await inControlPlane(acts.record(app.id, on, isStart).catch(withoutMeeting));
+        if (hasChanged) await audit(call, caller, { what: isStart ? STARTED : STOPPED, on, app: app.id });
+        return { recording: isStart };
+      },
+    });
   return [
     endpoint({
       ...base,
@@ -162,6 +194,11 @@ function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] 
         return { ended };
       },
     }),
+    recording(
+      "start",
+      "Record the meeting of a room, by its name or id, until it ends or is stopped; all participants see it",
+    ),
+    recording("stop", "Stop recording the meeting of a room, by its name or id"),
     endpoint({
       ...base,
       method: "DELETE",

@@ -7,6 +7,8 @@ import { auditedChanges, guardOf, run } from "./testing/calls.ts";
 
 const ALL = "/api/internal/v1/apps/:app/recordings";
 
+const NOT_ASKED = { meetingOf: async () => undefined, isRoom: async () => true };
+
 test("role read gets no bytes, whether or not there is a file", async () => {
   const { audit } = auditedChanges();
   const read = guardOf("read");
@@ -16,6 +18,7 @@ test("role read gets no bytes, whether or not there is a file", async () => {
       appIn: () => Promise.reject(new Error("not reached")),
       // Nothing of it is used.
       recordings: {} as Recordings,
+      ...NOT_ASKED,
       fileStreams: new FileStreams(),
       audit,
       nowMs: Date.now,
@@ -34,6 +37,7 @@ test("what was deleted, by which filter or ids, is audited", async () => {
     {
       appIn: async () => appRow("app"),
       recordings: { deleteAll: async () => 3, deleteSome: async () => 1 } as unknown as Recordings,
+      ...NOT_ASKED,
       fileStreams: new FileStreams(),
       audit,
       nowMs: Date.now,

@@ -4,6 +4,8 @@ import type { Operator } from "../access/operator.ts";
 import { Problem } from "../protocol/codes.ts";
 import { RECORDINGS_PAGE_DEFAULT, RECORDINGS_PAGE_MAX } from "../recordings/limits.ts";
 import type { Recordings } from "../recordings/recordings.ts";
+import type { MeetingRow } from "../store/meetings.ts";
+import type { RecordingRow } from "../store/recordings.ts";
 import type { AppIn } from "./app-in.ts";
 import type { Audit } from "./audit.ts";
 import type { Call } from "./call.ts";
@@ -32,14 +34,30 @@ const listed = recording
   })
   .meta({ id: "ListedRecording" });
 
+const detail = listed
+  .extend({
+    roomArchived: z.boolean(),
+    meeting: z
+      .object({ _id: z.string().describe("The meetingSession"), active: z.boolean(), startTime: unixSeconds })
+      .nullable()
+      .describe("null: no meeting has this meetingSession, or it is not kept any more"),
+  })
+  .meta({ id: "RecordingDetail" });
+
+const listedFields = (row: RecordingRow, names: ReadonlyMap<string, string>): z.infer<typeof listed> => ({
+  ...recordingFields(row),
+  roomName: names.get(row.room) ?? null,
+  completed: toSeconds(row.completed),
+});
+
 const list = z
   .object({
     data: z.array(listed),
     next: z.string().nullable().describe("after of the next page; null at the end"),
     total: z.int().describe("How many recordings the filters match"),
     storage: z
-      .object({ recordings: z.int(), bytes: z.int() })
-      .describe("What all recordings of the application take, whatever the filters"),
+      .object({ recordings: z.int(), bytes: z.int(), uploading: z.int().describe("Bytes of open uploads") })
+      .describe("What all recordings and open uploads of the application take, whatever the filters"),
   })
   .meta({ id: "RecordingList" });
 
@@ -50,6 +68,10 @@ const deletion = filters.extend({
 export interface AdminRecordingParts {
   readonly appIn: AppIn;
   readonly recordings: Recordings;
+  /** The meeting of a recording, if there is one. */
+  readonly meetingOf: (recording: RecordingRow) => Promise<MeetingRow | undefined>;
+  /** Whether its room exists and is not archived. */
+  readonly isRoom: (recording: RecordingRow) => Promise<boolean>;
   readonly fileStreams: FileStreams;
   readonly audit: Audit;
   readonly nowMs: () => number;
@@ -64,8 +86,9 @@ export interface AdminRecordingGuards {
 
 export function adminRecordingEndpoints(
   { admin, operator, stream }: AdminRecordingGuards,
-  { appIn, recordings, fileStreams, audit, nowMs, logIncomplete }: AdminRecordingParts,
+  parts: AdminRecordingParts,
 ): Endpoint[] {
+  const { appIn, recordings, meetingOf, isRoom, fileStreams, audit, nowMs, logIncomplete } = parts;
   const tag = "recordings";
   const all = "/api/internal/v1/apps/:app/recordings";
   const one = `${all}/:id`;
@@ -87,11 +110,7 @@ export function adminRecordingEndpoints(
         const page = data.slice(0, max);
         const next = data.length > max ? (page.at(-1)?.id ?? null) : null;
         const names = await recordings.roomNames(app.id, page);
-        const shown = page.map((row) => ({
-          ...recordingFields(row),
-          roomName: names.get(row.room) ?? null,
-          completed: toSeconds(row.completed),
-        }));
+        const shown = page.map((row) => listedFields(row, names));
         return { data: shown, next, total, storage: await recordings.stored(app.id) };
       },
     }),
@@ -124,12 +143,20 @@ export function adminRecordingEndpoints(
       guard: operator,
       method: "GET",
       path: one,
-      summary: "One recording of an application",
-      response: recording,
+      summary: "One recording of an application, with the meeting it is of",
+      response: detail,
       problems: ["not_found"],
       handle: async (call) => {
         const app = await appIn(call);
-        return recordingFields(await inControlPlane(recordings.get(app.id, idOf(call))));
+        const row = await inControlPlane(recordings.get(app.id, idOf(call)));
+        const meeting = await meetingOf(row);
+        return {
+          ...listedFields(row, await recordings.roomNames(app.id, [row])),
+          roomArchived: !(await isRoom(row)),
+          meeting: meeting
+            ? { _id: meeting.id, active: meeting.ended === null, startTime: toSeconds(meeting.began) }
+            : null,
+        };
       },
     }),
     endpoint({

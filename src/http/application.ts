@@ -121,6 +121,7 @@ export const applicationProblem = z
     }),
     requestId: z.string().describe("Also in X-Request-Id, and in the log"),
     offset: z.int().optional().describe("For uploads: how many bytes are held"),
+    budget: z.enum(["application", "stay"]).optional().describe("For insufficient_storage: which limit is reached"),
     opensAt: z.int().optional().describe("For room_not_open: when it opens, in Unix seconds"),
   })
   .meta({ id: "ApplicationProblem" });

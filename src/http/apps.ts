@@ -7,6 +7,7 @@ import {
   HISTORY_LIMIT_MAX_BYTES,
   HISTORY_LIMIT_MIN_BYTES,
   MEETINGS_KEPT_MAX_DAYS,
+  RECORDINGS_LIMIT_MAX_BYTES,
 } from "../access/limits.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AppRow } from "../store/store.ts";
@@ -49,6 +50,7 @@ const app = z
     maxHistoryBytes: z.int().describe("Beyond it, the oldest messages of its largest channel are removed"),
     allowedFrameOrigins: z.array(z.string()).describe("Origins whose pages may show its meetings in a frame"),
     meetingRetentionDays: z.int().describe("Days that meetings are kept after their end"),
+    maxRecordingBytesTotal: z.int().describe("Bytes that its recordings and open uploads may have together"),
     previousSecrets: z
       .array(z.object({ endsAt: unixSeconds }))
       .describe("Replaced secret keys that still work, and until when; newest first"),
@@ -79,6 +81,9 @@ const edit = z.strictObject({
   meetingRetentionDays: whole(1, MEETINGS_KEPT_MAX_DAYS)
     .describe("Days that meetings, and who took part, are kept after their end.")
     .optional(),
+  maxRecordingBytesTotal: whole(0, RECORDINGS_LIMIT_MAX_BYTES)
+    .describe("Bytes that its recordings and open uploads may have together; beyond it, uploads are refused.")
+    .optional(),
 });
 
 const rotate = z.strictObject({
@@ -101,6 +106,7 @@ const appFields = (row: AppRow, nowMs: number): z.infer<typeof app> => ({
   maxHistoryBytes: row.maxHistoryBytes,
   allowedFrameOrigins: [...row.allowedFrameOrigins],
   meetingRetentionDays: row.meetingRetentionDays,
+  maxRecordingBytesTotal: row.maxRecordingBytesTotal,
   previousSecrets: row.previousSecrets.flatMap((one) =>
     one.ends !== null && isLive(one, nowMs) ? [{ endsAt: toSeconds(one.ends) }] : [],
   ),
@@ -119,6 +125,7 @@ function toEdit(body: z.infer<typeof edit>): AppEdit {
     ...(maxHistoryBytes !== undefined && { maxHistoryBytes }),
     ...(allowedFrameOrigins && { allowedFrameOrigins: [...new Set(allowedFrameOrigins)] }),
     ...(meetingRetentionDays !== undefined && { meetingRetentionDays }),
+    ...(body.maxRecordingBytesTotal !== undefined && { maxRecordingBytesTotal: body.maxRecordingBytesTotal }),
   };
 }
 

@@ -1,8 +1,8 @@
-/** What admins inside a meeting do: `POST /api/v1/room/:roomName/act`, with the connect token of their stay. */
+/** What participants of a meeting do, mostly admins: `POST /api/v1/room/:roomName/act`, with the connect token of their stay. */
 import { z } from "zod";
 import { bearer } from "../access/credential.ts";
 import type { Acts } from "../meetings/acts.ts";
-import { Problem } from "../protocol/codes.ts";
+import { noStayToken } from "../meetings/stay-tokens.ts";
 import type { ApplicationGuards } from "./application.ts";
 import type { Origins } from "./cors.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
@@ -14,7 +14,7 @@ const id = z.string().min(1).max(ID_MAX_CHARS, `must have at most ${ID_MAX_CHARS
 
 const act = z
   .object({
-    do: z.enum(["admit", "decline", "mute", "remove", "end", "lock", "unlock"]),
+    do: z.enum(["admit", "decline", "mute", "remove", "end", "lock", "unlock", "record", "stopRecord"]),
     participantSession: id.optional().describe("Of mute and remove"),
     ticket: id.optional().describe("Of admit and decline"),
     kind: z.enum(["audio", "video", "screen"]).optional().describe("Of mute: what to mute; audio if absent"),
@@ -37,7 +37,8 @@ export function meetingActEndpoints({ open }: ApplicationGuards, { acts, rates, 
       origins: frameOrigins,
       method: "POST",
       path: "/api/v1/room/:roomName/act",
-      summary: "Act as an admin of a meeting; the Bearer is the connect token of one's own stay",
+      summary:
+        "Act as an admin of a meeting, or start and stop its recording; the Bearer is the connect token of one's own stay",
       body: act,
       bodyMaxBytes: BODY_MAX_BYTES,
       response: z.object({ success: z.literal(true) }),
@@ -51,8 +52,7 @@ export function meetingActEndpoints({ open }: ApplicationGuards, { acts, rates, 
       ],
       handle: async (call, { caller, body }) => {
         const token = bearer(call.request.headers.get("authorization"));
-        if (!caller || token === undefined)
-          throw new Problem("invalid_token", "An act needs the connect token of a stay in this room, as Bearer.");
+        if (!caller || token === undefined) throw noStayToken();
         await acts.act(caller.id, roomNameOf(call), token, body);
         return { success: true };
       },

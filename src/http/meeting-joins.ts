@@ -10,6 +10,7 @@ import type { Origins } from "./cors.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { JOIN_BODY_MAX_BYTES } from "./limits.ts";
 import { MeetingRates } from "./meeting-rates.ts";
+import { recordingState } from "./meeting-schemas.ts";
 import { roomNameOf } from "./room-schemas.ts";
 
 const door = z
@@ -19,7 +20,7 @@ const door = z
     lang: z.string(),
     autoJoin: z.boolean(),
     audioOnlyRoom: z.boolean(),
-    recording: z.boolean().describe("It is being recorded"),
+    recording: z.boolean().describe("It is being recorded, or will be as soon as the first participant enters"),
     opensAt: z.int().optional().describe("Unix seconds, while it is not open yet"),
     state: z.enum(["open", "not_open", "over"]).describe("By the room's own times; those of an access token win"),
     inside: z.int().optional().describe("How many people are inside; of public rooms only"),
@@ -52,9 +53,10 @@ const joined = z
       video: z.boolean(),
       screen: z.boolean(),
       chat: z.boolean(),
-      record: z.boolean(),
+      record: z.boolean().describe("Admins at any time, all others while no admin is inside"),
     }),
     room: z.looseObject({ roomName: z.string() }).describe("The fields of the room that all participants may see"),
+    recording: recordingState.nullable().describe("null: it is not being recorded"),
     connect,
     media: z.object({ engine: z.literal("mesh") }),
     iceServers: z.array(

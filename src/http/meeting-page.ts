@@ -56,7 +56,7 @@ function headersOf({ origin }: Call, framedBy: readonly string[]): Record<string
   // Written out besides 'self': older browsers do not count WebSockets of the page's own host among it.
   const connects = /^https?:\/\/[\w.:[\]-]+$/.test(origin) ? [origin, origin.replace(/^http/, "ws")] : [];
   return {
-    "Content-Security-Policy": contentSecurityPolicy({ connects, framedBy }),
+    "Content-Security-Policy": contentSecurityPolicy({ connects, framedBy, hasWorkers: true }),
     "Permissions-Policy": PERMISSIONS,
     // It knows no origins: where some may frame the page, the policy alone decides.
     ...(!isFramed && { "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin" }),

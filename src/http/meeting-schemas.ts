@@ -16,6 +16,15 @@ export const participant = z
   })
   .meta({ id: "Participant" });
 
+export const recordingState = z
+  .object({
+    by: z
+      .string()
+      .describe("Who started it; empty if the room records every meeting, or the application's server started it"),
+    since: unixSeconds,
+  })
+  .meta({ id: "RecordingState" });
+
 export const meeting = z
   .object({
     _id: z.string().describe("The meetingSession"),
@@ -26,6 +35,7 @@ export const meeting = z
     locked: z.boolean(),
     startTime: unixSeconds,
     endTime: unixSeconds.optional().describe("Absent while the meeting goes on"),
+    recording: recordingState.optional().describe("Absent while it is not being recorded"),
   })
   .meta({ id: "Meeting" });
 
@@ -37,6 +47,7 @@ export const meetingFields = ({
   began,
   ended,
   isLocked,
+  recording,
 }: MeetingRow): z.infer<typeof meeting> => ({
   _id: id,
   app,
@@ -46,6 +57,7 @@ export const meetingFields = ({
   locked: isLocked && ended === null,
   startTime: toSeconds(began),
   ...(ended !== null && { endTime: toSeconds(ended) }),
+  ...(recording && { recording: { by: recording.by, since: toSeconds(recording.since) } }),
 });
 
 export const participantFields = (stay: StayRow): z.infer<typeof participant> => ({

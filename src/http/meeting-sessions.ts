@@ -69,6 +69,21 @@ export function meetingSessionEndpoints(
   const room = "/api/v1/room/:roomName";
   const changed = (call: Call, app: string, what: string, after?: Readonly<Record<string, unknown>>): void =>
     audit(call, APPLICATION_SECRET, { what, on: roomNameOf(call), app, ...(after && { after }) });
+  const recordingEndpoint = (verb: "start" | "stop", summary: string): Endpoint =>
+    endpoint({
+      ...base,
+      method: "POST",
+      path: `${room}/recording/${verb}`,
+      summary,
+      response: z.object({ success: z.literal(true), recording: z.boolean().describe("It is being recorded now") }),
+      problems: ["room_not_found", "meeting_not_found"],
+      handle: async (call, { caller }) => {
+        const on = verb === "start";
+        if (await acts.record(caller.id, roomNameOf(call), on))
+          changed(call, caller.id, on ? "recording started" : "recording stopped");
+        return { success: true, recording: on };
+      },
+    });
   return [
     endpoint({
       ...base,
@@ -125,6 +140,11 @@ export function meetingSessionEndpoints(
         return { success: true, message: ended > 0 ? "Meeting successfully ended" : "No one was in the room", ended };
       },
     }),
+    recordingEndpoint(
+      "start",
+      "Record the meeting of a room, whatever the room's fields say; also if it is recorded already",
+    ),
+    recordingEndpoint("stop", "Stop the recording of a meeting; also if it is not recorded"),
     endpoint({
       ...base,
       method: "DELETE",

@@ -74,6 +74,10 @@ export const recording = z
     type: z.enum(types),
     startTime: unixSeconds,
     endTime: unixSeconds,
+    mended: z
+      .boolean()
+      .optional()
+      .describe("Only if the page of a meeting has made it; false: the file is as it came, without duration and index"),
   })
   .meta({ id: "Recording" });
 
@@ -90,6 +94,7 @@ export const recordingFields = (row: RecordingRow): z.infer<typeof recording> =>
   type: row.type,
   startTime: row.startTime,
   endTime: row.endTime,
+  ...(row.mended !== null && { mended: row.mended }),
 });
 
 export const idOf = (call: Call): string => call.params.id ?? "";

@@ -1,9 +1,12 @@
 /** Uploads over HTTP: begun and completed with the secret key, written through a signed address without it. */
 import { z } from "zod";
+import type { StayRecorders } from "../meetings/stay-recorders.ts";
+import { noStayToken } from "../meetings/stay-tokens.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Links } from "../recordings/links.ts";
 import { type ContentRange, parseContentRange } from "../recordings/range.ts";
 import type { Recordings } from "../recordings/recordings.ts";
+import type { StayUploads } from "../recordings/stay-uploads.ts";
 import type { Sent, Uploads } from "../recordings/uploads.ts";
 import type { ApplicationGuards } from "./application.ts";
 import type { Call } from "./call.ts";
@@ -11,6 +14,7 @@ import { type Endpoint, endpoint } from "./endpoint.ts";
 import { linkFrom } from "./host.ts";
 import { queryOf } from "./query.ts";
 import { idOf, newUpload, recording, recordingFields, seconds } from "./recording-schemas.ts";
+import { serverOrStay } from "./stay-guard.ts";
 
 const begun = z
   .object({
@@ -25,9 +29,12 @@ export interface UploadParts {
   readonly uploads: Uploads;
   readonly recordings: Recordings;
   readonly links: Links;
+  readonly stayUploads: Pick<StayUploads, "endByServer">;
+  readonly recorders: Pick<StayRecorders, "end">;
 }
 
-export function uploadEndpoints(guards: ApplicationGuards, { uploads, recordings, links }: UploadParts): Endpoint[] {
+export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): Endpoint[] {
+  const { uploads, recordings, links, stayUploads, recorders } = parts;
   const tag = "recordings";
   return [
     endpoint({
@@ -51,7 +58,7 @@ export function uploadEndpoints(guards: ApplicationGuards, { uploads, recordings
       method: "PUT",
       path: "/api/v1/upload/:id",
       summary:
-        "Write the bytes: all of them, or the range that Content-Range names; `bytes */T` asks how many are held",
+        "Write the bytes: all of them, or the range that Content-Range names, with `*` for a total that is not known yet; `bytes */T` asks how many are held",
       bodyType: "application/octet-stream",
       response: offset,
       problems: [
@@ -79,15 +86,40 @@ export function uploadEndpoints(guards: ApplicationGuards, { uploads, recordings
     }),
     endpoint({
       tag,
-      guard: guards.secretKey,
+      guard: serverOrStay(guards),
       method: "POST",
       path: "/api/v1/recording/:id/complete",
-      summary: "Complete an upload: it is listed from now on",
-      body: z.object({ endTime: seconds.optional().describe("Unix seconds; now if absent") }),
-      response: recording,
-      problems: ["recording_not_found", "upload_incomplete", "upload_busy", "internal_error", "insufficient_storage"],
-      handle: async (call, { caller, body }) =>
-        recordingFields(await recordings.complete(caller.id, idOf(call), body.endTime)),
+      summary:
+        "Complete an upload: it is listed from now on. One that the page of a meeting sends is listed a moment later; its stay's connect token may complete it too",
+      body: z.object({
+        endTime: seconds.optional().describe("Unix seconds; now if absent"),
+        total: z
+          .int()
+          .min(0)
+          .optional()
+          .describe("How many bytes were sent; needed where no Content-Range has named the total"),
+      }),
+      response: z.union([recording, z.object({ success: z.literal(true) })]),
+      problems: [
+        "invalid_token",
+        "token_expired",
+        "action_not_permitted",
+        "recording_not_found",
+        "upload_incomplete",
+        "upload_busy",
+        "internal_error",
+        "insufficient_storage",
+      ],
+      handle: async (call, { caller, body }) => {
+        const id = idOf(call);
+        if (caller.by === "stay") {
+          if (!caller.app) throw noStayToken();
+          await recorders.end(caller.app.id, undefined, caller.token, id, body.total);
+          return { success: true };
+        }
+        if (await stayUploads.endByServer(caller.app.id, id, body.total)) return { success: true };
+        return recordingFields(await recordings.complete(caller.app.id, id, body));
+      },
     }),
   ];
 }
@@ -107,7 +139,7 @@ function contentRange(header: string | null): ContentRange | undefined {
   if (header === null) return undefined;
   const range = parseContentRange(header);
   if (range) return range;
-  const message = "must be `bytes first-last/total`, or `bytes */total` to ask";
+  const message = "must be `bytes first-last/total`, or `bytes */total` to ask; total can be `*`";
   throw new Problem("invalid_request", `Content-Range: ${message}`, undefined, {
     details: [{ field: "Content-Range", message }],
   });

@@ -1,5 +1,4 @@
-/** What admins of a meeting do, each with the connect token of its own stay, and what the application's server does by REST. */
-import type { RoomTokens } from "../access/room-token.ts";
+/** What participants of a meeting do, mostly admins, each with the connect token of its own stay, and what the application's server does by REST. */
 import { Problem } from "../protocol/codes.ts";
 import type { MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
@@ -7,15 +6,18 @@ import type { ActRequest } from "./contract.ts";
 import type { Exits } from "./exits.ts";
 import type { Lobby } from "./lobby.ts";
 import { type MutedKind, type Notices, refOf } from "./notices.ts";
+import type { Recording } from "./recording.ts";
 import { flagOf } from "./rights.ts";
+import type { StayTokens } from "./stay-tokens.ts";
 
 export interface ActParts {
   readonly store: MeetingStore;
   readonly rooms: RoomStore;
-  readonly tokens: RoomTokens;
+  readonly stayTokens: StayTokens;
   readonly notices: Notices;
   readonly exits: Exits;
   readonly lobby: Pick<Lobby, "decide">;
+  readonly recording: Recording;
   readonly nowMs: () => number;
 }
 
@@ -24,18 +26,17 @@ export interface StayAct extends ActRequest {
   readonly kind?: MutedKind | undefined;
 }
 
-interface Acting {
-  readonly room: RoomRow;
-  readonly stay: StayRow;
-}
-
 export class Acts {
   constructor(private readonly parts: ActParts) {}
 
   /** `token` is the connect token of the stay that acts. */
   async act(app: string, roomName: string, token: string, request: StayAct): Promise<void> {
-    const { store, notices, exits, lobby } = this.parts;
-    const { room, stay } = await this.admin(app, roomName, token);
+    const { store, notices, exits, lobby, recording, stayTokens } = this.parts;
+    const { room, stay, claims } = await stayTokens.inside(app, roomName, token);
+    const isAdmin = stay.isAdmin && claims.isAdmin;
+    if (request.do === "record" || request.do === "stopRecord")
+      return recording.act(room, stay, isAdmin, request.do === "record");
+    if (!isAdmin) throw new Problem("action_not_permitted", "Only admins of the meeting may do this.");
     const ref = refOf(room);
     switch (request.do) {
       case "admit":
@@ -75,6 +76,11 @@ export class Acts {
       throw new Problem("participant_not_found");
   }
 
+  /** The recording of the meeting begins or ends. false: it was so already. */
+  async record(app: string, roomName: string, on: boolean, by?: string): Promise<boolean> {
+    return this.parts.recording.setByServer(await this.room(app, roomName), on, by);
+  }
+
   /** A line in the chat. */
   async say(app: string, roomName: string, text: string): Promise<void> {
     const { store, notices } = this.parts;
@@ -93,25 +99,6 @@ export class Acts {
     const room = await this.parts.rooms.room(app, roomName, this.parts.nowMs());
     if (!room) throw new Problem("room_not_found");
     return room;
-  }
-
-  /** Checked in this order: the signature, the application and the room, whether the stay goes on, whether it is an admin's. */
-  private async admin(app: string, roomName: string, token: string): Promise<Acting> {
-    const { tokens, rooms, store, nowMs } = this.parts;
-    const claims = tokens.verify(token, nowMs());
-    if (claims === "expired") throw new Problem("token_expired");
-    if (claims?.kind !== "stay" || claims.app !== app)
-      throw new Problem("invalid_token", "An act needs the connect token of a stay in this room, as Bearer.");
-    const [room, stay] = [await rooms.roomById(app, claims.room, nowMs()), await store.stay(claims.id)];
-    if (!room) throw new Problem("room_not_found");
-    if (stay?.room !== room.id || stay.ended !== null)
-      throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
-    // A page that is inside while its room is renamed goes on with the name it knows.
-    if (room.name !== roomName && (await store.meeting(app, stay.meeting))?.roomName !== roomName)
-      throw new Problem("action_not_permitted", "Your stay is in another room.");
-    if (!stay.isAdmin || !claims.isAdmin)
-      throw new Problem("action_not_permitted", "Only admins of the meeting may do this.");
-    return { room, stay };
   }
 
   private async inside({ id }: RoomRow, participantSession: string): Promise<StayRow> {

@@ -26,6 +26,7 @@ export interface Door {
   readonly lang: string;
   readonly autoJoin: boolean;
   readonly audioOnlyRoom: boolean;
+  /** It is being recorded, or will be as soon as the first participant enters. */
   readonly recording: boolean;
   /** Unix seconds. */
   readonly opensAt?: number;
@@ -47,7 +48,43 @@ export interface May {
   readonly video: boolean;
   readonly screen: boolean;
   readonly chat: boolean;
+  /** Admins at any time, all others while no admin is inside. */
   readonly record: boolean;
+}
+
+/** A meeting that is being recorded. */
+export interface RecordingState {
+  /** The name of the participant who started it; empty if the room records every meeting, or the application's server started it. */
+  readonly by: string;
+  /** Unix seconds. */
+  readonly since: number;
+}
+
+/** In the channel `room`: for everyone when it changes, and again when a participant subscribes to a meeting that is or was recorded. */
+export interface RecordingNotice {
+  readonly notice: "recording";
+  readonly on: boolean;
+  /** Who has started it, or stopped it. */
+  readonly by: string;
+  /** While it is on: Unix seconds. */
+  readonly since?: number;
+}
+
+export const RECORDING_SOURCES = ["camera", "microphone", "screen"] as const;
+export type RecordingSource = (typeof RECORDING_SOURCES)[number];
+
+/** The page of a stay begins to upload what its recorder makes. */
+export interface StayUploadRequest {
+  readonly source: RecordingSource;
+  /** The recorder was started that long before this request; 0 if absent. */
+  readonly startedMsAgo?: number | undefined;
+}
+
+export interface BegunStayUpload {
+  readonly _id: string;
+  /** Takes the bytes with PUT, without another credential. */
+  readonly uploadUrl: string;
+  readonly offset: number;
 }
 
 export interface IceServer {
@@ -71,6 +108,8 @@ export interface Joined {
   readonly isGuest: boolean;
   readonly may: May;
   readonly room: PublicRoom;
+  /** null: it is not being recorded. */
+  readonly recording: RecordingState | null;
   readonly connect: Connect;
   readonly media: { readonly engine: "mesh" };
   readonly iceServers: readonly IceServer[];
@@ -84,7 +123,7 @@ export interface Waiting {
   readonly connect: Connect;
 }
 
-export type Act = "admit" | "decline" | "mute" | "remove" | "end" | "lock" | "unlock";
+export type Act = "admit" | "decline" | "mute" | "remove" | "end" | "lock" | "unlock" | "record" | "stopRecord";
 
 export interface ActRequest {
   readonly do: Act;

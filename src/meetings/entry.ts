@@ -8,6 +8,7 @@ import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import { type DoorState, doorOf, refusalByTime } from "./door.ts";
 import { ejectAtOf, ejectionOf } from "./ejection.ts";
 import { nextMeetingId } from "./meeting-id.ts";
+import { recordsFrom } from "./recording.ts";
 import { accessOf, capacityOf } from "./rights.ts";
 
 export interface EntryParts {
@@ -21,7 +22,7 @@ export interface EntryParts {
   readonly isOpen: (room: string) => boolean;
   /** This node is about to have a stay: the others must know that it is alive. */
   readonly beat: () => Promise<void>;
-  /** The meeting begins: its chat may have to be empty. */
+  /** The meeting begins: its chat may have to be empty, and it may have to be recorded. */
   readonly meetingBegan: (meeting: MeetingRow, room: RoomRow) => Promise<void>;
 }
 
@@ -99,6 +100,7 @@ export class Entry {
       accessToken: claims.accessToken ?? null,
       node: this.parts.nodeId,
       newMeeting: await this.newMeeting(claims),
+      recordsFrom: recordsFrom(row),
       ejectAfterSec: afterSec,
       ejectAtLatest: latestMs,
     };

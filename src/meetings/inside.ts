@@ -12,8 +12,10 @@ import { LOBBY_SWEEP_EVERY_MS, TICK_MS } from "./limits.ts";
 import { Lobby } from "./lobby.ts";
 import type { Inside, MeetingCore } from "./meetings.ts";
 import { Notices } from "./notices.ts";
+import { Recording } from "./recording.ts";
 import { Sessions } from "./sessions.ts";
 import { Signals } from "./signals.ts";
+import { StayTokens } from "./stay-tokens.ts";
 import { Times } from "./times.ts";
 
 export interface InsideParts extends MeetingCore {
@@ -29,6 +31,8 @@ export interface InsideParts extends MeetingCore {
 export interface MeetingInside extends Inside {
   readonly lobby: Lobby;
   readonly acts: Acts;
+  readonly recording: Recording;
+  readonly stayTokens: StayTokens;
   readonly sessions: Sessions;
   /** Every second; `start` repeats it. */
   tick(): Promise<void>;
@@ -40,7 +44,12 @@ export function buildInside(parts: InsideParts): MeetingInside {
   const exits = new Exits({ ...parts, notices });
   const lobby = new Lobby({ ...parts, notices });
   const changes = new Changes({ ...parts, notices, exits, lobby });
-  parts.roomChanges.onChange((change) => changes.changed(change));
+  const stayTokens = new StayTokens(parts);
+  const recording = new Recording({ ...parts, notices });
+  parts.roomChanges.onChange((change) => {
+    changes.changed(change);
+    recording.roomChanged(change);
+  });
   const times = new Times({ ...parts, notices, exits });
   const tick = async (): Promise<void> => {
     await times.tick();
@@ -52,8 +61,10 @@ export function buildInside(parts: InsideParts): MeetingInside {
     lobby,
     times,
     changes,
+    recording,
     signals: new Signals({ present, floor }),
-    acts: new Acts({ ...parts, notices, exits, lobby }),
+    stayTokens,
+    acts: new Acts({ ...parts, notices, exits, lobby, recording, stayTokens }),
     sessions: new Sessions(parts),
     tick,
     start: () => {
@@ -61,6 +72,7 @@ export function buildInside(parts: InsideParts): MeetingInside {
       sweeping.start();
     },
     stop: async () => {
+      recording.stop();
       await Promise.all([ticking.stop(), sweeping.stop()]);
     },
   };

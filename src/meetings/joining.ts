@@ -20,6 +20,7 @@ import {
 import { nextMeetingId } from "./meeting-id.ts";
 import { typedName, vouchedName } from "./person-name.ts";
 import type { IceServers, LobbyPort } from "./ports.ts";
+import { recordingOf } from "./recording.ts";
 import { capacityOf, mayOf, publicRoomOf } from "./rights.ts";
 
 export interface JoinParts {
@@ -56,6 +57,13 @@ interface Person {
 interface Earlier {
   readonly claims: RoomClaims;
   readonly stay: StayRow | undefined;
+}
+
+/** What a participant is shown of the meeting and of its own time in it. */
+interface About extends Pick<Joined, "recording"> {
+  /** Unix ms. */
+  readonly ejectAt: number | undefined;
+  readonly data?: VerifiedAccess["data"] | undefined;
 }
 
 export class Joining {
@@ -175,24 +183,20 @@ export class Joining {
       ...(!current && { opensMeeting: true as const }),
       exp: expiryOf(now, ejectAt),
     };
-    return this.joined(room, claims, ejectAt, caller, data);
+    return this.joined(room, claims, { ejectAt, recording: recordingOf(room, current, now), data }, caller);
   }
 
   /** The stay goes on: a reload or a second tab takes no second place, and the room's times have no say any more. */
-  private resumed(room: RoomRow, earlier: RoomClaims, stay: StayRow, caller: Caller): Joined {
+  private async resumed(room: RoomRow, earlier: RoomClaims, stay: StayRow, caller: Caller): Promise<Joined> {
+    const { store, nowMs } = this.parts;
     const { beginBy: _begun, opensMeeting: _opened, ...claims } = earlier;
     const ejectAt = stay.ejectAt ?? undefined;
-    const exp = expiryOf(this.parts.nowMs(), ejectAt);
-    return this.joined(room, { ...claims, meeting: stay.meeting, exp }, ejectAt, caller);
+    const exp = expiryOf(nowMs(), ejectAt);
+    const recording = recordingOf(room, await store.latest(room.app, room.id), nowMs());
+    return this.joined(room, { ...claims, meeting: stay.meeting, exp }, { ejectAt, recording }, caller);
   }
 
-  private joined(
-    room: RoomRow,
-    claims: RoomClaims,
-    ejectAt: number | undefined,
-    { url }: Caller,
-    data?: VerifiedAccess["data"],
-  ): Joined {
+  private joined(room: RoomRow, claims: RoomClaims, { ejectAt, recording, data }: About, { url }: Caller): Joined {
     const { roomTokens, iceServers, nowMs } = this.parts;
     const { id, name, isAdmin, isGuest, meeting = "", app } = claims;
     return {
@@ -204,6 +208,7 @@ export class Joining {
       isGuest,
       may: mayOf(room, claims),
       room: roomFor(room, data),
+      recording,
       connect: { url, token: roomTokens.sign({ ...claims, version: room.version }) },
       media: { engine: "mesh" },
       iceServers: iceServers({ app, participantSession: id, nowMs: nowMs() }),

@@ -5,7 +5,7 @@ import { Problem } from "../protocol/codes.ts";
 import { roomChannelKind } from "../protocol/room-channels.ts";
 import type { AccessTokens } from "../rooms/access-token.ts";
 import { valuesOf } from "../rooms/rooms.ts";
-import type { MeetingStore } from "../store/meetings.ts";
+import type { MeetingRow, MeetingStore } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Door, Joined, JoinRequest, Waiting } from "./contract.ts";
@@ -16,6 +16,7 @@ import { type Caller, Joining } from "./joining.ts";
 import { BEAT_EVERY_MS } from "./limits.ts";
 import type { IceServers, LobbyPort, NoticesPort, Refusal, SignalsPort } from "./ports.ts";
 import { Present } from "./present.ts";
+import { type Recording, recordingOf } from "./recording.ts";
 import { publicRoomOf } from "./rights.ts";
 import { StayWrites } from "./stay-writes.ts";
 import { Stays } from "./stays.ts";
@@ -43,6 +44,7 @@ export interface Inside {
   readonly signals: SignalsPort;
   readonly times: NoticesPort;
   readonly changes: NoticesPort;
+  readonly recording: NoticesPort & Pick<Recording, "meetingBegan">;
   start(): void;
   stop(): Promise<void>;
 }
@@ -79,7 +81,10 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
       ...parts,
       isOpen: (room) => this.present.room(room) !== undefined,
       beat: () => upkeep.beat(),
-      meetingBegan: (meeting, room) => upkeep.meetingBegan(meeting, room),
+      meetingBegan: async (meeting, room) => {
+        await upkeep.meetingBegan(meeting, room);
+        await this.inside.recording.meetingBegan(meeting);
+      },
     });
     this.stays = new Stays({ ...parts, present: this.present, entry: this.entry, writes });
     this.inside = parts.inside(this);
@@ -112,11 +117,16 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
       lang,
       autoJoin,
       audioOnlyRoom,
-      recording: false,
+      recording: recordingOf(room, await this.meetingOf(room), this.parts.nowMs()) !== null,
       ...(door.state === "not_open" && { opensAt: door.opensAt }),
       state: door.state === "not_open" || door.state === "over" ? door.state : "open",
       ...(valuesOf(room).privacy !== "private" && { inside: await this.parts.store.inside(room.app, room.id) }),
     };
+  }
+
+  private async meetingOf({ app, id }: RoomRow): Promise<MeetingRow | undefined> {
+    const latest = await this.parts.store.latest(app, id);
+    return latest?.ended === null ? latest : undefined;
   }
 
   async join(
@@ -160,7 +170,10 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     const kind = roomChannelKind(channel);
     if (kind === "admin") this.inside.lobby.queueWanted(seat.claims);
     else if (kind === "wait") this.inside.lobby.answerWanted(seat.claims);
-    else if (kind === "room") for (const part of [this.inside.times, this.inside.changes]) part.noticesWanted(seat);
+    else if (kind === "room") {
+      const { times, changes, recording } = this.inside;
+      for (const part of [recording, times, changes]) part.noticesWanted(seat);
+    }
   }
 
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {

@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from "../protocol/json.ts";
 import { adminChannel, chatChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
+import type { MeetingRecording } from "../store/meetings.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { Floor } from "./floor.ts";
 import { publicRoomOf } from "./rights.ts";
@@ -48,6 +49,12 @@ export class Notices {
 
   locked(room: RoomRef, on: boolean): Promise<void> {
     return this.inRoom(room, { notice: "locked", on });
+  }
+
+  /** `by` is who has stopped it: while it is on, the state says who has started it. */
+  recording(room: RoomRef, state: MeetingRecording | null, by: string): Promise<void> {
+    const on = { by: state?.by, since: state && Math.floor(state.since / 1000) };
+    return this.inRoom(room, { notice: "recording", on: state !== null, ...(state ? on : { by }) });
   }
 
   flags(row: RoomRow): Promise<void> {

@@ -19,7 +19,7 @@ export function mayOf(room: RoomRow, { isAdmin, disabled = [] }: Pick<RoomClaims
     video: mayShow && !disabled.includes("video"),
     screen: mayShow && flagOf(room, "enableScreenSharing") && !disabled.includes("screen"),
     chat: flagOf(room, "enableChat"),
-    record: false,
+    record: flagOf(room, "enableRecording"),
   };
 }
 

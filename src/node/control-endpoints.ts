@@ -118,6 +118,8 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     ...adminRecordingEndpoints(guards, {
       appIn,
       recordings: parts.recordings.recordings,
+      meetingOf: ({ app, meetingSession }) => parts.store.meetings.meeting(app, meetingSession),
+      isRoom: async ({ app, room }) => (await parts.store.rooms.roomById(app, room, nowMs())) !== undefined,
       fileStreams,
       audit,
       nowMs,

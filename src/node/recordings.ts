@@ -1,16 +1,23 @@
 /** Builds recordings: the storage that the settings name, and the services that work on it. */
 import { join } from "node:path";
+import { Repeating } from "../access/repeating.ts";
 import type { Vault } from "../access/vault.ts";
 import { ConfigError } from "../config/load.ts";
 import { type Config, SETTINGS } from "../config/settings.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
 import { Folder } from "../recordings/folder.ts";
+import { STAY_UPLOADS_SWEEP_EVERY_MS } from "../recordings/limits.ts";
 import { Links } from "../recordings/links.ts";
+import { MendOne } from "../recordings/mending/mend-one.ts";
+import { MendingFolder } from "../recordings/mending/mending-folder.ts";
+import { MendingQueue } from "../recordings/mending/mending-queue.ts";
+import { MEND_COMMAND, ProcessMender } from "../recordings/mending/process-mender.ts";
 import { RecordingMetrics } from "../recordings/metrics.ts";
 import { Ownership } from "../recordings/ownership.ts";
 import { Recordings } from "../recordings/recordings.ts";
 import { Bucket } from "../recordings/s3.ts";
 import { parseS3Address } from "../recordings/s3-address.ts";
+import { StayUploads } from "../recordings/stay-uploads.ts";
 import { type Storage, StorageError, StorageFull } from "../recordings/storage.ts";
 import { Strays } from "../recordings/strays.ts";
 import { Sweep } from "../recordings/sweep.ts";
@@ -26,6 +33,7 @@ export interface RecordingService {
   readonly uploads: Uploads;
   readonly recordings: Recordings;
   readonly links: Links;
+  readonly stayUploads: StayUploads;
   /** Whether the storage accepts bytes now. */
   readonly state: () => Promise<StorageState>;
   start(): void;
@@ -61,16 +69,35 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
   });
   const recordings = new Recordings({ ...common, uploads, links });
+  const one = new MendOne({
+    ...common,
+    mender: new ProcessMender({ command: MEND_COMMAND }),
+    folder: new MendingFolder(join(config.data, "mending"), config.minFreeDiskBytes),
+    removeUnused: () => recordings.removeUnused(),
+    isAlone: !store.isShared,
+  });
+  const mending = new MendingQueue({ ...common, one, faults });
+  const stayUploads = new StayUploads({ ...common, uploads, wake: () => mending.wake() });
+  const finishing = new Repeating(
+    STAY_UPLOADS_SWEEP_EVERY_MS,
+    async () => void (await stayUploads.sweep()),
+    (err) => log.error({ err }, "uploads of meetings could not be finished; trying again in a minute"),
+  );
   const strays = new Strays({ ...common, sweepStrays: config.sweepStrays });
   const sweep = new Sweep({ ...common, faults, recordings, strays, apps: () => store.apps() });
   return {
     uploads,
     recordings,
     links,
+    stayUploads,
     state: () => stateOf(storage, ownership),
     start: () => {
       storage.check().catch((err) => log.error({ err }, `recordings cannot be kept: ${storage.name} does not answer`));
       sweep.start();
+      finishing.start();
+      // A node that is restarted often would otherwise never come to it.
+      finishing.runNow();
+      mending.start();
       // Without a shared store no node of an earlier version can have written to it.
       if (store.isShared)
         store.recordings
@@ -81,7 +108,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     },
     clearDeleted: () => sweep.soon(),
     stop: async () => {
-      await sweep.stop();
+      await Promise.all([sweep.stop(), finishing.stop(), mending.stop()]);
       await locks.idle();
     },
   };

@@ -33,6 +33,7 @@ import { recordingEndpoints } from "../http/recordings.ts";
 import { roomEndpoints } from "../http/rooms.ts";
 import { routesOf } from "../http/router.ts";
 import { sessionEndpoints } from "../http/sessions.ts";
+import { stayRecordingEndpoints } from "../http/stay-recordings.ts";
 import type { LogIncomplete } from "../http/streamed-array.ts";
 import { Streams } from "../http/streams.ts";
 import { TLS_ASK_PATH, type TlsAskParts, tlsAsk } from "../http/tls-ask.ts";
@@ -41,6 +42,7 @@ import { turnEndpoints } from "../http/turn.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
+import { StayRecorders } from "../meetings/stay-recorders.ts";
 import { systemClock } from "../realtime/clock.ts";
 import type { TailNodes } from "../realtime/tail-nodes.ts";
 import { VERSION } from "../version.ts";
@@ -178,25 +180,33 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
   const logIncomplete: LogIncomplete = (call, error) => pipeline.logIncompleteResponse("/api/v1/rooms", call, error);
   const audit = makeAppAudit(parts.auditTrail);
   const { rooms, accessTokens } = parts.rooms;
-  const { recordings, uploads, links } = parts.recordings;
+  const { recordings, uploads, links, stayUploads } = parts.recordings;
+  const { stayTokens } = parts.meetings.inside;
+  const recorders = new StayRecorders({ store: parts.store.meetings, stayTokens, uploads: stayUploads, nowMs });
   return [
     ...roomEndpoints(guards, { rooms, streams, logIncomplete, audit }),
     ...accessTokenEndpoints(guards, accessTokens),
-    ...meetingEndpoints(parts, guards, audit),
+    ...meetingEndpoints(parts, recorders, guards, audit),
     ...turnEndpoints(guards, { ...parts.turn, nowMs, storeFollower: parts.realtime.storeFollower }),
     ...recordingEndpoints(guards, { recordings, linkSeconds: config.linkSeconds, audit }),
-    ...uploadEndpoints(guards, { uploads, recordings, links }),
+    ...uploadEndpoints(guards, { uploads, recordings, links, stayUploads, recorders }),
     ...fileEndpoints(guards, { recordings, links, nowMs }),
   ];
 }
 
 /** Rooms that people enter. */
-function meetingEndpoints({ keyring, meetings }: RouteParts, guards: ApplicationGuards, audit: AppAudit): Endpoint[] {
+function meetingEndpoints(
+  { keyring, meetings, recordings: { links } }: RouteParts,
+  recorders: StayRecorders,
+  guards: ApplicationGuards,
+  audit: AppAudit,
+): Endpoint[] {
   const { acts, sessions } = meetings.inside;
   const frameOrigins: Origins = (call) => keyring.appNamed(call.target.app ?? "")?.allowedFrameOrigins ?? [];
   return [
     ...meetingJoinEndpoints(guards, { meetings, monotonicMs, frameOrigins }),
     ...meetingActEndpoints(guards, { acts, rates: new MeetingRates(monotonicMs), frameOrigins }),
     ...meetingSessionEndpoints(guards, { sessions, acts, audit }),
+    ...stayRecordingEndpoints(guards, { recorders, links, monotonicMs, frameOrigins }),
   ];
 }

@@ -26,6 +26,7 @@ export const HTTP_CODES = {
   room_limit_reached: { status: 409, text: "The application has as many rooms as it may have; archive some first." },
   room_already_exists: { status: 409, text: "There is already a room of this name." },
   lobby_full: { status: 409, text: "The lobby of this room is full; try again later." },
+  not_recording: { status: 409, text: "The meeting is not being recorded." },
   offset_mismatch: { status: 409, text: "The bytes do not begin at the offset that is held." },
   upload_incomplete: { status: 409, text: "Bytes are missing." },
   upload_complete: { status: 409, text: "The upload is complete." },

@@ -12,7 +12,7 @@ export interface RoomField {
   readonly initial?: string | boolean;
   /** Shown in the record even if it is not set (service.md 2.4). */
   readonly always?: true;
-  /** Has an effect today. The others are checked, stored and returned, until rooms are recorded and webhooks are called. */
+  /** Has an effect today. The others are checked, stored and returned, until webhooks are called. */
   readonly acts?: true;
   readonly meaning: string;
 }
@@ -43,7 +43,7 @@ export const ROOM_FIELDS = {
   joinVideoOn: { ...on("the camera is on at entry"), always, acts },
   joinAudioOn: { ...on("the microphone is on at entry"), always, acts },
   ownerOnlyBroadcast: { ...off("only admins share media"), always, acts },
-  enableRecording: { ...off("participants may record"), always },
+  enableRecording: { ...off("admins may record the meeting, others while no admin is inside"), always, acts },
   ejectAtRoomExp: { ...off("all participants are removed at `expireUnixSec`"), always, acts },
   lang: { kind: "language", initial: "en", always, acts, meaning: "language of the page, a BCP 47 tag" },
   expireUnixSec: { kind: "time", acts, meaning: "no one can join after it; Unix seconds" },
@@ -57,7 +57,7 @@ export const ROOM_FIELDS = {
   },
   showInviteBox: { ...on("the page shows how to invite others"), acts },
   newChatForMeetingSession: { ...on("each meeting begins with an empty chat"), acts },
-  recordRoom: off("every participant is recorded from entry"),
+  recordRoom: { ...off("every participant is recorded from entry"), acts },
   audioOnlyRoom: { ...off("microphones only"), acts },
   meetingJoinWebhook: { kind: "webhook", meaning: "called when a participant joins; an http or https address" },
   meetingLeftWebhook: { kind: "webhook", meaning: "called when a participant leaves" },

@@ -1,5 +1,7 @@
 /** Appends the body of an upload to its file in the folder of recordings. */
 import { type FileHandle, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { flush } from "./folder-files.ts";
 import type { WriterLease } from "./storage.ts";
 
 /** How much is written between two checks of the free disk space. */
@@ -25,7 +27,9 @@ export async function appendTo(
     for await (const chunk of bytes) await writer.add(chunk);
   } finally {
     // Also after a cut: the client is answered that these bytes are held.
-    await writer.keep().finally(() => file.close());
+    await writer.finish().finally(() => file.close());
+    // A new file is found after a loss of power once its folder is flushed.
+    if (offset === 0) await flush(dirname(path));
   }
 }
 
@@ -61,11 +65,17 @@ class FileWriter {
   }
 
   /** Flushes the file, then stores how many bytes are safe. */
-  async keep(): Promise<void> {
+  private async keep(): Promise<void> {
     await this.file.sync();
     if (this.at > this.kept) await this.lease.keep?.(this.at);
     this.kept = this.at;
     this.keptMs = performance.now();
+  }
+
+  /** Flushes the file for the last time: the release of the lease stores how many bytes are safe. */
+  async finish(): Promise<void> {
+    await this.file.sync();
+    if (this.at > this.kept) this.lease.note?.({ kept: this.at });
   }
 
   private get isDue(): boolean {

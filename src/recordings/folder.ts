@@ -30,6 +30,7 @@ import {
 
 export class Folder implements Storage {
   readonly name: string;
+  readonly losesUnflushed = true;
   private readonly uploads: string;
   private readonly files: string;
   private readonly quarantineFolder: string;
@@ -132,6 +133,10 @@ export class Folder implements Storage {
 
   async read(place: Place, first: number, last: number): Promise<Uint8Array | undefined> {
     return (await this.file(place))?.slice(first, last + 1).bytes();
+  }
+
+  path(place: Place): string {
+    return this.filePath(place);
   }
 
   async file(place: Place): Promise<Blob | undefined> {

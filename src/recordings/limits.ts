@@ -4,8 +4,19 @@ export const RECORDINGS_PAGE_MAX = 100;
 export const RECORDINGS_PAGE_DEFAULT = 50;
 export const RECORDING_USERNAME_MAX_CHARS = 256;
 export const RECORDING_SESSION_MAX_CHARS = 128;
-/** Open uploads per application. */
+/** Open uploads per application that were begun with a secret key. */
 export const OPEN_UPLOADS_MAX = 20;
+/** Open uploads per stay of a meeting: what the page records of its camera and microphone, and of its screen. */
+export const STAY_UPLOADS_MAX = 2;
+/** If a stay has as many, one to which nothing was written for this long is finished for a new one. */
+export const STAY_UPLOAD_SILENT_MS = 120_000;
+/** The page of a stay that has ended may send what is left for this long; then the service finishes its uploads. */
+export const STAY_UPLOADS_KEPT_MS = 30 * 60_000;
+export const STAY_UPLOADS_SWEEP_EVERY_MS = 60_000;
+/** A recorder was started at most that long before its upload begins. */
+export const STAY_UPLOAD_STARTED_AGO_MAX_MS = 24 * 3_600_000;
+/** Bytes that the page of a stay may send, in all its uploads together. */
+export const STAY_BYTES_MAX = 4 * 1024 ** 3;
 /** An upload to which nothing was written for this long is ended. */
 export const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
 /** Files that the store does not know are left alone until they are this old: any upload they could belong to has ended by then. */

@@ -57,10 +57,26 @@ describe("while the storage is missing", () => {
     const refused = { code: "insufficient_storage" };
     await expect(kit.begin()).rejects.toMatchObject(refused);
     await expect(upload(kit, open)).rejects.toMatchObject(refused);
-    await expect(kit.recordings.complete(kit.app, uploaded, undefined)).rejects.toMatchObject(refused);
+    await expect(kit.recordings.complete(kit.app, uploaded)).rejects.toMatchObject(refused);
     mount(kit);
     await upload(kit, open);
-    for (const id of [open, uploaded]) expect((await kit.recordings.complete(kit.app, id, undefined)).id).toBe(id);
+    for (const id of [open, uploaded]) expect((await kit.recordings.complete(kit.app, id)).id).toBe(id);
+  });
+
+  test("since a moment ago, what has come of a page's recording is neither ended nor sent again", async () => {
+    const kit = await newKit();
+    await kit.sweep();
+    const id = await kit.beginOfStay("stay");
+    expect(await kit.part(id, 0, new Uint8Array(1000))).toBe(1000);
+    unmount(kit);
+    const refused = { code: "insufficient_storage" };
+    await expect(kit.part(id, 1000, new Uint8Array(10))).rejects.toMatchObject(refused);
+    await expect(kit.uploads.finish(kit.app, id)).rejects.toMatchObject(refused);
+    const asked = { range: { kind: "query", total: null }, length: 0, body: null } as const;
+    await expect(kit.uploads.write(kit.app, id, asked)).rejects.toMatchObject(refused);
+    mount(kit);
+    expect(await kit.part(id, 1000, new Uint8Array(10))).toBe(1010);
+    expect(await kit.uploads.finish(kit.app, id)).toBe("finished");
   });
 
   test("no upload is abandoned, and files of deleted recordings are removed once it is present again", async () => {

@@ -48,9 +48,9 @@ export class Ownership {
 
   constructor(private readonly parts: OwnershipParts) {}
 
-  /** Throws the problem to answer with if the storage is missing. */
-  async requirePresent(): Promise<void> {
-    if (await this.isMissing())
+  /** Throws the problem to answer with if the storage is missing. `isFresh`: as in `isMissing`, for a caller that finds no bytes where some may have been. */
+  async requirePresent(isFresh = false): Promise<void> {
+    if (await this.isMissing(isFresh))
       throw new Problem(
         "insufficient_storage",
         "The storage of recordings is missing at the moment: nothing can be written to it.",

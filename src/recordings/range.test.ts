@@ -59,14 +59,17 @@ describe("Content-Range", () => {
     expect(parseContentRange("bytes 3-3/10")).toEqual({ kind: "bytes", span: { first: 3, last: 3 }, total: 10 });
     expect(parseContentRange("bytes */10")).toEqual({ kind: "query", total: 10 });
     expect(parseContentRange("bytes */0")).toEqual({ kind: "query", total: 0 });
+    expect(parseContentRange("bytes 3-9/*")).toEqual({ kind: "bytes", span: { first: 3, last: 9 }, total: null });
+    expect(parseContentRange("bytes */*")).toEqual({ kind: "query", total: null });
   });
 
   test.each([
     "",
     "bytes",
     "bytes 0-9",
-    "bytes 0-9/*",
-    "bytes */*",
+    "bytes 9-0/*",
+    "bytes 0-9/**",
+    "bytes *-9/*",
     "bytes 9-0/10",
     "bytes 0-10/10",
     "bytes 0-0/0",

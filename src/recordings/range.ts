@@ -29,20 +29,28 @@ export function spanOf(header: string | null, size: number): Span | "all" | "non
   return first >= size || last < first ? "none" : { first, last };
 }
 
-/** `bytes a-b/T`, or `bytes * /T` (without the space), which asks how many bytes are held. */
+/**
+ * `bytes a-b/T`, or `bytes * /T` (without the space), which asks how many bytes are held. A `*` instead of T: the total is not known yet,
+ * which is null here.
+ */
 export type ContentRange =
-  | { readonly kind: "bytes"; readonly span: Span; readonly total: number }
-  | { readonly kind: "query"; readonly total: number };
+  | { readonly kind: "bytes"; readonly span: Span; readonly total: number | null }
+  | { readonly kind: "query"; readonly total: number | null };
 
-const CONTENT_RANGE = new RegExp(`^bytes ${NUMBER}-${NUMBER}/${NUMBER}$`);
-const QUERY = new RegExp(`^bytes \\*/${NUMBER}$`);
+const TOTAL = "(\\d{1,15}|\\*)";
+const CONTENT_RANGE = new RegExp(`^bytes ${NUMBER}-${NUMBER}/${TOTAL}$`);
+const QUERY = new RegExp(`^bytes \\*/${TOTAL}$`);
 
 /** undefined: the header is malformed. */
 export function parseContentRange(header: string): ContentRange | undefined {
   const query = QUERY.exec(header);
-  if (query) return { kind: "query", total: Number(query[1]) };
+  if (query) return { kind: "query", total: totalOf(query[1]) };
   const match = CONTENT_RANGE.exec(header);
   if (!match) return undefined;
-  const [first, last, total] = match.slice(1).map(Number) as [number, number, number];
-  return first <= last && last < total ? { kind: "bytes", span: { first, last }, total } : undefined;
+  const [first, last, total] = [Number(match[1]), Number(match[2]), totalOf(match[3])];
+  return first <= last && last < (total ?? Number.POSITIVE_INFINITY)
+    ? { kind: "bytes", span: { first, last }, total }
+    : undefined;
 }
+
+const totalOf = (text: string | undefined): number | null => (text === "*" ? null : Number(text));

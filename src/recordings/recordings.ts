@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { Problem } from "../protocol/codes.ts";
 import { LEASE_MS, type Lease } from "../store/leases.ts";
-import type { RecordingFilter, RecordingRow, RecordingStore, UploadRow } from "../store/recordings.ts";
+import type { RecordingFilter, RecordingRow, RecordingStore, Stored, UploadRow } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Disposition, Links } from "./links.ts";
 import type { RecordingMetrics } from "./metrics.ts";
@@ -11,7 +11,7 @@ import type { Span } from "./range.ts";
 import { contentTypeOf, extensionOf, formatOf, SIGNATURE_BYTES } from "./signature.ts";
 import { isObjectId, type Place, type Storage } from "./storage.ts";
 import { withStorageProblems } from "./storage-problems.ts";
-import { notOpen, placeOf, type UploadLocks } from "./upload-locks.ts";
+import { incomplete, notOpen, placeOf, type UploadLocks } from "./upload-locks.ts";
 import type { Uploads } from "./uploads.ts";
 
 export interface RecordingParts {
@@ -24,6 +24,13 @@ export interface RecordingParts {
   readonly metrics: RecordingMetrics;
   readonly log: Pick<Log, "error">;
   readonly nowMs: () => number;
+}
+
+export interface CompleteRequest {
+  /** Unix seconds; absent: now. */
+  readonly endTime?: number | undefined;
+  /** How many bytes were sent; needed where no part has named the total. */
+  readonly total?: number | undefined;
 }
 
 /** In this filter `room` is an id or a name. */
@@ -66,7 +73,7 @@ export class Recordings {
   constructor(private readonly parts: RecordingParts) {}
 
   /** A repeated call returns the same recording, also while another call completes it here or on another node: an answer may get lost. */
-  async complete(app: string, id: string, endTime: number | undefined): Promise<RecordingRow> {
+  async complete(app: string, id: string, { endTime, total }: CompleteRequest = {}): Promise<RecordingRow> {
     const until = performance.now() + COMPLETE_WAIT_MS;
     let wholeMs = performance.now();
     for (;;) {
@@ -77,20 +84,20 @@ export class Recordings {
         await before;
         continue;
       }
-      const outcome = await this.tryToComplete(app, id, endTime);
+      const outcome = await this.tryToComplete(app, id, { endTime, total });
       if (!(outcome instanceof Error)) return outcome;
       const isBusy = outcome instanceof Problem && outcome.code === "upload_busy";
       if (!isBusy || performance.now() > until) throw outcome;
-      if (await this.hasAllBytes(app, id)) wholeMs = performance.now();
+      if (await this.hasAllBytes(app, id, total)) wholeMs = performance.now();
       else if (performance.now() - wholeMs > FINISHING_MS) throw outcome;
       await Bun.sleep(COMPLETE_RETRY_MS);
     }
   }
 
-  private async tryToComplete(app: string, id: string, endTime: number | undefined): Promise<RecordingRow | Error> {
+  private async tryToComplete(app: string, id: string, wanted: CompleteRequest): Promise<RecordingRow | Error> {
     const { store, locks, log } = this.parts;
     const work = withStorageProblems(log, () =>
-      locks.exclusively(app, id, (row, lease) => this.completeAlone(row, lease, endTime)),
+      locks.exclusively(app, id, (row, lease) => this.completeAlone(row, lease, wanted)),
     ).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
     this.completing.set(id, work);
     const outcome = await work;
@@ -101,30 +108,36 @@ export class Recordings {
   }
 
   /** All bytes are held: the request that holds the lease is about to end, or completes the upload. */
-  private async hasAllBytes(app: string, id: string): Promise<boolean> {
+  private async hasAllBytes(app: string, id: string, total: number | undefined): Promise<boolean> {
     // Checked twice: the file may have been moved into place between the two reads of the first check.
-    return (await this.findsAllBytes(app, id)) || this.findsAllBytes(app, id);
+    return (await this.findsAllBytes(app, id, total)) || this.findsAllBytes(app, id, total);
   }
 
-  private async findsAllBytes(app: string, id: string): Promise<boolean> {
+  private async findsAllBytes(app: string, id: string, claimed: number | undefined): Promise<boolean> {
     const { store, storage } = this.parts;
     const row = await store.upload(app, id);
     if (!row) return (await store.recording(app, id)) !== undefined;
-    return row.total !== null && (await storage.held(placeOf(row))) >= row.total;
+    const total = row.total ?? claimed;
+    return total !== undefined && (await storage.held(placeOf(row))) >= total;
   }
 
-  private async completeAlone(row: UploadRow, lease: Lease, endTime: number | undefined): Promise<RecordingRow> {
+  private async completeAlone(
+    row: UploadRow,
+    lease: Lease,
+    { endTime, total }: CompleteRequest,
+  ): Promise<RecordingRow> {
     const { store, storage, metrics, nowMs } = this.parts;
-    if (endTime !== undefined && endTime < row.startTime) {
-      const message = `must not be before startTime (${row.startTime})`;
-      throw new Problem("invalid_request", `endTime: ${message}`, undefined, {
-        details: [{ field: "endTime", message }],
-      });
-    }
+    if (endTime !== undefined && endTime < row.startTime)
+      throw invalid("endTime", `must not be before startTime (${row.startTime})`);
+    if (row.total !== null && row.total !== 0 && total !== undefined && total !== row.total)
+      throw invalid("total", `the upload was begun as one of ${row.total} bytes`);
     await this.parts.ownership.requirePresent();
     const place = placeOf(row);
     const held = await storage.held(place);
-    if (row.total === null || held < row.total) throw incomplete(held, row.total);
+    const wanted = total ?? row.total;
+    if (wanted === null || held !== wanted) throw incomplete(held, wanted);
+    // Fixed first, so that no byte comes after those of the file: what a bucket joins cannot be continued.
+    if (row.total !== wanted && !(await store.touchUpload(row.id, lease.generation, wanted, nowMs()))) throw notOpen();
     await storage.finish(place, held);
     const format = formatOf(await storage.head(place, SIGNATURE_BYTES));
     // The row is written last, so that every listed recording has its file.
@@ -134,6 +147,7 @@ export class Recordings {
       format,
       sizeInBytes: held,
       completed: nowMs(),
+      ...(row.stay !== null && { mended: false }),
     });
     if (!made) throw notOpen();
     metrics.completed.inc();
@@ -158,8 +172,7 @@ export class Recordings {
   private async cursor(app: string, endId: string): Promise<number> {
     const seq = isObjectId(endId) ? await this.parts.store.seqOf(app, endId) : undefined;
     if (seq !== undefined) return seq;
-    const message = "it is not the currEndId of a page of this application's recordings";
-    throw new Problem("invalid_request", `endId: ${message}`, undefined, { details: [{ field: "endId", message }] });
+    throw invalid("endId", "it is not the currEndId of a page of this application's recordings");
   }
 
   /** undefined: there is no such room, so nothing matches. */
@@ -201,7 +214,27 @@ export class Recordings {
     const deleted = await store.deleteRecordings(app, ids);
     counter.inc(deleted.length);
     await this.removeBytes(deleted.map((id) => ({ app, id, ticket: "" })));
+    if (deleted.length > 0) await this.removeUnused();
     return deleted.length;
+  }
+
+  /** Removes bytes that no upload or recording uses any more. The next sweep retries those that cannot be removed now. */
+  async removeUnused(): Promise<void> {
+    const { store, storage, ownership, log } = this.parts;
+    if (await ownership.isMissing()) return;
+    for (let after = ""; ; ) {
+      const places = await store.filesToRemove(DELETE_AT_ONCE, after);
+      for (const { app, id } of places) {
+        try {
+          await storage.remove({ app, id, ticket: "" });
+          await store.fileRemoved(app, id);
+        } catch (err) {
+          log.error({ err }, "bytes that are not used any more could not be removed; the next sweep tries again");
+        }
+      }
+      if (places.length < DELETE_AT_ONCE) return;
+      after = places.at(-1)?.id ?? after;
+    }
   }
 
   /** Removes the bytes of deleted recordings. The next sweep retries those that cannot be removed now. */
@@ -234,7 +267,7 @@ export class Recordings {
       const proof = links.fileProof({ app: row.app, recording: row.id, disposition, expires });
       return `${origin}/api/v1/file/${row.id}/${disposition}?expires=${expires}&proof=${proof}`;
     };
-    return { url: storage.link({ ...row, ticket: "" }, { ...served, seconds }) ?? own(), expiresAt: expires };
+    return { url: storage.link(placeOfFile(row), { ...served, seconds }) ?? own(), expiresAt: expires };
   }
 
   /**
@@ -245,15 +278,15 @@ export class Recordings {
     const { storage, log } = this.parts;
     for (let at = first; at <= last; at += PIECE_BYTES) {
       const end = Math.min(last, at + PIECE_BYTES - 1);
-      const piece = await withStorageProblems(log, () => storage.read({ ...row, ticket: "" }, at, end));
+      const piece = await withStorageProblems(log, () => storage.read(placeOfFile(row), at, end));
       if (!piece) throw new Problem("recording_not_found");
       if (piece.length !== end - at + 1) throw new Error("the file has fewer bytes than its recording");
       yield piece;
     }
   }
 
-  /** How many recordings the application has, and their bytes. */
-  stored(app: string): Promise<{ readonly recordings: number; readonly bytes: number }> {
+  /** How many recordings the application has, their bytes, and those of its uploads. */
+  stored(app: string): Promise<Stored> {
     return this.parts.store.stored(app);
   }
 
@@ -269,7 +302,7 @@ export class Recordings {
 
   /** The bytes, if this process serves them. */
   async file(row: RecordingRow): Promise<Blob | undefined> {
-    return this.parts.storage.file({ ...row, ticket: "" });
+    return this.parts.storage.file(placeOfFile(row));
   }
 }
 
@@ -280,10 +313,12 @@ export function servedAs({ format, type, fileName }: RecordingRow, wanted: Dispo
   return { contentType: contentType ?? "application/octet-stream", disposition: `${how}; filename="${fileName}"` };
 }
 
-const incomplete = (held: number, total: number | null): Problem =>
-  new Problem(
-    "upload_incomplete",
-    total === null ? "No bytes have come yet, or not all of them." : `${held} of ${total} bytes are there.`,
-    undefined,
-    { fields: { offset: held } },
-  );
+/** The bytes of a recording are in a file of its own id, or in the file that was made of it by mending. */
+export const placeOfFile = ({ app, id, file }: Pick<RecordingRow, "app" | "id" | "file">): Place => ({
+  app,
+  id: file ?? id,
+  ticket: "",
+});
+
+const invalid = (field: string, message: string): Problem =>
+  new Problem("invalid_request", `${field}: ${message}`, undefined, { details: [{ field, message }] });

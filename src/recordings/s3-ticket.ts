@@ -1,23 +1,30 @@
 /**
- * The ticket of a multipart upload: its id, and after takeovers the part numbers that do not count.
+ * The ticket of a multipart upload: its id, and after takeovers what earlier writers may still send, which does not count.
  *
- * S3 has no fencing: a part that an overtaken writer is sending may arrive at any time, and replaces any other part of that number. A writer
- * sends its parts in order and one at a time (storage.ts), so only the number after the last part that has arrived can still come from
- * it. The new writer declares that number void and continues with the next.
+ * S3 has no fencing: what an overtaken writer is sending may arrive at any time. A writer sends one thing at a time (storage.ts). If it is a part, it
+ * has the number after the last part that has arrived: the new writer declares that number void and continues with the next. If it is a
+ * piece (s3-pieces.ts), it begins where the bytes ended that had arrived: from there on, pieces of earlier generations do not count.
  */
 export interface S3Ticket {
   readonly uploadId: string;
   readonly void: readonly number[];
+  readonly cuts: readonly Cut[];
+}
+
+/** From this byte on, only pieces of this generation or a later one count. */
+export interface Cut {
+  readonly at: number;
+  readonly generation: number;
 }
 
 export function parseTicket(ticket: string): S3Ticket {
-  if (!ticket.startsWith("{")) return { uploadId: ticket, void: [] };
-  const { uploadId, void: numbers } = JSON.parse(ticket) as { uploadId: string; void: number[] };
-  return { uploadId, void: numbers };
+  if (!ticket.startsWith("{")) return { uploadId: ticket, void: [], cuts: [] };
+  const parsed = JSON.parse(ticket) as { uploadId: string; void: number[]; cuts?: Cut[] };
+  return { uploadId: parsed.uploadId, void: parsed.void, cuts: parsed.cuts ?? [] };
 }
 
-export function formatTicket({ uploadId, void: numbers }: S3Ticket): string {
-  return numbers.length === 0 ? uploadId : JSON.stringify({ uploadId, void: numbers });
+export function formatTicket({ uploadId, void: numbers, cuts }: S3Ticket): string {
+  return numbers.length === 0 ? uploadId : JSON.stringify({ uploadId, void: numbers, cuts });
 }
 
 /** The number of the next part, given all parts that have arrived, void or not. */

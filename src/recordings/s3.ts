@@ -1,18 +1,19 @@
 /**
  * Recordings in an S3-compatible bucket:
  *
- *   recordings/<app>/<id>                     finished recordings; an open upload is a multipart upload to this key
- *   uploads/<app>/<id>/<start>[.generation]   tail of an open upload: the bytes from `start` on, too few for a part of their own
- *   quarantine/<app>/<id>                     an empty object: the recording of that name was set aside when this was written
- *   parley-storage.json                       names the store that owns this bucket, or this prefix of it
+ *   recordings/<app>/<id>             finished recordings; an open upload is a multipart upload to this key
+ *   uploads/<app>/<id>/<from>…        pieces of an open upload: bytes that are too few for a part of their own (s3-pieces.ts)
+ *   quarantine/<app>/<id>             an empty object: the recording of that name was set aside when this was written
+ *   parley-storage.json               names the store that owns this bucket, or this prefix of it
  *
  * A part is sent when it is full, so that all parts but the last have the same size, as some services require. When a writer stops, the bytes after
- * the last part become a tail object. Its key names the offset at which it begins, so that a tail whose bytes have since been sent in a part is not
- * counted twice. No local disk is used, and any node can continue. What an overtaken writer still sends is not counted: its part
- * has a void number (s3-ticket.ts), and its tail a lower generation.
+ * the last part become a piece. No local disk is used, and any node can continue. What an overtaken writer still sends is not counted
+ * (s3-ticket.ts).
  */
 import type { S3Address } from "./s3-address.ts";
-import { type Listed, type Part, S3Client, S3Refusal } from "./s3-client.ts";
+import { appendToBucket, type OpenState, readLink } from "./s3-append.ts";
+import { type Part, S3Client, S3Refusal } from "./s3-client.ts";
+import { bytesIn, chainOf, type Piece, pieceOf } from "./s3-pieces.ts";
 import { formatTicket, nextNumber, parseTicket } from "./s3-ticket.ts";
 import {
   checkedPlace,
@@ -31,6 +32,8 @@ const MIB = 1024 * 1024;
 /** Services accept parts of at least 5 MiB, and at most 10,000 of them. */
 const PART_MIN_BYTES = 8 * MIB;
 const PARTS_MAX = 9000;
+/** Bound: states of open uploads in memory. */
+const SEEN_MAX = 200;
 
 /** The parts of an open upload. */
 interface Parts {
@@ -43,9 +46,12 @@ interface Parts {
 
 export class Bucket implements Storage {
   readonly name: string;
+  readonly losesUnflushed = false;
   private readonly client: S3Client;
   private readonly partBytes: number;
   private readonly prefix: string;
+  /** What `held` has seen, for the `append` or `finish` that follows it. */
+  private readonly seen = new Map<string, OpenState>();
 
   constructor(address: S3Address, maxRecordingBytes: number, nowMs: () => number) {
     this.name = `the bucket ${address.bucket}${address.prefix === "" ? "" : ` (${address.prefix})`}`;
@@ -65,49 +71,35 @@ export class Bucket implements Storage {
   }
 
   async held(place: Place): Promise<number> {
-    const parts = await this.parts(place);
-    if (!parts) return (await this.client.sizeOf(this.objectKey(place))) ?? 0;
-    return parts.bytes + ((await this.newestTail(place, parts.bytes))?.size ?? 0);
+    const state = await this.open(place);
+    if (!state) return (await this.client.sizeOf(this.objectKey(place))) ?? 0;
+    this.remember(place, state);
+    return heldIn(state);
   }
 
   async append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>, lease: WriterLease): Promise<void> {
-    const parts = await this.openParts(place);
-    const { uploadId } = parseTicket(place.ticket);
-    let { bytes: start, next: number } = parts;
-    const buffer = new Uint8Array(this.partBytes);
-    if (offset > start) buffer.set(await this.readTail(place, start, offset - start));
-    let filled = offset - start;
-    let isStored = true;
-    try {
-      for await (const chunk of bytes) {
-        for (let done = 0; done < chunk.length; ) {
-          if (filled === this.partBytes) {
-            await lease.confirm();
-            await this.client.uploadPart(this.objectKey(place), uploadId, number++, buffer);
-            start += filled;
-            filled = 0;
-          }
-          const piece = chunk.subarray(done, done + this.partBytes - filled);
-          buffer.set(piece, filled);
-          filled += piece.length;
-          done += piece.length;
-          isStored = false;
-        }
-      }
-    } finally {
-      if (!isStored) {
-        await lease.confirm();
-        await this.client.put(this.tailKey(place, start, lease.generation), buffer.subarray(0, filled));
-      }
-    }
+    const state = await this.stateAt(place, offset);
+    const target = {
+      client: this.client,
+      objectKey: this.objectKey(place),
+      uploadId: parseTicket(place.ticket).uploadId,
+      piecePrefix: this.piecePrefix(place),
+      partBytes: this.partBytes,
+      lease,
+    };
+    await appendToBucket(target, state, bytes);
   }
 
-  async takeOver(place: Place): Promise<Takeover> {
-    const parts = await this.parts(place);
-    const { uploadId, void: numbers } = parseTicket(place.ticket);
-    // The earlier writer's void parts and tails are removed together with the valid ones.
+  async takeOver(place: Place, generation: number): Promise<Takeover> {
+    const state = await this.open(place);
+    // The earlier writer's void parts and pieces are removed together with the valid ones.
     const clear = async (): Promise<void> => undefined;
-    return { ticket: parts ? formatTicket({ uploadId, void: [...numbers, parts.next] }) : place.ticket, clear };
+    if (!state) return { ticket: place.ticket, clear };
+    const { uploadId, void: numbers, cuts } = parseTicket(place.ticket);
+    const cut = { at: heldIn(state), generation };
+    const relevant = cuts.filter(({ at }) => at >= state.inParts);
+    const ticket = formatTicket({ uploadId, void: [...numbers, state.next], cuts: [...relevant, cut] });
+    return { ticket, clear };
   }
 
   async finish(place: Place, size: number): Promise<void> {
@@ -117,7 +109,7 @@ export class Bucket implements Storage {
       // It may be finished already, perhaps by an overtaken writer: then the object has the same bytes.
       if (!(await this.isFinished(place, size))) throw error;
     }
-    await this.removeTails(place);
+    await this.removePieces(place);
   }
 
   private async isFinished(place: Place, size: number): Promise<boolean> {
@@ -127,11 +119,11 @@ export class Bucket implements Storage {
   private async completeParts(place: Place, size: number): Promise<void> {
     const key = this.objectKey(place);
     const { uploadId } = parseTicket(place.ticket);
-    const parts = await this.openParts(place);
-    if (parts.bytes < size || parts.valid.length === 0) {
-      const missing = size - parts.bytes;
-      const tail = missing > 0 ? await this.readTail(place, parts.bytes, missing) : new Uint8Array();
-      await this.client.uploadPart(key, uploadId, parts.next, new Uint8Array(tail));
+    const state = await this.stateAt(place, size);
+    if (state.inParts < size || size === 0) {
+      const last = new Uint8Array(size - state.inParts);
+      for (const link of state.chain) last.set(await readLink(this.client, link), link.from - state.inParts);
+      await this.client.uploadPart(key, uploadId, state.next, last);
     }
     const all = await this.openParts(place);
     if (all.bytes !== size) throw new Error("the parts do not have the size that their upload has");
@@ -142,11 +134,11 @@ export class Bucket implements Storage {
     const key = this.objectKey(place);
     if (place.ticket !== "") await this.client.abortMultipart(key, parseTicket(place.ticket).uploadId);
     await this.client.delete(key);
-    await this.removeTails(place);
+    await this.removePieces(place);
   }
 
   async discard(place: Place): Promise<void> {
-    if (place.ticket === "") await this.removeTails(place);
+    if (place.ticket === "") await this.removePieces(place);
     else await this.client.abortMultipart(this.objectKey(place), parseTicket(place.ticket).uploadId);
   }
 
@@ -163,6 +155,10 @@ export class Bucket implements Storage {
       if (error instanceof S3Refusal && error.status === 404) return undefined;
       throw error;
     });
+  }
+
+  path(): undefined {
+    return undefined;
   }
 
   async file(): Promise<undefined> {
@@ -247,25 +243,39 @@ export class Bucket implements Storage {
     return parts;
   }
 
-  /** The tail behind the parts: that of the newest writer, if there are several. */
-  private async newestTail(place: Place, start: number): Promise<Listed | undefined> {
-    let found: { readonly object: Listed; readonly generation: number } | undefined;
-    for await (const object of this.client.list(this.tailPrefix(place))) {
-      const [from, generation = "0"] = (object.key.split("/").at(-1) ?? "").split(".");
-      if (from === String(start) && (!found || Number(generation) > found.generation))
-        found = { object, generation: Number(generation) };
+  /** undefined: there is no such multipart upload, or not any more. */
+  private async open(place: Place): Promise<OpenState | undefined> {
+    const parts = await this.parts(place);
+    if (!parts) return undefined;
+    const pieces: Piece[] = [];
+    for await (const object of this.client.list(this.piecePrefix(place))) {
+      const piece = pieceOf(object);
+      if (piece) pieces.push(piece);
     }
-    return found?.object;
+    const chain = chainOf(pieces, parts.bytes, parseTicket(place.ticket).cuts);
+    return { inParts: parts.bytes, next: parts.next, chain, pieces };
   }
 
-  private async readTail(place: Place, start: number, count: number): Promise<Uint8Array> {
-    const object = await this.newestTail(place, start);
-    if (object?.size !== count) throw new Error("the last bytes of the upload are not those that were counted");
-    return this.client.get(object.key);
+  /** What the bucket has of an upload that holds that many bytes. */
+  private async stateAt(place: Place, held: number): Promise<OpenState> {
+    const key = seenKey(place);
+    const seen = this.seen.get(key);
+    this.seen.delete(key);
+    if (seen && heldIn(seen) === held) return seen;
+    const state = await this.open(place);
+    if (!state) throw new Error("the multipart upload is gone");
+    if (heldIn(state) !== held) throw new Error("the upload does not have the bytes that were counted");
+    return state;
   }
 
-  private async removeTails(place: Place): Promise<void> {
-    for await (const { key } of this.client.list(this.tailPrefix(place))) await this.client.delete(key);
+  private remember(place: Place, state: OpenState): void {
+    this.seen.set(seenKey(place), state);
+    const [oldest] = this.seen.keys();
+    if (this.seen.size > SEEN_MAX && oldest !== undefined) this.seen.delete(oldest);
+  }
+
+  private async removePieces(place: Place): Promise<void> {
+    for await (const { key } of this.client.list(this.piecePrefix(place))) await this.client.delete(key);
   }
 
   private objectKey(place: Place): string {
@@ -278,14 +288,12 @@ export class Bucket implements Storage {
     return `${this.prefix}quarantine/${place.app}/${place.id}`;
   }
 
-  private tailPrefix(place: Place): string {
+  private piecePrefix(place: Place): string {
     checkedPlace(place);
     return `${this.prefix}uploads/${place.app}/${place.id}/`;
   }
-
-  private tailKey(place: Place, start: number, generation: number): string {
-    return `${this.tailPrefix(place)}${start}${generation === 0 ? "" : `.${generation}`}`;
-  }
 }
 
+const heldIn = ({ inParts, chain }: OpenState): number => inParts + bytesIn(chain);
+const seenKey = ({ id, ticket }: Place): string => `${id} ${ticket}`;
 const nameOf = ({ app, id }: Place): string => `${app}/${id}`;

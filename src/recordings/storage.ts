@@ -28,7 +28,7 @@ export interface Place {
 }
 
 /** What a writer needs of its lease while it writes. */
-export type WriterLease = Pick<Lease, "generation" | "confirm" | "keep">;
+export type WriterLease = Pick<Lease, "generation" | "confirm" | "keep" | "note">;
 
 export interface LinkWanted {
   readonly disposition: string;
@@ -59,6 +59,8 @@ export interface Quarantined {
 export interface Storage {
   /** For log lines: names the storage, without credentials. */
   readonly name: string;
+  /** Whether `held` also counts bytes that are not flushed yet, which a takeover does not keep. */
+  readonly losesUnflushed: boolean;
   /** Throws if it cannot be used at the moment. */
   check(): Promise<void>;
   /** Throws StorageFull if there is no space for this many more bytes; 0: for any more. */
@@ -82,6 +84,8 @@ export interface Storage {
   head(place: Place, count: number): Promise<Uint8Array>;
   /** The bytes from `first` to `last`, both included, of a finished place that has them; undefined: there is no such place. */
   read(place: Place, first: number, last: number): Promise<Uint8Array | undefined>;
+  /** The path of a finished place, if it is a file of this machine. The file MUST NOT be changed. */
+  path(place: Place): string | undefined;
   /** The bytes of a finished place, if this process serves them. */
   file(place: Place): Promise<Blob | undefined>;
   /** A link to a finished place, if another service serves it. */

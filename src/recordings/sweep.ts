@@ -94,6 +94,8 @@ export class Sweep {
       return { abandoned: 0, expired: 0, ...(await strays.sweep("missing", isStopped)) };
     await this.removeDeleted();
     await this.deleteOfDeletedApps();
+    // Before ended uploads, whose finished files would be set aside instead.
+    await this.parts.recordings.removeUnused();
     // After the removals: files that are about to be removed would count as files that the store does not know.
     const standing = await ownership.determine();
     const abandoned = await this.endAbandoned();

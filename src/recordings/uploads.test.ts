@@ -1,8 +1,13 @@
 /** Cases that are hard to cause over a socket; test/rest/recording-uploads.test.ts has the others. */
 import { afterEach, expect, test } from "bun:test";
-import { type Lease, LeaseLost, type Leases } from "../store/leases.ts";
+import { join } from "node:path";
+import { type Lease, LeaseLost, type Leases, LocalLeases } from "../store/leases.ts";
 import { type Storage, StorageFull } from "./storage.ts";
 import { type Kit, type KitOptions, makeKit } from "./testing/kit.ts";
+
+/** As of a store that one process uses. */
+const local = new LocalLeases();
+const LOCAL: Leases = { take: (id) => local.take(id), close: () => local.close() };
 
 const kits: Kit[] = [];
 afterEach(async () => {
@@ -67,10 +72,10 @@ test("a full storage is answered with 507 at any point, and nothing is lost or l
   full = undefined;
   expect(await send()).toBe(10);
   full = "finish";
-  await expect(kit.recordings.complete(kit.app, id, undefined)).rejects.toMatchObject(refusal);
+  await expect(kit.recordings.complete(kit.app, id)).rejects.toMatchObject(refusal);
   expect(await kit.store.recordings.totalOf(kit.app, {})).toBe(0);
   full = undefined;
-  expect((await kit.recordings.complete(kit.app, id, undefined)).sizeInBytes).toBe(10);
+  expect((await kit.recordings.complete(kit.app, id)).sizeInBytes).toBe(10);
 });
 
 test("after a crash between file and row, repeating the completion makes the recording", async () => {
@@ -79,7 +84,7 @@ test("after a crash between file and row, repeating the completion makes the rec
   await kit.uploads.write(kit.app, id, { range: undefined, length: 10, body: new Blob(["0123456789"]).stream() });
   const row = await kit.store.recordings.upload(kit.app, id);
   await kit.storage.finish({ app: kit.app, id, ticket: row?.ticket ?? "" }, 10);
-  expect((await kit.recordings.complete(kit.app, id, undefined)).sizeInBytes).toBe(10);
+  expect((await kit.recordings.complete(kit.app, id)).sizeInBytes).toBe(10);
 });
 
 test("a long write marks its upload as active from time to time", async () => {
@@ -148,4 +153,42 @@ test("a writer that was overtaken does not end the upload of its successor", asy
   expect(await kit.store.recordings.upload(kit.app, id)).toMatchObject({ id });
   await expect(kit.uploads.cancel(kit.app, id)).rejects.toMatchObject({ code: "upload_busy" });
   expect(await kit.store.recordings.upload(kit.app, id)).toMatchObject({ id });
+});
+
+test("a deletion that meets an upload which is being finished deletes it, and says so", async () => {
+  const kit = await newKit();
+  const id = await kit.beginOfStay("f".repeat(24));
+  await kit.part(id, 0, new Uint8Array(10));
+  const { upload } = kit.store.recordings;
+  // It is finished after the deletion has read its row, and before it has the lease.
+  kit.store.recordings.upload = async (app, wanted) => {
+    kit.store.recordings.upload = upload;
+    const row = await kit.store.recordings.upload(app, wanted);
+    expect(await kit.uploads.finish(app, wanted)).toBe("finished");
+    return row;
+  };
+  await kit.recordings.delete(kit.app, id);
+  expect(await kit.store.recordings.finishedUploads(9)).toEqual([]);
+  await expect(kit.recordings.delete(kit.app, id)).rejects.toMatchObject({ code: "recording_not_found" });
+});
+
+test("a query reports no byte that a takeover would not keep, and follows the bytes to another place", async () => {
+  let looks: { ticket: string; flushed: number | undefined }[] = [];
+  const leases: Leases = { ...LOCAL, look: async () => looks.shift() };
+  const kit = await newKit({ leases });
+  const id = await kit.begin();
+  await kit.part(id, 0, new Uint8Array(10));
+  const query = { range: { kind: "query", total: null }, length: undefined, body: null } as const;
+  const held = (): Promise<number> => kit.uploads.write(kit.app, id, query);
+  looks = [{ ticket: "", flushed: 4 }];
+  expect(await held()).toBe(4);
+  looks = [{ ticket: "", flushed: undefined }];
+  expect(await held()).toBe(10);
+  // A takeover has moved them, after the row was read.
+  await Bun.write(join(kit.folder, "uploads", `${id}.g7`), new Uint8Array(8));
+  looks = [
+    { ticket: "g7", flushed: 9 },
+    { ticket: "g7", flushed: 6 },
+  ];
+  expect(await held()).toBe(6);
 });

@@ -1,18 +1,17 @@
-/** Uploads: begin, append bytes behind those that are held, cancel. */
+/** Uploads: begin, write (upload-writing.ts), cancel, and finish those that the page of a meeting sends. */
 import { randomBytes } from "node:crypto";
 import { newObjectId } from "../access/ids.ts";
 import { Problem } from "../protocol/codes.ts";
-import { type Lease, LeaseLost } from "../store/leases.ts";
-import type { RecordingStore, RecordingType, UploadRow } from "../store/recordings.ts";
-import type { Log } from "../telemetry/log.ts";
-import { OPEN_UPLOADS_MAX, UPLOAD_SILENCE_MAX_MS } from "./limits.ts";
-import type { RecordingMetrics } from "./metrics.ts";
-import type { Ownership } from "./ownership.ts";
-import type { ContentRange } from "./range.ts";
-import { discardUpload, type Place, type Storage } from "./storage.ts";
+import type { Lease } from "../store/leases.ts";
+import type { RecordingType, StayUploadRow, UploadRow } from "../store/recordings.ts";
+import { Budgets } from "./budgets.ts";
+import { OPEN_UPLOADS_MAX, STAY_UPLOADS_MAX } from "./limits.ts";
+import type { Place } from "./storage.ts";
 import { withStorageProblems } from "./storage-problems.ts";
-import { UploadBody } from "./upload-body.ts";
-import { notOpen, placeOf, type UploadLocks } from "./upload-locks.ts";
+import { incomplete, placeOf } from "./upload-locks.ts";
+import { type Sent, UploadWriting, type WritingParts } from "./upload-writing.ts";
+
+export type { Sent } from "./upload-writing.ts";
 
 export interface NewUpload {
   /** Id or name. */
@@ -25,194 +24,151 @@ export interface NewUpload {
   readonly participantSession?: string | undefined;
 }
 
-export interface Sent {
-  readonly range: ContentRange | undefined;
-  /** Content-Length; undefined: there is none. */
-  readonly length: number | undefined;
-  readonly body: ReadableStream<Uint8Array> | null;
-  /** Called when the body is accepted and about to be read, which may take hours. */
-  readonly onTaken?: () => void;
-}
+/** What the service says about an upload that the page of a meeting sends. */
+export type NewStayUpload = Pick<
+  StayUploadRow,
+  | "app"
+  | "room"
+  | "meetingSession"
+  | "participantSession"
+  | "participantUsername"
+  | "type"
+  | "startTime"
+  | "stay"
+  | "source"
+>;
 
-export interface UploadParts {
-  readonly store: RecordingStore;
-  readonly storage: Storage;
-  readonly locks: UploadLocks;
-  readonly ownership: Pick<Ownership, "requirePresent">;
-  readonly metrics: RecordingMetrics;
-  readonly log: Pick<Log, "error">;
-  readonly nowMs: () => number;
-  readonly maxBytes: number;
+export interface UploadParts extends WritingParts {
   /** The id of a room that is not archived. */
   readonly findRoom: (app: string, idOrName: string) => Promise<string | undefined>;
-  readonly silenceMaxMs?: number;
+  /** Absent: STAY_BYTES_MAX. */
+  readonly stayBytesMax?: number;
 }
 
-/** How often a long write marks its upload as active, so that it is not ended as abandoned. */
-const TOUCH_EVERY_MS = 600_000;
+type RowOf<Row> = Omit<Row, "id" | "ticket" | "total" | "touched" | "bytes" | "finished" | "mendedAs" | "tries">;
 
 const newSessionId = (): string => randomBytes(12).toString("hex");
 
 export class Uploads {
-  constructor(private readonly parts: UploadParts) {}
+  private readonly budgets: Budgets;
+  private readonly writing: UploadWriting;
+
+  constructor(private readonly parts: UploadParts) {
+    this.budgets = new Budgets(parts.store, parts.nowMs, parts.stayBytesMax);
+    this.writing = new UploadWriting(parts, this.budgets, (place, lease) => this.end(place, lease));
+  }
 
   async begin(app: string, wanted: NewUpload): Promise<UploadRow> {
     const room = await this.parts.findRoom(app, wanted.room);
     if (room === undefined) throw new Problem("room_not_found");
-    return withStorageProblems(this.parts.log, () => this.add(app, room, wanted));
-  }
-
-  private async add(app: string, room: string, wanted: NewUpload): Promise<UploadRow> {
-    const { store, storage, metrics, nowMs } = this.parts;
-    await this.parts.ownership.requirePresent();
-    await storage.checkSpace(0);
-    const now = nowMs();
-    const id = newObjectId(now);
-    const row: UploadRow = {
-      id,
+    const fields = {
       app,
       room,
       participantSession: wanted.participantSession ?? newSessionId(),
       meetingSession: wanted.meetingSession ?? newSessionId(),
       participantUsername: wanted.participantUsername,
       type: wanted.type,
-      startTime: wanted.startTime ?? Math.floor(now / 1000),
-      ticket: await storage.begin(app, id),
-      total: null,
-      touched: now,
+      startTime: wanted.startTime ?? Math.floor(this.parts.nowMs() / 1000),
+      stay: null,
+      source: null,
     };
-    if (!(await store.addUpload(row, OPEN_UPLOADS_MAX))) {
-      await storage.remove(placeOf(row));
-      throw new Problem(
-        "too_many_uploads",
-        `An application has at most ${OPEN_UPLOADS_MAX} open uploads; complete or delete some first.`,
-      );
-    }
-    metrics.begun.inc();
-    return row;
+    const { store } = this.parts;
+    return this.add(
+      fields,
+      (row) => store.addUpload(row, OPEN_UPLOADS_MAX),
+      `An application has at most ${OPEN_UPLOADS_MAX} open uploads; complete or delete some first.`,
+    );
+  }
+
+  /** Begins an upload for the page of a meeting. */
+  beginOfStay(wanted: NewStayUpload): Promise<StayUploadRow> {
+    const { store } = this.parts;
+    return this.add(
+      wanted,
+      (row: StayUploadRow) => store.addStayUpload(row, STAY_UPLOADS_MAX),
+      `A participant has at most ${STAY_UPLOADS_MAX} open uploads; finish one first.`,
+    );
+  }
+
+  private add<Row extends UploadRow>(
+    fields: RowOf<Row>,
+    add: (row: Row) => Promise<boolean>,
+    tooMany: string,
+  ): Promise<Row> {
+    const { storage, metrics, log, nowMs } = this.parts;
+    return withStorageProblems(log, async () => {
+      await this.parts.ownership.requirePresent();
+      await storage.checkSpace(0);
+      await this.budgets.requireRoom(fields.app, fields.stay);
+      const now = nowMs();
+      const id = newObjectId(now);
+      const none = { total: null, touched: now, bytes: 0, finished: null, mendedAs: null, tries: 0 };
+      const row = { ...fields, ...none, id, ticket: await storage.begin(fields.app, id) } as unknown as Row;
+      if (!(await add(row))) {
+        await storage.remove(placeOf(row));
+        throw new Problem("too_many_uploads", tooMany);
+      }
+      metrics.begun.inc();
+      return row;
+    });
   }
 
   /** Returns how many bytes are held afterwards; throws a Problem if the request is refused. */
   write(app: string, id: string, sent: Sent): Promise<number> {
-    return withStorageProblems(this.parts.log, () => this.accept(app, id, sent));
-  }
-
-  private async accept(app: string, id: string, sent: Sent): Promise<number> {
-    const row = await this.parts.locks.open(app, id);
-    await this.parts.ownership.requirePresent();
-    const { range } = sent;
-    if (range?.kind === "query") {
-      checkTotal(row, range.total);
-      return this.parts.storage.held(placeOf(row));
-    }
-    const total = range?.total ?? sent.length ?? null;
-    const count = range ? range.span.last - range.span.first + 1 : sent.length;
-    if (total !== null && total > this.parts.maxBytes) throw this.tooLarge();
-    checkTotal(row, total);
-    if (sent.length !== undefined && sent.length !== count)
-      throw invalidRange(`it announces ${count} bytes, but the body has ${sent.length}`);
-    const wanted = { first: range?.span.first ?? 0, count, total };
-    return this.parts.locks.exclusively(app, id, (mine, lease) => this.take(mine, lease, wanted, sent));
-  }
-
-  private async take(
-    row: UploadRow,
-    lease: Lease,
-    { first, count, total }: { first: number; count: number | undefined; total: number | null },
-    sent: Sent,
-  ): Promise<number> {
-    const { store, storage, nowMs } = this.parts;
-    checkTotal(row, total);
-    const place = placeOf(row);
-    const offset = await storage.held(place);
-    if (first !== offset)
-      throw new Problem("offset_mismatch", `${offset} bytes are held: go on from there.`, undefined, {
-        fields: { offset },
-      });
-    await storage.checkSpace(count ?? 0);
-    if (!(await store.touchUpload(row.id, lease.generation, total, nowMs()))) return this.refuseGone(place, lease);
-    sent.onTaken?.();
-    const taken = await this.append(place, offset, count, sent.body, lease).catch(async (error: unknown) => {
-      // The storage may have failed because the upload was deleted with its bytes: then the answer is that it is gone.
-      if (error instanceof Problem || error instanceof LeaseLost || (await store.upload(row.app, row.id))) throw error;
-      return this.refuseGone(place, lease);
-    });
-    // A second time, because the upload or its application may have been deleted meanwhile, and because a body without a length has
-    // fixed the total only now.
-    const isShort = count !== undefined && taken < count;
-    const after = await store.touchUpload(
-      row.id,
-      lease.generation,
-      isShort ? total : (total ?? offset + taken),
-      nowMs(),
-    );
-    if (!after) return this.refuseGone(place, lease);
-    if (isShort) throw invalidRange(`${count} bytes were announced, and ${taken} came`, offset + taken);
-    return offset + taken;
-  }
-
-  /** Another writer has taken over, or the upload was deleted, perhaps with its application: then its bytes are removed. */
-  private async refuseGone(place: Place, lease: Lease): Promise<never> {
-    const { store, storage, locks } = this.parts;
-    await lease.confirm(true);
-    if (!(await store.upload(place.app, place.id))) {
-      if (!(await store.recording(place.app, place.id))) await discardUpload(storage, place);
-      await locks.open(place.app, place.id);
-    }
-    throw notOpen();
-  }
-
-  private async append(
-    place: Place,
-    offset: number,
-    count: number | undefined,
-    body: Sent["body"],
-    lease: Lease,
-  ): Promise<number> {
-    const { storage, metrics, maxBytes, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
-    const tooMany = (): Problem =>
-      count === undefined
-        ? this.tooLarge()
-        : invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
-    const received = new UploadBody(body ?? new Blob([]).stream(), count ?? maxBytes - offset, tooMany, silenceMaxMs);
-    try {
-      await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks()), lease);
-    } catch (error) {
-      // This upload cannot be completed any more: its bytes are removed now, not when it is abandoned.
-      if (error instanceof Problem && error.code === "recording_too_large") await this.end(place, lease);
-      throw error;
-    } finally {
-      metrics.bytes.inc(received.count);
-    }
-    return received.count;
-  }
-
-  private async *markingActive(
-    id: string,
-    lease: Lease,
-    chunks: AsyncIterable<Uint8Array>,
-  ): AsyncGenerator<Uint8Array> {
-    const { store, nowMs } = this.parts;
-    let touched = nowMs();
-    for await (const chunk of chunks) {
-      if (nowMs() - touched > TOUCH_EVERY_MS) {
-        touched = nowMs();
-        if (!(await store.touchUpload(id, lease.generation, null, touched))) throw notOpen();
-      }
-      yield chunk;
-    }
+    return this.writing.write(app, id, sent);
   }
 
   /** false: there is no such upload, or it is complete. */
   async cancel(app: string, id: string): Promise<boolean> {
-    const { store, locks } = this.parts;
-    if (!(await store.upload(app, id))) return false;
-    return locks
-      .exclusively(app, id, (row, lease) => this.end(placeOf(row), lease))
-      .catch((error: unknown) => {
-        if (error instanceof Problem && error.code === "upload_complete") return false;
-        throw error;
-      });
+    const row = await this.parts.store.upload(app, id);
+    if (!row) return false;
+    try {
+      return await this.cancelIn(app, id, row.finished === null ? "open" : "finished");
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== "upload_complete") throw error;
+      // If it was finished meanwhile, it is not listed yet, and would be after this call.
+      const finished = row.finished === null ? await this.parts.store.upload(app, id) : undefined;
+      return finished ? this.cancelIn(app, id, "finished") : false;
+    }
+  }
+
+  private cancelIn(app: string, id: string, state: "open" | "finished"): Promise<boolean> {
+    return this.parts.locks.exclusively(app, id, (mine, lease) => this.end(placeOf(mine), lease), state);
+  }
+
+  /**
+   * What has come of an upload becomes its file, which then waits to be mended and listed. `total`: how many bytes the caller has sent. Without a
+   * byte the upload is ended. Can be repeated, also after a crash at any point.
+   */
+  finish(app: string, id: string, total?: number): Promise<"finished" | "ended"> {
+    const { store, locks, log } = this.parts;
+    return withStorageProblems(log, async () => {
+      const row = await store.upload(app, id);
+      if (row && row.finished !== null) return "finished";
+      return locks.exclusively(app, id, (mine, lease) => this.finishAlone(mine, lease, total));
+    });
+  }
+
+  private async finishAlone(row: UploadRow, lease: Lease, total: number | undefined): Promise<"finished" | "ended"> {
+    const { store, storage, locks, ownership, nowMs } = this.parts;
+    await ownership.requirePresent();
+    const place = placeOf(row);
+    const held = await storage.held(place);
+    if (total !== undefined && total !== held) throw incomplete(held, total);
+    if (held === 0) {
+      // What came may be on a volume that is not mounted any more.
+      await ownership.requirePresent(true);
+      if (!(await this.end(place, lease))) await locks.open(row.app, row.id);
+      return "ended";
+    }
+    // First, so that no byte comes after those of the file: what a bucket joins cannot be continued.
+    const fixed = await store.touchUpload(row.id, lease.generation, held, this.writing.lastWritten(row));
+    if (fixed) await storage.finish(place, held);
+    if (!fixed || !(await store.finish(row.id, lease.generation, held, nowMs()))) {
+      await lease.confirm(true);
+      await locks.open(row.app, row.id);
+    }
+    return "finished";
   }
 
   /** Conditional on the lease: a writer that was overtaken must not end the upload of its successor. */
@@ -231,20 +187,4 @@ export class Uploads {
     }
     return true;
   }
-
-  private tooLarge(): Problem {
-    return new Problem("recording_too_large", `A recording has at most ${this.parts.maxBytes} bytes.`);
-  }
 }
-
-/** A total of 0 can still change: an empty body, sent as a probe or by mistake, must not make the upload useless. */
-function checkTotal({ total }: UploadRow, claimed: number | null): void {
-  if (total !== null && total !== 0 && claimed !== null && claimed !== total)
-    throw invalidRange(`the upload was begun as one of ${total} bytes, not of ${claimed}`);
-}
-
-const invalidRange = (message: string, offset?: number): Problem =>
-  new Problem("invalid_request", `Content-Range: ${message}.`, undefined, {
-    details: [{ field: "Content-Range", message }],
-    ...(offset !== undefined && { fields: { offset } }),
-  });

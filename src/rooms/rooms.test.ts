@@ -66,7 +66,12 @@ describe("a listener", () => {
     await rooms.update(APP, "one", { roomName: "two", enableChat: false });
     await rooms.archive(APP, "two");
     expect(heard).toEqual([
-      { app: APP, room },
+      {
+        app: APP,
+        room,
+        before: expect.objectContaining({ id: room, name: "one" }),
+        after: expect.objectContaining({ id: room, name: "two", fields: { enableChat: false } }),
+      },
       { app: APP, room },
     ]);
   });

@@ -48,6 +48,9 @@ export interface RoomChange {
   readonly app: string;
   /** The room's id. */
   readonly room: string;
+  /** As it was, and as it is; both are absent if it was archived. */
+  readonly before?: RoomRow;
+  readonly after?: RoomRow;
 }
 
 export const valuesOf = (row: RoomRow): FieldValues => row.fields as FieldValues;
@@ -158,7 +161,7 @@ export class Rooms {
       if (outcome === "taken") throw alreadyExists();
       if (outcome === "changed") continue;
       this.expiry.schedule(row.archiveAt);
-      this.changed(row);
+      this.changed({ app, room: row.id, before: old, after: row });
       return record(row);
     }
     throw new Problem("internal_error", "The room is being changed by too many others; try again.");
@@ -167,7 +170,7 @@ export class Rooms {
   async archive(app: string, name: string): Promise<void> {
     const row = await this.row(app, name);
     if (!(await this.store.archiveRoom(app, name, this.nowMs()))) throw new Problem("room_not_found");
-    this.changed(row);
+    this.changed({ app, room: row.id });
   }
 
   /** The room of that name; throws a problem if there is none. */
@@ -177,8 +180,8 @@ export class Rooms {
     return row;
   }
 
-  private changed({ app, id }: RoomRow): void {
-    for (const listener of this.listeners) listener({ app, room: id });
+  private changed(change: RoomChange): void {
+    for (const listener of this.listeners) listener(change);
   }
 
   /** A room that is due but not archived yet still holds its name, and counts: it is archived now, and the write is repeated. */

@@ -10,6 +10,10 @@ export const toMeeting = (row: DbRow): MeetingRow => ({
   began: number(row.began),
   ended: numberOrNull(row.ended),
   isLocked: number(row.is_locked) === 1,
+  // The column has the time of the last change: when it was started, or stopped.
+  recording:
+    row.recording_by === null ? null : { by: text(row.recording_by), since: numberOrNull(row.recording_since) ?? 0 },
+  recordingStopped: row.recording_by === null ? numberOrNull(row.recording_since) : null,
 });
 
 export const toStay = (row: DbRow): StayRow => ({

@@ -22,6 +22,16 @@ export interface MeetingRow {
   readonly began: number;
   readonly ended: number | null;
   readonly isLocked: boolean;
+  /** null: it is not being recorded. */
+  readonly recording: MeetingRecording | null;
+  /** While it is not: when it was stopped, or the meeting has ended; null: it has never been recorded. */
+  readonly recordingStopped: number | null;
+}
+
+export interface MeetingRecording {
+  /** The name of the participant who started it; empty: the room itself, or the application's server. */
+  readonly by: string;
+  readonly since: number;
 }
 
 export interface StayRow {
@@ -54,6 +64,8 @@ export interface Entering extends Omit<StayRow, "meeting" | "seen" | "began" | "
   readonly node: string;
   /** For a new meeting. */
   readonly newMeeting: string;
+  /** A new meeting begins with recording, in this name. */
+  readonly recordsFrom?: string | undefined;
   /** An admin let it in from the lobby: like an admin, it may enter a locked meeting. */
   readonly isLetIn?: boolean | undefined;
   /** Seconds from the first entry of this access token into the meeting, or of this stay; null: no limit. */
@@ -147,6 +159,11 @@ export interface MeetingStore extends LobbyStore {
   /** undefined: `endId` is none of the application's. */
   meetings(app: string, search: MeetingSearch): Promise<MeetingPage | undefined>;
   lock(meeting: string, isLocked: boolean): Promise<void>;
+  /**
+   * Recording begins in that name, or ends (null). It ends with its meeting anyway. false: nothing was changed, because the meeting has ended or it was
+   * so already; who started it and when stays as it is.
+   */
+  setRecording(meeting: string, by: string | null, nowMs: number): Promise<boolean>;
   /** This access token or user must not come back into the meeting: stays that begin after this call are none of theirs. */
   ban(
     meeting: string,

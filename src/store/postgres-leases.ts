@@ -6,8 +6,16 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Database } from "./database.ts";
-import { LEASE_MS, LEASE_RENEW_EVERY_MS, type Lease, LeaseLost, type Leases } from "./leases.ts";
-import type { DbRow } from "./rows.ts";
+import {
+  type BytesState,
+  LEASE_MS,
+  LEASE_RENEW_EVERY_MS,
+  type Lease,
+  LeaseLost,
+  type LeaseNote,
+  type Leases,
+} from "./leases.ts";
+import { type DbRow, toUpload } from "./rows.ts";
 
 /** A lease of this process. */
 interface Held {
@@ -15,6 +23,8 @@ interface Held {
   readonly generation: number;
   validUntil: number;
   isLost: boolean;
+  isReleased: boolean;
+  note: LeaseNote;
 }
 
 export class PostgresLeases implements Leases {
@@ -33,22 +43,36 @@ export class PostgresLeases implements Leases {
           lease_until = (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint + ${LEASE_MS}
         WHERE id = ${id} AND ended IS NULL AND (lease_until IS NULL
           OR lease_until < (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint)
-        RETURNING generation, released, kept`,
+        RETURNING *`,
     );
     const [row] = rows;
     if (!row) return undefined;
     const generation = Number(row.generation);
-    const one: Held = { id, generation, validUntil: sentAt + LEASE_MS, isLost: false };
+    const one: Held = { id, generation, validUntil: sentAt + LEASE_MS, isLost: false, isReleased: false, note: {} };
     this.held.add(one);
     this.timer ??= setInterval(() => void this.renewAll(), LEASE_RENEW_EVERY_MS);
     return {
       generation,
       isTakeover: Number(row.released) !== generation - 1,
       kept: row.kept === null ? undefined : Number(row.kept),
+      row: toUpload(row),
+      note: (note) => {
+        one.note = { ...one.note, ...note };
+      },
       confirm: (isFresh) => this.confirm(one, isFresh === true),
       keep: (bytes) => this.keep(one, bytes),
       release: (isClean) => this.release(one, isClean),
     };
+  }
+
+  async look(id: string): Promise<BytesState | undefined> {
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`SELECT ticket, kept, generation, released FROM uploads WHERE id = ${id} AND ended IS NULL`,
+    );
+    const [row] = rows;
+    if (!row) return undefined;
+    const isHeld = Number(row.generation) !== Number(row.released);
+    return { ticket: String(row.ticket), flushed: isHeld && row.kept !== null ? Number(row.kept) : undefined };
   }
 
   close(): void {
@@ -72,17 +96,21 @@ export class PostgresLeases implements Leases {
   }
 
   private async release(one: Held, isClean: boolean): Promise<boolean> {
+    if (one.isReleased) return false;
+    one.isReleased = true;
     // Removed from the renewals first: if the statement fails, the lease expires by itself.
     this.held.delete(one);
     if (this.held.size === 0) this.close();
+    const { bytes = null, kept = null, touched = null } = one.note;
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
         UPDATE uploads SET lease_owner = ${null}, lease_until = ${null},
-          released = CASE WHEN ${isClean} THEN generation ELSE released END
+          released = CASE WHEN ${isClean} THEN generation ELSE released END, bytes = COALESCE(${bytes}, bytes),
+          kept = COALESCE(${kept}, kept), touched = COALESCE(${touched}, touched)
         WHERE id = ${one.id} AND generation = ${one.generation} AND lease_owner IS NOT NULL AND ended IS NULL
-        RETURNING id`,
+        RETURNING EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)::int AS is_live`,
     );
-    return rows.length > 0;
+    return Number(rows[0]?.is_live ?? 0) === 1;
   }
 
   /** A failure is ignored: the next interval retries, and `confirm` renews a lease that has become too old. */

@@ -1,34 +1,27 @@
 /**
- * The contract of stored recordings and uploads.
+ * The contract of stored recordings. That of uploads is in uploads.ts.
  *
  * - `complete` makes a recording, which MUST NOT be visible before it is durable. Its `seq` is the next number of its application, and numbers MUST
  *   become visible in order: a reader that has seen one could have seen all before it.
- * - `complete`, `endUpload` and `deleteRecordings` MUST succeed for one caller per row, however many nodes call them.
- * - `touchUpload`, `moveUpload` and `complete` MUST change nothing if the generation is not the current one (leases.ts), or if the
- *   application is deleted.
- * - Ended uploads and deleted recordings MUST keep a row until `forgetUpload` or `markRemoved` is called: after a crash, the row still says
- *   which bytes to remove.
+ * - `complete` and `deleteRecordings` MUST succeed for one caller per row, however many nodes call them.
+ * - `complete` MUST change nothing if the generation is not the current one (leases.ts), or if the application is deleted.
+ * - Deleted recordings MUST keep a row until `markRemoved` is called: after a crash, the row still says which bytes to remove.
  * - With a common filter, the cost of `page` and `totalOf` MUST depend on how many rows match, not on how many there are. No statement MUST
  *   take longer than a second, whatever the filter (docs/recordings-performance.md).
  */
-export type RecordingType = "video" | "audio" | "screen" | "composition";
-export type RecordingFormat = "webm" | "ogg" | "mp4" | "other";
+import type { RecordingType, Stored, UploadRow, UploadStore } from "./uploads.ts";
 
-export interface UploadRow {
-  readonly id: string;
-  readonly app: string;
-  readonly room: string;
-  readonly participantSession: string;
-  readonly meetingSession: string;
-  readonly participantUsername: string;
-  readonly type: RecordingType;
-  /** Unix seconds. */
-  readonly startTime: number;
-  readonly ticket: string;
-  /** In bytes; null until a request names it. */
-  readonly total: number | null;
-  readonly touched: number;
-}
+export type {
+  BytesUsed,
+  FilePlace,
+  RecordingSource,
+  RecordingType,
+  StayUploadRow,
+  Stored,
+  UploadRow,
+} from "./uploads.ts";
+
+export type RecordingFormat = "webm" | "ogg" | "mp4" | "other";
 
 /** What a recording has in addition to its upload. */
 export interface Completion {
@@ -39,10 +32,20 @@ export interface Completion {
   readonly sizeInBytes: number;
   /** Unix ms. */
   readonly completed: number;
+  /** The place of its bytes, where it is not that of the upload. */
+  readonly file?: string;
+  /** Whether the file was mended; absent: the upload was not made by the page of a meeting. */
+  readonly mended?: boolean;
 }
 
-export interface RecordingRow extends Omit<UploadRow, "ticket" | "total" | "touched">, Completion {
+type UploadOnly = "ticket" | "total" | "touched" | "stay" | "source" | "bytes" | "finished" | "mendedAs" | "tries";
+
+export interface RecordingRow extends Omit<UploadRow, UploadOnly>, Omit<Completion, "file" | "mended"> {
   readonly seq: number;
+  /** The place of its bytes; null: its own id. */
+  readonly file: string | null;
+  /** null: it was not made by the page of a meeting. */
+  readonly mended: boolean | null;
 }
 
 /** Absent fields do not filter. `room` is an id. */
@@ -66,24 +69,12 @@ export interface PageRequest {
   readonly after?: number | undefined;
 }
 
-export interface RecordingStore {
-  /** false: nothing was added, because the application has `max` open uploads. */
-  addUpload(row: UploadRow, max: number): Promise<boolean>;
-  /** An open upload. */
-  upload(app: string, id: string): Promise<UploadRow | undefined>;
-  /** Marks an upload as active, and stores `total` if none is stored, or 0. undefined: it is not open, or has another generation. */
-  touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined>;
-  /** Stores another ticket for its bytes. false: it is not open, or has another generation. */
-  moveUpload(id: string, generation: number, ticket: string): Promise<boolean>;
-  /** undefined: it is not open, or has another generation. */
+export interface RecordingStore extends UploadStore {
+  /**
+   * Makes a recording of an upload, open or finished. If it has both a file of its own and a mended one, the place that is not used becomes
+   * one to remove. undefined: there is no such upload, or it has another generation.
+   */
   complete(id: string, generation: number, completion: Completion): Promise<RecordingRow | undefined>;
-  /** false: it is not open, was touched at `touchedBy` or later, or has another generation than the given one. */
-  endUpload(id: string, nowMs: number, touchedBy?: number, generation?: number): Promise<boolean>;
-  /** Open uploads that were not touched since. */
-  uploadsTouchedBefore(ms: number, limit: number): Promise<UploadRow[]>;
-  /** Ended uploads whose bytes are to be removed, in the order in which they ended, without the first `skipped`. */
-  endedUploads(limit: number, skipped?: number): Promise<UploadRow[]>;
-  forgetUpload(id: string): Promise<void>;
 
   recording(app: string, id: string): Promise<RecordingRow | undefined>;
   /** The number of a recording, also of a deleted one. */
@@ -93,20 +84,19 @@ export interface RecordingStore {
   /** Whether any application has a recording. */
   hasRecordings(): Promise<boolean>;
   lastSeq(app: string): Promise<number>;
-  /** How many recordings an application has, and how many bytes they have; both are stored numbers. */
-  stored(app: string): Promise<{ readonly recordings: number; readonly bytes: number }>;
+  /** Recordings and their bytes are stored numbers; those of uploads are summed up. */
+  stored(app: string): Promise<Stored>;
   /** Recomputes the bytes of `stored`: nodes of a version that does not count them may have written recordings. */
   recount(): Promise<void>;
-  /** Returns the ids that were deleted; the caller removes their bytes. */
+  /** Returns the ids that were deleted; the caller removes their bytes. Files with another name become places to remove. */
   deleteRecordings(app: string, ids: readonly string[]): Promise<string[]>;
   /** Deleted recordings whose bytes are to be removed. */
   deletedRecordings(limit: number): Promise<{ readonly app: string; readonly id: string }[]>;
   markRemoved(ids: readonly string[], nowMs: number): Promise<void>;
-  /** Those of the ids that belong to a recording, or to an upload, ended or not. */
+  /** Those of the ids that name a recording or its file, or an upload, ended or not, or its mended file. Places to remove count as uploads. */
   knownIds(ids: readonly string[]): Promise<ReadonlyMap<string, "upload" | "recording">>;
   /** Deleted applications that still have recordings or open uploads. */
   deletedApps(): Promise<string[]>;
-  uploadsOf(app: string): Promise<UploadRow[]>;
   /** The id of a room, archived or not: the text is tried as an id first, then as a name. */
   roomIdOf(app: string, idOrName: string): Promise<string | undefined>;
   /** The names of rooms by their id, those of archived ones too. */

@@ -2,7 +2,7 @@
 import type { Action } from "../protocol/actions.ts";
 import type { ChannelRule } from "../protocol/channel-rules.ts";
 import type { AuditRow, OperatorRow, SessionRow } from "./operators.ts";
-import type { RecordingFormat, RecordingRow, RecordingType, UploadRow } from "./recordings.ts";
+import type { RecordingFormat, RecordingRow, RecordingSource, RecordingType, UploadRow } from "./recordings.ts";
 import type { RoomRow } from "./rooms.ts";
 import type { AppRow, BlockRow, KeyRow, PreviousAppSecret, SecretRow, UsageRow } from "./store.ts";
 
@@ -32,6 +32,7 @@ export const toApp = (row: DbRow): AppRow => ({
   maxHistoryBytes: number(row.max_history_bytes),
   allowedFrameOrigins: JSON.parse(text(row.allowed_frame_origins)) as string[],
   meetingRetentionDays: number(row.meeting_retention_days),
+  maxRecordingBytesTotal: number(row.max_recording_bytes_total),
   created: number(row.created),
   deleted: numberOrNull(row.deleted),
 });
@@ -146,6 +147,12 @@ export const toUpload = (row: DbRow): UploadRow => ({
   ticket: text(row.ticket),
   total: numberOrNull(row.total),
   touched: number(row.touched),
+  stay: textOrNull(row.stay),
+  source: textOrNull(row.source) as RecordingSource | null,
+  bytes: number(row.bytes),
+  finished: numberOrNull(row.finished),
+  mendedAs: textOrNull(row.mended_as),
+  tries: number(row.tries),
 });
 
 export const toRecording = (row: DbRow): RecordingRow => ({
@@ -156,4 +163,6 @@ export const toRecording = (row: DbRow): RecordingRow => ({
   format: text(row.format) as RecordingFormat,
   sizeInBytes: number(row.size_in_bytes),
   completed: number(row.completed),
+  file: textOrNull(row.file),
+  mended: row.mended == null ? null : number(row.mended) === 1,
 });

@@ -27,6 +27,21 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
     });
   }
 
+  async setRecording(meeting: string, by: string | null, nowMs: number): Promise<boolean> {
+    return this.database.quickRun(async (sql) => {
+      const rows: DbRow[] =
+        by === null
+          ? await sql`
+              UPDATE meetings SET recording_by = NULL, recording_since = ${nowMs}
+              WHERE id = ${meeting} AND ended IS NULL AND recording_by IS NOT NULL RETURNING app, room`
+          : await sql`
+              UPDATE meetings SET recording_by = ${by}, recording_since = ${nowMs}
+              WHERE id = ${meeting} AND ended IS NULL AND recording_by IS NULL RETURNING app, room`;
+      for (const { app, room } of rows) this.places.changed(String(app), String(room));
+      return rows.length > 0;
+    });
+  }
+
   async ban(
     meeting: string,
     { accessToken, externalUserId }: { readonly accessToken: string | null; readonly externalUserId: string | null },
@@ -76,7 +91,8 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
       await this.places.lock(tx, String(app), String(room));
       this.places.changed(String(app), String(room));
       const rows: DbRow[] = await tx`
-        UPDATE meetings SET ended = last_end
+        UPDATE meetings SET ended = last_end, recording_by = NULL,
+          recording_since = CASE WHEN recording_by IS NULL THEN recording_since ELSE last_end END
         WHERE id = ${String(id)} AND ended IS NULL AND is_empty = 1 AND last_end < ${beforeMs} RETURNING *`;
       if (rows.length > 0) await tx`DELETE FROM meeting_bans WHERE meeting = ${String(id)}`;
       return rows.map(toMeeting)[0];

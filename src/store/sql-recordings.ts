@@ -1,133 +1,54 @@
-/** Recordings and uploads on SQL. Lists are in sql-listing.ts. */
+/** Recordings on SQL. Lists are in sql-listing.ts, uploads in sql-uploads.ts. */
 import type { Database } from "./database.ts";
-import type {
-  Completion,
-  PageRequest,
-  RecordingFilter,
-  RecordingRow,
-  RecordingStore,
-  UploadRow,
-} from "./recordings.ts";
+import type { Completion, PageRequest, RecordingFilter, RecordingRow, RecordingStore, Stored } from "./recordings.ts";
 import { type DbRow, searchable, toRecording, toUpload } from "./rows.ts";
 import { RecordingLists } from "./sql-listing.ts";
+import { addFileToRemove, SqlUploads } from "./sql-uploads.ts";
 
-export class SqlRecordings implements RecordingStore {
+export class SqlRecordings extends SqlUploads implements RecordingStore {
   private readonly lists: RecordingLists;
 
-  constructor(private readonly database: Database) {
+  constructor(database: Database) {
+    super(database);
     this.lists = new RecordingLists(database);
   }
 
-  addUpload(row: UploadRow, max: number): Promise<boolean> {
-    return this.database.transaction(async (tx) => {
-      // Locks the application's counter first, so that a second node counts the upload that the first one adds.
-      await tx`
-        INSERT INTO recording_counters (app, last_seq, live) VALUES (${row.app}, 0, 0)
-        ON CONFLICT (app) DO UPDATE SET live = recording_counters.live`;
-      const open: DbRow[] = await tx`SELECT COUNT(*) AS n FROM uploads WHERE app = ${row.app} AND ended IS NULL`;
-      if (Number(open[0]?.n) >= max) return false;
-      await tx`
-        INSERT INTO uploads (id, app, room, participant_session, meeting_session, participant_username, type,
-          start_time, ticket, total, touched, ended, kept)
-        VALUES (${row.id}, ${row.app}, ${row.room}, ${row.participantSession}, ${row.meetingSession},
-          ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.ticket}, ${row.total}, ${row.touched}, ${null}, 0)`;
-      return true;
-    });
-  }
-
-  upload(app: string, id: string): Promise<UploadRow | undefined> {
-    return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`
-        SELECT * FROM uploads WHERE id = ${searchable(id)} AND app = ${app} AND ended IS NULL`;
-      return rows.map(toUpload)[0];
-    });
-  }
-
-  touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined> {
-    return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`
-        UPDATE uploads SET touched = ${nowMs}, total = COALESCE(NULLIF(total, 0), ${total}, total)
-        WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
-          AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
-        RETURNING *`;
-      return rows.map(toUpload)[0];
-    });
-  }
-
-  moveUpload(id: string, generation: number, ticket: string): Promise<boolean> {
-    return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`
-        UPDATE uploads SET ticket = ${ticket}
-        WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
-          AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
-        RETURNING id`;
-      return rows.length > 0;
-    });
-  }
-
   complete(id: string, generation: number, made: Completion): Promise<RecordingRow | undefined> {
-    return this.database.transaction(async (tx) => {
-      const uploads: DbRow[] = await tx`
-        DELETE FROM uploads WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
-          AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
-        RETURNING *`;
-      const [upload] = uploads.map(toUpload);
-      if (!upload) return undefined;
-      const counters: DbRow[] = await tx`
-        UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1, bytes = bytes + ${made.sizeInBytes}
-        WHERE app = ${upload.app}
-        RETURNING last_seq`;
-      const rows: DbRow[] = await tx`
-        INSERT INTO recordings (id, app, seq, room, participant_session, meeting_session, participant_username, type,
-          start_time, end_time, file_name, format, size_in_bytes, completed)
-        VALUES (${id}, ${upload.app}, ${Number(counters[0]?.last_seq)}, ${upload.room}, ${upload.participantSession},
-          ${upload.meetingSession}, ${upload.participantUsername}, ${upload.type}, ${upload.startTime}, ${made.endTime},
-          ${made.fileName}, ${made.format}, ${made.sizeInBytes}, ${made.completed})
-        RETURNING *`;
-      return rows.map(toRecording)[0];
-    });
-  }
-
-  endUpload(
-    id: string,
-    nowMs: number,
-    touchedBy = Number.MAX_SAFE_INTEGER,
-    generation: number | null = null,
-  ): Promise<boolean> {
-    return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`
-        UPDATE uploads SET ended = ${nowMs} WHERE id = ${id} AND ended IS NULL AND touched < ${touchedBy}
-          AND generation = COALESCE(${generation}, generation) RETURNING id`;
-      return rows.length > 0;
-    });
-  }
-
-  uploadsTouchedBefore(ms: number, limit: number): Promise<UploadRow[]> {
-    return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`
-        SELECT * FROM uploads WHERE ended IS NULL AND touched < ${ms} ORDER BY touched LIMIT ${limit}`;
-      return rows.map(toUpload);
-    });
-  }
-
-  endedUploads(limit: number, skipped = 0): Promise<UploadRow[]> {
-    return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`
-        SELECT * FROM uploads WHERE ended IS NOT NULL ORDER BY ended, id LIMIT ${limit} OFFSET ${skipped}`;
-      return rows.map(toUpload);
-    });
+    return this.changing(
+      id,
+      this.database.transaction(async (tx) => {
+        const uploads: DbRow[] = await tx`
+          DELETE FROM uploads WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
+            AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
+          RETURNING *`;
+        const [upload] = uploads.map(toUpload);
+        if (!upload) return undefined;
+        const counters: DbRow[] = await tx`
+          UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1, bytes = bytes + ${made.sizeInBytes}
+          WHERE app = ${upload.app}
+          RETURNING last_seq`;
+        const rows: DbRow[] = await tx`
+          INSERT INTO recordings (id, app, seq, room, participant_session, meeting_session, participant_username, type,
+            start_time, end_time, file_name, format, size_in_bytes, completed, file, mended)
+          VALUES (${id}, ${upload.app}, ${Number(counters[0]?.last_seq)}, ${upload.room}, ${upload.participantSession},
+            ${upload.meetingSession}, ${upload.participantUsername}, ${upload.type}, ${upload.startTime}, ${made.endTime},
+            ${made.fileName}, ${made.format}, ${made.sizeInBytes}, ${made.completed}, ${made.file ?? null},
+            ${made.mended === undefined ? null : Number(made.mended)})
+          RETURNING *`;
+        // The file of the upload, if the recording has another one; else the file that mending has begun.
+        const unused = made.file === undefined ? upload.mendedAs : upload.id;
+        if (unused !== null) await addFileToRemove(tx, upload.app, unused);
+        if (made.file !== undefined && upload.mendedAs !== null && upload.mendedAs !== made.file)
+          await addFileToRemove(tx, upload.app, upload.mendedAs);
+        return rows.map(toRecording)[0];
+      }),
+    );
   }
 
   hasRecordings(): Promise<boolean> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`SELECT app FROM recording_counters WHERE live > 0 LIMIT 1`;
       return rows.length > 0;
-    });
-  }
-
-  forgetUpload(id: string): Promise<void> {
-    return this.database.run(async (sql) => {
-      await sql`DELETE FROM uploads WHERE id = ${id} AND ended IS NOT NULL`;
     });
   }
 
@@ -162,10 +83,14 @@ export class SqlRecordings implements RecordingStore {
     });
   }
 
-  stored(app: string): Promise<{ recordings: number; bytes: number }> {
+  stored(app: string): Promise<Stored> {
     return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`SELECT live, bytes FROM recording_counters WHERE app = ${app}`;
-      return { recordings: Number(rows[0]?.live ?? 0), bytes: Number(rows[0]?.bytes ?? 0) };
+      const rows: DbRow[] = await sql`
+        SELECT live, bytes,
+          (SELECT COALESCE(SUM(u.bytes), 0) FROM uploads u WHERE u.app = ${app} AND u.ended IS NULL) AS uploading
+        FROM recording_counters WHERE app = ${app}`;
+      const { live = 0, bytes = 0, uploading = 0 } = rows[0] ?? {};
+      return { recordings: Number(live), bytes: Number(bytes), uploading: Number(uploading) };
     });
   }
 
@@ -183,11 +108,13 @@ export class SqlRecordings implements RecordingStore {
     if (ids.length === 0) return Promise.resolve([]);
     return this.database.transaction(async (tx) => {
       const rows: DbRow[] = await tx`
-        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq, size_in_bytes`;
+        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq, size_in_bytes, file`;
       const bytes = rows.reduce((sum, row) => sum + Number(row.size_in_bytes), 0);
-      for (const { id, seq } of rows)
+      for (const { id, seq, file } of rows) {
         await tx`
           INSERT INTO deleted_recordings (id, app, seq, removed) VALUES (${String(id)}, ${app}, ${Number(seq)}, ${null})`;
+        if (file != null) await addFileToRemove(tx, app, String(file));
+      }
       if (rows.length > 0)
         await tx`
           UPDATE recording_counters SET live = live - ${rows.length}, bytes = bytes - ${bytes} WHERE app = ${app}`;
@@ -214,8 +141,11 @@ export class SqlRecordings implements RecordingStore {
     if (ids.length === 0) return Promise.resolve(new Map());
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT id, 1 AS is_whole FROM recordings WHERE id IN ${sql(ids)}
-        UNION ALL SELECT id, 0 AS is_whole FROM uploads WHERE id IN ${sql(ids)}`;
+        SELECT id, 0 AS is_whole FROM uploads WHERE id IN ${sql(ids)}
+        UNION ALL SELECT mended_as AS id, 0 AS is_whole FROM uploads WHERE mended_as IN ${sql(ids)}
+        UNION ALL SELECT id, 0 AS is_whole FROM files_to_remove WHERE id IN ${sql(ids)}
+        UNION ALL SELECT file AS id, 1 AS is_whole FROM recordings WHERE file IN ${sql(ids)}
+        UNION ALL SELECT id, 1 AS is_whole FROM recordings WHERE id IN ${sql(ids)}`;
       return new Map(rows.map((row) => [String(row.id), Number(row.is_whole) === 1 ? "recording" : "upload"]));
     });
   }
@@ -227,13 +157,6 @@ export class SqlRecordings implements RecordingStore {
           EXISTS (SELECT 1 FROM recording_counters c WHERE c.app = a.id AND c.live > 0)
           OR EXISTS (SELECT 1 FROM uploads u WHERE u.app = a.id AND u.ended IS NULL))`;
       return rows.map(({ id }) => String(id));
-    });
-  }
-
-  uploadsOf(app: string): Promise<UploadRow[]> {
-    return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`SELECT * FROM uploads WHERE app = ${app} AND ended IS NULL`;
-      return rows.map(toUpload);
     });
   }
 

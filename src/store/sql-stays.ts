@@ -77,16 +77,19 @@ export class SqlStays extends SqlMeetingReads {
   }
 
   private async beginMeeting(tx: SQL, one: Entering, nowMs: number): Promise<MeetingRow> {
-    const { app, room, roomName, newMeeting: id } = one;
+    const { app, room, roomName, newMeeting: id, recordsFrom: by } = one;
+    const recording = by === undefined ? null : { by, since: nowMs };
     await tx`
-      INSERT INTO meetings (id, app, room, room_name, began, ended, is_locked, is_empty, last_end)
-      VALUES (${id}, ${app}, ${room}, ${roomName}, ${nowMs}, ${null}, 0, 0, ${nowMs})`;
+      INSERT INTO meetings (id, app, room, room_name, began, ended, is_locked, is_empty, last_end, recording_by,
+        recording_since)
+      VALUES (${id}, ${app}, ${room}, ${roomName}, ${nowMs}, ${null}, 0, 0, ${nowMs}, ${by ?? null},
+        ${recording?.since ?? null})`;
     // The application's counter last: transactions of other rooms wait for it.
     for (const counter of [room, ""])
       await tx`
         INSERT INTO meeting_counters (app, room, meetings) VALUES (${app}, ${counter}, 1)
         ON CONFLICT (app, room) DO UPDATE SET meetings = meeting_counters.meetings + 1`;
-    return { id, app, room, roomName, began: nowMs, ended: null, isLocked: false };
+    return { id, app, room, roomName, began: nowMs, ended: null, isLocked: false, recording, recordingStopped: null };
   }
 
   async lost(id: string, node: string, nowMs: number): Promise<void> {

@@ -41,6 +41,8 @@ export interface AppRow {
   readonly allowedFrameOrigins: readonly string[];
   /** How many days meetings that have ended are kept. */
   readonly meetingRetentionDays: number;
+  /** How many bytes its recordings and open uploads may have together. */
+  readonly maxRecordingBytesTotal: number;
   readonly created: number;
   readonly deleted: number | null;
 }

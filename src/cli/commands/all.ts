@@ -4,6 +4,7 @@ import type { Command, Flag } from "../command.ts";
 import { HELP } from "../flags.ts";
 import { ABOUT } from "./about.ts";
 import { APPS } from "./apps.ts";
+import { INTERNAL } from "./internal.ts";
 import { KEYS } from "./keys.ts";
 import { MEETINGS } from "./meetings.ts";
 import { OPERATORS } from "./operators.ts";
@@ -59,7 +60,7 @@ export const flagKindsOf = (command: Command): ReadonlyMap<string, FlagKind> =>
 export const commandAt = (positionals: readonly string[]): Command | undefined =>
   [2, 1]
     .map((count) => positionals.slice(0, count).join(" "))
-    .flatMap((name) => COMMANDS.filter((one) => one.name === name))[0];
+    .flatMap((name) => [...COMMANDS, ...INTERNAL].filter((one) => one.name === name))[0];
 
 /** The commands of a group, such as `keys`. */
 export const commandsOf = (group: string): readonly Command[] =>

@@ -49,6 +49,11 @@ export const APPS: readonly Command[] = [
       { name: "console-payloads", value: "on|off", meaning: "whether operators may see its messages" },
       { name: "max-history-bytes", value: "N", meaning: "bytes of history in all channels (1073741824)" },
       { name: "retention-days", value: "N|none", meaning: "days that recordings are kept; none: forever" },
+      {
+        name: "max-recording-bytes-total",
+        value: "N",
+        meaning: "bytes of recordings, uploads included (107374182400)",
+      },
       { name: "meeting-retention-days", value: "N", meaning: "days that meetings are kept after their end (90)" },
       { name: "frame-origins", value: "LIST", meaning: "origins whose pages may show its meetings in a frame" },
       ...CONTROL,

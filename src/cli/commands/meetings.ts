@@ -48,6 +48,25 @@ export const MEETINGS: readonly Command[] = [
     load: async () => (await import("../meetings.ts")).end,
   },
   {
+    name: "rooms record",
+    summary: "record the meeting of a room, until it ends or is stopped",
+    operands: [ROOM],
+    flags: APPLICATION,
+    details: `All participants see who started it, and each page records what it sends once its person has agreed.
+"parley recordings list --room NAME" shows what has been recorded.`,
+    examples: ["parley rooms record standup"],
+    load: async () => (await import("../meetings.ts")).record,
+  },
+  {
+    name: "rooms stop-recording",
+    summary: "stop recording the meeting of a room",
+    operands: [ROOM],
+    flags: APPLICATION,
+    details: "Pages upload what they have recorded, and each file is listed when it is whole.",
+    examples: ["parley rooms stop-recording standup"],
+    load: async () => (await import("../meetings.ts")).stopRecording,
+  },
+  {
     name: "rooms remove",
     summary: "remove a participant from the meeting of a room",
     operands: [ROOM, { name: "PARTICIPANT", meaning: 'its id, from "parley rooms meeting"' }],

@@ -16,6 +16,9 @@ const MANIFEST = "manifest.json";
 export const PAGES = ["start", "docs", "dashboard", "meeting"] as const;
 export type PageName = (typeof PAGES)[number];
 
+/** Uploads the recordings of a meeting: a script of its own, beside the page's. */
+const UPLOAD_WORKER = "meeting/recording/upload-worker.ts";
+
 /** Where browsers load scripts and styles from. */
 export const ASSETS_PATH = "/assets/";
 
@@ -60,7 +63,7 @@ export async function loadBundle(): Promise<Bundle> {
 }
 
 async function build(): Promise<Bundle> {
-  const [texts, [client]] = await Promise.all([
+  const [texts, workers, [client]] = await Promise.all([
     bundled("the pages of web/", {
       entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
       root: WEB,
@@ -69,12 +72,23 @@ async function build(): Promise<Bundle> {
       define: { "process.env.NODE_ENV": '"production"' },
       plugins: [withoutUnusedPaths],
     }),
+    bundled("the upload worker", {
+      entrypoints: [join(WEB, UPLOAD_WORKER)],
+      naming: { entry: "[name]-[hash].[ext]" },
+    }),
     bundled("parley-client", { entrypoints: [join(CLIENT, "all.ts")] }),
   ]);
-  const htmlOf = (name: PageName): string => texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "";
+  // A worker is loaded by its address, which the bundler does not write into the page by itself.
+  const worker = `${ASSETS_PATH}${workers[0]?.[0] ?? ""}`;
+  const htmlOf = (name: PageName): string =>
+    (texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "").replace(
+      'data-uploads=""',
+      `data-uploads="${worker}"`,
+    );
+  const files = [...texts.filter(([path]) => !path.endsWith(".html")), ...workers];
   return {
     pages: Object.fromEntries(PAGES.map((name) => [name, htmlOf(name)])) as Bundle["pages"],
-    assets: new Map(texts.filter(([path]) => !path.endsWith(".html")).map(([path, text]) => [path, assetOf(text)])),
+    assets: new Map(files.map(([path, text]) => [path, assetOf(text)])),
     client: assetOf(client?.[1] ?? ""),
   };
 }

@@ -13,10 +13,12 @@ export interface Policy {
   readonly connects?: readonly string[];
   /** Origins of pages that may show it in a frame. */
   readonly framedBy?: readonly string[];
+  /** It has workers, of its own host. */
+  readonly hasWorkers?: boolean;
 }
 
 /** Nothing is loaded from another host, nothing inline runs, and by default no page may be framed. 'self' covers WebSockets too. */
-export const contentSecurityPolicy = ({ connects = [], framedBy = [] }: Policy = {}): string =>
+export const contentSecurityPolicy = ({ connects = [], framedBy = [], hasWorkers = false }: Policy = {}): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
@@ -24,6 +26,7 @@ export const contentSecurityPolicy = ({ connects = [], framedBy = [] }: Policy =
     `connect-src ${["'self'", ...connects].join(" ")}`,
     "img-src 'self' data: blob:",
     "media-src 'self' blob:",
+    ...(hasWorkers ? ["worker-src 'self'"] : []),
     `frame-ancestors ${framedBy.join(" ") || "'none'"}`,
     "base-uri 'none'",
     "form-action 'self'",

@@ -40,6 +40,10 @@ export interface Kit {
   sweepStrays: SweepStrays;
   sweep(): Promise<object>;
   begin(): Promise<string>;
+  /** Begins an upload for the page of a stay. */
+  beginOfStay(stay: string): Promise<string>;
+  /** Sends a part whose total is not known, and returns how many bytes are held. */
+  part(id: string, first: number, bytes: Uint8Array<ArrayBuffer>): Promise<number>;
   record(bytes?: Uint8Array<ArrayBuffer>): Promise<RecordingRow>;
   close(): Promise<void>;
 }
@@ -47,7 +51,11 @@ export interface Kit {
 export interface KitOptions {
   /** A folder that exists already. Absent: a new one, which is removed with the kit. */
   readonly folder?: string;
+  /** A store that is open, and an application in it. Absent: new ones. */
+  readonly store?: SqlStore;
+  readonly app?: string;
   readonly maxBytes?: number;
+  readonly stayBytesMax?: number;
   readonly silenceMaxMs?: number;
   /** Absent: the leases of the store. */
   readonly leases?: Leases;
@@ -57,15 +65,18 @@ export interface KitOptions {
 
 export async function makeKit({
   folder: given,
+  store: givenStore,
+  app: givenApp,
   maxBytes = 1e9,
+  stayBytesMax,
   silenceMaxMs = 1000,
   leases,
   wrap = (one) => one,
 }: KitOptions = {}): Promise<Kit> {
   const data = mkdtempSync(join(tmpdir(), "parley-kit-"));
-  const store = await openStore(data);
-  const app = newObjectId(Date.now());
-  await store.change((change) => change.putApp(appRow(app, { name: "app" })));
+  const store = givenStore ?? (await openStore(data));
+  const app = givenApp ?? newObjectId(Date.now());
+  if (givenApp === undefined) await store.change((change) => change.putApp(appRow(app, { name: "app" })));
   const folder = given ?? join(data, "recordings");
   const storage = wrap(new Folder(folder, 0));
   const metrics = new Metrics();
@@ -103,7 +114,13 @@ export async function makeKit({
     log: log as never,
     nowMs,
   };
-  const uploads = new Uploads({ ...common, maxBytes, silenceMaxMs, findRoom: async (_app, room) => room });
+  const uploads = new Uploads({
+    ...common,
+    maxBytes,
+    silenceMaxMs,
+    ...(stayBytesMax !== undefined && { stayBytesMax }),
+    findRoom: async (_app, room) => room,
+  });
   const recordings = new Recordings({ ...common, uploads, links: new Links(Buffer.alloc(32)) });
   const kit: Kit = {
     app,
@@ -129,10 +146,21 @@ export async function makeKit({
         apps: async () => [{ id: app, retentionDays: kit.retentionDays }],
       }).run(true),
     begin: async () => (await uploads.begin(app, { room: "r", participantUsername: "ann", type: "video" })).id,
+    beginOfStay: async (stay) => {
+      const sessions = { meetingSession: "m", participantSession: stay, participantUsername: "ann", room: "r" };
+      return (await uploads.beginOfStay({ app, ...sessions, type: "video", startTime: 100, stay, source: "camera" }))
+        .id;
+    },
+    part: (id, first, bytes) =>
+      uploads.write(app, id, {
+        range: { kind: "bytes", span: { first, last: first + bytes.length - 1 }, total: null },
+        length: bytes.length,
+        body: new Blob([bytes]).stream(),
+      }),
     record: async (bytes = new Uint8Array(10)) => {
       const id = await kit.begin();
       await uploads.write(app, id, { range: undefined, length: bytes.length, body: new Blob([bytes]).stream() });
-      return recordings.complete(app, id, undefined);
+      return recordings.complete(app, id);
     },
     close: async () => {
       await store.close();

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { newObjectId } from "../../access/ids.ts";
 import { LeaseLost } from "../../store/leases.ts";
 import type { Place, Quarantined, Storage, StoredEntry, WriterLease } from "../storage.ts";
+import { smallPartsSuite } from "./suite-small-parts.ts";
 
 export interface StorageUnderTest {
   readonly storage: Storage;
@@ -113,6 +114,8 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       expect(hash(await read(place))).toBe(hash(bytes));
       await storage.remove(place);
     });
+
+    smallPartsSuite(make);
 
     test("finishing is all or nothing, and can be repeated", async () => {
       const { storage, read, reopen } = await make();

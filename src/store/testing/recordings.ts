@@ -35,6 +35,8 @@ const inDatabase = (row: RecordingRow) => ({
   format: row.format,
   size_in_bytes: row.sizeInBytes,
   completed: row.completed,
+  file: row.file,
+  mended: row.mended === null ? null : Number(row.mended),
 });
 
 export const databaseOf = (store: SqlStore): Database => (store as unknown as { database: Database }).database;
@@ -48,6 +50,8 @@ export async function fill(store: SqlStore, count: number): Promise<RecordingRow
     { length: count },
     (_, i): RecordingRow => ({
       ...COMPLETION,
+      file: null,
+      mended: null,
       id: `id${i}`,
       app: "a",
       seq: i + 1,

@@ -21,6 +21,7 @@ export const appRow = (id: string, fields: Partial<AppRow> = {}): AppRow => ({
   maxHistoryBytes: 1_073_741_824,
   allowedFrameOrigins: [],
   meetingRetentionDays: 90,
+  maxRecordingBytesTotal: 107_374_182_400,
   created: CREATED_MS,
   deleted: null,
   ...fields,
@@ -65,6 +66,12 @@ export const uploadRow = (id: string, fields: Partial<UploadRow> = {}): UploadRo
   ticket: "t",
   total: null,
   touched: 1000,
+  stay: null,
+  source: null,
+  bytes: 0,
+  finished: null,
+  mendedAs: null,
+  tries: 0,
   ...fields,
 });
 

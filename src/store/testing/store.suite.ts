@@ -10,9 +10,11 @@ import { listingSuite } from "./suite-listing.ts";
 import { lobbySuite } from "./suite-lobby.ts";
 import { meetingEndsSuite } from "./suite-meeting-ends.ts";
 import { meetingListsSuite } from "./suite-meeting-lists.ts";
+import { meetingRecordingsSuite } from "./suite-meeting-recordings.ts";
 import { operatorsSuite } from "./suite-operators.ts";
 import { recordingsSuite } from "./suite-recordings.ts";
 import { roomsSuite } from "./suite-rooms.ts";
+import { stayUploadsSuite } from "./suite-stay-uploads.ts";
 import { staysSuite } from "./suite-stays.ts";
 
 /** Each in a group of its own: otherwise each would open a store before every test of the others. */
@@ -21,9 +23,11 @@ const PARTS: Readonly<Record<string, (newPlace: NewPlace) => void>> = {
   rooms: roomsSuite,
   stays: staysSuite,
   "ends of meetings": meetingEndsSuite,
+  "recordings of meetings": meetingRecordingsSuite,
   "lists of meetings": meetingListsSuite,
   lobby: lobbySuite,
   recordings: recordingsSuite,
+  "uploads of stays": stayUploadsSuite,
   "held members": heldMembersSuite,
   leases: leasesSuite,
   "lists of recordings": listingSuite,

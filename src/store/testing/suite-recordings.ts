@@ -74,7 +74,7 @@ export function recordingsSuite(newPlace: NewPlace): void {
   describe("the stored number of recordings and bytes", () => {
     test("follows completion and deletion, per application, and can be recomputed", async () => {
       const { recordings: store } = await newStore();
-      expect(await store.stored("a")).toEqual({ recordings: 0, bytes: 0 });
+      expect(await store.stored("a")).toEqual({ recordings: 0, bytes: 0, uploading: 0 });
       for (const [id, app, sizeInBytes] of [
         ["u1", "a", 5_000_000_000],
         ["u2", "a", 7],
@@ -84,13 +84,13 @@ export function recordingsSuite(newPlace: NewPlace): void {
         await store.addUpload(uploadRow(id, { app }), 5);
         await store.complete(id, 0, { ...COMPLETION, sizeInBytes });
       }
-      expect(await store.stored("a")).toEqual({ recordings: 3, bytes: 5_000_000_007 });
+      expect(await store.stored("a")).toEqual({ recordings: 3, bytes: 5_000_000_007, uploading: 0 });
       await store.deleteRecordings("a", ["u1", "u3", "nothing"]);
       await store.deleteRecordings("a", ["u1"]);
-      expect(await store.stored("a")).toEqual({ recordings: 2, bytes: 7 });
-      expect(await store.stored("b")).toEqual({ recordings: 1, bytes: 11 });
+      expect(await store.stored("a")).toEqual({ recordings: 2, bytes: 7, uploading: 0 });
+      expect(await store.stored("b")).toEqual({ recordings: 1, bytes: 11, uploading: 0 });
       await store.recount();
-      expect(await store.stored("a")).toEqual({ recordings: 2, bytes: 7 });
+      expect(await store.stored("a")).toEqual({ recordings: 2, bytes: 7, uploading: 0 });
     });
   });
 

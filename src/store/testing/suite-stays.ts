@@ -38,6 +38,8 @@ export function staysSuite(newPlace: NewPlace): void {
         began: 1000,
         ended: null,
         isLocked: false,
+        recording: null,
+        recordingStopped: null,
       };
       expect(began).toEqual({ outcome: "began", stay: { ...stay, ended: null, why: null }, meeting, isFirst: true });
       expect(await meetings.stay("p1")).toEqual({ ...stay, ended: null, why: null });

@@ -1,0 +1,16 @@
+/** Commands that the service itself runs, in processes of their own. They are in no help, because no one else needs them. */
+import type { Command } from "../command.ts";
+
+export const INTERNAL: readonly Command[] = [
+  {
+    name: "mend",
+    summary: "give a recording its duration and an index",
+    operands: [
+      { name: "INPUT", meaning: "a file as a browser recorded it" },
+      { name: "OUTPUT", meaning: "the file to be written" },
+    ],
+    flags: [],
+    examples: ["parley mend recorded.webm mended.webm"],
+    load: async () => (await import("../mend.ts")).mend,
+  },
+];

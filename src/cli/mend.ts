@@ -1,0 +1,19 @@
+/** `parley mend`: the process that src/recordings/mending/process-mender.ts starts. It answers with one line of JSON. */
+import { remux } from "../recordings/mending/remux.ts";
+import type { CommandResult } from "./command.ts";
+import type { Input } from "./input.ts";
+
+export async function mend({ operands }: Input): Promise<CommandResult> {
+  endWithParent();
+  const [input = "", output = ""] = operands;
+  const value = await remux(input, output).catch((error: unknown) => ({
+    why: error instanceof Error ? error.message : String(error),
+  }));
+  return { value, text: `${JSON.stringify(value)}\n` };
+}
+
+/** The service holds the other end of this process's standard input, and it closes however the service ends. */
+function endWithParent(): void {
+  const end = (): never => process.exit(1);
+  process.stdin.on("end", end).on("error", end).resume();
+}

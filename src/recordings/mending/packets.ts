@@ -1,0 +1,85 @@
+/** Copies the packets of all tracks in the order of their times, so that the writer never has to hold more than a few of them. */
+import type { EncodedPacket } from "mediabunny";
+
+/** One track on its way from the input to the output. */
+export interface CopiedTrack {
+  readonly first: EncodedPacket;
+  /** null: that was the last one. */
+  readonly next: (packet: EncodedPacket) => Promise<EncodedPacket | null>;
+  readonly add: (packet: EncodedPacket) => Promise<void>;
+  readonly close: () => void;
+}
+
+export interface Copied {
+  readonly durationMs: number;
+  /** How much of the input was copied, with what a container needs per packet. */
+  readonly accountedBytes: number;
+}
+
+/** A stay lasts at most 24 hours. Longer times are not those of a recording. */
+const DURATION_MAX_SECONDS = 48 * 3600;
+/** How long the last packet of a track lasts is not known. Pictures of a screen, or of a busy machine, can be many seconds apart. */
+const LAST_MAX_SECONDS = 0.5;
+/** About what the input spends on the header of a packet. */
+const HEADER_BYTES = 32;
+
+export async function copyPackets(tracks: readonly CopiedTrack[]): Promise<Copied> {
+  const origin = Math.min(...tracks.map(({ first }) => first.timestamp));
+  const copies = tracks.map((track) => new Copy(track, origin));
+  // The track that is furthest behind is next, also if its next packet is far ahead: the writer waits for it in any case, and would have to
+  // hold everything of the other tracks until then.
+  for (let behind = furthestBehind(copies); behind; behind = furthestBehind(copies)) await behind.step();
+  return {
+    durationMs: Math.round(1000 * Math.max(...copies.map(({ end }) => end))),
+    accountedBytes: copies.reduce((sum, { bytes }) => sum + bytes, 0),
+  };
+}
+
+const furthestBehind = (copies: readonly Copy[]): Copy | undefined =>
+  copies.filter(({ isDone }) => !isDone).sort((a, b) => a.start - b.start)[0];
+
+class Copy {
+  isDone = false;
+  /** When the last packet begins, in seconds after the origin. */
+  start = Number.NEGATIVE_INFINITY;
+  /** The latest end of all packets. */
+  end = 0;
+  bytes = 0;
+  private latest = Number.NEGATIVE_INFINITY;
+  private duration = 0;
+  private packet: EncodedPacket | null;
+
+  constructor(
+    private readonly track: CopiedTrack,
+    private readonly origin: number,
+  ) {
+    this.packet = track.first;
+  }
+
+  async step(): Promise<void> {
+    const { packet, track } = this;
+    if (!packet) {
+      this.isDone = true;
+      return track.close();
+    }
+    const timestamp = packet.timestamp - this.origin;
+    if (!(Math.abs(timestamp) < DURATION_MAX_SECONDS)) throw new Error("its times are not those of a recording");
+    // Negative: a video that begins with frames which are shown before its first one.
+    const isUsable = timestamp >= 0;
+    // The last packet of a track has no other one behind it that would say how long it lasts.
+    this.duration = Math.min(packet.duration, DURATION_MAX_SECONDS) || Math.min(this.duration, LAST_MAX_SECONDS);
+    const { duration } = this;
+    if (isUsable) await track.add(packet.clone({ timestamp, duration, type: this.typeOf(packet, timestamp) }));
+    this.start = Math.max(this.start, timestamp);
+    this.latest = Math.max(this.latest, timestamp);
+    this.end = Math.max(this.end, timestamp + duration);
+    this.bytes += packet.byteLength + HEADER_BYTES;
+    // A packet that cannot be read ends its track. What was copied until then counts, and remux.ts compares it with the input.
+    this.packet = await track.next(packet).catch(() => null);
+  }
+
+  /** A key packet must not be earlier than one before it: as another packet of that group it is accepted. */
+  private typeOf({ type }: EncodedPacket, timestamp: number): "key" | "delta" {
+    return timestamp < this.latest ? "delta" : type;
+  }
+}

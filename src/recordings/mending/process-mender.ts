@@ -1,0 +1,164 @@
+/**
+ * Mends in a process of its own: a hostile file can make the library loop, or take all memory, and then costs this process only.
+ *
+ * The process gets an empty environment and a temporary folder, so that it holds no secret. It is killed when it takes too long, too much memory
+ * or too much space. It ends by itself when its standard input does, which happens when the service is killed.
+ */
+import { readFile, stat } from "node:fs/promises";
+import { setPriority } from "node:os";
+import { dirname, join } from "node:path";
+import type { Subprocess } from "bun";
+import {
+  MEND_ANSWER_MAX_BYTES,
+  MEND_LIMITS,
+  MEND_REASON_MAX_CHARS,
+  MEND_WATCH_EVERY_MS,
+  type MendLimits,
+} from "./mend-limits.ts";
+import { type Mended, type Mender, type MenderInput, MendingStopped } from "./mender.ts";
+
+export interface ProcessMenderParts {
+  /** Runs Parley's command line; the command with its operands is added. */
+  readonly command: readonly string[];
+  readonly limits?: MendLimits;
+}
+
+/** The same program as this one, from its sources: they are beside it in an image and in a package too. */
+export const MEND_COMMAND: readonly string[] = [
+  process.execPath,
+  "--no-env-file",
+  "--smol",
+  join(import.meta.dir, "../../main.ts"),
+];
+
+type Child = Subprocess<"pipe", "pipe", "ignore">;
+
+/** Below everything that serves people: the priority of a process goes from -20, the highest, to 19. */
+const PRIORITY = 15;
+/**
+ * Where memory runs out, the system kills this process, and not the service. The limit of CPU time ends a process that loops without a
+ * pause when the service is gone that would kill it. `exec`: the process keeps the id of the shell.
+ */
+const LIMITED = 'echo 1000 2>/dev/null >/proc/self/oom_score_adj; ulimit -c 0; ulimit -t "$1"; shift; exec "$@"';
+
+export class ProcessMender implements Mender {
+  private readonly limits: MendLimits;
+  private child: Child | undefined;
+  private isStopped = false;
+
+  constructor(private readonly parts: ProcessMenderParts) {
+    this.limits = parts.limits ?? MEND_LIMITS;
+  }
+
+  async mend(input: MenderInput, output: string): Promise<Mended> {
+    if (input.format === "other") return asItCame("its first bytes are not those of a WebM, MP4 or Ogg file");
+    if (this.isStopped) throw new MendingStopped();
+    const child = this.start(input, output);
+    this.child = child;
+    try {
+      return await this.outcomeOf(child, input, output);
+    } finally {
+      child.kill("SIGKILL");
+      await child.exited;
+      this.child = undefined;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    this.child?.kill("SIGKILL");
+    await this.child?.exited;
+  }
+
+  private start({ path, size }: MenderInput, output: string): Child {
+    const cpuSeconds = Math.ceil(this.limits.wallMs(size) / 1000) + 1;
+    const command = ["/bin/sh", "-c", LIMITED, "sh", String(cpuSeconds), ...this.parts.command, "mend", path, output];
+    const child = Bun.spawn(command, {
+      cwd: dirname(output),
+      env: {},
+      stdin: "pipe",
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    try {
+      setPriority(child.pid, PRIORITY);
+    } catch {
+      // It has ended already.
+    }
+    return child;
+  }
+
+  private async outcomeOf(child: Child, input: MenderInput, output: string): Promise<Mended> {
+    const answer = answerOf(child);
+    const overstepped = await this.watch(child, input, output);
+    if (this.isStopped) throw new MendingStopped();
+    if (overstepped !== undefined) return asItCame(overstepped);
+    const line = await answer;
+    const size = await sizeOf(output);
+    if (!("durationMs" in line)) return asItCame(line.why);
+    if (size > this.limits.outputBytes(input.size)) return asItCame(tooLarge(size, input));
+    return { outcome: "mended", durationMs: line.durationMs, size };
+  }
+
+  /** Resolves when the process has ended, or oversteps a limit: then with the reason. */
+  private async watch(child: Child, input: MenderInput, output: string): Promise<string | undefined> {
+    const { memoryBytes, outputBytes } = this.limits;
+    const wallMs = this.limits.wallMs(input.size);
+    const until = performance.now() + wallMs;
+    for (;;) {
+      const isOver = await Promise.race([
+        child.exited.then(() => true),
+        Bun.sleep(MEND_WATCH_EVERY_MS).then(() => false),
+      ]);
+      if (isOver) return undefined;
+      if (performance.now() > until) return `it took longer than ${wallMs / 1000} s`;
+      const memory = await memoryOf(child.pid);
+      if (memory > memoryBytes)
+        return `it took ${mebibytes(memory)} MiB of memory, and may take ${mebibytes(memoryBytes)}`;
+      const size = await sizeOf(output);
+      if (size > outputBytes(input.size)) return tooLarge(size, input);
+    }
+  }
+}
+
+type Answer = { readonly durationMs: number } | { readonly why: string };
+
+/** Never rejects. */
+async function answerOf(child: Child): Promise<Answer> {
+  const text = await boundedText(child.stdout).catch(() => "");
+  const how = `its process ended with ${(await child.exited) ?? child.signalCode} and without a result`;
+  try {
+    const { durationMs, why } = JSON.parse(text) as Record<string, unknown>;
+    if (typeof durationMs === "number" && durationMs >= 0) return { durationMs };
+    return { why: typeof why === "string" ? why.slice(0, MEND_REASON_MAX_CHARS) : how };
+  } catch {
+    return { why: how };
+  }
+}
+
+/** Reads to the end, so that the process does not wait, and keeps the beginning. */
+async function boundedText(stream: ReadableStream<Uint8Array>): Promise<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of stream)
+    if (text.length < MEND_ANSWER_MAX_BYTES)
+      text += decoder.decode(chunk, { stream: true }).slice(0, MEND_ANSWER_MAX_BYTES);
+  return text;
+}
+
+const asItCame = (why: string): Mended => ({ outcome: "as_it_came", why });
+const tooLarge = (size: number, input: MenderInput): string =>
+  `its output has ${size} bytes and more, from ${input.size} bytes`;
+const mebibytes = (bytes: number): number => Math.round(bytes / 1024 / 1024);
+
+/** 0 where the system does not say it. */
+async function memoryOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  return 1024 * Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0);
+}
+
+const sizeOf = async (path: string): Promise<number> =>
+  stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );

@@ -1,0 +1,184 @@
+/** Part of the suite of every store: uploads that the pages of a meeting send, from their beginning to the recording. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { RecordingStore, StayUploadRow } from "../recordings.ts";
+import type { SqlStore } from "../sql.ts";
+import { entering } from "./meetings.ts";
+import { type NewPlace, withApps } from "./places.ts";
+import { ids } from "./recordings.ts";
+import { COMPLETION, uploadRow } from "./rows.ts";
+
+let last = 0;
+/** An id that no other test has. */
+const newName = (): string => `x${++last}`;
+
+const stayUpload = (stay: string, fields: Partial<StayUploadRow> = {}): StayUploadRow => ({
+  ...uploadRow(newName()),
+  participantSession: stay,
+  stay,
+  source: "camera",
+  ...fields,
+});
+
+export function stayUploadsSuite(newPlace: NewPlace): void {
+  describe("uploads of stays", () => {
+    let opened: SqlStore;
+    let store: RecordingStore;
+    // One store for all tests: creating a PostgreSQL database for each would take long.
+    beforeAll(async () => {
+      opened = await withApps(await newPlace());
+      store = opened.recordings;
+    });
+    afterAll(() => opened.close());
+    beforeEach(async () => {
+      for (const app of ["a", "b"])
+        for (const { id } of await store.uploadsOf(app)) {
+          await store.endUpload(id, 1);
+          await store.forgetUpload(id);
+        }
+      for (const { app, id } of await store.filesToRemove(100)) await store.fileRemoved(app, id);
+    });
+
+    const begun = async (stay = newName(), fields: Partial<StayUploadRow> = {}): Promise<StayUploadRow> => {
+      const row = stayUpload(stay, fields);
+      expect(await store.addStayUpload(row, 2)).toBe(true);
+      return row;
+    };
+
+    const finished = async (): Promise<StayUploadRow> => {
+      const row = await begun();
+      expect((await store.finish(row.id, 0, 10, 5000))?.finished).toBe(5000);
+      return row;
+    };
+
+    test("the open ones of each stay are limited, beside those of the application, also when all are begun at once", async () => {
+      for (let i = 0; i < 3; i++) expect(await store.addUpload(uploadRow(newName()), 3)).toBe(true);
+      const rows = Array.from({ length: 6 }, () => stayUpload("s1"));
+      const added = await Promise.all(rows.map((row) => store.addStayUpload(row, 2)));
+      expect(added.filter(Boolean)).toHaveLength(2);
+      expect(await store.addStayUpload(stayUpload("s2"), 2)).toBe(true);
+      expect(await store.addUpload(uploadRow(newName()), 3)).toBe(false);
+      const open = await store.openUploadsOfStay("a", "s1");
+      expect(open.map(({ stay, source, bytes }) => [stay, source, bytes])).toEqual([
+        ["s1", "camera", 0],
+        ["s1", "camera", 0],
+      ]);
+      await store.finish(open[0]?.id ?? "", 0, 10, 5000);
+      expect(await store.addStayUpload(stayUpload("s1"), 2)).toBe(true);
+      expect(await store.openUploadsOfStay("b", "s1")).toEqual([]);
+    });
+
+    test("bytes are noted, and count for the application and the stay", async () => {
+      const before = await store.bytesUsed("a", "s5");
+      expect(before).toMatchObject({ maxOfApp: 107_374_182_400, ofStay: 0 });
+      const [one, two] = [await begun("s5"), await begun("s5")];
+      expect(await store.noteBytes(one.id, 0, 5_000_000_000, 3000)).toBe(true);
+      expect(await store.noteBytes(one.id, 1, 7, 3000)).toBe(false);
+      expect(await store.upload("a", one.id)).toMatchObject({ bytes: 5_000_000_000, touched: 3000 });
+      await store.finish(two.id, 0, 20, 3000);
+      expect((await store.stored("a")).uploading).toBe(5_000_000_020);
+      expect(await store.bytesUsed("a", "s5")).toMatchObject({
+        ofApp: before.ofApp + 5_000_000_020,
+        ofStay: 5_000_000_020,
+      });
+      await store.complete(two.id, 0, { ...COMPLETION, sizeInBytes: 30, mended: true });
+      await store.endUpload(one.id, 1);
+      expect(await store.bytesUsed("a", "s5")).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 30 });
+      expect(await store.bytesUsed("a", null)).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 0 });
+      expect(await store.bytesUsed("b", "s5")).toMatchObject({ ofApp: 0, ofStay: 0 });
+    });
+
+    test("a finished one takes no more bytes, and waits in the order in which it was finished", async () => {
+      const [one, two] = [await begun(), await begun()];
+      expect(await store.finish(two.id, 1, 10, 4000)).toBeUndefined();
+      expect(await store.finish(two.id, 0, 10, 4000)).toMatchObject({ total: 10, bytes: 10, finished: 4000 });
+      expect(await store.finish(two.id, 0, 11, 4001)).toBeUndefined();
+      await store.finish(one.id, 0, 12, 5000);
+      expect(ids(await store.finishedUploads(10))).toEqual([two.id, one.id]);
+      expect(ids(await store.finishedUploads(1))).toEqual([two.id]);
+      expect(await store.noteBytes(two.id, 0, 99, 6000)).toBe(false);
+      expect(await store.touchUpload(two.id, 0, null, 6000)).toBeUndefined();
+      expect(await store.upload("a", two.id)).toMatchObject({ finished: 4000, bytes: 10 });
+    });
+
+    test("are due when their stay ended long ago or is not known, or when nothing came for long", async () => {
+      const enter = async (id: string): Promise<void> => {
+        await opened.meetings.enter(entering(id, `room-${id}`), 5, 1000);
+      };
+      const [open, ended, silent] = [newName(), newName(), newName()];
+      for (const id of [open, ended, silent]) await enter(id);
+      await opened.meetings.end(ended, "left", 2000);
+      await begun(open);
+      const due = [await begun(ended), await begun(silent, { touched: 500 }), await begun("unknown")];
+      expect(ids(await store.dueStayUploads(2001, 10, 501)).sort()).toEqual(due.map(({ id }) => id).sort());
+      expect(ids(await store.dueStayUploads(2000, 10))).toEqual([due[2]?.id ?? ""]);
+      expect(await store.dueStayUploads(2001, 1)).toHaveLength(1);
+      const all = ids(await store.dueStayUploads(2001, 10, 501));
+      expect(ids(await store.dueStayUploads(2001, 10, 501, all[0]))).toEqual(all.slice(1));
+      // They are never ended as abandoned: what has come is finished instead.
+      expect(await store.uploadsTouchedBefore(1e9, 10)).toEqual([]);
+      for (const { id } of due) await store.finish(id, 0, 1, 3000);
+      expect(await store.dueStayUploads(2001, 10, 501)).toEqual([]);
+    });
+
+    test("each try to mend has a place of its own, and earlier places are removed", async () => {
+      const { id } = await finished();
+      const open = await begun();
+      expect(await store.noteMending(open.id, 0, "early")).toBeUndefined();
+      expect(await store.noteMending(id, 0, `${id}-1`)).toMatchObject({ mendedAs: `${id}-1`, tries: 1 });
+      expect(await store.noteMending(id, 1, `${id}-x`)).toBeUndefined();
+      expect(await store.noteMending(id, 0, `${id}-2`)).toMatchObject({ mendedAs: `${id}-2`, tries: 2 });
+      expect(await store.filesToRemove(10)).toEqual([{ app: "a", id: `${id}-1` }]);
+      expect(await store.knownIds([`${id}-1`, `${id}-2`, "nothing"])).toEqual(
+        new Map([
+          [`${id}-1`, "upload"],
+          [`${id}-2`, "upload"],
+        ]),
+      );
+    });
+
+    test("a mended one is listed with its new file, and its first file is removed", async () => {
+      const { id } = await finished();
+      await store.noteMending(id, 0, `${id}-m`);
+      const row = await store.complete(id, 0, { ...COMPLETION, file: `${id}-m`, mended: true });
+      expect(row).toMatchObject({ id, file: `${id}-m`, mended: true });
+      expect(await store.recording("a", id)).toEqual(row);
+      expect(await store.filesToRemove(10)).toEqual([{ app: "a", id }]);
+      await store.fileRemoved("a", id);
+      expect(await store.knownIds([id, `${id}-m`])).toEqual(
+        new Map([
+          [id, "recording"],
+          [`${id}-m`, "recording"],
+        ]),
+      );
+      expect(await store.deleteRecordings("a", [id])).toEqual([id]);
+      expect(await store.filesToRemove(10)).toEqual([{ app: "a", id: `${id}-m` }]);
+    });
+
+    test("one that cannot be mended is listed as it came, and what mending has begun is removed", async () => {
+      const { id } = await finished();
+      await store.noteMending(id, 0, `${id}-m`);
+      expect(await store.complete(id, 0, { ...COMPLETION, mended: false })).toMatchObject({
+        file: null,
+        mended: false,
+      });
+      expect(await store.filesToRemove(10)).toEqual([{ app: "a", id: `${id}-m` }]);
+      expect(await store.filesToRemove(10, `${id}-m`)).toEqual([]);
+    });
+
+    test("one that ends after it was finished leaves both places to remove", async () => {
+      const { id } = await finished();
+      await store.noteMending(id, 0, `${id}-m`);
+      expect(await store.endUpload(id, 9)).toBe(true);
+      expect(ids(await store.filesToRemove(10))).toEqual([id, `${id}-m`]);
+      expect(await store.finishedUploads(10)).toEqual([]);
+      expect(await store.complete(id, 0, COMPLETION)).toBeUndefined();
+    });
+
+    test("recordings of the application's own server have neither", async () => {
+      const row = uploadRow(newName());
+      await store.addUpload(row, 5);
+      expect(await store.complete(row.id, 0, COMPLETION)).toMatchObject({ file: null, mended: null });
+      expect(await store.filesToRemove(10)).toEqual([]);
+    });
+  });
+}

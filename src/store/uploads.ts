@@ -1,0 +1,114 @@
+/**
+ * The contract of stored uploads.
+ *
+ * An upload is open until it is completed, ended or finished. Those that a meeting's page sends are finished first: their file is whole, and
+ * they wait to be mended and listed (recordings.ts, `complete`).
+ *
+ * - `endUpload` MUST succeed for one caller per row, however many nodes call it.
+ * - `touchUpload`, `noteBytes`, `moveUpload`, `finish` and `noteMending` MUST change nothing if the generation is not the current one
+ *   (leases.ts), or if the application is deleted.
+ * - Ended uploads MUST keep a row until `forgetUpload` is called, and unused places one until `fileRemoved` is: after a crash, the row still
+ *   says which bytes to remove.
+ */
+export type RecordingType = "video" | "audio" | "screen" | "composition";
+/** What the page of a meeting records. */
+export type RecordingSource = "camera" | "microphone" | "screen";
+
+export interface UploadRow {
+  readonly id: string;
+  readonly app: string;
+  readonly room: string;
+  readonly participantSession: string;
+  readonly meetingSession: string;
+  readonly participantUsername: string;
+  readonly type: RecordingType;
+  /** Unix seconds. */
+  readonly startTime: number;
+  readonly ticket: string;
+  /** In bytes; null until a request names it. */
+  readonly total: number | null;
+  /** Unix ms of the last write that was noted. */
+  readonly touched: number;
+  /** The participantSession whose page sends it; null: it was begun with a secret key. */
+  readonly stay: string | null;
+  readonly source: RecordingSource | null;
+  /** How many bytes it had when they were last noted; of a finished one, the size of its file. */
+  readonly bytes: number;
+  /** Unix ms; null: bytes can still come. */
+  readonly finished: number | null;
+  /** The place of the mended file; null: none was begun. */
+  readonly mendedAs: string | null;
+  /** How often mending has begun. */
+  readonly tries: number;
+}
+
+export interface StayUploadRow extends UploadRow {
+  readonly stay: string;
+  readonly source: RecordingSource;
+}
+
+/** How many recordings an application has, how many bytes these have, and how many its uploads have. */
+export interface Stored {
+  readonly recordings: number;
+  readonly bytes: number;
+  readonly uploading: number;
+}
+
+/** What the budgets of an upload are compared with. */
+export interface BytesUsed {
+  readonly maxOfApp: number;
+  /** The bytes of the recordings and open uploads of the application. */
+  readonly ofApp: number;
+  /** The bytes of the uploads of the stay, and of the recordings that were made of them; 0 without a stay. */
+  readonly ofStay: number;
+}
+
+export interface FilePlace {
+  readonly app: string;
+  readonly id: string;
+}
+
+export interface UploadStore {
+  /** false: nothing was added, because the application has `max` open uploads that were begun with a secret key. */
+  addUpload(row: UploadRow, max: number): Promise<boolean>;
+  /** false: nothing was added, because the stay has `max` open uploads. */
+  addStayUpload(row: StayUploadRow, max: number): Promise<boolean>;
+  /** An upload that has neither ended nor been completed; `finished` says whether bytes can still come. */
+  upload(app: string, id: string): Promise<UploadRow | undefined>;
+  /** Marks an upload as active, and stores `total` if none is stored, or 0. undefined: it is not open, or has another generation. */
+  touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined>;
+  /** Notes how many bytes are held, and that the upload is active. false: it is not open, or has another generation. */
+  noteBytes(id: string, generation: number, bytes: number, nowMs: number): Promise<boolean>;
+  /** Stores another ticket for its bytes. false: it is not open, or has another generation. */
+  moveUpload(id: string, generation: number, ticket: string): Promise<boolean>;
+  /** Its file is whole and has `size` bytes. undefined: it is not open, or has another generation. */
+  finish(id: string, generation: number, size: number, nowMs: number): Promise<UploadRow | undefined>;
+  /** Finished uploads, in the order in which they were finished. */
+  finishedUploads(limit: number): Promise<UploadRow[]>;
+  /**
+   * Notes the place of the mended file and one more try; an earlier place, if there is one, becomes one to remove. undefined: it is not
+   * finished, or has another generation.
+   */
+  noteMending(id: string, generation: number, mendedAs: string): Promise<UploadRow | undefined>;
+  /**
+   * Open uploads of stays that ended before then, of stays that the store does not know, and those not touched since `touchedBeforeMs`: behind
+   * `after` in the order of their ids.
+   */
+  dueStayUploads(endedBeforeMs: number, limit: number, touchedBeforeMs?: number, after?: string): Promise<UploadRow[]>;
+  /** Open uploads of a stay, oldest first. */
+  openUploadsOfStay(app: string, stay: string): Promise<UploadRow[]>;
+  /** Read with one statement. */
+  bytesUsed(app: string, stay: string | null): Promise<BytesUsed>;
+  /** false: it is not open, was touched at `touchedBy` or later, or has another generation than the given one. */
+  endUpload(id: string, nowMs: number, touchedBy?: number, generation?: number): Promise<boolean>;
+  /** Open uploads that were begun with a secret key and not touched since. */
+  uploadsTouchedBefore(ms: number, limit: number): Promise<UploadRow[]>;
+  /** Ended uploads whose bytes are to be removed, in the order in which they ended, without the first `skipped`. */
+  endedUploads(limit: number, skipped?: number): Promise<UploadRow[]>;
+  forgetUpload(id: string): Promise<void>;
+  /** The uploads of an application that have neither ended nor been completed. */
+  uploadsOf(app: string): Promise<UploadRow[]>;
+  /** Places whose bytes are to be removed, behind `after` in the order of their ids. */
+  filesToRemove(limit: number, after?: string): Promise<FilePlace[]>;
+  fileRemoved(app: string, id: string): Promise<void>;
+}
