@@ -7,6 +7,7 @@ import { flagsOf, type Joined } from "./lib/api.ts";
 import { disabledByToken, mayNow, roomAllows } from "./lib/rights.ts";
 import { lobbyChime } from "./lib/sounds.ts";
 import type { OwnMedia } from "./own-media.ts";
+import type { MeetingRecording } from "./recording/meeting-recording.ts";
 import { CHAT_LINES_MAX, MAY_NOTHING, NO_ONE, type Session } from "./session.ts";
 import { t } from "./texts/texts.ts";
 
@@ -16,6 +17,9 @@ export interface InsideParts {
   readonly session: Session;
   readonly media: OwnMedia;
   readonly engine: MediaEngine;
+  readonly recording: MeetingRecording;
+  /** The newest connect token of the stay. */
+  readonly token: () => string;
   readonly open: (opening: Omit<RoomOpening, "renew" | "isResumed">) => RoomLink;
   readonly ended: (why: Ending) => void;
 }
@@ -31,7 +35,7 @@ export class Inside {
   }
 
   begin(joined: Joined): void {
-    const { session, engine, open } = this.#parts;
+    const { session, engine, recording, token, open } = this.#parts;
     const { participantSession, name, isAdmin, isGuest, connect, ejectAt } = joined;
     session.me.value = { participantSession, name, isAdmin, isGuest };
     session.room.value = flagsOf(joined.room);
@@ -50,6 +54,7 @@ export class Inside {
     this.#listen(link);
     engine.allow((who, kind) => this.#isShown(who, kind));
     engine.join(link.signalling, joined.iceServers);
+    recording.enter(joined, { stay: participantSession, token });
     session.stage.value = { at: "inside" };
   }
 
@@ -83,6 +88,8 @@ export class Inside {
     const { session, engine } = this.#parts;
     for (const end of this.#ends) end();
     this.#ends = [];
+    // Before the devices are closed, so that the recorders end with everything.
+    this.#parts.recording.leave();
     engine.leave();
     this.#link?.close();
     this.#link = undefined;
@@ -96,7 +103,7 @@ export class Inside {
 
   /** What one's devices do goes to the others: the tracks to the media engine, what is on to the room. */
   #follow(): void {
-    const { session, media, engine } = this.#parts;
+    const { session, media, engine, recording } = this.#parts;
     if (!this.#link) return;
     // Before the track is sent: otherwise the others would hear the first moment of a muted microphone.
     this.#ends.push(effect(() => engine.mute("audio", media.isMuted.value)));
@@ -114,7 +121,13 @@ export class Inside {
     this.#ends.push(
       effect(() => {
         const { audio, video, screen } = media.isOn.value;
-        this.#link?.setState({ audio, video, screen, hand: session.isHandUp.value, recording: false });
+        this.#link?.setState({
+          audio,
+          video,
+          screen,
+          hand: session.isHandUp.value,
+          recording: recording.own.isRunning.value,
+        });
       }),
     );
   }
@@ -193,6 +206,8 @@ export class Inside {
         if (session.isLocked.value === notice.on) return;
         session.isLocked.value = notice.on;
         return announce(t(notice.on ? "nowLocked" : "nowUnlocked"));
+      case "recording":
+        return this.#parts.recording.noticed(notice.on, notice.fact);
       case "flags": {
         const room = flagsOf({ ...session.room.value, ...notice.room });
         session.room.value = room;

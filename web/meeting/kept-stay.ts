@@ -7,6 +7,8 @@ export interface KeptStay {
   readonly participantSession: string;
   readonly audio: boolean;
   readonly video: boolean;
+  /** The recording that the person has agreed to. */
+  readonly agreedTo?: number | undefined;
 }
 
 /** Which stay it is: another invitation is another person, perhaps an admin. */

@@ -11,17 +11,22 @@ import { framingOf } from "./lib/frame.ts";
 import { kept } from "./lib/storage.ts";
 import { Meeting } from "./meeting.ts";
 import { OwnMedia } from "./own-media.ts";
-import { postStages } from "./stage-events.ts";
+import { warnWhilePending } from "./recording/leaving.ts";
+import { hasRuns } from "./recording/opfs.ts";
+import { startRecorder } from "./recording/recorder.ts";
+import { UploadLink } from "./recording/upload-link.ts";
+import { postRecording, postStages } from "./stage-events.ts";
 import { chosenLanguage, language, t } from "./texts/texts.ts";
 import { App } from "./ui/app.tsx";
 
 const carried = takeFromAddress();
 const roomName = roomNameIn(location.pathname);
-const { origins = "", lang = "", ice = "", expires = "" } = document.body.dataset;
+const { origins = "", lang = "", ice = "", expires = "", uploads: worker = "" } = document.body.dataset;
 const listed = (text: string): string[] => text.split(" ").filter((one) => one !== "");
 
 language.value = chosenLanguage([kept("local", "language") ?? "", lang, ...navigator.languages]);
 const framing = framingOf(window, listed(origins), roomName);
+const uploads = new UploadLink({ makeWorker: () => new Worker(worker, { type: "module" }), hasRuns });
 const meeting = new Meeting({
   roomName,
   api: apiOf(location.origin, roomName),
@@ -29,6 +34,8 @@ const meeting = new Meeting({
   openRoom,
   openLobby,
   makeEngine: makeMesh,
+  uploads,
+  startRecorder,
   token: carried.token,
   isFramed: framing.isFramed,
   expiresAt: Number(expires) || undefined,
@@ -36,6 +43,9 @@ const meeting = new Meeting({
 });
 meeting.session.iceServers.value = listed(ice).map((urls) => ({ urls }));
 effect(postStages(meeting.session, framing));
+effect(postRecording(meeting.session, framing));
+effect(warnWhilePending(uploads, window));
+uploads.resume();
 
 const root = document.getElementById("app");
 if (root) {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Kind } from "./call/contract.ts";
 import { type Joined, Refused } from "./lib/api.ts";
-import type { MeetingParts } from "./meeting.ts";
+import type { MeetingParts } from "./meeting-parts.ts";
 import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./testing/fakes.ts";
 
 const track = (kind: Kind) =>
@@ -140,11 +140,11 @@ test("nothing is sent or shown that the room does not allow, also after its flag
   room().emit("notice", { notice: "flags", room: { ownerOnlyBroadcast: true, enableScreenSharing: true } });
   expect(shown("guest")).toEqual([]);
   expect(shown("host")).toEqual(["audio", "video", "screen"]);
-  expect(meeting.session.may.value).toEqual({ audio: false, video: false, screen: false, chat: true });
+  expect(meeting.session.may.value).toEqual({ audio: false, video: false, screen: false, chat: true, record: false });
   expect(meeting.media.tracks.value).toEqual({});
   // The token's own prohibition stays when the room allows it once more.
   room().emit("notice", { notice: "flags", room: { ownerOnlyBroadcast: false } });
-  expect(meeting.session.may.value).toEqual({ audio: true, video: false, screen: true, chat: true });
+  expect(meeting.session.may.value).toEqual({ audio: true, video: false, screen: true, chat: true, record: false });
 });
 
 test("the chat is bounded, and a message that comes twice is shown once", async () => {

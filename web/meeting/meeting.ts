@@ -1,31 +1,18 @@
 /** A visit to a room: from the door, perhaps through the lobby, to the inside and out. inside.ts has what happens inside. */
-import type { Kind, MediaEngine } from "./call/contract.ts";
-import type { Ending, LobbyLink, LobbyOpening, RoomLink, RoomOpening } from "./call/room-contract.ts";
+import type { Kind } from "./call/contract.ts";
+import type { Ending, LobbyLink } from "./call/room-contract.ts";
 import { Inside } from "./inside.ts";
 import { StayMemory } from "./kept-stay.ts";
-import { type Act, type Api, type InLobby, type Joined, Refused } from "./lib/api.ts";
+import { type Act, type InLobby, type Joined, Refused } from "./lib/api.ts";
 import { cleanName } from "./lib/names.ts";
 import { closedBy } from "./lib/refusals.ts";
 import { keep } from "./lib/storage.ts";
+import type { MeetingParts } from "./meeting-parts.ts";
 import type { OwnMedia } from "./own-media.ts";
+import type { Uploads } from "./recording/contract.ts";
+import { MeetingRecording } from "./recording/meeting-recording.ts";
+import { OwnRecording } from "./recording/own-recording.ts";
 import { type Closed, newSession, type Session } from "./session.ts";
-
-export interface MeetingParts {
-  readonly roomName: string;
-  readonly api: Api;
-  readonly media: OwnMedia;
-  readonly openRoom: (opening: RoomOpening) => RoomLink;
-  readonly openLobby: (opening: LobbyOpening) => LobbyLink;
-  readonly makeEngine: () => MediaEngine;
-  /** An access token that came with the address. */
-  readonly token: string | undefined;
-  /** Framed by an allowed origin: `autoJoin` may turn camera and microphone on. */
-  readonly isFramed: boolean;
-  /** When the room's time is over, in Unix seconds. */
-  readonly expiresAt?: number | undefined;
-  /** The name of a visitor who gives none. */
-  readonly defaultName: () => string;
-}
 
 /** A room that opens is looked at again then, not by all pages at the same moment. */
 const OPENS_SPREAD_MS = 3000;
@@ -36,6 +23,8 @@ const TIMER_MAX_MS = 2_000_000_000;
 export class Meeting {
   readonly session: Session;
   readonly media: OwnMedia;
+  readonly recording: MeetingRecording;
+  readonly uploads: Uploads;
   readonly #parts: MeetingParts;
   /** Only after a click: otherwise the room decides. */
   readonly #wishes: Partial<Record<Kind, boolean>> = {};
@@ -53,7 +42,14 @@ export class Meeting {
   constructor(parts: MeetingParts) {
     this.#parts = parts;
     this.media = parts.media;
+    this.uploads = parts.uploads;
     this.session = newSession(parts.roomName);
+    this.recording = new MeetingRecording({
+      session: this.session,
+      own: new OwnRecording(parts),
+      act: (act) => this.act(act),
+      changed: () => this.#keepStay(),
+    });
     this.#memory = new StayMemory(parts.roomName, parts.token);
   }
 
@@ -85,6 +81,7 @@ export class Meeting {
       this.#wishes.audio = stay.audio;
       this.#wishes.video = stay.video;
       this.#reloadOf = stay.participantSession;
+      this.recording.restore(stay.agreedTo);
       return this.enter(name);
     }
     await this.look();
@@ -93,6 +90,8 @@ export class Meeting {
   /** Asks for the door, and shows what it says. */
   async look(): Promise<void> {
     clearTimeout(this.#timer);
+    // What was agreed to here before has led to no visit.
+    this.recording.forget();
     const { session } = this;
     try {
       const door = await this.#parts.api.door();
@@ -100,7 +99,7 @@ export class Meeting {
       // The times in an access token win over the room's: then joining says whether it is open.
       if (door.state === "not_open" && !this.hasToken) return this.#close("not_open", door.opensAt);
       if (door.state === "over" && !this.hasToken) return this.#close("over", this.#parts.expiresAt);
-      if (door.autoJoin) return await this.#enterByItself();
+      if (door.autoJoin) return await this.#enterByItself(door.recording);
       session.stage.value = { at: "door" };
       this.#preview(door.audioOnlyRoom);
     } catch (error) {
@@ -108,8 +107,9 @@ export class Meeting {
     }
   }
 
-  /** Enters, or asks to. */
+  /** Enters, or asks to. Where the door says that the meeting is recorded, the button to enter is one to agree. */
   async enter(name: string): Promise<void> {
+    if (this.session.stage.value.at === "door" && this.session.door.value?.recording) this.recording.agreeToNext();
     this.#name = cleanName(name) || this.#parts.defaultName();
     keep("local", "name", this.#name);
     await this.#join({});
@@ -176,7 +176,8 @@ export class Meeting {
       });
       if (reloadOf !== undefined && !isStay(answer, reloadOf)) await this.#startAfresh();
       else if ("waiting" in answer) this.#wait(answer);
-      else await this.#enter(answer);
+      else if (await this.recording.joining(answer)) await this.#enter(answer);
+      else await this.#join(more);
     } catch (error) {
       const isFinal = error instanceof Refused && error.status >= 400 && error.status < 500 && error.status !== 429;
       const isStale = this.#resume !== undefined && isFinal;
@@ -197,7 +198,8 @@ export class Meeting {
   }
 
   /** Nothing is sent that no one has clicked on, unless an application has framed the page for that. */
-  async #enterByItself(): Promise<void> {
+  async #enterByItself(isRecorded: boolean): Promise<void> {
+    if (isRecorded) await this.recording.ask("");
     if (!this.#parts.isFramed) {
       this.#wishes.audio ??= false;
       this.#wishes.video ??= false;
@@ -240,6 +242,8 @@ export class Meeting {
       session: this.session,
       media: this.media,
       engine: this.#parts.makeEngine(),
+      recording: this.recording,
+      token: () => this.#resume ?? joined.connect.token,
       open: (opening) => this.#parts.openRoom({ ...opening, isResumed, renew: () => this.#renew() }),
       ended: (why) => this.#out(why),
     });
@@ -256,6 +260,7 @@ export class Meeting {
       if ("waiting" in answer) return null;
       this.#resume = answer.connect.token;
       this.#inside?.setIceServers(answer.iceServers);
+      this.uploads.setToken(answer.participantSession, answer.connect.token);
       this.#keepStay();
       return answer.connect.token;
     } catch (error) {
@@ -267,15 +272,20 @@ export class Meeting {
 
   #out(why: Ending): void {
     const resume = this.#resume;
+    const { agreedTo } = this.recording;
     this.#end();
     // The stay goes on elsewhere, and can be brought back.
-    if (why === "replaced") this.#resume = resume;
+    if (why === "replaced") {
+      this.#resume = resume;
+      this.recording.restore(agreedTo);
+    }
     this.session.stage.value = { at: "out", why };
   }
 
   #end(): void {
     this.#inside?.end();
     this.#inside = undefined;
+    this.recording.forget();
     this.#forget();
     this.media.closeAll();
   }
@@ -314,7 +324,8 @@ export class Meeting {
     const { audio, video } = this.media.isOn.value;
     if (this.#resume === undefined || this.session.stage.value.at !== "inside") return;
     const { participantSession } = this.session.me.value;
-    this.#memory.keep({ resume: this.#resume, participantSession, audio, video });
+    const { agreedTo } = this.recording;
+    this.#memory.keep({ resume: this.#resume, participantSession, audio, video, agreedTo });
   }
 
   #forget(): void {

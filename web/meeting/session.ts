@@ -3,6 +3,7 @@ import { type Signal, signal } from "@preact/signals";
 import type { Quality, RemoteTrack } from "./call/contract.ts";
 import type { ChatLine, Ending, Person, Waiting } from "./call/room-contract.ts";
 import { type Door, flagsOf, type May, type RoomFlags } from "./lib/api.ts";
+import type { RecordingNow } from "./recording/consent.ts";
 
 /** Why one cannot enter. */
 export type Closed =
@@ -23,6 +24,8 @@ export type Stage =
   /** Before entering. */
   | { readonly at: "door" }
   | { readonly at: "entering" }
+  /** The meeting is recorded: a click on the notice goes on. */
+  | { readonly at: "consent"; readonly by: string }
   | { readonly at: "waiting"; readonly sinceMs: number }
   | { readonly at: "closed"; readonly why: Closed; readonly timeMs?: number; readonly text?: string }
   | { readonly at: "inside" }
@@ -44,7 +47,7 @@ export interface EndingAt {
 }
 
 export const NO_ONE: Me = { participantSession: "", name: "", isAdmin: false, isGuest: false };
-export const MAY_NOTHING: May = { audio: false, video: false, screen: false, chat: false };
+export const MAY_NOTHING: May = { audio: false, video: false, screen: false, chat: false, record: false };
 
 /** Messages that the page keeps; the service keeps as many. */
 export const CHAT_LINES_MAX = 500;
@@ -64,6 +67,8 @@ export interface Session {
   /** Who waits in the lobby; only admins know. */
   readonly queue: Signal<readonly Waiting[]>;
   readonly isLocked: Signal<boolean>;
+  /** undefined: the meeting is not recorded. */
+  readonly recording: Signal<RecordingNow | undefined>;
   readonly isOnline: Signal<boolean>;
   readonly ending: Signal<EndingAt | undefined>;
   /** Before entering only their addresses are known. */
@@ -84,6 +89,7 @@ export const newSession = (roomName: string): Session => ({
   chat: signal([]),
   queue: signal([]),
   isLocked: signal(false),
+  recording: signal(undefined),
   isOnline: signal(true),
   ending: signal(undefined),
   iceServers: signal([]),

@@ -1,4 +1,4 @@
-/** Events for the page that frames this one: joined, left and error. */
+/** Events for the page that frames this one: joined, left, recording and error. */
 import type { Framing } from "./lib/frame.ts";
 import type { Session, Stage } from "./session.ts";
 
@@ -16,5 +16,16 @@ export function postStages(session: Session, framing: Framing): () => void {
     else if (stage.at === "out" && before !== "out") framing.post("error", { code: stage.why });
     isInside = stage.at === "inside";
     before = stage.at;
+  };
+}
+
+/** To be run whenever the recording changes. */
+export function postRecording(session: Session, framing: Framing): () => void {
+  let before: string | undefined;
+  return () => {
+    const by = session.recording.value?.by;
+    if (by === before) return;
+    before = by;
+    framing.post("recording", { on: by !== undefined, ...(by !== undefined && { by }) });
   };
 }

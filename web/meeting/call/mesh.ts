@@ -59,7 +59,8 @@ class Mesh implements MediaEngine {
       if (kind === "video") this.#cameraHeight = track.getSettings().height ?? 0;
     } else this.#outgoing.delete(kind);
     await this.#update();
-    await this.#scale();
+    // Not awaited: Chromium never settles setParameters if an offer is taken back meanwhile, and the track is sent already.
+    void this.#scale();
   }
 
   mute(kind: Kind, isMuted: boolean): void {

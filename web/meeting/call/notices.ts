@@ -1,6 +1,7 @@
 /** What the service publishes in a room. Anything else that claims to be a notice is left out. */
 import type { Message } from "../../../client/src/message.ts";
 import { SERVICE } from "../../../src/protocol/room-channels.ts";
+import { factOf } from "../recording/consent.ts";
 import type { RoomNotice, Waiting } from "./room-contract.ts";
 
 type Data = Readonly<Record<string, unknown>>;
@@ -22,6 +23,7 @@ export function noticeOf(message: Message): RoomNotice | undefined {
   if (notice === "removed" || notice === "ending")
     return { notice, ...(isText(participantSession) && { participantSession }), inSec: Number(inSec) || 0 };
   if (notice === "locked") return { notice, on: on === true };
+  if (notice === "recording") return { notice, on: on === true, fact: factOf(data) ?? { by: "", since: 0 } };
   if (notice === "flags" && typeof room === "object" && room !== null) return { notice, room: room as Data };
   return undefined;
 }

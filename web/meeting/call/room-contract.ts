@@ -1,4 +1,5 @@
 /** The contract between the meeting page and its connection to the room: who is inside, the chat, notices of the service. room.ts fulfils it. */
+import type { RecordingFact } from "../recording/consent.ts";
 import type { Signalling } from "./signalling.ts";
 
 /** What a participant says about itself, as the state of the channel `room`. */
@@ -39,6 +40,7 @@ export type RoomNotice =
   | { readonly notice: "muted"; readonly participantSession: string; readonly kind: string }
   | { readonly notice: "removed" | "ending"; readonly participantSession?: string; readonly inSec: number }
   | { readonly notice: "locked"; readonly on: boolean }
+  | { readonly notice: "recording"; readonly on: boolean; readonly fact: RecordingFact }
   | { readonly notice: "flags"; readonly room: Readonly<Record<string, unknown>> };
 
 /** A person in the lobby. `since` is Unix milliseconds. */

@@ -6,6 +6,7 @@ export interface Door {
   readonly lang: string;
   readonly autoJoin: boolean;
   readonly audioOnlyRoom: boolean;
+  readonly recording: boolean;
   /** Unix seconds. */
   readonly opensAt?: number;
   readonly state: "open" | "not_open" | "over";
@@ -18,6 +19,7 @@ export interface May {
   readonly video: boolean;
   readonly screen: boolean;
   readonly chat: boolean;
+  readonly record: boolean;
 }
 
 /** Public fields of a room that the page acts on. */
@@ -27,6 +29,7 @@ export interface RoomFlags {
   readonly ownerOnlyBroadcast: boolean;
   readonly enableChat: boolean;
   readonly enableScreenSharing: boolean;
+  readonly enableRecording: boolean;
   readonly showInviteBox: boolean;
   readonly joinVideoOn: boolean;
   readonly joinAudioOn: boolean;
@@ -46,6 +49,8 @@ export interface Joined {
   readonly room: Partial<RoomFlags>;
   readonly connect: Connect;
   readonly iceServers: readonly RTCIceServer[];
+  /** The recording that goes on; recording/consent.ts reads it. */
+  readonly recording?: unknown;
   /** Unix seconds. */
   readonly ejectAt?: number;
 }
@@ -66,7 +71,7 @@ export interface JoinRequest {
 export type Act =
   | { readonly do: "admit" | "decline"; readonly ticket: string }
   | { readonly do: "mute" | "remove"; readonly participantSession: string }
-  | { readonly do: "end" | "lock" | "unlock" };
+  | { readonly do: "end" | "lock" | "unlock" | "record" | "stopRecord" };
 
 /** A refusal of the service. Status 0: there was no answer. */
 export class Refused extends Error {
@@ -131,6 +136,7 @@ const FLAGS: RoomFlags = {
   ownerOnlyBroadcast: false,
   enableChat: true,
   enableScreenSharing: true,
+  enableRecording: false,
   showInviteBox: true,
   joinVideoOn: true,
   joinAudioOn: true,

@@ -2,7 +2,7 @@
 
 import { originAllowed } from "../../../src/protocol/origin.ts";
 
-export type FrameEvent = "joined" | "left" | "error";
+export type FrameEvent = "joined" | "left" | "recording" | "error";
 
 export interface Framing {
   /** Framed by an allowed origin: every ancestor is one, because the browser enforces the policy `frame-ancestors`. */

@@ -7,6 +7,7 @@ export const SHORTCUTS = [
   { key: "S", text: "shareScreen" },
   { key: "C", text: "chat" },
   { key: "H", text: "raiseHand" },
+  { key: "R", text: "record" },
   { key: "?", text: "shortcutHelp" },
 ] as const satisfies readonly { readonly key: string; readonly text: TextKey }[];
 

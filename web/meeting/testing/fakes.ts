@@ -1,10 +1,21 @@
 /** Ports of a meeting without a service, a network or devices: for unit tests, and to look at every state of the page. */
+import { signal } from "@preact/signals";
 import type { Kind, MediaEngine, MediaEvents, RemoteTrack } from "../call/contract.ts";
 import type { Device } from "../call/devices.ts";
 import type { LobbyEvents, LobbyLink, Person, PersonState, RoomEvents, RoomLink } from "../call/room-contract.ts";
 import type { Act, Api, Door, InLobby, Joined, JoinRequest } from "../lib/api.ts";
-import { Meeting, type MeetingParts } from "../meeting.ts";
+import { Meeting } from "../meeting.ts";
+import type { MeetingParts } from "../meeting-parts.ts";
 import { type DeviceAccess, OwnMedia } from "../own-media.ts";
+import {
+  type Failure,
+  NOTHING_PENDING,
+  type Pending,
+  type RunOpening,
+  type Source,
+  type Uploads,
+} from "../recording/contract.ts";
+import type { RunSink } from "../recording/recorder.ts";
 
 type Listener = (...args: readonly unknown[]) => void;
 
@@ -129,6 +140,7 @@ export const DOOR: Door = {
   lang: "en",
   autoJoin: false,
   audioOnlyRoom: false,
+  recording: false,
   state: "open",
   inside: 3,
 };
@@ -138,7 +150,7 @@ export const JOINED: Joined = {
   name: "Ada Lovelace",
   isAdmin: false,
   isGuest: false,
-  may: { audio: true, video: true, screen: true, chat: true },
+  may: { audio: true, video: true, screen: true, chat: true, record: false },
   room: { roomName: "standup" },
   connect: { url: "ws://localhost/v1", token: "rt_1" },
   iceServers: [],
@@ -175,7 +187,54 @@ export const fakeDevices = (open: (kind: Kind) => MediaStreamTrack, devices: rea
   reasonOf: () => "denied",
 });
 
+/** Takes everything, and uploads nothing. */
+export class FakeUploads implements Uploads {
+  readonly pending = signal<Pending>(NOTHING_PENDING);
+  readonly isInMemory = signal(false);
+  readonly opened: RunOpening[] = [];
+  readonly ended: string[] = [];
+  readonly tokens: string[] = [];
+  readonly #listeners = new Set<(run: string, why: Failure) => void>();
+
+  open(opening: RunOpening): void {
+    this.opened.push(opening);
+  }
+
+  part(): void {}
+
+  end(run: string): void {
+    this.ended.push(run);
+  }
+
+  setToken(_stay: string, token: string): void {
+    this.tokens.push(token);
+  }
+
+  resume(): void {}
+
+  onFailed(listener: (run: string, why: Failure) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The run that was opened last fails, or another one. */
+  fail(why: Failure, run = this.opened.at(-1)?.run ?? ""): void {
+    for (const listener of [...this.#listeners]) listener(run, why);
+  }
+}
+
+/** A recorder that records nothing; it knows whether it is muted. */
+export interface FakeRecorder {
+  readonly source: Source;
+  readonly tracks: readonly MediaStreamTrack[];
+  readonly sink: RunSink;
+  isMuted: boolean;
+  isStopped: boolean;
+}
+
 export interface Fakes {
+  readonly uploads: FakeUploads;
+  readonly recorders: readonly FakeRecorder[];
   readonly meeting: Meeting;
   readonly api: FakeApi;
   /** The last one that was opened. */
@@ -189,6 +248,8 @@ export function fakeMeeting(devices: DeviceAccess, more: Partial<MeetingParts> =
   let room = new FakeRoom();
   let lobby = new FakeLobby();
   let engine = new FakeEngine();
+  const uploads = new FakeUploads();
+  const recorders: FakeRecorder[] = [];
   const meeting = new Meeting({
     roomName: "standup",
     api,
@@ -205,10 +266,22 @@ export function fakeMeeting(devices: DeviceAccess, more: Partial<MeetingParts> =
       engine = new FakeEngine();
       return engine;
     },
+    uploads,
+    startRecorder: (source, tracks, sink) => {
+      const recorder: FakeRecorder = { source, tracks, sink, isMuted: false, isStopped: false };
+      recorders.push(recorder);
+      return {
+        setMuted: (isMuted) => (recorder.isMuted = isMuted),
+        stop: () => {
+          recorder.isStopped = true;
+          sink.end();
+        },
+      };
+    },
     token: undefined,
     isFramed: false,
     defaultName: () => "Guest",
     ...more,
   });
-  return { meeting, api, room: () => room, lobby: () => lobby, engine: () => engine };
+  return { meeting, api, uploads, recorders, room: () => room, lobby: () => lobby, engine: () => engine };
 }

@@ -8,6 +8,7 @@ import { chosenLanguage, language } from "../texts/texts.ts";
 import { App } from "../ui/app.tsx";
 import { dialog, layout, panel, pinned } from "../ui/view.ts";
 import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./fakes.ts";
+import { recordingStates } from "./recording-states.ts";
 
 const NAMES = [
   "Grace Hopper",
@@ -196,7 +197,9 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
   },
   audience: async (fakes) => {
     const room = { roomName: "town-hall", ownerOnlyBroadcast: true, enableScreenSharing: false };
-    await enter(fakes, { joined: { room, may: { audio: false, video: false, screen: false, chat: true } } });
+    await enter(fakes, {
+      joined: { room, may: { audio: false, video: false, screen: false, chat: true, record: false } },
+    });
     fakes.room().emit("notice", { notice: "ending", inSec: 90 });
   },
   offline: async (fakes) => {
@@ -215,6 +218,7 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
     await enter(fakes, {});
     dialog.value = "shortcuts";
   },
+  ...recordingStates(enter),
 };
 
 declare global {

@@ -202,4 +202,43 @@ export const de: Texts = {
   isLocked: "Abgeschlossen",
   nowLocked: "Der Raum ist abgeschlossen: Niemand kann mehr eintreten.",
   nowUnlocked: "Der Raum ist wieder offen.",
+
+  recordingMark: "Aufnahme",
+  recordingShort: "REC",
+  recordingMarkBy: "Aufnahme durch {name}",
+  recordingBy: "{name} nimmt diese Besprechung auf.",
+  recordingByRoom: "Diese Besprechung wird aufgenommen.",
+  recordingStopped: "Die Aufnahme ist beendet.",
+  recordingMeaning:
+    "Ihr Mikrofon, Ihre Kamera und der Bildschirm, den Sie teilen, werden mit Ihrem Namen aufgenommen. Die Leitung der Besprechung kann die Aufnahme später abspielen.",
+  consentTitle: "Diese Besprechung wird aufgenommen",
+  consentNothingYet: "Von Ihnen wird nichts aufgenommen, bevor Sie zustimmen.",
+  consentOrClose: "Wenn Sie nicht zustimmen, schließen Sie diese Seite.",
+  agreeAndEnter: "Zustimmen und eintreten",
+  agreeAndAsk: "Zustimmen und um Einlass bitten",
+  agreeAndStay: "Zustimmen und bleiben",
+  record: "Besprechung aufnehmen",
+  stopRecording: "Aufnahme beenden",
+  recordQuestion: "Diese Besprechung aufnehmen?",
+  recordMeaning:
+    "Alle, die da sind, werden um Zustimmung gebeten; mit diesem Klick stimmen auch Sie zu. Jede Seite nimmt auf, was sie sendet, und lädt es während der Besprechung hoch.",
+  recordStart: "Aufnahme starten",
+  isRecorded: "wird aufgenommen",
+  uploadRest: "Noch hochzuladen: {time} Ihrer Aufnahme. Lassen Sie diese Seite so lange offen.",
+  uploadFinishing: "Ihre Aufnahme wird abgeschlossen …",
+  uploadDone: "Ihre Aufnahme ist hochgeladen. Sie können diese Seite jetzt schließen.",
+  uploadProgress: "Hochladen Ihrer Aufnahme",
+  uploadEarlier: "Die Aufnahme eines früheren Besuchs wird hochgeladen: noch {time}.",
+  recordingInMemory:
+    "Ihre Aufnahme kann auf dem Datenträger dieses Geräts nicht zwischengespeichert werden. Sie wartet im Arbeitsspeicher: Lassen Sie diese Seite offen, bis sie hochgeladen ist.",
+  recordingUnsupported:
+    "Dieser Browser kann nicht aufnehmen. Die Besprechung geht weiter, und Sie werden nicht aufgenommen.",
+  recordingRefused: "Der Dienst nimmt Ihre Aufnahme nicht mehr an. Die Besprechung geht weiter.",
+  recordingTooLarge:
+    "Ihre Aufnahme ist so groß, wie der Dienst es zulässt. Sie endet hier; die Besprechung geht weiter.",
+  recordingStorageFull:
+    "Der Dienst hat keinen Platz mehr für Aufnahmen. Ihre endet hier; die Besprechung geht weiter. Bitte sagen Sie es der Leitung.",
+  recordingQueueFull:
+    "Auf diesem Gerät ist kein Platz mehr für Ihre Aufnahme. Sie endet hier; die Besprechung geht weiter.",
+  recordingBroken: "Ihre Aufnahme ist gescheitert und endet hier. Die Besprechung geht weiter.",
 };

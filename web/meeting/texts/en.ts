@@ -195,6 +195,42 @@ export const en = {
   isLocked: "Locked",
   nowLocked: "The room is locked: no one else can enter.",
   nowUnlocked: "The room is open to others again.",
+
+  recordingMark: "Recording",
+  recordingShort: "REC",
+  recordingMarkBy: "Recording by {name}",
+  recordingBy: "{name} is recording this meeting.",
+  recordingByRoom: "This meeting is being recorded.",
+  recordingStopped: "The recording has stopped.",
+  recordingMeaning:
+    "Your microphone, your camera and the screen that you share are recorded, with your name. The people who run this meeting can play the recording later.",
+  consentTitle: "This meeting is being recorded",
+  consentNothingYet: "Nothing of you is recorded until you agree.",
+  consentOrClose: "If you do not agree, close this page.",
+  agreeAndEnter: "Agree and enter",
+  agreeAndAsk: "Agree and ask to enter",
+  agreeAndStay: "Agree and stay",
+  record: "Record the meeting",
+  stopRecording: "Stop the recording",
+  recordQuestion: "Record this meeting?",
+  recordMeaning:
+    "Everyone inside is asked to agree, and so are you with this click. Each page records what it sends, and uploads it while the meeting goes on.",
+  recordStart: "Start recording",
+  isRecorded: "recorded",
+  uploadRest: "{time} of your recording still to upload. Keep this page open until it is done.",
+  uploadFinishing: "Your recording is being completed…",
+  uploadDone: "Your recording is uploaded. You can close this page now.",
+  uploadProgress: "Upload of your recording",
+  uploadEarlier: "A recording of an earlier visit is being uploaded: {time} left.",
+  recordingInMemory:
+    "Your recording cannot be kept on the disk of this device. It waits in memory: keep this page open until it is uploaded.",
+  recordingUnsupported: "This browser cannot record. The meeting goes on, and you are not recorded.",
+  recordingRefused: "The service does not take your recording any more. The meeting goes on.",
+  recordingTooLarge: "Your recording is as large as the service allows. It ends here; the meeting goes on.",
+  recordingStorageFull:
+    "The service has no space left for recordings. Yours ends here; the meeting goes on. Please tell the people who run it.",
+  recordingQueueFull: "This device has no space left for your recording. It ends here; the meeting goes on.",
+  recordingBroken: "Your recording has failed and ends here. The meeting goes on.",
 } as const;
 
 export type TextKey = keyof typeof en;

@@ -199,4 +199,42 @@ export const fr: Texts = {
   isLocked: "Verrouillée",
   nowLocked: "La salle est verrouillée : personne d’autre ne peut entrer.",
   nowUnlocked: "La salle est de nouveau ouverte.",
+
+  recordingMark: "Enregistrement",
+  recordingShort: "REC",
+  recordingMarkBy: "Enregistrement par {name}",
+  recordingBy: "{name} enregistre cette réunion.",
+  recordingByRoom: "Cette réunion est enregistrée.",
+  recordingStopped: "L’enregistrement est terminé.",
+  recordingMeaning:
+    "Votre micro, votre caméra et l’écran que vous partagez sont enregistrés, avec votre nom. Les responsables de la réunion peuvent lire l’enregistrement plus tard.",
+  consentTitle: "Cette réunion est enregistrée",
+  consentNothingYet: "Rien de vous n’est enregistré avant votre accord.",
+  consentOrClose: "Si vous n’êtes pas d’accord, fermez cette page.",
+  agreeAndEnter: "Accepter et entrer",
+  agreeAndAsk: "Accepter et demander à entrer",
+  agreeAndStay: "Accepter et rester",
+  record: "Enregistrer la réunion",
+  stopRecording: "Arrêter l’enregistrement",
+  recordQuestion: "Enregistrer cette réunion ?",
+  recordMeaning:
+    "L’accord de toutes les personnes présentes est demandé ; par ce clic, vous donnez le vôtre. Chaque page enregistre ce qu’elle envoie et le transmet pendant la réunion.",
+  recordStart: "Lancer l’enregistrement",
+  isRecorded: "enregistré",
+  uploadRest: "Reste à envoyer : {time} de votre enregistrement. Laissez cette page ouverte jusque-là.",
+  uploadFinishing: "Votre enregistrement est en cours de finalisation…",
+  uploadDone: "Votre enregistrement est envoyé. Vous pouvez fermer cette page.",
+  uploadProgress: "Envoi de votre enregistrement",
+  uploadEarlier: "L’enregistrement d’une visite précédente est en cours d’envoi : encore {time}.",
+  recordingInMemory:
+    "Votre enregistrement ne peut pas être conservé sur le disque de cet appareil. Il attend en mémoire : laissez cette page ouverte jusqu’à la fin de l’envoi.",
+  recordingUnsupported: "Ce navigateur ne peut pas enregistrer. La réunion continue, sans vous enregistrer.",
+  recordingRefused: "Le service n’accepte plus votre enregistrement. La réunion continue.",
+  recordingTooLarge:
+    "Votre enregistrement a atteint la taille permise par le service. Il s’arrête ici ; la réunion continue.",
+  recordingStorageFull:
+    "Le service n’a plus de place pour les enregistrements. Le vôtre s’arrête ici ; la réunion continue. Prévenez les responsables.",
+  recordingQueueFull:
+    "Cet appareil n’a plus de place pour votre enregistrement. Il s’arrête ici ; la réunion continue.",
+  recordingBroken: "Votre enregistrement a échoué et s’arrête ici. La réunion continue.",
 };

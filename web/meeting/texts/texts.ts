@@ -36,6 +36,9 @@ export function counted(count: number, one: TextKey, other: TextKey): string {
 export const listed = (parts: readonly string[]): string =>
   new Intl.ListFormat(language.value, { type: "conjunction" }).format(parts);
 
+/** Who records; the name is empty where the room itself does. */
+export const recordedBy = (name: string): string => (name === "" ? t("recordingByRoom") : t("recordingBy", { name }));
+
 const languageIn = (tag: string): Language | undefined =>
   (Object.keys(LANGUAGES) as Language[]).find((one) => one === tag.toLowerCase().split("-")[0]);
 

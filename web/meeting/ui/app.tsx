@@ -2,7 +2,7 @@
 import { useSignalEffect } from "@preact/signals";
 import type { Meeting } from "../meeting.ts";
 import { LANGUAGES, language } from "../texts/texts.ts";
-import { ClosedPage, LeftPage, LoadingPage, OutPage, WaitingPage } from "./closed.tsx";
+import { ClosedPage, ConsentPage, LeftPage, LoadingPage, OutPage, WaitingPage } from "./closed.tsx";
 import { DoorPage } from "./door.tsx";
 import { InsidePage } from "./inside.tsx";
 import { LanguageMenu } from "./language.tsx";
@@ -41,6 +41,8 @@ function Page({ meeting }: { readonly meeting: Meeting }) {
     case "entering":
       // The door stays as it is; a visit that enters by itself has none.
       return session.door.value && !session.door.value.autoJoin ? <DoorPage /> : <LoadingPage />;
+    case "consent":
+      return <ConsentPage by={stage.by} />;
     case "waiting":
       return <WaitingPage sinceMs={stage.sinceMs} />;
     case "closed":

@@ -4,12 +4,13 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Ending } from "../call/room-contract.ts";
 import type { Closed, Stage } from "../session.ts";
 import type { TextKey } from "../texts/en.ts";
-import { moment, t, timeOfDay } from "../texts/texts.ts";
+import { moment, recordedBy, t, timeOfDay } from "../texts/texts.ts";
+import { UploadStatus } from "./recording.tsx";
 import { useMeeting } from "./view.ts";
 
 interface MessageProps {
   readonly title: string;
-  readonly text: string;
+  readonly text?: string;
   readonly children?: ComponentChildren;
   readonly isBusy?: boolean;
 }
@@ -27,7 +28,7 @@ function Message({ title, text, children, isBusy }: MessageProps) {
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
-        <p class="muted">{text}</p>
+        {text !== undefined && <p class="muted">{text}</p>}
         {children}
       </div>
     </main>
@@ -108,11 +109,27 @@ const OUT: Readonly<Record<Ending, MessageKeys>> = {
   lost: ["lostTitle", "lostText"],
 };
 
+/** A meeting that is recorded is entered by a click on this, also where the page would enter by itself. */
+export function ConsentPage({ by }: { readonly by: string }) {
+  const meeting = useMeeting();
+  return (
+    <Message title={t("consentTitle")}>
+      {by !== "" && <p>{recordedBy(by)}</p>}
+      <p class="muted">{t("recordingMeaning")}</p>
+      <button type="button" class="primary" onClick={() => meeting.recording.agree()}>
+        {t("agreeAndEnter")}
+      </button>
+      <p class="muted small">{t("consentOrClose")}</p>
+    </Message>
+  );
+}
+
 export function OutPage({ why }: { readonly why: Ending }) {
   const meeting = useMeeting();
   const [title, text] = OUT[why];
   return (
     <Message title={t(title)} text={t(text)}>
+      <UploadStatus />
       {why === "replaced" && (
         <button type="button" class="primary" onClick={() => void meeting.bringBack()}>
           {t("bringBack")}
@@ -130,7 +147,8 @@ export function OutPage({ why }: { readonly why: Ending }) {
 export function LeftPage() {
   const meeting = useMeeting();
   return (
-    <Message title={t("leftTitle")} text={t("leftText")}>
+    <Message title={t("leftTitle")}>
+      <UploadStatus done={t("leftText")} />
       <button type="button" class="primary" onClick={() => void meeting.returnToDoor()}>
         {t("enterAgain")}
       </button>

@@ -5,6 +5,7 @@ import { counted, t } from "../texts/texts.ts";
 import { unread } from "./chat.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 import { MoreMenu } from "./more.tsx";
+import { RecordingMark } from "./recording.tsx";
 import { panel, togglePanel, useMeeting } from "./view.ts";
 
 interface ControlProps {
@@ -140,6 +141,7 @@ export function Header() {
       <h1 class="head-room" tabIndex={-1}>
         {session.room.value.roomName}
       </h1>
+      <RecordingMark />
       {session.isLocked.value && (
         <span class="badge warn">
           <Icon name="lock" /> <span class="head-locked">{t("isLocked")}</span>

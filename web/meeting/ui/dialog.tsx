@@ -8,7 +8,8 @@ import { Icon } from "./icons.tsx";
 
 interface DialogProps {
   readonly title: string;
-  readonly onClose: () => void;
+  /** undefined: it cannot be closed, only answered. */
+  readonly onClose?: () => void;
   readonly children: ComponentChildren;
 }
 
@@ -29,15 +30,29 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       if (before instanceof HTMLElement) before.focus({ preventScroll: true });
     };
   }, []);
+  const closed = (): void => {
+    if (!isRendered.current) return;
+    if (onClose) onClose();
+    // Browsers close a dialog with the second Escape, whatever the page says.
+    else element.current?.showModal();
+  };
   return (
-    <dialog ref={element} class="dialog" aria-labelledby={id} onClose={() => isRendered.current && onClose()}>
+    <dialog
+      ref={element}
+      class="dialog"
+      aria-labelledby={id}
+      onCancel={(event) => !onClose && event.preventDefault()}
+      onClose={closed}
+    >
       <header class="dialog-head">
         <h2 id={id} tabIndex={-1}>
           {title}
         </h2>
-        <button type="button" class="quiet icon-button" aria-label={t("close")} onClick={onClose}>
-          <Icon name="close" />
-        </button>
+        {onClose && (
+          <button type="button" class="quiet icon-button" aria-label={t("close")} onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        )}
       </header>
       {children}
     </dialog>
@@ -48,12 +63,14 @@ interface QuestionProps {
   readonly title: string;
   readonly text: string;
   readonly submit: string;
+  /** The button's; something that ends or removes by default. */
+  readonly tone?: "danger" | "primary";
   readonly run: () => Promise<unknown>;
   readonly onClose: () => void;
 }
 
 /** A question before something that cannot be undone. */
-export function Question({ title, text, submit, run, onClose }: QuestionProps) {
+export function Question({ title, text, submit, tone = "danger", run, onClose }: QuestionProps) {
   const error = useSignal("");
   const isBusy = useSignal(false);
   const answer = async (): Promise<void> => {
@@ -76,7 +93,7 @@ export function Question({ title, text, submit, run, onClose }: QuestionProps) {
         <button type="button" onClick={onClose}>
           {t("cancel")}
         </button>
-        <button type="button" class="danger" disabled={isBusy.value} onClick={answer}>
+        <button type="button" class={tone} disabled={isBusy.value} onClick={answer}>
           {submit}
         </button>
       </div>

@@ -6,6 +6,7 @@ import { t } from "../texts/texts.ts";
 import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
 import { Dialog, Question } from "./dialog.tsx";
 import { LanguageMenu } from "./language.tsx";
+import { isRecordable } from "./recording.tsx";
 import { dialog, hasShortcuts, setShortcuts, useMeeting } from "./view.ts";
 
 export function Dialogs() {
@@ -25,6 +26,17 @@ export function Dialogs() {
         text={t("endMeaning")}
         submit={t("end")}
         run={() => meeting.act({ do: "end" })}
+        onClose={close}
+      />
+    );
+  if (open === "record")
+    return (
+      <Question
+        title={t("recordQuestion")}
+        text={t("recordMeaning")}
+        submit={t("recordStart")}
+        tone="primary"
+        run={() => meeting.recording.record(true)}
         onClose={close}
       />
     );
@@ -84,10 +96,12 @@ function Invite({ onClose }: Props) {
 }
 
 function Shortcuts({ onClose }: Props) {
+  const meeting = useMeeting();
+  const shown = SHORTCUTS.filter(({ key }) => key !== "R" || isRecordable(meeting));
   return (
     <Dialog title={t("shortcuts")} onClose={onClose}>
       <dl class="keys">
-        {SHORTCUTS.map(({ key, text }) => (
+        {shown.map(({ key, text }) => (
           <div key={key}>
             <dt>
               <kbd>{key}</kbd>

@@ -6,6 +6,7 @@ import { counted, t } from "../texts/texts.ts";
 import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
 import { Icon } from "./icons.tsx";
 import { DeviceProblems } from "./problems.tsx";
+import { EarlierUpload, RecordingNotice } from "./recording.tsx";
 import { Video } from "./video.tsx";
 import { useMeeting } from "./view.ts";
 
@@ -49,6 +50,9 @@ function EnterForm() {
   const name = useSignal(meeting.name);
   const id = useId();
   const isAsking = session.door.value?.privacy === "private" && !meeting.hasToken;
+  const isRecorded = session.door.value?.recording === true;
+  const plain = isAsking ? "askToEnter" : "enter";
+  const agree = isAsking ? "agreeAndAsk" : "agreeAndEnter";
   const isBusy = session.stage.value.at === "entering";
   const enter = (event: Event): void => {
     event.preventDefault();
@@ -72,9 +76,11 @@ function EnterForm() {
         </p>
       </div>
       {isAsking && <p class="muted small">{t("privateRoom")}</p>}
+      {isRecorded && <RecordingNotice />}
       <button type="submit" class="primary large" disabled={isBusy}>
-        {t(isBusy ? "entering" : isAsking ? "askToEnter" : "enter")}
+        {t(isBusy ? "entering" : isRecorded ? agree : plain)}
       </button>
+      <EarlierUpload />
     </form>
   );
 }

@@ -9,6 +9,7 @@ import { Controls, Header } from "./controls.tsx";
 import { Dialogs } from "./dialogs.tsx";
 import { LobbyCard, PeoplePanel } from "./people.tsx";
 import { DeviceProblems } from "./problems.tsx";
+import { ConsentDialog, isRecordable, RecordingProblems, toggleRecording } from "./recording.tsx";
 import { Sound } from "./sound.tsx";
 import { Stage } from "./stage.tsx";
 import { dialog, hasShortcuts, panel, resetView, togglePanel, useMeeting } from "./view.ts";
@@ -40,6 +41,7 @@ export function InsidePage() {
           <EndingBanner />
           <Sound />
           <DeviceProblems />
+          <RecordingProblems />
         </div>
         <div class="middle">
           <Stage />
@@ -50,6 +52,7 @@ export function InsidePage() {
       </main>
       <Controls />
       <Dialogs />
+      <ConsentDialog />
     </div>
   );
 }
@@ -76,10 +79,12 @@ function followKeys(meeting: Meeting): () => void {
     S: () => media.canShareScreen && void meeting.toggle("screen"),
     C: () => session.room.value.enableChat && togglePanel("chat"),
     H: () => meeting.setHand(!session.isHandUp.value),
+    R: () => isRecordable(meeting) && toggleRecording(meeting),
     "?": () => (dialog.value = "shortcuts"),
   };
   const pressed = (event: KeyboardEvent): void => {
-    if (!hasShortcuts.value || dialog.value !== undefined) return;
+    const isAsked = session.recording.value?.hasAgreed === false;
+    if (!hasShortcuts.value || dialog.value !== undefined || isAsked) return;
     const shortcut = shortcutOf(event, isWritingIn(event.target));
     if (!shortcut) return;
     event.preventDefault();

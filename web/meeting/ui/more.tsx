@@ -5,6 +5,7 @@ import { announce } from "../lib/announce.ts";
 import { refusedAct } from "../lib/refusals.ts";
 import { t } from "../texts/texts.ts";
 import { Icon, type IconName } from "./icons.tsx";
+import { isRecordable, toggleRecording } from "./recording.tsx";
 import { type DialogName, dialog, layout, togglePanel, useMeeting } from "./view.ts";
 
 interface Entry {
@@ -90,6 +91,7 @@ function useEntries(): readonly Entry[] {
   const { session } = meeting;
   const isGrid = layout.value === "grid";
   const isLocked = session.isLocked.value;
+  const isRecorded = session.recording.value !== undefined;
   const lock = (): void => {
     meeting
       .act({ do: isLocked ? "unlock" : "lock" })
@@ -113,6 +115,15 @@ function useEntries(): readonly Entry[] {
       : []),
     { icon: "settings", text: t("devices"), run: open("devices") },
     ...(session.room.value.showInviteBox ? [{ icon: "invite" as const, text: t("invite"), run: open("invite") }] : []),
+    ...(isRecordable(meeting)
+      ? [
+          {
+            icon: isRecorded ? ("stop" as const) : ("record" as const),
+            text: t(isRecorded ? "stopRecording" : "record"),
+            run: () => toggleRecording(meeting),
+          },
+        ]
+      : []),
     { icon: "keyboard", text: t("shortcuts"), run: open("shortcuts") },
     ...(session.me.value.isAdmin
       ? [

@@ -10,12 +10,12 @@ import { SidePanel } from "./panel.tsx";
 import { dialog, panel, useMeeting } from "./view.ts";
 
 export function PeoplePanel() {
-  const { session, media } = useMeeting();
+  const { session, media, recording } = useMeeting();
   const me = session.me.value;
   const mine: Person = {
     ...me,
     isLost: false,
-    state: { ...media.isOn.value, hand: session.isHandUp.value, recording: false },
+    state: { ...media.isOn.value, hand: session.isHandUp.value, recording: recording.own.isRunning.value },
   };
   const people = session.people.value;
   return (
@@ -60,6 +60,7 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
           {isMe && <span>{t("you")}</span>}
           {isAdmin && <span>{t("host")}</span>}
           {isGuest && <span title={t("guestMeaning")}>{t("guest")}</span>}
+          {state.recording && session.recording.value && <span class="bad">{t("isRecorded")}</span>}
           {isLost && <span class="warn">{t("isAway")}</span>}
         </span>
       </span>

@@ -11,6 +11,7 @@ export type DialogName =
   | "invite"
   | "shortcuts"
   | "end"
+  | "record"
   | { readonly remove: string; readonly name: string };
 
 export const layout = signal<"grid" | "speaker">("grid");

@@ -1,0 +1,255 @@
+/** Consent and recorders of a page inside a meeting. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { Joined } from "../lib/api.ts";
+import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED } from "../testing/fakes.ts";
+
+const RECORDING = { by: "Hana", since: 500 };
+
+class FakeTrack extends EventTarget {
+  stop(): void {}
+}
+
+const settled = (): Promise<void> => Bun.sleep(1);
+
+let kept: Map<string, string>;
+beforeEach(() => {
+  kept = new Map();
+  const storage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  };
+  Object.assign(globalThis, { sessionStorage: storage, localStorage: storage });
+});
+afterEach(() => {
+  Reflect.deleteProperty(globalThis, "sessionStorage");
+  Reflect.deleteProperty(globalThis, "localStorage");
+});
+
+const visit = (): Fakes => fakeMeeting(fakeDevices(() => new FakeTrack() as unknown as MediaStreamTrack));
+
+async function inside(joined: Partial<Joined> = {}): Promise<Fakes> {
+  const fakes = visit();
+  fakes.api.answer = () => ({ ...JOINED, ...joined });
+  await fakes.meeting.start("Ada");
+  await fakes.meeting.enter("Ada");
+  return fakes;
+}
+
+const notice = ({ room }: Fakes, on: boolean, fact = RECORDING): void =>
+  room().emit("notice", { notice: "recording", on, fact });
+const live = ({ recorders }: Fakes): string[] =>
+  recorders.filter(({ isStopped }) => !isStopped).map(({ source, tracks }) => `${source} ${tracks.length}`);
+const stage = ({ meeting }: Fakes): string => meeting.session.stage.value.at;
+
+test("people inside are asked, and nothing of them is recorded before they agree", async () => {
+  const fakes = await inside();
+  notice(fakes, true);
+  expect(fakes.meeting.session.recording.value).toEqual({ ...RECORDING, hasAgreed: false });
+  expect(live(fakes)).toEqual([]);
+  expect(fakes.room().states.at(-1)?.recording).toBe(false);
+  fakes.meeting.recording.agree();
+  expect(live(fakes)).toEqual(["camera 2"]);
+  expect(fakes.uploads.opened[0]).toMatchObject({ stay: "me", token: "rt_1", source: "camera", roomName: "standup" });
+  expect(fakes.room().states.at(-1)?.recording).toBe(true);
+  // Repeated for a connection that is back.
+  notice(fakes, true);
+  expect(fakes.recorders.length).toBe(1);
+  notice(fakes, false);
+  expect(live(fakes)).toEqual([]);
+  expect(fakes.uploads.ended.length).toBe(1);
+  expect(fakes.room().states.at(-1)?.recording).toBe(false);
+  // The next one is asked about again.
+  notice(fakes, true, { by: "Hana", since: 501 });
+  expect([fakes.meeting.session.recording.value?.hasAgreed, live(fakes)]).toEqual([false, []]);
+});
+
+test("another recording that began at once, or while the connection was lost, is asked about", async () => {
+  const fakes = await inside();
+  notice(fakes, true);
+  fakes.meeting.recording.agree();
+  notice(fakes, true, { by: "Ben", since: 501 });
+  expect([fakes.meeting.session.recording.value?.by, live(fakes)]).toEqual(["Ben", []]);
+});
+
+test("the time of a join is a little earlier than that of the room's recording, which begins with it", async () => {
+  const fakes = visit();
+  fakes.api.doorNow = () => ({ ...DOOR, recording: true });
+  fakes.api.answer = () => ({ ...JOINED, recording: { by: "", since: 500 } });
+  await fakes.meeting.start("Ada");
+  await fakes.meeting.enter("Ada");
+  await settled();
+  notice(fakes, true, { by: "", since: 502 });
+  expect([live(fakes), fakes.recorders.length]).toEqual([["camera 2"], 1]);
+});
+
+test("who starts it has agreed; a refused start is no agreement", async () => {
+  const fakes = await inside({ isAdmin: true });
+  fakes.api.act = () => Promise.reject(new Error("no"));
+  expect(fakes.meeting.recording.record(true)).rejects.toThrow("no");
+  await settled();
+  notice(fakes, true);
+  expect(live(fakes)).toEqual([]);
+  const host = await inside({ isAdmin: true });
+  await host.meeting.recording.record(true);
+  expect(host.api.acts).toEqual([{ do: "record" }]);
+  notice(host, true);
+  expect(live(host)).toEqual(["camera 2"]);
+  await host.meeting.recording.record(false);
+  expect(host.api.acts.at(-1)).toEqual({ do: "stopRecord" });
+  // The notice may come late, or not at all.
+  expect([host.meeting.session.recording.value, live(host)]).toEqual([undefined, []]);
+});
+
+test("the door of a meeting that is recorded: the click to enter is the one to agree", async () => {
+  const fakes = visit();
+  fakes.api.doorNow = () => ({ ...DOOR, recording: true });
+  fakes.api.answer = () => ({ ...JOINED, recording: RECORDING });
+  await fakes.meeting.start("Ada");
+  await fakes.meeting.enter("Ada");
+  expect(stage(fakes)).toBe("inside");
+  await settled();
+  expect(live(fakes)).toEqual(["camera 2"]);
+});
+
+test("a door that said no more than that it was recorded is no agreement to a later recording", async () => {
+  const fakes = visit();
+  fakes.api.doorNow = () => ({ ...DOOR, recording: true });
+  await fakes.meeting.start("Ada");
+  await fakes.meeting.enter("Ada");
+  notice(fakes, true);
+  expect(live(fakes)).toEqual([]);
+});
+
+test("who has agreed at the door, and then did not enter, is asked again", async () => {
+  const fakes = visit();
+  const { meeting, api } = fakes;
+  let isRecorded = true;
+  api.doorNow = () => ({ ...DOOR, recording: isRecorded });
+  api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
+  await meeting.start("Ada");
+  await meeting.enter("Ada");
+  meeting.stopWaiting();
+  isRecorded = false;
+  await meeting.returnToDoor();
+  api.answer = () => ({ ...JOINED, recording: RECORDING });
+  void meeting.enter("Ada");
+  await settled();
+  expect(stage(fakes)).toBe("consent");
+});
+
+test("autoJoin waits for a click on the notice", async () => {
+  const fakes = visit();
+  fakes.api.doorNow = () => ({ ...DOOR, recording: true, autoJoin: true });
+  fakes.api.answer = () => ({ ...JOINED, recording: RECORDING });
+  void fakes.meeting.start("Ada");
+  await settled();
+  expect([stage(fakes), fakes.api.joins.length]).toEqual(["consent", 0]);
+  fakes.meeting.recording.agree();
+  await settled();
+  expect(stage(fakes)).toBe("inside");
+  expect(fakes.meeting.session.recording.value?.hasAgreed).toBe(true);
+});
+
+test("a recording that begins between the door and the join is asked about before entering", async () => {
+  const fakes = visit();
+  fakes.api.answer = () => ({ ...JOINED, recording: RECORDING });
+  await fakes.meeting.start("Ada");
+  void fakes.meeting.enter("Ada");
+  await settled();
+  expect(fakes.meeting.session.stage.value).toEqual({ at: "consent", by: "Hana" });
+  fakes.meeting.recording.agree();
+  await settled();
+  expect([stage(fakes), fakes.api.joins.length]).toEqual(["inside", 1]);
+});
+
+test("who is let in from the lobby is asked too, and keeps the place until then", async () => {
+  const fakes = visit();
+  const { meeting, api, lobby } = fakes;
+  api.answer = ({ ticket }) =>
+    ticket ? { ...JOINED, recording: RECORDING } : { waiting: true, ticket: "t1", connect: JOINED.connect };
+  await meeting.start("Ada");
+  await meeting.enter("Ada");
+  lobby().emit("admitted");
+  await settled();
+  expect([stage(fakes), lobby().isClosed]).toEqual(["consent", false]);
+  meeting.recording.agree();
+  await settled();
+  expect([stage(fakes), lobby().isClosed]).toEqual(["inside", true]);
+});
+
+test("a reload goes on with what was agreed to, and with no other recording", async () => {
+  const before = await inside();
+  notice(before, true);
+  before.meeting.recording.agree();
+  const after = visit();
+  after.api.answer = () => ({ ...JOINED, recording: RECORDING });
+  await after.meeting.start("Ada");
+  expect([stage(after), after.meeting.session.recording.value?.hasAgreed]).toEqual(["inside", true]);
+  const other = visit();
+  other.api.answer = () => ({ ...JOINED, recording: { by: "Hana", since: 777 } });
+  void other.meeting.start("Ada");
+  await settled();
+  expect(stage(other)).toBe("consent");
+});
+
+test("runs: one for camera and microphone, one for the screen, one for the microphone alone", async () => {
+  const fakes = await inside();
+  const { meeting } = fakes;
+  notice(fakes, true);
+  meeting.recording.agree();
+  await meeting.toggle("audio");
+  expect([fakes.recorders.length, fakes.recorders[0]?.isMuted]).toEqual([1, true]);
+  await meeting.toggle("audio");
+  expect([fakes.recorders.length, fakes.recorders[0]?.isMuted]).toEqual([1, false]);
+  await meeting.toggle("screen");
+  expect(live(fakes)).toEqual(["camera 2", "screen 1"]);
+  await meeting.toggle("video");
+  expect(live(fakes)).toEqual(["screen 1", "microphone 1"]);
+  await meeting.toggle("screen");
+  await meeting.toggle("video");
+  expect(live(fakes)).toEqual(["camera 2"]);
+  await meeting.media.choose("video", "other");
+  expect([live(fakes), fakes.recorders.length]).toEqual([["camera 2"], 5]);
+  // A muted microphone alone is not worth a recording, until it is heard.
+  await meeting.toggle("audio");
+  await meeting.toggle("video");
+  expect(live(fakes)).toEqual([]);
+  await meeting.toggle("audio");
+  expect(live(fakes)).toEqual(["microphone 1"]);
+  meeting.leave();
+  expect(live(fakes)).toEqual([]);
+  expect(fakes.uploads.ended.length).toBe(fakes.uploads.opened.length);
+});
+
+test("a run that fails after leaving says why too; runs of earlier pages do not", async () => {
+  const fakes = await inside();
+  notice(fakes, true);
+  fakes.meeting.recording.agree();
+  fakes.meeting.leave();
+  const { failure } = fakes.meeting.recording.own;
+  fakes.uploads.fail("refused", "of another page");
+  expect(failure.value).toBeUndefined();
+  fakes.uploads.fail("too_large");
+  expect(failure.value).toBe("too_large");
+});
+
+test("runs that cannot be uploaded are not begun without end", async () => {
+  const fakes = await inside();
+  fakes.uploads.pending.value = { runs: 40, seconds: 1, bytes: 1 };
+  notice(fakes, true);
+  fakes.meeting.recording.agree();
+  expect([live(fakes), fakes.meeting.recording.own.failure.value]).toEqual([[], "queue_full"]);
+});
+
+test("a run that fails ends all, says why, and begins none again", async () => {
+  const fakes = await inside();
+  notice(fakes, true);
+  fakes.meeting.recording.agree();
+  fakes.uploads.fail("storage_full");
+  expect([live(fakes), fakes.meeting.recording.own.failure.value]).toEqual([[], "storage_full"]);
+  await fakes.meeting.toggle("video");
+  await fakes.meeting.toggle("video");
+  expect(live(fakes)).toEqual([]);
+  expect(fakes.room().states.at(-1)?.recording).toBe(false);
+});

@@ -1,0 +1,66 @@
+/** The service's side of uploads, with the faults that a test asks for. */
+import type { Answer, Send } from "../calls.ts";
+
+interface Held {
+  bytes: Uint8Array;
+  isComplete: boolean;
+  readonly source: string;
+  readonly startedMsAgo: number;
+}
+
+/** An answer in place of the service's; undefined: the service answers. `after`: it has done it, but the answer is lost. */
+type Fault = { readonly answer: Partial<Answer>; readonly after?: boolean } | undefined;
+
+export class FakeService {
+  readonly uploads = new Map<string, Held>();
+  readonly calls: string[] = [];
+  readonly tokens: string[] = [];
+  fault: (call: string) => Fault = () => undefined;
+
+  readonly send: Send = async (url, init) => {
+    const call = `${init.method} ${new URL(url).pathname}`;
+    this.calls.push(call);
+    const fault = this.fault(call);
+    const lost = { status: 0, code: "", body: {}, ...fault?.answer };
+    if (fault && !fault.after) return lost;
+    const answer = await this.#answer(call, init);
+    return fault ? lost : answer;
+  };
+
+  textOf(id: string): string {
+    return new TextDecoder().decode(this.uploads.get(id)?.bytes);
+  }
+
+  async #answer(call: string, init: RequestInit): Promise<Answer> {
+    const headers = new Headers(init.headers);
+    const token = headers.get("authorization");
+    if (token) this.tokens.push(token.replace("Bearer ", ""));
+    if (call.startsWith("PUT")) return this.#put(call.split("/").at(-1) ?? "", headers, init.body as Uint8Array);
+    const body = JSON.parse(String(init.body)) as { _id: string; source: string; startedMsAgo: number };
+    if (call.startsWith("DELETE")) {
+      const held = this.uploads.get(body._id);
+      if (!held) return refused(404, "recording_not_found");
+      held.isComplete = true;
+      return ok({ success: true });
+    }
+    const id = `u${this.uploads.size + 1}`;
+    const { source, startedMsAgo } = body;
+    this.uploads.set(id, { bytes: new Uint8Array(0), isComplete: false, source, startedMsAgo });
+    return ok({ _id: id, uploadUrl: `http://app.test/upload/${id}`, offset: 0 });
+  }
+
+  #put(id: string, headers: Headers, body: Uint8Array | undefined): Answer {
+    const held = this.uploads.get(id);
+    if (!held) return refused(404, "recording_not_found");
+    const range = headers.get("content-range");
+    if (held.isComplete) return refused(409, "upload_complete", { offset: held.bytes.length });
+    if (range === "bytes */*") return ok({ offset: held.bytes.length });
+    const first = Number(/^bytes (\d+)-\d+\/\*$/.exec(range ?? "")?.[1]);
+    if (first !== held.bytes.length) return refused(409, "offset_mismatch", { offset: held.bytes.length });
+    held.bytes = new Uint8Array([...held.bytes, ...(body ?? [])]);
+    return ok({ offset: held.bytes.length });
+  }
+}
+
+const ok = (body: Answer["body"]): Answer => ({ status: 200, code: "", body });
+export const refused = (status: number, code = "", body: Answer["body"] = {}): Answer => ({ status, code, body });

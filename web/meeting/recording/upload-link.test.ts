@@ -1,0 +1,148 @@
+import { expect, test } from "bun:test";
+import type { Failure, RunOpening } from "./contract.ts";
+import { warnWhilePending } from "./leaving.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+import type { WorkerLike } from "./patient-worker.ts";
+import { UploadLink } from "./upload-link.ts";
+
+class FakeWorker implements WorkerLike {
+  isEnded = false;
+  readonly sent: ToWorker[] = [];
+  onmessage: WorkerLike["onmessage"] = null;
+  onerror: WorkerLike["onerror"] = null;
+
+  postMessage(message: ToWorker): void {
+    this.sent.push(message);
+  }
+
+  terminate(): void {
+    this.isEnded = true;
+  }
+
+  answer(data: FromWorker): void {
+    this.onmessage?.({ data } as MessageEvent<FromWorker>);
+  }
+}
+
+const OPENING: RunOpening = {
+  run: "r1",
+  roomName: "standup",
+  stay: "s1",
+  token: "t1",
+  source: "camera",
+  startedMs: 0,
+};
+
+/** `loads`: the script of a worker does, at once. */
+function linked(hasRuns = false, loads = () => true) {
+  const workers: FakeWorker[] = [];
+  const makeWorker = (): FakeWorker => {
+    const worker = new FakeWorker();
+    workers.push(worker);
+    if (loads()) queueMicrotask(() => worker.answer({ is: "ready" }));
+    return worker;
+  };
+  let timers: { readonly ms: number; readonly run: () => void }[] = [];
+  const after = (ms: number, run: () => void): (() => void) => {
+    const timer = { ms, run };
+    timers.push(timer);
+    return () => {
+      timers = timers.filter((other) => other !== timer);
+    };
+  };
+  /** The time of all timers has come. */
+  const pass = (): void => {
+    const due = timers;
+    timers = [];
+    for (const { run } of due) run();
+  };
+  const link = new UploadLink({ makeWorker, after, hasRuns: async () => hasRuns });
+  const failures: [string, Failure][] = [];
+  link.onFailed((...failure) => failures.push(failure));
+  return { link, workers, failures, pass };
+}
+
+test("there is no worker until something is recorded, or an earlier page has left something", async () => {
+  const { link, workers } = linked();
+  link.setToken("s1", "t2");
+  link.resume();
+  await Bun.sleep(1);
+  expect(workers.length).toBe(0);
+  link.open(OPENING);
+  link.end("r1");
+  await Bun.sleep(1);
+  expect(workers[0]?.sent.map((message) => message.do)).toEqual(["open", "end"]);
+  const later = linked(true);
+  later.link.resume();
+  await Bun.sleep(1);
+  expect(later.workers.length).toBe(1);
+});
+
+test("the browser asks before the page is closed, as long as a run is open", async () => {
+  const { link, workers } = linked();
+  const page = new EventTarget();
+  const isAsked = (): boolean => !page.dispatchEvent(new Event("beforeunload", { cancelable: true }));
+  const follow = warnWhilePending(link, page);
+  link.open(OPENING);
+  follow();
+  expect(isAsked()).toBe(true);
+  await Bun.sleep(1);
+  workers[0]?.answer({ is: "pending", pending: { runs: 0, seconds: 0, bytes: 0 }, isInMemory: false });
+  follow();
+  expect(isAsked()).toBe(false);
+});
+
+test("a worker that does not take parts as fast as they come ends the run", async () => {
+  const { link, workers, failures } = linked();
+  link.open(OPENING);
+  await Bun.sleep(1);
+  const part = new Blob([new Uint8Array(40 * 1024 * 1024)]);
+  link.part("r1", part, 2000);
+  workers[0]?.answer({ is: "queued", bytes: part.size });
+  link.part("r1", part, 2000);
+  expect(failures).toEqual([]);
+  link.part("r1", part, 2000);
+  expect(failures).toEqual([["r1", "queue_full"]]);
+});
+
+test.each(["fails to load", "does not load"])(
+  "a worker whose script %s is made again, and loses nothing",
+  async (how) => {
+    let isThere = false;
+    const { link, workers, failures, pass } = linked(true, () => isThere);
+    // Before there is anything to record, as after a reload.
+    link.resume();
+    await Bun.sleep(1);
+    link.open(OPENING);
+    link.part("r1", new Blob(["one"]), 2000);
+    if (how === "fails to load") workers[0]?.onerror?.({} as never);
+    else pass();
+    expect(workers[0]?.isEnded).toBe(true);
+    isThere = true;
+    pass();
+    link.part("r1", new Blob(["two"]), 2000);
+    await Bun.sleep(1);
+    link.end("r1");
+    expect(workers.map(({ sent }) => sent.map((message) => message.do))).toEqual([[], ["open", "part", "part", "end"]]);
+    expect(failures).toEqual([]);
+  },
+);
+
+test("a worker that cannot run, or fails, is said of all its runs", async () => {
+  const { link, workers, failures } = linked();
+  link.open(OPENING);
+  await Bun.sleep(1);
+  workers[0]?.onerror?.({} as never);
+  expect(failures).toEqual([["r1", "broken"]]);
+  expect(link.pending.value.runs).toBe(0);
+  const none = new UploadLink({
+    makeWorker: () => {
+      throw new Error("no workers here");
+    },
+    hasRuns: async () => false,
+  });
+  none.onFailed((...failure) => failures.push(failure));
+  none.open(OPENING);
+  await Bun.sleep(1);
+  expect(failures.length).toBe(2);
+});

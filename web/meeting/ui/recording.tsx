@@ -1,0 +1,137 @@
+/** What is shown about the recording: the mark, the notice, the question to agree, faults, and what still has to be uploaded. */
+import { useRef } from "preact/hooks";
+import { announce } from "../lib/announce.ts";
+import { refusedAct } from "../lib/refusals.ts";
+import { mayRecord } from "../lib/rights.ts";
+import type { Meeting } from "../meeting.ts";
+import type { Failure } from "../recording/contract.ts";
+import type { TextKey } from "../texts/en.ts";
+import { duration, recordedBy, t } from "../texts/texts.ts";
+import { Dialog } from "./dialog.tsx";
+import { dialog, useMeeting } from "./view.ts";
+
+/** In the head, as long as the meeting is recorded. */
+export function RecordingMark() {
+  const { session } = useMeeting();
+  const now = session.recording.value;
+  if (!now) return null;
+  return (
+    <span class="rec-mark" title={recordedBy(now.by)}>
+      <span class="rec-dot" aria-hidden="true" />
+      <bdi class="rec-by">{now.by === "" ? t("recordingMark") : t("recordingMarkBy", { name: now.by })}</bdi>
+      <span class="rec-short" aria-hidden="true">
+        {t("recordingShort")}
+      </span>
+    </span>
+  );
+}
+
+/** For those who are inside when it starts. It cannot be closed without an answer. */
+export function ConsentDialog() {
+  const meeting = useMeeting();
+  const now = meeting.session.recording.value;
+  if (!now || now.hasAgreed) return null;
+  return (
+    <Dialog title={t("consentTitle")}>
+      {now.by !== "" && <p>{recordedBy(now.by)}</p>}
+      <p class="muted">
+        {t("recordingMeaning")} {t("consentNothingYet")}
+      </p>
+      <div class="dialog-actions">
+        <button type="button" onClick={() => meeting.leave()}>
+          {t("leave")}
+        </button>
+        <button type="button" class="primary" onClick={() => meeting.recording.agree()}>
+          {t("agreeAndStay")}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Above the button to enter a meeting that is recorded. */
+export function RecordingNotice({ by = "" }: { readonly by?: string }) {
+  return (
+    <div class="rec-notice">
+      <p class="rec-title">
+        <span class="rec-dot" aria-hidden="true" />
+        <strong>{recordedBy(by)}</strong>
+      </p>
+      <p class="small">{t("recordingMeaning")}</p>
+    </div>
+  );
+}
+
+const FAILURES: Readonly<Record<Failure, TextKey>> = {
+  unsupported: "recordingUnsupported",
+  refused: "recordingRefused",
+  too_large: "recordingTooLarge",
+  storage_full: "recordingStorageFull",
+  queue_full: "recordingQueueFull",
+  broken: "recordingBroken",
+};
+
+/** Why this page does not record; or that it does, and could lose something. */
+export function RecordingProblems() {
+  const { recording, uploads } = useMeeting();
+  const failure = recording.own.failure.value;
+  return (
+    <div role="alert" class="problems">
+      {failure && <p class="notice warn">{t(FAILURES[failure])}</p>}
+      {!failure && uploads.isInMemory.value && <p class="notice warn">{t("recordingInMemory")}</p>}
+    </div>
+  );
+}
+
+/** After leaving: how much is still to upload. `done` is shown when nothing is. */
+export function UploadStatus({ done = "" }: { readonly done?: string }) {
+  const { uploads, recording } = useMeeting();
+  const { runs, bytes, seconds } = uploads.pending.value;
+  const most = useRef(0);
+  const hadRuns = useRef(false);
+  most.current = Math.max(most.current, bytes);
+  if (runs > 0) hadRuns.current = true;
+  const failure = recording.own.failure.value;
+  if (!hadRuns.current && !failure && done === "") return null;
+  const isUploaded = hadRuns.current && !failure;
+  const rest = bytes > 0 ? t("uploadRest", { time: duration(Math.max(1, seconds)) }) : t("uploadFinishing");
+  return (
+    <div class="upload">
+      {/* Only that it waits and that it is done is read aloud, not every second. */}
+      <p class="muted">{runs > 0 ? rest : isUploaded ? t("uploadDone") : done}</p>
+      {runs > 0 && (
+        <progress
+          class="upload-bar"
+          aria-label={t("uploadProgress")}
+          max={Math.max(1, most.current)}
+          value={most.current - bytes}
+        />
+      )}
+      <p class="hidden-text" role="status">
+        {runs > 0 ? t("uploadProgress") : isUploaded ? t("uploadDone") : ""}
+      </p>
+      <RecordingProblems />
+    </div>
+  );
+}
+
+/** At the door: what an earlier page has left is finished here. */
+export function EarlierUpload() {
+  const { uploads } = useMeeting();
+  const { runs, bytes, seconds } = uploads.pending.value;
+  if (runs === 0 || bytes === 0) return null;
+  return <p class="muted small">{t("uploadEarlier", { time: duration(Math.max(1, seconds)) })}</p>;
+}
+
+/** Whether the person at this page may start and stop the recording. */
+export const isRecordable = ({ session }: Meeting): boolean =>
+  mayRecord(session.room.value, session.me.value, session.people.value);
+
+/** Starting is asked about first. */
+export function toggleRecording(meeting: Meeting): void {
+  if (!meeting.session.recording.value) {
+    dialog.value = "record";
+    return;
+  }
+  meeting.recording.record(false).catch((error: unknown) => announce(t(refusedAct(error) ?? "somethingFailed")));
+}
