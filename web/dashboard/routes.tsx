@@ -17,6 +17,7 @@ import { Operators } from "./pages/operators.tsx";
 import { Overview } from "./pages/overview.tsx";
 import { Peer } from "./pages/peer.tsx";
 import { Peers } from "./pages/peers.tsx";
+import { Recording } from "./pages/recording.tsx";
 import { Recordings } from "./pages/recordings.tsx";
 import { Room } from "./pages/room.tsx";
 import { Rooms } from "./pages/rooms.tsx";
@@ -51,6 +52,7 @@ const ROUTES: readonly (readonly [pattern: string, page: PageComponent])[] = [
   ["/apps/:app/meetings", Meetings],
   ["/apps/:app/meetings/:meeting", Meeting],
   ["/apps/:app/recordings", Recordings],
+  ["/apps/:app/recordings/:recording", Recording],
   ["/apps/:app/usage", Usage],
   ["/apps/:app/why-not", WhyNot],
 ];

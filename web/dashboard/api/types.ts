@@ -1,5 +1,6 @@
 /** What the control plane answers, as far as the dashboard uses it. The OpenAPI document describes all of it. */
 import type { ChannelRule, Retention } from "../../../src/protocol/channel-rules.ts";
+import type { Storage } from "./room-types.ts";
 
 export type Role = "admin" | "read";
 
@@ -21,12 +22,6 @@ export interface List<T> {
   readonly storage?: Storage;
 }
 
-/** What all recordings of an application take, whatever the filters. */
-export interface Storage {
-  readonly recordings: number;
-  readonly bytes: number;
-}
-
 export interface App {
   readonly _id: string;
   readonly name: string;
@@ -38,6 +33,7 @@ export interface App {
   readonly maxHistoryBytes: number;
   readonly allowedFrameOrigins: readonly string[];
   readonly meetingRetentionDays: number;
+  readonly maxRecordingBytesTotal: number;
   /** Previous secret keys in their grace period. */
   readonly previousSecrets?: readonly { readonly endsAt: number }[];
 }
@@ -285,62 +281,4 @@ export interface SettingRow {
   readonly source: "flag" | "environment" | "file" | "default";
   readonly default: string;
   readonly meaning: string;
-}
-
-/** A room has many further fields: src/protocol/room-fields.ts lists them. */
-export interface Room {
-  readonly _id: string;
-  readonly roomName: string;
-  readonly created: string;
-  readonly [field: string]: unknown;
-}
-
-export interface Meeting {
-  readonly _id: string;
-  /** The id of the room. */
-  readonly room: string;
-  /** As it was when the meeting began. */
-  readonly roomName: string;
-  readonly active: boolean;
-  readonly locked: boolean;
-  readonly startTime: number;
-  readonly endTime?: number;
-  /** How many people are inside; only in the list, while it goes on. */
-  readonly inside?: number;
-  /** Only in the answer for one meeting. */
-  readonly participants?: readonly Participant[];
-}
-
-export interface Participant {
-  /** The participantSession. */
-  readonly _id: string;
-  readonly name: string;
-  readonly externalUserId?: string;
-  readonly isAdmin: boolean;
-  readonly isGuest: boolean;
-  readonly startTime: number;
-  readonly endTime?: number;
-  readonly endReason?: "left" | "lost" | "time" | "ended" | "removed";
-}
-
-export interface HostLink {
-  readonly url: string;
-  readonly expiresAt: number;
-}
-
-export interface Recording {
-  readonly _id: string;
-  /** The id of the room. */
-  readonly room: string;
-  readonly roomName: string | null;
-  readonly participantSession: string;
-  readonly meetingSession: string;
-  readonly participantUsername: string;
-  readonly fileName: string;
-  readonly sizeInBytes: number;
-  readonly type: "video" | "audio" | "screen" | "composition";
-  readonly startTime: number;
-  readonly endTime: number;
-  /** When its upload was completed: retention counts from then. */
-  readonly completed: number;
 }

@@ -60,6 +60,14 @@ export function duration(seconds: number): string {
   return parts.join(" ") || "0 s";
 }
 
+/** A place in a recording or a meeting: 75 → "1:15", 3725 → "1:02:05". */
+export function position(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)];
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}`;
+}
+
 /** "3 min ago", "in 2 h"; the nearest unit only. */
 export function relative(unixSeconds: number, nowSeconds: number): string {
   const seconds = Math.round(unixSeconds - nowSeconds);

@@ -15,6 +15,9 @@ export const roomPage = (app: string, room: string): string => ofApp(app, `rooms
 /** `room` is an id or a name. */
 export const meetingsPage = (app: string, room = ""): string => ofApp(app, `meetings${query({ room })}`);
 export const meetingPage = (app: string, meeting: string): string => ofApp(app, `meetings/${segment(meeting)}`);
+export const recordingsPage = (app: string, filter: Readonly<Record<string, string>> = {}): string =>
+  ofApp(app, `recordings${query(filter)}`);
+export const recordingPage = (app: string, recording: string): string => ofApp(app, `recordings/${segment(recording)}`);
 export const consolePage = (app: string, filter: Readonly<Record<string, string | undefined>>): string =>
   ofApp(app, `console${query(filter)}`);
 

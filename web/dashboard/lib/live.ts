@@ -2,7 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiError, get } from "../api/client.ts";
-import type { List, Storage } from "../api/types.ts";
+import type { Storage } from "../api/room-types.ts";
+import type { List } from "../api/types.ts";
 import { refreshed } from "./sorted-rows.ts";
 
 export interface Live<T> {

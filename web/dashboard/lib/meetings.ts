@@ -1,6 +1,7 @@
 /** Meetings: the one of a room that goes on now, and what is done to them. */
 import { post, query, remove, segment } from "../api/client.ts";
-import type { HostLink, List, Meeting, Participant } from "../api/types.ts";
+import type { HostLink, Meeting, Participant } from "../api/room-types.ts";
+import type { List } from "../api/types.ts";
 import { type Live, useLive } from "./live.ts";
 
 /** People come and go: this is how soon the page shows it. */
@@ -37,6 +38,9 @@ export const endMeeting = (app: string, room: string): Promise<{ readonly ended:
   post(`${roomPath(app, room)}/end`);
 export const putOut = (app: string, room: string, { _id }: Participant): Promise<unknown> =>
   remove(`${roomPath(app, room)}/participants/${segment(_id)}`);
+
+export const setRecording = (app: string, room: string, isOn: boolean): Promise<{ readonly recording: boolean }> =>
+  post(`${roomPath(app, room)}/recording/${isOn ? "start" : "stop"}`);
 
 export const insideOf = ({ participants = [] }: Meeting): readonly Participant[] =>
   participants.filter(({ endTime }) => endTime === undefined);

@@ -1,5 +1,20 @@
-/** The filters of the list of recordings, which are in the address under the names that the call has. */
+/** Recordings: what they show, and the filters of their list, which are in the address under the names that the call has. */
+import { segment } from "../api/client.ts";
+import type { Recording } from "../api/room-types.ts";
 import { parameters } from "./router.ts";
+
+export const recordingsPath = (app: string): string => `/apps/${segment(app)}/recordings`;
+
+const SOURCES: Readonly<Record<Recording["type"], string>> = {
+  video: "camera",
+  audio: "microphone",
+  screen: "screen",
+  composition: "composition",
+};
+
+/** The type of what a page of a meeting has recorded says where it came from. What a backend uploads may be any video or audio. */
+export const sourceOf = ({ type, mended }: Pick<Recording, "type" | "mended">): string =>
+  mended === undefined ? type : SOURCES[type];
 
 export const RECORDING_TYPES = ["video", "audio", "screen", "composition"] as const;
 

@@ -1,6 +1,6 @@
 /** A room's fields as a form holds them: everything but flags is text. */
 import { ROOM_FIELDS, type RoomField, type RoomFieldName } from "../../../src/protocol/room-fields.ts";
-import type { Room } from "../api/types.ts";
+import type { Room } from "../api/room-types.ts";
 import { fromLocalInput, toLocalInput } from "./format.ts";
 
 export type { RoomField, RoomFieldName };

@@ -1,15 +1,11 @@
 /** How much history an application has stored, and how much it may. */
-import { useSignal } from "@preact/signals";
 import { patch } from "../api/client.ts";
 import type { App, StoredHistory } from "../api/types.ts";
 import { bytes } from "../lib/format.ts";
 import { counted } from "../lib/rule-draft.ts";
-import { mayChange } from "../lib/session.ts";
-import { Bar } from "../ui/bar.tsx";
-import { confirm, Form } from "../ui/dialog.tsx";
-import { Text } from "../ui/fields.tsx";
+import { ByteLimit } from "../ui/byte-limit.tsx";
+import { confirm } from "../ui/dialog.tsx";
 import { toast } from "../ui/notice.tsx";
-import { Card } from "../ui/page.tsx";
 
 const MB = 1024 * 1024;
 
@@ -21,15 +17,12 @@ interface HistoryLimitProps {
 }
 
 export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
-  const path = `/apps/${app._id}`;
-  const typed = useSignal(String(app.maxHistoryBytes / MB));
-  const most = Math.round(Number(typed.value) * MB);
-  const save = async (): Promise<void> => {
-    await patch(path, { maxHistoryBytes: most });
-    await reload();
-    toast(`History may take ${bytes(most)}.`);
-  };
-  const ask = async (): Promise<void> => {
+  const ask = async (most: number): Promise<void> => {
+    const save = async (): Promise<void> => {
+      await patch(`/apps/${app._id}`, { maxHistoryBytes: most });
+      await reload();
+      toast(`History may take ${bytes(most)}.`);
+    };
     if (!stored || most >= stored.bytes) return save();
     confirm({
       title: `Keep at most ${bytes(most)} of history`,
@@ -40,34 +33,16 @@ export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
     });
   };
   return (
-    <Card title="Stored history">
-      <div class="stat meter">
-        <div>
-          <span class="value">{stored ? bytes(stored.bytes) : "?"}</span>
-          <span class="unit">of {bytes(app.maxHistoryBytes)}</span>
-        </div>
-        <Bar share={(stored?.bytes ?? 0) / app.maxHistoryBytes} />
-        <p class="muted small">
-          {stored
-            ? `${counted(stored.messages, "messages")} of ${counted(stored.streams, "channels")}.`
-            : "What is stored cannot be read at the moment."}{" "}
-          At the limit, the oldest messages of the largest channel are deleted.
-        </p>
-      </div>
-      {mayChange.value && (
-        <div class="spaced">
-          <Form submit="Save" isDisabled={!(most > 0) || most === app.maxHistoryBytes} onSubmit={ask}>
-            <Text
-              label="Most megabytes of history"
-              type="number"
-              min={1}
-              step={1}
-              value={typed.value}
-              onInput={(value) => (typed.value = value)}
-            />
-          </Form>
-        </div>
-      )}
-    </Card>
+    <ByteLimit
+      title="Stored history"
+      used={stored?.bytes}
+      limit={app.maxHistoryBytes}
+      unit={MB}
+      least={MB}
+      label="Most megabytes of history"
+      what={`${counted(stored?.messages ?? 0, "messages")} of ${counted(stored?.streams ?? 0, "channels")}.`}
+      atLimit="At the limit, the oldest messages of the largest channel are deleted."
+      onSubmit={ask}
+    />
   );
 }

@@ -1,6 +1,6 @@
 /** "Join as host": a link that makes its holder an admin of the room. */
 import { useSignal } from "@preact/signals";
-import type { HostLink } from "../api/types.ts";
+import type { HostLink } from "../api/room-types.ts";
 import { hostLink } from "../lib/meetings.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { messageOf, toast } from "../ui/notice.tsx";

@@ -1,5 +1,5 @@
-/** One meeting: who was or is in it, from when to when, and why each stay has ended. */
-import type { Meeting as MeetingRow } from "../api/types.ts";
+/** One meeting: who was or is in it, from when to when, why each stay has ended, and what was recorded. */
+import type { Meeting as MeetingRow } from "../api/room-types.ts";
 import { duration, exactTime } from "../lib/format.ts";
 import { meetingsPage, roomPage } from "../lib/links.ts";
 import { useLive } from "../lib/live.ts";
@@ -10,7 +10,9 @@ import type { PageParameters } from "../routes.tsx";
 import { Empty } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 import { Badge, Copy, Name } from "../ui/values.tsx";
+import { MeetingRecordings } from "./meeting-recordings.tsx";
 import { EndMeeting, Participants } from "./participants.tsx";
+import { RecordButton, RecordingMark, starterOf } from "./recording-state.tsx";
 
 export function Meeting({ at }: { readonly at: PageParameters }) {
   const app = at.app ?? "";
@@ -23,7 +25,15 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
       isReady={data !== undefined}
       error={error}
       intro={<a href={meetingsPage(app)}>All meetings</a>}
-      actions={data?.active && mayChange.value && <EndMeeting app={app} meeting={data} reload={reload} />}
+      actions={
+        data?.active &&
+        mayChange.value && (
+          <>
+            <RecordButton app={app} meeting={data} inside={insideOf(data).length} reload={reload} />
+            <EndMeeting app={app} meeting={data} reload={reload} />
+          </>
+        )
+      }
     >
       {data && (
         <>
@@ -39,6 +49,7 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
               empty={<Empty title="No one has entered." />}
             />
           </Card>
+          <MeetingRecordings app={app} meeting={data} />
         </>
       )}
     </Page>
@@ -46,14 +57,22 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
 }
 
 function Facts({ app, meeting }: { readonly app: string; readonly meeting: MeetingRow }) {
-  const { _id, roomName, active, locked, startTime, endTime } = meeting;
+  const { _id, roomName, active, locked, recording, startTime, endTime } = meeting;
   return (
     <dl class="facts">
       <dt>State</dt>
       <dd>
         {active ? <Badge kind="good">{people(insideOf(meeting).length)} inside</Badge> : <Badge>over</Badge>}
-        {locked && <Badge kind="warn">locked</Badge>}
+        {locked && <Badge kind="warn">locked</Badge>} <RecordingMark of={meeting} />
       </dd>
+      {recording && (
+        <>
+          <dt>Recorded</dt>
+          <dd>
+            since {exactTime(recording.since)}, started by {starterOf(recording.by)}
+          </dd>
+        </>
+      )}
       <dt>Room</dt>
       <dd>
         <Name href={roomPage(app, roomName)}>{roomName}</Name>

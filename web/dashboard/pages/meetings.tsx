@@ -1,7 +1,8 @@
 /** The meetings of an application: those that go on, and those that were. */
 import { useComputed, useSignal } from "@preact/signals";
 import { query, segment } from "../api/client.ts";
-import type { App, Meeting } from "../api/types.ts";
+import type { Meeting } from "../api/room-types.ts";
+import type { App } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { duration, fromLocalInput, toLocalInput, whole } from "../lib/format.ts";
 import { meetingPage } from "../lib/links.ts";
@@ -15,6 +16,7 @@ import { type Column, Table } from "../ui/table.tsx";
 import { Badge, Name, Time } from "../ui/values.tsx";
 import { MeetingSettings } from "./meeting-settings.tsx";
 import { NotFound } from "./not-found.tsx";
+import { RecordingMark } from "./recording-state.tsx";
 
 /** The most meetings that the call lists at once. */
 const PAGE_MAX = 100;
@@ -131,7 +133,14 @@ const TimeFilter = ({ name, label }: { readonly name: Filter; readonly label: st
 };
 
 const columnsOf = (app: string): readonly Column<Meeting>[] => [
-  { title: "Room", cell: ({ _id, roomName }) => <Name href={meetingPage(app, _id)}>{roomName}</Name> },
+  {
+    title: "Room",
+    cell: (one) => (
+      <span class="row tight">
+        <Name href={meetingPage(app, one._id)}>{one.roomName}</Name> <RecordingMark of={one} isShort />
+      </span>
+    ),
+  },
   { title: "Started", width: 26, cell: ({ startTime }) => <Time at={startTime} /> },
   {
     title: "Lasted",

@@ -1,6 +1,6 @@
 /** Who is or was in a meeting, and what an operator does about them. */
 import type { ComponentChildren } from "preact";
-import type { Meeting, Participant } from "../api/types.ts";
+import type { Meeting, Participant } from "../api/room-types.ts";
 import { duration } from "../lib/format.ts";
 import { END_REASONS, endMeeting, insideOf, people, putOut } from "../lib/meetings.ts";
 import { nowSeconds } from "../lib/now.ts";

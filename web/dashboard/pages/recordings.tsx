@@ -1,11 +1,12 @@
 /** The recordings of an application: find, play, download, delete. */
 import { useComputed, useSignal } from "@preact/signals";
-import { addressOf, query, remove, segment } from "../api/client.ts";
-import type { App, Recording } from "../api/types.ts";
+import { query, remove } from "../api/client.ts";
+import type { Recording } from "../api/room-types.ts";
+import type { App } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
-import { bytes, duration, whole } from "../lib/format.ts";
+import { bytes, exactTime, position, whole } from "../lib/format.ts";
 import { type LiveList, useDelayed, useKept, useList } from "../lib/live.ts";
-import { filters } from "../lib/recordings.ts";
+import { filters, recordingsPath, sourceOf } from "../lib/recordings.ts";
 import { parameters } from "../lib/router.ts";
 import { mayChange } from "../lib/session.ts";
 import { confirm } from "../ui/dialog.tsx";
@@ -13,9 +14,10 @@ import { Empty, toast } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Badge, Name, Time } from "../ui/values.tsx";
+import { PlayLink } from "./meeting-recordings.tsx";
 import { NotFound } from "./not-found.tsx";
-import { RecordingDialog } from "./recording-dialog.tsx";
 import { RecordingFilters } from "./recording-filters.tsx";
+import { RecordingLimit } from "./recording-limit.tsx";
 import { Retention } from "./retention.tsx";
 
 export function Recordings() {
@@ -29,16 +31,12 @@ const NONE: ReadonlySet<string> = new Set();
 const PAGE_MAX = 100;
 
 function RecordingsOf({ app }: { readonly app: App }) {
-  const root = `/apps/${segment(app._id)}/recordings`;
+  const root = recordingsPath(app._id);
   const filtered = useComputed(() => query({ ...filters(), order: parameters.value.get("order") ?? "" }));
   const delayed = useDelayed(filtered);
   const list = useList<Recording>(`${root}${delayed}`, { limitMax: PAGE_MAX });
   const rows = useKept(list.data);
   const chosen = useSignal(NONE);
-  const opened = useSignal<Recording | undefined>(undefined);
-  const close = (): void => {
-    opened.value = undefined;
-  };
   const choose = ({ _id }: Recording, isOn: boolean): void => {
     const next = new Set(chosen.value);
     if (isOn) next.add(_id);
@@ -50,7 +48,7 @@ function RecordingsOf({ app }: { readonly app: App }) {
       title="Recordings"
       error={list.error}
       isReady={rows !== undefined || list.error !== undefined}
-      intro="Files that your backend has uploaded for a room."
+      intro="What was recorded in meetings, and files that your backend has uploaded for a room."
     >
       <Card>
         <RecordingFilters />
@@ -71,26 +69,14 @@ function RecordingsOf({ app }: { readonly app: App }) {
           keyOf={({ _id }) => _id}
           hasMore={list.hasMore}
           loadMore={list.loadMore}
-          columns={columnsOf({
-            isChosen: ({ _id }) => chosen.value.has(_id),
-            choose,
-            open: (one) => (opened.value = one),
-          })}
+          columns={columnsOf(app.name, { isChosen: ({ _id }) => chosen.value.has(_id), choose })}
           empty={<NoRecordings isFiltered={Object.keys(filters()).length > 0} />}
         />
       </Card>
-      <Retention app={app} />
-      {opened.value && (
-        <RecordingDialog
-          recording={opened.value}
-          address={addressOf(`${root}/${segment(opened.value._id)}/file`)}
-          onDelete={(one) => {
-            close();
-            deleteThese(root, [one], list);
-          }}
-          onClose={close}
-        />
-      )}
+      <div class="halves">
+        <RecordingLimit app={app} storage={list.storage} />
+        <Retention app={app} />
+      </div>
     </Page>
   );
 }
@@ -100,8 +86,9 @@ const NoRecordings = ({ isFiltered }: { readonly isFiltered: boolean }) =>
     <Empty title="No recording matches these filters." />
   ) : (
     <Empty title="There are no recordings yet.">
-      Your backend uploads them with <code>POST /api/v1/recording</code>, or you do with{" "}
-      <code>parley recordings upload take.ogg --room studio --username alice --type audio</code>.
+      Record a meeting: switch on <code>enableRecording</code> of its room for a button inside, or{" "}
+      <code>recordRoom</code> to record from the first second. Your backend can upload files too, with{" "}
+      <code>POST /api/v1/recording</code>.
     </Empty>
   );
 
@@ -129,7 +116,7 @@ function Summary({ app, root, list, isCurrent, chosen, mark }: SummaryProps) {
         {total !== undefined && <strong>{plural(total)}</strong>}
         {total !== undefined && Object.keys(given).length > 0 && (total === 1 ? " matches" : " match")}
         {marked.length > 0 && `, ${whole(marked.length)} selected`}
-        {storage && <span class="muted"> · {bytes(storage.bytes)} stored in all</span>}
+        {storage && <span class="muted"> · {bytes(storage.bytes)} in all</span>}
       </span>
       {mayChange.value && data.length > 0 && (
         <div class="row push">
@@ -170,8 +157,8 @@ function deleteThese(
     title: `Delete ${plural(these.length)}`,
     text: (
       <p>
-        {these.length === 1 ? `${these[0]?.fileName} is` : `${plural(these.length)} are`} deleted with {bytes(size)} of
-        files. Links to {these.length === 1 ? "it" : "them"} end. This cannot be undone.
+        {these.length === 1 ? `That of ${these[0]?.participantUsername} is` : `${plural(these.length)} are`} deleted
+        with {bytes(size)} of files. Links to {these.length === 1 ? "it" : "them"} end. This cannot be undone.
       </p>
     ),
     submit: `Delete ${plural(these.length)}`,
@@ -229,35 +216,28 @@ function deleteMatching({ app, root, list: { total = 0, reload }, given, clear }
 interface RowActions {
   readonly isChosen: (one: Recording) => boolean;
   readonly choose: (one: Recording, isOn: boolean) => void;
-  readonly open: (one: Recording) => void;
 }
 
-function columnsOf({ isChosen, choose, open }: RowActions): readonly Column<Recording>[] {
+function columnsOf(app: string, { isChosen, choose }: RowActions): readonly Column<Recording>[] {
   const mark: Column<Recording> = {
     title: "Select",
     width: 6,
     cell: (one) => (
       <label class="pick">
-        <span class="hidden-text">Select {one.fileName}</span>
+        <span class="hidden-text">
+          Select {one.participantUsername}, {sourceOf(one)}, {exactTime(one.startTime)}
+        </span>
         <input type="checkbox" checked={isChosen(one)} onChange={(event) => choose(one, event.currentTarget.checked)} />
       </label>
     ),
   };
   return [
     ...(mayChange.value ? [mark] : []),
-    {
-      title: "File",
-      cell: (one) => (
-        <button type="button" class="link-button name mono" title={one.fileName} onClick={() => open(one)}>
-          {one.fileName}
-        </button>
-      ),
-    },
-    { title: "Room", width: 14, isMinor: true, cell: ({ room, roomName }) => <Name>{roomName ?? room}</Name> },
-    { title: "Participant", width: 14, isMinor: true, cell: ({ participantUsername: name }) => <Name>{name}</Name> },
-    { title: "Type", width: 11, isMinor: true, cell: ({ type }) => <Badge>{type}</Badge> },
-    { title: "Size", width: 9, isNumber: true, isMinor: true, cell: ({ sizeInBytes }) => bytes(sizeInBytes) },
-    { title: "Length", width: 11, isNumber: true, cell: ({ startTime, endTime }) => duration(endTime - startTime) },
-    { title: "Completed", width: 12, isMinor: true, cell: ({ completed }) => <Time at={completed} /> },
+    { title: "Name", cell: (one) => <PlayLink app={app} of={one} /> },
+    { title: "Room", width: 18, isMinor: true, cell: ({ room, roomName }) => <Name>{roomName ?? room}</Name> },
+    { title: "Source", width: 14, isMinor: true, cell: (one) => <Badge>{sourceOf(one)}</Badge> },
+    { title: "Started", width: 13, isMinor: true, cell: ({ startTime }) => <Time at={startTime} /> },
+    { title: "Length", width: 13, isNumber: true, cell: ({ startTime, endTime }) => position(endTime - startTime) },
+    { title: "Size", width: 11, isNumber: true, isMinor: true, cell: ({ sizeInBytes }) => bytes(sizeInBytes) },
   ];
 }

@@ -40,7 +40,7 @@ export function Retention({ app }: { readonly app: App }) {
     });
   };
   return (
-    <Card title="Retention" class="narrow-card">
+    <Card title="Retention">
       {mayChange.value ? (
         <Form submit="Save" isDisabled={!isValid || wanted === app.retentionDays} onSubmit={ask}>
           <Text

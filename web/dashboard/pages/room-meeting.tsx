@@ -1,5 +1,5 @@
 /** The way into a room, and who is inside now. */
-import type { Meeting } from "../api/types.ts";
+import type { Meeting } from "../api/room-types.ts";
 import { meetingPage, meetingsPage } from "../lib/links.ts";
 import { insideOf, people } from "../lib/meetings.ts";
 import { mayChange } from "../lib/session.ts";
@@ -7,6 +7,7 @@ import { Empty } from "../ui/notice.tsx";
 import { Card } from "../ui/page.tsx";
 import { Badge, Copy, Time } from "../ui/values.tsx";
 import { EndMeeting, Participants } from "./participants.tsx";
+import { RecordButton, RecordingMark } from "./recording-state.tsx";
 
 interface RoomMeetingProps {
   readonly app: string;
@@ -33,10 +34,11 @@ export function RoomMeeting({ app, room: { _id }, link, meeting, reload }: RoomM
             <a href={meetingPage(app, meeting._id)}>
               since <Time at={meeting.startTime} />
             </a>
-            {meeting.locked && ", locked"}
+            {meeting.locked && ", locked"} <RecordingMark of={meeting} />
           </span>
           {mayChange.value && (
-            <span class="push">
+            <span class="row push">
+              <RecordButton app={app} meeting={meeting} inside={inside.length} reload={reload} />
               <EndMeeting app={app} meeting={meeting} reload={reload} />
             </span>
           )}

@@ -1,7 +1,8 @@
 /** One room: who is inside now, and all its fields with their meaning. Only those that were changed are saved. */
 import { useSignal } from "@preact/signals";
 import { put, remove, segment } from "../api/client.ts";
-import type { Room as RoomRow } from "../api/types.ts";
+import type { Room as RoomRow } from "../api/room-types.ts";
+import { recordingsPage } from "../lib/links.ts";
 import { useLive } from "../lib/live.ts";
 import { useMeetingNow } from "../lib/meetings.ts";
 import { useAppOrigin } from "../lib/origin.ts";
@@ -33,7 +34,7 @@ export function Room({ at }: { readonly at: PageParameters }) {
       actions={
         data && (
           <>
-            <a class="button" href={`${BASE}/apps/${segment(app)}/recordings?room=${data._id}`}>
+            <a class="button" href={recordingsPage(app, { room: data._id })}>
               Its recordings
             </a>
             {mayChange.value && (
@@ -136,7 +137,7 @@ function RoomForm({ room, root }: { readonly room: RoomRow; readonly root: strin
       <Card title="Kept, without effect yet">
         <div class="form">
           <p class="muted">
-            These are checked and stored, and your backend gets them back. Recording and webhooks do not exist yet.
+            These are checked and stored, and your backend gets them back. Webhooks are not called yet.
           </p>
           <RoomFields names={KEPT} isDisabled={isDisabled} {...shared} />
         </div>

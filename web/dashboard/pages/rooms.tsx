@@ -1,7 +1,8 @@
 /** The rooms of an application: find one, or create one. */
 import { useSignal } from "@preact/signals";
 import { post, query, segment } from "../api/client.ts";
-import type { List, Meeting, Room } from "../api/types.ts";
+import type { Meeting, Room } from "../api/room-types.ts";
+import type { List } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { whole } from "../lib/format.ts";
 import { roomPage } from "../lib/links.ts";
@@ -19,6 +20,7 @@ import { Card, Page } from "../ui/page.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Badge, Name, Snippet, Time } from "../ui/values.tsx";
 import { NotFound } from "./not-found.tsx";
+import { RecordingMark } from "./recording-state.tsx";
 import { RoomFields } from "./room-fields.tsx";
 
 /** The most rooms, and meetings, that a call answers at once. */
@@ -38,7 +40,7 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
       everyMs: INSIDE_EVERY_MS,
     },
   );
-  const inside = new Map(active.data?.data.map(({ room, inside: count = 0 }) => [room, count]));
+  const now = new Map(active.data?.data.map((meeting) => [meeting.room, meeting]));
   const isCreating = useSignal(false);
   if (!app) return <NotFound />;
   const create = (): void => {
@@ -75,7 +77,7 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
         <Table
           label="Rooms"
           isVirtual
-          columns={columnsOf(app.name, inside)}
+          columns={columnsOf(app.name, now)}
           rows={rows ?? []}
           keyOf={({ _id }) => _id}
           hasMore={list.hasMore}
@@ -113,19 +115,23 @@ function NoRooms({ app, search, isSearching }: NoRoomsProps) {
 
 const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
-/** `inside` has the newest meetings that go on: of a room that is not in it nothing is said. */
-const columnsOf = (app: string, inside: ReadonlyMap<string, number>): readonly Column<Room>[] => [
+/** `now` has the newest meetings that go on, by room: of a room that is not in it nothing is said. */
+const columnsOf = (app: string, now: ReadonlyMap<string, Meeting>): readonly Column<Room>[] => [
   {
     title: "Room",
-    cell: ({ roomName }) => <Name href={roomPage(app, roomName)}>{roomName}</Name>,
+    cell: ({ _id, roomName }) => (
+      <span class="row tight">
+        <Name href={roomPage(app, roomName)}>{roomName}</Name> <RecordingMark of={now.get(_id) ?? {}} isShort />
+      </span>
+    ),
   },
   {
     title: "Inside",
     width: 12,
     isNumber: true,
     cell: ({ _id }) => {
-      const count = inside.get(_id);
-      return count !== undefined && <Badge kind="good">{whole(count)}</Badge>;
+      const meeting = now.get(_id);
+      return meeting && <Badge kind="good">{whole(meeting.inside ?? 0)}</Badge>;
     },
   },
   {
