@@ -27,7 +27,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   history: { about: "a publish with history and a recovery, against the same without", run: history },
   lists: { about: "CPU of a page of each live list, with 50,000 connections and 10,000 channels", run: lists },
-  recordings: { about: "pages and totals among a million rows, memory while 4 GiB go in and out", run: recordings },
+  recordings: {
+    about: "pages and totals among a million rows, memory while 4 GiB go in and out, CPU of a recording stream",
+    run: recordings,
+  },
   rooms: { about: "CPU of a join, its connect and its subscribe, against a plain connect and subscribe", run: rooms },
   tokens: {
     about: "server CPU per minted token, against a minimal server that parses and answers the same",
