@@ -36,6 +36,11 @@ const CHROMIUM: DebianPackage = {
   instead: "chromium",
 };
 
+/** Builds the S3-compatible service that buckets are tested with. */
+const GO: DebianPackage = { program: "go", name: "golang-go" };
+/** For ffprobe, which judges recordings as players do. */
+const FFMPEG: DebianPackage = { program: "ffprobe", name: "ffmpeg" };
+
 /** Folders of src/ whose tests wait for databases and other nodes: a suite of their own runs beside the others. */
 const STORES: readonly string[] = ["engine", "history", "store"];
 
@@ -70,7 +75,7 @@ const SUITES: readonly Suite[] = [
   // The longest first, so that the others fill the time beside them.
   {
     ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file))),
-    needs: [CHROMIUM, POSTGRES, NATS],
+    needs: [CHROMIUM, POSTGRES, NATS, GO, FFMPEG],
   },
   tests("conformance", "./test/conformance"),
   { ...tests("unit", ...unitFolders(), "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
@@ -85,7 +90,7 @@ const SUITES: readonly Suite[] = [
   tests("attack", "./test/attack"),
   { ...tests("client", "./test/client"), needs: [CHROMIUM] },
   // Against a real S3-compatible service, which its first run builds.
-  { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }, POSTGRES] },
+  { ...tests("storage", "./test/storage"), needs: [GO, POSTGRES, FFMPEG] },
   tests("verify", "./test/verify", "./test/support"),
   // A relay between network namespaces, in full runs also for pages in a browser.
   {

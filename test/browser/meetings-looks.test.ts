@@ -112,7 +112,7 @@ test("the language is the menu's, else the room's, else the browser's", async ()
   await rooms().allLeave();
 });
 
-test("a first visit is sent at most 100 KB: the page, its scripts and its styles", async () => {
+test("a first visit is sent at most 100 KB: the page, its scripts, its worker and its styles", async () => {
   const { host, pathname } = new URL(await rooms().room());
   let sent = 0;
   const get = async (path: string): Promise<string> => {
@@ -124,8 +124,8 @@ test("a first visit is sent at most 100 KB: the page, its scripts and its styles
     return Buffer.from(isPacked ? Bun.gunzipSync(bytes) : bytes).toString();
   };
   const html = await get(pathname);
-  const parts = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
-  expect(parts.length).toBeGreaterThanOrEqual(2);
+  const parts = [...html.matchAll(/(?:src|href|data-uploads)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
+  expect(parts.length).toBeGreaterThanOrEqual(3);
   for (const part of parts) await get(part);
   expect(sent).toBeLessThanOrEqual(100_000);
   expect(sent).toBeGreaterThan(10_000);

@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { Application } from "../support/application.ts";
 import { launchChromium } from "./support/chromium.ts";
 import { eventually } from "./support/eventually.ts";
+import { leavesAfterUpload, recordingsOf, recordsFor } from "./support/recordings.ts";
 import { Service } from "./support/service.ts";
 import { Visitor } from "./support/visitor.ts";
 
@@ -35,6 +36,32 @@ test.skipIf(!isFull)("people in a meeting go on after a restart of the service",
     await Promise.all([ada.plays("Ben"), ben.plays("Ada")]);
     await eventually(() => ada.page.locator(".tile").count(), 2);
     expect([...ada.complaints, ...ben.complaints]).toEqual([]);
+  } finally {
+    await browser.close();
+    await service.stop();
+  }
+});
+
+test.skipIf(!isFull)("a recording goes on over a restart of the service, and is one file", async () => {
+  const service = await Service.start({ PARLEY_TRUSTED_PROXIES: "127.0.0.1" });
+  const browser = await launchChromium();
+  try {
+    const app = new Application(service.url, "demo", service.keys.appSecret);
+    await app.must("POST", "/room", { roomName: "standup", recordRoom: true });
+    const url = `http://${app.host}/standup`;
+    const ada = await (await Visitor.open(browser, { expected: /ERR_|WebSocket|50\d|4\d\d/ })).goto(url);
+    await ada.button("Agree and enter").click();
+    await ada.inside();
+    await recordsFor(ada, 5);
+    await service.down();
+    await recordsFor(ada, 5);
+    await service.up();
+    await ada.announced("The connection is back.");
+    await recordsFor(ada, 3);
+    await leavesAfterUpload(ada);
+    const [recording] = await recordingsOf(app, url, 1);
+    expect((recording?.endTime ?? 0) - (recording?.startTime ?? 0)).toBeGreaterThanOrEqual(12);
+    expect(ada.complaints).toEqual([]);
   } finally {
     await browser.close();
     await service.stop();

@@ -1,12 +1,14 @@
-/** docs/recordings.md: its commands, pasted into a shell, and its table of errors. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { CODES, type Code } from "../../src/protocol/codes.ts";
+/** docs/recordings.md: its commands, pasted into a shell, and its numbers. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { RECORDINGS_DEFAULT_BYTES } from "../../src/access/limits.ts";
+import { SETTINGS } from "../../src/config/settings.ts";
 import { type Server, startParley } from "../support/parley.ts";
-import { scratch } from "../support/temp.ts";
-import { block, readPage } from "./support/page.ts";
-import { type Expected, hold, paste } from "./support/shell.ts";
+import { blocks, readPage } from "./support/page.ts";
+import { hold, paste } from "./support/shell.ts";
 
 const PAGE = "docs/recordings.md";
+
+setDefaultTimeout(60_000);
 
 let server: Server;
 beforeAll(async () => {
@@ -14,52 +16,32 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const json = (text: string): Record<string, unknown> => JSON.parse(text);
-const nothing = (command: RegExp): Expected => ({ command, holds: () => undefined });
-const answer = (command: RegExp, fields: object): Expected => ({
-  command,
-  holds: ({ out }) => expect(json(out)).toMatchObject(fields),
-});
-
-const EXPECTED: readonly Expected[] = [
-  nothing(/^export APP_SECRET=/),
-  answer(/"studio"/, { roomName: "studio" }),
-  nothing(/^printf/),
-  nothing(/^BEGUN=/),
-  nothing(/^ID=/),
-  nothing(/^UPLOAD_URL=/),
-  answer(/bytes 0-9\/30/, { offset: 10 }),
-  answer(/bytes \*\/30/, { offset: 10 }),
-  answer(/bytes 10-29\/30/, { offset: 30 }),
-  answer(/\/complete/, { participantUsername: "alice", sizeInBytes: 30, fileName: expect.stringMatching(/\.ogg$/) }),
-  answer(/recordings\?room=studio&type=audio/, { total: 1, limit: 10, data: [{ type: "audio" }] }),
-  nothing(/^LINK=/),
-  nothing(/copy\.ogg$/),
-  nothing(/^cmp/),
-  { command: /Range: bytes=0-3/, holds: ({ out }) => expect(out).toBe("OggS") },
-  answer(/DELETE .*recording\/\$ID/, { success: true }),
-  answer(/DELETE .*recordings\?room=studio/, { success: true, deleted: 0 }),
-  nothing(/^export PARLEY_APP_SECRET=/),
-  { command: /recordings upload/, holds: ({ out }) => expect(out).toMatch(/^bytes +30$/m) },
-  { command: /recordings list/, holds: ({ out }) => expect(out).toMatch(/audio +alice +30 B/) },
-  { command: /recordings download/, holds: ({ out }) => expect(out).toMatch(/^file +\S*fetched\.ogg\nbytes +30$/m) },
-];
-
 test("every command of the page does what it says", async () => {
-  using folder = scratch();
-  const { host } = new URL(server.url);
-  const script = block(PAGE, "sh", "Upload, list, download and delete with curl")
-    .replaceAll("localhost:8080", `localhost:${new URL(server.url).port}`)
-    .replaceAll("data/first-run.txt", `${server.data}/first-run.txt`)
-    .replaceAll(/(?<=[\s@>])(take|copy|fetched)\.ogg/g, `${folder.path}/$1.ogg`);
-  expect(script).toContain(folder.path);
-  hold(await paste(script, { PARLEY_URL: `http://${host}` }), EXPECTED);
+  const { port } = new URL(server.url);
+  const script = blocks(PAGE)
+    .filter(({ language }) => language === "sh")
+    .map(({ text }) => text)
+    .join("")
+    .replaceAll("localhost:8080", `localhost:${port}`)
+    .replaceAll("data/first-run.txt", `${server.data}/first-run.txt`);
+  const address = `http://demo.localhost:${port}/standup`;
+  hold(await paste(script, { PARLEY_URL: server.url }), [
+    { command: /^export PARLEY_APP_SECRET=/, holds: () => undefined },
+    { command: /rooms create interview/, holds: ({ out }) => expect(out).toMatch(/^recordRoom +true$/m) },
+    { command: /rooms create standup/, holds: ({ out }) => expect(out).toMatch(/^enableRecording +true$/m) },
+    { command: /rooms open/, holds: ({ out }) => expect(out).toStartWith(`${address}#token=`) },
+    { command: /recordings list/, holds: ({ err }) => expect(err).toBe("There are no such recordings.\n") },
+  ]);
 });
 
-test("its table of errors has the statuses that they have", () => {
-  const rows = [...readPage(PAGE).matchAll(/^\| (\d{3}) \| ((?:`\w+`(?:, )?)+) \|/gm)];
-  expect(rows.length).toBeGreaterThan(10);
-  for (const [, status, codes = ""] of rows)
-    for (const [, code] of codes.matchAll(/`(\w+)`/g))
-      expect([code, CODES[code as Code].status]).toEqual([code, Number(status)]);
+test("its budgets are those of the service", () => {
+  const page = readPage(PAGE);
+  const gib = 1024 ** 3;
+  expect(page).toMatch(new RegExp(`maxRecordingBytesTotal.*\\| ${RECORDINGS_DEFAULT_BYTES / gib} GiB \\|`));
+  expect(page).toMatch(
+    new RegExp(`PARLEY_MAX_RECORDING_BYTES.*\\| ${SETTINGS.maxRecordingBytes.initial / gib} GiB \\|`),
+  );
+  expect(page).toMatch(
+    new RegExp(`PARLEY_MIN_FREE_DISK_BYTES.*\\| ${SETTINGS.minFreeDiskBytes.initial / 1024 ** 2} MiB \\|`),
+  );
 });

@@ -105,8 +105,11 @@ class Worker {
     const { _id, uploadUrl } = await this.begin();
     const one: Known = { hash: sha256(bytes), completed: false, deleted: false };
     this.known.set(_id, one);
-    await this.send(uploadUrl, bytes);
-    const completed = await this.ask((backend) => backend.app.call("POST", `/recording/${_id}/complete`));
+    // Every second one does not say how many bytes it has until it is completed.
+    const isOpenEnded = random(1, 2) === 1;
+    await this.send(uploadUrl, bytes, isOpenEnded ? "*" : bytes.length);
+    const completion = isOpenEnded ? { total: bytes.length } : {};
+    const completed = await this.ask((backend) => backend.app.call("POST", `/recording/${_id}/complete`, completion));
     expect([_id, completed.status]).toEqual([_id, 200]);
     one.completed = true;
     if (random(1, 5) === 1) await this.delete(_id, one);
@@ -145,8 +148,9 @@ class Worker {
     }
   }
 
-  /** As a good client does: queries the offset and continues from there. */
-  private async send(uploadUrl: string, bytes: Uint8Array): Promise<void> {
+  /** As a good client does: queries the offset and continues from there. What was acknowledged is held, whatever happens. */
+  private async send(uploadUrl: string, bytes: Uint8Array, total: number | "*"): Promise<void> {
+    let acknowledged = 0;
     if (bytes.length === 0) {
       const { status } = await this.ask((backend) => backend.put(uploadUrl, bytes));
       expect(status).toBe(200);
@@ -154,18 +158,21 @@ class Worker {
     }
     for (;;) {
       const asked = await this.ask((backend) =>
-        backend.put(uploadUrl, undefined, { "Content-Range": `bytes */${bytes.length}` }),
+        backend.put(uploadUrl, undefined, { "Content-Range": `bytes */${total}` }),
       );
       expect([uploadUrl, asked.status]).toEqual([uploadUrl, 200]);
       const { offset } = asked.body;
+      expect(offset).toBeGreaterThanOrEqual(acknowledged);
+      acknowledged = offset;
       if (offset === bytes.length) return;
       const end = Math.min(bytes.length, offset + random(1, SIZE_MAX));
       const server = await this.mortal.server;
-      const headers = { "Content-Range": `bytes ${offset}-${end - 1}/${bytes.length}` };
+      const headers = { "Content-Range": `bytes ${offset}-${end - 1}/${total}` };
       const answer = await this.backend(server)
         .put(uploadUrl, slowly(bytes.subarray(offset, end)), headers)
         .catch(() => undefined);
       if (answer) expect([200, 400, 409, 423]).toContain(answer.status);
+      if (answer?.status === 200) acknowledged = answer.body.offset;
     }
   }
 

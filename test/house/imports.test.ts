@@ -53,7 +53,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "telemetry",
     "top",
   ],
-  cli: ["access", "config", "node", "protocol", "store", "telemetry", "top", "verify"],
+  cli: ["access", "config", "node", "protocol", "recordings", "store", "telemetry", "top", "verify"],
   top: ["cli"],
 };
 

@@ -7,6 +7,8 @@ import { fresh, subscribe } from "../conformance/raw/support/world.ts";
 import { Application } from "../support/application.ts";
 import type { Json } from "../support/http.ts";
 import type { Server } from "../support/parley.ts";
+import { Backend, webm } from "../support/recordings.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
 import { SOON_MS, until } from "../support/wait.ts";
 import { Cluster } from "./support/cluster.ts";
 
@@ -15,16 +17,20 @@ setDefaultTimeout(60_000);
 /** Waits for half a minute. */
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 
+const data = tempFolder();
 let cluster: Cluster;
 /** The same application by the address of each node. */
 let apps: readonly Application[];
 beforeAll(async () => {
-  cluster = await Cluster.start({ nodes: 3, env: ROOMS_ENV });
+  cluster = await Cluster.start({ nodes: 3, env: ROOMS_ENV, data });
   const [first] = cluster.nodes as [Server];
   const { _id, name, secretKey } = await first.admin.createApp();
   apps = cluster.nodes.map(({ url }) => new Application(url, name, secretKey, _id));
 });
-afterAll(() => cluster?.stop());
+afterAll(async () => {
+  await cluster?.stop();
+  removeFolder(data);
+});
 
 /** One room as each node sees it. */
 async function newRooms(fields: Json = {}): Promise<readonly [Room, Room, Room]> {
@@ -137,6 +143,65 @@ describe("an act on one node", () => {
     await rooms[1].act(people[0].token, { do: "lock" });
     for (const { wire } of people) expect(await notice(wire, "locked")).toEqual({ notice: "locked", on: true });
     for (const room of rooms) expect((await room.tryJoin()).body.error.code).toBe("room_locked");
+  });
+});
+
+describe("the recording of a meeting over three nodes", () => {
+  const heard = async (people: readonly Person[], wanted: Json): Promise<void> => {
+    for (const { wire } of people)
+      await wire.until("message", ({ data: notice }) =>
+        Bun.deepEquals({ ...(notice as Json), since: 0 }, { notice: "recording", since: 0, ...wanted }),
+      );
+  };
+
+  test("is started and stopped on any of them, and heard on all within a second, also by who comes later", async () => {
+    const rooms = await newRooms({ enableRecording: true });
+    const people = await oneOnEach(rooms);
+    const [host, ann] = people;
+    expect((await rooms[1].act(ann.token, { do: "record" })).status).toBe(403);
+    const began = performance.now();
+    await rooms[2].app.must("POST", `/room/${rooms[0].name}/recording/start`);
+    await heard(people, { on: true, by: "" });
+    expect(performance.now() - began).toBeLessThan(SOON_MS);
+    for (const room of rooms) {
+      const late = await room.enter();
+      expect(late.join as unknown).toMatchObject({ recording: { by: "" } });
+      await subscribe(late.wire, room.channel("room"));
+      await heard([late], { on: true, by: "" });
+      late.wire.close(1000);
+    }
+    await rooms[1].act(host.token, { do: "stopRecord" });
+    await heard(people, { on: false, by: host.join.name });
+    await rooms[2].app.must("PUT", `/room/${rooms[0].name}`, { recordRoom: true });
+    await heard(people, { on: true, by: "" });
+  });
+
+  test("is uploaded through any of them, also after its page was put out, and listed once", async () => {
+    const rooms = await newRooms({ recordRoom: true });
+    const backends = rooms.map(({ app }) => new Backend(app)) as [Backend, Backend, Backend];
+    const ann = await rooms[0].inside({ name: "Ann" });
+    const call = (at: number, method: string, body: Json) =>
+      (rooms[at] as Room).app.call(method, `/room/${rooms[0].name}/recording`, body, { bearer: ann.token });
+    const answers = await Promise.all([0, 1, 2].map((at) => call(at, "POST", { source: "camera" })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 409]);
+    const [run, left] = answers.filter(({ status }) => status === 200).map(({ body }) => body) as unknown as [
+      Json,
+      Json,
+    ];
+    const bytes = webm(9000);
+    for (let at = 0; at < 9; at++) {
+      const range = `bytes ${at * 1000}-${at * 1000 + 999}/*`;
+      if (at === 5) await rooms[1].app.must("DELETE", `/room/${rooms[0].name}/participant/${ann.id}`);
+      const part = bytes.subarray(at * 1000, at * 1000 + 1000);
+      await backends[(at % 3) as 0 | 1 | 2].mustPut(String(run.uploadUrl), part, { "Content-Range": range });
+    }
+    // Several pages end it at once: one may find it busy.
+    const ends = await Promise.all([0, 1, 2].map((at) => call(at, "DELETE", { _id: run._id })));
+    expect(ends.map(({ status }) => status).filter((status) => status !== 423)).toContain(200);
+    expect((await call(1, "DELETE", { _id: left._id })).status).toBe(200);
+    await until("the recording", async () => (await backends[2].list({ room: rooms[0].id })).total > 0);
+    const { data: listed } = await backends[1].list({ room: rooms[0].id });
+    expect(listed).toMatchObject([{ _id: run._id, participantUsername: "Ann", participantSession: ann.id }]);
   });
 });
 

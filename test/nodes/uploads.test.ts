@@ -1,6 +1,6 @@
 /** Uploads on a folder that three nodes share, on one PostgreSQL: one writer and one completion over all of them. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Application, newApplication } from "../support/application.ts";
 import type { Server } from "../support/parley.ts";
@@ -42,10 +42,13 @@ async function bytesOf(backend: Backend, id: string): Promise<string> {
 }
 
 /** An upload of 1,000,000 bytes whose first 400,000 have arrived. */
-async function halfSent(backend: Backend, { uploadUrl }: Begun, bytes: Uint8Array): Promise<SlowPut> {
+async function halfSent(backend: Backend, { _id, uploadUrl }: Begun, bytes: Uint8Array): Promise<SlowPut> {
   const put = await SlowPut.begin(backend.app.url, uploadUrl, { "Content-Length": bytes.length });
   await put.send(bytes.subarray(0, 400_000));
-  await until("they are held", async () => (await backend.offset(uploadUrl, bytes.length)) === 400_000);
+  const file = join(data, "recordings/uploads", _id);
+  await until("they are written", () => statSync(file, { throwIfNoEntry: false })?.size === 400_000);
+  // They are not flushed yet, so no node reports them.
+  for (const one of backends) expect(await one.offset(uploadUrl, bytes.length)).toBe(0);
   return put;
 }
 
@@ -79,6 +82,22 @@ test("of bodies sent to all nodes at once one is accepted, and the file is exact
   for (const status of answers) expect([200, 409, 423]).toContain(status);
   await backends[1].complete(_id);
   expect(await bytesOf(backends[2], _id)).toBe(sha256(all[taken[0] ?? 0] ?? new Uint8Array()));
+});
+
+test("parts whose total is not known go to another node each time, and any node completes them", async () => {
+  const { _id, uploadUrl } = await backends[0].begin();
+  const bytes = webm(700_000);
+  for (let at = 0; at < bytes.length; at += 35_000) {
+    const node = backends[(at / 35_000) % 3] as Backend;
+    const headers = { "Content-Range": `bytes ${at}-${at + 34_999}/*` };
+    expect(await node.mustPut(uploadUrl, bytes.slice(at, at + 35_000), headers)).toBe(at + 35_000);
+  }
+  const asked = await backends[1].put(uploadUrl, undefined, { "Content-Range": "bytes */*" });
+  expect(asked.body.offset).toBe(bytes.length);
+  const short = await backends[2].app.call("POST", `/recording/${_id}/complete`, { total: 699_999 });
+  expect([short.status, short.body.error.code, short.body.offset]).toEqual([409, "upload_incomplete", 700_000]);
+  await backends[2].complete(_id, { total: bytes.length });
+  expect(await bytesOf(backends[0], _id)).toBe(sha256(bytes));
 });
 
 test("an upload completed by all nodes at once, twenty times, returns the same recording every time", async () => {

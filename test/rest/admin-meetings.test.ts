@@ -5,6 +5,7 @@ import { Admin } from "../support/admin.ts";
 import { CONFLICT, INVALID, NOT_FOUND, refused } from "../support/checks.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
+import { Backend } from "../support/recordings.ts";
 import { until } from "../support/wait.ts";
 
 setDefaultTimeout(60_000);
@@ -95,6 +96,44 @@ test("a meeting is ended for all participants, once", async () => {
   expect((await audited(room)).filter(({ what }) => what === "meeting ended")).toEqual([
     { what: "meeting ended", on: `${room.name}-new`, after: { participants: 2 } },
   ]);
+});
+
+test("recording is started and stopped, by the room's name or id; each change is audited once", async () => {
+  const room = await newRoom(server);
+  const post = (what: string, of = room.name): Promise<Json> =>
+    admin.must<Json>("POST", `/apps/${room.app.name}/rooms/${of}/recording/${what}`, {});
+  for (const what of ["start", "stop"]) {
+    const path = `${pathOf(room)}/recording/${what}`;
+    expect(await refused(admin, NOT_FOUND, "POST", path, {})).toContain("room");
+    expect(await refused(admin, NOT_FOUND, "POST", path.replace(room.name, "nothing"), {})).toContain("room");
+  }
+  const { join } = await room.inside({ name: "Ann" });
+  const recording = async (): Promise<unknown> =>
+    (await admin.must<Meeting>("GET", `/apps/${room.app.name}/meetings/${join.meetingSession}`)).recording;
+  expect([await post("start"), await post("start", room.id)]).toEqual([{ recording: true }, { recording: true }]);
+  expect(await recording()).toEqual({ by: "", since: expect.closeTo(nowSeconds(), -1) as number });
+  expect((await meetings(room)).data[0]?.recording).toEqual(await recording());
+  expect([await post("stop", room.id), await post("stop")]).toEqual([{ recording: false }, { recording: false }]);
+  expect(await recording()).toBeUndefined();
+  expect((await audited(room)).filter(({ what }) => String(what).startsWith("recording"))).toEqual([
+    { what: "recording stopped", on: room.name },
+    { what: "recording started", on: room.name },
+  ]);
+  const reader = await admin.must<{ token: string }>("POST", "/operators", { name: "watcher", role: "read" });
+  const { status } = await new Admin(server.url, reader.token).call("POST", `${pathOf(room)}/recording/start`, {});
+  expect([status, await recording()]).toEqual([403, undefined]);
+});
+
+test("a recording says which meeting it is of, and when that began", async () => {
+  const room = await newRoom(server);
+  const { join } = await room.inside({ name: "Ann" });
+  const session = { meetingSession: join.meetingSession, participantSession: join.participantSession };
+  const { _id } = await new Backend(room.app).record({ room: room.name, ...session });
+  const one = `/apps/${room.app.name}/recordings/${_id}`;
+  const meeting = { _id: join.meetingSession, active: true, startTime: expect.closeTo(nowSeconds(), -1) as number };
+  expect(await admin.must<Json>("GET", one)).toMatchObject({ ...session, meeting });
+  await admin.must("POST", `${pathOf(room)}/end`, {});
+  expect(await admin.must<Json>("GET", one)).toMatchObject({ meeting: { ...meeting, active: false } });
 });
 
 test("the list has pages and filters, and a meeting of another application is not found", async () => {

@@ -11,7 +11,7 @@ interface List {
   readonly data: (Recording & { readonly roomName: string | null; readonly completed: number })[];
   readonly next: string | null;
   readonly total: number;
-  readonly storage: { readonly recordings: number; readonly bytes: number };
+  readonly storage: { readonly recordings: number; readonly bytes: number; readonly uploading: number };
 }
 
 const server = await checkedServerForTests();
@@ -31,7 +31,7 @@ describe("the list", () => {
       data: [],
       next: null,
       total: 0,
-      storage: { recordings: 0, bytes: 0 },
+      storage: { recordings: 0, bytes: 0, uploading: 0 },
     });
     const room = await backend.room("standup");
     const made: Recording[] = [];
@@ -61,10 +61,19 @@ describe("the list", () => {
       ["room=nothing", 0],
     ] as const)
       expect((await admin.must<List>("GET", `${path}?${query}`)).total).toBe(count);
-    expect((await admin.must<Recording>("GET", `${path}/${made[1]?._id}`)).participantUsername).toBe("<b>eve</b>");
+    expect(await admin.must<Recording>("GET", `${path}/${made[1]?._id}`)).toMatchObject({
+      participantUsername: "<b>eve</b>",
+      roomName: "standup",
+      roomArchived: false,
+      meeting: null,
+    });
     await admin.must("DELETE", `/apps/${backend.app.name}/rooms/standup`);
     const [afterwards] = (await admin.must<List>("GET", path)).data;
     expect(afterwards?.roomName).toBe("standup");
+    expect(await admin.must<Recording>("GET", `${path}/${afterwards?._id}`)).toMatchObject({
+      roomName: "standup",
+      roomArchived: true,
+    });
   });
 
   test("refuses cursors and filters that are none, and applications that are not there", async () => {
@@ -106,7 +115,7 @@ describe("deleting", () => {
     expect((await admin.must<List>("GET", other.path)).total).toBe(1);
     expect(await admin.must("DELETE", `${path}?type=audio`)).toEqual({ deleted: 1 });
     const left = await admin.must<List>("GET", path);
-    expect([idsOf(left), left.storage]).toEqual([[five ?? ""], { recordings: 1, bytes: 10 }]);
+    expect([idsOf(left), left.storage]).toEqual([[five ?? ""], { recordings: 1, bytes: 10, uploading: 0 }]);
     expect((await admin.call("GET", `${path}/${four}/file`)).status).toBe(404);
   });
 

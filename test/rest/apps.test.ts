@@ -116,7 +116,21 @@ test("PATCH sets who may frame meetings, and how long meetings are kept", async 
   expect(await patch({ allowedFrameOrigins: [] })).toMatchObject({ allowedFrameOrigins: [] });
 });
 
+test("PATCH sets how many bytes the recordings may have", async () => {
+  const { _id } = await admin.createApp();
+  const path = `${APPS}/${_id}`;
+  expect(await admin.must<App>("GET", path)).toMatchObject({ maxRecordingBytesTotal: 100 * 1024 ** 3 });
+  for (const maxRecordingBytesTotal of [0, 5_000_000_000, 1024 ** 5])
+    expect(await admin.must<App>("PATCH", path, { maxRecordingBytesTotal })).toMatchObject({ maxRecordingBytesTotal });
+  expect(await admin.must<App>("PATCH", path, { retentionDays: 3 })).toMatchObject({
+    maxRecordingBytesTotal: 1024 ** 5,
+  });
+});
+
 test.each<[Json, string]>([
+  [{ maxRecordingBytesTotal: -1 }, "maxRecordingBytesTotal: "],
+  [{ maxRecordingBytesTotal: 1024 ** 5 + 1 }, "maxRecordingBytesTotal: "],
+  [{ maxRecordingBytesTotal: null }, "maxRecordingBytesTotal: "],
   [
     { allowedFrameOrigins: ["*"] },
     "allowedFrameOrigins.0: must be an origin: https://example.com or https://*.example.com",

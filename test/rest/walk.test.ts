@@ -22,7 +22,7 @@ const MORE_WALKS = 200;
 const RUNS = process.env.PARLEY_TEST_FULL ? 300 : 5;
 /** One address may make 20 of these calls a minute. */
 const RUNS_PER_ADDRESS = 5;
-const IS_LIMITED = /\/(door|join|act)$/;
+const IS_LIMITED = /\/(door|join|act|\{roomName\}\/recording)$/;
 
 /** One server for all tests; started here, because its document gives the tests their names. */
 const server: Server = await startParley({
@@ -228,10 +228,16 @@ const NEVER: Readonly<Record<string, string>> = {
   "POST /api/internal/v1/apps/{app}/peers/{peerId}/send": "no peer is connected",
   "GET /api/internal/v1/apps/{app}/meetings/{id}": "there is no meeting",
   "DELETE /api/internal/v1/apps/{app}/rooms/{roomName}/participants/{participantSession}": "no one is inside",
+  "POST /api/internal/v1/apps/{app}/rooms/{roomName}/recording/start": "no one is inside",
+  "POST /api/internal/v1/apps/{app}/rooms/{roomName}/recording/stop": "no one is inside",
   "GET /api/v1/meeting/{id}": "there is no meeting",
   "POST /api/v1/room/{roomName}/act": "no one is inside",
   "POST /api/v1/room/{roomName}/message": "there is no meeting",
   "DELETE /api/v1/room/{roomName}/participant/{participantSession}": "no one is inside",
+  "POST /api/v1/room/{roomName}/recording": "no one is inside",
+  "DELETE /api/v1/room/{roomName}/recording": "no one is inside",
+  "POST /api/v1/room/{roomName}/recording/start": "no one is inside",
+  "POST /api/v1/room/{roomName}/recording/stop": "no one is inside",
 };
 
 let worlds = 0;

@@ -54,6 +54,26 @@ test("of bodies sent to both nodes at once one is accepted; completed by both at
   }
 });
 
+test("parts whose total is not known, to another node each time, are joined, and leave one object", async () => {
+  const { _id, uploadUrl } = await backends[0].begin();
+  const size = 700_000;
+  const bytes = webm(14 * size);
+  for (let at = 0; at < bytes.length; at += size) {
+    const headers = { "Content-Range": `bytes ${at}-${at + size - 1}/*` };
+    const node = backends[(at / size) % 2] as Backend;
+    expect(await node.mustPut(uploadUrl, bytes.slice(at, at + size), headers)).toBe(at + size);
+  }
+  const objects = (): string[] =>
+    readdirSync(service.folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.parentPath.endsWith(`/${_id}`) && entry.parentPath.includes("uploads"))
+      .map(({ name }) => name);
+  // What is in the part of 8 MiB is not kept as pieces any more.
+  expect(objects().length).toBeLessThan(5);
+  await backends[1].complete(_id, { total: bytes.length });
+  expect(await hashOf(backends[0], _id)).toBe(sha256(bytes));
+  expect(objects()).toEqual([]);
+});
+
 test("a node that freezes in the middle of a body loses its lease, and what it sends after it resumes changes nothing", async () => {
   const [one, other] = backends;
   const [frozenNode] = cluster.pair;

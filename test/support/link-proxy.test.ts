@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Caller, Echo } from "./echo.ts";
 import { LinkProxy } from "./link-proxy.ts";
+import { until } from "./wait.ts";
 
 /** Long enough for anything to arrive on loopback that would arrive: an absence cannot be waited for. */
 const A_WHILE_MS = 150;
@@ -73,6 +74,7 @@ test("one direction can stall alone", async () => {
   using caller = await Caller.call(link.port);
   link.stall("down");
   caller.say("question");
+  await until("the question arrives", () => echo.received === "question");
   await Bun.sleep(A_WHILE_MS);
   expect([echo.received, caller.received, link.bytes.down]).toEqual(["question", "", 0]);
   link.resume("down");

@@ -1,15 +1,13 @@
-/** The pages of an application by clicking: keys, rooms, recordings, usage. Each action is checked in the API. */
+/** The pages of an application by clicking: keys, rooms, usage. Each action is checked in the API. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { refusal } from "../../conformance/raw/support/connect.ts";
 import { type Key, mint } from "../../support/admin.ts";
 import { call } from "../../support/http.ts";
 import { selfSigned } from "../../support/jwt.ts";
-import { sha256 } from "../../support/recordings.ts";
-import { until } from "../../support/wait.ts";
 import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
-import { dashboardServer, newShop, recordedVideo } from "../support/seeds.ts";
+import { dashboardServer, newShop } from "../support/seeds.ts";
 
 setDefaultTimeout(90_000);
 
@@ -195,48 +193,6 @@ test("a room is created, changed, renamed and deleted", async () => {
   await toast(page, "retro is deleted.").waitFor();
   await heading(page, "Rooms").waitFor();
   expect((await room("retro")).status).toBe(404);
-});
-
-test("a recording is found, played, downloaded and deleted", async () => {
-  const bytes = await recordedVideo(browser());
-  const kept = await backend.record({ participantUsername: "ann" }, bytes);
-  const { fileName, _id } = await backend.record({ participantUsername: "bob" }, bytes);
-  await using dashboard = await open();
-  const page = await dashboard.page("/apps/shop");
-  await go(page, "Recordings");
-  await row(page, "Recordings", kept.fileName).waitFor();
-  await page.getByLabel("Participant", { exact: true }).fill("bob");
-  await row(page, "Recordings", kept.fileName).waitFor({ state: "detached" });
-  await page.waitForURL(/participantUsername=bob/);
-
-  await button(page, fileName).click();
-  const opened = dialog(page, fileName);
-  await opened.getByText("bob", { exact: true }).waitFor();
-  await page.evaluate(`document.querySelector("video").play()`);
-  await until("it has played", () => page.evaluate<boolean>(`document.querySelector("video").currentTime > 0`));
-  const downloading = page.waitForEvent("download");
-  await link(opened, "Download").click();
-  const download = await downloading;
-  expect(download.suggestedFilename()).toBe(fileName);
-  const path = await download.path();
-  expect(sha256(new Uint8Array(await Bun.file(path).arrayBuffer()))).toBe(sha256(bytes));
-  await button(opened, "Delete …").click();
-  await button(dialog(page, "Delete 1 recording"), "Delete 1 recording").click();
-  await toast(page, "1 recording deleted.").waitFor();
-  await page.getByText("No recording matches these filters.").waitFor();
-  expect((await backend.app.call("GET", `/recording/${_id}`)).status).toBe(404);
-  await button(page, "Clear filters").click();
-  await page.getByRole("checkbox", { name: `Select ${kept.fileName}` }).check();
-  await button(page, "Delete the 1 selected …").click();
-  await button(dialog(page, "Delete 1 recording"), "Delete 1 recording").click();
-  await page.getByText("There are no recordings yet.").waitFor();
-  expect((await backend.list()).data).toEqual([]);
-
-  await page.getByLabel("Days that recordings are kept").fill("30");
-  await button(page, "Save").click();
-  await button(page.getByRole("dialog"), "Change the retention").click();
-  await toast(page, "Recordings are kept 30 days.").waitFor();
-  expect(await server.admin.must("GET", `/apps/${world.app._id}`)).toMatchObject({ retentionDays: 30 });
 });
 
 test("usage shows what was counted, and a cap that is set there refuses connections", async () => {

@@ -104,10 +104,11 @@ test("in dialogs and details", async () => {
   await button(page, `Revoke ${OPERATOR}`).click();
   await isText(page, `Revoke ${OPERATOR}?`);
 
-  await page.goto(`${server.url}/dashboard/apps/shop/recordings`);
-  await button(page, recorded.fileName).click();
-  await dialog(page, recorded.fileName).getByText(PARTICIPANT).waitFor();
+  await page.goto(`${server.url}/dashboard/apps/shop/recordings/${recorded._id}`);
+  await page.locator(".facts").getByText(PARTICIPANT).waitFor();
   await isText(page, PARTICIPANT);
+  await button(page, "Delete …").click();
+  await isText(page, `Delete the recording of ${PARTICIPANT}`);
 
   await page.goto(`${server.url}/dashboard/audit?what=${encoded("key created")}`);
   await page.getByRole("link", { name: "key created" }).first().click();

@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { attempt } from "../../conformance/raw/support/connect.ts";
 import { Room } from "../../conformance/raw/support/rooms.ts";
 import type { Server } from "../../support/parley.ts";
+import { longAudio } from "./playing.ts";
 import type { Shop } from "./seeds.ts";
 
 export interface PageOf {
@@ -11,6 +12,8 @@ export interface PageOf {
   readonly path: string;
   /** Visible once all data is there. */
   readonly ready: string;
+  /** It has a player, whose controls are the browser's: they move when the length is known, and have no name in reports. */
+  readonly hasPlayer?: true;
   /** Part of an address that is called again and again while the page is open. */
   readonly polls?: string;
 }
@@ -19,6 +22,8 @@ export interface PageOf {
 export interface Filled {
   /** Id of the meeting that goes on in `standup`. */
   readonly meeting: string;
+  /** Id of a recording of it. */
+  readonly recording: string;
 }
 
 const LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh the Younger";
@@ -26,7 +31,6 @@ const LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh the You
 /** Something on every page: a peer with metadata, a room with a recording and a meeting, a refusal, an operator. */
 export async function fill(server: Server, { world, backend, publishable }: Shop): Promise<Filled> {
   const room = await backend.room("standup");
-  await backend.record({ room });
   const standup = new Room(backend.app, "standup", room);
   const token = await standup.accessToken({ name: LONG_NAME.slice(0, 64), externalUserId: "user-1", isAdmin: true });
   const { join } = await standup.inside({ token });
@@ -42,10 +46,17 @@ export async function fill(server: Server, { world, backend, publishable }: Shop
   wire.send({ type: "state", channel: "chat/42", state: { typing: true } });
   await attempt(server.url, { query: `key=${publishable.keyId}`, headers: { Origin: "https://elsewhere.example" } });
   await server.admin.rotate(world.key.keyId, { graceSec: 3600 });
-  return { meeting: join.meetingSession };
+  const session = { room, meetingSession: join.meetingSession };
+  await backend.record({ ...session, participantUsername: "Bob", type: "screen" });
+  const spoken = { ...session, participantUsername: LONG_NAME.slice(0, 64), type: "audio" };
+  const { _id } = await backend.record(spoken, longAudio(2));
+  return { meeting: join.meetingSession, recording: _id };
 }
 
-export function pagesOf({ name, world }: Pick<Shop, "name" | "world">, { meeting }: Filled): readonly PageOf[] {
+export function pagesOf(
+  { name, world }: Pick<Shop, "name" | "world">,
+  { meeting, recording }: Filled,
+): readonly PageOf[] {
   const app = `/apps/${name}`;
   return [
     { name: "overview of the service", path: "", ready: "Refused connects", polls: "/series" },
@@ -69,6 +80,12 @@ export function pagesOf({ name, world }: Pick<Shop, "name" | "world">, { meeting
     { name: "meetings", path: `${app}/meetings`, ready: "2 inside", polls: "/meetings" },
     { name: "a meeting", path: `${app}/meetings/${meeting}`, ready: "Carol", polls: "/meetings/" },
     { name: "recordings", path: `${app}/recordings`, ready: "Retention" },
+    {
+      name: "a recording",
+      path: `${app}/recordings/${recording}`,
+      ready: "Others of the same meeting",
+      hasPlayer: true,
+    },
     { name: "usage", path: `${app}/usage`, ready: "This and past periods", polls: "/usage" },
     { name: "why not", path: `${app}/why-not`, ready: "Usual mistakes" },
     { name: "nodes", path: "/nodes", ready: "1 node", polls: "/nodes" },

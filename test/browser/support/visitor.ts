@@ -25,7 +25,8 @@ export class Visitor {
 
   private constructor(
     readonly context: BrowserContext,
-    readonly page: Page,
+    public page: Page,
+    private readonly expected: RegExp | undefined,
   ) {}
 
   /** Each has an address of its own, as a proxy would forward it: joins are limited by address. */
@@ -41,9 +42,16 @@ export class Visitor {
     });
     context.setDefaultTimeout(TIMEOUT_MS);
     await context.addInitScript(OBSERVERS);
-    const visitor = new Visitor(context, await context.newPage());
-    visitor.watch(expected);
+    const visitor = new Visitor(context, await context.newPage(), expected);
+    visitor.watch();
     return visitor;
+  }
+
+  /** The same person in a new tab, after the one before is gone. */
+  async inNewTab(): Promise<this> {
+    this.page = await this.context.newPage();
+    this.watch();
+    return this;
   }
 
   async goto(url: string): Promise<this> {
@@ -106,10 +114,10 @@ export class Visitor {
     return this.context.close();
   }
 
-  private watch(expected: RegExp | undefined): void {
+  private watch(): void {
     this.page.on("pageerror", (error) => this.complaints.push(String(error)));
     this.page.on("console", (message) => {
-      const isExpected = expected?.test(message.text()) === true;
+      const isExpected = this.expected?.test(message.text()) === true;
       if (["error", "warning"].includes(message.type()) && !isExpected) this.complaints.push(message.text());
     });
   }

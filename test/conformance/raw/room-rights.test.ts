@@ -52,12 +52,11 @@ describe("every act", () => {
     expect((await room.tryJoin({ ticket: waiting.ticket })).body.waiting).toBeTrue();
   });
 
-  test("that does not exist yet is refused by name", async () => {
-    const room = await newRoom(server, { enableRecording: true });
+  test("that does not exist is refused by name", async () => {
+    const room = await newRoom(server);
     const admin = await host(room);
-    for (const does of ["record", "stopRecord", "", "END"])
+    for (const does of ["recordAll", "", "END"])
       expect(codeOf(await room.act(admin.token, { do: does }))).toBe("invalid_request");
-    expect(admin.join).toMatchObject({ may: { record: false } });
   });
 });
 

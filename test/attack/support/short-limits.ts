@@ -1,0 +1,37 @@
+/**
+ * Loaded into a node before its own code (`bun --preload`): shortens limits of recordings, so that a test reaches them. The product itself has
+ * no such hook.
+ */
+import { Budgets } from "../../../src/recordings/budgets.ts";
+import { MEND_LIMITS, type MendLimits } from "../../../src/recordings/mending/mend-limits.ts";
+
+export interface ShortLimits {
+  readonly mendMs?: number;
+  readonly mendMemoryBytes?: number;
+  readonly stayBytes?: number;
+}
+
+const VARIABLE = "TEST_SHORT_LIMITS";
+
+/** Environment variables that load this file into a node. */
+export const shortLimits = (limits: ShortLimits): Readonly<Record<string, string>> => ({
+  BUN_OPTIONS: `--preload ${import.meta.path}`,
+  [VARIABLE]: JSON.stringify(limits),
+});
+
+const wanted = JSON.parse(process.env[VARIABLE] ?? "{}") as ShortLimits;
+const { mendMs, mendMemoryBytes, stayBytes } = wanted;
+
+const shorter: Partial<MendLimits> = {
+  ...(mendMs !== undefined && { wallMs: () => mendMs }),
+  ...(mendMemoryBytes !== undefined && { memoryBytes: mendMemoryBytes }),
+};
+Object.assign(MEND_LIMITS, shorter);
+
+if (stayBytes !== undefined) {
+  const real = Budgets.prototype.roomOf;
+  Budgets.prototype.roomOf = function (this: Budgets, spender) {
+    Reflect.set(this, "maxOfStay", stayBytes);
+    return real.call(this, spender);
+  };
+}
