@@ -208,16 +208,20 @@ async function run(at: number, suite: Suite): Promise<void> {
   console.log(`== ${suite.name}: ${good} passed, ${bad} failed, ${seconds} s, ${cpu} s of CPU`);
 }
 
-/** All of them in full; otherwise some pages of the dashboard and of meetings, and calls over nodes, have their turn every third day. */
+/** All of them in full; otherwise without the long ones whose subject others touch too. */
 function browserTests(isChosen: (file: string) => boolean): string[] {
-  const turns = [
-    ["dashboard/text", "dashboard/operate", "dashboard/rules", "meetings-looks"],
-    ["dashboard/keyboard", "dashboard/nodes", "dashboard/application", "meetings-keyboard"],
-    ["dashboard/live", "dashboard/many", "meetings-embed", "meetings-flags"],
-  ];
-  const today = Math.floor(Date.now() / 86_400_000);
-  const others = process.argv.includes("--full") ? [] : turns.filter((_, at) => at !== today % turns.length);
-  const left = others.flat().map((name) => `${name}.test.ts`);
+  const long = [
+    "dashboard/application",
+    "dashboard/keyboard",
+    "dashboard/live",
+    "dashboard/many",
+    "dashboard/nodes",
+    "dashboard/text",
+    "meetings-embed",
+    "meetings-keyboard",
+    "meetings-looks",
+  ].map((name) => `${name}.test.ts`);
+  const left = process.argv.includes("--full") ? [] : long;
   const all = [...new Bun.Glob("**/*.test.ts").scanSync("test/browser")].sort();
   return all.filter((file) => isChosen(file) && !left.includes(file)).map((file) => `./test/browser/${file}`);
 }

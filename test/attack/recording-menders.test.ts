@@ -10,12 +10,12 @@ import { call } from "../support/http.ts";
 import { menderOf, signalMender } from "../support/menders.ts";
 import type { Server } from "../support/parley.ts";
 import { sha256 } from "../support/recordings.ts";
+import { isInSample } from "../support/sample.ts";
 import { Recorder, recordedRoom } from "./support/recorder.ts";
 import { shortLimits } from "./support/short-limits.ts";
 
 setDefaultTimeout(900_000);
 
-const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 const MIB = 1024 * 1024;
 const ENV = { ...ROOMS_ENV, PARLEY_REST_REQUESTS_PER_SECOND: "0" };
 /** Long enough for a file that can be mended, also on a busy machine. */
@@ -91,8 +91,7 @@ test("a process that mends and takes too much memory is ended, and the file is l
 });
 
 /** Each takes the process that mends at least a third of a second. */
-const today = Math.floor(Date.now() / 86_400_000);
-const hostile = hostileFiles().filter((_, at) => IS_FULL || at % 8 === today % 8);
+const hostile = hostileFiles().filter((_, at) => isInSample(at, 8));
 
 test(`${hostile.length} hostile files are listed within the limits, and others are not held up`, async () => {
   const others = await pageOn(server);

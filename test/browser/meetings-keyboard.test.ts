@@ -34,7 +34,7 @@ test("from the door to leaving", async () => {
   await keyboard.type("Ada");
   await keyboard.press("Enter");
   await ada.inside();
-  expect(await ada.page.evaluate<string>("document.activeElement?.className")).toBe("head-room");
+  await ada.page.locator(".head-room:focus").waitFor();
 
   // What was chosen at the door holds.
   await ada.button("Turn the microphone on").waitFor();

@@ -57,8 +57,8 @@ async function open(): Promise<Page> {
   const page = await context.newPage();
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("console", (message) => {
-    // Chromium itself reports a WebSocket that fails, or that is closed before it is open.
-    if (/WebSocket connection to|net::ERR_/.test(message.text())) return;
+    // Chromium itself reports a WebSocket that fails, and the answer of the service to the question why.
+    if (/WebSocket connection to|Failed to load resource/.test(message.text())) return;
     if (["error", "warning"].includes(message.type())) faults.push(message.text());
   });
   await page.goto(site.url.href);

@@ -6,7 +6,6 @@ import type { Browser } from "playwright-core";
 import { launchChromium } from "../browser/support/chromium.ts";
 import { serverForTests } from "../support/for-tests.ts";
 import { IS_FULL } from "../support/slack.ts";
-import { isTurn } from "../support/turns.ts";
 import { EmptyProject } from "./support/project.ts";
 import { StaticSite } from "./support/site.ts";
 
@@ -21,10 +20,10 @@ const file = `${server.url}/client.js`;
 const readApp = (name: string): string => readFileSync(join(import.meta.dir, "apps", name), "utf8");
 const app = readApp("page.mjs");
 const call = `talk(${JSON.stringify(server.url)}, ${JSON.stringify(server.keys.publishableKey)});`;
-let browser: Browser | undefined;
+let browser: Browser;
 
 beforeAll(async () => {
-  if (isTurn(0, 2)) browser = await launchChromium();
+  browser = await launchChromium();
 });
 
 afterAll(() => browser?.close());
@@ -35,7 +34,6 @@ const page = (head: string): string =>
 /** What the page shows in <output> in the end. */
 async function shownBy(files: Readonly<Record<string, string>>): Promise<unknown> {
   await using site = new StaticSite(files);
-  if (!browser) throw new Error("today is not the turn of these tests");
   const tab = await browser.newPage();
   const faults: string[] = [];
   tab.on("pageerror", ({ message }) => faults.push(message));
@@ -54,7 +52,7 @@ async function shownBy(files: Readonly<Record<string, string>>): Promise<unknown
 const talked = { heard: { text: "hello" }, isOneClass: true, earlier: 0, states: 0 };
 
 // On the other days, the pages of docs/client-script.md show the same.
-describe.if(isTurn(0, 2))("a page without a bundler", () => {
+describe("a page without a bundler", () => {
   test("works with one <script type=module>", async () => {
     const inline = app.replaceAll(/"parley-client[^"]*"/g, JSON.stringify(file));
     const html = page(`<script type="module">${inline}\n${call}</script>`);

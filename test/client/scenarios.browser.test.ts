@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { launchChromium } from "../browser/support/chromium.ts";
-import { isTurn } from "../support/turns.ts";
+import { isInSample } from "../support/sample.ts";
 import { SAMPLE, SCENARIOS } from "./scenarios/all.ts";
 import type { Facts } from "./scenarios/stage.ts";
 import { Backstage } from "./support/backstage.ts";
@@ -35,7 +35,7 @@ describe("parley-client in Chromium", () => {
     await backstage?.stop();
   });
 
-  for (const { name } of IS_FULL ? SCENARIOS : SAMPLE.filter((_, at) => isTurn(at, 2)))
+  for (const { name } of IS_FULL ? SCENARIOS : SAMPLE.filter((_, at) => isInSample(at, 2)))
     test(name, async () => {
       const page = await browser.newPage();
       const faults: string[] = [];

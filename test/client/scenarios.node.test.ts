@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { isInSample } from "../support/sample.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { isTurn } from "../support/turns.ts";
 import { SAMPLE, SCENARIOS } from "./scenarios/all.ts";
 import { Backstage } from "./support/backstage.ts";
 import { IS_FULL } from "./support/service.ts";
@@ -40,7 +40,7 @@ describe("parley-client under Node", () => {
     await backstage.stop();
   });
 
-  for (const { name } of IS_FULL ? SCENARIOS : SAMPLE.filter((_, at) => isTurn(at + 1, 2)))
+  for (const { name } of IS_FULL ? SCENARIOS : SAMPLE.filter((_, at) => isInSample(at + 1, 2)))
     test(name, async () => {
       const node = Bun.which("node");
       if (!node) throw new Error("these tests need Node 20 or later: there is no `node` on the PATH");

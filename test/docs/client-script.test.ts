@@ -5,7 +5,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { launchChromium, missingBrowser } from "../browser/support/chromium.ts";
 import { StaticSite } from "../client/support/site.ts";
 import { type Server, startParley } from "../support/parley.ts";
-import { isTurn } from "../support/turns.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { block, blocks, readPage } from "./support/page.ts";
 
 setDefaultTimeout(60_000);
@@ -25,7 +25,7 @@ const here = (text: string): string =>
 if (missingBrowser) console.warn(`NOT RUN: the pages of ${PAGE}, since ${missingBrowser}`);
 
 // On the other days, test/client/browser.test.ts shows the same with pages of its own.
-describe.skipIf(missingBrowser !== undefined || !isTurn(1, 2))("its pages", () => {
+describe.skipIf(missingBrowser !== undefined || !IS_FULL)("its pages", () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchChromium();

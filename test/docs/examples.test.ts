@@ -6,8 +6,8 @@ import { freePort } from "../../src/testing/ports.ts";
 import { launchChromium, missingBrowser } from "../browser/support/chromium.ts";
 import { mintToken } from "../support/admin.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { tempFolder } from "../support/temp.ts";
-import { isTurn } from "../support/turns.ts";
 import { Child, run } from "./support/child.ts";
 import { startOn } from "./support/fixed-port.ts";
 import { Listener, type ServerFrame } from "./support/listener.ts";
@@ -289,48 +289,45 @@ describe("backend-express-free", () => {
     return;
   }
 
-  test.if(isTurn(0, 2))(
-    "two tabs of one browser are two users who talk, also after a restart of the backend",
-    async () => {
-      const first = await backend();
-      await using browser = await launchChromium();
-      const context = await browser.newContext();
-      const isConnected = (page: Page) =>
-        page.waitForFunction('document.querySelector("#state").textContent === "connected"');
-      const enter = async (name: string) => {
-        const page = await context.newPage();
-        await page.goto(first.url);
-        await page.fill("#name", name);
-        await page.click("#login button");
-        await isConnected(page);
-        await page.waitForSelector("#login", { state: "hidden" });
-        return page;
-      };
-      const sees = (page: Page, people: string) =>
-        page.waitForFunction(`document.querySelector("#people").textContent === "${people}"`);
-      const alice = await enter("Alice");
-      const bob = await enter("Bob");
-      await sees(bob, "Alice");
-      await sees(alice, "Bob");
-      const say = async (page: Page, text: string) => {
-        await page.fill("#text", text);
-        await page.click("#say button");
-      };
-      await say(alice, "hello Bob");
-      await bob.waitForSelector("text=Alice: hello Bob");
-      await alice.waitForSelector("text=you: hello Bob");
-      await alice.selectOption("#to", { label: "to Bob" });
-      await say(alice, "between us");
-      await bob.waitForSelector("text=Alice, to you: between us");
-      await alice.waitForSelector("text=you, to Bob: between us");
-      await first.child.stop();
-      const { child } = await backend(first.port);
-      await using _ = child;
-      await Promise.all([alice, bob].map(async (page) => isConnected(await page.reload().then(() => page))));
-      await sees(bob, "Alice");
-      await sees(alice, "Bob");
-      await bob.close();
-      await sees(alice, "nobody else");
-    },
-  );
+  test.if(IS_FULL)("two tabs of one browser are two users who talk, also after a restart of the backend", async () => {
+    const first = await backend();
+    await using browser = await launchChromium();
+    const context = await browser.newContext();
+    const isConnected = (page: Page) =>
+      page.waitForFunction('document.querySelector("#state").textContent === "connected"');
+    const enter = async (name: string) => {
+      const page = await context.newPage();
+      await page.goto(first.url);
+      await page.fill("#name", name);
+      await page.click("#login button");
+      await isConnected(page);
+      await page.waitForSelector("#login", { state: "hidden" });
+      return page;
+    };
+    const sees = (page: Page, people: string) =>
+      page.waitForFunction(`document.querySelector("#people").textContent === "${people}"`);
+    const alice = await enter("Alice");
+    const bob = await enter("Bob");
+    await sees(bob, "Alice");
+    await sees(alice, "Bob");
+    const say = async (page: Page, text: string) => {
+      await page.fill("#text", text);
+      await page.click("#say button");
+    };
+    await say(alice, "hello Bob");
+    await bob.waitForSelector("text=Alice: hello Bob");
+    await alice.waitForSelector("text=you: hello Bob");
+    await alice.selectOption("#to", { label: "to Bob" });
+    await say(alice, "between us");
+    await bob.waitForSelector("text=Alice, to you: between us");
+    await alice.waitForSelector("text=you, to Bob: between us");
+    await first.child.stop();
+    const { child } = await backend(first.port);
+    await using _ = child;
+    await Promise.all([alice, bob].map(async (page) => isConnected(await page.reload().then(() => page))));
+    await sees(bob, "Alice");
+    await sees(alice, "Bob");
+    await bob.close();
+    await sees(alice, "nobody else");
+  });
 });

@@ -11,7 +11,6 @@ import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { tempFolder } from "../support/temp.ts";
-import { isTurn } from "../support/turns.ts";
 import { Child, run } from "./support/child.ts";
 import { block, commands, PROJECT } from "./support/page.ts";
 import { type Backend, build, ChatTab, copyOfExample, startBackend } from "./support/react-chat.ts";
@@ -159,32 +158,29 @@ if (missingBrowser) {
       await alice.shows(".people", "1 Alice (you)");
     });
 
-    test.if(isTurn(0, 3))(
-      "the list begins with the newest messages, and earlier ones are loaded above them",
-      async () => {
-        await using backend = await startBackend(folder, environment());
-        const texts = Array.from({ length: 45 }, (_, at) => `${at}`);
-        await publish(...texts);
-        const alice = await enter(backend.url, "Alice");
-        const said = texts.map((text) => `Ann: ${text}`);
-        await alice.lists(...said.slice(-30));
-        await alice.isAtEnd();
-        // The list becomes smaller, and still shows the newest message.
-        line.cut();
-        await alice.isReconnecting();
-        await alice.say("waits");
-        await alice.isAtEnd();
-        line.mend();
-        said.push("You: waits");
-        await alice.lists(...said.slice(-31));
-        await alice.isAtEnd();
-        await alice.page.click("text=Load earlier messages");
-        await alice.lists(...said);
-        await alice.page.waitForSelector("text=Load earlier messages", { state: "detached" });
-      },
-    );
+    test("the list begins with the newest messages, and earlier ones are loaded above them", async () => {
+      await using backend = await startBackend(folder, environment());
+      const texts = Array.from({ length: 45 }, (_, at) => `${at}`);
+      await publish(...texts);
+      const alice = await enter(backend.url, "Alice");
+      const said = texts.map((text) => `Ann: ${text}`);
+      await alice.lists(...said.slice(-30));
+      await alice.isAtEnd();
+      // The list becomes smaller, and still shows the newest message.
+      line.cut();
+      await alice.isReconnecting();
+      await alice.say("waits");
+      await alice.isAtEnd();
+      line.mend();
+      said.push("You: waits");
+      await alice.lists(...said.slice(-31));
+      await alice.isAtEnd();
+      await alice.page.click("text=Load earlier messages");
+      await alice.lists(...said);
+      await alice.page.waitForSelector("text=Load earlier messages", { state: "detached" });
+    });
 
-    test.if(isTurn(1, 3))(
+    test.if(IS_FULL)(
       "a lost connection is shown; nothing is missing after it, or the place where something is",
       async () => {
         await using backend = await startBackend(folder, environment());
@@ -209,8 +205,8 @@ if (missingBrowser) {
       },
     );
 
-    for (const [at, colorScheme] of (["light", "dark"] as const).entries())
-      test.if(isTurn(2 + 3 * at, 6))(`it fits into 360 pixels and passes axe-core, ${colorScheme}`, async () => {
+    for (const colorScheme of ["light", "dark"] as const)
+      test.if(IS_FULL)(`it fits into 360 pixels and passes axe-core, ${colorScheme}`, async () => {
         await using backend = await startBackend(folder, environment());
         await context.close();
         context = await browser.newContext({ viewport: { width: 360, height: 640 }, colorScheme });

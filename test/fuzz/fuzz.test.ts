@@ -7,8 +7,8 @@ import { fuzzNats } from "./nats.ts";
 
 setDefaultTimeout(120_000);
 
-/** A new seed each day finds more; it is in the name of the test, and can be passed to run.ts. */
-const SEED = Math.floor(Date.now() / 86_400_000);
+/** The same in every run, so that a failure comes from a change; run.ts takes others. */
+const SEED = 20_773;
 
 test(`20,000 texts are decoded or refused, and none is misread (seed ${SEED})`, () => {
   const { accepted } = fuzzDecode(20_000, SEED);

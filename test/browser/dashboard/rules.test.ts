@@ -64,9 +64,9 @@ test("rules are added, changed, ordered by keyboard and saved as one list", asyn
   await page.keyboard.press("Enter");
   await page.getByText("Never applies: rule 1 matches all of its channels.").waitFor();
   await page.getByRole("status").getByText("** is now rule 1 of 2.").waitFor({ state: "attached" });
-  expect(await page.evaluate<string>("document.activeElement.ariaLabel")).toBe("Move ** down");
+  await page.locator("[aria-label='Move ** down']:focus").waitFor();
   await page.keyboard.press("Enter");
-  expect(await page.evaluate<string>("document.activeElement.ariaLabel")).toBe("Move ** up");
+  await page.locator("[aria-label='Move ** up']:focus").waitFor();
   await button(page, "Save rules").click();
   await toast(page, "The rules are saved.").waitFor();
   expect(await rulesNow()).toEqual([
