@@ -10,6 +10,8 @@ const BARE: Readonly<Record<string, string>> = {
   "cli/": "programs that end with their command",
   "verify/": "a client, not a node",
   "engine/cluster/": "has its own boundary, which reports to the node's",
+  "engine/transport/unix.ts": "catches and reports what its listener throws",
+  "engine/transport/unix/": "catches and reports what its timer throws",
   "realtime/clock.ts": "the system's clock; a node uses it through guardedClock",
   "telemetry/faults.ts": "is the boundary",
   "node/listeners.ts": "resolves a promise",

@@ -1,0 +1,225 @@
+/**
+ * A transport between the worker processes of one machine, over Unix sockets and without a server between them. Each worker knows
+ * what the others are subscribed to, so a payload is only written to those that want it, and a request that no worker can answer is
+ * known without asking. What is written in one turn of the event loop goes to the kernel at once.
+ *
+ * unix/: mesh.ts connects the workers, slots.ts decides what a lost link means, link.ts is one socket with frames.ts and outbox.ts,
+ * interests.ts holds the subscriptions of the others.
+ */
+import {
+  type Receiver,
+  SUBJECT_MAX_CHARS,
+  type Transport,
+  type TransportEvents,
+  type TransportSubscription,
+} from "./transport.ts";
+import { PAYLOAD_MAX_BYTES } from "./unix/frames.ts";
+import { Interests, linkOf, subscriptionOf, type Targets } from "./unix/interests.ts";
+import type { Link } from "./unix/link.ts";
+import { Mesh, type MeshEvents, type MeshOptions } from "./unix/mesh.ts";
+
+/** Bound: bytes that are queued for one worker that does not read. */
+const QUEUE_MAX_BYTES = 64 * 1024 * 1024;
+/** Longer strings are encoded first: room for the longest encoding of a string would leave chunks half empty. */
+const DIRECT_MAX_CHARS = 4096;
+const NUMBERS = 2 ** 32;
+
+export type UnixOptions = Pick<MeshOptions, "folder" | "slot" | "slots"> & Partial<MeshOptions>;
+
+class Subscription implements TransportSubscription {
+  constructor(
+    private readonly transport: { unsubscribe(number: number, subject: string): void },
+    private readonly number: number,
+    readonly subject: string,
+    readonly receive: Receiver,
+  ) {}
+
+  end(): void {
+    this.transport.unsubscribe(this.number, this.subject);
+  }
+}
+
+export class UnixTransport implements Transport {
+  readonly maxPayloadBytes = PAYLOAD_MAX_BYTES;
+  private events: TransportEvents = NO_EVENTS;
+  private readonly mesh: Mesh;
+  private readonly interests = new Interests();
+  /** By the number that the other workers know it by. Numbers are not reused: a payload may still be in transit to an old one. */
+  private readonly subscriptions = new Map<number, Subscription>();
+  private lastNumber = 0;
+  private readonly encoder = new TextEncoder();
+  /** Links that have something to write at the end of the turn. */
+  private changed: Link[] = [];
+  /** Reply subjects of requests without a subscriber. */
+  private unanswered: string[] = [];
+  private isTurnOpen = false;
+  private isDraining = false;
+  private isClosed = false;
+
+  private constructor({ warn = () => undefined, queueMaxBytes = QUEUE_MAX_BYTES, ...options }: UnixOptions) {
+    const events: MeshEvents = {
+      opened: (link) => link.announce(this.isDraining ? [] : this.subscriptions),
+      closed: ({ index }) => this.interests.removeLink(index),
+      subscribed: ({ index }, number, subject) => this.interests.add(index, number, subject),
+      unsubscribed: ({ index }, number, subject) => this.interests.remove(index, number, subject),
+      unsubscribedAll: ({ index }) => this.interests.removeLink(index),
+      received: (number, payload, subject, replyTo) => this.received(number, payload, subject, replyTo),
+      changed: (link) => this.linkChanged(link),
+      down: () => this.emit("down"),
+      up: () => this.emit("up"),
+      failed: (error) => this.events.failed(error, { in: "bus" }),
+    };
+    this.mesh = new Mesh({ ...options, warn, queueMaxBytes }, events);
+  }
+
+  /** Throws when the folder cannot be used, or when a process runs in this slot. */
+  static async join(options: UnixOptions): Promise<UnixTransport> {
+    const transport = new UnixTransport(options);
+    await transport.mesh.join();
+    return transport;
+  }
+
+  get isUp(): boolean {
+    return this.mesh.slots.isUp && !this.isClosed;
+  }
+
+  on(events: TransportEvents): void {
+    this.events = events;
+  }
+
+  publish(subject: string, payload: string | Uint8Array, replyTo?: string): void {
+    if (!this.isUp) return;
+    if (subject.length > SUBJECT_MAX_CHARS || (replyTo !== undefined && replyTo.length > SUBJECT_MAX_CHARS))
+      return this.events.failed(new Error(`a subject of ${subject.length} characters is too long`), { in: "publish" });
+    const direct = this.interests.ofSubject(subject);
+    const matched = this.interests.ofWildcards(subject);
+    if (direct === undefined && matched === undefined) {
+      if (replyTo !== undefined) this.noResponders(replyTo);
+      return;
+    }
+    const isLong = typeof payload === "string" && payload.length > DIRECT_MAX_CHARS;
+    const content = isLong ? this.encoder.encode(payload) : payload;
+    if (content.length > PAYLOAD_MAX_BYTES)
+      return this.events.failed(new Error(`a payload of ${content.length} bytes is too long`), { in: "publish" });
+    if (direct !== undefined) this.send(direct, content, undefined, replyTo);
+    if (matched !== undefined) this.send(matched, content, subject, replyTo);
+  }
+
+  subscribe(subject: string, receive: Receiver): TransportSubscription {
+    if (this.isClosed || this.isDraining) return { end: () => undefined };
+    const number = this.nextNumber();
+    const subscription = new Subscription(this, number, subject, receive);
+    this.subscriptions.set(number, subscription);
+    for (const link of this.mesh.links) link?.subscribe(number, subject);
+    return subscription;
+  }
+
+  /** Called by the subscription. */
+  unsubscribe(number: number, subject: string): void {
+    if (!this.subscriptions.delete(number) || this.isDraining) return;
+    for (const link of this.mesh.links) link?.unsubscribe(number, subject);
+  }
+
+  async flush(): Promise<void> {
+    await Promise.all(this.mesh.links.map((link) => link?.ping()));
+  }
+
+  async drain(): Promise<void> {
+    if (this.isDraining || this.isClosed) return;
+    this.isDraining = true;
+    for (const link of this.mesh.links) link?.unsubscribeAll();
+    await this.flush();
+    // Responses to what has arrived until now.
+    await this.flush();
+    await this.close();
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    this.mesh.close();
+    this.subscriptions.clear();
+  }
+
+  private send(targets: Targets, payload: string | Uint8Array, subject: string | undefined, replyTo?: string): void {
+    if (typeof targets === "number") return this.sendTo(targets, payload, subject, replyTo);
+    for (const target of targets) this.sendTo(target, payload, subject, replyTo);
+  }
+
+  private sendTo(target: number, payload: string | Uint8Array, subject: string | undefined, replyTo?: string): void {
+    this.mesh.links[linkOf(target)]?.message(subscriptionOf(target), payload, subject, replyTo);
+  }
+
+  private nextNumber(): number {
+    do this.lastNumber = (this.lastNumber + 1) % NUMBERS;
+    while (this.subscriptions.has(this.lastNumber));
+    return this.lastNumber;
+  }
+
+  private received(
+    number: number,
+    payload: Uint8Array,
+    subject: string | undefined,
+    replyTo: string | undefined,
+  ): void {
+    const subscription = this.subscriptions.get(number);
+    if (!subscription || this.isClosed) return;
+    const { receive } = subscription;
+    try {
+      receive(payload, subject ?? subscription.subject, replyTo);
+    } catch (error) {
+      this.events.receiverFailed(error, { in: "callback", subject: subscription.subject });
+    }
+  }
+
+  /** In a later turn: the caller registers its request after it has published it. */
+  private noResponders(replyTo: string): void {
+    this.unanswered.push(replyTo);
+    this.openTurn();
+  }
+
+  private linkChanged(link: Link): void {
+    this.changed.push(link);
+    this.openTurn();
+  }
+
+  private openTurn(): void {
+    if (this.isTurnOpen) return;
+    this.isTurnOpen = true;
+    setImmediate(this.endTurn);
+  }
+
+  private readonly endTurn = (): void => {
+    this.isTurnOpen = false;
+    const { changed, unanswered } = this;
+    this.changed = [];
+    this.unanswered = [];
+    for (const link of changed) link.flush();
+    for (const replyTo of unanswered) this.reportUnanswered(replyTo);
+  };
+
+  private reportUnanswered(replyTo: string): void {
+    if (!this.isUp) return;
+    try {
+      this.events.noResponders(replyTo);
+    } catch (error) {
+      this.events.receiverFailed(error, { in: "noResponders" });
+    }
+  }
+
+  private emit(event: "down" | "up"): void {
+    try {
+      this.events[event]();
+    } catch (error) {
+      this.events.failed(error, { in: event });
+    }
+  }
+}
+
+const nothing = (): void => undefined;
+const NO_EVENTS: TransportEvents = {
+  down: nothing,
+  up: nothing,
+  noResponders: nothing,
+  receiverFailed: nothing,
+  failed: nothing,
+};

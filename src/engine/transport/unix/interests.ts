@@ -1,0 +1,70 @@
+/**
+ * What the other workers are subscribed to. One lookup tells which links a payload goes to, however many workers there are. A target
+ * is a number made of a link and of the number that its worker gave the subscription: nothing is allocated for the many subjects that
+ * one worker only is subscribed to.
+ */
+
+/** Bound: links at one time. */
+export const LINKS_MAX = 4096;
+const WILDCARD = ".*";
+
+export type Targets = number | readonly number[];
+
+export const linkOf = (target: number): number => target % LINKS_MAX;
+export const subscriptionOf = (target: number): number => Math.floor(target / LINKS_MAX);
+export const isWildcard = (subject: string): boolean => subject.endsWith(WILDCARD);
+
+export class Interests {
+  private readonly exact = new Map<string, Targets>();
+  /** By the subject up to and with its last dot. */
+  private readonly wildcards = new Map<string, Targets>();
+
+  get size(): number {
+    return this.exact.size + this.wildcards.size;
+  }
+
+  add(link: number, subscription: number, subject: string): void {
+    const [map, key] = this.placeOf(subject);
+    const target = subscription * LINKS_MAX + link;
+    const targets = map.get(key);
+    if (targets === undefined) map.set(key, target);
+    else map.set(key, typeof targets === "number" ? [targets, target] : [...targets, target]);
+  }
+
+  remove(link: number, subscription: number, subject: string): void {
+    const [map, key] = this.placeOf(subject);
+    const target = subscription * LINKS_MAX + link;
+    keep(map, key, (one) => one !== target);
+  }
+
+  removeLink(link: number): void {
+    for (const map of [this.exact, this.wildcards])
+      for (const key of map.keys()) keep(map, key, (one) => linkOf(one) !== link);
+  }
+
+  /** Those that are subscribed to this subject. */
+  ofSubject(subject: string): Targets | undefined {
+    return this.exact.get(subject);
+  }
+
+  /** Those that are subscribed to a wildcard that stands for this subject. */
+  ofWildcards(subject: string): Targets | undefined {
+    return this.wildcards.size === 0 ? undefined : this.wildcards.get(subject.slice(0, subject.lastIndexOf(".") + 1));
+  }
+
+  private placeOf(subject: string): readonly [map: Map<string, Targets>, key: string] {
+    return isWildcard(subject) ? [this.wildcards, subject.slice(0, -1)] : [this.exact, subject];
+  }
+}
+
+function keep(map: Map<string, Targets>, key: string, isKept: (target: number) => boolean): void {
+  const targets = map.get(key);
+  if (targets === undefined) return;
+  if (typeof targets === "number") {
+    if (!isKept(targets)) map.delete(key);
+    return;
+  }
+  const [first, ...more] = targets.filter(isKept);
+  if (first === undefined) map.delete(key);
+  else map.set(key, more.length === 0 ? first : [first, ...more]);
+}

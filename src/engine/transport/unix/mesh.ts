@@ -1,0 +1,260 @@
+/**
+ * The sockets between the workers of one machine: one for each pair. Each worker listens at `bus-<slot>.sock`. The worker of the
+ * higher slot connects; the one of the lower slot only says hello at the other's socket, and the other then connects at once. So a
+ * worker that starts is linked to all others before it serves clients, and no pair ever has two links.
+ */
+import { chmodSync, existsSync, mkdirSync, renameSync, statSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { Socket, SocketHandler, UnixSocketListener } from "bun";
+import { LINKS_MAX } from "./interests.ts";
+import { Link, type LinkEvents, type Worker } from "./link.ts";
+import { Slots } from "./slots.ts";
+
+/** How often lost workers are tried. */
+const TICK_MS = 100;
+/** Number of ticks between attempts at slots without a process. A worker that starts there says hello by itself. */
+const ABSENT_EVERY_TICKS = 10;
+/** A socket that is not linked by then is closed: the other process may be stopped. */
+const GREETING_MS = 1000;
+const JOIN_MS = 2000;
+/** The kernel's limit for the path of a Unix socket, without the final 0. */
+const PATH_MAX_BYTES = 107;
+/** Stands for a connection that has not said which worker it is. */
+const NO_SLOT = -1;
+/** Error codes of a socket file that is missing, or that a process left when it ended. */
+const NO_PROCESS: readonly unknown[] = ["ENOENT", "ECONNREFUSED"];
+
+export interface MeshOptions {
+  /** Holds the sockets. Only this user may open it. */
+  readonly folder: string;
+  /** 0 to slots - 1, different for each worker at one time. */
+  readonly slot: number;
+  readonly slots: number;
+  /** Gets a sentence for the log. */
+  readonly warn: (text: string) => void;
+  /** Bound: bytes that are queued for one worker; above it the link is cut. */
+  readonly queueMaxBytes: number;
+}
+
+export interface MeshEvents extends Omit<LinkEvents, "greeted" | "ready" | "closed"> {
+  /** The link has an index from now on. The subscriptions are to be announced. */
+  opened(link: Link): void;
+  /** The link has lost its index. */
+  closed(link: Link): void;
+  down(): void;
+  up(): void;
+  failed(error: unknown): void;
+}
+
+export class Mesh {
+  readonly slots: Slots;
+  /** By index; links whose worker is known. */
+  readonly links: (Link | undefined)[] = [];
+  private readonly me: Worker;
+  private readonly linkEvents: LinkEvents;
+  private readonly handler: SocketHandler<Link>;
+  private listener: UnixSocketListener<Link> | undefined;
+  private inode = 0;
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private ticks = 0;
+  /** Slots that this worker is connecting to. */
+  private readonly trying = new Set<number>();
+  /** Sockets that are not ready, and since when. */
+  private readonly greeting = new Map<Link, number>();
+  /** The last warning about each slot: the same one is not repeated with each attempt. */
+  private readonly warned = new Map<number, string>();
+  private isClosed = false;
+
+  constructor(
+    private readonly options: MeshOptions,
+    private readonly events: MeshEvents,
+  ) {
+    const { slot, slots } = options;
+    this.me = { slot, incarnation: crypto.randomUUID() };
+    this.slots = new Slots({
+      slots,
+      own: slot,
+      nowMs: () => performance.now(),
+      down: () => events.down(),
+      up: () => events.up(),
+    });
+    this.linkEvents = {
+      ...events,
+      greeted: (link, worker) => this.greeted(link, worker),
+      ready: (link) => this.ready(link),
+      closed: (link, reason) => this.closed(link, reason),
+    };
+    this.handler = {
+      open: (socket) => this.guarded(() => this.accepted(socket)),
+      data: (socket, bytes) => this.guarded(() => socket.data?.read(bytes)),
+      drain: (socket) => this.guarded(() => socket.data?.drained()),
+      close: (socket) => this.guarded(() => socket.data?.ended()),
+      error: (socket) => this.guarded(() => socket.data?.ended()),
+    };
+  }
+
+  /** Resolves when this worker is linked to all others that are running. Throws when the slot is in use. */
+  async join(): Promise<void> {
+    const { folder, slot } = this.options;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    await this.listen(this.pathOf(slot));
+    this.timer = setInterval(() => this.guarded(() => this.tick()), TICK_MS);
+    for (const other of this.slots.others) void this.attempt(other);
+    await Promise.race([this.slots.settle(), Bun.sleep(JOIN_MS)]);
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    clearInterval(this.timer);
+    this.listener?.stop();
+    // Before the links: the others find no socket when they look whether this worker is gone.
+    this.removeFile();
+    for (const link of [...this.links, ...this.greeting.keys()]) link?.close();
+  }
+
+  private pathOf(slot: number): string {
+    return join(this.options.folder, `bus-${slot}.sock`);
+  }
+
+  /** A socket file that a killed process left is replaced in one step, so that the slot never looks empty. */
+  private async listen(path: string): Promise<void> {
+    const fresh = `${path}.new`;
+    if (Buffer.byteLength(fresh) > PATH_MAX_BYTES)
+      throw new Error(`the path ${fresh} is longer than ${PATH_MAX_BYTES} bytes, the limit for a Unix socket`);
+    if (existsSync(path) && (await hasListener(path)))
+      throw new Error(`another process listens at ${path}: a worker of slot ${this.options.slot} is already running`);
+    removeQuietly(fresh);
+    this.listener = Bun.listen<Link>({ unix: fresh, socket: this.handler });
+    chmodSync(fresh, 0o600);
+    this.inode = statSync(fresh).ino;
+    renameSync(fresh, path);
+  }
+
+  private removeFile(): void {
+    const path = this.pathOf(this.options.slot);
+    try {
+      if (statSync(path).ino === this.inode) unlinkSync(path);
+    } catch {
+      // Another process has removed it, or the folder.
+    }
+  }
+
+  private tick(): void {
+    this.ticks++;
+    const before = performance.now() - GREETING_MS;
+    for (const [link, sinceMs] of this.greeting)
+      if (sinceMs < before) link.cut(`it has not answered within ${GREETING_MS} ms`);
+    for (const slot of this.slots.others)
+      if (!this.slots.isAbsent(slot) || this.ticks % ABSENT_EVERY_TICKS === 0) void this.attempt(slot);
+    this.slots.check();
+  }
+
+  /** Connects to a worker, or asks it to connect; see above. */
+  private async attempt(slot: number): Promise<void> {
+    if (this.isClosed || this.slots.isLinked(slot) || this.trying.has(slot)) return;
+    this.trying.add(slot);
+    try {
+      await Bun.connect<Link>({
+        unix: this.pathOf(slot),
+        socket: {
+          ...this.handler,
+          open: (socket) => this.guarded(() => this.connected(socket, slot)),
+          // Also the rejection below.
+          connectError: () => undefined,
+        },
+      });
+    } catch (error) {
+      this.trying.delete(slot);
+      if (isRefusal(error)) this.guarded(() => this.slots.absent(slot));
+    }
+  }
+
+  private connected(socket: Socket<Link>, slot: number): void {
+    const link = this.newLink(socket, slot);
+    if (this.isClosed) return link.close();
+    link.hello(this.me);
+    link.flush();
+  }
+
+  private accepted(socket: Socket<Link>): void {
+    const link = this.newLink(socket);
+    if (this.isClosed || this.greeting.size > LINKS_MAX) link.close();
+  }
+
+  private newLink(socket: Socket<Link>, slot?: number): Link {
+    const link = new Link(socket, this.linkEvents, this.options.queueMaxBytes, slot);
+    socket.data = link;
+    this.greeting.set(link, performance.now());
+    return link;
+  }
+
+  private greeted(link: Link, { slot }: Worker): boolean {
+    const { me, links } = this;
+    if (this.isClosed || !this.slots.has(slot)) return false;
+    if (link.connectedTo === undefined) {
+      // A worker of a lower slot asks this one to connect.
+      if (slot < me.slot) void this.attempt(slot);
+      if (slot < me.slot) return false;
+      link.hello(me);
+    } else if (link.connectedTo !== slot || slot > me.slot) return false;
+    const free = links.indexOf(undefined);
+    link.index = free < 0 ? links.length : free;
+    links[link.index] = link;
+    this.events.opened(link);
+    return true;
+  }
+
+  private ready(link: Link): void {
+    const slot = link.worker?.slot ?? NO_SLOT;
+    this.greeting.delete(link);
+    this.warned.delete(slot);
+    this.slots.linked(slot, link)?.cut();
+    this.slots.check();
+  }
+
+  private closed(link: Link, reason: string | undefined): void {
+    const slot = link.worker?.slot ?? link.connectedTo ?? NO_SLOT;
+    this.greeting.delete(link);
+    if (link.connectedTo !== undefined) this.trying.delete(link.connectedTo);
+    if (reason !== undefined) this.warnOnce(slot, reason);
+    if (link.index < 0) return;
+    this.links[link.index] = undefined;
+    this.events.closed(link);
+    if (this.slots.lost(slot, link)) void this.attempt(slot);
+  }
+
+  private warnOnce(slot: number, reason: string): void {
+    if (this.warned.get(slot) === reason) return;
+    this.warned.set(slot, reason);
+    this.options.warn(`the connection to worker ${slot === NO_SLOT ? "(unknown)" : slot} is closed: ${reason}`);
+  }
+
+  private guarded(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.events.failed(error);
+    }
+  }
+}
+
+const isRefusal = (error: unknown): boolean => NO_PROCESS.includes((error as { code?: unknown }).code);
+
+async function hasListener(path: string): Promise<boolean> {
+  try {
+    const socket = await Bun.connect({ unix: path, socket: { data: () => undefined, connectError: () => undefined } });
+    socket.terminate();
+    return true;
+  } catch (error) {
+    return !isRefusal(error);
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It does not exist.
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * The other workers by slot, and whether this worker is up. A link that is lost says nothing yet about its worker: if no process
+ * listens in the slot any more, that worker is gone, which is no outage. If the same process links again, payloads were lost in both
+ * directions, and the node protocol has to repair that: `down`, then `up`. A new process in the slot is a new node.
+ */
+import type { Link } from "./link.ts";
+
+/** A worker that has lost all its links is down after this time, unless the others turn out to be gone. A killed process takes a moment. */
+const DOUBT_MS = 250;
+
+type State =
+  | { readonly is: "unknown" }
+  | { readonly is: "absent" }
+  | { readonly is: "linked"; readonly link: Link }
+  | { readonly is: "lost"; readonly sinceMs: number };
+
+interface Slot {
+  state: State;
+  /** The process that was linked last. */
+  incarnation: string | undefined;
+}
+
+export interface SlotsParts {
+  /** Number of slots, and the one of this worker. */
+  readonly slots: number;
+  readonly own: number;
+  readonly nowMs: () => number;
+  readonly down: () => void;
+  readonly up: () => void;
+}
+
+export class Slots {
+  isUp = true;
+  private readonly byNumber: ReadonlyMap<number, Slot>;
+  /** A worker has come back, and `down` and `up` are due. */
+  private isRepairDue = false;
+  private settled: (() => void) | undefined;
+
+  constructor(private readonly parts: SlotsParts) {
+    const others = Array.from({ length: parts.slots }, (_, slot) => slot).filter((slot) => slot !== parts.own);
+    this.byNumber = new Map(others.map((slot) => [slot, { state: { is: "unknown" }, incarnation: undefined }]));
+  }
+
+  get others(): number[] {
+    return [...this.byNumber.keys()];
+  }
+
+  has(slot: number): boolean {
+    return this.byNumber.has(slot);
+  }
+
+  isLinked(slot: number): boolean {
+    return this.byNumber.get(slot)?.state.is === "linked";
+  }
+
+  isAbsent(slot: number): boolean {
+    return this.byNumber.get(slot)?.state.is === "absent";
+  }
+
+  /** Resolves when each other worker is linked or absent. */
+  settle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.settled = resolve;
+      this.check();
+    });
+  }
+
+  /** Takes effect with `check`. Returns the earlier link to the same process, which that process no longer uses. */
+  linked(slot: number, link: Link): Link | undefined {
+    const one = this.byNumber.get(slot);
+    if (!one) return undefined;
+    const { state, incarnation } = one;
+    const isSame = incarnation === link.worker?.incarnation;
+    one.state = { is: "linked", link };
+    one.incarnation = link.worker?.incarnation;
+    this.isRepairDue ||= isSame;
+    // What a process that has ended still sent is read to its end.
+    return state.is === "linked" && isSame ? state.link : undefined;
+  }
+
+  /** Whether it was the link in use. */
+  lost(slot: number, link: Link): boolean {
+    const one = this.byNumber.get(slot);
+    if (one?.state.is !== "linked" || one.state.link !== link) return false;
+    one.state = { is: "lost", sinceMs: this.parts.nowMs() };
+    return true;
+  }
+
+  /** No process listens in that slot. */
+  absent(slot: number): void {
+    const one = this.byNumber.get(slot);
+    if (!one || one.state.is === "linked") return;
+    one.state = { is: "absent" };
+    this.check();
+  }
+
+  /** Called after each change, and periodically: a doubt ends with time too. */
+  check(): void {
+    const states = [...this.byNumber.values()].map(({ state }) => state);
+    const isAnyLinked = states.some(({ is }) => is === "linked");
+    const isAnyLost = states.some(({ is }) => is === "lost");
+    const before = this.parts.nowMs() - DOUBT_MS;
+    const isInDoubt = states.some((state) => state.is === "lost" && state.sinceMs > before);
+    if (!states.some(({ is }) => is === "unknown")) this.settled?.();
+    if (!this.isUp) {
+      if (isAnyLinked || !isAnyLost) this.repair();
+    } else if (isAnyLost && !isAnyLinked && !isInDoubt) {
+      this.isUp = false;
+      this.parts.down();
+    } else if (this.isRepairDue && !isInDoubt) {
+      // Once for all links that come back together, for example after this process was stopped for a while.
+      this.isUp = false;
+      this.parts.down();
+      this.repair();
+    }
+  }
+
+  private repair(): void {
+    this.isRepairDue = false;
+    this.isUp = true;
+    this.parts.up();
+  }
+}
