@@ -121,6 +121,7 @@ export class UnixTransport implements Transport {
   }
 
   async flush(): Promise<void> {
+    if (this.isTurnOpen) await new Promise((resolve) => setImmediate(resolve));
     await Promise.all(this.mesh.links.map((link) => link?.ping()));
   }
 
