@@ -1,5 +1,6 @@
 /** For tests: engines of workers that are joined by Unix sockets, in a folder of their own. */
 import { ClusterEngine, type ClusterOptions } from "../cluster/cluster-engine.ts";
+import type { UnixOptions } from "../transport/unix.ts";
 import type { Cluster } from "./cluster.ts";
 import { UnixFolder } from "./unix-folder.ts";
 
@@ -12,11 +13,17 @@ export interface UnixCluster extends Cluster {
   readonly folder: UnixFolder;
 }
 
-export async function unixCluster(nodes: number, options: Partial<ClusterOptions> = {}): Promise<UnixCluster> {
+export async function unixCluster(
+  nodes: number,
+  options: Partial<ClusterOptions> = {},
+  transport: Partial<UnixOptions> = {},
+): Promise<UnixCluster> {
   const folder = new UnixFolder();
   const engines: ClusterEngine[] = [];
   for (let i = 0; i < nodes; i++)
-    engines.push(new ClusterEngine(await folder.join(), { prefix: "test", heartbeatMs: HEARTBEAT_MS, ...options }));
+    engines.push(
+      new ClusterEngine(await folder.join(transport), { prefix: "test", heartbeatMs: HEARTBEAT_MS, ...options }),
+    );
   const flush = async (): Promise<void> => {
     for (const engine of engines) await engine.flush();
   };

@@ -1,6 +1,62 @@
 /** The engine's suite on Unix sockets, and what the node protocol repairs when links between workers are lost. */
+import { afterEach, expect, test } from "bun:test";
+import { TestCluster } from "../testing/cluster.ts";
 import { engineSuite } from "../testing/engine.suite.ts";
-import { unixCluster } from "../testing/unix-cluster.ts";
+import type { TestNode } from "../testing/test-node.ts";
+import { type UnixCluster, unixCluster } from "../testing/unix-cluster.ts";
 import { PAYLOAD_MAX_BYTES } from "./unix/frames.ts";
 
 engineSuite("Unix sockets", (nodes) => unixCluster(nodes), { runs: 200, payloadBytes: PAYLOAD_MAX_BYTES });
+
+let open: TestCluster | undefined;
+afterEach(async () => {
+  const nodes = open;
+  open = undefined;
+  nodes?.check();
+  await nodes?.stop();
+});
+
+async function start(size: number, queueMaxBytes: number): Promise<{ cluster: UnixCluster; nodes: TestCluster }> {
+  const cluster = await unixCluster(size, {}, { queueMaxBytes });
+  open = await TestCluster.of(async () => cluster, size);
+  return { cluster, nodes: open };
+}
+
+test("messages to a worker that was cut because it did not read are replayed, in order", async () => {
+  const { cluster, nodes } = await start(2, 20_000);
+  const [nodeA, nodeB] = nodes.all as [TestNode, TestNode];
+  await nodeB.watch("c");
+  const { folder } = cluster;
+  const published = [nodeA.publish("c")];
+  folder.relay(0).isStalled = true;
+  while (folder.warnings.length === 0) {
+    published.push(nodeA.publish("c"));
+    // So that the queue is written to the kernel's buffer, as far as that has room.
+    if (published.length % 100 === 0) await Bun.sleep(0);
+  }
+  expect(folder.warnings[0]).toContain("it does not read");
+  nodeA.join("c", "eve", 1);
+  folder.relay(0).release();
+  expect(await nodes.until(() => nodeB.receivedOn("c").length >= published.length)).toBeTrue();
+  expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([published, []]);
+  expect(await nodes.until(() => nodeB.roster("c")[nodeA.id]?.length === 1)).toBeTrue();
+  expect([nodeA.gone, nodeB.gone]).toEqual([[], []]);
+});
+
+test("links that are cut again and again lose no message, and no node is considered gone", async () => {
+  const { cluster, nodes } = await start(3, PAYLOAD_MAX_BYTES);
+  const [nodeA, nodeB, nodeC] = nodes.all as [TestNode, TestNode, TestNode];
+  await nodeB.watch("c");
+  await nodeC.watch("c");
+  const published: string[] = [];
+  for (let round = 0; round < 10; round++) {
+    for (let i = 0; i < 5; i++) published.push(nodeA.publish("c"));
+    cluster.folder.relay(round % 2).cut();
+    for (let i = 0; i < 5; i++) published.push(nodeA.publish("c"));
+    await Bun.sleep(round * 5);
+  }
+  for (const node of [nodeB, nodeC]) {
+    expect(await nodes.until(() => node.receivedOn("c").length >= published.length)).toBeTrue();
+    expect([node.receivedOn("c"), node.lostChannels, node.gone]).toEqual([published, [], []]);
+  }
+});

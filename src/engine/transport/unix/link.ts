@@ -166,15 +166,16 @@ export class Link {
   close(): void {
     if (this.isClosed) return;
     this.flush();
-    this.socket.end();
     this.ended();
+    this.socket.end();
   }
 
   /** Closes at once. */
   cut(reason?: string): void {
     if (this.isClosed) return;
-    this.socket.terminate();
+    // Before the socket reports its end, which has no reason.
     this.ended(reason);
+    this.socket.terminate();
   }
 
   private sendPing(done: () => void): void {
