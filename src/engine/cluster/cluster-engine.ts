@@ -161,15 +161,8 @@ export class ClusterEngine implements Engine {
     link.subscribe(subjects.responses, (received) => control.receiveResponse(received));
     for (const subject of [subjects.node(self), subjects.all])
       link.subscribe(subject, (received) => control.receive(received));
-    heartbeats.send(false);
+    void heartbeats.introduce();
     ticker.start(heartbeatMs);
-    void this.introduce(heartbeats);
-  }
-
-  /** Nodes that start at the same time: the first heartbeat of each was sent before the other's subscriptions were in effect. */
-  private async introduce(heartbeats: Heartbeats): Promise<void> {
-    await this.link.flush().catch(() => undefined);
-    if (!this.isClosed) this.boundary.run({ in: "timer", step: "heartbeats" }, () => heartbeats.send(false));
   }
 
   /** Resolves when everything this node has published is with the servers, and it has received what they held for it. */

@@ -31,6 +31,17 @@ export class Heartbeats {
     return this.parts.nowMs() - this.lastMs >= this.parts.heartbeatMs;
   }
 
+  /**
+   * The first heartbeat, and one more when the subscriptions of this node are in effect: of two nodes that start at the same time,
+   * each would send its first one before the other can receive it.
+   */
+  async introduce(): Promise<void> {
+    const { link, boundary } = this.parts;
+    this.send(false);
+    await link.flush().catch(() => undefined);
+    boundary.run({ in: "introduce" }, () => this.send(false));
+  }
+
   /** Sends as many parts as the applications need. `isReconnected`: this node was disconnected until now. */
   send(isReconnected: boolean): void {
     const { local, link, nodes, subjects, boundary, nowMs } = this.parts;

@@ -1,6 +1,6 @@
 /**
  * The contract of a transport: it carries payloads between the nodes of one installation. The node protocol (cluster/) runs on top
- * of it and repairs what a transport loses, so a transport needs no memory and no acknowledgements. nats.ts is one; the suite
+ * of it and repairs what a transport loses, so a transport needs no memory and no acknowledgements. nats.ts and unix.ts are transports; the suite
  * of all transports is testing/transport.suite.ts.
  *
  * Order and loss

@@ -105,9 +105,12 @@ test("what a process had sent when it was killed is received, and its end is no 
   await child.exited;
   await until(() => received.length === 500);
   expect(received).toEqual([...Array(500).keys()]);
-  a.transport.publish("echo", "x", "reply.1");
-  await until(() => a.events.length > 0);
-  expect(a.events).toEqual(["no responders: reply.1"]);
+  // The end of the socket may come a moment after the last payload.
+  await until(() => {
+    a.transport.publish("echo", "x", "reply.1");
+    return a.events.length > 0;
+  });
+  expect(new Set(a.events)).toEqual(new Set(["no responders: reply.1"]));
 });
 
 test("a worker that replaces a killed one in its slot is a new node, although the socket file was left", async () => {

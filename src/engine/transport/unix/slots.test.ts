@@ -87,11 +87,11 @@ test("a worker that has lost all links is down after a moment, until it has one 
   expect(slots.isUp).toBeTrue();
   pass(LONG_MS);
   expect([slots.isUp, events]).toEqual([false, ["down"]]);
-  const again = linkTo("b");
-  link(slots, 1, again);
+  const second = linkTo("b");
+  link(slots, 1, second);
   pass(LONG_MS);
   expect([slots.isUp, events]).toEqual([true, ["down", "up"]]);
-  slots.lost(1, again);
+  slots.lost(1, second);
   pass(LONG_MS);
   slots.absent(1);
   expect([slots.isUp, events]).toEqual([true, ["down", "up", "down", "up"]]);
