@@ -29,6 +29,14 @@ export interface SqliteHistoryOptions extends HistoryFileOptions {
   readonly streamsMax?: number;
 }
 
+/** In place of `applyRules` for callers in other processes, whose function cannot be called here. */
+export interface RulesByChannel {
+  /** Some channels of an application that have streams, behind this one in their order; none: there are no more. */
+  channelsAfter(app: string, channel: string): Promise<readonly string[]>;
+  /** As `applyRules`, for these channels: `undefined` means that a channel has no history any more. */
+  applyTo(app: string, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void>;
+}
+
 /** An open file and the statements on it. */
 interface Opened {
   readonly db: Database;
@@ -39,7 +47,7 @@ interface Opened {
   readonly channelsAfter: (app: string, channel: string) => readonly { readonly channel: string }[];
 }
 
-export class SqliteHistory implements HistoryStore {
+export class SqliteHistory implements HistoryStore, RulesByChannel {
   readonly isShared = false;
   private opened: Opened | undefined;
   private readonly nowMs: () => number;
@@ -92,12 +100,21 @@ export class SqliteHistory implements HistoryStore {
     });
 
   applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>
-    this.visit(app, ({ streams }, row) => {
-      const now = keep(row.channel);
-      if (now) streams.keep(row, now);
-      else streams.deleteRow(row);
-      return now === undefined;
-    });
+    this.visit(app, applying(keep));
+
+  channelsAfter = async (app: string, channel: string): Promise<readonly string[]> =>
+    this.use((opened) => opened.channelsAfter(app, channel).map((row) => row.channel));
+
+  applyTo = async (app: string, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void> => {
+    this.use((opened) =>
+      changeStreams(
+        opened,
+        app,
+        [...keeps.keys()],
+        applying((channel) => keeps.get(channel)),
+      ),
+    );
+  };
 
   removeApp = (app: string): Promise<void> =>
     this.visit(app, ({ streams }, row) => {
@@ -119,20 +136,18 @@ export class SqliteHistory implements HistoryStore {
     this.opened = undefined;
   }
 
-  /** Calls `change` for every stream of an application, some per turn; it returns whether it has removed the stream. */
-  private async visit(app: string, change: (opened: Opened, row: StreamRow) => boolean): Promise<void> {
+  /** Calls `change` for every stream of an application, some per turn. */
+  private async visit(app: string, change: StreamChange): Promise<void> {
     let from = "";
     for (;;) {
-      const rows = this.use((opened) => {
-        const { db, streams } = opened;
-        const found = opened
-          .channelsAfter(app, from)
-          .map(({ channel }) => streams.find(app, channel))
-          .filter((row) => row !== undefined);
-        const removed = db.transaction(() => found.filter((row) => change(opened, row)))();
-        for (const row of removed) streams.count(app, -1, row.low - row.top - 1, -row.bytes);
-        return found;
-      });
+      const rows = this.use((opened) =>
+        changeStreams(
+          opened,
+          app,
+          opened.channelsAfter(app, from).map(({ channel }) => channel),
+          change,
+        ),
+      );
       if (rows.length < VISIT_STREAMS) return;
       from = rows.at(-1)?.channel ?? from;
       await Bun.sleep(0);
@@ -181,4 +196,25 @@ export class SqliteHistory implements HistoryStore {
     const channelsAfter = (app: string, channel: string) => channels.all(app, channel);
     return { db, streams, appending, reading: new SqliteRead(db, streams, runs, nowMs), trimming, channelsAfter };
   }
+}
+
+/** Returns whether it has removed the stream. */
+type StreamChange = (opened: Opened, row: StreamRow) => boolean;
+
+const applying =
+  (keep: (channel: string) => Retention | undefined): StreamChange =>
+  ({ streams }, row) => {
+    const now = keep(row.channel);
+    if (now) streams.keep(row, now);
+    else streams.deleteRow(row);
+    return now === undefined;
+  };
+
+/** Calls `change` for the streams of these channels, in one transaction. */
+function changeStreams(opened: Opened, app: string, channels: readonly string[], change: StreamChange): StreamRow[] {
+  const { db, streams } = opened;
+  const found = channels.map((channel) => streams.find(app, channel)).filter((row) => row !== undefined);
+  const removed = db.transaction(() => found.filter((row) => change(opened, row)))();
+  for (const row of removed) streams.count(app, -1, row.low - row.top - 1, -row.bytes);
+  return found;
 }

@@ -10,6 +10,7 @@ import { openPrepared } from "./prepared-sqlite.ts";
 import { SqlStore } from "./sql.ts";
 import { ensureStatistics } from "./sqlite-statistics.ts";
 import { StoreError } from "./store.ts";
+import { earlierLeases } from "./worker-leases.ts";
 
 export const sqliteFile = (dataFolder: string): string => join(dataFolder, "parley.sqlite");
 
@@ -27,7 +28,7 @@ export async function openStore(dataFolder: string, databaseUrl = ""): Promise<S
   try {
     await migrate(database, isEmbedded ? undefined : lockForMigrations);
     if (isEmbedded) await database.transaction(ensureStatistics);
-    return new SqlStore(database);
+    return new SqlStore(database, isEmbedded ? await earlierLeases(database) : undefined);
   } catch (error) {
     await database.close();
     throw error;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, spyOn, test
 import { SQL } from "bun";
 import { LEASE_MS, LeaseLost } from "./leases.ts";
 import { openStore } from "./open.ts";
-import type { SqlStore } from "./sql.ts";
+import type { Store } from "./store.ts";
 import { withApps } from "./testing/places.ts";
 import { PostgresServer } from "./testing/postgres.ts";
 import { uploadRow } from "./testing/rows.ts";
@@ -12,7 +12,7 @@ setDefaultTimeout(60_000);
 
 let server: PostgresServer;
 let url: string;
-let stores: SqlStore[] = [];
+let stores: Store[] = [];
 beforeAll(async () => {
   server = await PostgresServer.start();
 });
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterAll(() => server.stop());
 
-const pair = (): [SqlStore, SqlStore] => stores as [SqlStore, SqlStore];
+const pair = (): [Store, Store] => stores as [Store, Store];
 const closeAll = (): Promise<unknown> => Promise.all(stores.map((store) => store.close()));
 
 /** Makes the lease expire, as if it had not been renewed. */
@@ -33,7 +33,7 @@ async function lapse(): Promise<void> {
   await sql`UPDATE uploads SET lease_until = 1`;
 }
 
-async function lease(store: SqlStore) {
+async function lease(store: Store) {
   const given = await store.leases.take("u");
   if (!given) throw new Error("the upload is busy");
   return given;

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { SQL } from "bun";
 import { openStore } from "./open.ts";
 import type { RecordingFilter } from "./recordings.ts";
-import type { SqlStore } from "./sql.ts";
 import { RecordingLists } from "./sql-listing.ts";
+import type { Store } from "./store.ts";
 import { withApps } from "./testing/places.ts";
 import { PostgresServer } from "./testing/postgres.ts";
 import { databaseOf, fill } from "./testing/recordings.ts";
@@ -14,7 +14,7 @@ setDefaultTimeout(60_000);
 const ROWS = 60_000;
 
 let server: PostgresServer;
-let store: SqlStore;
+let store: Store;
 beforeAll(async () => {
   server = await PostgresServer.start();
   const url = await server.newDatabase();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
 import { until } from "../../test/support/wait.ts";
 import { openStore } from "./open.ts";
-import type { SqlStore } from "./sql.ts";
+import type { Store } from "./store.ts";
 import { entering, waitingRow } from "./testing/meetings.ts";
 import { fillAsVersion } from "./testing/older.ts";
 import { withApps } from "./testing/places.ts";
@@ -13,7 +13,7 @@ import { expectUpgraded, VERSION_WITHOUT_MEETINGS } from "./testing/suite-upgrad
 setDefaultTimeout(60_000);
 
 let server: PostgresServer;
-let nodes: SqlStore[];
+let nodes: Store[];
 let sql: SQL;
 let database: string;
 beforeAll(async () => {
@@ -29,7 +29,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-const node = (i: number): SqlStore["meetings"] => {
+const node = (i: number): Store["meetings"] => {
   const found = nodes[i % nodes.length];
   if (!found) throw new Error("there are no nodes");
   return found.meetings;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { schemaVersion } from "./migrate.ts";
 import { openStore } from "./open.ts";
-import type { SqlStore } from "./sql.ts";
+import type { Store } from "./store.ts";
 import { StoreUnreachable } from "./store.ts";
 import { withApps } from "./testing/places.ts";
 import { PostgresServer } from "./testing/postgres.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const open = (url: string): Promise<SqlStore> => openStore("", url);
+const open = (url: string): Promise<Store> => openStore("", url);
 
 describe("PostgreSQL", () =>
   storeSuite(async () => {
@@ -32,7 +32,7 @@ describe("PostgreSQL", () =>
   }));
 
 /** Two nodes on one database. */
-async function two(): Promise<{ one: SqlStore; other: SqlStore; close: () => Promise<void> }> {
+async function two(): Promise<{ one: Store; other: Store; close: () => Promise<void> }> {
   const url = await server.newDatabase(migrated);
   const one = await withApps(() => open(url));
   const other = await open(url);
@@ -61,7 +61,7 @@ describe("several processes", () => {
 
   test("change one after the other: what a change has read stays as it is until its end", async () => {
     const { one, other, close } = await two();
-    const count = (store: SqlStore): Promise<void> =>
+    const count = (store: Store): Promise<void> =>
       store.change(async (change) => {
         const seen = Number((await change.meta("count")) ?? 0);
         await change.putMeta("count", String(seen + 1));

@@ -24,13 +24,17 @@ export class SqlHeldMembers implements HeldMemberStore {
     return first && { untilMs: Number(first.until_ms), texts: rows.map(({ members }) => String(members)) };
   }
 
-  async take(nowMs: number): Promise<HeldMembersNote | undefined> {
+  /** The note of the node that wrote last. */
+  async newest(nowMs: number): Promise<HeldMembersNote | undefined> {
     const [newest]: DbRow[] = await this.database.run(
       (sql) => sql`SELECT node FROM held_members WHERE until_ms > ${nowMs} ORDER BY until_ms DESC, node LIMIT 1`,
     );
-    if (!newest) return undefined;
-    const note = await this.read(nowMs, String(newest.node));
-    if (!this.database.isShared)
+    return newest && this.read(nowMs, String(newest.node));
+  }
+
+  async take(nowMs: number): Promise<HeldMembersNote | undefined> {
+    const note = await this.newest(nowMs);
+    if (note && !this.database.isShared)
       await this.database.transaction(async (tx) => void (await tx`DELETE FROM held_members`));
     return note;
   }

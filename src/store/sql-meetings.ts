@@ -100,6 +100,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
   }
 
   async forgetOld(nowMs: number, limit: number): Promise<number> {
+    this.forgetBeats(nowMs);
     await this.forgetNodes(nowMs);
     const old = await this.oldMeetings(nowMs, limit);
     if (old.length === 0) return 0;

@@ -10,7 +10,7 @@ import { SqlMeetingReads } from "./sql-meeting-reads.ts";
 const BEAT_KNOWN_MS = 600_000;
 
 export class SqlStays extends SqlMeetingReads {
-  /** The last beats of nodes of this process: one, except in tests. */
+  /** The last beats of the nodes that use the store through this process: one, or one per worker. Bound: nodes of the last BEAT_KNOWN_MS. */
   private readonly beats = new Map<string, number>();
 
   hold(...place: Parameters<HeldPlaces["hold"]>): Promise<"held" | "full"> {
@@ -117,6 +117,11 @@ export class SqlStays extends SqlMeetingReads {
         ON CONFLICT (node) DO UPDATE SET beat = excluded.beat`,
     );
     this.beats.set(node, nowMs);
+  }
+
+  /** Beats that are too old to spare `enter` a statement. */
+  protected forgetBeats(nowMs: number): void {
+    for (const [node, beatMs] of this.beats) if (nowMs - beatMs > BEAT_KNOWN_MS) this.beats.delete(node);
   }
 
   async overdue(beforeMs: number, limit: number): Promise<readonly OverdueStay[]> {

@@ -21,6 +21,11 @@ export class SqlUploads implements UploadStore {
     }
   }
 
+  /** A lease has changed the row. */
+  forget(id: string): void {
+    this.cache?.drop(id);
+  }
+
   addUpload(row: UploadRow, max: number): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       await lockCounter(tx, row.app);

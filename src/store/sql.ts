@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { SQL } from "bun";
 import type { Database, Run } from "./database.ts";
-import { type Leases, LocalLeases } from "./leases.ts";
+import { type EarlierLease, type Leases, LocalLeases } from "./leases.ts";
 import type { OperatorRow, SessionRow } from "./operators.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { type DbRow, searchable, toApp, toBlock, toKey, toOperator, toSecret, toSession, toUsage } from "./rows.ts";
@@ -23,6 +23,7 @@ import type {
   Store,
   UsageRow,
 } from "./store.ts";
+import { WorkerLeases } from "./worker-leases.ts";
 
 /** Ids of the rows of `revisions`. */
 const KEYS = 1;
@@ -206,15 +207,21 @@ export class SqlStore extends SqlReads implements Store {
   readonly audit: SqlAudit;
   readonly heldMembers: SqlHeldMembers;
   readonly leases: Leases;
+  /** For a server of the embedded store (remote/), instead of `leases`. */
+  readonly workerLeases: WorkerLeases;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    earlierLeases?: Map<string, EarlierLease>,
+  ) {
     super(database.run);
     this.rooms = new SqlRooms(database);
     this.meetings = new SqlMeetings(database);
     this.recordings = new SqlRecordings(database);
     this.audit = new SqlAudit(database);
     this.heldMembers = new SqlHeldMembers(database);
-    this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases();
+    this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases(earlierLeases);
+    this.workerLeases = new WorkerLeases(database, (id) => this.recordings.forget(id));
   }
 
   get isShared(): boolean {

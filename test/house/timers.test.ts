@@ -26,6 +26,9 @@ const BARE: Readonly<Record<string, string>> = {
   "recordings/upload-body.ts": "cancels a reader, which rejects and does not throw",
   "http/call.ts": "sets an idle limit, which does not throw for a request that is over",
   "history/postgres-link.ts": "rejects a promise, and closes connections without throwing",
+  "remote/link.ts": "rejects a promise, or catches what sending throws",
+  "remote/open-changes.ts": "rejects a promise",
+  "remote/worker.ts": "catches what encoding throws",
   "store/postgres.ts": "catches what it throws, and retries later",
 };
 

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../open.ts";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { appRow } from "./rows.ts";
 
 /** Opens the store at that place; it is empty at first. */
-export type Place = () => Promise<SqlStore>;
+export type Place = () => Promise<Store>;
 export type NewPlace = () => Promise<Place>;
 
 /** Creates folders that are removed after the tests of the file. */
@@ -33,7 +33,7 @@ export function sqlitePlaces(): NewPlace {
 }
 
 /** Opens a store with the applications `a` and `b`. */
-export async function withApps(place: Place): Promise<SqlStore> {
+export async function withApps(place: Place): Promise<Store> {
   const store = await place();
   await store.change(async (change) => {
     for (const id of ["a", "b"]) await change.putApp(appRow(id));

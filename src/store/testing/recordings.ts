@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Database } from "../database.ts";
 import type { RecordingRow, RecordingStore, RecordingType, UploadRow } from "../recordings.ts";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
 
 export async function record(
@@ -39,10 +39,10 @@ const inDatabase = (row: RecordingRow) => ({
   mended: row.mended === null ? null : Number(row.mended),
 });
 
-export const databaseOf = (store: SqlStore): Database => (store as unknown as { database: Database }).database;
+export const databaseOf = (store: Store): Database => (store as unknown as { database: Database }).database;
 
 /** Writes rows directly: through uploads, each would wait for the disk. */
-export async function fill(store: SqlStore, count: number): Promise<RecordingRow[]> {
+export async function fill(store: Store, count: number): Promise<RecordingRow[]> {
   const types: RecordingType[] = ["video", "audio", "screen", "composition"];
   const names = ["u0", "u1", "ü'; DROP"];
   // The first type is rare, so that filters by type differ in how many recordings they match.

@@ -1,7 +1,6 @@
 /** The suite of every store: each MUST of store.ts, rooms.ts, meetings.ts and recordings.ts, for the databases that `newPlace` creates. */
 import { describe, expect, test } from "bun:test";
-import type { SqlStore } from "../sql.ts";
-import type { AppRow, KeyRow } from "../store.ts";
+import type { AppRow, KeyRow, Store } from "../store.ts";
 import type { NewPlace, Place } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
 import { heldMembersSuite } from "./suite-held-members.ts";
@@ -34,7 +33,7 @@ const PARTS: Readonly<Record<string, (newPlace: NewPlace) => void>> = {
 };
 
 export function storeSuite(newPlace: NewPlace): void {
-  const filled = async (): Promise<{ store: SqlStore; place: Place }> => {
+  const filled = async (): Promise<{ store: Store; place: Place }> => {
     const place = await newPlace();
     const store = await place();
     await store.change(async (change) => {

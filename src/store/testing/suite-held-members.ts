@@ -1,13 +1,13 @@
 /** Part of the suite of every store: notes about held members. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import type { NewPlace } from "./places.ts";
 
 const NOW = 1_800_000_000_123;
 
 export function heldMembersSuite(newPlace: NewPlace): void {
   describe("notes about held members", () => {
-    let store: SqlStore;
+    let store: Store;
     beforeAll(async () => {
       store = await (await newPlace())();
     });

@@ -1,13 +1,13 @@
 /** Part of the suite of every store: the contract of leases.ts. postgres-leases.test.ts has the leases that expire. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
 
 export function leasesSuite(newPlace: NewPlace): void {
   describe("leases", () => {
     // One store for all tests: creating a PostgreSQL database for each would take long.
-    let store: SqlStore;
+    let store: Store;
     beforeAll(async () => {
       store = await withApps(await newPlace());
       for (const id of ["one", "two", "three"]) await store.recordings.addUpload(uploadRow(id), 5);

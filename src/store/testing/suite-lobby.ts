@@ -1,12 +1,12 @@
 /** Part of the suite of every store: the lobby (meetings.ts). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { MeetingStore } from "../meetings.ts";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { waitingRow } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 
 export function lobbySuite(newPlace: NewPlace): void {
-  let store: SqlStore;
+  let store: Store;
   let meetings: MeetingStore;
   beforeAll(async () => {
     store = await withApps(await newPlace());

@@ -1,7 +1,7 @@
 /** Part of the suite of every store: stays of killed nodes, the end of meetings, and what is forgotten (meetings.ts). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { MeetingStore } from "../meetings.ts";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { entering, inside } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { appRow } from "./rows.ts";
@@ -9,7 +9,7 @@ import { appRow } from "./rows.ts";
 const DAY_MS = 86_400_000;
 
 export function meetingEndsSuite(newPlace: NewPlace): void {
-  let store: SqlStore;
+  let store: Store;
   let meetings: MeetingStore;
   beforeAll(async () => {
     store = await withApps(await newPlace());

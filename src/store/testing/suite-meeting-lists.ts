@@ -1,7 +1,7 @@
 /** Part of the suite of every store: lists of meetings and of who was there (meetings.ts). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { MeetingSearch, MeetingStore } from "../meetings.ts";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { entering, inside } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 
@@ -9,7 +9,7 @@ const MEETINGS = 24;
 const ROOMS = 3;
 
 export function meetingListsSuite(newPlace: NewPlace): void {
-  let store: SqlStore;
+  let store: Store;
   let meetings: MeetingStore;
 
   /** A meeting per call, ended unless it `stays`. Two of them begin at the same time. */

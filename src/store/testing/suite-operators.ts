@@ -1,7 +1,7 @@
 /** Part of the suite of every store: operators, sessions of the dashboard and the audit, and pages of applications and keys. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { AuditRow, OperatorRow, SessionRow } from "../operators.ts";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import type { NewPlace } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
 
@@ -43,7 +43,7 @@ const entry = (at: number, fields: Partial<AuditRow> = {}): AuditRow => ({
 export function operatorsSuite(newPlace: NewPlace): void {
   describe("operators, sessions and the audit", () => {
     // One store for all tests: creating a PostgreSQL database for each would take long.
-    let store: SqlStore;
+    let store: Store;
     beforeAll(async () => {
       store = await (await newPlace())();
     });

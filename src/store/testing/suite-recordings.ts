@@ -1,13 +1,13 @@
 /** Part of the suite of every store: the contract of recordings.ts, without lists (suite-listing.ts). */
 import { afterEach, describe, expect, test } from "bun:test";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { ids, record } from "./recordings.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
 
 export function recordingsSuite(newPlace: NewPlace): void {
-  let opened: SqlStore | undefined;
-  const newStore = async (): Promise<SqlStore> => {
+  let opened: Store | undefined;
+  const newStore = async (): Promise<Store> => {
     opened = await withApps(await newPlace());
     return opened;
   };

@@ -1,7 +1,7 @@
 /** Part of the suite of every store: the contract of rooms.ts. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { RoomRow, RoomStore } from "../rooms.ts";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { roomRow } from "./rows.ts";
 
@@ -9,7 +9,7 @@ const row = (id: string, fields: Partial<RoomRow> = {}): RoomRow =>
   roomRow(id, { fields: { lang: "ü'\"\\", maxParticipants: 3, enableChat: false }, ...fields });
 
 export function roomsSuite(newPlace: NewPlace): void {
-  let store: SqlStore;
+  let store: Store;
   let rooms: RoomStore;
   beforeEach(async () => {
     store = await withApps(await newPlace());

@@ -1,7 +1,7 @@
 /** Part of the suite of every store: uploads that the pages of a meeting send, from their beginning to the recording. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { RecordingStore, StayUploadRow } from "../recordings.ts";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { entering } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { ids } from "./recordings.ts";
@@ -21,7 +21,7 @@ const stayUpload = (stay: string, fields: Partial<StayUploadRow> = {}): StayUplo
 
 export function stayUploadsSuite(newPlace: NewPlace): void {
   describe("uploads of stays", () => {
-    let opened: SqlStore;
+    let opened: Store;
     let store: RecordingStore;
     // One store for all tests: creating a PostgreSQL database for each would take long.
     beforeAll(async () => {

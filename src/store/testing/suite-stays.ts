@@ -1,14 +1,14 @@
 /** Part of the suite of every store: how stays begin, go on and end (meetings.ts). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { MeetingStore } from "../meetings.ts";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { entering, inside } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 
 const MANY = 40;
 
 export function staysSuite(newPlace: NewPlace): void {
-  let store: SqlStore;
+  let store: Store;
   let meetings: MeetingStore;
   beforeAll(async () => {
     store = await withApps(await newPlace());

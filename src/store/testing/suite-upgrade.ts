@@ -1,13 +1,13 @@
 /** Part of the tests of each database: a store of the version before meetings is opened by this one. */
 import { expect } from "bun:test";
-import type { SqlStore } from "../sql.ts";
+import type { Store } from "../store.ts";
 import { entering } from "./meetings.ts";
 import { appRow } from "./rows.ts";
 
 /** The last schema without meetings. */
 export const VERSION_WITHOUT_MEETINGS = 13;
 
-export async function expectUpgraded(store: SqlStore): Promise<void> {
+export async function expectUpgraded(store: Store): Promise<void> {
   // Everything that the earlier version did not know has its default.
   expect(await store.app("old")).toEqual(appRow("old"));
   expect(await store.rooms.room("old", "standup", 5)).toMatchObject({ id: "r" });

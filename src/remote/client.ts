@@ -1,0 +1,50 @@
+/** The stores of a worker: the contracts of the embedded ones, which another process has open (server.ts). */
+import type { HistoryStore } from "../history/history.ts";
+import type { Store } from "../store/store.ts";
+import { Link } from "./link.ts";
+import { partOf } from "./methods.ts";
+import { RemoteChanges } from "./remote-changes.ts";
+import { remoteHistory } from "./remote-history.ts";
+import { RemoteLeases } from "./remote-leases.ts";
+
+export interface RemoteStores {
+  readonly store: Store;
+  readonly history: HistoryStore;
+}
+
+/** The connection ends when both are closed. Throws StoreError if the server does not answer. */
+export async function connectStore({ path, waitMs }: { path: string; waitMs?: number }): Promise<RemoteStores> {
+  const link = await Link.connect(path, waitMs);
+  const methodFor =
+    (nr: number) =>
+    (...args: unknown[]) =>
+      link.call(nr, args);
+  const session = partOf("session", methodFor);
+  let openParts = 2;
+  const closed = (): void => {
+    if (--openParts === 0) link.close();
+  };
+  const leases = new RemoteLeases(session, () => link.connection);
+  const changes = new RemoteChanges(session);
+  const store: Store = {
+    ...partOf("store", methodFor),
+    rooms: partOf("rooms", methodFor),
+    meetings: partOf("meetings", methodFor),
+    recordings: partOf("recordings", methodFor),
+    audit: partOf("audit", methodFor),
+    heldMembers: partOf("heldMembers", methodFor),
+    leases,
+    // Other workers write too.
+    isShared: true,
+    change: changes.change,
+    claim: async (name) => {
+      const { connection } = link;
+      const claim = await session.claim(name);
+      // A claim ends with its connection.
+      return async () => (link.connection === connection ? session.unclaim(claim) : undefined);
+    },
+    close: async () => closed(),
+  };
+  const parts = { link, history: partOf("history", methodFor), calls: partOf("historyCalls", methodFor), closed };
+  return { store, history: remoteHistory(parts) };
+}

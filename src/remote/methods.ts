@@ -1,0 +1,273 @@
+/**
+ * Which methods of the contracts travel between a worker and the server. The types require every asynchronous method of a contract to be
+ * listed, and no other. Both sides run the same version, so that the number of a method is its place in the list.
+ */
+import type { HistoryStore } from "../history/history.ts";
+import type { RulesByChannel } from "../history/sqlite.ts";
+import type { HeldMemberStore } from "../store/held-members.ts";
+import type { BytesState, LeaseNote } from "../store/leases.ts";
+import type { MeetingStore } from "../store/meetings.ts";
+import type { AuditStore } from "../store/operators.ts";
+import type { RecordingStore } from "../store/recordings.ts";
+import type { RoomStore } from "../store/rooms.ts";
+import type { Change, Store } from "../store/store.ts";
+import type { TakenLease } from "../store/worker-leases.ts";
+
+/** What a worker says first, and what it learns. */
+export interface Welcome {
+  /** A random id of the server's process. */
+  readonly incarnation: string;
+  /** How often the history has been rewound since the server started. */
+  readonly rewinds: number;
+}
+
+/** Calls that belong to the connection: what they begin ends with it. */
+export interface SessionCalls {
+  /** `worker`: a random id of the worker's process. */
+  hello(version: string, worker: string): Promise<Welcome>;
+  ping(): Promise<void>;
+  /** Resolves when it is this change's turn, with its number. */
+  beginChange(): Promise<number>;
+  inChange(change: number, method: string, args: readonly unknown[]): Promise<unknown>;
+  /** Rejects if the server undoes the change; resolves when it has ended otherwise. */
+  changeOver(change: number): Promise<void>;
+  /** Resolves with the revision when the change is durable. `isKept` is false: it is undone. */
+  endChange(change: number, isKept: boolean): Promise<number>;
+  claim(name: string): Promise<number>;
+  unclaim(claim: number): Promise<void>;
+  takeLease(id: string): Promise<TakenLease | undefined>;
+  isLeaseHeld(id: string, generation: number): Promise<boolean>;
+  releaseLease(id: string, generation: number, isClean: boolean, note: LeaseNote): Promise<boolean>;
+  lookAtLease(id: string): Promise<BytesState | undefined>;
+}
+
+/** In place of the methods of the history whose arguments are functions. */
+export interface HistoryCalls extends RulesByChannel {
+  /** Bytes that have changed since the last call, by application. `unknown`: applications whose bytes the server does not know. */
+  trim(changed: ReadonlyMap<string, number>): Promise<{ readonly more: boolean; readonly unknown: readonly string[] }>;
+}
+
+type Asynchronous<T> = {
+  [K in keyof T]: T[K] extends (...args: never[]) => Promise<unknown> ? K : never;
+}[keyof T];
+type Listed<T, Not extends keyof T = never> = Readonly<Record<Exclude<Asynchronous<T>, Not>, true>>;
+
+const session: Listed<SessionCalls> = {
+  hello: true,
+  ping: true,
+  beginChange: true,
+  inChange: true,
+  changeOver: true,
+  endChange: true,
+  claim: true,
+  unclaim: true,
+  takeLease: true,
+  isLeaseHeld: true,
+  releaseLease: true,
+  lookAtLease: true,
+};
+
+const reads = {
+  app: true,
+  apps: true,
+  appsPage: true,
+  key: true,
+  keys: true,
+  keysPage: true,
+  secrets: true,
+  meta: true,
+  operators: true,
+  operator: true,
+  sessions: true,
+} as const;
+
+const store: Listed<Store, "change" | "claim" | "close"> = {
+  ...reads,
+  revisions: true,
+  snapshot: true,
+  usage: true,
+  usageOf: true,
+  addUsage: true,
+  touchOperator: true,
+  blocks: true,
+  putBlock: true,
+  forgetBlocks: true,
+  tryWrite: true,
+};
+
+const change: Listed<Change> = {
+  ...reads,
+  putApp: true,
+  putKey: true,
+  putSecret: true,
+  removeSecret: true,
+  putMeta: true,
+  putOperator: true,
+  putSession: true,
+  removeSession: true,
+  archiveRooms: true,
+};
+
+const rooms: Listed<RoomStore> = {
+  room: true,
+  roomById: true,
+  rooms: true,
+  roomPage: true,
+  addRoom: true,
+  replaceRoom: true,
+  archiveRoom: true,
+  archiveDue: true,
+  nextDue: true,
+  recount: true,
+};
+
+const meetings: Listed<MeetingStore> = {
+  wait: true,
+  waiting: true,
+  ticket: true,
+  decide: true,
+  setGone: true,
+  forgetWaiting: true,
+  hold: true,
+  enter: true,
+  lost: true,
+  end: true,
+  stay: true,
+  openStays: true,
+  inside: true,
+  current: true,
+  latest: true,
+  meeting: true,
+  participants: true,
+  firstEntry: true,
+  meetings: true,
+  lock: true,
+  setRecording: true,
+  ban: true,
+  isBanned: true,
+  beat: true,
+  overdue: true,
+  endOverdue: true,
+  endMeeting: true,
+  endEmpty: true,
+  forgetOld: true,
+};
+
+const recordings: Listed<RecordingStore> = {
+  addUpload: true,
+  addStayUpload: true,
+  upload: true,
+  touchUpload: true,
+  noteBytes: true,
+  moveUpload: true,
+  finish: true,
+  finishedUploads: true,
+  noteMending: true,
+  dueStayUploads: true,
+  openUploadsOfStay: true,
+  bytesUsed: true,
+  endUpload: true,
+  uploadsTouchedBefore: true,
+  endedUploads: true,
+  forgetUpload: true,
+  uploadsOf: true,
+  filesToRemove: true,
+  fileRemoved: true,
+  complete: true,
+  recording: true,
+  seqOf: true,
+  page: true,
+  totalOf: true,
+  hasRecordings: true,
+  lastSeq: true,
+  stored: true,
+  recount: true,
+  deleteRecordings: true,
+  deletedRecordings: true,
+  markRemoved: true,
+  knownIds: true,
+  deletedApps: true,
+  roomIdOf: true,
+  roomNames: true,
+};
+
+const audit: Listed<AuditStore> = { add: true, list: true, removeBefore: true, trim: true };
+
+const heldMembers: Listed<HeldMemberStore> = { put: true, read: true, take: true };
+
+const history: Listed<HistoryStore, "applyRules" | "trim" | "close"> = {
+  append: true,
+  settle: true,
+  open: true,
+  read: true,
+  tops: true,
+  remove: true,
+  removeApp: true,
+  usage: true,
+};
+
+const historyCalls: Listed<HistoryCalls> = { trim: true, channelsAfter: true, applyTo: true };
+
+/** The contracts, with the methods that the lists above name. */
+export interface Contracts {
+  readonly session: SessionCalls;
+  readonly store: Pick<Store, keyof typeof store>;
+  readonly rooms: RoomStore;
+  readonly meetings: MeetingStore;
+  readonly recordings: RecordingStore;
+  readonly audit: AuditStore;
+  readonly heldMembers: HeldMemberStore;
+  readonly history: Pick<HistoryStore, keyof typeof history>;
+  readonly historyCalls: HistoryCalls;
+}
+export type Part = keyof Contracts;
+
+const LISTS: Readonly<Record<Part, Readonly<Record<string, true>>>> = {
+  // `hello` is the first of all: its number is the same in every version.
+  session,
+  store,
+  rooms,
+  meetings,
+  recordings,
+  audit,
+  heldMembers,
+  history,
+  historyCalls,
+};
+
+export interface Method {
+  readonly part: Part;
+  readonly name: string;
+}
+
+/** By their numbers. */
+export const METHODS: readonly Method[] = Object.entries(LISTS).flatMap(([part, names]) =>
+  Object.keys(names).map((name) => ({ part: part as Part, name })),
+);
+export const HELLO = 0;
+export const PING = 1;
+
+export const CHANGE_METHODS: readonly string[] = Object.keys(change);
+
+/** Calls of the contract of stores that show whether the store answers. */
+const PROBES: readonly (keyof typeof store)[] = ["revisions", "blocks", "tryWrite"];
+export const isProbe = ({ part, name }: Method): boolean =>
+  part === "store" && (PROBES as readonly string[]).includes(name);
+
+export type AnyMethod = (...args: unknown[]) => Promise<unknown>;
+
+/** The methods of one part, made of one function for all of them. */
+export function partOf<P extends Part>(part: P, methodFor: (nr: number, method: Method) => AnyMethod): Contracts[P] {
+  const methods = METHODS.flatMap((method, nr) =>
+    method.part === part ? [[method.name, methodFor(nr, method)] as const] : [],
+  );
+  // The lists above are compared with the contracts by the compiler.
+  return Object.fromEntries(methods) as unknown as Contracts[P];
+}
+
+/** The methods of objects by their numbers. */
+export const methodsOf = (parts: Contracts): readonly AnyMethod[] =>
+  METHODS.map(({ part, name }) => {
+    const owner = parts[part] as unknown as Readonly<Record<string, AnyMethod>>;
+    return (...args) => (owner[name] as AnyMethod).apply(owner, args);
+  });

@@ -1,0 +1,76 @@
+/** The history of the server, in a worker. Functions do not travel: they are called here, with what the server asks about. */
+
+import { type HistoryStore, HistoryUnavailable } from "../history/history.ts";
+import type { Retention } from "../protocol/channel-rules.ts";
+import type { Link } from "./link.ts";
+import type { Contracts, HistoryCalls } from "./methods.ts";
+
+export interface RemoteHistoryParts {
+  readonly link: Link;
+  readonly history: Contracts["history"];
+  readonly calls: HistoryCalls;
+  readonly closed: () => void;
+}
+
+export function remoteHistory({ link, history, calls, closed }: RemoteHistoryParts): HistoryStore {
+  let isClosed = false;
+  const open = <A extends unknown[], T>(call: (...args: A) => Promise<T>) => {
+    return async (...args: A): Promise<T> => {
+      if (isClosed) throw new HistoryUnavailable("the history is closed");
+      return call(...args);
+    };
+  };
+  const trimming = new RemoteTrimming(link, calls);
+  return {
+    isShared: true,
+    append: open(history.append),
+    settle: open(history.settle),
+    open: open(history.open),
+    read: open(history.read),
+    tops: open(history.tops),
+    remove: open(history.remove),
+    removeApp: open(history.removeApp),
+    usage: open(history.usage),
+    applyRules: open(async (app: string, keep: (channel: string) => Retention | undefined) => {
+      for (let after: string | undefined = ""; after !== undefined; ) {
+        const channels: readonly string[] = await calls.channelsAfter(app, after);
+        if (channels.length > 0) await calls.applyTo(app, new Map(channels.map((channel) => [channel, keep(channel)])));
+        after = channels.at(-1);
+      }
+    }),
+    trim: open((maxBytesOf: (app: string) => number) => trimming.trim(maxBytesOf)),
+    onRewound: (listener) => link.onRewound(listener),
+    close: async () => {
+      isClosed = true;
+      closed();
+    },
+  };
+}
+
+class RemoteTrimming {
+  /** What the server knows of each application, on this connection. Bound: applications that have streams, or had. */
+  private sent = new Map<string, number>();
+  private connection = -1;
+
+  constructor(
+    private readonly link: Link,
+    private readonly calls: HistoryCalls,
+  ) {}
+
+  async trim(maxBytesOf: (app: string) => number): Promise<boolean> {
+    if (this.connection !== this.link.connection) this.sent = new Map();
+    this.connection = this.link.connection;
+    const changed = new Map<string, number>();
+    for (const [app, bytes] of this.sent) if (maxBytesOf(app) !== bytes) changed.set(app, maxBytesOf(app));
+    const { more, unknown } = await this.ask(changed);
+    if (unknown.length === 0) return more;
+    return (await this.ask(new Map(unknown.map((app) => [app, maxBytesOf(app)])))).more;
+  }
+
+  private async ask(changed: ReadonlyMap<string, number>): ReturnType<HistoryCalls["trim"]> {
+    const { sent } = this;
+    const result = await this.calls.trim(changed);
+    for (const [app, bytes] of changed) sent.set(app, bytes);
+    return result;
+  }
+}
