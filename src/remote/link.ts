@@ -46,6 +46,7 @@ export class Link {
   private connected: Connected | undefined;
   /** The server has answered the first call of this connection. */
   private isUp = false;
+  private isConnecting = false;
   private isClosed = false;
   private welcome: Welcome | undefined;
   private reason = "";
@@ -104,7 +105,7 @@ export class Link {
       this.isFlushing = true;
       setImmediate(() => this.flush());
     }
-    return IS_PROBE[method] ? this.withTimeout(nr, answer) : answer;
+    return IS_PROBE[method] || method === HELLO ? this.withTimeout(nr, answer) : answer;
   }
 
   /** What is under way is rejected. */
@@ -202,6 +203,7 @@ export class Link {
     const connection = ++this.connection;
     const reader = new FrameReader(RESPONSE_MAX_BYTES, (payload) => this.receive(payload));
     const isThis = (): boolean => connection === this.connection;
+    this.isConnecting = true;
     try {
       const socket = await Bun.connect({
         unix: this.path,
@@ -235,6 +237,8 @@ export class Link {
     } catch (error) {
       if (isThis()) this.drop(error as Error);
       return error as Error;
+    } finally {
+      this.isConnecting = false;
     }
   }
 
@@ -249,7 +253,8 @@ export class Link {
 
   private lost(reason: string): void {
     this.drop(new StoreUnreachable(reason));
-    if (!this.isClosed) this.reconnectLater(RECONNECT_MIN_MS);
+    // An attempt that is under way fails with it, and is followed by the next.
+    if (!this.isClosed && !this.isConnecting) this.reconnectLater(RECONNECT_MIN_MS);
   }
 
   /** Ends this connection, and rejects what is under way. */
@@ -269,8 +274,8 @@ export class Link {
 
   private reconnectLater(ms: number): void {
     const timer = setTimeout(async () => {
-      if (this.isClosed || this.connected) return;
-      if (await this.tryConnect()) this.reconnectLater(Math.min(2 * ms, RECONNECT_MAX_MS));
+      if (!this.isClosed && (await this.tryConnect()) && !this.isClosed)
+        this.reconnectLater(Math.min(2 * ms, RECONNECT_MAX_MS));
     }, ms);
     timer.unref();
   }

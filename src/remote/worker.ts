@@ -38,6 +38,15 @@ export const ANSWERED = 0;
 export const FAILED = 1;
 export const REWOUND = 2;
 
+/** What a method throws at once becomes its answer too. */
+function invoke(method: AnyMethod, args: unknown[]): Promise<unknown> {
+  try {
+    return method(...args);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 export class WorkerConnection {
   /** Which process it is. */
   id: string | undefined;
@@ -143,7 +152,7 @@ export class WorkerConnection {
     if (this.id === undefined && methodNr !== HELLO) return this.cut("it has not introduced itself");
     this.unansweredCalls++;
     this.unansweredBytes += bytes;
-    method(...args)
+    invoke(method, args)
       .then(
         (value) => this.respond(nr, ANSWERED, value),
         (error: unknown) => this.respond(nr, FAILED, encodeError(error)),
