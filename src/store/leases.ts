@@ -9,7 +9,7 @@
  * - `release` MUST NOT end a lease of another generation, MUST write what was noted, and returns whether it ended one; a second call does nothing.
  *
  * Within one process leases do not expire: if the holder freezes, all other work in the process freezes too. So an embedded store needs no
- * rows for them.
+ * rows for them. Workers that use it through a server have the leases of worker-leases.ts.
  */
 import type { UploadRow } from "./uploads.ts";
 

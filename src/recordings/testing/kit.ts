@@ -7,7 +7,7 @@ import { hasMarkedStorage, noteMarkedStorage, storeId } from "../../store/identi
 import type { Leases } from "../../store/leases.ts";
 import { openStore } from "../../store/open.ts";
 import type { RecordingRow } from "../../store/recordings.ts";
-import type { SqlStore } from "../../store/sql.ts";
+import type { Store } from "../../store/store.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import { Folder } from "../folder.ts";
@@ -25,7 +25,7 @@ export const HOUR_MS = 3_600_000;
 
 export interface Kit {
   readonly app: string;
-  readonly store: SqlStore;
+  readonly store: Store;
   readonly folder: string;
   readonly storage: Storage;
   readonly uploads: Uploads;
@@ -52,7 +52,7 @@ export interface KitOptions {
   /** A folder that exists already. Absent: a new one, which is removed with the kit. */
   readonly folder?: string;
   /** A store that is open, and an application in it. Absent: new ones. */
-  readonly store?: SqlStore;
+  readonly store?: Store;
   readonly app?: string;
   readonly maxBytes?: number;
   readonly stayBytesMax?: number;
