@@ -46,6 +46,10 @@ export class Throttle {
     return bucket.left < 0 ? this.secondsToWait(bucket) : 0;
   }
 
+  protected has(key: string): boolean {
+    return this.buckets.has(key);
+  }
+
   get size(): number {
     return this.buckets.size;
   }

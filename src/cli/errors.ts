@@ -21,8 +21,16 @@ export interface FailureReport {
   readonly message: string;
 }
 
+/** What another process of ours has reported. */
+export class ReportedFailure extends Error {
+  constructor(readonly report: FailureReport) {
+    super(report.message);
+  }
+}
+
 /** Returns undefined for an unexpected error, whose stack must be shown. */
 export function reportOf(error: unknown): FailureReport | undefined {
+  if (error instanceof ReportedFailure) return error.report;
   if (error instanceof UsageError) return { exitCode: 2, code: "usage", message: error.message };
   if (error instanceof ConfigError) return { exitCode: 2, code: "settings", message: error.message };
   if (error instanceof StoreUnreachable)

@@ -40,9 +40,9 @@ export const APPLICATION: readonly Flag[] = [
   JSON_OUT,
 ];
 
-const CONFIG_FILE: Flag = { name: "config", value: "FILE", meaning: "file with settings, TOML or JSON" };
+export const CONFIG_FILE: Flag = { name: "config", value: "FILE", meaning: "file with settings, TOML or JSON" };
 
-function settingFlag(name: SettingName): Flag {
+export function settingFlag(name: SettingName): Flag {
   const one: Setting<unknown> = SETTINGS[name];
   return {
     name: keyOf(name),

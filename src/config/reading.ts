@@ -13,6 +13,16 @@ export const integer =
       ? { value: Number(text) }
       : `a whole number from ${min} to ${max}`;
 
+/** Bound: every worker has a socket to every other one. */
+export const WORKERS_MAX = 64;
+
+export const workers: Read<number | "auto"> = (text) =>
+  text === "auto"
+    ? { value: "auto" }
+    : typeof integer(1, WORKERS_MAX)(text) === "string"
+      ? `a whole number from 1 to ${WORKERS_MAX}, or auto`
+      : { value: Number(text) };
+
 export const oneOf =
   <T extends string>(...choices: T[]): Read<T> =>
   (text) => {

@@ -22,6 +22,8 @@ import {
   turnSecrets,
   turnUrls,
   urls,
+  WORKERS_MAX,
+  workers,
 } from "./reading.ts";
 
 export interface Setting<T> {
@@ -58,6 +60,12 @@ export const SETTINGS = {
     meaning:
       "address to listen on: 0.0.0.0 is every IPv4 address of this machine, 127.0.0.1 is reachable from this machine only",
     read: anyText,
+  }),
+  workers: setting<number | "auto">({
+    env: "PARLEY_WORKERS",
+    initial: 1,
+    meaning: `processes that share the port and the work (Linux): a number up to ${WORKERS_MAX}, or auto for one per core`,
+    read: workers,
   }),
   data: setting({
     env: "PARLEY_DATA",

@@ -15,6 +15,8 @@ export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: TlsFiles | undefined;
+  /** Other processes of this service listen on the same port. */
+  readonly isShared: boolean;
   /** The flags that set host and port, for the error if the system refuses them. */
   readonly settings: { readonly host: string; readonly port: string };
 }
@@ -48,6 +50,7 @@ export class Listener<Data> {
   private pem: Pem | undefined;
   /** Servers from before a certificate was reloaded, while they have connections. */
   private earlier: Server<Data>[] = [];
+  private stopping: Promise<void> | undefined;
 
   constructor(private readonly options: ListenerOptions) {
     this.pem = options.tls && readTls(options.tls);
@@ -75,7 +78,8 @@ export class Listener<Data> {
   reloadTls(): void {
     if (!this.options.tls) return;
     this.pem = readTls(this.options.tls);
-    if (!this.running) return;
+    // One that has stopped would listen again.
+    if (!this.running || this.stopping) return;
     const { server, served } = this.running;
     const { port } = this;
     void server.stop(false);
@@ -98,8 +102,9 @@ export class Listener<Data> {
   }
 
   /** Takes no new requests; resolves when those under way are complete. */
-  async stop(): Promise<void> {
-    await this.running?.server.stop(false);
+  stop(): Promise<void> {
+    this.stopping ??= this.running?.server.stop(false) ?? Promise.resolve();
+    return this.stopping;
   }
 
   /** Closes every connection that is still open. */
@@ -115,6 +120,7 @@ export class Listener<Data> {
     return Bun.serve<Data>({
       hostname: this.options.host,
       port,
+      reusePort: this.options.isShared,
       routes,
       fetch: fallback,
       websocket,
@@ -130,7 +136,10 @@ export class Listener<Data> {
 const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 /** The system's refusal as a sentence that names the flag to change. Keeps the code, which the command line checks. */
-function listenError(error: unknown, { host, port, settings }: ListenerOptions): unknown {
+export function listenError(
+  error: unknown,
+  { host, port, settings }: Pick<ListenerOptions, "host" | "port" | "settings">,
+): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const otherPort = `choose another port with ${settings.port}`;
   const sentences: Readonly<Record<string, string>> = {

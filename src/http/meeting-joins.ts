@@ -1,6 +1,8 @@
 /** The way into a room over HTTP, for pages: `/api/v1/room/:roomName/door` and `/join`. They need no secret key. */
+
 import { z } from "zod";
 import { rateKey } from "../access/address.ts";
+import type { MakeThrottle } from "../access/shared-throttle.ts";
 import { digestOf } from "../access/vault.ts";
 import type { Caller } from "../meetings/joining.ts";
 import type { Meetings } from "../meetings/meetings.ts";
@@ -70,21 +72,21 @@ const waiting = z.object({ waiting: z.literal(true), ticket: z.string(), connect
 
 export interface MeetingJoinParts {
   readonly meetings: Pick<Meetings, "door" | "join">;
-  readonly monotonicMs: () => number;
+  readonly throttle: MakeThrottle;
   readonly frameOrigins: Origins;
 }
 
 export function meetingJoinEndpoints(
   { open }: ApplicationGuards,
-  { meetings, monotonicMs, frameOrigins: origins }: MeetingJoinParts,
+  { meetings, throttle, frameOrigins: origins }: MeetingJoinParts,
 ): Endpoint[] {
   const base = { tag: "meetings", origins } as const;
-  const guard = () => new MeetingRates(monotonicMs).guard(open);
+  const guard = (name: string) => new MeetingRates(name, throttle).guard(open);
   const path = "/api/v1/room/:roomName";
   return [
     endpoint({
       ...base,
-      guard: guard(),
+      guard: guard("door"),
       method: "GET",
       path: `${path}/door`,
       summary: "What a room's door looks like before one enters; needs no secret key",
@@ -94,7 +96,7 @@ export function meetingJoinEndpoints(
     }),
     endpoint({
       ...base,
-      guard: guard(),
+      guard: guard("join"),
       method: "POST",
       path: `${path}/join`,
       summary: "Join a room, or ask to be let in; needs no secret key",

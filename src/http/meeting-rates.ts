@@ -1,6 +1,7 @@
 /** The rate of calls about a room that need no secret key: per address of the client, and per room. */
 import { rateKey } from "../access/address.ts";
-import { Throttle } from "../access/throttle.ts";
+import type { MakeThrottle } from "../access/shared-throttle.ts";
+import type { Throttle } from "../access/throttle.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Call } from "./call.ts";
@@ -8,16 +9,15 @@ import type { Guard } from "./endpoint.ts";
 import { MEETING_CALLS_PER_MINUTE_PER_ADDRESS, MEETING_CALLS_PER_MINUTE_PER_ROOM } from "./limits.ts";
 import { roomNameOf } from "./room-schemas.ts";
 
-const perMinute = (count: number, monotonicMs: () => number): Throttle => new Throttle(count, count / 60, monotonicMs);
-
 /** One per endpoint: looking at the door must not use up joins. */
 export class MeetingRates {
   private readonly addresses: Throttle;
   private readonly rooms: Throttle;
 
-  constructor(monotonicMs: () => number) {
-    this.addresses = perMinute(MEETING_CALLS_PER_MINUTE_PER_ADDRESS, monotonicMs);
-    this.rooms = perMinute(MEETING_CALLS_PER_MINUTE_PER_ROOM, monotonicMs);
+  constructor(name: string, throttle: MakeThrottle) {
+    const perMinute = (of: string, count: number): Throttle => throttle(`${name}-${of}`, count, count / 60);
+    this.addresses = perMinute("addresses", MEETING_CALLS_PER_MINUTE_PER_ADDRESS);
+    this.rooms = perMinute("rooms", MEETING_CALLS_PER_MINUTE_PER_ROOM);
   }
 
   /** The guard of such a call: it is counted before anything of its body is read. */

@@ -8,6 +8,7 @@ import { unixSeconds } from "./schemas.ts";
 const node = z
   .object({
     nodeId: z.string().max(256).describe("PARLEY_NODE_ID"),
+    worker: z.int().min(0).optional().describe("The slot of a worker, where several share a port"),
     version: z.string().max(64),
     startedAt: unixSeconds,
     connections: z.int().min(0),

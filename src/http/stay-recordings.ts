@@ -1,6 +1,8 @@
 /** What the page of a stay uploads of its own: `/api/v1/room/:roomName/recording`, with the connect token of the stay as Bearer. */
+
 import { z } from "zod";
 import { bearer } from "../access/credential.ts";
+import type { MakeThrottle } from "../access/shared-throttle.ts";
 import { type BegunStayUpload, RECORDING_SOURCES } from "../meetings/contract.ts";
 import type { StayRecorders } from "../meetings/stay-recorders.ts";
 import { noStayToken } from "../meetings/stay-tokens.ts";
@@ -41,20 +43,20 @@ const begun = z
 export interface StayRecordingParts {
   readonly recorders: StayRecorders;
   readonly links: Links;
-  readonly monotonicMs: () => number;
+  readonly throttle: MakeThrottle;
   readonly frameOrigins: Origins;
 }
 
 export function stayRecordingEndpoints(
   { open }: ApplicationGuards,
-  { recorders, links, monotonicMs, frameOrigins: origins }: StayRecordingParts,
+  { recorders, links, throttle, frameOrigins: origins }: StayRecordingParts,
 ): Endpoint[] {
   const base = { tag: "meetings", origins, path: "/api/v1/room/:roomName/recording" } as const;
-  const guard = () => new MeetingRates(monotonicMs).guard(open);
+  const guard = (name: string) => new MeetingRates(name, throttle).guard(open);
   return [
     endpoint({
       ...base,
-      guard: guard(),
+      guard: guard("recording-begin"),
       method: "POST",
       summary: "Begin to upload what the page of a stay records; the Bearer is the connect token of the stay",
       body: wanted,
@@ -79,7 +81,7 @@ export function stayRecordingEndpoints(
     }),
     endpoint({
       ...base,
-      guard: guard(),
+      guard: guard("recording-end"),
       method: "DELETE",
       summary: "Say that everything of an upload of one's own stay has been sent: it becomes a recording",
       body: z.object({ _id: z.string().min(1).max(ID_MAX_CHARS, `must have at most ${ID_MAX_CHARS} characters`) }),

@@ -39,6 +39,7 @@ import { buildRecordings, type RecordingService } from "./recordings.ts";
 import { buildRooms, type RoomService } from "./rooms.ts";
 import { buildRoutes, type NodeRoutes } from "./routes.ts";
 import { buildTail } from "./tail.ts";
+import type { Team } from "./team.ts";
 import { buildTurn } from "./turn.ts";
 
 /** How late a stream ends whose session has expired. */
@@ -65,21 +66,22 @@ export interface NodeParts {
 
 export interface BuildOptions extends Pick<NodeContext, "config" | "sources" | "nodeId" | "log" | "store"> {
   readonly history: HistoryStore;
+  readonly team?: Team | undefined;
   readonly loadPages: () => Promise<PageServer>;
 }
 
 export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const context = contextOf(options);
-  const { config, nodeId, log, store, metrics, faults } = context;
+  const { config, nodeId, log, store, metrics, faults, team } = context;
 
   // Access first: the host to listen on and everything below depend on keys, applications and the first run.
   const access = await buildAccess(context);
   const { keyring, directory, operators, auditTrail, vault, host } = access;
-  if (config.natsUrl !== "" && !store.isShared)
+  if (config.natsUrl !== "" && config.databaseUrl === "")
     log.warn("PARLEY_NATS_URL without PARLEY_DATABASE_URL: keys created here are unknown to other nodes");
 
   // The listeners come before realtime, which writes to their sockets, although they open their ports only in start.ts.
-  const listeners = new Listeners<SocketData>(config, host);
+  const listeners = new Listeners<SocketData>(config, host, team !== undefined);
   const { broadcast } = listeners;
   const { snapshotLoaded } = access;
   const roomTokens = new RoomTokens(vault);
@@ -127,14 +129,16 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     store,
     keyring,
     isFollowing: () => storeFollower?.isUp !== false,
-    isDraining: () => realtime.gateway.isDraining,
+    // Requests to a worker that is being replaced come over connections from before; the service goes on.
+    isDraining: () => (team ? team.state.isStopping : realtime.gateway.isDraining),
+    team,
     recordings: recordings.state,
     isHistoryUp: () => context.history.isUp,
     monotonicMs: clock.monotonicMs,
     failed: (err) => log.error({ err }, "the store cannot be written to"),
   });
   const perMinute = config.httpRequestsPerMinutePerIp;
-  const unauthenticated = new UnauthenticatedLimit(new Throttle(perMinute, perMinute / 60, clock.monotonicMs));
+  const unauthenticated = new UnauthenticatedLimit(context.throttle("http", perMinute, perMinute / 60));
   const { trustedProxies, domain } = config;
   const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
@@ -152,6 +156,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     ruleChanges,
   };
   const pages = await options.loadPages();
+  team?.onMeasure(() => metrics.text());
   const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts, pages });
   return {
     context,
@@ -174,7 +179,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
 }
 
 function contextOf(options: BuildOptions): NodeContext {
-  const { config, sources, nodeId, log, store } = options;
+  const { config, sources, nodeId, log, store, team } = options;
   const metrics = new Metrics();
   processMetrics(metrics, VERSION, nodeId);
   const history = new MeteredHistory(options.history, metrics, {
@@ -193,5 +198,7 @@ function contextOf(options: BuildOptions): NodeContext {
     metrics,
     faults: new Faults(log, metrics),
     vitals: new Vitals(),
+    team,
+    throttle: team?.throttle ?? ((_, burst, perSecond) => new Throttle(burst, perSecond, clock.monotonicMs)),
   };
 }

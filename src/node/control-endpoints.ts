@@ -1,6 +1,5 @@
 /** The calls of the control plane: for operators, and for their dashboard. */
 import type { Moment } from "../access/explain.ts";
-import { Throttle } from "../access/throttle.ts";
 import { shownSettings } from "../config/show.ts";
 import { adminHistoryEndpoints } from "../http/admin-history.ts";
 import { adminMeetingEndpoints } from "../http/admin-meetings.ts";
@@ -38,7 +37,7 @@ import { Quota } from "../realtime/quota.ts";
 import { findRoom } from "../rooms/rooms.ts";
 import type { RouteParts } from "./routes.ts";
 
-const { nowMs, monotonicMs } = systemClock;
+const { nowMs } = systemClock;
 /** How long a request for usage waits for what other nodes have counted. */
 const GATHER_MS = 1500;
 
@@ -148,7 +147,7 @@ function meetingEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
 }
 
 function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endpoint[] {
-  const reads = new Throttle(LIVE_READS_BURST, LIVE_READS_PER_SECOND, monotonicMs);
+  const reads = parts.throttle("live-reads", LIVE_READS_BURST, LIVE_READS_PER_SECOND);
   const guards = { ...allGuards, operator: rateLimited(allGuards.operator, reads) };
   const { nodeId, keyring, directory, store, realtime } = parts;
   const { hub, live, blocks } = realtime;

@@ -1,9 +1,16 @@
 /** Stops a node: clients are sent elsewhere first, then each part ends after those that use it. */
 import type { RunningNode } from "./start.ts";
 
-export async function drainNode(node: RunningNode): Promise<void> {
+/** Between the end of listening and the drain: requests of connections that were just accepted arrive meanwhile. */
+const LAST_REQUESTS_MS = 250;
+
+export async function drainNode(node: RunningNode, drainMs = node.context.config.drainSeconds * 1000): Promise<void> {
   const { context, access, listeners, realtime, rooms, recordings, tails, headLimit } = node;
-  const drainMs = context.config.drainSeconds * 1000;
+  if (context.team) {
+    // Other workers listen on the same port: they get the new connections, and none is refused here.
+    listeners.stopAccepting();
+    await Bun.sleep(Math.min(LAST_REQUESTS_MS, drainMs));
+  }
   await realtime.gateway.drain(drainMs);
   await realtime.hub.notes.write();
   // Before the listeners wait for open responses, and after the closes that readers want to see.

@@ -1,14 +1,39 @@
-/** The engine that joins this node to others: over NATS, or none where the node is alone. */
+/** The engine that joins this node to others: over NATS, over Unix sockets between workers, or none where the node is alone. */
 import { ConfigError } from "../config/load.ts";
 import { ClusterEngine } from "../engine/cluster/cluster-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { Exchange } from "../engine/local.ts";
 import type { NatsTransport } from "../engine/transport/nats.ts";
 import type { NodeContext } from "./context.ts";
+import type { Team } from "./team.ts";
 
-export async function connectEngine({ config, nodeId, log, metrics, faults }: NodeContext): Promise<Engine> {
+export async function connectEngine(context: NodeContext): Promise<Engine> {
+  if (context.config.natsUrl !== "") return connectNats(context);
+  return context.team ? joinWorkers(context, context.team) : new Exchange().engine();
+}
+
+/** Joins this worker to the others of its machine. */
+async function joinWorkers(
+  { config, log, metrics, faults }: NodeContext,
+  { folder, slot, slots }: Team,
+): Promise<Engine> {
+  const warn = (text: string): void => log.warn(text);
+  const { UnixTransport } = await import("../engine/transport/unix.ts");
+  const engine = new ClusterEngine(await UnixTransport.join({ folder, slot, slots, warn }), {
+    prefix: config.natsPrefix,
+    warn,
+    fault: (error, at) => faults.caught("engine", error, at),
+    changed: (isUp) =>
+      isUp
+        ? log.info("all workers are in step again")
+        : log.error("messages between workers were lost; they are repaired"),
+  });
+  metrics.gauge("parley_other_nodes", "Other nodes whose heartbeats this one receives.", () => engine.others);
+  return engine;
+}
+
+async function connectNats({ config, nodeId, log, metrics, faults }: NodeContext): Promise<Engine> {
   const { natsUrl, natsPrefix } = config;
-  if (natsUrl === "") return new Exchange().engine();
   const warn = (text: string): void => log.warn(text);
   let transport: NatsTransport;
   // Loaded only where it is used: its client takes a tenth of a start.

@@ -13,13 +13,17 @@ import type { Log } from "../telemetry/log.ts";
 import type { NodeContext } from "./context.ts";
 
 export async function openHistory(config: Config, log: Log): Promise<HistoryStore> {
-  if (config.databaseUrl !== "") return openPostgresHistory({ url: config.databaseUrl });
-  return new SqliteHistory({
+  return config.databaseUrl === ""
+    ? openEmbeddedHistory(config, log)
+    : openPostgresHistory({ url: config.databaseUrl });
+}
+
+export const openEmbeddedHistory = (config: Config, log: Log): SqliteHistory =>
+  new SqliteHistory({
     path: historyFile(config.data),
     sync: config.historySync,
     setAside: (text) => log.error(text),
   });
-}
 
 export function buildTrimming({ history, keyring, log }: NodeContext & { readonly keyring: Keyring }): HistoryTrimming {
   return new HistoryTrimming({

@@ -18,15 +18,23 @@ export class Listeners<Data> {
   private readonly main: Listener<Data>;
   private readonly admin: Listener<Data> | undefined;
 
-  constructor(config: Config, host: string) {
+  /** `isShared`: the other workers of this machine listen on the same ports. */
+  constructor(config: Config, host: string, isShared = false) {
     const tls = config.tlsCert === "" ? undefined : { cert: config.tlsCert, key: config.tlsKey };
-    this.main = new Listener({ tls, host, port: config.port, settings: { host: "--host", port: "--port" } });
+    this.main = new Listener({
+      tls,
+      host,
+      port: config.port,
+      isShared,
+      settings: { host: "--host", port: "--port" },
+    });
     if (config.adminListen === "") return;
     const colon = config.adminListen.lastIndexOf(":");
     this.admin = new Listener({
       tls,
       host: config.adminListen.slice(0, colon).replace(/^\[|\]$/g, ""),
       port: Number(config.adminListen.slice(colon + 1)),
+      isShared,
       settings: { host: "--admin-listen", port: "--admin-listen" },
     });
   }
@@ -61,6 +69,11 @@ export class Listeners<Data> {
 
   reloadTls(): void {
     for (const listener of this.all) listener.reloadTls();
+  }
+
+  /** Takes no new connections. Those that are open stay, and their requests are answered. */
+  stopAccepting(): void {
+    for (const listener of this.all) void listener.stop();
   }
 
   /** Takes no new requests; resolves when those under way are complete, or after `withinMs`. */

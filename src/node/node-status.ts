@@ -5,7 +5,10 @@ import { VERSION } from "../version.ts";
 import type { NodeContext } from "./context.ts";
 import type { Realtime } from "./realtime.ts";
 
-export function answerNodeStatus({ nodeId, vitals }: NodeContext, { hub, engine, storeFollower }: Realtime): void {
+export function answerNodeStatus(
+  { config, nodeId, vitals, team }: NodeContext,
+  { hub, engine, storeFollower }: Realtime,
+): void {
   const startedAt = Math.floor(Date.now() / 1000 - process.uptime());
   const status = (): NodeStatus => ({
     nodeId,
@@ -16,7 +19,9 @@ export function answerNodeStatus({ nodeId, vitals }: NodeContext, { hub, engine,
     cpu: rounded(vitals.cpu),
     rssBytes: process.memoryUsage.rss(),
     loopLagMs: rounded(vitals.loopLagMs),
-    nats: engine instanceof ClusterEngine ? state(engine.isUp) : null,
+    ...(team && { worker: team.slot }),
+    // Workers are joined without NATS.
+    nats: config.natsUrl !== "" && engine instanceof ClusterEngine ? state(engine.isUp) : null,
     // The embedded store is a file of this process: it does not go away.
     store: state(storeFollower?.isUp !== false),
   });

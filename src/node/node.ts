@@ -1,17 +1,16 @@
 /** One node: opens its store, builds its parts, starts them, and stops them. */
 import { ConfigError, type Loaded } from "../config/load.ts";
-import type { HistoryStore } from "../history/history.ts";
 import { TlsError } from "../http/listener.ts";
 import { loadBundle } from "../http/pages/bundle.ts";
 import { type PageServer, Pages } from "../http/pages/pages.ts";
-import { openStore } from "../store/open.ts";
 import type { Log } from "../telemetry/log.ts";
 import { VERSION } from "../version.ts";
 import { buildNode } from "./build.ts";
 import { drainNode } from "./drain.ts";
 import { type FirstRun, finishFirstRun } from "./first-run.ts";
-import { openHistory } from "./history.ts";
 import { startParts } from "./start.ts";
+import { openStores } from "./stores.ts";
+import type { Team } from "./team.ts";
 
 export interface Node {
   readonly url: string;
@@ -26,10 +25,18 @@ export interface Node {
   /** Notes in the store that the first run is complete, and keeps of its admin token only the digest. */
   shown(): Promise<void>;
   reloadTls(): void;
-  stop(): Promise<void>;
+  /** `drainMs`: for each of the two phases of a drain; PARLEY_DRAIN_SECONDS by default. */
+  stop(drainMs?: number): Promise<void>;
 }
 
 export type LoadPages = () => Promise<PageServer>;
+
+export interface NodeOptions {
+  /** For development, other pages than those of the last build. */
+  readonly loadPages?: LoadPages | undefined;
+  /** The workers of this machine, if this node is one of several. */
+  readonly team?: Team | undefined;
+}
 
 const builtPages: LoadPages = async () => new Pages(await loadBundle(), VERSION);
 
@@ -37,17 +44,15 @@ export async function startNode(
   { config, sources }: Pick<Loaded, "config" | "sources">,
   nodeId: string,
   log: Log,
-  loadPages: LoadPages = builtPages,
+  { loadPages = builtPages, team }: NodeOptions = {},
 ): Promise<Node> {
   if (config.databaseUrl !== "" && config.masterKey === "")
     throw new ConfigError(
       "PARLEY_MASTER_KEY is required with PARLEY_DATABASE_URL, the same on every node (make one: openssl rand -base64 32)",
     );
-  const store = await openStore(config.data, config.databaseUrl);
-  let history: HistoryStore | undefined;
+  const { store, history } = await openStores(config, log, team);
   try {
-    history = await openHistory(config, log);
-    const parts = await buildNode({ config, sources, nodeId, log, store, history, loadPages });
+    const parts = await buildNode({ config, sources, nodeId, log, store, history, loadPages, team });
     const node = await startParts(parts);
     const { access, listeners } = node;
     return {
@@ -61,10 +66,10 @@ export async function startNode(
         if (access.firstRun) await finishFirstRun(store, access.firstRun);
       },
       reloadTls: () => listeners.reloadTls(),
-      stop: () => drainNode(node),
+      stop: (drainMs) => drainNode(node, drainMs),
     };
   } catch (error) {
-    await history?.close();
+    await history.close();
     await store.close();
     throw error instanceof TlsError ? new ConfigError(`PARLEY_TLS_CERT, PARLEY_TLS_KEY: ${error.message}`) : error;
   }

@@ -3,6 +3,7 @@ import type { Keyring } from "../access/keyring.ts";
 import { type CheckResult, OK, type ReadyChecks } from "../http/operations.ts";
 import type { Store } from "../store/store.ts";
 import type { StorageState } from "./recordings.ts";
+import type { Team } from "./team.ts";
 
 /** How long results are shared. */
 const CHECK_EVERY_MS = 500;
@@ -18,6 +19,8 @@ export interface ReadinessParts {
   /** Whether the storage of recordings accepts more. */
   readonly recordings: () => Promise<StorageState>;
   readonly isHistoryUp: () => boolean;
+  /** The workers of this machine, if there are several. */
+  readonly team?: Pick<Team, "state"> | undefined;
   readonly monotonicMs: () => number;
   /** Gets the reason why the store cannot be written to; the response does not show it. */
   readonly failed: (error: unknown) => void;
@@ -54,6 +57,7 @@ export function readyChecks(parts: ReadinessParts): ReadyChecks {
     return {
       ...found,
       ...(isBehind && { store: failing("the store has just come back") }),
+      ...(parts.team && { workers: workersOf(parts.team) }),
       shutdown: parts.isDraining() ? failing("this node is shutting down") : OK,
     };
   };
@@ -76,6 +80,11 @@ const cannotWrite =
     report(error);
     return failing("the store cannot be written to; is the disk full?");
   };
+
+/** Never failing: the workers that are left answer, and this response is one of theirs. */
+function workersOf({ state: { ready, count } }: Pick<Team, "state">): CheckResult {
+  return ready === count ? OK : degraded(`${ready} of ${count} workers are ready`);
+}
 
 /** Failing only if no secret key is usable: while some are, their clients must still reach this node. */
 function keysOf({ secretKeys: { usable, sealed } }: Pick<Keyring, "secretKeys">): CheckResult {

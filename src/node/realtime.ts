@@ -5,7 +5,7 @@ import { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { RoomTokens } from "../access/room-token.ts";
 import { StoreFollower } from "../access/store-follower.ts";
-import { Throttle } from "../access/throttle.ts";
+import type { Throttle } from "../access/throttle.ts";
 import type { Engine } from "../engine/engine.ts";
 import { assembleRealtime } from "../realtime/build.ts";
 import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
@@ -83,7 +83,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   };
   const perMinute = config.connectsPerMinutePerIp;
   const perSecond = config.restRequestsPerSecond;
-  const keyRate = new Throttle(perSecond, perSecond, clock.monotonicMs);
+  const keyRate = context.throttle("key", perSecond, perSecond);
   const { hub, gateway, handlers } = assembleRealtime({
     id,
     heldMembers: store.heldMembers,
@@ -100,7 +100,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     rates: { framesPerSecond, framesBurst },
     maxPendingBytes,
     nudged,
-    connects: new Throttle(perMinute, perMinute / 60, clock.monotonicMs),
+    connects: context.throttle("connects", perMinute, perMinute / 60),
     keyRate,
     storeFollower,
     roomTokens,

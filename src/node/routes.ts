@@ -4,7 +4,6 @@ import type { Directory } from "../access/directory.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE, SIGN_INS_BURST } from "../access/limits.ts";
 import type { Operators } from "../access/operators.ts";
-import { Throttle } from "../access/throttle.ts";
 import type { RuleChanges } from "../history/rule-changes.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
 import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
@@ -56,7 +55,7 @@ import type { RecordingService } from "./recordings.ts";
 import type { RoomService } from "./rooms.ts";
 import type { TurnService } from "./turn.ts";
 
-const { nowMs, monotonicMs } = systemClock;
+const { nowMs } = systemClock;
 
 export interface RouteParts extends NodeContext {
   readonly keyring: Keyring;
@@ -90,7 +89,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const streams = new Streams(realtime.clock);
   metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => streams.size);
   const service = [healthEndpoint, ...realtimeEndpoints(parts, guards, streams)];
-  const signIns = new Throttle(SIGN_INS_BURST, 1, monotonicMs);
+  const signIns = parts.throttle("sign-ins", SIGN_INS_BURST, 1);
   const control = [
     ...controlEndpoints(parts, guards, audit),
     ...(config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : []),
@@ -120,7 +119,8 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   };
   const metricsPage = async (call: Call): Promise<Response> => {
     await guards.observer.admit(call);
-    return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
+    const text = parts.team ? await parts.team.metrics() : metrics.text();
+    return new Response(text, { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
   };
   const adminRoutes: Routes = {
     ...routesOf(pipeline, control, { hosts: "own" }),
@@ -138,14 +138,20 @@ const tlsAskParts = ({ config, keyring }: RouteParts): TlsAskParts => ({
   hasApp: (name) => keyring.appNamed(name) !== undefined,
 });
 
-function guardPartsOf({ config, keyring, operators, realtime: { keyRate, storeFollower } }: RouteParts): GuardParts {
+function guardPartsOf({
+  config,
+  throttle,
+  keyring,
+  operators,
+  realtime: { keyRate, storeFollower },
+}: RouteParts): GuardParts {
   const ownHosts = new OwnHosts(config.publicUrl);
   return {
     keyring,
     operators,
     nowMs,
     requests: keyRate,
-    wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
+    wrongTries: throttle("wrong-tries", ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60),
     isOwnHost: (call) => ownHosts.has(call.host),
     hasDashboard: config.dashboard,
     storeFollower,
@@ -173,7 +179,7 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
   const guards: ApplicationGuards = applicationGuards({
     keyring,
     nowMs,
-    requests: new Throttle(perSecond, perSecond, monotonicMs),
+    requests: parts.throttle("app", perSecond, perSecond),
     unauthenticated,
     storeFollower: parts.realtime.storeFollower,
   });
@@ -196,7 +202,7 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
 
 /** Rooms that people enter. */
 function meetingEndpoints(
-  { keyring, meetings, recordings: { links } }: RouteParts,
+  { keyring, meetings, throttle, recordings: { links } }: RouteParts,
   recorders: StayRecorders,
   guards: ApplicationGuards,
   audit: AppAudit,
@@ -204,9 +210,9 @@ function meetingEndpoints(
   const { acts, sessions } = meetings.inside;
   const frameOrigins: Origins = (call) => keyring.appNamed(call.target.app ?? "")?.allowedFrameOrigins ?? [];
   return [
-    ...meetingJoinEndpoints(guards, { meetings, monotonicMs, frameOrigins }),
-    ...meetingActEndpoints(guards, { acts, rates: new MeetingRates(monotonicMs), frameOrigins }),
+    ...meetingJoinEndpoints(guards, { meetings, throttle, frameOrigins }),
+    ...meetingActEndpoints(guards, { acts, rates: new MeetingRates("acts", throttle), frameOrigins }),
     ...meetingSessionEndpoints(guards, { sessions, acts, audit }),
-    ...stayRecordingEndpoints(guards, { recorders, links, monotonicMs, frameOrigins }),
+    ...stayRecordingEndpoints(guards, { recorders, links, throttle, frameOrigins }),
   ];
 }

@@ -6,18 +6,25 @@ export interface RunningNode extends NodeParts {
   readonly stopWatchingEventLoop: () => void;
 }
 
+/** What one worker does for all of them. Several may do it for a moment, and nodes without a team all do: nothing is done twice. */
+async function startOnce({ rooms, historyTrimming, meetingRetention, recordings }: NodeParts): Promise<void> {
+  historyTrimming.start();
+  meetingRetention.start();
+  recordings.startSweeps();
+  await rooms.expiry.start();
+}
+
 export async function startParts(parts: NodeParts): Promise<RunningNode> {
-  const { context, listeners, realtime, rooms, recordings, blockSweep, sessionSweep, headLimit, pipeline, routes } =
-    parts;
+  const { context, listeners, realtime, recordings, blockSweep, sessionSweep, headLimit, pipeline, routes } = parts;
   // Before the ports are open: the first request must find the keys that other nodes have made.
   await realtime.storeFollower?.start();
   await realtime.hub.notes.readNewest();
   await parts.meetings.start();
   listeners.listen({ routes, fallback: pipeline.notFoundHandler, websocket: realtime.handlers });
-  await rooms.expiry.start();
+  const { team } = context;
+  if (team) team.onLead(() => void startOnce(parts));
+  else await startOnce(parts);
   parts.ruleChanges.start(parts.access.keyring.appIds);
-  parts.historyTrimming.start();
-  parts.meetingRetention.start();
   blockSweep.start();
   sessionSweep.start();
   parts.access.auditTrail.start();

@@ -24,7 +24,8 @@ const systemClock: LogClock = {
 export function makeLog(
   level: string,
   format: "auto" | "json" | "pretty",
-  nodeId: string,
+  /** `worker`: the slot of a worker, where several run. */
+  from: string | { readonly node: string; readonly worker: number },
   write: (line: string) => void = toStandardOutput,
   clock: LogClock = systemClock,
 ): Log {
@@ -32,7 +33,7 @@ export function makeLog(
   const log = pino(
     {
       level,
-      base: { node: nodeId },
+      base: typeof from === "string" ? { node: from } : from,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: boundedError },
       timestamp: pino.stdTimeFunctions.isoTime,

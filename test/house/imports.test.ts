@@ -55,7 +55,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "telemetry",
     "top",
   ],
-  cli: ["access", "config", "node", "protocol", "recordings", "store", "telemetry", "top", "verify"],
+  workers: ["access", "config", "history", "http", "node", "remote", "store", "telemetry", "top"],
+  cli: ["access", "config", "node", "protocol", "recordings", "store", "telemetry", "top", "verify", "workers"],
   top: ["cli"],
 };
 

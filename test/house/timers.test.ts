@@ -26,6 +26,8 @@ const BARE: Readonly<Record<string, string>> = {
   "recordings/upload-body.ts": "cancels a reader, which rejects and does not throw",
   "http/call.ts": "sets an idle limit, which does not throw for a request that is over",
   "history/postgres-link.ts": "rejects a promise, and closes connections without throwing",
+  "workers/":
+    "catches what starting a process throws; everything else resolves a promise, sends or kills, which do not throw",
   "remote/link.ts": "rejects a promise, or catches what sending throws",
   "remote/open-changes.ts": "rejects a promise",
   "remote/worker.ts": "catches what encoding throws",

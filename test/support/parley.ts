@@ -166,6 +166,8 @@ export function launchParley(options: Options = {}): Server {
     PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
     // Tests send thousands of bad credentials from one address; tests of the limit set it themselves.
     PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP: "0",
+    // A suite written for one process, against several workers.
+    ...(process.env.PARLEY_TEST_WORKERS && { PARLEY_WORKERS: process.env.PARLEY_TEST_WORKERS }),
     ...options.env,
   };
   const data = options.data ?? tempFolder();

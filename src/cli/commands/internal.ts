@@ -13,4 +13,15 @@ export const INTERNAL: readonly Command[] = [
     examples: ["parley mend recorded.webm mended.webm"],
     load: async () => (await import("../mend.ts")).mend,
   },
+  {
+    name: "worker",
+    summary: "one of the processes of a service",
+    operands: [
+      { name: "SLOT", meaning: "its number" },
+      { name: "FOLDER", meaning: "where the sockets of its supervisor are" },
+    ],
+    flags: [],
+    examples: ["parley worker 0 /tmp/parley-abcdef"],
+    load: async () => (await import("../worker.ts")).runWorker,
+  },
 ];

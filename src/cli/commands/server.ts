@@ -1,6 +1,6 @@
 /** Commands that start a server, or work on its store while it is stopped. */
 import type { Command } from "../command.ts";
-import { CONTROL, FORCE, JSON_OUT, SETTINGS_FLAGS, STORE_FLAGS } from "../flags.ts";
+import { CONFIG_FILE, CONTROL, FORCE, JSON_OUT, SETTINGS_FLAGS, STORE_FLAGS, settingFlag } from "../flags.ts";
 
 export const SERVER: readonly Command[] = [
   {
@@ -9,9 +9,19 @@ export const SERVER: readonly Command[] = [
     flags: SETTINGS_FLAGS,
     details: `Every setting can also be in the environment (PARLEY_PORT) or in the file of --config (port = 9000).
 The log goes to stdout: JSON lines, or readable ones on a terminal (--log-format).
-SIGTERM and SIGINT stop it cleanly; SIGHUP reloads its TLS certificate.`,
-    examples: ["parley up", "parley up --port 9000 --data /var/lib/parley"],
+SIGTERM and SIGINT stop it cleanly; SIGHUP reloads its TLS certificate.
+With --workers, several processes share the port and the work; "parley reload" replaces them one after another.`,
+    examples: ["parley up", "parley up --port 9000 --data /var/lib/parley", "parley up --workers auto"],
     load: async () => (await import("../up.ts")).runUp,
+  },
+  {
+    name: "reload",
+    summary: "replace the workers of a running service, one after another",
+    flags: [settingFlag("data"), CONFIG_FILE, JSON_OUT],
+    details: `For a service of "parley up --workers" on this machine. Each new worker takes connections before the old one drains,
+so no WebSocket connect fails. Settings stay as they were when the service was started. SIGUSR2 to the service does the same.`,
+    examples: ["parley reload", "parley reload --data /var/lib/parley"],
+    load: async () => (await import("../reload.ts")).reload,
   },
   {
     name: "config",

@@ -1,0 +1,35 @@
+/** `parley reload`: replaces the workers of the service on this machine, one after another. */
+import { loadConfig } from "../config/load.ts";
+import { connectLines } from "../workers/lines.ts";
+import type { FromWorker, ToWorker } from "../workers/messages.ts";
+import { announcedFolder, controlSocket } from "../workers/run-folder.ts";
+import type { CommandResult } from "./command.ts";
+import { Failure } from "./errors.ts";
+import type { Input } from "./input.ts";
+
+export async function reload({ flags, env }: Input): Promise<CommandResult> {
+  const { data } = loadConfig(flags, env).config;
+  const workers = await ask(data);
+  return { value: { workers }, text: `${workers} workers replaced\n` };
+}
+
+async function ask(data: string): Promise<number> {
+  const folder = announcedFolder(data);
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const lines =
+    folder !== undefined &&
+    (await connectLines<ToWorker, FromWorker>(controlSocket(folder), {
+      received: (message) => {
+        if (message.type === "reloaded") resolve(message.workers);
+        if (message.type === "refused") reject(new Failure("refused", message.message));
+      },
+      closed: () => reject(new Failure("ended", "the service ended before all workers were replaced")),
+    }).catch(() => false as const));
+  if (!lines)
+    throw new Failure(
+      "not_running",
+      `no service with several workers runs on the data folder ${data} (parley up --workers); name another with --data`,
+    );
+  lines.send({ type: "reload" });
+  return promise;
+}

@@ -1,0 +1,57 @@
+/** What the supervisor, its workers and `parley reload` say to each other, one JSON line each. */
+import type { Rates } from "../access/shared-throttle.ts";
+import type { Loaded } from "../config/load.ts";
+import type { TeamState } from "../node/team.ts";
+
+/** A worker takes requests. */
+export interface Ready {
+  readonly url: string;
+  readonly host: string;
+  readonly adminUrl: string;
+  readonly port: number;
+  readonly adminPort: number;
+  /** What the first start made, in clear, if this worker made it. */
+  readonly firstRunText?: string;
+}
+
+/** Why a worker could not start, as its command line would say it. */
+export interface StartReport {
+  readonly exitCode: 1 | 2;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What a worker is started with. It reads no settings itself, so that all workers have the same. */
+export interface Begin extends Pick<Loaded, "config" | "sources"> {
+  readonly type: "begin";
+  readonly nodeId: string;
+  /** How many slots there are: one more than workers, for the worker that replaces another. */
+  readonly slots: number;
+}
+
+export type FromWorker =
+  | { readonly type: "hello"; readonly slot: number; readonly pid: number }
+  | ({ readonly type: "ready" } & Ready)
+  | ({ readonly type: "failed" } & StartReport)
+  | { readonly type: "beat" }
+  | { readonly type: "took"; readonly rates: Rates }
+  /** Asks for the metrics of all workers. */
+  | { readonly type: "gather"; readonly id: number }
+  /** The response to "measure". */
+  | { readonly type: "measured"; readonly id: number; readonly text: string }
+  /** The last message of a worker that has drained. */
+  | { readonly type: "ending"; readonly text: string }
+  /** From `parley reload`, which is no worker. */
+  | { readonly type: "reload" };
+
+export type ToWorker =
+  | Begin
+  | ({ readonly type: "state" } & TeamState)
+  | { readonly type: "drain" }
+  | { readonly type: "reload-tls" }
+  | { readonly type: "took"; readonly rates: Rates }
+  | { readonly type: "measure"; readonly id: number }
+  | { readonly type: "gathered"; readonly id: number; readonly text: string }
+  /** To `parley reload`. */
+  | { readonly type: "reloaded"; readonly workers: number }
+  | { readonly type: "refused"; readonly message: string };

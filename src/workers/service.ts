@@ -1,0 +1,137 @@
+/** A service of several workers: the stores that they share, the locks of its ports, and their supervisor. */
+import type { Loaded } from "../config/load.ts";
+import type { Config } from "../config/settings.ts";
+import type { SqliteHistory } from "../history/sqlite.ts";
+import { defaultHost, hadFirstRun } from "../node/first-run.ts";
+import { openEmbeddedHistory } from "../node/history.ts";
+import { openStore } from "../store/open.ts";
+import type { SqlStore } from "../store/sql.ts";
+import type { Store } from "../store/store.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Ready } from "./messages.ts";
+import { lockPort, type PortLock } from "./port-lock.ts";
+import { RunFolder, storeSocket } from "./run-folder.ts";
+import { Supervisor } from "./supervisor.ts";
+
+export interface ServiceParts extends Pick<Loaded, "config" | "sources"> {
+  readonly nodeId: string;
+  readonly count: number;
+  /** Runs Parley's command line. */
+  readonly command: readonly string[];
+  readonly log: Log;
+}
+
+export interface Service {
+  /** What the first worker has reported. */
+  readonly ready: Ready;
+  reload(): Promise<number>;
+  reloadTls(): void;
+  stop(): Promise<void>;
+  /** Ends the workers at once. */
+  kill(): void;
+}
+
+/** What was opened, to be closed in the opposite order. */
+class Opened {
+  private readonly closes: (() => unknown)[] = [];
+
+  add(close: () => unknown): void {
+    this.closes.push(close);
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.closes.splice(0).reverse()) await close();
+  }
+}
+
+export async function startService(parts: ServiceParts): Promise<Service> {
+  const opened = new Opened();
+  try {
+    const { config, log } = parts;
+    const isEmbedded = config.databaseUrl === "";
+    // First: a second start on the same data folder is refused before it touches anything.
+    const stores = isEmbedded ? await openEmbedded(config, log) : undefined;
+    if (stores) opened.add(() => stores.close());
+    const host = config.host || (await hostOf(config, stores?.store));
+    const { locks, ...ports } = lockPorts(config, host);
+    for (const lock of locks) opened.add(() => lock.release());
+    const run = new RunFolder(config.data);
+    opened.add(() => run.remove());
+    // With PostgreSQL each worker has connections of its own.
+    if (stores) await serve(stores, run.path, opened, log);
+    const supervisor = new Supervisor({ ...parts, config: { ...config, ...ports, host }, folder: run.path });
+    opened.add(() => supervisor.stop());
+    const ready = await supervisor.start();
+    run.announce();
+    return {
+      ready,
+      reload: () => supervisor.reload(),
+      reloadTls: () => supervisor.reloadTls(),
+      stop: () => opened.close(),
+      kill: () => supervisor.kill(),
+    };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+interface Embedded {
+  readonly store: SqlStore;
+  readonly history: SqliteHistory;
+  close(): Promise<void>;
+}
+
+async function openEmbedded(config: Config, log: Log): Promise<Embedded> {
+  const store = await openStore(config.data);
+  try {
+    const history = openEmbeddedHistory(config, log);
+    return {
+      store,
+      history,
+      close: async () => {
+        await history.close();
+        await store.close();
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function serve({ store, history }: Embedded, folder: string, opened: Opened, log: Log): Promise<void> {
+  const { serveStore } = await import("../remote/server.ts");
+  const server = await serveStore({ path: storeSocket(folder), store, history, warn: (text) => log.warn(text) });
+  opened.add(() => server.close());
+}
+
+/** Where workers listen if no setting says so. */
+async function hostOf(config: Config, embedded: Store | undefined): Promise<string> {
+  const store = embedded ?? (await openStore(config.data, config.databaseUrl));
+  try {
+    // The first start makes a demo.
+    if (!(await hadFirstRun(store))) return config.demo ? "127.0.0.1" : "0.0.0.0";
+    return defaultHost(await store.snapshot(), undefined);
+  } finally {
+    if (!embedded) await store.close();
+  }
+}
+
+type Ports = Pick<Config, "port" | "adminListen">;
+
+/** All workers need the same ports, so a free one is chosen here. */
+function lockPorts({ port, adminListen }: Ports, host: string): Ports & { readonly locks: readonly PortLock[] } {
+  const main = lockPort({ host, port, settings: { host: "--host", port: "--port" } });
+  if (adminListen === "") return { port: main.port, adminListen, locks: [main] };
+  const colon = adminListen.lastIndexOf(":");
+  const [name, adminPort] = [adminListen.slice(0, colon), Number(adminListen.slice(colon + 1))];
+  try {
+    const settings = { host: "--admin-listen", port: "--admin-listen" };
+    const admin = lockPort({ host: name.replace(/^\[|\]$/g, ""), port: adminPort, settings });
+    return { port: main.port, adminListen: `${name}:${admin.port}`, locks: [main, admin] };
+  } catch (error) {
+    main.release();
+    throw error;
+  }
+}

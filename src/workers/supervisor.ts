@@ -1,0 +1,292 @@
+/**
+ * Runs the workers of a service: starts them, replaces those that end or fall silent, restarts them one after another on request, and
+ * stops them. It serves no clients itself; it holds the port's lock and the embedded stores.
+ *
+ * There is one slot more than workers: a worker is replaced by one in the free slot, which is ready before the old one drains.
+ */
+import type { Loaded } from "../config/load.ts";
+import type { TeamState } from "../node/team.ts";
+import type { Log } from "../telemetry/log.ts";
+import { Gathering } from "./gathering.ts";
+import {
+  BEAT_EVERY_MS,
+  DRAIN_SLACK_MS,
+  RESTART_FIRST_WAIT_MS,
+  RESTART_WAIT_MAX_MS,
+  SILENT_MAX_MS,
+  STABLE_AFTER_MS,
+  START_MAX_MS,
+} from "./limits.ts";
+import { type LineServer, serveLines } from "./lines.ts";
+import type { FromWorker, Ready, ToWorker } from "./messages.ts";
+import { controlSocket } from "./run-folder.ts";
+import { type WorkerLines, WorkerProcess } from "./worker-process.ts";
+
+export interface SupervisorParts extends Pick<Loaded, "config" | "sources"> {
+  readonly nodeId: string;
+  readonly count: number;
+  /** The folder of the sockets. */
+  readonly folder: string;
+  /** Runs Parley's command line; the command with its operands is added. */
+  readonly command: readonly string[];
+  readonly log: Log;
+}
+
+/** A restart that waits. */
+interface Waiting {
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
+export class Supervisor {
+  private readonly workers = new Map<number, WorkerProcess>();
+  private readonly waiting = new Map<number, Waiting>();
+  /** Failures of a slot in a row, for the wait before the next start. */
+  private readonly failures = new Map<number, number>();
+  private readonly gathering: Gathering;
+  private readonly server: LineServer;
+  private readonly watch: ReturnType<typeof setInterval>;
+  private watchedMs = performance.now();
+  private isComplete = false;
+  private isStopping = false;
+  private reloading: Promise<number> | undefined;
+
+  constructor(private readonly parts: SupervisorParts) {
+    const { nodeId, count, folder } = parts;
+    this.gathering = new Gathering({ nodeId, count, workers: () => this.live });
+    this.server = serveLines<FromWorker, ToWorker>(controlSocket(folder), (lines) => this.accepted(lines));
+    this.watch = setInterval(() => this.killSilent(), BEAT_EVERY_MS);
+  }
+
+  /** Resolves with what the first worker has reported when all are ready; rejects with the reason of the first that cannot start. */
+  async start(): Promise<Ready> {
+    // The first one alone: on an empty store it makes the first start, and if it fails, one sentence says why.
+    const first = await this.launch(0).ready;
+    await Promise.all(Array.from({ length: this.parts.count - 1 }, (_, at) => this.launch(at + 1).ready));
+    this.isComplete = true;
+    return first;
+  }
+
+  /** Replaces all workers, one after another. Resolves with how many; rejects if a new one cannot start, and keeps the others. */
+  reload(): Promise<number> {
+    this.reloading ??= this.replaceAll().finally(() => {
+      this.reloading = undefined;
+    });
+    return this.reloading;
+  }
+
+  reloadTls(): void {
+    for (const worker of this.live) worker.send({ type: "reload-tls" });
+  }
+
+  /** Drains all workers. Resolves when they have ended. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    for (const { timer } of this.waiting.values()) clearTimeout(timer);
+    this.waiting.clear();
+    this.announce();
+    const workers = [...this.workers.values()];
+    for (const worker of workers) worker.drain();
+    await this.within(workers);
+    clearInterval(this.watch);
+    this.server.close();
+  }
+
+  /** Ends all workers at once. */
+  kill(): void {
+    for (const worker of this.workers.values()) worker.kill();
+  }
+
+  private get live(): WorkerProcess[] {
+    return [...this.workers.values()].filter(({ state }) => state === "ready" || state === "draining");
+  }
+
+  private get state(): TeamState {
+    const { count } = this.parts;
+    const ready = this.live.filter((worker) => worker.state === "ready");
+    // The oldest, so that it changes only when that one ends.
+    const [lead] = ready.toSorted((one, other) => (one.readyMs ?? 0) - (other.readyMs ?? 0));
+    const { isStopping } = this;
+    return { ready: Math.min(ready.length, count), count, isStopping, lead: lead?.slot ?? null };
+  }
+
+  private launch(slot: number): WorkerProcess {
+    const { command, folder } = this.parts;
+    const child = Bun.spawn([...command, "worker", String(slot), folder], {
+      stdin: "ignore",
+      stdout: "inherit",
+      stderr: "inherit",
+    });
+    const worker = new WorkerProcess(slot, child, performance.now());
+    this.workers.set(slot, worker);
+    void worker.ended.then((how) => this.hasEnded(worker, how));
+    return worker;
+  }
+
+  private accepted(lines: WorkerLines): void {
+    let worker: WorkerProcess | undefined;
+    lines.events = {
+      received: (message) => {
+        if (worker) return this.received(worker, message);
+        if (message.type === "reload") return void this.reloadFor(lines);
+        if (message.type !== "hello") return lines.cut();
+        const known = this.workers.get(message.slot);
+        // A process of an earlier start may still be there.
+        if (known?.pid !== message.pid) return lines.cut();
+        worker = known;
+        worker.attach(lines);
+        worker.send(this.beginOf(message.slot));
+      },
+      // A worker ends when it loses its supervisor, and the end of its process is what counts.
+      closed: () => undefined,
+    };
+  }
+
+  private beginOf(slot: number): ToWorker {
+    const { config, sources, nodeId, count } = this.parts;
+    return { type: "begin", config, sources, nodeId: `${nodeId}-${slot}`, slots: count + 1 };
+  }
+
+  private received(worker: WorkerProcess, message: FromWorker): void {
+    worker.heardMs = performance.now();
+    switch (message.type) {
+      case "ready": {
+        worker.isReady(message, performance.now());
+        this.parts.log.info({ worker: worker.slot, workerPid: worker.pid }, "worker is ready");
+        return this.announce();
+      }
+      case "failed":
+        return worker.hasFailed(message);
+      case "took": {
+        for (const other of this.live) if (other !== worker) other.send(message);
+        return;
+      }
+      case "gather":
+        return void this.gathering.page().then((text) => worker.send({ type: "gathered", id: message.id, text }));
+      case "measured":
+        return this.gathering.measured(worker, message.id, message.text);
+      case "ending":
+        return this.gathering.ending(worker, message.text);
+      case "beat":
+      case "hello":
+      case "reload":
+        return;
+    }
+  }
+
+  private async reloadFor(lines: WorkerLines): Promise<void> {
+    try {
+      lines.send({ type: "reloaded", workers: await this.reload() });
+    } catch (error) {
+      lines.send({ type: "refused", message: (error as Error).message });
+    }
+  }
+
+  private async replaceAll(): Promise<number> {
+    if (!this.isComplete) throw new Error("the service is still starting; try again when it is ready");
+    const { log, count } = this.parts;
+    log.info("replacing the workers, one after another");
+    const slots = [...this.workers.keys(), ...this.waiting.keys()];
+    for (const slot of slots) {
+      if (this.isStopping) throw new Error("the service is stopping");
+      await this.replace(slot);
+    }
+    log.info({ workers: count }, "all workers are replaced");
+    return slots.length;
+  }
+
+  private async replace(slot: number): Promise<void> {
+    const free = this.freeSlot();
+    try {
+      await this.launch(free).ready;
+    } catch (error) {
+      throw new Error(`a new worker could not start, the others keep running: ${(error as Error).message}`);
+    }
+    // The old one may have ended meanwhile, and wait for its own replacement.
+    this.cancel(slot);
+    const old = this.workers.get(slot);
+    if (!old) return;
+    old.drain();
+    this.announce();
+    await this.within([old]);
+  }
+
+  private freeSlot(): number {
+    for (let slot = 0; slot <= this.parts.count; slot++)
+      if (!this.workers.has(slot) && !this.waiting.has(slot)) return slot;
+    throw new Error("there is no free slot for a new worker; try again");
+  }
+
+  private hasEnded(worker: WorkerProcess, how: string): void {
+    const { slot, pid } = worker;
+    const isExpected = worker.isDraining;
+    this.gathering.hasEnded(worker, isExpected);
+    if (this.workers.get(slot) === worker) this.workers.delete(slot);
+    this.announce();
+    if (isExpected || this.isStopping || !this.isComplete) return;
+    // The one in the free slot is not kept: the worker that it was to replace still runs.
+    if (this.workers.size + this.waiting.size >= this.parts.count) return;
+    const waitMs = this.waitOf(slot, worker.readyMs);
+    this.parts.log.error({ worker: slot, workerPid: pid, waitMs }, `a worker ended ${how}; it is replaced`);
+    this.launchLater(slot, waitMs);
+  }
+
+  private launchLater(slot: number, waitMs: number): void {
+    const timer = setTimeout(() => {
+      this.waiting.delete(slot);
+      try {
+        this.launch(slot);
+      } catch (err) {
+        // The system has no memory or no process id left for it.
+        this.parts.log.error({ err, worker: slot }, "a worker could not be started; trying again");
+        this.launchLater(slot, this.waitOf(slot));
+      }
+    }, waitMs);
+    this.waiting.set(slot, { timer });
+  }
+
+  private waitOf(slot: number, readyMs?: number): number {
+    const wasStable = readyMs !== undefined && performance.now() - readyMs >= STABLE_AFTER_MS;
+    const failures = wasStable ? 0 : (this.failures.get(slot) ?? 0);
+    this.failures.set(slot, failures + 1);
+    return failures === 0 ? 0 : Math.min(RESTART_WAIT_MAX_MS, RESTART_FIRST_WAIT_MS * 2 ** (failures - 1));
+  }
+
+  private cancel(slot: number): void {
+    clearTimeout(this.waiting.get(slot)?.timer);
+    this.waiting.delete(slot);
+  }
+
+  private killSilent(): void {
+    const nowMs = performance.now();
+    const lateMs = nowMs - this.watchedMs - BEAT_EVERY_MS;
+    this.watchedMs = nowMs;
+    for (const worker of this.workers.values()) {
+      // This process itself stood still: what was sent meanwhile has not been read.
+      if (lateMs > SILENT_MAX_MS / 2) worker.heardMs = nowMs;
+      const { slot, pid, state, heardMs, startedMs } = worker;
+      const silentMs = nowMs - (state === "starting" ? startedMs : heardMs);
+      if (silentMs < (state === "starting" ? START_MAX_MS : SILENT_MAX_MS)) continue;
+      this.parts.log.error(
+        { worker: slot, workerPid: pid },
+        `a worker was silent for ${Math.round(silentMs)} ms; it is killed`,
+      );
+      worker.kill();
+    }
+  }
+
+  /** Tells all workers how many are ready. */
+  private announce(): void {
+    const { state } = this;
+    for (const worker of this.workers.values()) worker.send({ type: "state", ...state });
+  }
+
+  /** Resolves when the workers have ended; those that take too long are killed. */
+  private async within(workers: readonly WorkerProcess[]): Promise<void> {
+    const maxMs = 2 * this.parts.config.drainSeconds * 1000 + DRAIN_SLACK_MS;
+    const timer = setTimeout(() => {
+      for (const worker of workers) worker.kill();
+    }, maxMs);
+    await Promise.all(workers.map(({ ended }) => ended));
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,144 @@
+/** A worker's connection to its supervisor: heartbeats, the state of the team, and rates that all workers share. */
+import { type MakeThrottle, SHARE_EVERY_MS, SharedRates } from "../access/shared-throttle.ts";
+import type { Team, TeamState } from "../node/team.ts";
+import { BEAT_EVERY_MS } from "./limits.ts";
+import { connectLines, type Lines } from "./lines.ts";
+import type { Begin, FromWorker, Ready, StartReport, ToWorker } from "./messages.ts";
+import { controlSocket, storeSocket } from "./run-folder.ts";
+
+/** The supervisor asks all workers, and waits a second for them. */
+const GATHER_MAX_MS = 2000;
+
+export interface TeamEvents {
+  drain(): void;
+  reloadTls(): void;
+  /** The supervisor has ended. */
+  orphaned(): void;
+}
+
+export class TeamLink implements Team {
+  /** Until the node has started, there is nothing to drain. */
+  events: TeamEvents = {
+    drain: () => process.exit(0),
+    reloadTls: () => undefined,
+    orphaned: () => process.exit(1),
+  };
+  state: TeamState;
+  private readonly rates = new SharedRates(() => performance.now());
+  readonly throttle: MakeThrottle = this.rates.make;
+  private measure: () => string = () => "";
+  private begins: (() => void) | undefined;
+  private readonly asked = new Map<number, (text: string) => void>();
+  private lastId = 0;
+  private readonly timers: ReturnType<typeof setInterval>[];
+
+  private constructor(
+    readonly slot: number,
+    readonly folder: string,
+    readonly begin: Begin,
+    private readonly lines: Lines<ToWorker, FromWorker>,
+  ) {
+    this.state = { ready: 0, count: begin.slots - 1, isStopping: false, lead: null };
+    lines.events = { received: (message) => this.received(message), closed: () => this.events.orphaned() };
+    this.timers = [
+      setInterval(() => this.send({ type: "beat" }), BEAT_EVERY_MS),
+      setInterval(() => this.shareRates(), SHARE_EVERY_MS),
+    ];
+  }
+
+  /** Resolves when the supervisor has said what to start. */
+  static async join(slot: number, folder: string): Promise<TeamLink> {
+    const { promise, resolve, reject } = Promise.withResolvers<Begin>();
+    const lines = await connectLines<ToWorker, FromWorker>(controlSocket(folder), {
+      received: (message) => {
+        if (message.type === "begin") resolve(message);
+      },
+      closed: () => reject(new Error("the supervisor has ended")),
+    });
+    lines.send({ type: "hello", slot, pid: process.pid });
+    return new TeamLink(slot, folder, await promise, lines);
+  }
+
+  get slots(): number {
+    return this.begin.slots;
+  }
+
+  get storePath(): string | undefined {
+    return this.begin.config.databaseUrl === "" ? storeSocket(this.folder) : undefined;
+  }
+
+  ready(ready: Ready): void {
+    this.send({ type: "ready", ...ready });
+  }
+
+  failed(report: StartReport): void {
+    this.send({ type: "failed", ...report });
+  }
+
+  onLead(begin: () => void): void {
+    this.begins = begin;
+    this.lead();
+  }
+
+  onMeasure(read: () => string): void {
+    this.measure = read;
+  }
+
+  async metrics(): Promise<string> {
+    const id = ++this.lastId;
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.asked.set(id, resolve);
+    const timer = setTimeout(() => resolve(this.measure()), GATHER_MAX_MS);
+    this.send({ type: "gather", id });
+    const text = await promise;
+    clearTimeout(timer);
+    this.asked.delete(id);
+    return text;
+  }
+
+  /** The last message: the counts of this worker stay in the sums. */
+  async close(): Promise<void> {
+    for (const timer of this.timers) clearInterval(timer);
+    this.events.orphaned = () => undefined;
+    this.send({ type: "ending", text: this.measure() });
+    await this.lines.end();
+  }
+
+  private send(message: FromWorker): void {
+    this.lines.send(message);
+  }
+
+  private lead(): void {
+    if (this.state.lead !== this.slot) return;
+    const { begins } = this;
+    this.begins = undefined;
+    begins?.();
+  }
+
+  private shareRates(): void {
+    const rates = this.rates.takeNotes();
+    if (rates) this.send({ type: "took", rates });
+  }
+
+  private received(message: ToWorker): void {
+    switch (message.type) {
+      case "state":
+        this.state = message;
+        return this.lead();
+      case "drain":
+        return this.events.drain();
+      case "reload-tls":
+        return this.events.reloadTls();
+      case "took":
+        return this.rates.takenElsewhere(message.rates);
+      case "measure":
+        return this.send({ type: "measured", id: message.id, text: this.measure() });
+      case "gathered":
+        return this.asked.get(message.id)?.(message.text);
+      case "begin":
+      case "reloaded":
+      case "refused":
+        return;
+    }
+  }
+}

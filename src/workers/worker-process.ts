@@ -1,0 +1,98 @@
+/** One worker process, from its start to its end: what it reports, and what is sent to it. */
+import type { Subprocess } from "bun";
+import type { Lines } from "./lines.ts";
+import type { FromWorker, Ready, StartReport, ToWorker } from "./messages.ts";
+
+export type WorkerLines = Lines<FromWorker, ToWorker>;
+
+/** A worker could not start; `report` is its reason, if it gave one. */
+export class WorkerFailed extends Error {
+  constructor(
+    message: string,
+    readonly report?: StartReport,
+  ) {
+    super(message);
+  }
+}
+
+export type WorkerState = "starting" | "ready" | "draining" | "ended";
+
+export class WorkerProcess {
+  readonly ready: Promise<Ready>;
+  /** Resolves when the process is gone, with how it ended. */
+  readonly ended: Promise<string>;
+  readonly startedMs: number;
+  /** When it was last heard of. */
+  heardMs: number;
+  readyMs: number | undefined;
+  /** Its supervisor drains it: its end is expected. */
+  isDraining = false;
+  private current: WorkerState = "starting";
+  private readonly started = Promise.withResolvers<Ready>();
+  private report: StartReport | undefined;
+  private lines: WorkerLines | undefined;
+
+  constructor(
+    readonly slot: number,
+    private readonly child: Subprocess,
+    nowMs: number,
+  ) {
+    this.startedMs = nowMs;
+    this.heardMs = nowMs;
+    this.ready = this.started.promise;
+    // The callers that wait for it get the error; without one it is no unhandled rejection.
+    this.ready.catch(() => undefined);
+    this.ended = child.exited.then(() => this.exited());
+  }
+
+  get state(): WorkerState {
+    return this.current;
+  }
+
+  get pid(): number {
+    return this.child.pid;
+  }
+
+  /** Its connection, once it has made one. */
+  attach(lines: WorkerLines): void {
+    this.lines = lines;
+  }
+
+  send(message: ToWorker): void {
+    if (this.current !== "ended") this.lines?.send(message);
+  }
+
+  isReady(ready: Ready, nowMs: number): void {
+    if (this.current !== "starting") return;
+    this.current = "ready";
+    this.readyMs = nowMs;
+    this.started.resolve(ready);
+  }
+
+  hasFailed(report: StartReport): void {
+    this.report = report;
+  }
+
+  drain(): void {
+    if (this.current === "ended") return;
+    this.current = "draining";
+    this.isDraining = true;
+    // Before it has connected, there is nothing to drain.
+    if (this.lines) this.send({ type: "drain" });
+    else this.kill();
+  }
+
+  kill(): void {
+    this.child.kill("SIGKILL");
+  }
+
+  private exited(): string {
+    this.current = "ended";
+    const { exitCode, signalCode } = this.child;
+    const how = signalCode === null ? `with exit code ${exitCode}` : `by ${signalCode}`;
+    this.started.reject(
+      new WorkerFailed(this.report?.message ?? `a worker ended ${how} while it started`, this.report),
+    );
+    return how;
+  }
+}
