@@ -85,6 +85,8 @@ const SUITES: readonly Suite[] = [
   { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
   { ...tests("browser", ...browserTests(isOfDashboard)), needs: [CHROMIUM, POSTGRES, NATS] },
   { ...tests("unit stores", ...STORES.map((folder) => `./src/${folder}`)), needs: [POSTGRES, NATS] },
+  // Several processes on one port, killed and stopped.
+  tests("workers", "./test/workers"),
   tests("docs", "./test/docs"),
   tests("faults", "./test/faults"),
   tests("attack", "./test/attack"),

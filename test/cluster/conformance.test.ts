@@ -6,21 +6,13 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
+import { RAW, RAW_WHOLE, runSuites } from "../support/suites.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { IS_FULL } from "./support/load.ts";
 import { NatsCluster } from "./support/nats.ts";
 import { SdkService } from "./support/sdk-service.ts";
 
 setDefaultTimeout(900_000);
-
-const PROJECT = join(import.meta.dir, "../..");
-const RAW = "test/conformance/raw";
-/** These test one process and not the service. */
-const ONE_PROCESS = ["frame-metrics", "metrics", "one-process", "shutdown"];
-const RAW_WHOLE = [...new Bun.Glob("*.test.ts").scanSync(join(PROJECT, RAW))]
-  .map((file) => file.slice(0, -".test.ts".length))
-  .filter((name) => !ONE_PROCESS.includes(name))
-  .sort();
 
 let postgres: PostgresServer;
 let nats: NatsCluster;
@@ -35,32 +27,10 @@ afterAll(async () => {
   if (folder) removeFolder(folder);
 });
 
-interface Run {
-  readonly code: number;
-  readonly passed: number;
-  /** Names of tests. */
-  readonly failed: readonly string[];
-  readonly output: string;
-}
-
-async function run(paths: readonly string[], env: Readonly<Record<string, string>>): Promise<Run> {
-  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", ...paths], {
-    cwd: PROJECT,
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  const output = await new Response(child.stderr).text();
-  const names = (outcome: string): string[] =>
-    [...output.matchAll(new RegExp(`^\\(${outcome}\\) (.*?)(?: \\[[\\d.]+ms\\])?$`, "gm"))].map(
-      ([, name = ""]) => name,
-    );
-  return { code: await child.exited, passed: names("pass").length, failed: [...new Set(names("fail"))], output };
-}
-
 test.skipIf(!IS_FULL)("the raw socket suite passes against three nodes", async () => {
   const log = join(folder ?? "", "landings");
   const files = RAW_WHOLE.map((name) => `./${RAW}/${name}.test.ts`);
-  const { code, passed, failed, output } = await run(files, {
+  const { code, passed, failed, output } = await runSuites(files, {
     PARLEY_TEST_NODES_DATABASE: postgres.url("postgres"),
     PARLEY_TEST_NODES_NATS: `nats://${nats.ports.map((port) => `127.0.0.1:${port}`).join(",")}`,
     PARLEY_TEST_NODES_LOG: log,
@@ -82,7 +52,7 @@ test.skipIf(!IS_FULL)("the raw socket suite passes against three nodes", async (
 
 test.skipIf(!IS_FULL)("the public SDK's suite passes against three nodes, under Bun and under Node", async () => {
   await using service = await SdkService.start(postgres, nats);
-  const { code, passed, failed, output } = await run(["./test/conformance/sdk"], service.env);
+  const { code, passed, failed, output } = await runSuites(["./test/conformance/sdk"], service.env);
   if (code !== 0) console.log(output);
   expect({ code, failed }).toEqual({ code: 0, failed: [] });
   expect(passed).toBeGreaterThan(50);

@@ -1,0 +1,33 @@
+/** Runs suites that were written for one process against a service of several. */
+import { join } from "node:path";
+
+const PROJECT = join(import.meta.dir, "../..");
+export const RAW = "test/conformance/raw";
+/** These test one process and not the service. */
+const ONE_PROCESS = ["frame-metrics", "metrics", "one-process", "shutdown"];
+export const RAW_WHOLE = [...new Bun.Glob("*.test.ts").scanSync(join(PROJECT, RAW))]
+  .map((file) => file.slice(0, -".test.ts".length))
+  .filter((name) => !ONE_PROCESS.includes(name))
+  .sort();
+
+export interface Run {
+  readonly code: number;
+  readonly passed: number;
+  /** Names of tests. */
+  readonly failed: readonly string[];
+  readonly output: string;
+}
+
+export async function runSuites(paths: readonly string[], env: Readonly<Record<string, string>>): Promise<Run> {
+  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", ...paths], {
+    cwd: PROJECT,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const output = await new Response(child.stderr).text();
+  const names = (outcome: string): string[] =>
+    [...output.matchAll(new RegExp(`^\\(${outcome}\\) (.*?)(?: \\[[\\d.]+ms\\])?$`, "gm"))].map(
+      ([, name = ""]) => name,
+    );
+  return { code: await child.exited, passed: names("pass").length, failed: [...new Set(names("fail"))], output };
+}
