@@ -9,6 +9,8 @@ import { join } from "node:path";
 export const controlSocket = (folder: string): string => join(folder, "control.sock");
 export const storeSocket = (folder: string): string => join(folder, "store.sock");
 
+const PREFIX = join(tmpdir(), "parley-");
+
 const noteOf = (dataFolder: string): string => join(dataFolder, "workers.json");
 
 export class RunFolder {
@@ -16,7 +18,7 @@ export class RunFolder {
 
   constructor(private readonly dataFolder: string) {
     // Only its owner may enter: a program that can connect to the sockets reads and writes everything.
-    this.path = mkdtempSync(join(tmpdir(), "parley-"));
+    this.path = mkdtempSync(PREFIX);
   }
 
   /** From then on, `parley reload` finds the service. */
@@ -30,6 +32,12 @@ export class RunFolder {
     removeRunFolder(this.path);
     if (announcedFolder(this.dataFolder) === this.path) rmSync(noteOf(this.dataFolder), { force: true });
   }
+}
+
+/** Removes the folder of an earlier service that ended without doing so. Only while no other one works on the data folder. */
+export function removeLeftFolder(dataFolder: string): void {
+  const folder = announcedFolder(dataFolder);
+  if (folder?.startsWith(PREFIX) && !folder.includes("/", PREFIX.length)) removeRunFolder(folder);
 }
 
 /** Also by a worker whose supervisor was killed. */

@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Ready } from "./messages.ts";
 import { lockPort, type PortLock } from "./port-lock.ts";
-import { RunFolder, storeSocket } from "./run-folder.ts";
+import { RunFolder, removeLeftFolder, storeSocket } from "./run-folder.ts";
 import { Supervisor } from "./supervisor.ts";
 
 export interface ServiceParts extends Pick<Loaded, "config" | "sources"> {
@@ -52,6 +52,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     // First: a second start on the same data folder is refused before it touches anything.
     const stores = isEmbedded ? await openEmbedded(config, log) : undefined;
     if (stores) opened.add(() => stores.close());
+    // The store's lock says that no other service runs on this folder.
+    if (stores) removeLeftFolder(config.data);
     const host = config.host || (await hostOf(config, stores?.store));
     const { locks, ...ports } = lockPorts(config, host);
     for (const lock of locks) opened.add(() => lock.release());
@@ -68,7 +70,10 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       reload: () => supervisor.reload(),
       reloadTls: () => supervisor.reloadTls(),
       stop: () => opened.close(),
-      kill: () => supervisor.kill(),
+      kill: () => {
+        supervisor.kill();
+        run.remove();
+      },
     };
   } catch (error) {
     await opened.close();

@@ -224,7 +224,8 @@ export class Supervisor {
     this.announce();
     if (isExpected || this.isStopping || !this.isComplete) return;
     // The one in the free slot is not kept: the worker that it was to replace still runs.
-    if (this.workers.size + this.waiting.size >= this.parts.count) return;
+    const kept = [...this.workers.values()].filter((other) => !other.isDraining).length;
+    if (kept + this.waiting.size >= this.parts.count) return;
     const waitMs = this.waitOf(slot, worker.readyMs);
     this.parts.log.error({ worker: slot, workerPid: pid, waitMs }, `a worker ended ${how}; it is replaced`);
     this.launchLater(slot, waitMs);

@@ -101,6 +101,33 @@ test("a reload replaces all workers, and no connect fails meanwhile", async () =
   expect(childrenOf(world.server.pid).filter((pid) => after.includes(pid))).toEqual([]);
 });
 
+test("`parley verify` finds nothing wrong while workers are killed, stopped and replaced", async () => {
+  await world.admin.must("PATCH", `/apps/${world.app._id}`, RULES);
+  const env = { PARLEY_KEY: world.key.credential };
+  const fleet = (...flags: string[]): ReturnType<typeof runParley> =>
+    runParley(["verify", "--url", world.url, "--clients", "24", "--channels", "4", "--rate", "100", ...flags], env);
+  const [plain, stored] = [
+    fleet("--seconds", "9", "--settle", "30", "--prefix", "plain"),
+    fleet("--seconds", "9", "--settle", "30", "--prefix", "kept-verify", "--history", "--cuts", "2"),
+  ];
+  const publishes = async (): Promise<number> =>
+    (await readMetrics(world.server)).get('parley_frames_in_total{type="publish"}');
+  const begun = await publishes();
+  await until("both publish", async () => (await publishes()) > begun + 200);
+  const replacement = (): Promise<unknown> =>
+    world.server.logged(({ msg }) => msg === "worker is ready", world.server.log.length);
+  const [first = 0, second = 0] = childrenOf(world.server.pid);
+  const isBack = replacement();
+  process.kill(first, "SIGKILL");
+  await isBack;
+  const isBackToo = replacement();
+  process.kill(second, "SIGSTOP");
+  await isBackToo;
+  expect((await runParley(["reload", "--data", world.server.data])).code).toBe(0);
+  for (const { code, output } of await Promise.all([plain, stored]))
+    expect({ code, output }).toMatchObject({ code: 0 });
+});
+
 test("a supervisor that is killed takes its workers with it within 2 s, and its data stay whole", async () => {
   const data = tempFolder();
   const token = `admin_${crypto.randomUUID()}`;

@@ -1,6 +1,6 @@
 /** Two workers on one port act as one service. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { attempt } from "../conformance/raw/support/connect.ts";
@@ -197,6 +197,9 @@ test("SIGTERM drains all workers and leaves nothing behind", async () => {
   const pids = childrenOf(ending.server.pid);
   const { folder } = JSON.parse(readFileSync(join(ending.server.data, "workers.json"), "utf8"));
   expect(pids).toHaveLength(2);
+  expect([statSync(folder).mode & 0o777, statSync(join(ending.server.data, "workers.json")).mode & 0o777]).toEqual([
+    0o700, 0o600,
+  ]);
   const exited = ending.server.kill("SIGTERM");
   for (const { wire } of guests) expect((await wire.closed()).code).toBe(1001);
   expect(await exited).toBe(0);
