@@ -66,6 +66,14 @@ describe("calls", () => {
     expect(answers).toEqual(Array.from({ length: 10_000 }, (_, i) => String(i % 10)));
   });
 
+  test("with long values are whole at the other end, whatever the pieces of the socket", async () => {
+    const [one, other] = [(await served.worker()).store, (await served.worker()).store];
+    const long = Array.from({ length: 3_000_000 }, (_, i) => i.toString(36)).join(" ");
+    await one.change((change) => change.putMeta("long", long));
+    const answers = await Promise.all([other.meta("long"), other.meta("none"), other.meta("long"), one.meta("long")]);
+    expect(answers.map((answer) => answer === long)).toEqual([true, false, true, true]);
+  });
+
   test("more than a worker may have under way are refused, and the others are answered", async () => {
     const { store } = await served.worker();
     const results = await Promise.allSettled(Array.from({ length: 50_100 }, () => store.meta("m")));
