@@ -36,10 +36,8 @@ export interface RecordingService {
   readonly stayUploads: StayUploads;
   /** Whether the storage accepts bytes now. */
   readonly state: () => Promise<StorageState>;
-  /** Mends what is uploaded. */
+  /** Sweeps, and what is left to be finished or mended. One of several workers does it for all. */
   start(): void;
-  /** What one of several workers does for all. */
-  startSweeps(): void;
   /** Removes the recordings of deleted applications in the background. */
   clearDeleted(): void;
   /** To be called after the last request: resolves when running writes have ended. */
@@ -96,6 +94,10 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     state: () => stateOf(storage, ownership),
     start: () => {
       storage.check().catch((err) => log.error({ err }, `recordings cannot be kept: ${storage.name} does not answer`));
+      sweep.start();
+      finishing.start();
+      // A node that is restarted often would otherwise never come to it.
+      finishing.runNow();
       mending.start();
       // Without a shared store no node of an earlier version can have written to it.
       if (store.isShared)
@@ -104,12 +106,6 @@ export function buildRecordings(context: RecordingParts): RecordingService {
           .catch((err) =>
             log.error({ err }, "the bytes of recordings could not be counted; the next start tries again"),
           );
-    },
-    startSweeps: () => {
-      sweep.start();
-      finishing.start();
-      // A node that is restarted often would otherwise never come to it.
-      finishing.runNow();
     },
     clearDeleted: () => sweep.soon(),
     stop: async () => {

@@ -8,14 +8,14 @@ export interface RunningNode extends NodeParts {
 
 /** What one worker does for all of them. Several may do it for a moment, and nodes without a team all do: nothing is done twice. */
 async function startOnce({ rooms, historyTrimming, meetingRetention, recordings }: NodeParts): Promise<void> {
+  await rooms.expiry.start();
   historyTrimming.start();
   meetingRetention.start();
-  recordings.startSweeps();
-  await rooms.expiry.start();
+  recordings.start();
 }
 
 export async function startParts(parts: NodeParts): Promise<RunningNode> {
-  const { context, listeners, realtime, recordings, blockSweep, sessionSweep, headLimit, pipeline, routes } = parts;
+  const { context, listeners, realtime, blockSweep, sessionSweep, headLimit, pipeline, routes } = parts;
   // Before the ports are open: the first request must find the keys that other nodes have made.
   await realtime.storeFollower?.start();
   await realtime.hub.notes.readNewest();
@@ -28,7 +28,6 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   blockSweep.start();
   sessionSweep.start();
   parts.access.auditTrail.start();
-  recordings.start();
   headLimit.start();
   realtime.hub.sampling.start();
   return { ...parts, stopWatchingEventLoop: watchEventLoop(context.metrics, context.faults, context.vitals) };
