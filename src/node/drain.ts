@@ -1,6 +1,8 @@
 /** Stops a node: clients are sent elsewhere first, then each part ends after those that use it. */
 import type { RunningNode } from "./start.ts";
 
+/** One turn of the event loop. */
+const ACCEPT_WAITING_MS = 1;
 /** Between the end of listening and the drain: requests of connections that were just accepted arrive meanwhile. */
 const LAST_REQUESTS_MS = 250;
 
@@ -8,6 +10,8 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   const { context, access, listeners, realtime, rooms, recordings, tails, headLimit } = node;
   if (context.team) {
     // Other workers listen on the same port: they get the new connections, and none is refused here.
+    // The kernel resets connections that are not accepted yet: those that are waiting are accepted before the listener closes.
+    await Bun.sleep(ACCEPT_WAITING_MS);
     listeners.stopAccepting();
     await Bun.sleep(Math.min(LAST_REQUESTS_MS, drainMs));
   }

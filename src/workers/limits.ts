@@ -3,6 +3,8 @@
 export const BEAT_EVERY_MS = 250;
 /** A worker that is silent for this long is killed: new connections would wait for it, because the kernel spreads them over all workers. */
 export const SILENT_MAX_MS = 2000;
+/** The same for one that computes, or waits for a CPU or a disk: it may only be slow. */
+export const BUSY_MAX_MS = 10_000;
 /** How long a start may take. */
 export const START_MAX_MS = 60_000;
 /** The first replacement starts at once; each further one waits twice as long, up to the longest wait. */

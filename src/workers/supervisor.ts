@@ -15,7 +15,6 @@ import {
   RESTART_WAIT_MAX_MS,
   SILENT_MAX_MS,
   STABLE_AFTER_MS,
-  START_MAX_MS,
 } from "./limits.ts";
 import { type LineServer, serveLines } from "./lines.ts";
 import type { FromWorker, Ready, ToWorker } from "./messages.ts";
@@ -264,13 +263,10 @@ export class Supervisor {
     for (const worker of this.workers.values()) {
       // This process itself stood still: what was sent meanwhile has not been read.
       if (lateMs > SILENT_MAX_MS / 2) worker.heardMs = nowMs;
-      const { slot, pid, state, heardMs, startedMs } = worker;
-      const silentMs = nowMs - (state === "starting" ? startedMs : heardMs);
-      if (silentMs < (state === "starting" ? START_MAX_MS : SILENT_MAX_MS)) continue;
-      this.parts.log.error(
-        { worker: slot, workerPid: pid },
-        `a worker was silent for ${Math.round(silentMs)} ms; it is killed`,
-      );
+      if (!worker.isHanging(nowMs)) continue;
+      const silentMs = Math.round(nowMs - worker.heardMs);
+      const { slot, pid } = worker;
+      this.parts.log.error({ worker: slot, workerPid: pid }, `a worker was silent for ${silentMs} ms; it is killed`);
       worker.kill();
     }
   }

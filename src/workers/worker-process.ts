@@ -1,5 +1,7 @@
 /** One worker process, from its start to its end: what it reports, and what is sent to it. */
 import type { Subprocess } from "bun";
+import { type Activity, activityOf, isAtWork } from "./activity.ts";
+import { BUSY_MAX_MS, SILENT_MAX_MS, START_MAX_MS } from "./limits.ts";
 import type { Lines } from "./lines.ts";
 import type { FromWorker, Ready, StartReport, ToWorker } from "./messages.ts";
 
@@ -30,6 +32,8 @@ export class WorkerProcess {
   private current: WorkerState = "starting";
   private readonly started = Promise.withResolvers<Ready>();
   private report: StartReport | undefined;
+  /** When it was last asked, if it was silent then. */
+  private activity: Activity | undefined;
   private lines: WorkerLines | undefined;
 
   constructor(
@@ -80,6 +84,16 @@ export class WorkerProcess {
     // Before it has connected, there is nothing to drain.
     if (this.lines) this.send({ type: "drain" });
     else this.kill();
+  }
+
+  /** It is silent for too long. To be asked again and again: one that works is given more time. */
+  isHanging(nowMs: number): boolean {
+    if (this.current === "starting") return nowMs - this.startedMs > START_MAX_MS;
+    const silentMs = nowMs - this.heardMs;
+    const before = this.activity;
+    this.activity = silentMs < SILENT_MAX_MS ? undefined : activityOf(this.pid);
+    if (silentMs < SILENT_MAX_MS) return false;
+    return silentMs > BUSY_MAX_MS || !isAtWork(this.activity, before);
   }
 
   kill(): void {
