@@ -12,8 +12,8 @@ import { Slots } from "./slots.ts";
 
 /** How often lost workers are tried. */
 const TICK_MS = 100;
-/** Number of ticks between attempts at slots without a process. A worker that starts there says hello by itself. */
-const ABSENT_EVERY_TICKS = 10;
+/** How often slots without a process are tried: rarely, because a worker that starts there says hello by itself. */
+const QUIET_TICK_MS = 5000;
 /** A socket that is not linked by then is closed: the other process may be stopped. */
 const GREETING_MS = 1000;
 const JOIN_MS = 2000;
@@ -55,8 +55,9 @@ export class Mesh {
   private readonly handler: SocketHandler<Link>;
   private listener: UnixSocketListener<Link> | undefined;
   private inode = 0;
-  private timer: ReturnType<typeof setInterval> | undefined;
-  private ticks = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private isTickSoon = false;
+  private absentTriedMs = 0;
   /** Slots that this worker is connecting to. */
   private readonly trying = new Set<number>();
   /** Sockets that are not ready, and since when. */
@@ -98,7 +99,7 @@ export class Mesh {
     const { folder, slot } = this.options;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     await this.listen(this.pathOf(slot));
-    this.timer = setInterval(() => this.guarded(() => this.tick()), TICK_MS);
+    this.tickSoon();
     for (const other of this.slots.others) void this.attempt(other);
     await Promise.race([this.slots.settle(), Bun.sleep(JOIN_MS)]);
   }
@@ -106,7 +107,7 @@ export class Mesh {
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
-    clearInterval(this.timer);
+    clearTimeout(this.timer);
     this.listener?.stop();
     // Before the links: the others find no socket when they look whether this worker is gone.
     this.removeFile();
@@ -140,13 +141,28 @@ export class Mesh {
     }
   }
 
+  /** While all is well, an idle worker is not woken often. */
+  private tickSoon(): void {
+    if (!this.isTickSoon) this.schedule(TICK_MS);
+  }
+
+  private schedule(ms: number): void {
+    if (this.isClosed) return;
+    this.isTickSoon = ms === TICK_MS;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.guarded(() => this.tick());
+      this.schedule(this.slots.isSettled && this.greeting.size === 0 ? QUIET_TICK_MS : TICK_MS);
+    }, ms);
+  }
+
   private tick(): void {
-    this.ticks++;
-    const before = performance.now() - GREETING_MS;
+    const nowMs = performance.now();
     for (const [link, sinceMs] of this.greeting)
-      if (sinceMs < before) link.cut(`it has not answered within ${GREETING_MS} ms`);
-    for (const slot of this.slots.others)
-      if (!this.slots.isAbsent(slot) || this.ticks % ABSENT_EVERY_TICKS === 0) void this.attempt(slot);
+      if (sinceMs < nowMs - GREETING_MS) link.cut(`it has not answered within ${GREETING_MS} ms`);
+    const isAbsentDue = nowMs - this.absentTriedMs >= QUIET_TICK_MS;
+    if (isAbsentDue) this.absentTriedMs = nowMs;
+    for (const slot of this.slots.others) if (isAbsentDue || !this.slots.isAbsent(slot)) void this.attempt(slot);
     this.slots.check();
   }
 
@@ -186,6 +202,7 @@ export class Mesh {
     const link = new Link(socket, this.linkEvents, this.options.queueMaxBytes, slot);
     socket.data = link;
     this.greeting.set(link, performance.now());
+    this.tickSoon();
     return link;
   }
 
@@ -221,7 +238,9 @@ export class Mesh {
     if (link.index < 0) return;
     this.links[link.index] = undefined;
     this.events.closed(link);
-    if (this.slots.lost(slot, link)) void this.attempt(slot);
+    if (!this.slots.lost(slot, link)) return;
+    void this.attempt(slot);
+    this.tickSoon();
   }
 
   private warnOnce(slot: number, reason: string): void {

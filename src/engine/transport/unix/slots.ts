@@ -57,6 +57,13 @@ export class Slots {
     return this.byNumber.get(slot)?.state.is === "absent";
   }
 
+  /** Each other worker is linked or absent, and no repair is due. */
+  get isSettled(): boolean {
+    if (this.isRepairDue) return false;
+    for (const { state } of this.byNumber.values()) if (state.is !== "linked" && state.is !== "absent") return false;
+    return true;
+  }
+
   /** Resolves when each other worker is linked or absent. */
   settle(): Promise<void> {
     return new Promise((resolve) => {
