@@ -40,7 +40,7 @@ describe("the exchange", () => {
     }
     for (const node of nodes) await node.engine.close();
     // The exchange lives as long as the process, so that anything kept would be a leak.
-    const kept = ["nodes", "watchers"].map((field) => (Reflect.get(exchange, field) as Map<string, unknown>).size);
+    const kept = ["nodes", "watches"].map((field) => (Reflect.get(exchange, field) as Map<string, unknown>).size);
     expect(kept).toEqual([0, 0]);
   });
 });

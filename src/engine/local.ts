@@ -22,8 +22,9 @@ const immediately: Carrier = (_route, arrive) => arrive();
 
 export class Exchange {
   private readonly nodes = new Map<NodeId, EngineCallbacks>();
-  /** `<app> <channel>` → the nodes that watch it, each with a symbol that identifies this watch. */
-  private readonly watchers = new Map<string, Map<NodeId, symbol>>();
+  /** By node: `<app> <channel>` → the number of its watch. */
+  private readonly watches = new Map<NodeId, Map<string, number>>();
+  private lastWatch = 0;
 
   /** Number of open claims by application. */
   private readonly claims = new Map<string, number>();
@@ -40,21 +41,18 @@ export class Exchange {
 
   leave(id: NodeId): void {
     if (!this.nodes.delete(id)) return;
-    for (const [key, watching] of this.watchers) {
-      watching.delete(id);
-      if (watching.size === 0) this.watchers.delete(key);
-    }
+    this.watches.delete(id);
     for (const other of this.nodes.values())
       this.carry(`${other.id} ${id} gone`, () => this.nodes.get(other.id)?.nodeGone(id));
   }
 
   setWatching(id: NodeId, app: string, channel: string, on: boolean): void {
     const key = `${app} ${channel}`;
-    const watching = this.watchers.get(key) ?? new Map();
-    if (on) watching.set(id, Symbol(id));
-    else watching.delete(id);
-    if (watching.size > 0) this.watchers.set(key, watching);
-    else this.watchers.delete(key);
+    const watched = this.watches.get(id) ?? new Map<string, number>();
+    if (on) watched.set(key, ++this.lastWatch);
+    else watched.delete(key);
+    if (watched.size > 0) this.watches.set(id, watched);
+    else this.watches.delete(id);
   }
 
   claim(app: string, cap: number): Claim | undefined {
@@ -90,10 +88,10 @@ export class Exchange {
     if (this.nodes.size <= 1) return;
     const key = `${app} ${channel}`;
     for (const other of this.others(from)) {
-      const watch = this.watchers.get(key)?.get(other.id);
-      if (!watch) continue;
+      const watch = this.watches.get(other.id)?.get(key);
+      if (watch === undefined) continue;
       this.to(from, other, `${from} ${key}`, (node) => {
-        if (node && this.watchers.get(key)?.get(node.id) === watch) arrive(node);
+        if (node && this.watches.get(node.id)?.get(key) === watch) arrive(node);
       });
     }
   }

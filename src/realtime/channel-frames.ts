@@ -10,7 +10,7 @@ import type { Hub } from "./hub.ts";
 import type { Replies, Request } from "./replies.ts";
 import type { RoomGate } from "./room-gate.ts";
 import { PRESENCE, type StateRefusal } from "./states.ts";
-import { putOff } from "./streams/backlog.ts";
+import { hasUncommitted, putOff } from "./streams/backlog.ts";
 import type { HistoryFrames } from "./streams/history-frames.ts";
 import { pageRequest } from "./streams/page-request.ts";
 import { HISTORY_AWAY, TOO_MUCH_WAITS } from "./streams/texts.ts";
@@ -32,7 +32,7 @@ export class ChannelFrames {
     const options = subscribeOptions(frame.fields);
     if (typeof options === "string") return replies.refuse(connection, "malformed_message", frame, options);
     // An unsubscribe of the same channel may wait there.
-    if (!connection.backlog) return this.subscribeNow(connection, frame, options);
+    if (!connection.extras?.backlog) return this.subscribeNow(connection, frame, options);
     if (!isChannelName(frame.channel)) return replies.refuse(connection, "invalid_channel", frame);
     // Not the frame: its other fields may be of any length.
     const { channel, requestId } = frame;
@@ -47,7 +47,7 @@ export class ChannelFrames {
     if (!this.mayRead(connection, channel, request)) return;
     if (options.withOccupancy && !connection.mayOn(PRESENCE, channel))
       return replies.refuseAction(connection, PRESENCE, request);
-    if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
+    if (connection.subscriptionCount >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
       return replies.refuse(connection, "channel_limit_exceeded", request);
     // Participants of a room see each other: to listen without being shown is not for them.
     const shown = connection.seat ? { ...options, isPresent: true } : options;
@@ -71,7 +71,7 @@ export class ChannelFrames {
       replies.ack(connection, requestId);
     };
     // The others see its messages before they see that it has left.
-    if (connection.uncommitted === 0) unsubscribe();
+    if (!hasUncommitted(connection)) unsubscribe();
     else if (!putOff(connection, 0, unsubscribe)) replies.refuse(connection, "backend_error", frame, TOO_MUCH_WAITS);
   }
 
@@ -88,7 +88,7 @@ export class ChannelFrames {
       else replies.ack(connection, requestId);
     };
     // An unsubscribe of the same channel may wait there. Counted whole: the state may keep the text of its frame in memory.
-    if (!connection.backlog) set();
+    if (!connection.extras?.backlog) set();
     else if (!putOff(connection, utf8Bytes(text), set))
       replies.refuse(connection, "backend_error", frame, TOO_MUCH_WAITS);
   }

@@ -7,22 +7,19 @@ import type { Stream } from "./streams/stream.ts";
 import type { Subscription } from "./subscription.ts";
 
 let lastNumber = 0;
+const NO_MEMBERS: ReadonlySet<Member> = new Set();
 
 export class Channel {
   /** The name as JSON. */
   readonly json: string;
   /** Present while the channel keeps history. */
   stream: Stream | undefined;
-  /**
-   * Native topics. A subscriber is on one of the first two, and on the third while it listens to presence changes. One that asked
-   * for states is on the fourth while it knows the members.
-   */
+  /** Native topics. A subscriber is on one of the first two, and on the third while it listens to presence changes. */
   readonly plainTopic: string;
   readonly metadataTopic: string;
   readonly presenceTopic: string;
-  readonly stateTopic: string;
-  /** For subscriptions that want to know how many members there are. */
-  readonly occupancyTopic: string;
+  /** The name of its topics, after a letter for each. */
+  private readonly number = (++lastNumber).toString(36);
   /** By peer id: the members that are shown, here and on other nodes, and those about to be shown. */
   readonly members = new Map<string, Member>();
   /** Subscriptions on one of the topics for messages. */
@@ -45,8 +42,8 @@ export class Channel {
   awaitingTick: Subscription[] = [];
   /** Grows whenever a subscription gets its roster, because it can be shown changes from then on. */
   rostersWritten = 0;
-  /** Members whose state may differ from what was shown. */
-  changed = new Set<Member>();
+  /** `undefined` if there are none: an empty set would take 300 bytes in every channel at rest. */
+  private changedMembers: Set<Member> | undefined;
   /** By peer id: how many changes were shown lately (damping.ts); `undefined` if none were. */
   recentChanges: Map<string, RecentChanges> | undefined;
   /** How long a member stays that was lost without a goodbye. */
@@ -67,12 +64,34 @@ export class Channel {
     readonly name: string,
   ) {
     this.json = JSON.stringify(name);
-    const number = (++lastNumber).toString(36);
-    this.plainTopic = `m${number}`;
-    this.metadataTopic = `x${number}`;
-    this.presenceTopic = `p${number}`;
-    this.stateTopic = `s${number}`;
-    this.occupancyTopic = `n${number}`;
+    this.plainTopic = `m${this.number}`;
+    this.metadataTopic = `x${this.number}`;
+    this.presenceTopic = `p${this.number}`;
+  }
+
+  /** The topic of those that asked for states, while they know the members. */
+  get stateTopic(): string {
+    return `s${this.number}`;
+  }
+
+  /** The topic of those that want to know how many members there are. */
+  get occupancyTopic(): string {
+    return `n${this.number}`;
+  }
+
+  /** Members whose state may differ from what was shown. */
+  get changed(): ReadonlySet<Member> {
+    return this.changedMembers ?? NO_MEMBERS;
+  }
+
+  addChanged(member: Member): void {
+    this.changedMembers ??= new Set();
+    this.changedMembers.add(member);
+  }
+
+  removeChanged(member: Member): void {
+    this.changedMembers?.delete(member);
+    if (this.changedMembers?.size === 0) this.changedMembers = undefined;
   }
 
   /** A message was written to the subscribers here. */

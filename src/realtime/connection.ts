@@ -5,15 +5,12 @@ import { actionsOf, covers, type Permissions, permits, permitsOn } from "../acce
 import type { RoomAccess } from "../access/room-access.ts";
 import type { RoomSeat } from "../access/room-token.ts";
 import type { ActionSet } from "../protocol/actions.ts";
-import type { Retention } from "../protocol/channel-rules.ts";
 import type { Scope } from "../protocol/glob.ts";
+import { ConnectionExtras } from "./connection-extras.ts";
+import { type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
 import type { Departure } from "./lingering/departure.ts";
-import type { EarlyDirect } from "./lingering/early-directs.ts";
 import type { Peer } from "./peer.ts";
-import type { RenewalRequests } from "./renewals.ts";
 import type { Socket } from "./socket.ts";
-import type { Backlog } from "./streams/backlog.ts";
-import type { HistoryRequests } from "./streams/history-frames.ts";
 import type { Subscription } from "./subscription.ts";
 
 let lastOutbox = 0;
@@ -35,10 +32,8 @@ const INDEXED_ABOVE = 8;
 export class Connection implements Permissions {
   /** Unique in this process; `id` is made from it when it is shown. */
   readonly number = nextConnectionNumber();
-  private shownId: string | undefined;
   /** An IPv4 address as a number, which costs no memory of its own; IPv6 as text. */
   private readonly packedAddress: number | string;
-  readonly peerId: string;
   /** False: the peer id was made for this connection, so that the peer cannot come back under it. */
   readonly isFromToken: boolean;
   // From its token and key; all of them change when the token is renewed, the last three also when the key is edited.
@@ -53,14 +48,9 @@ export class Connection implements Permissions {
   actions: ActionSet;
   /** Its place in a room; `undefined` for the connections of an application's own peers. */
   seat: RoomSeat | undefined;
-  private readonly held: Subscription[] = [];
-  /** The subscriptions by channel name, while there are more than INDEXED_ABOVE. */
-  private byChannel: Map<string, Subscription> | undefined;
+  private held: Few<Subscription>;
   /** The channel that this connection was last allowed to publish to, so that the checks are not repeated with every frame. */
   publishesTo: string | undefined;
-  /** The same for a channel with history, and what that keeps: `publishesTo` is only for messages that are delivered at once. */
-  storesTo: string | undefined;
-  keeps: Retention | undefined;
   private outboxTopic: string | undefined;
   /** The number of the last WebSocket ping sent after an ack; its pong opens the gate of that subscription. */
   pingSeq = 0;
@@ -71,20 +61,8 @@ export class Connection implements Permissions {
   open = true;
   /** How it has ended; meaningless while it is open. */
   departure: Departure = "lost";
-  /** Messages of this connection that the store of history has not answered for: what it sends next waits for them (protocol 4). */
-  uncommitted = 0;
-  /** The channel of the last of them. */
-  uncommittedIn: string | undefined;
-  /** What it has sent since then (streams/backlog.ts); `undefined` if nothing. */
-  backlog: Backlog | undefined;
-  /** Direct messages that wait for its first roster (lingering/early-directs.ts); `undefined` if none. */
-  earlyDirects: EarlyDirect[] | undefined;
-  /** Its `history` frames (streams/history-frames.ts); `undefined` if there were none. */
-  historyRequests: HistoryRequests | undefined;
-  /** Its `renew` frames (renewals.ts); `undefined` if there were none. */
-  renewals: RenewalRequests | undefined;
-  /** Called once when `uncommitted` is 0 again, and nothing is in the backlog. */
-  whenCommitted: (() => void)[] | undefined;
+  /** `undefined` until something of it is needed. */
+  extras: ConnectionExtras | undefined;
   /** Unix ms at which this connection must be closed; Infinity for never. */
   deadlineMs = Number.POSITIVE_INFINITY;
   /** The index of this connection in its slot of Deadlines. */
@@ -102,9 +80,8 @@ export class Connection implements Permissions {
   /** How many frames the client may still send, as of `refilledMs` (rates.ts). */
   frames: number;
   refilledMs: number;
-  /** When the buckets of pings, states and WebSocket control frames are full, monotonic ms. */
+  /** When the buckets of pings and WebSocket control frames are full, monotonic ms. */
   pingsFullMs = 0;
-  statesFullMs = 0;
   controlsFullMs = 0;
 
   constructor(
@@ -119,7 +96,6 @@ export class Connection implements Permissions {
   ) {
     this.packedAddress = packed(client);
     this.keyId = grant.key.id;
-    this.peerId = grant.peerId;
     this.isFromToken = grant.key.type !== "publishable";
     this.metadataJson = grant.peerMetadataJson;
     this.tokenScope = grant.tokenScope;
@@ -136,9 +112,19 @@ export class Connection implements Permissions {
     this.refilledMs = nowMonotonicMs;
   }
 
+  /** Made each time: it is needed rarely after the welcome, and would take 80 bytes. */
   get id(): string {
-    this.shownId ??= connectionId(this.number);
-    return this.shownId;
+    return connectionId(this.number);
+  }
+
+  get peerId(): string {
+    return this.peer.peerId;
+  }
+
+  /** For what is written to it. */
+  get withExtras(): ConnectionExtras {
+    this.extras ??= new ConnectionExtras();
+    return this.extras;
   }
 
   /** Within which the ids of its messages are unique. A peer id may look like the id of a key, so each has its own prefix. */
@@ -226,8 +212,9 @@ export class Connection implements Permissions {
   /** Where it publishes to is checked with its next message. */
   checkAgain(): void {
     this.publishesTo = undefined;
-    this.storesTo = undefined;
-    this.keeps = undefined;
+    if (!this.extras) return;
+    this.extras.storesTo = undefined;
+    this.extras.keeps = undefined;
   }
 
   may(action: ActionSet): boolean {
@@ -245,30 +232,41 @@ export class Connection implements Permissions {
   }
 
   get subscriptions(): readonly Subscription[] {
-    return this.held;
+    return listOf(this.held);
+  }
+
+  get subscriptionCount(): number {
+    const { held } = this;
+    return held === undefined ? 0 : isList(held) ? held.length : 1;
   }
 
   subscriptionTo(channel: string): Subscription | undefined {
-    if (this.byChannel) return this.byChannel.get(channel);
-    for (const subscription of this.held) if (subscription.channel.name === channel) return subscription;
+    const { held } = this;
+    if (held === undefined) return undefined;
+    if (!isList(held)) return held.channel.name === channel ? held : undefined;
+    const byChannel = this.extras?.byChannel;
+    if (byChannel) return byChannel.get(channel);
+    for (const subscription of held) if (subscription.channel.name === channel) return subscription;
     return undefined;
   }
 
   addSubscription(subscription: Subscription): void {
-    this.held.push(subscription);
-    if (this.byChannel) this.byChannel.set(subscription.channel.name, subscription);
-    else if (this.held.length > INDEXED_ABOVE)
-      this.byChannel = new Map(this.held.map((one) => [one.channel.name, one]));
+    this.held = withOne(this.held, subscription);
+    const byChannel = this.extras?.byChannel;
+    if (byChannel) byChannel.set(subscription.channel.name, subscription);
+    else if (this.subscriptionCount > INDEXED_ABOVE)
+      this.withExtras.byChannel = new Map(this.subscriptions.map((one) => [one.channel.name, one]));
   }
 
   /** Returns false if the subscription was removed before. */
   removeSubscription(subscription: Subscription): boolean {
-    const at = this.held.indexOf(subscription);
-    if (at < 0) return false;
-    this.held.splice(at, 1);
-    this.byChannel?.delete(subscription.channel.name);
+    const before = this.subscriptionCount;
+    this.held = withoutOne(this.held, subscription);
+    if (this.subscriptionCount === before) return false;
+    const { extras } = this;
+    extras?.byChannel?.delete(subscription.channel.name);
     // At half the limit, so that one channel more or less does not build the index each time.
-    if (this.held.length <= INDEXED_ABOVE / 2) this.byChannel = undefined;
+    if (extras && before <= INDEXED_ABOVE / 2 + 1) extras.byChannel = undefined;
     return true;
   }
 }

@@ -91,7 +91,7 @@ export class Connections {
       rates.framesBurst,
       client,
     );
-    peer.connections.push(connection);
+    peer.addConnection(connection);
     holds.end(grant.app, grant.peerId);
     this.keyConnections(connection.keyId).add(connection);
     for (const observer of this.observers) observer.connected?.(connection);
@@ -99,7 +99,7 @@ export class Connections {
     emitter.connected(connection);
     try {
       this.countBy(space, 1);
-      if (peer.connections.length === 1) engine.hold(space.app, grant.peerId);
+      if (peer.onlyConnection) engine.hold(space.app, grant.peerId);
       this.welcome(connection, grant);
     } catch (error) {
       // The caller gets no connection that it could end.
@@ -141,8 +141,8 @@ export class Connections {
     const isElsewhere = connection.subscriptions.some(({ member }) => member?.isElsewhere);
     emitter.closed(connection, code);
     for (const observer of this.observers) observer.disconnected(connection);
-    peer.connections.splice(peer.connections.indexOf(connection), 1);
-    if (peer.connections.length === 0 && (isElsewhere || !holds.disconnected(connection)))
+    peer.removeConnection(connection);
+    if (!peer.isConnected && (isElsewhere || !holds.disconnected(connection)))
       safely(faults, "socket", () => engine.release(space.app, connection.peerId));
     this.removeOfKey(keyId, connection);
     safely(faults, "socket", () => this.countBy(space, -1));

@@ -21,7 +21,7 @@ import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
 import { Quota } from "./quota.ts";
-import { connectionOf, hasOther, hasReceiver } from "./receivers.ts";
+import { connectionOf, hasReceiver } from "./receivers.ts";
 import type { Broadcast, Socket } from "./socket.ts";
 import type { Spaces } from "./spaces.ts";
 import type { Subscription } from "./subscription.ts";
@@ -197,9 +197,9 @@ export class Delivery {
     const space = sender ? sender.peer.space : spaces.get(app);
     if (sender?.peer.pending) presence.announcePending(sender.peer);
     const target = space?.peers.get(to);
-    if (target && sender && sender.peer.lastReceiver !== target.peerId) sender.peer.sentTo(target.peerId);
+    if (target && sender) sender.peer.sentTo(target.peerId);
     const isOwn = target !== undefined && target === sender?.peer;
-    const isHere = target !== undefined && hasOther(target.connections, sender);
+    const isHere = target?.hasOther(sender) === true;
     const elsewhere = engine.send(
       app,
       to,
@@ -241,8 +241,9 @@ export class Delivery {
   /** Delivers a direct message of another node; returns the number of connections here that it was written to, or HELD. */
   deliverTo(app: string, to: string, envelope: Envelope): number {
     const target = this.parts.spaces.peer(app, to);
-    const isHere = target && hasOther(target.connections, undefined);
-    const reached = isHere ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
+    const reached = target?.hasOther(undefined)
+      ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined)
+      : 0;
     return reached === 0 && this.parts.holds.isHeld(app, to) ? HELD : reached;
   }
 
@@ -250,22 +251,33 @@ export class Delivery {
   private hand(target: Peer, fromJson: string, envelope: Envelope, sender: Connection | undefined): number {
     const { metrics, presence } = this.parts;
     const from = sender ? sender.peer : target.space.peers.get(envelope.from);
-    if (!sender && from && from.lastReceiver !== target.peerId) from.sentTo(target.peerId);
+    if (!sender && from) from.sentTo(target.peerId);
     if (from?.pending) presence.beforeDirect(from, target);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson, idField(envelope));
     // From the return of a peer until its roster.
     const isEarly = target.lostMemberships > 0 || envelope.awaitsRoster === true;
+    const { onlyConnection } = target;
     let reached = 0;
-    for (const connection of target.connections) {
-      // Messages that waited for a stream are sent while its last subscriber ends: that connection gets nothing any more.
-      if (connection === sender || !connection.open) continue;
-      if (connection.earlyDirects || (isEarly && this.early.isTooEarly(connection)))
-        this.early.add(connection, envelope.from, text);
-      else this.writeDirect(connection, text);
-      reached++;
-    }
+    if (onlyConnection) reached += this.handTo(onlyConnection, text, envelope, sender, isEarly);
+    else
+      for (const connection of target.connections) reached += this.handTo(connection, text, envelope, sender, isEarly);
     metrics.directs.inc(reached);
     return reached;
+  }
+
+  private handTo(
+    connection: Connection,
+    text: string,
+    { from }: Envelope,
+    sender: Connection | undefined,
+    isEarly: boolean,
+  ): 0 | 1 {
+    // Messages that waited for a stream are sent while its last subscriber ends: that connection gets nothing any more.
+    if (connection === sender || !connection.open) return 0;
+    if (connection.extras?.earlyDirects || (isEarly && this.early.isTooEarly(connection)))
+      this.early.add(connection, from, text);
+    else this.writeDirect(connection, text);
+    return 1;
   }
 
   private writeDirect({ outbox, peer }: Connection, text: string): void {

@@ -2,6 +2,7 @@
 import type { MemberState, NodeId } from "../engine/engine.ts";
 import { presenceEntry, stateField } from "../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
+import { type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
 import type { Loss } from "./lingering/returns.ts";
 import { isLive, type Stay } from "./lingering/stay.ts";
 import type { Peer } from "./peer.ts";
@@ -12,8 +13,7 @@ import type { UpToDate } from "./up-to-date.ts";
 export const NO_STATE = stateField(undefined, false);
 
 export class Member {
-  /** This node's connections of the peer that take part in presence, newest connection first. */
-  readonly subscriptions: Subscription[] = [];
+  private held: Few<Subscription>;
   /** The entry that the channel was shown last on this node; `undefined` if none. */
   shown: string | undefined;
   /** The state, as a field of an entry, that subscriptions with states were shown last on this node. */
@@ -47,17 +47,30 @@ export class Member {
     this.currentLoss = loss;
   }
 
+  /** This node's connections of the peer that take part in presence, newest connection first. */
+  get subscriptions(): readonly Subscription[] {
+    return listOf(this.held);
+  }
+
+  get hasSubscription(): boolean {
+    return this.held !== undefined;
+  }
+
+  /** The subscription of its newest connection. */
+  private get newest(): Subscription | undefined {
+    return isList(this.held) ? this.held[0] : this.held;
+  }
+
   add(subscription: Subscription): void {
-    if (this.subscriptions.includes(subscription)) return;
-    const at = this.subscriptions.findIndex(
-      (other) => other.connection.connectedMs <= subscription.connection.connectedMs,
-    );
-    this.subscriptions.splice(at < 0 ? this.subscriptions.length : at, 0, subscription);
+    const { subscriptions } = this;
+    if (subscriptions.includes(subscription)) return;
+    const { connectedMs } = subscription.connection;
+    const at = subscriptions.findIndex((other) => other.connection.connectedMs <= connectedMs);
+    this.held = withOne(this.held, subscription, at < 0 ? undefined : at);
   }
 
   remove(subscription: Subscription): void {
-    const at = this.subscriptions.indexOf(subscription);
-    if (at >= 0) this.subscriptions.splice(at, 1);
+    this.held = withoutOne(this.held, subscription);
   }
 
   /** It has no connection on this node any more. */
@@ -70,13 +83,14 @@ export class Member {
   markChanged(): void {
     this.upToDate = undefined;
     this.peer.addPending(this);
-    this.channel.changed.add(this);
+    this.channel.addChanged(this);
   }
 
   /** The state that this node's own connections give: the newest that may be shown. */
   local(): MemberState | undefined {
-    const newest = this.subscriptions.find((subscription) => subscription.isVisible);
-    return newest && stateOf(newest);
+    const { held } = this;
+    const newest = isList(held) ? held.find((subscription) => subscription.isVisible) : held;
+    return newest?.isVisible ? stateOf(newest) : undefined;
   }
 
   /** The same for other nodes, which also learn of a stay that began here, and of a connection that is not to be shown yet. */
@@ -85,7 +99,7 @@ export class Member {
     if (local) return this.isReturning && !this.hasRoster ? { ...local, isReturning: true } : local;
     // One that a node which is gone has left is announced only if this node has sent it to one that watches since then.
     if (this.stay && (!this.stay.isInherited || this.announced?.lingers)) return this.stay.state;
-    const [newest] = this.subscriptions;
+    const { newest } = this;
     return newest && { ...stateOf(newest), isArriving: true };
   }
 
@@ -153,7 +167,7 @@ export class Member {
   }
 
   arrivedState(): MemberState | undefined {
-    const [first] = this.subscriptions;
+    const first = this.newest;
     let newest = first && stateOf(first);
     for (const other of this.remote?.values() ?? []) if (!newest || isNewer(other, newest)) newest = other;
     return this.orStay(newest);
@@ -161,7 +175,7 @@ export class Member {
 
   /** It has a connection on this node or another. */
   get isConnected(): boolean {
-    return this.subscriptions.length > 0 || this.isElsewhere;
+    return this.hasSubscription || this.isElsewhere;
   }
 
   /** It has a connection on another node. */
@@ -170,7 +184,7 @@ export class Member {
   }
 
   get isGone(): boolean {
-    return this.subscriptions.length === 0 && !this.stay && (this.remote === undefined || this.remote.size === 0);
+    return !this.hasSubscription && !this.stay && (this.remote === undefined || this.remote.size === 0);
   }
 }
 

@@ -13,7 +13,7 @@ import type { SendRefusal } from "./delivery.ts";
 import type { Hub } from "./hub.ts";
 import type { Replies, Request } from "./replies.ts";
 import type { RoomGate } from "./room-gate.ts";
-import { mayStore, putOff } from "./streams/backlog.ts";
+import { hasUncommitted, mayStore, putOff } from "./streams/backlog.ts";
 import { NOT_KNOWN_TO_BE_STORED, TOO_MUCH_WAITS } from "./streams/texts.ts";
 
 const PUBLISH = bitOf("publish");
@@ -37,17 +37,18 @@ export class MessageFrames {
     if (typeof channel !== "string" || channel !== connection.publishesTo) {
       if (typeof channel !== "string") return replies.refuse(connection, "invalid_channel", frame);
       if (connection.seat) return this.publishInRoom(connection, connection.seat, channel, frame, id);
-      if (channel === connection.storesTo) return this.publishInOrder(connection, channel, frame, id);
+      if (channel === connection.extras?.storesTo) return this.publishInOrder(connection, channel, frame, id);
       // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
       const isHeld = connection.subscriptionTo(channel) !== undefined;
       const refusal = channelRefusal(channel, PUBLISH, connection, isHeld);
       if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
       const keep = this.parts.hub.streams.ruleOf(connection.peer.space.app, channel)?.history;
       if (keep) {
-        connection.storesTo = channel;
-        connection.keeps = keep;
+        const { withExtras } = connection;
+        withExtras.storesTo = channel;
+        withExtras.keeps = keep;
       }
-      if (keep || connection.uncommitted > 0) return this.publishInOrder(connection, channel, frame, id);
+      if (keep || hasUncommitted(connection)) return this.publishInOrder(connection, channel, frame, id);
       connection.publishesTo = channel;
     }
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
@@ -70,9 +71,11 @@ export class MessageFrames {
     const refused = roomGate.refusalOfMessage(seat, channel, data);
     if (refused) return replies.refuse(connection, refused.code, frame, refused.message);
     const keep = hub.streams.ruleOf(connection.peer.space.app, channel)?.history;
-    connection.storesTo = keep && channel;
-    connection.keeps = keep;
-    if (keep || connection.uncommitted > 0) return this.publishInOrder(connection, channel, frame, id);
+    if (keep || connection.extras) {
+      connection.withExtras.storesTo = keep && channel;
+      connection.withExtras.keeps = keep;
+    }
+    if (keep || hasUncommitted(connection)) return this.publishInOrder(connection, channel, frame, id);
     this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);
   }
 
@@ -96,7 +99,7 @@ export class MessageFrames {
     const request: Request = { requestId, channel };
     if (data === undefined) return this.parts.replies.refuse(connection, "missing_data", request);
     const envelope = envelopeOf(connection, data, id);
-    const keep = channel === connection.storesTo ? connection.keeps : undefined;
+    const keep = channel === connection.extras?.storesTo ? connection.extras.keeps : undefined;
     if (!keep)
       return this.putOff(connection, data, request, () => this.publishNow(connection, channel, envelope, request));
     const store = (): void => this.store(connection, channel, keep, envelope, request);
@@ -135,7 +138,7 @@ export class MessageFrames {
     if (!connection.may(SEND)) return replies.refuseAction(connection, SEND, frame);
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
     const envelope = envelopeOf(connection, data, id);
-    if (connection.uncommitted === 0) return this.sendNow(connection, to, envelope, frame);
+    if (!hasUncommitted(connection)) return this.sendNow(connection, to, envelope, frame);
     this.sendInOrder(connection, to, envelope, { requestId, channel: undefined });
   }
 

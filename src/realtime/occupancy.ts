@@ -35,7 +35,7 @@ export class Occupancy {
       .map((channel) => ({
         channel: channel.name,
         peerIds: [...channel.members.values()]
-          .filter((one) => one.subscriptions.length > 0 || one.stay)
+          .filter((one) => one.hasSubscription || one.stay)
           .map((one) => one.peer.peerId),
         connections: channel.subscribers + channel.replaying,
       }));

@@ -1,47 +1,87 @@
 /** A peer of an application on this node: all connections with one peer id. */
 import type { Connection } from "./connection.ts";
+import { type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
 import type { Member } from "./member.ts";
 import type { Space } from "./space.ts";
 
 /** More than take part in one call. */
 export const RECEIVERS_MAX = 64;
 
+/** Peers that a peer has sent direct messages to, as far as this node knows of both. */
+interface Receivers {
+  /** Compared with each message, so that the set is looked at rarely. */
+  last: string;
+  /** Bound: RECEIVERS_MAX, the first goes first. */
+  readonly all: Set<string>;
+}
+
 export class Peer {
-  readonly connections: Connection[] = [];
-  /** The peer id as JSON. */
-  readonly json: string;
+  private held: Few<Connection>;
+  private idJson: string | undefined;
   /** Memberships with a change that not every member was shown; undefined is the usual case, checked with each message. */
   pending: Set<Member> | undefined;
   /** How many channels the peer is a member of, through this node or another. */
   memberships = 0;
   /** How many of them have no connection, or one without a roster after it had none (lingering/returns.ts). */
   lostMemberships = 0;
-  /** The peer that it has sent a direct message to last: compared with each one, so that the set is looked at rarely. */
-  lastReceiver: string | undefined;
-  /** Peers that it has sent direct messages to, as far as this node knows of both. Bound: RECEIVERS_MAX, the first goes first. */
-  private receivers: Set<string> | undefined;
+  private receivers: Receivers | undefined;
 
   constructor(
     readonly space: Space,
     readonly peerId: string,
-  ) {
-    this.json = JSON.stringify(peerId);
+  ) {}
+
+  /** The peer id as JSON. Made with the first message: peers that send none need no second text. */
+  get json(): string {
+    this.idJson ??= JSON.stringify(this.peerId);
+    return this.idJson;
+  }
+
+  /** The oldest is first. */
+  get connections(): readonly Connection[] {
+    return listOf(this.held);
+  }
+
+  get isConnected(): boolean {
+    return this.held !== undefined;
+  }
+
+  /** `undefined` if it has none or several: every direct message asks, and needs no list for one connection. */
+  get onlyConnection(): Connection | undefined {
+    return isList(this.held) ? undefined : this.held;
+  }
+
+  addConnection(connection: Connection): void {
+    this.held = withOne(this.held, connection);
+  }
+
+  removeConnection(connection: Connection): void {
+    this.held = withoutOne(this.held, connection);
+  }
+
+  /** Whether there is an open connection besides this one. Without a list or a closure: every send calls this. */
+  hasOther(than: Connection | undefined): boolean {
+    const { held } = this;
+    if (!isList(held)) return held !== undefined && held !== than && held.open;
+    for (const connection of held) if (connection !== than && connection.open) return true;
+    return false;
   }
 
   sentTo(peerId: string): void {
-    this.lastReceiver = peerId;
-    this.receivers ??= new Set();
-    if (this.receivers.has(peerId)) return;
-    if (this.receivers.size >= RECEIVERS_MAX)
-      for (const first of this.receivers.values().take(1)) this.receivers.delete(first);
-    this.receivers.add(peerId);
+    if (this.receivers?.last === peerId) return;
+    this.receivers ??= { last: peerId, all: new Set() };
+    const { all } = this.receivers;
+    this.receivers.last = peerId;
+    if (all.has(peerId)) return;
+    if (all.size >= RECEIVERS_MAX) for (const first of all.values().take(1)) all.delete(first);
+    all.add(peerId);
   }
 
   /** Peers of this application on this node with which it has exchanged direct messages: each has sent some to the other. */
   *correspondents(): Generator<Peer> {
-    for (const peerId of this.receivers ?? []) {
+    for (const peerId of this.receivers?.all ?? []) {
       const other = this.space.peers.get(peerId);
-      if (other && other !== this && other.receivers?.has(this.peerId)) yield other;
+      if (other && other !== this && other.receivers?.all.has(this.peerId)) yield other;
     }
   }
 

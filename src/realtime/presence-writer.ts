@@ -107,7 +107,7 @@ export class PresenceWriter {
       const before = member.shown;
       const state = member.state();
       const after = entryOf(state);
-      if (member.subscriptions.length > 0) member.isOurs = true;
+      if (member.hasSubscription) member.isOurs = true;
       if (after === before) {
         if (state && takeState(member, fieldOf(state))) withNewStates.push(member);
         continue;
@@ -217,7 +217,7 @@ export class PresenceWriter {
   private shown(member: Member): void {
     const { channel } = member;
     if (member.isArriving) return;
-    channel.changed.delete(member);
+    channel.removeChanged(member);
     member.peer.removePending(member);
     if (member.isGone) channel.forget(member);
   }

@@ -141,7 +141,7 @@ export class Presence {
     member.remove(subscription);
     member.keepShown();
     // A subscribe that was never acked, because the history was away, neither ends a stay nor begins one.
-    if (member.subscriptions.length === 0 && subscription.wasAcked) this.lingering.departed(subscription, member);
+    if (!member.hasSubscription && subscription.wasAcked) this.lingering.departed(subscription, member);
     this.onChanged(member);
   }
 

@@ -56,10 +56,10 @@ export function takePing(connection: Connection): boolean {
 
 /** For a `state` frame, besides the one it costs as a frame. Too many are refused, but do not end the connection. */
 export function takeState(connection: Connection): boolean {
-  const { statesFullMs, lastSeenMs } = connection;
-  const next = fullAgainMs(statesFullMs, lastSeenMs, STATE_FRAMES_PER_SECOND, STATE_FRAMES_BURST);
+  const { withExtras, lastSeenMs } = connection;
+  const next = fullAgainMs(withExtras.statesFullMs, lastSeenMs, STATE_FRAMES_PER_SECOND, STATE_FRAMES_BURST);
   if (next === undefined) return false;
-  connection.statesFullMs = next;
+  withExtras.statesFullMs = next;
   return true;
 }
 

@@ -14,9 +14,3 @@ export function hasReceiver(channel: Channel | undefined, sender: Connection | u
   if (!channel) return false;
   return channel.subscribers + channel.replaying > (sender?.subscriptionTo(channel.name) ? 1 : 0);
 }
-
-/** Whether there is a connection besides the sender's. Without a closure: every send calls this. */
-export function hasOther(connections: readonly Connection[], sender: Connection | undefined): boolean {
-  for (const connection of connections) if (connection !== sender && connection.open) return true;
-  return false;
-}

@@ -139,12 +139,13 @@ export class Renewals {
   }
 
   private requestsOf(connection: Connection): RenewalRequests {
-    connection.renewals ??= {
+    const { withExtras } = connection;
+    withExtras.renewals ??= {
       left: RENEW_FRAMES_BURST,
       refilledMs: this.parts.clock.monotonicMs(),
       isBusy: false,
     };
-    return connection.renewals;
+    return withExtras.renewals;
   }
 }
 

@@ -42,7 +42,7 @@ export class Space {
 
   /** Forgets a peer with no connection here and no membership. */
   forgetIfUnused(peer: Peer): void {
-    if (peer.connections.length === 0 && peer.memberships === 0) this.peers.delete(peer.peerId);
+    if (!peer.isConnected && peer.memberships === 0) this.peers.delete(peer.peerId);
   }
 
   get isEmpty(): boolean {

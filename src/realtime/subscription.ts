@@ -21,24 +21,25 @@ import { ABSENT, type EndReason, isVisibleIn, type SubscriptionState } from "./s
 
 export type { EndReason };
 
+const WITH_METADATA = 1;
+const WITH_STATES = 2;
+const WITH_OCCUPANCY = 4;
+const WAS_ACKED = 8;
+const IS_ON_STATE_TOPIC = 16;
+const IS_VISIBLE = 32;
+
 export class Subscription {
-  withMetadata = false;
-  /** Rosters carry the members' states, and changes of them are sent. Counts from the next roster on. */
-  withStates = false;
-  /** It is sent how many members there are (occupancy-frames.ts). */
-  withOccupancy = false;
+  /** One field for all that is true or false: with one each, a subscription would take twice the memory. */
+  private flags = 0;
   /** What the peer says about itself through this connection; `undefined` if nothing. */
   stateJson: string | undefined;
-  /** It has taken part in presence: its end is a leave. */
-  wasAcked = false;
-  private isOnStateTopic = false;
   /** Present until it has got earlier messages of the channel, and is on the topic. */
   replay: Replay | undefined;
-  private current: SubscriptionState = ABSENT;
+  /** `undefined` while it listens: nearly all do, and `kind` and `currentMember` say everything. */
+  private current: SubscriptionState | undefined = ABSENT;
   // Copies of what `current` says, changed with it: ticks read them for every member, and the states have nine different shapes.
   private kind: SubscriptionState["kind"] = ABSENT.kind;
   private currentMember: Member | undefined;
-  private visible = false;
 
   constructor(
     readonly connection: Connection,
@@ -46,7 +47,50 @@ export class Subscription {
   ) {}
 
   get state(): SubscriptionState {
-    return this.current;
+    const { current, currentMember } = this;
+    if (current) return current;
+    return currentMember ? { kind: "listening", member: currentMember } : ABSENT;
+  }
+
+  // Flags
+
+  get withMetadata(): boolean {
+    return this.has(WITH_METADATA);
+  }
+
+  set withMetadata(on: boolean) {
+    this.set(WITH_METADATA, on);
+  }
+
+  /** Rosters carry the members' states, and changes of them are sent. Counts from the next roster on. */
+  get withStates(): boolean {
+    return this.has(WITH_STATES);
+  }
+
+  set withStates(on: boolean) {
+    this.set(WITH_STATES, on);
+  }
+
+  /** It is sent how many members there are (occupancy-frames.ts). */
+  get withOccupancy(): boolean {
+    return this.has(WITH_OCCUPANCY);
+  }
+
+  set withOccupancy(on: boolean) {
+    this.set(WITH_OCCUPANCY, on);
+  }
+
+  /** It has taken part in presence: its end is a leave. */
+  get wasAcked(): boolean {
+    return this.has(WAS_ACKED);
+  }
+
+  private has(flag: number): boolean {
+    return (this.flags & flag) !== 0;
+  }
+
+  private set(flag: number, on: boolean): void {
+    this.flags = on ? this.flags | flag : this.flags & ~flag;
   }
 
   // Queries
@@ -66,7 +110,7 @@ export class Subscription {
 
   /** Whether other members may be shown this subscription. */
   get isVisible(): boolean {
-    return this.visible;
+    return this.has(IS_VISIBLE);
   }
 
   /** The roster is written, or its first part. */
@@ -83,24 +127,24 @@ export class Subscription {
 
   /** True while the roster tied to this ping is unsent. */
   awaitsRosterFor(ping: number): boolean {
-    const state = this.current;
+    const { state } = this;
     return (state.kind === "gated" || state.kind === "ready") && state.ping === ping;
   }
 
   /** The whole roster is written, so changes may follow. */
   get knowsMembers(): boolean {
-    const state = this.current;
+    const { state } = this;
     if (state.kind === "awaitingTick") return state.progress.partsWritten >= state.progress.roster.parts.length;
     return state.kind === "listening" || state.kind === "offTopic";
   }
 
   get roster(): Roster | undefined {
-    const state = this.current;
+    const { state } = this;
     return state.kind === "awaitingTick" || state.kind === "rostered" ? state.progress?.roster : undefined;
   }
 
   get overrides(): ReadonlyMap<string, string | undefined> | undefined {
-    const state = this.current;
+    const { state } = this;
     return state.kind === "awaitingTick" || state.kind === "rostered" || state.kind === "offTopic"
       ? state.overrides
       : undefined;
@@ -111,38 +155,41 @@ export class Subscription {
 
   /** Takes part in presence as soon as the ack is sent. */
   join(member: Member): void {
-    if (this.current.kind === "absent") this.become({ kind: "opening", member, isVisible: false });
+    if (this.kind === "absent") this.become({ kind: "opening", member, isVisible: false });
   }
 
   /** The subscribe is acked: the roster waits for the pong of `ping`. */
   gate(member: Member, ping: number): void {
-    this.wasAcked = true;
+    this.set(WAS_ACKED, true);
     this.become({ kind: "gated", member, isVisible: this.isVisible, ping });
   }
 
   /** The roster no longer waits for the pong. */
   openGate(): void {
-    if (this.current.kind !== "gated") return;
-    const { member, isVisible, ping } = this.current;
+    const { state } = this;
+    if (state.kind !== "gated") return;
+    const { member, isVisible, ping } = state;
     this.become({ kind: "ready", member, isVisible, ping });
   }
 
   /** Other members may be shown this subscription from now on, even if it still waits for its ack, pong or tick. */
   show(): void {
-    if ("isVisible" in this.current && !this.current.isVisible) this.become({ ...this.current, isVisible: true });
+    const { current } = this;
+    if (current && "isVisible" in current && !current.isVisible) this.become({ ...current, isVisible: true });
   }
 
   /** The first part of this roster is written before the next tick. */
   rosterBeforeTick(roster: Roster): void {
-    if (this.current.kind !== "ready") return;
-    const { member, isVisible } = this.current;
+    const { state } = this;
+    if (state.kind !== "ready") return;
+    const { member, isVisible } = state;
     const progress = { roster, partsWritten: 1 };
     this.become({ kind: "awaitingTick", member, isVisible, progress, overrides: undefined });
   }
 
   /** A tick shows the member to the others; its roster was written before, or is written now. */
   tick(): void {
-    const state = this.current;
+    const { state } = this;
     if (state.kind === "ready")
       this.become({ kind: "rostered", member: state.member, progress: undefined, overrides: undefined });
     else if (state.kind === "awaitingTick") {
@@ -153,12 +200,13 @@ export class Subscription {
 
   /** The first part of this roster is written; the other parts follow as the client reads them. */
   keepRoster(roster: Roster): void {
-    if (this.current.kind === "rostered") this.become({ ...this.current, progress: { roster, partsWritten: 1 } });
+    const { state } = this;
+    if (state.kind === "rostered") this.become({ ...state, progress: { roster, partsWritten: 1 } });
   }
 
   /** The index of the next roster part, which the caller writes now; `undefined` if all are written. */
   takePart(): number | undefined {
-    const state = this.current;
+    const { state } = this;
     if ((state.kind !== "awaitingTick" && state.kind !== "rostered") || !state.progress) return undefined;
     const { roster, partsWritten } = state.progress;
     if (partsWritten >= roster.parts.length) return undefined;
@@ -168,21 +216,23 @@ export class Subscription {
 
   /** The roster and the changes since then are written: from now on the subscription receives changes. */
   listen(): void {
-    if (this.current.kind !== "rostered") return;
-    const { member, overrides } = this.current;
+    const { state } = this;
+    if (state.kind !== "rostered") return;
+    const { member, overrides } = state;
     this.become(overrides ? { kind: "offTopic", member, overrides } : { kind: "listening", member });
   }
 
   /** Leaves the presence topic until `listen()`, so that the subscription misses the next publish. */
   pause(): void {
-    if (this.current.kind !== "listening") return;
-    const { member } = this.current;
+    const { state } = this;
+    if (state.kind !== "listening") return;
+    const { member } = state;
     this.become({ kind: "rostered", member, progress: undefined, overrides: undefined });
   }
 
   /** This subscription alone was sent `entry` of a peer. */
   recordOverride(peerId: string, entry: string | undefined): void {
-    const state = this.current;
+    const { state } = this;
     if (state.kind !== "awaitingTick" && state.kind !== "listening" && state.kind !== "offTopic") return;
     const known = state.kind === "listening" ? undefined : state.overrides;
     if (known) known.set(peerId, entry);
@@ -192,13 +242,15 @@ export class Subscription {
 
   /** The channel was sent the same entry of this peer. */
   removeOverride(peerId: string): void {
-    if (this.current.kind === "offTopic") this.current.overrides.delete(peerId);
+    const { state } = this;
+    if (state.kind === "offTopic") state.overrides.delete(peerId);
   }
 
   /** Returns to the presence topic if no override is left. */
   returnToTopic(): void {
-    if (this.current.kind === "offTopic" && this.current.overrides.size === 0)
-      this.become({ kind: "listening", member: this.current.member });
+    const { state } = this;
+    if (state.kind === "offTopic" && state.overrides.size === 0)
+      this.become({ kind: "listening", member: state.member });
   }
 
   /** Lost the presence action, but stays subscribed. */
@@ -211,19 +263,19 @@ export class Subscription {
   }
 
   private become(next: SubscriptionState): void {
-    const { current, channel, connection } = this;
+    const { kind, channel, connection } = this;
     // A write can close its own socket and so end the subscription in the middle of another step: `ended` is final.
-    if (current.kind === "ended") return;
-    this.current = next;
+    if (kind === "ended") return;
+    this.current = next.kind === "listening" ? undefined : next;
     this.kind = next.kind;
     this.currentMember = next.member;
-    this.visible = isVisibleIn(next);
-    if (current.kind === next.kind) return;
-    if (current.kind === "gated") connection.gated--;
+    this.set(IS_VISIBLE, isVisibleIn(next));
+    if (kind === next.kind) return;
+    if (kind === "gated") connection.gated--;
     if (next.kind === "gated") connection.gated++;
-    if (current.kind === "offTopic") removeOffTopic(channel, this);
+    if (kind === "offTopic") removeOffTopic(channel, this);
     if (next.kind === "offTopic") addOffTopic(channel, this);
-    if (current.kind === "listening") {
+    if (kind === "listening") {
       channel.listeners--;
       connection.socket.unsubscribe(channel.presenceTopic);
     }
@@ -235,9 +287,9 @@ export class Subscription {
   }
 
   private setOnStateTopic(on: boolean): void {
-    if (on === this.isOnStateTopic) return;
+    if (on === this.has(IS_ON_STATE_TOPIC)) return;
     const { channel, connection } = this;
-    this.isOnStateTopic = on;
+    this.set(IS_ON_STATE_TOPIC, on);
     channel.stateListeners += on ? 1 : -1;
     if (on) connection.socket.subscribe(channel.stateTopic);
     else connection.socket.unsubscribe(channel.stateTopic);

@@ -36,6 +36,8 @@ const FORMS: readonly RegExp[] = [
   // Created when needed: `this.names = new Set(…)`, `member.remote ??= new Map()`, `{ parts: new Map() }`.
   pattern(String.raw`\.(\w+) (?:\?\?)?= `),
   /\b(\w+): new (?:Map|Set)\b/,
+  // A list that is an array only if it has several elements: `private held: Few<Connection>`.
+  /^ {2}(?:private |readonly )*(\w+): Few</,
 ];
 /** `const METHODS = new Set(["GET", …])`: it never grows. */
 const CONSTANT = /^(?:export )?const [A-Z_]+(?::.*)? = .*\(.+/;

@@ -37,26 +37,28 @@ export class EarlyDirects {
   }
 
   add(connection: Connection, from: string, text: string): void {
-    connection.earlyDirects ??= [];
-    connection.earlyDirects.push({ from, text });
+    const { withExtras } = connection;
+    withExtras.earlyDirects ??= [];
+    withExtras.earlyDirects.push({ from, text });
     this.connections.add(connection);
-    if (connection.earlyDirects.length >= EARLY_DIRECTS_MAX) return this.flush(connection);
+    if (withExtras.earlyDirects.length >= EARLY_DIRECTS_MAX) return this.flush(connection);
     this.setTimer();
   }
 
   /** The connection may have got a roster. */
   returned(connection: Connection): void {
-    if (connection.earlyDirects && !this.isTooEarly(connection)) this.flush(connection);
+    if (connection.extras?.earlyDirects && !this.isTooEarly(connection)) this.flush(connection);
   }
 
   /** The connection ends: where the service closes it, its client gets them before the close frame. */
   ended(connection: Connection): void {
-    if (connection.earlyDirects) this.flush(connection);
+    if (connection.extras?.earlyDirects) this.flush(connection);
   }
 
   private flush(connection: Connection): void {
-    const directs = connection.earlyDirects ?? [];
-    connection.earlyDirects = undefined;
+    const { withExtras } = connection;
+    const directs = withExtras.earlyDirects ?? [];
+    withExtras.earlyDirects = undefined;
     this.connections.delete(connection);
     for (const direct of directs) this.parts.write(connection, direct);
   }

@@ -89,7 +89,7 @@ export class Holds {
     const { app, peerId } = hold;
     this.held.delete(keyOf(app, peerId));
     const { spaces, engine, faults } = this.parts;
-    if (!hold.isOwn || (spaces.peer(app, peerId)?.connections.length ?? 0) > 0) return;
+    if (!hold.isOwn || spaces.peer(app, peerId)?.isConnected) return;
     safely(faults, "timer", () => engine.release(app, peerId));
   }
 

@@ -15,6 +15,7 @@ import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
 import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
+import { hasUncommitted } from "../streams/backlog.ts";
 import type { Subscription } from "../subscription.ts";
 import type { Holds } from "./holds.ts";
 import { isLive, isLonger, lingering, type Stay } from "./stay.ts";
@@ -62,11 +63,12 @@ export class Lingering {
   /** The last subscription of this member on this node has ended. */
   departed(subscription: Subscription, member: Member): void {
     const { connection } = subscription;
-    if (connection.uncommitted > 0 && isShown(member)) {
+    if (hasUncommitted(connection) && isShown(member)) {
       const state = stateOf(subscription);
       this.begin(member, { state, isInherited: false, graceUntilMs: 0 });
-      connection.whenCommitted ??= [];
-      connection.whenCommitted.push(() => this.committed(subscription, member, state));
+      const { withExtras } = connection;
+      withExtras.whenCommitted ??= [];
+      withExtras.whenCommitted.push(() => this.committed(subscription, member, state));
       return;
     }
     this.depart(subscription, member);
@@ -78,7 +80,7 @@ export class Lingering {
     // Another stay may have taken its place.
     if (!stay || !isLive(stay.state) || stay.state.since !== state.since) return;
     this.end(member);
-    if (member.subscriptions.length === 0) this.depart(subscription, member);
+    if (!member.hasSubscription) this.depart(subscription, member);
     this.parts.changed(member);
   }
 

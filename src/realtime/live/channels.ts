@@ -179,8 +179,7 @@ export class LiveChannels {
     if (!channel) return { ...NOTHING, members: [] };
     const first = new FirstOf<Member>(limit + 1, (one, other) => one.peer.peerId < other.peer.peerId);
     for (const one of channel.members.values())
-      if ((one.subscriptions.length > 0 || one.stay) && (after === undefined || one.peer.peerId > after))
-        first.offer(one);
+      if ((one.hasSubscription || one.stay) && (after === undefined || one.peer.peerId > after)) first.offer(one);
     return { ...this.figuresOf(channel), members: first.sorted().flatMap(memberHere) };
   }
 

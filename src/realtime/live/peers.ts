@@ -123,7 +123,7 @@ export class LivePeers {
     const first = new FirstOf<Peer>(limit + 1, (one, other) => one.peerId < other.peerId);
     for (const peer of this.parts.spaces.get(app)?.peers.values() ?? []) {
       // A peer without a connection here is a member of a channel through another node.
-      if (peer.connections.length === 0 || !peer.peerId.startsWith(prefix)) continue;
+      if (!peer.isConnected || !peer.peerId.startsWith(prefix)) continue;
       if (after === undefined || peer.peerId > after) first.offer(peer);
     }
     return first.sorted().map(lineOf);

@@ -23,8 +23,9 @@ const FRAME_BYTES = 256;
 
 /** Returns false if too much waits already. */
 export function putOff(connection: Connection, dataBytes: number, run: () => void, storesTo?: string): boolean {
-  connection.backlog ??= { frames: [], bytes: 0 };
-  const { backlog } = connection;
+  const { withExtras } = connection;
+  withExtras.backlog ??= { frames: [], bytes: 0 };
+  const { backlog } = withExtras;
   const bytes = dataBytes + FRAME_BYTES;
   if (backlog.frames.length >= BACKLOG_MAX_FRAMES || backlog.bytes + bytes > BACKLOG_MAX_BYTES) return false;
   backlog.frames.push({ bytes, run, storesTo });
@@ -34,30 +35,36 @@ export function putOff(connection: Connection, dataBytes: number, run: () => voi
 
 /** Whether a message of this channel with history may go to the store now. `keepsOrder`: the store answers in the order of calls. */
 export const mayStore = (connection: Connection, channel: string, keepsOrder: boolean): boolean =>
-  !connection.backlog && mayFollow(connection, channel, keepsOrder);
+  !connection.extras?.backlog && mayFollow(connection, channel, keepsOrder);
 
-const mayFollow = ({ uncommitted, uncommittedIn }: Connection, channel: string, keepsOrder: boolean): boolean =>
-  uncommitted === 0 || keepsOrder || uncommittedIn === channel;
+/** Whether the store of history has not answered for a message of this connection. */
+export const hasUncommitted = ({ extras }: Connection): boolean => extras !== undefined && extras.uncommitted > 0;
+
+const mayFollow = (connection: Connection, channel: string, keepsOrder: boolean): boolean =>
+  !hasUncommitted(connection) || keepsOrder || connection.extras?.uncommittedIn === channel;
 
 /** One message of this connection was delivered, or has failed: what waited for it goes on. */
 export function committed(connection: Connection, keepsOrder: boolean): void {
-  connection.uncommitted--;
+  const { withExtras } = connection;
+  withExtras.uncommitted--;
   for (let next = takeNext(connection, keepsOrder); next; next = takeNext(connection, keepsOrder)) next.run();
-  if (connection.uncommitted > 0 || connection.backlog) return;
-  connection.uncommittedIn = undefined;
-  const { whenCommitted } = connection;
-  connection.whenCommitted = undefined;
+  if (withExtras.uncommitted > 0 || withExtras.backlog) return;
+  withExtras.uncommittedIn = undefined;
+  const { whenCommitted } = withExtras;
+  withExtras.whenCommitted = undefined;
   for (const run of whenCommitted ?? []) run();
 }
 
 function takeNext(connection: Connection, keepsOrder: boolean): PutOff | undefined {
-  const { backlog, uncommitted } = connection;
+  const { withExtras } = connection;
+  const { backlog } = withExtras;
   const next = backlog?.frames[0];
   if (!backlog || !next) return undefined;
-  const isNext = next.storesTo === undefined ? uncommitted === 0 : mayFollow(connection, next.storesTo, keepsOrder);
+  const isNext =
+    next.storesTo === undefined ? !hasUncommitted(connection) : mayFollow(connection, next.storesTo, keepsOrder);
   if (!isNext) return undefined;
   backlog.frames.shift();
   backlog.bytes -= next.bytes;
-  if (backlog.frames.length === 0) connection.backlog = undefined;
+  if (backlog.frames.length === 0) withExtras.backlog = undefined;
   return next;
 }

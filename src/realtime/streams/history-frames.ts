@@ -91,8 +91,9 @@ export class HistoryFrames {
 
   private requestsOf(connection: Connection): HistoryRequests {
     const nowMs = this.parts.clock.monotonicMs();
-    connection.historyRequests ??= { left: HISTORY_FRAMES_BURST, refilledMs: nowMs, isBusy: false, waiting: [] };
-    const requests = connection.historyRequests;
+    const { withExtras } = connection;
+    withExtras.historyRequests ??= { left: HISTORY_FRAMES_BURST, refilledMs: nowMs, isBusy: false, waiting: [] };
+    const requests = withExtras.historyRequests;
     const refilled = ((nowMs - requests.refilledMs) / 1000) * HISTORY_FRAMES_PER_SECOND;
     requests.left = Math.min(HISTORY_FRAMES_BURST, requests.left + refilled);
     requests.refilledMs = nowMs;

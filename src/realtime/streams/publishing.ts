@@ -99,8 +99,9 @@ export class Publishing {
       return answer("backend_error");
     this.uncommitted.set(app, waiting + 1);
     if (!sender) return;
-    sender.uncommitted++;
-    sender.uncommittedIn = channel;
+    const { withExtras } = sender;
+    withExtras.uncommitted++;
+    withExtras.uncommittedIn = channel;
     // Its next message without history must not be delivered at once.
     sender.publishesTo = undefined;
   }

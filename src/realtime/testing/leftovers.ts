@@ -29,7 +29,7 @@ export function leftovers(world: World): Record<string, number> {
     undrainedRosters: inHub("presence", "queue", "busy"),
     deadlines: inHub("deadlines", "slots"),
     liveness: inHub("liveness", "count"),
-    watchers: sizeOf(world.exchange, ["watchers"]),
+    watchers: sizeOf(world.exchange, ["watches"]),
     sockets: sum(({ server }) => server.sockets.size),
   };
   return Object.fromEntries(Object.entries(left).filter(([, count]) => count !== 0));
