@@ -6,7 +6,7 @@ import { timingSafeEqual } from "node:crypto";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 
 export interface ParsedJws {
-  readonly header: JsonObject;
+  readonly header: Readonly<JsonObject>;
   readonly payload: Buffer;
   readonly signingInput: string;
   readonly signature: Buffer;
@@ -38,10 +38,40 @@ export function signJws(header: object, payload: object | string, key: Buffer): 
 
 /** The parts of a token, none of them trusted yet; or what is wrong with it. */
 export function parseJws(text: string, maxChars: number): ParsedJws | string {
-  const parts = text.length <= maxChars ? text.split(".") : [];
-  const [head, payload, signature] = parts.map(decodeBase64Url);
-  if (parts.length !== 3 || !head || !payload || !signature) return "it is not three parts of base64url";
-  const header = parseUtf8Json(head);
+  const headEnd = text.indexOf(".");
+  const inputEnd = text.indexOf(".", headEnd + 1);
+  if (text.length > maxChars || headEnd < 0 || inputEnd < 0) return NOT_THREE_PARTS;
+  const payload = decodeBase64Url(text.slice(headEnd + 1, inputEnd));
+  const signature = decodeBase64Url(text.slice(inputEnd + 1));
+  if (!payload || !signature) return NOT_THREE_PARTS;
+  const header = headerIn(text.slice(0, headEnd));
+  if (typeof header === "string") return header;
+  return { header, payload, signingInput: text.slice(0, inputEnd), signature };
+}
+
+const NOT_THREE_PARTS = "it is not three parts of base64url";
+
+/** Headers by their text, which all tokens of one key share. Bound: HEADERS_MAX texts of at most HEADER_MAX_CHARS; the oldest goes first. */
+const headers = new Map<string, Readonly<JsonObject>>();
+const HEADERS_MAX = 1000;
+const HEADER_MAX_CHARS = 256;
+
+/** The header of a token, checked; or what is wrong with it. */
+function headerIn(text: string): Readonly<JsonObject> | string {
+  const known = headers.get(text);
+  if (known) return known;
+  const header = parseHeader(text);
+  if (typeof header === "string" || text.length > HEADER_MAX_CHARS) return header;
+  if (headers.size >= HEADERS_MAX) for (const oldest of headers.keys().take(1)) headers.delete(oldest);
+  // A copy: a slice would keep the whole token in memory.
+  headers.set(Buffer.from(text, "latin1").toString("latin1"), header);
+  return header;
+}
+
+function parseHeader(text: string): JsonObject | string {
+  const bytes = decodeBase64Url(text);
+  if (!bytes) return NOT_THREE_PARTS;
+  const header = parseUtf8Json(bytes);
   if (!isObject(header)) return "its header is not a JSON object";
   if (header.alg !== "HS256") return "the header's alg must be HS256";
   // In upper or lower case: RFC 7519, 5.1 recommends upper case, but some libraries write "jwt".
@@ -49,11 +79,15 @@ export function parseJws(text: string, maxChars: number): ParsedJws | string {
     return "the header's typ must be JWT or absent";
   // crit lists extensions that a verifier must understand (RFC 7515, 4.1.11); we support none.
   if (header.crit !== undefined) return "the header must not have crit";
-  return { header, payload, signingInput: `${parts[0]}.${parts[1]}`, signature };
+  return header;
 }
 
+/** One for all: it is read before the next one is computed. Bun writes a digest only where the longest of all would fit. */
+const digest = Buffer.alloc(64);
+const expected = digest.subarray(0, 32);
+
 export function isSignedBy({ signingInput, signature }: ParsedJws, key: Buffer): boolean {
-  const expected = hmac(signingInput, key);
+  hmacOf(key).update(signingInput).digest(digest);
   return signature.length === expected.length && timingSafeEqual(signature, expected);
 }
 
@@ -63,14 +97,25 @@ function decodeBase64Url(text: string): Buffer | undefined {
   return bytes.length > 0 && bytes.toString("base64url") === text ? bytes : undefined;
 }
 
-export const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** undefined if the bytes are not valid UTF-8 or JSON, or an object has a duplicate key. */
 export function parseUtf8Json(bytes: Buffer): unknown {
+  const text = utf8Text(bytes);
+  return text === undefined ? undefined : parseJson(text);
+}
+
+/** undefined if the bytes are not valid UTF-8. */
+export function utf8Text(bytes: Buffer): string | undefined {
   try {
-    const parsed = parseStrict(UTF8.decode(bytes));
-    return parsed.ok ? parsed.value : undefined;
+    return UTF8.decode(bytes);
   } catch {
     return undefined;
   }
+}
+
+/** undefined if the text is not valid JSON, or an object has a duplicate key. */
+export function parseJson(text: string): unknown {
+  const parsed = parseStrict(text);
+  return parsed.ok ? parsed.value : undefined;
 }

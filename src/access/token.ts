@@ -14,7 +14,7 @@ import { rawValue } from "../protocol/scan.ts";
 import type { TokenCheck } from "./checks.ts";
 import { firstUncovered, type KeyRate, TOO_COMPLEX } from "./coverage.ts";
 import { duration } from "./duration.ts";
-import { isSignedBy, type ParsedJws, parseJws, parseUtf8Json, signJws, UTF8 } from "./jws.ts";
+import { isSignedBy, type ParsedJws, parseJson, parseJws, signJws, utf8Text } from "./jws.ts";
 import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
 import {
   TOKEN_CHANNELS_MAX,
@@ -139,18 +139,19 @@ export function verifyToken(
 ): VerifiedToken | TokenRefusal {
   const parsed = parseToken(token);
   if (parsed instanceof TokenRefusal) return parsed;
-  const key = findKey(parsed.kid, keyring);
+  const key = findKey(parsed.header.kid, keyring);
   if (key instanceof TokenRefusal) return key;
   const secret = verifySignature(parsed, key, nowMs);
   if (secret instanceof TokenRefusal) return secret.of(key);
-  const payload = parsePayload(parsed.payload);
+  const text = utf8Text(parsed.payload) ?? "";
+  const payload = parsePayload(text);
   if (payload instanceof TokenRefusal) return payload.of(key);
-  const verified = verifyPayload(parsed, payload, key, secret, nowMs, rate);
+  const verified = verifyPayload(text, payload, key, secret, nowMs, rate);
   return verified instanceof TokenRefusal ? verified.of(key, payload.sub) : verified;
 }
 
 function verifyPayload(
-  parsed: ParsedToken,
+  text: string,
   payload: JsonObject,
   key: SecretKey,
   secret: SigningSecret,
@@ -161,29 +162,22 @@ function verifyPayload(
   if (times instanceof TokenRefusal) return times;
   const expiresAtMs = effectiveExpiry(times, nowMs);
   if (expiresAtMs instanceof TokenRefusal) return expiresAtMs;
-  const claims = decodeClaims(payload, times, rawClaimsIn(UTF8.decode(parsed.payload)), nowMs);
+  const claims = decodeClaims(payload, times, text, nowMs);
   if (claims instanceof TokenRefusal) return claims;
   return authorize(claims, key, secret, expiresAtMs, rate);
 }
 
 // Parse the token.
 
-interface ParsedToken extends ParsedJws {
-  readonly kid: string;
-}
-
-function parseToken(token: string): ParsedToken | TokenRefusal {
+function parseToken(token: string): ParsedJws | TokenRefusal {
   const parsed = parseJws(token, REQUEST_HEAD_MAX_BYTES);
-  if (typeof parsed === "string") return invalid("token", parsed);
-  const { kid } = parsed.header;
-  return typeof kid === "string"
-    ? { ...parsed, kid }
-    : invalid("token", "the header's kid must be the id of a secret key");
+  return typeof parsed === "string" ? invalid("token", parsed) : parsed;
 }
 
 // Find the key.
 
-function findKey(kid: string, keyring: Keyring): SecretKey | TokenRefusal {
+function findKey(kid: unknown, keyring: Keyring): SecretKey | TokenRefusal {
+  if (typeof kid !== "string") return invalid("token", "the header's kid must be the id of a secret key");
   const key = keyring.key(kid);
   if (!key || key.type === "publishable") return possiblyStale("token key", "kid does not name a live secret key");
   return key.type === "sealed" ? UNDECRYPTABLE : key;
@@ -191,19 +185,17 @@ function findKey(kid: string, keyring: Keyring): SecretKey | TokenRefusal {
 
 // Verify the signature.
 
-function verifySignature(token: ParsedToken, key: SecretKey, nowMs: number): SigningSecret | TokenRefusal {
-  const signedBy = (secret: SigningSecret): boolean => isSignedBy(token, secret.hmacKey);
-  const secret = key.secrets.find((one) => isLive(one, nowMs) && signedBy(one));
-  if (secret) return secret;
-  return key.secrets.some((one) => !isLive(one, nowMs) && signedBy(one))
+function verifySignature(token: ParsedJws, key: SecretKey, nowMs: number): SigningSecret | TokenRefusal {
+  for (const one of key.secrets) if (isLive(one, nowMs) && isSignedBy(token, one.hmacKey)) return one;
+  return key.secrets.some((one) => !isLive(one, nowMs) && isSignedBy(token, one.hmacKey))
     ? expired("signature", "it was signed with a secret that has been retired since")
     : possiblyStale("signature", "its signature matches no secret of that key");
 }
 
 // Parse the payload.
 
-const parsePayload = (bytes: Buffer): JsonObject | TokenRefusal => {
-  const payload = parseUtf8Json(bytes);
+const parsePayload = (text: string): JsonObject | TokenRefusal => {
+  const payload = parseJson(text);
   return isObject(payload) ? payload : invalid("payload", "its payload is not a JSON object, or has a duplicate key");
 };
 
@@ -247,24 +239,17 @@ interface DecodedClaims {
   readonly raw: RawClaims;
 }
 
-/** The size of metadata is that of its text as it was sent, spaces included. */
-const METADATA_MAX_BYTES = [
-  ["metadata", TOKEN_METADATA_MAX_BYTES],
-  ["peerMetadata", TOKEN_PEER_METADATA_MAX_BYTES],
-] as const;
-
 function decodeClaims(
   payload: JsonObject,
   { exp, iat }: Times,
-  raw: RawClaims,
+  text: string,
   nowMs: number,
 ): DecodedClaims | TokenRefusal {
   const { sub, nbf, iss, channels, permissions } = payload;
   if (!isPeerId(sub)) return invalid("claims", `sub must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`);
   if (nbf !== undefined && !isTime(nbf)) return invalid("claims", "nbf must be a number of Unix seconds");
-  for (const [name, time] of Object.entries({ nbf, iat }))
-    if (time !== undefined && Math.floor(time) * 1000 > nowMs + TOKEN_SKEW_SECONDS * 1000)
-      return invalid("claims", `${name} is more than ${TOKEN_SKEW_SECONDS} s in the future`);
+  if (nbf !== undefined && isInFuture(nbf, nowMs)) return invalid("claims", `nbf ${IN_FUTURE}`);
+  if (iat !== undefined && isInFuture(iat, nowMs)) return invalid("claims", `iat ${IN_FUTURE}`);
   if (iat === undefined && exp * 1000 > nowMs + TOKEN_MAX_SECONDS * 1000)
     return invalid("claims", `without iat, exp must be within ${MAX_HOURS}`);
   if (iss !== undefined && typeof iss !== "string") return invalid("claims", "iss must be a string");
@@ -272,10 +257,35 @@ function decodeClaims(
   if (typeof globs === "string") return invalid("claims", globs);
   if (permissions !== undefined && !isPermissions(permissions))
     return invalid("claims", `permissions must be a list of at most ${TOKEN_PERMISSIONS_MAX} of ${ACTIONS.join(", ")}`);
-  for (const [name, maxBytes] of METADATA_MAX_BYTES)
-    if (payload[name] !== undefined && !(isObject(payload[name]) && utf8Bytes(raw[name] ?? "") <= maxBytes))
-      return invalid("claims", `${name} must be an object of at most ${maxBytes} bytes`);
-  return { sub, channels: globs, permissions: permissions && actionSet(permissions), raw };
+  const metadata = decodeMetadata(payload, text, "metadata", TOKEN_METADATA_MAX_BYTES);
+  if (metadata instanceof TokenRefusal) return metadata;
+  const peerMetadata = decodeMetadata(payload, text, "peerMetadata", TOKEN_PEER_METADATA_MAX_BYTES);
+  if (peerMetadata instanceof TokenRefusal) return peerMetadata;
+  return {
+    sub,
+    channels: globs,
+    permissions: permissions && actionSet(permissions),
+    raw: { metadata, peerMetadata },
+  };
+}
+
+const IN_FUTURE = `is more than ${TOKEN_SKEW_SECONDS} s in the future`;
+
+const isInFuture = (seconds: number, nowMs: number): boolean =>
+  Math.floor(seconds) * 1000 > nowMs + TOKEN_SKEW_SECONDS * 1000;
+
+/** Its JSON as it was sent; `undefined` if there is none. Its size is that of this text, spaces included. */
+function decodeMetadata(
+  payload: JsonObject,
+  text: string,
+  name: keyof RawClaims,
+  maxBytes: number,
+): string | undefined | TokenRefusal {
+  if (payload[name] === undefined) return undefined;
+  const raw = rawValue(text, name);
+  return raw !== undefined && isObject(payload[name]) && utf8Bytes(raw) <= maxBytes
+    ? raw
+    : invalid("claims", `${name} must be an object of at most ${maxBytes} bytes`);
 }
 
 /** Returns the globs, undefined if the claim is absent, or a text that says what is wrong with it. */

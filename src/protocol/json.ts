@@ -33,13 +33,24 @@ export function parseStrict(text: string, outermostOnly = false): StrictJson {
   } catch {
     return { ok: false, problem: "it is not valid JSON" };
   }
-  const problem = outermostOnly ? duplicateKey(text, value) : typeof value === "object" ? findProblem(text) : undefined;
+  const problem = outermostOnly
+    ? duplicateKey(text, value)
+    : typeof value === "object"
+      ? problemIn(text, value)
+      : undefined;
   return problem ? { ok: false, problem } : { ok: true, value };
 }
 
 /** JSON.parse keeps one of two equal keys: then the text has more keys than the object. */
 const duplicateKey = (text: string, value: unknown): string | undefined =>
   isObject(value) && scanObject(text, "").keys !== Object.keys(value).length ? KEY_TWICE : undefined;
+
+/**
+ * A text that is written again exactly as it was has no key twice, and each level takes two characters: so most short texts need
+ * no pass over their characters.
+ */
+const problemIn = (text: string, value: unknown): string | undefined =>
+  text.length <= 2 * DEPTH_MAX && JSON.stringify(value) === text ? undefined : findProblem(text);
 
 /** One pass over text that is known to be valid JSON. */
 function findProblem(text: string): string | undefined {
