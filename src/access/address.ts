@@ -9,7 +9,36 @@ export interface Cidr {
   readonly bits: number;
 }
 
+const DOT = 46;
+const ZERO = 48;
+
 export function parseAddress(text: string): Address | undefined {
+  return parseV4(text) ?? parseOther(text);
+}
+
+/** Four decimals without leading zeros, as every runtime writes them: read without a pattern, because each connect has one. */
+function parseV4(text: string): Address | undefined {
+  const bytes: number[] = [];
+  let byte = 0;
+  let digits = 0;
+  for (let i = 0; i <= text.length; i++) {
+    const unit = i < text.length ? text.charCodeAt(i) : DOT;
+    if (unit === DOT) {
+      if (digits === 0 || byte > 255) return undefined;
+      bytes.push(byte);
+      byte = 0;
+      digits = 0;
+    } else {
+      const digit = unit - ZERO;
+      if (digit < 0 || digit > 9 || digits === 3 || (digits > 0 && byte === 0)) return undefined;
+      byte = byte * 10 + digit;
+      digits++;
+    }
+  }
+  return bytes.length === 4 ? bytes : undefined;
+}
+
+function parseOther(text: string): Address | undefined {
   const bare = text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1) : text;
   const plain = bare.split("%")[0] as string;
   switch (isIP(plain)) {

@@ -66,7 +66,12 @@ export interface AdmitParts {
   readonly roomTokens?: Pick<RoomTokens, "verify"> | undefined;
 }
 
+/** A token and nothing else, as almost every connect sends it: nothing in it is encoded. */
+const ONLY_TOKEN = /^token=([\w.-]+)$/;
+
 export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number): Grant | Refusal {
+  const [, only] = ONLY_TOKEN.exec(request.query) ?? [];
+  if (only !== undefined) return admitToken(only, parts, nowMs);
   const query = new URLSearchParams(request.query);
   const keys = query.getAll("key");
   const tokens = query.getAll("token");

@@ -26,9 +26,9 @@ const FORWARDING_HEADERS = [
 
 /** What a call needs of the connection that its request came on. */
 export interface CallConnection {
-  readonly address: () => string | undefined;
+  address(): string | undefined;
   /** Closes the connection after this many seconds without traffic; 0: never. */
-  readonly setIdleSeconds: (seconds: number) => void;
+  setIdleSeconds(seconds: number): void;
 }
 
 /** The node's settings that decide where a request comes from and which application it is for. */
@@ -87,8 +87,7 @@ export class Call {
 
   /** The client's address, behind any trusted proxies; found once per request. */
   get client(): Address {
-    const { request, settings } = this;
-    this.foundClient ??= clientAddress(this.socket, request.headers.get("x-forwarded-for"), settings.trustedProxies);
+    this.foundClient ??= this.findClient();
     return this.foundClient;
   }
 
@@ -125,6 +124,12 @@ export class Call {
     const header = this.request.headers.get(name);
     if (header === null || !this.isFromProxy) return undefined;
     return header.split(",").at(-1)?.trim() || undefined;
+  }
+
+  private findClient(): Address {
+    const { trustedProxies } = this.settings;
+    if (trustedProxies.length === 0) return this.socket;
+    return clientAddress(this.socket, this.request.headers.get("x-forwarded-for"), trustedProxies);
   }
 
   private get isFromProxy(): boolean {

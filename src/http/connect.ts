@@ -5,7 +5,6 @@
  */
 import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { Gateway } from "../realtime/gateway.ts";
-import type { SocketData } from "../realtime/socket-handlers.ts";
 import type { Call } from "./call.ts";
 import { type Handler, isUpgrade, type RequestPipeline, throwMethodNotAllowed } from "./pipeline.ts";
 
@@ -21,7 +20,7 @@ export const connectHandler = (pipeline: RequestPipeline, gateway: Gateway): Han
         client,
         wantsWebSocket: isUpgrade(request),
         version: request.headers.get("sec-websocket-version"),
-        upgrade: (data: SocketData) => upgrade(data),
+        upgrade,
       });
     },
     addRefusalHeaders,

@@ -4,11 +4,11 @@ import { CODES, Problem, wireCode } from "../protocol/codes.ts";
 import { StoreUnreachable } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Counter, Metrics } from "../telemetry/metrics.ts";
-import { Call, type CallSettings } from "./call.ts";
+import { Call, type CallConnection, type CallSettings } from "./call.ts";
 import { ClientGone } from "./input.ts";
 import type { UnauthenticatedLimit } from "./unauthenticated-limit.ts";
 
-export type Handler = (request: Request, server: Server<unknown>) => Promise<Response>;
+export type Handler = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
 /** Turns the request into a socket that carries `data`; false if its handshake is malformed. */
 export type Upgrade = (data: unknown) => boolean;
 /** Handlers by path, in Bun's form: `/v1/peers/:peerId`. */
@@ -96,19 +96,24 @@ export class RequestPipeline {
     addHeaders: (call: Call) => void,
   ): Handler {
     const count = this.counter(label);
-    return async (request, server) => {
-      const call = this.call(request, server);
+    const refuse = (call: Call, error: unknown): Response => {
+      addHeaders(call);
+      const response = this.failed(call, label, error, realtimeErrorBody);
+      count(call.request.method, response.status);
+      return response;
+    };
+    return (request, server) => {
+      const call = new Call(request, new ServerConnection(request, server), this.parts, NO_PARAMS);
       try {
-        const upgraded = handle(call, (data) => server.upgrade(request, { data, headers: NO_SUBPROTOCOL }));
-        // Awaited only where it has to be: almost every handshake is decided synchronously.
-        if (upgraded !== true) await upgraded;
-        // After a successful `server.upgrade`, Bun requires that the handler returns undefined; its types do not allow that.
-        return undefined as unknown as Response;
+        const upgraded = handle(call, (data) => server.upgrade(request, upgradeOptions(request, data)));
+        // Almost every handshake is decided synchronously, and then costs no promise.
+        if (upgraded === true) return UPGRADED;
+        return upgraded.then(
+          () => UPGRADED,
+          (error) => refuse(call, error),
+        );
       } catch (error) {
-        addHeaders(call);
-        const response = this.failed(call, label, error, realtimeErrorBody);
-        count(request.method, response.status);
-        return response;
+        return refuse(call, error);
       }
     };
   }
@@ -122,11 +127,7 @@ export class RequestPipeline {
 
   private call(request: Request, server: Server<unknown>): Call {
     const { params = {} } = request as Request & { params?: Record<string, string> };
-    const connection = {
-      address: () => server.requestIP(request)?.address,
-      setIdleSeconds: (seconds: number) => server.timeout(request, seconds),
-    };
-    return new Call(request, connection, this.parts, params);
+    return new Call(request, new ServerConnection(request, server), this.parts, params);
   }
 
   private async respond(call: Call, { label, handle, errorBody, count }: Route): Promise<Response> {
@@ -215,8 +216,32 @@ function withHeaders(response: Response, call: Call): Response {
 
 export const isUpgrade = (request: Request): boolean => request.headers.get("upgrade")?.toLowerCase() === "websocket";
 
+/** After a successful `server.upgrade`, Bun requires that the handler returns undefined; its types do not allow that. */
+const UPGRADED = undefined as unknown as Response;
+
+const NO_PARAMS: Readonly<Record<string, string>> = {};
+
 /** Bun would agree to the first subprotocol that a client offers; we speak none. */
 const NO_SUBPROTOCOL = { "Sec-WebSocket-Protocol": "" };
+
+/** Headers only where they are needed: Bun converts them with every upgrade. */
+const upgradeOptions = (request: Request, data: unknown): { data: unknown; headers?: Record<string, string> } =>
+  request.headers.has("sec-websocket-protocol") ? { data, headers: NO_SUBPROTOCOL } : { data };
+
+class ServerConnection implements CallConnection {
+  constructor(
+    private readonly request: Request,
+    private readonly server: Server<unknown>,
+  ) {}
+
+  address(): string | undefined {
+    return this.server.requestIP(this.request)?.address;
+  }
+
+  setIdleSeconds(seconds: number): void {
+    this.server.timeout(this.request, seconds);
+  }
+}
 
 /** Other methods share one label: clients must not be able to create metric series. */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);

@@ -271,8 +271,11 @@ export class Connection implements Permissions {
   }
 }
 
-const packed = (address: Address): number | string =>
-  address.length === 4 ? address.reduce((sum, byte) => sum * 256 + byte, 0) : addressText(address);
+function packed(address: Address): number | string {
+  if (address.length !== 4) return addressText(address);
+  const [a = 0, b = 0, c = 0, d = 0] = address;
+  return a * 0x1000000 + b * 0x10000 + c * 0x100 + d;
+}
 
 const unpacked = (packed: number): Address => [
   packed >>> 24,
