@@ -64,12 +64,11 @@ export class PresenceWriter {
       this.parts.metrics.presenceChanges.inc(changes.length);
       this.writeToListeners(channel, changes);
     }
-    const heldIndividually = new Set<string>();
-    for (const subscription of [...(channel.offTopic ?? [])])
-      this.parts.individual.catchUp(subscription, changes, heldIndividually, sender?.peer.peerId, tick !== undefined);
+    const heldIndividually = channel.offTopic ? this.writeOffTopic(channel, changes, sender, tick) : undefined;
     // After the joins: a state of a peer that is not known would be lost.
     this.broadcastStates(channel, withNewStates);
-    for (const subscription of [...newcomers, ...rostered]) this.continueRoster(subscription);
+    for (const subscription of newcomers) this.continueRoster(subscription);
+    for (const subscription of rostered) this.continueRoster(subscription);
     for (const member of members) this.parts.returns.show(member, member === sender);
     announce(this.parts.engine, channel, members);
     for (const member of members) {
@@ -77,8 +76,21 @@ export class PresenceWriter {
       if (!held.has(member)) this.shown(member);
       else if (!mayNeedJoin(member)) member.peer.removePending(member);
     }
-    this.markHeld(channel, heldIndividually);
+    if (heldIndividually) this.markHeld(channel, heldIndividually);
     this.parts.spaces.forgetIfUnused(channel);
+  }
+
+  /** Returns the peers of which some subscription off the topic has not been sent a change. */
+  private writeOffTopic(
+    channel: Channel,
+    changes: readonly Change[],
+    sender: Member | undefined,
+    tick: Tick | undefined,
+  ): ReadonlySet<string> {
+    const held = new Set<string>();
+    for (const subscription of [...(channel.offTopic ?? [])])
+      this.parts.individual.catchUp(subscription, changes, held, sender?.peer.peerId, tick !== undefined);
+    return held;
   }
 
   /** Reported where the member's connections are: every node with subscribers shows the change, and the tail would have it from each. */
@@ -170,7 +182,7 @@ export class PresenceWriter {
     channel.rostersWritten++;
     const isWritten = writeRest(subscription);
     this.parts.queue.wrote(subscription, isWritten);
-    if (!isWritten || subscription.state.kind !== "rostered") return;
+    if (!isWritten || !subscription.isRostered) return;
     writeMissed(subscription, this.parts.partMaxBytes);
     subscription.listen();
     if (!subscription.overrides) return;
@@ -189,9 +201,11 @@ export class PresenceWriter {
 
   /** A peer must not be shown its own join. Its subscription can listen already if damping held its join back. */
   private writeToListeners(channel: Channel, changes: readonly Change[]): void {
-    const own = changes
-      .filter(isJoin)
-      .flatMap(({ peerId }) => channel.members.get(peerId)?.subscriptions.filter((one) => one.isListening) ?? []);
+    if (channel.listeners === 0) return;
+    const own: Subscription[] = [];
+    for (const change of changes)
+      if (isJoin(change))
+        for (const one of channel.members.get(change.peerId)?.subscriptions ?? []) if (one.isListening) own.push(one);
     for (const subscription of own) subscription.pause();
     if (channel.listeners > 0) this.broadcast(channel, changes);
     for (const subscription of own) {

@@ -41,7 +41,7 @@ import { RosterQueue } from "./roster-queue.ts";
 import { partMaxBytesOf } from "./rosters.ts";
 import type { Broadcast } from "./socket.ts";
 import type { Spaces } from "./spaces.ts";
-import type { Subscription } from "./subscription.ts";
+import { type Subscription, ticked } from "./subscription.ts";
 import { isUpToDateFor, isUpToDateForAll, setUpToDateFor, setUpToDateForAll } from "./up-to-date.ts";
 
 /**
@@ -335,14 +335,12 @@ export class Presence {
   }
 
   private tickChannel(channel: Channel, sender?: Member): void {
-    // Deduplicated: a connection that subscribed twice gets one roster.
-    const newcomers = [...new Set(channel.ready)].filter((one) => one.state.kind === "ready" && this.queue.admits(one));
-    const rostered = [...new Set(channel.awaitingTick)].filter((one) => one.state.kind === "awaitingTick");
+    const newcomers = ticked(channel.ready, (one) => one.isReady && this.queue.admits(one));
+    const rostered = ticked(channel.awaitingTick, (one) => one.isAwaitingTick);
     channel.ready = [];
     channel.awaitingTick = [];
     this.dirty.delete(channel);
     channel.lastTickMs = this.parts.clock.monotonicMs();
-    for (const subscription of [...newcomers, ...rostered]) subscription.tick();
     this.writer.write(channel, [...channel.changed], sender, { newcomers, rostered });
   }
 }

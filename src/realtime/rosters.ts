@@ -41,8 +41,7 @@ export const partMaxBytesOf = (maxPendingBytes: number): number =>
 export function makeRoster(channel: Channel, partMaxBytes: number, withStates: boolean): Roster {
   const entries = new Map<string, string>();
   for (const [peerId, { shown }] of channel.members) if (shown !== undefined) entries.set(peerId, shown);
-  if (!withStates)
-    return { parts: portions([...entries], partMaxBytes).map(partOf), entries, written: entries, states: undefined };
+  if (!withStates) return { parts: partsOf(entries, partMaxBytes), entries, written: entries, states: undefined };
   const states = new Map<string, string>();
   const written = new Map<string, string>();
   for (const [peerId, entry] of entries) {
@@ -50,18 +49,27 @@ export function makeRoster(channel: Channel, partMaxBytes: number, withStates: b
     if (field !== NO_STATE) states.set(peerId, field);
     written.set(peerId, withState(entry, field));
   }
-  return { parts: portions([...written], partMaxBytes).map(partOf), entries, written, states };
+  return { parts: partsOf(written, partMaxBytes), entries, written, states };
 }
 
-function partOf(entries: readonly Entry[]): RosterPart {
-  const starts = new Map<string, number>();
-  let length = 0;
-  for (const [peerId, entry] of entries) {
-    starts.set(peerId, length);
-    length += entry.length + 1;
-  }
-  return { text: entries.map(([, entry]) => entry).join(), starts };
+function partsOf(entries: ReadonlyMap<string, string>, partMaxBytes: number): readonly RosterPart[] {
+  const whole = partOf(entries);
+  return mayExceed(whole.text.length, partMaxBytes) ? portions([...entries], partMaxBytes).map(partOf) : [whole];
 }
+
+function partOf(entries: Iterable<Entry>): RosterPart {
+  const starts = new Map<string, number>();
+  let text = "";
+  for (const [peerId, entry] of entries) {
+    if (text.length > 0) text += ",";
+    starts.set(peerId, text.length);
+    text += entry;
+  }
+  return { text, starts };
+}
+
+/** A character takes at most three bytes: most texts are short enough without being measured. */
+const mayExceed = (chars: number, maxBytes: number): boolean => 3 * chars > maxBytes;
 
 /** The first part is written even when there are no members: a newcomer must learn that it is alone. */
 export function writePart({ connection, channel }: Subscription, { parts, written }: Roster, index: number): void {
@@ -121,9 +129,13 @@ export const stateFrames = (channelJson: string, entries: readonly string[], par
 
 /** One frame; several where one would be longer than clients accept. */
 export function changeFrames(channelJson: string, changes: readonly Change[], partMaxBytes: number): string[] {
-  const joined = changes.flatMap(({ after }) => after ?? []);
-  const left = changes.flatMap(({ before, after }) => (after === undefined ? (before ?? []) : []));
-  if (sizeOf(joined) + sizeOf(left) <= partMaxBytes) return [presenceChange(channelJson, joined, left)];
+  const joined: string[] = [];
+  const left: string[] = [];
+  for (const { before, after } of changes) {
+    if (after !== undefined) joined.push(after);
+    else if (before !== undefined) left.push(before);
+  }
+  if (!areLonger([...joined, ...left], partMaxBytes)) return [presenceChange(channelJson, joined, left)];
   const frames = (entries: readonly string[], frame: (some: readonly string[]) => string): string[] =>
     portions(entries.map(anonymous), partMaxBytes).map((some) => frame(some.map(textOf)));
   return [
@@ -138,8 +150,13 @@ function without(all: string, start: number, length: number): string {
   return all.slice(length + 1);
 }
 
-const sizeOf = (entries: readonly string[]): number =>
-  entries.reduce((sum, entry) => sum + Buffer.byteLength(entry) + 1, 0);
+/** Whether these entries, with commas, take more bytes than that. */
+function areLonger(entries: readonly string[], maxBytes: number): boolean {
+  let chars = 0;
+  for (const entry of entries) chars += entry.length + 1;
+  if (!mayExceed(chars, maxBytes)) return false;
+  return entries.reduce((sum, entry) => sum + Buffer.byteLength(entry) + 1, 0) > maxBytes;
+}
 
 const anonymous = (entry: string): Entry => ["", entry];
 const textOf = ([, entry]: Entry): string => entry;

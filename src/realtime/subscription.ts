@@ -104,6 +104,18 @@ export class Subscription {
     return this.kind === "ended";
   }
 
+  get isReady(): boolean {
+    return this.kind === "ready";
+  }
+
+  get isRostered(): boolean {
+    return this.kind === "rostered";
+  }
+
+  get isAwaitingTick(): boolean {
+    return this.kind === "awaitingTick";
+  }
+
   get isListening(): boolean {
     return this.kind === "listening";
   }
@@ -305,3 +317,14 @@ function removeOffTopic(channel: Channel, subscription: Subscription): void {
   channel.offTopic?.delete(subscription);
   if (channel.offTopic?.size === 0) channel.offTopic = undefined;
 }
+
+/** Ticks those that are due, and returns them. A connection that subscribed twice is in the list twice, and gets one roster: with its tick it is no longer due. */
+export const ticked = (
+  listed: readonly Subscription[],
+  isDue: (one: Subscription) => boolean,
+): readonly Subscription[] =>
+  listed.filter((one) => {
+    const isTicked = isDue(one);
+    if (isTicked) one.tick();
+    return isTicked;
+  });
