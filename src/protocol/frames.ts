@@ -26,8 +26,9 @@ export function decodeFrame(text: string): ClientFrame | undefined {
   if (!isObject(parsed) || typeof parsed.type !== "string") return undefined;
   const requestId = parsed.requestId;
   if (requestId !== undefined && !isRequestId(requestId)) return undefined;
-  let data = plainData(text, parsed);
-  if (data === undefined) {
+  const plain = plainData(text, parsed);
+  let data = plain ?? undefined;
+  if (plain === undefined) {
     const { keys, start, end } = scanObject(text, "data");
     // JSON.parse keeps one of two equal keys: a text with more keys than the object is ambiguous.
     if (keys !== Object.keys(parsed).length) return undefined;
@@ -50,8 +51,9 @@ const MEMBER_MARKS = 6;
 /**
  * The common case without a scan: all values are strings, and the text has exactly the length that these make. Then it contains no
  * blank, no escape and no key twice, because each of them would make it longer; and without escapes `"data"` can only be the key.
+ * Returns null if such a text has no data, undefined if it has to be scanned.
  */
-function plainData(text: string, parsed: Readonly<Record<string, unknown>>): string | undefined {
+function plainData(text: string, parsed: Readonly<Record<string, unknown>>): string | null | undefined {
   let length = 1;
   let at = -1;
   for (const key in parsed) {
@@ -60,8 +62,10 @@ function plainData(text: string, parsed: Readonly<Record<string, unknown>>): str
     if (key === "data") at = length;
     length += key.length + value.length + MEMBER_MARKS;
   }
+  if (length !== text.length) return undefined;
+  if (at < 0) return null;
   // Keys that look like numbers are enumerated first, wherever they are in the text: then `at` is wrong, and this check fails.
-  if (length !== text.length || at < 0 || !text.startsWith(DATA, at)) return undefined;
+  if (!text.startsWith(DATA, at)) return undefined;
   const start = at + DATA.length - 1;
   return text.slice(start, start + (parsed.data as string).length + 2);
 }

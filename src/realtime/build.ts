@@ -1,5 +1,6 @@
 /** Builds hub, dispatch, gateway and socket handlers, in the same way for a node and for tests. */
 import type { WebSocketHandler } from "bun";
+import { keepConnectsFromLastTier } from "./compile-tiers.ts";
 import { Dispatch } from "./dispatch.ts";
 import { Gateway, type GatewayParts } from "./gateway.ts";
 import { Hub, type HubParts } from "./hub.ts";
@@ -14,6 +15,7 @@ export interface AssembledRealtime {
 }
 
 export function assembleRealtime(parts: AssemblyParts): AssembledRealtime {
+  keepConnectsFromLastTier();
   const hub = new Hub(parts);
   const dispatch = new Dispatch({ ...parts, hub });
   const gateway = new Gateway({ ...parts, hub });
