@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { isIPv4 } from "node:net";
 import {
   type Address,
   addressText,
@@ -19,6 +20,13 @@ test("addresses are parsed in every notation", () => {
   expect(ip("::1")).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
   expect(ip("[2001:db8::5]").slice(0, 4)).toEqual([0x20, 0x01, 0x0d, 0xb8]);
   for (const wrong of ["", "1.2.3", "1.2.3.4.5", "::g", "localhost"]) expect(parseAddress(wrong)).toBeUndefined();
+});
+
+test("IPv4 addresses are the ones that the runtime accepts", () => {
+  const parts = ["0", "1", "9", "99", "255", "256", "1000", "00", "01", "", "+1", "1 ", "a", "٣"];
+  for (const part of parts)
+    for (const text of [`${part}.2.3.4`, `1.${part}.3.4`, `1.2.3.${part}`, `${part}${part}.2.3.4`])
+      expect([text, parseAddress(text)]).toEqual([text, isIPv4(text) ? text.split(".").map(Number) : undefined]);
 });
 
 test("a CIDR block contains addresses of its own family only", () => {

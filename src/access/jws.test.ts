@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { isSignedBy, type ParsedJws, parseJws, signJws } from "./jws.ts";
+
+const KEY = Buffer.from("a key");
+const MAX_CHARS = 10_000;
+const parsed = (text: string): ParsedJws => parseJws(text, MAX_CHARS) as ParsedJws;
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+test("tokens with the same header are told apart by their payload and signature", () => {
+  const [one, other] = ["ann", "ben"].map((sub) => signJws({ kid: "k" }, { sub }, KEY)) as [string, string];
+  expect(parsed(one).header).toEqual({ alg: "HS256", kid: "k", typ: "JWT" });
+  for (const text of [one, other, one]) expect(isSignedBy(parsed(text), KEY)).toBe(true);
+  const exchanged = one.slice(0, one.lastIndexOf(".")) + other.slice(other.lastIndexOf("."));
+  expect(isSignedBy(parsed(exchanged), KEY)).toBe(false);
+  expect(isSignedBy(parsed(one), Buffer.from("another key"))).toBe(false);
+});
+
+test("a header is judged by its whole text, however often it comes and however many others did", () => {
+  const [, payload, signature] = signJws({ kid: "k" }, { sub: "ann" }, KEY).split(".");
+  const withHeader = (header: object) => parseJws(`${encoded(header)}.${payload}.${signature}`, MAX_CHARS);
+  for (let i = 0; i < 2500; i++) {
+    expect(withHeader({ alg: "HS256", kid: `k${i % 1250}` })).toMatchObject({ header: { kid: `k${i % 1250}` } });
+    expect(withHeader({ alg: "none", kid: "k" })).toBe("the header's alg must be HS256");
+    expect(withHeader({ alg: "HS256", kid: "k", crit: [] })).toBe("the header must not have crit");
+  }
+  expect(withHeader({ alg: "HS256", kid: "k".repeat(300) })).toMatchObject({ header: { kid: "k".repeat(300) } });
+});
+
+test("a token is three parts of strict base64url", () => {
+  const [head, payload, signature] = signJws({}, { sub: "ann" }, KEY).split(".");
+  for (const text of ["", ".", "..", `${head}.${payload}`, `${head}.${payload}.`, `.${payload}.${signature}`])
+    expect(parseJws(text, MAX_CHARS)).toBe("it is not three parts of base64url");
+  for (const text of [`${head}=.${payload}.${signature}`, `${head}.${payload}.${signature}.`, `${head}.${payload} .x`])
+    expect(parseJws(text, MAX_CHARS)).toBe("it is not three parts of base64url");
+  expect(parseJws(`${head}.${payload}.${signature}`, 20)).toBe("it is not three parts of base64url");
+});
