@@ -9,7 +9,8 @@ const FAILING = '"a13"';
 function subscribed() {
   const delivered: string[] = [];
   const receipts: string[] = [];
-  const receivers = new Map<string, (received: Received) => void>();
+  const subscribed = new Set<string>();
+  let receive: (received: Received) => void = () => undefined;
   const faults: unknown[] = [];
   let unexpected = 0;
   let now = 0;
@@ -22,9 +23,13 @@ function subscribed() {
       },
     },
     link: {
-      subscribe: (subject, receive) => {
-        receivers.set(subject, receive);
-        return { end: () => receivers.delete(subject) };
+      receiver: (shared) => {
+        receive = shared;
+        return () => undefined;
+      },
+      subscribeWith: (subject) => {
+        subscribed.add(subject);
+        return { end: () => void subscribed.delete(subject) };
       },
     },
     subjects: { peer: (app, peerId) => `${app}/${peerId}` },
@@ -40,7 +45,8 @@ function subscribed() {
   const arrive = (node: string, number: number, to = "ann"): void => {
     const envelope = { from: "ben", metadataJson: undefined, dataJson: `"${node}${number}"` };
     const text = directMessage({ node, number, app: "app", to, envelope });
-    receivers.get("app/ann")?.({ subject: "app/ann", text, respond: (receipt) => void receipts.push(receipt) });
+    if (subscribed.has("app/ann"))
+      receive({ subject: "app/ann", text, respond: (receipt) => void receipts.push(receipt) });
   };
   return {
     directMessages,

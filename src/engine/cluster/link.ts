@@ -3,7 +3,7 @@
  * cannot be sent is lost like any payload may be, and the receiving node repairs it.
  */
 import { randomBytes } from "node:crypto";
-import type { Transport, TransportEvents, TransportSubscription } from "../transport/transport.ts";
+import type { Receiver, Transport, TransportEvents, TransportSubscription } from "../transport/transport.ts";
 import { Fragments, fragmentsOf } from "./fragments.ts";
 import { TEXT_MAX_BYTES } from "./payload.ts";
 
@@ -17,6 +17,8 @@ export interface Received {
   /** Has no effect when the text is not a request. */
   respond(text: string): void;
 }
+
+export type Receive = (received: Received) => void;
 
 export class Link {
   private readonly fragments = new Fragments();
@@ -54,8 +56,17 @@ export class Link {
       transport.publish(subject, fragment, at === fragments.length - 1 ? replyTo : undefined);
   }
 
-  subscribe(subject: string, receive: (received: Received) => void): TransportSubscription {
-    return this.transport.subscribe(subject, (payload, from, replyTo) => {
+  subscribe(subject: string, receive: Receive): TransportSubscription {
+    return this.subscribeWith(subject, this.receiver(receive));
+  }
+
+  /** With a receiver that many subscriptions share. */
+  subscribeWith(subject: string, receiver: Receiver): TransportSubscription {
+    return this.transport.subscribe(subject, receiver);
+  }
+
+  receiver(receive: Receive): Receiver {
+    return (payload, from, replyTo) => {
       const text = this.fragments.take(payload);
       if (text === undefined) return;
       receive({
@@ -65,7 +76,7 @@ export class Link {
           if (replyTo) this.publish(replyTo, response);
         },
       });
-    });
+    };
   }
 
   /** Called periodically: forgets texts whose remaining fragments do not arrive. */

@@ -7,6 +7,9 @@ const KIND = { all: "all", node: "node", response: "answer", channel: "lane", pe
 
 const token = (name: string): string => Buffer.from(name, "utf8").toString("base64url");
 
+/** One text without its parts: a template would keep each part alive beside the subject, for as long as it is subscribed to. */
+const joined = (...tokens: readonly string[]): string => tokens.join(".");
+
 export class Subjects {
   constructor(
     private readonly prefix: string,
@@ -35,12 +38,12 @@ export class Subjects {
 
   /** The streams of all nodes on one channel. */
   channel(app: string, channel: string): string {
-    return `${this.prefix}.${KIND.channel}.${token(app)}.${token(channel)}`;
+    return joined(this.prefix, KIND.channel, token(app), token(channel));
   }
 
   /** Direct messages to one peer. */
   peer(app: string, peerId: string): string {
-    return `${this.prefix}.${KIND.peer}.${token(app)}.${token(peerId)}`;
+    return joined(this.prefix, KIND.peer, token(app), token(peerId));
   }
 
   private responsesTo(id: string): string {

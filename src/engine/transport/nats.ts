@@ -1,6 +1,7 @@
 /** Core NATS as a transport. It reconnects without a limit and notices a dead connection within seconds. */
-import { connect, errors, type Msg, type NatsConnection, type Subscription } from "@nats-io/transport-node";
+import { connect, errors, type Msg, type NatsConnection } from "@nats-io/transport-node";
 import { parseNatsUrl } from "./nats-address.ts";
+import { type NatsProtocol, NatsSubscription, type SubscriptionOwner } from "./nats-subscription.ts";
 import {
   PAYLOAD_MIN_BYTES,
   type Receiver,
@@ -36,11 +37,19 @@ export class NatsTransport implements Transport {
   private isConnected = true;
   private events: TransportEvents = NO_EVENTS;
   private lastPayloadLimit = 0;
+  private readonly subscriptionOwner: SubscriptionOwner<Msg>;
 
   private constructor(
     private readonly connection: NatsConnection,
     private readonly warn: (text: string) => void,
   ) {
+    this.subscriptionOwner = {
+      protocol: protocolOf(connection),
+      received: (message, receive) => this.received(message, receive),
+      failed: (error) => {
+        if (!isClosing(error)) this.events.failed(error, { in: "unsubscribe" });
+      },
+    };
     this.checkPayloadLimit();
     void this.followStatus();
   }
@@ -98,12 +107,9 @@ export class NatsTransport implements Transport {
   /** Callbacks instead of iterators: iterators would lose the order between subscriptions. */
   subscribe(subject: string, receive: Receiver): TransportSubscription {
     if (this.connection.isClosed() || this.connection.isDraining()) return { end: () => undefined };
-    const subscription = this.connection.subscribe(subject, {
-      callback: (error, message) => {
-        if (!error) this.received(message, receive);
-      },
-    });
-    return { end: () => this.unsubscribe(subscription) };
+    const subscription = new NatsSubscription(this.subscriptionOwner, subject, receive);
+    this.subscriptionOwner.protocol.subscribe(subscription);
+    return subscription;
   }
 
   async flush(): Promise<void> {
@@ -125,14 +131,6 @@ export class NatsTransport implements Transport {
       else receive(message.data, message.subject, message.reply);
     } catch (cause) {
       this.events.receiverFailed(cause, { in: "callback", subject: message.subject });
-    }
-  }
-
-  private unsubscribe(subscription: Subscription): void {
-    try {
-      subscription.unsubscribe();
-    } catch (error) {
-      if (!isClosing(error)) this.events.failed(error, { in: "unsubscribe" });
     }
   }
 
@@ -166,6 +164,13 @@ export class NatsTransport implements Transport {
       );
     this.lastPayloadLimit = limit;
   }
+}
+
+/** The part of the client that keeps the subscriptions. Its types do not show it. */
+function protocolOf(connection: NatsConnection): NatsProtocol<Msg> {
+  const { protocol } = connection as NatsConnection & { readonly protocol?: NatsProtocol<Msg> };
+  if (!protocol) throw new Error("this version of the NATS client is not supported");
+  return protocol;
 }
 
 const nothing = (): void => undefined;
