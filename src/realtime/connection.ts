@@ -67,6 +67,8 @@ export class Connection implements Permissions {
   deadlineMs = Number.POSITIVE_INFINITY;
   /** The index of this connection in its slot of Deadlines. */
   deadlineIndex = 0;
+  /** Its index among the connections of its key. */
+  keyIndex = 0;
   /** The number of its latest event in the flight recorder. */
   lastEvent = 0;
   /** Frames that arrived in the rate window of this number, and in the one before it (rate-window.ts). */
