@@ -1,4 +1,6 @@
 /** Builds the realtime part of a node: connections, channels and the engine that joins it to other nodes. */
+
+import { fullGC } from "bun:jsc";
 import { randomUUID } from "node:crypto";
 import type { WebSocketHandler } from "bun";
 import { Blocks } from "../access/blocks.ts";
@@ -11,6 +13,7 @@ import { assembleRealtime } from "../realtime/build.ts";
 import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
 import type { Gateway } from "../realtime/gateway.ts";
 import type { Hub } from "../realtime/hub.ts";
+import { IdleCollection, processCpuMs } from "../realtime/idle-collection.ts";
 import { Live } from "../realtime/live/live.ts";
 import { RealtimeMetrics } from "../realtime/metrics.ts";
 import type { RoomGate } from "../realtime/room-gate.ts";
@@ -110,6 +113,8 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
       return servers.length === 0 ? undefined : JSON.stringify(servers);
     },
   });
+  const connections = (): number => hub.connections.count;
+  hub.connections.observe(new IdleCollection({ clock, cpuMs: processCpuMs, connections, collect: fullGC }));
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.spaces.channelCount);

@@ -1,0 +1,80 @@
+import { describe, expect, test } from "bun:test";
+import { COLLECT_AFTER, COLLECT_CONNECTIONS_MAX, IdleCollection, LOOK_EVERY_MS } from "./idle-collection.ts";
+import { FakeClock } from "./testing/fake-clock.ts";
+
+function watched() {
+  const clock = new FakeClock();
+  const seen = { cpuMs: 0, connections: 0, collections: 0 };
+  const idle = new IdleCollection({
+    clock,
+    cpuMs: () => seen.cpuMs,
+    connections: () => seen.connections,
+    collect: () => seen.collections++,
+  });
+  const change = (count: number): void => {
+    for (let i = 0; i < count; i++) i % 2 ? idle.connected() : idle.disconnected();
+  };
+  /** Lets seconds pass in which the process uses this share of a core. */
+  const pass = (seconds: number, share: number): void => {
+    for (let i = 0; i < seconds; i++) {
+      seen.cpuMs += LOOK_EVERY_MS * share;
+      clock.advance(LOOK_EVERY_MS);
+    }
+  };
+  return { clock, seen, change, pass };
+}
+
+describe("garbage", () => {
+  test("is collected once when many connections have come or gone and the process is idle", () => {
+    const { seen, change, pass, clock } = watched();
+    change(COLLECT_AFTER);
+    pass(1, 0.01);
+    expect(seen.collections).toBe(1);
+    pass(5, 0);
+    expect([seen.collections, clock.waiting]).toEqual([1, 0]);
+    change(COLLECT_AFTER);
+    pass(1, 0);
+    expect(seen.collections).toBe(2);
+  });
+
+  test("waits while the process is busy", () => {
+    const { seen, change, pass } = watched();
+    change(COLLECT_AFTER * 5);
+    pass(10, 0.9);
+    expect(seen.collections).toBe(0);
+    pass(1, 0.05);
+    expect(seen.collections).toBe(1);
+  });
+
+  test("waits until the last of many connections have come", () => {
+    const { seen, change, pass } = watched();
+    change(COLLECT_AFTER);
+    for (let i = 0; i < 5; i++) {
+      change(COLLECT_AFTER / 5);
+      pass(1, 0);
+    }
+    expect(seen.collections).toBe(0);
+    pass(1, 0);
+    expect(seen.collections).toBe(1);
+  });
+
+  test("is left to the runtime while a collection would take long", () => {
+    const { seen, change, pass } = watched();
+    seen.connections = COLLECT_CONNECTIONS_MAX + 1;
+    change(COLLECT_AFTER);
+    pass(5, 0);
+    expect(seen.collections).toBe(0);
+    seen.connections--;
+    change(COLLECT_AFTER);
+    pass(1, 0);
+    expect(seen.collections).toBe(1);
+  });
+
+  test("of few connections is left to the runtime, without a timer", () => {
+    const { seen, change, pass, clock } = watched();
+    change(COLLECT_AFTER - 1);
+    expect(clock.waiting).toBe(0);
+    pass(5, 0);
+    expect(seen.collections).toBe(0);
+  });
+});
