@@ -7,6 +7,7 @@ import { connections } from "./connections.ts";
 import { openConsole } from "./console.ts";
 import { history } from "./history.ts";
 import { lists } from "./lists.ts";
+import { reconnects } from "./reconnects.ts";
 import { recordings } from "./recordings.ts";
 import { rooms } from "./rooms.ts";
 import { speed } from "./speed.ts";
@@ -27,6 +28,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   history: { about: "a publish with history and a recovery, against the same without", run: history },
   lists: { about: "CPU of a page of each live list, with 50,000 connections and 10,000 channels", run: lists },
+  reconnects: { about: "20,000 reconnects after an outage; --before OTHER/src/main.ts", run: reconnects },
   recordings: {
     about: "pages and totals among a million rows, memory while 4 GiB go in and out, CPU of a recording stream",
     run: recordings,

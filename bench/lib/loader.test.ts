@@ -1,7 +1,7 @@
 /** The loader detects faults: a server that loses, duplicates or swaps one delivery of many is caught. */
 import { afterEach, expect, test } from "bun:test";
 import { payload, type Script } from "../contenders/contender.ts";
-import { type Deliveries, measured, open, together } from "./loader.ts";
+import { type Deliveries, measured, open, reconnects, together } from "./loader.ts";
 
 type Socket = Bun.ServerWebSocket<string>;
 /** What happens to the hundredth message at one subscriber. */
@@ -162,4 +162,31 @@ test("connections go to the port they name, and a publisher reaches both servers
   const [own = 0, parent = 0] = report.processSeconds;
   // One value is exact, the other is in whole ticks of 10 ms, up to one off at each of two readings per process.
   expect(Math.abs(own + parent - report.userSeconds - report.systemSeconds)).toBeLessThan(0.05);
+});
+
+test("a wave cuts every connection and opens it again, with its script", async () => {
+  const events: string[] = [];
+  const [clients, waves] = [20, 3];
+  const server = Bun.serve<string>({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: (request, self) => {
+      self.upgrade(request, { data: new URL(request.url).pathname });
+    },
+    websocket: {
+      message: (socket, text) => {
+        events.push(`${socket.data} ${text}`);
+        socket.send("welcome");
+      },
+      close: () => void events.push("lost"),
+    },
+  });
+  servers.push(server);
+  const steps = [{ send: "hello" }, { expect: "welcome" }];
+  const connections = Array.from({ length: clients }, (_, i) => ({ script: { path: `/${i}`, steps } }));
+  const report = await reconnects({ connections, waves, opening: 5 }, { port: server.port ?? 0, pids: [process.pid] });
+  expect(report.connects).toBe(clients * waves);
+  expect(report.longestSeconds).toBeGreaterThan(0);
+  for (let i = 0; i < clients; i++) expect(events.filter((one) => one === `/${i} hello`)).toHaveLength(1 + waves);
+  expect(events.filter((one) => one === "lost").length).toBeGreaterThanOrEqual(clients * waves);
 });

@@ -68,6 +68,11 @@ export interface ConnectPlan extends Plan {
   readonly unmeasured: number;
 }
 
+export interface ReconnectPlan extends Plan {
+  /** How often all connections are cut and opened again. */
+  readonly waves: number;
+}
+
 /** Where it connects, and the processes whose CPU time is counted. */
 export interface Target {
   readonly port: number;
@@ -99,6 +104,11 @@ export interface Latencies extends Report {
 
 export interface Connects extends Report {
   readonly connects: number;
+}
+
+export interface Reconnects extends Connects {
+  /** From the cut until the last connection was ready again, in the slowest wave. */
+  readonly longestSeconds: number;
 }
 
 export const cpuOf = ({ processSeconds }: Report): number => sum(processSeconds);
@@ -156,6 +166,8 @@ export const latencies = (plan: LatencyPlan, target: Target): Promise<Latencies>
 
 export const connects = (plan: ConnectPlan, target: Target): Promise<Connects> => only("connect", plan, target);
 
+export const reconnects = (plan: ReconnectPlan, target: Target): Promise<Reconnects> => only("reconnect", plan, target);
+
 async function only<T>(mode: Mode, plan: Plan, target: Target): Promise<T> {
   const loader = start(mode, plan, target);
   const report = (await loader.answer()) as T;
@@ -163,7 +175,7 @@ async function only<T>(mode: Mode, plan: Plan, target: Target): Promise<T> {
   return report;
 }
 
-type Mode = "fanout" | "latency" | "connect";
+type Mode = "fanout" | "latency" | "connect" | "reconnect";
 
 const OPENING = 64;
 
@@ -217,7 +229,11 @@ function splitLines(): TransformStream<string, string> {
 }
 
 /** native/plan.h describes the format of a plan. */
-function linesOf(mode: Mode, plan: Plan & Partial<LatencyPlan & ConnectPlan>, { port, pids }: Target): string[] {
+function linesOf(
+  mode: Mode,
+  plan: Plan & Partial<LatencyPlan & ConnectPlan & ReconnectPlan>,
+  { port, pids }: Target,
+): string[] {
   const orders: [string, number | string | undefined][] = [
     ...pids.map((pid): [string, number] => ["pid", pid]),
     ["core", LOADER_CORE],
@@ -228,6 +244,7 @@ function linesOf(mode: Mode, plan: Plan & Partial<LatencyPlan & ConnectPlan>, { 
     ["measure", plan.measureMs],
     ["rate", plan.rate],
     ["unmeasured", plan.unmeasured],
+    ["waves", plan.waves],
   ];
   return [
     ...orders.flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`])),

@@ -43,6 +43,12 @@ void conn_open(struct conn *conn) {
   watch(conn, EPOLL_CTL_ADD, EPOLLIN | EPOLLOUT);
 }
 
+void conn_cut(struct conn *conn) {
+  close(conn->fd);
+  free(conn->out);
+  *conn = (struct conn){.index = conn->index, .plan = conn->plan, .fd = -1};
+}
+
 void conn_write(struct conn *conn, const uint8_t *bytes, size_t length) {
   if (conn->out_length == 0) {
     ssize_t sent = send(conn->fd, bytes, length, MSG_NOSIGNAL);

@@ -35,6 +35,8 @@ struct conn_events {
 void conns_begin(int epoll, const struct conn_events *events);
 
 void conn_open(struct conn *conn);
+/* Ends it without a goodbye, as a broken link does; it can be opened again. */
+void conn_cut(struct conn *conn);
 /* Handles its epoll events. */
 void conn_happened(struct conn *conn, uint32_t happened);
 /* Bytes without framing. */

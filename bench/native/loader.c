@@ -311,6 +311,29 @@ static void run_connect(void) {
   printf("}\n");
 }
 
+/*
+ * All connections are cut in the same moment and opened again, as many at a time as the plan allows. The server's cost of the
+ * lost connections counts. A wave ends when the last one has played its script again.
+ */
+static void run_reconnect(void) {
+  uint64_t longest = 0;
+  open_until(plan.conn_count);
+  rest(SETTLE_NS);
+  struct reading from = read_all();
+  for (int wave = 0; wave < plan.waves; wave++) {
+    for (int i = 0; i < plan.conn_count; i++) conn_cut(&conns[i]);
+    opened = ready = 0;
+    uint64_t cut = now_ns();
+    open_until(plan.conn_count);
+    if (now_ns() - cut > longest) longest = now_ns() - cut;
+    rest(SETTLE_NS);
+  }
+  struct reading to = read_all();
+  printf("{\"connects\":%d,\"longestSeconds\":%.3f,", plan.conn_count * plan.waves, longest / 1e9);
+  print_window(&from, &to);
+  printf("}\n");
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) fail("usage: loader PLAN");
   plan_read(&plan, argv[1]);
@@ -325,6 +348,7 @@ int main(int argc, char **argv) {
   conns_begin(epoll, &(struct conn_events){message_arrived, ack_arrived, conn_ready});
   last_event_ns = now_ns();
   if (plan.mode == MODE_CONNECT) run_connect();
+  else if (plan.mode == MODE_RECONNECT) run_reconnect();
   else if (plan.mode == MODE_LATENCY) {
     open_until(plan.conn_count);
     run_latency();

@@ -90,8 +90,8 @@ static void read_publisher(struct plan *plan, char *rest) {
 }
 
 static enum mode mode_of(const char *name) {
-  static const char *const names[] = {"fanout", "latency", "connect"};
-  for (int i = 0; i < 3; i++)
+  static const char *const names[] = {"fanout", "latency", "connect", "reconnect"};
+  for (int i = 0; i < 4; i++)
     if (!strcmp(name, names[i])) return i;
   fail("no mode %s", name);
 }
@@ -119,6 +119,7 @@ void plan_read(struct plan *plan, const char *file) {
     else if (!strcmp(line, "warmup")) plan->warmup_ms = atoi(value);
     else if (!strcmp(line, "measure")) plan->measure_ms = atoi(value);
     else if (!strcmp(line, "unmeasured")) plan->unmeasured = atoi(value);
+    else if (!strcmp(line, "waves")) plan->waves = atoi(value);
     else if (!strcmp(line, "rate")) plan->rate = atof(value);
     else if (!strcmp(line, "pid") && plan->pid_count < PIDS_MOST) plan->pids[plan->pid_count++] = atoi(value);
     else fail("no order %s", line);

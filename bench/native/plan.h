@@ -3,6 +3,7 @@
  *
  *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 | opening 64 (connects in progress at once) | mode MODE
  *   inflight 32 | warmup MS | measure MS | rate N (messages per second; mode latency, all three) | unmeasured N (first connects, mode connect)
+ *   waves N (how often all connections are cut and opened again, mode reconnect)
  *   conn <tab> PATH <tab> HEADERS <tab> ITS PUBLISHER or -1 <tab> STEP …    a step is s:text, b:binary or e:expected
  *   publish <tab> CONN <tab> RECEIVERS <tab> ACKS 0 or 1 <tab> t or b <tab> FRAME <tab> FIRST FRAME or nothing
  *
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum mode { MODE_FANOUT, MODE_LATENCY, MODE_CONNECT };
+enum mode { MODE_FANOUT, MODE_LATENCY, MODE_CONNECT, MODE_RECONNECT };
 
 struct step {
   char kind; /* s, b or e */
@@ -42,7 +43,7 @@ struct plan {
   int port, core, opening;
   int pids[PIDS_MOST], pid_count;
   enum mode mode;
-  int inflight, warmup_ms, measure_ms, unmeasured;
+  int inflight, warmup_ms, measure_ms, unmeasured, waves;
   double rate;
   struct conn_plan *conns;
   int conn_count;
