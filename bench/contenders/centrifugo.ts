@@ -6,12 +6,28 @@
 import { join } from "node:path";
 import { freePort } from "../../src/testing/ports.ts";
 import { tempFolder } from "../../test/support/temp.ts";
-import { goProgram } from "../lib/install.ts";
+import { type Got, goProgram, onPath } from "../lib/install.ts";
 import { startPinned } from "../lib/pinned.ts";
 import type { Contender, Dialect, Frame, Script } from "./contender.ts";
 import { SECRET, token } from "./identity.ts";
 
-const program = () => goProgram("github.com/centrifugal/centrifugo/v6", "v6.9.1");
+const BUILT = "6.9.1";
+/** The configuration below is of this version. */
+const MAJOR = 6;
+
+const build = (): Got => goProgram("github.com/centrifugal/centrifugo/v6", `v${BUILT}`);
+
+/** The installed one, as its users run it; otherwise one is built. */
+export function program(
+  installed = onPath("centrifugo", ["version"]),
+  built: () => Got = build,
+): Got & { readonly version: string } {
+  if (installed && Number.parseInt(installed.version, 10) === MAJOR)
+    return { path: installed.path, version: `Centrifugo ${installed.version} (${installed.path}, found on the PATH)` };
+  // A program built from source reports "0.0.0", so its version is not asked for.
+  const passedOver = installed ? `; not used: ${installed.path} on the PATH, which is ${installed.version}` : "";
+  return { ...built(), version: `Centrifugo ${BUILT} (built with Go${passedOver})` };
+}
 
 const config = (port: number) => ({
   http_server: { address: "127.0.0.1", port },
@@ -56,9 +72,9 @@ const dialect: Dialect = {
 export const centrifugo: Contender = {
   name: "Centrifugo",
   async prepare() {
-    const found = program();
-    // The installed version is known: a program built from source reports "0.0.0".
-    return "missing" in found ? found : { version: "Centrifugo 6.9.1 (built with Go)" };
+    const { version, ...found } = program();
+    if ("path" in found) return { version };
+    return { missing: `there is no centrifugo ${MAJOR} on the PATH, and ${found.missing}` };
   },
   async start() {
     const found = program();

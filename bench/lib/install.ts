@@ -57,6 +57,21 @@ export function goProgram(module: string, version: string): Got {
   return problem ? { missing: `${what} could not be built with Go: ${problem}` } : { path };
 }
 
+export interface Installed {
+  readonly path: string;
+  readonly version: string;
+}
+
+/** A program that is on the PATH already, with the version that it reports. */
+export function onPath(name: string, versionArgs: readonly string[], PATH = process.env.PATH): Installed | undefined {
+  const path = Bun.which(name, { PATH: PATH ?? "" });
+  if (!path) return undefined;
+  return {
+    path,
+    version: /\d+\.\d+\.\d+[-+.\w]*/.exec(printed([path, ...versionArgs]))?.[0] ?? "of an unknown version",
+  };
+}
+
 /** The output of a program's version command. */
 export function printed(command: readonly string[]): string {
   const { stdout, stderr } = Bun.spawnSync([...command], { stdio: ["ignore", "pipe", "pipe"] });

@@ -46,25 +46,29 @@ const growth = (measured: Measured): number | undefined => {
   return Number.isFinite(ratio) ? ratio : undefined;
 };
 
-const CONNECTION_BYTES = 4096;
+/** Messages in one channel, one, 4 and 32 in flight, and in many small channels. */
+const FAN_OUTS = ["a", "b4", "b32", "c"] as const;
+const fanOuts = (contender: string, atLeast: number): Target[] =>
+  FAN_OUTS.map((load) => against(load, contender, atLeast));
 
+const CONNECTION_BYTES = 3000;
+
+/**
+ * The kernel's `send` takes most of a delivery, for every server, so a fixed lead over another server may be out of reach of any
+ * program. What can be reached is measured in the same run: the C loop, and the runtime's own topics.
+ */
 export const TARGETS: readonly Target[] = [
-  against("a", BARE_C, 0.9),
-  against("a", BARE_BUN, 0.9),
-  against("a", "NATS", 2),
+  ...fanOuts(BARE_BUN, 0.9),
+  ...fanOuts("NATS", 2),
+  ...fanOuts("Centrifugo", 1.8),
   against("a", "NATS, Debian's", 2),
-  against("a", "nginx with nchan", 1.4),
-  against("a", "Socket.IO", 5),
-  against("a", "Centrifugo", 2),
-  against("b4", BARE_C, 0.85),
-  against("b32", BARE_C, 0.85),
-  against("c", BARE_BUN, 0.9),
+  // (Parley / other) / (bare C / other): the other server cancels out, so this is the lead over each of them.
+  { text: "(a) lead over nchan and Socket.IO, as a share of bare C's lead", ratio: over("a", BARE_C), atLeast: 0.95 },
   against("c", BARE_C, 0.7),
   { text: `(k) user CPU, 1 subscriber, against ${BARE_JSON}`, ratio: over("k1", BARE_JSON), atMost: 2.5 },
   { text: `(k) user CPU, 10 subscribers, against ${BARE_JSON}`, ratio: over("k10", BARE_JSON), atMost: 2.5 },
-  against("d1", BARE_JSON, 0.5),
+  against("d1", BARE_JSON, 0.8),
   against("d32", BARE_JSON, 0.5),
-  against("d1", "Socket.IO", 3),
   against("d32", "Socket.IO", 3),
   against("f", "Socket.IO", 3),
   {
