@@ -12,6 +12,7 @@ import { recordings } from "./recordings.ts";
 import { rooms } from "./rooms.ts";
 import { speed } from "./speed.ts";
 import { tokens } from "./tokens.ts";
+import { workers } from "./workers.ts";
 
 interface Bench {
   readonly about: string;
@@ -38,6 +39,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "server CPU per minted token, against a minimal server that parses and answers the same",
     run: tokens,
   },
+  workers: { about: "a delivery and a connect with several workers on one port, against one process", run: workers },
 };
 
 const COMPARISON: Bench = { about: "against the limits of the machine and its competitors (no name)", run: speed };

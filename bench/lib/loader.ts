@@ -77,6 +77,8 @@ export interface ReconnectPlan extends Plan {
 export interface Target {
   readonly port: number;
   readonly pids: readonly number[];
+  /** The loader shares all cores with the server and sleeps when it has nothing to do; default: it has a core to itself. */
+  readonly sharesCores?: boolean;
 }
 
 /** The measurements of a window of time. */
@@ -89,6 +91,8 @@ export interface Report {
   readonly systemSeconds: number;
   /** How long the loader was busy: if it is nearly all the time, it may be the bottleneck. */
   readonly busySeconds: number;
+  /** CPU time of the loader itself. */
+  readonly loaderSeconds: number;
 }
 
 export interface Deliveries extends Report {
@@ -123,6 +127,7 @@ export function together([first, ...others]: readonly Deliveries[]): Deliveries 
       userSeconds: one.userSeconds + other.userSeconds,
       systemSeconds: one.systemSeconds + other.systemSeconds,
       busySeconds: one.busySeconds + other.busySeconds,
+      loaderSeconds: one.loaderSeconds + other.loaderSeconds,
       messages: one.messages + other.messages,
       deliveries: one.deliveries + other.deliveries,
       acks: one.acks + other.acks,
@@ -232,11 +237,11 @@ function splitLines(): TransformStream<string, string> {
 function linesOf(
   mode: Mode,
   plan: Plan & Partial<LatencyPlan & ConnectPlan & ReconnectPlan>,
-  { port, pids }: Target,
+  { port, pids, sharesCores }: Target,
 ): string[] {
   const orders: [string, number | string | undefined][] = [
     ...pids.map((pid): [string, number] => ["pid", pid]),
-    ["core", LOADER_CORE],
+    ["core", sharesCores ? -1 : LOADER_CORE],
     ["opening", plan.opening ?? OPENING],
     ["mode", mode],
     ["inflight", plan.inFlight],

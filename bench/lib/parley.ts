@@ -33,13 +33,20 @@ export interface ParleyOptions {
   /** Precedes the command, for example to pin it to a core. */
   readonly prefix?: readonly string[];
   readonly settings?: Readonly<Record<string, string>>;
+  /** More arguments of `parley up`. */
+  readonly args?: readonly string[];
 }
 
-export async function startParley({ main = MAIN, prefix = [], settings }: ParleyOptions = {}): Promise<Parley> {
+export async function startParley({
+  main = MAIN,
+  prefix = [],
+  settings,
+  args = [],
+}: ParleyOptions = {}): Promise<Parley> {
   const data = tempFolder();
   const firstRun = join(data, "first-run.txt");
   try {
-    const command = [...prefix, process.execPath, "--no-env-file", main, "up", "--data", data];
+    const command = [...prefix, process.execPath, "--no-env-file", main, "up", "--data", data, ...args];
     const server = await startProgram(command, { ...SETTINGS, ...settings }, (output) => addressFrom(firstRun, output));
     const made = readFileSync(firstRun, "utf8");
     const [secretKey, appSecret] = [SECRET_KEY, APP_SECRET].map((form) => form.exec(made)?.[1]);

@@ -185,6 +185,7 @@ static void prepare(void) {
 
 struct reading {
   uint64_t at, messages, deliveries, acks, busy;
+  struct cpu own;
   /* One per process of the server. */
   struct cpu server[PIDS_MOST];
 };
@@ -192,6 +193,7 @@ struct reading {
 static struct reading read_all(void) {
   struct reading reading = {
       .at = now_ns(), .messages = messages, .deliveries = deliveries, .acks = acks, .busy = busy_ns};
+  reading.own = cpu_of(getpid());
   for (int i = 0; i < plan.pid_count; i++) reading.server[i] = cpu_of(plan.pids[i]);
   return reading;
 }
@@ -203,8 +205,8 @@ static void print_window(const struct reading *from, const struct reading *to) {
     printf("%s%.6f", i ? "," : "", to->server[i].total - from->server[i].total);
     user += to->server[i].user - from->server[i].user, system += to->server[i].system - from->server[i].system;
   }
-  printf("],\"seconds\":%.6f,\"userSeconds\":%.3f,\"systemSeconds\":%.3f,\"busySeconds\":%.6f", seconds, user, system,
-         (to->busy - from->busy) / 1e9);
+  printf("],\"seconds\":%.6f,\"userSeconds\":%.3f,\"systemSeconds\":%.3f,\"busySeconds\":%.6f,\"loaderSeconds\":%.6f", seconds,
+         user, system, (to->busy - from->busy) / 1e9, to->own.total - from->own.total);
 }
 
 static int is_whole(const struct publisher *publisher) {
@@ -340,9 +342,9 @@ int main(int argc, char **argv) {
   if (plan.inflight >= WINDOW) fail("at most %d in flight", WINDOW - 1);
   cpu_set_t core;
   CPU_ZERO(&core);
-  CPU_SET(plan.core, &core);
-  /* On a machine with one core both share it, and the loader must not occupy it. */
-  can_spin = sched_setaffinity(0, sizeof core, &core) == 0;
+  if (plan.core >= 0) CPU_SET(plan.core, &core);
+  /* Where it shares its core with the server, the loader must not occupy it. */
+  can_spin = plan.core >= 0 && sched_setaffinity(0, sizeof core, &core) == 0;
   epoll = epoll_create1(EPOLL_CLOEXEC);
   prepare();
   conns_begin(epoll, &(struct conn_events){message_arrived, ack_arrived, conn_ready});

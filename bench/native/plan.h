@@ -1,7 +1,7 @@
 /*
  * A plan: what the loader has to do, written by the TypeScript side, one command per line, fields separated by tabs.
  *
- *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 | opening 64 (connects in progress at once) | mode MODE
+ *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 (-1: any core) | opening 64 (connects in progress at once) | mode MODE
  *   inflight 32 | warmup MS | measure MS | rate N (messages per second; mode latency, all three) | unmeasured N (first connects, mode connect)
  *   waves N (how often all connections are cut and opened again, mode reconnect)
  *   conn <tab> PATH <tab> HEADERS <tab> ITS PUBLISHER or -1 <tab> STEP …    a step is s:text, b:binary or e:expected

@@ -116,6 +116,9 @@ function perCpuSecond(windows: Deliveries): Figures {
     userUsPerMessage: ((cpu * userShare) / windows.messages) * 1e6,
     systemShare: 1 - userShare,
     loaderShare: windows.busySeconds / windows.seconds,
+    deliveriesPerSecond: windows.deliveries / windows.seconds,
+    serverCores: cpu / windows.seconds,
+    loaderCores: windows.loaderSeconds / windows.seconds,
   };
 }
 
@@ -125,13 +128,13 @@ const DELIVERIES = {
   figures: perCpuSecond,
 } as const;
 
-const fanOut = (
+export const fanOut = (
   id: string,
   title: string,
   channels: Channels,
   inFlight: number,
   contenders?: readonly string[],
-): Load => ({
+): SlicedLoad => ({
   id,
   title,
   ...DELIVERIES,
@@ -139,7 +142,7 @@ const fanOut = (
   plan: (dialect) => ({ ...channelsOf(dialect, channels), inFlight }),
 });
 
-const direct = (id: string, inFlight: number): Load => ({
+export const direct = (id: string, inFlight: number): SlicedLoad => ({
   id,
   title: `direct messages, 500 pairs, ${inFlight} in flight per pair, acks`,
   ...DELIVERIES,
@@ -165,7 +168,7 @@ const CHANNEL_SIZE = 10;
 const CONNECTS_UNMEASURED = 1000;
 const CONNECTS = 4000;
 
-const connecting: Load = {
+export const connecting: WholeLoad = {
   id: "f",
   title: `connect, authenticate, subscribe, roster, in channels of ${CHANNEL_SIZE}`,
   figure: "connectsPerCpuSecond",

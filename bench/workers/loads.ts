@@ -1,0 +1,104 @@
+/** What the services do: on one core for the CPU of a piece of work, on all cores for throughput. */
+import { memoryOf } from "../lib/memory.ts";
+import { connecting, direct, type Figures, fanOut, type SlicedLoad } from "../speed/loads.ts";
+import { type Slices, sideBySide } from "../speed/slices.ts";
+import { type Service, type System, start } from "./systems.ts";
+
+export interface Pace {
+  readonly slices: Slices;
+}
+
+/** A load that is compared by the CPU of all processes. */
+export interface Compared {
+  readonly load: SlicedLoad;
+  /** How many connections get a message. */
+  readonly receivers: number;
+  /** The system places connections at random, and few of them unevenly: so often they are opened anew, and the mean counts. */
+  readonly placements: number;
+  /** Two workers may cost this many times as much as one process. */
+  readonly atMost?: number;
+}
+
+const MANY = { count: 100, subscribers: 10 } as const;
+
+export const COMPARED: readonly Compared[] = [
+  {
+    load: fanOut("1000", "one channel, 1,000 subscribers, one in flight", { count: 1, subscribers: 1000 }, 1),
+    receivers: 1000,
+    placements: 1,
+    atMost: 1.15,
+  },
+  {
+    load: fanOut("10", "one channel, 10 subscribers, one in flight", { count: 1, subscribers: 10 }, 1),
+    receivers: 10,
+    placements: 5,
+    atMost: 2,
+  },
+  {
+    load: fanOut("1000x32", "one channel, 1,000 subscribers, 32 in flight", { count: 1, subscribers: 1000 }, 32),
+    receivers: 1000,
+    placements: 1,
+  },
+  {
+    load: fanOut("100x10", "100 channels of 10, one in flight each", MANY, 1),
+    receivers: 10,
+    placements: 1,
+  },
+  { load: direct("direct", 1), receivers: 1, placements: 1 },
+];
+
+export const THROUGHPUTS: readonly SlicedLoad[] = [
+  fanOut("1000x8", "one channel, 1,000 subscribers, 8 in flight", { count: 1, subscribers: 1000 }, 8),
+  fanOut("100x10x4", "100 channels of 10, 4 in flight each", MANY, 4),
+];
+
+/** Takes a system's name, the id of a load and its measurements. */
+export type Note = (system: string, load: string, figures: Figures) => void;
+
+/** CPU of all processes, which share one core. */
+export async function compareCpu(systems: readonly System[], wanted: readonly Compared[], pace: Pace, note: Note) {
+  await using running = new AsyncDisposableStack();
+  const services = new Map<string, Service>();
+  for (const system of systems) services.set(system.name, running.use(await start(system, true)));
+  for (const [name, { pids }] of services)
+    note(name, "memory", { idleMiB: pids.reduce((sum, pid) => sum + memoryOf(pid).rss, 0) / 2 ** 20 });
+  for (const { load, placements } of wanted) {
+    const found = new Map<string, Figures[]>();
+    for (let at = 0; at < placements; at++)
+      for (const [name, figures] of await sideBySide(load, services, pace.slices, failed))
+        found.set(name, [...(found.get(name) ?? []), figures]);
+    for (const [name, all] of found) note(name, load.id, meanCost(all));
+  }
+}
+
+/** The mean cost per delivery of several placements. */
+function meanCost(all: readonly Figures[]): Figures {
+  const cpuNsPerDelivery = all.reduce((sum, one) => sum + (one.cpuNsPerDelivery ?? Number.NaN), 0) / all.length;
+  return { cpuNsPerDelivery, deliveriesPerCpuSecond: 1e9 / cpuNsPerDelivery };
+}
+
+/** Deliveries per second on all cores, which the loader shares. */
+export async function compareThroughput(systems: readonly System[], pace: Pace, note: Note): Promise<void> {
+  await using running = new AsyncDisposableStack();
+  const services = new Map<string, Service>();
+  for (const system of systems) services.set(system.name, running.use(await start(system, false)));
+  for (const load of THROUGHPUTS)
+    for (const [name, figures] of await sideBySide(load, services, pace.slices, failed)) note(name, load.id, figures);
+}
+
+/** Servers that have not served a client yet, one after the other: connects per CPU-second, or per second on all cores. */
+export async function compareConnects(systems: readonly System[], onOneCore: boolean, note: Note): Promise<void> {
+  for (const system of systems) {
+    await using service = await start(system, onOneCore);
+    note(
+      system.name,
+      onOneCore ? "connects" : "connectRate",
+      await connecting.run(service, { warmUpMs: 0, measureMs: 0 }),
+    );
+  }
+}
+
+/** A lost, duplicated or reordered delivery ends the benchmark. */
+function failed(name: string, error: unknown): never {
+  throw new Error(`${name}: ${(error as Error).message}`, { cause: error });
+}

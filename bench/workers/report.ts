@@ -1,0 +1,192 @@
+/** The measurements run by run, their summary, the targets, and the scaling curve. */
+import { median, table } from "../lib/report.ts";
+import type { Figures } from "../speed/loads.ts";
+import { costWith, type Parts, speedUp } from "./curve.ts";
+import { COMPARED, THROUGHPUTS } from "./loads.ts";
+import type { System } from "./systems.ts";
+
+/** Runs of the same program differ by this much. */
+const NOT_SLOWER = 0.95;
+const CURVE = [1, 2, 4, 8, 16] as const;
+/** A newcomer is announced to the nine other members of its channel. */
+const ANNOUNCED_TO = 9;
+
+interface Verdict {
+  readonly text: string;
+  readonly bound: string;
+  readonly ratio: number;
+  readonly least: number;
+  readonly most: number;
+  readonly holds: boolean;
+}
+
+/** Titles and units of the rows that the loads do not name. */
+const CONNECTS = {
+  id: "connects",
+  title: "connect, authenticate, subscribe, roster: connects per CPU-second",
+} as const;
+
+export class WorkersReport {
+  /** By load and system, one entry per run. */
+  private readonly found = new Map<string, Map<string, Figures[]>>();
+
+  constructor(
+    private readonly one: System,
+    private readonly several: readonly System[],
+    private readonly before: System | undefined,
+  ) {}
+
+  add(system: string, load: string, figures: Figures): void {
+    const of = this.found.get(load) ?? new Map<string, Figures[]>();
+    this.found.set(load, of);
+    of.set(system, [...(of.get(system) ?? []), figures]);
+  }
+
+  /** NaN: not measured. */
+  private median(load: string, { name }: System, figure: string): number {
+    return median((this.found.get(load)?.get(name) ?? []).map((one) => one[figure] ?? Number.NaN));
+  }
+
+  /** One ratio per run: within a run both took turns. */
+  private ratios(load: string, a: System, b: System, figure: string): number[] {
+    const of = ({ name }: System): number[] =>
+      (this.found.get(load)?.get(name) ?? []).map((one) => one[figure] ?? Number.NaN);
+    const divisors = of(b);
+    return of(a).map((value, run) => value / (divisors[run] ?? Number.NaN));
+  }
+
+  get verdicts(): Verdict[] {
+    const { one, before } = this;
+    const two = this.several.find(({ workers }) => workers === 2);
+    const all: Verdict[] = [];
+    const judge = (text: string, ratios: readonly number[], bound: { atMost?: number; atLeast?: number }): void => {
+      const { atMost = Number.POSITIVE_INFINITY, atLeast = 0 } = bound;
+      const ratio = median(ratios);
+      if (Number.isNaN(ratio)) return;
+      const shown = bound.atMost === undefined ? `at least ${atLeast}` : `at most ${atMost}`;
+      const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
+      all.push({ text, bound: shown, ratio, least, most, holds: ratio <= atMost && ratio >= atLeast });
+    };
+    for (const { load, atMost } of COMPARED)
+      if (two && atMost !== undefined)
+        judge(`${load.title}: CPU of 2 workers`, this.ratios(load.id, two, one, "cpuNsPerDelivery"), { atMost });
+    if (before) {
+      for (const { load } of COMPARED) {
+        const ratios = this.ratios(load.id, one, before, "deliveriesPerCpuSecond");
+        judge(`${load.title}: one process against before`, ratios, { atLeast: NOT_SLOWER });
+      }
+      const connects = this.ratios(CONNECTS.id, one, before, "connectsPerCpuSecond");
+      judge("connects per CPU-second: one process against before", connects, { atLeast: NOT_SLOWER });
+    }
+    return all;
+  }
+
+  get holds(): boolean {
+    return this.verdicts.every(({ holds }) => holds);
+  }
+
+  text(): string {
+    const verdicts = this.verdicts.map(({ text, bound, ratio, least, most, holds }) => [
+      text,
+      bound,
+      ratio.toFixed(2),
+      `${least.toFixed(2)} to ${most.toFixed(2)}`,
+      holds ? "holds" : "MISSED",
+    ]);
+    return [
+      this.cpuText(),
+      this.throughputText(),
+      this.curveText(),
+      table(["target", "bound", "is", "runs", ""], verdicts),
+    ].join("\n\n");
+  }
+
+  data(): object {
+    const runs = Object.fromEntries([...this.found].map(([load, of]) => [load, Object.fromEntries(of)]));
+    return { runs, targets: this.verdicts };
+  }
+
+  private get all(): System[] {
+    return [this.one, ...this.several, ...(this.before ? [this.before] : [])];
+  }
+
+  /** With several workers, the ratio to one process follows in brackets. */
+  private cells(load: string, figure: string): string[] {
+    return this.all.map((system) => {
+      const value = shown(this.median(load, system, figure));
+      if (system.workers === 1) return value;
+      const ratio = median(this.ratios(load, system, this.one, figure));
+      return Number.isNaN(ratio) ? value : `${value} (${ratio.toFixed(2)} ×)`;
+    });
+  }
+
+  private cpuText(): string {
+    const heads = ["all processes on one core", ...this.all.map(({ name }) => name)];
+    const loads = COMPARED.map(({ load }) => [
+      `${load.title}: ns of CPU per delivery`,
+      ...this.cells(load.id, "cpuNsPerDelivery"),
+    ]);
+    return table(heads, [
+      ...loads,
+      [CONNECTS.title, ...this.cells(CONNECTS.id, "connectsPerCpuSecond")],
+      ["memory of all processes without clients, MiB of RSS", ...this.cells("memory", "idleMiB")],
+    ]);
+  }
+
+  private throughputText(): string {
+    const systems = this.all.filter(({ name }) => this.found.get(THROUGHPUTS[0]?.id ?? "")?.has(name));
+    const rows = THROUGHPUTS.flatMap(({ id, title }) =>
+      systems.map((system) => [
+        `${title}: ${system.name}`,
+        shown(this.median(id, system, "deliveriesPerSecond")),
+        median(this.ratios(id, system, this.one, "deliveriesPerSecond")).toFixed(2),
+        this.median(id, system, "serverCores").toFixed(2),
+        this.median(id, system, "loaderCores").toFixed(2),
+      ]),
+    );
+    const connects = systems.map((system) => [
+      `connects: ${system.name}`,
+      shown(this.median("connectRate", system, "connectsPerSecond")),
+      median(this.ratios("connectRate", system, this.one, "connectsPerSecond")).toFixed(2),
+    ]);
+    const heads = [
+      "all cores, shared with the loader",
+      "per second",
+      "against one",
+      "server's cores",
+      "loader's cores",
+    ];
+    return table(heads, [...rows, ...connects]);
+  }
+
+  /** What N workers on N cores would do, and how well the formula predicts the CPU of those that were measured. */
+  private curveText(): string {
+    const two = this.several.find(({ workers }) => workers === 2);
+    if (!two) return "no curve: it needs the measurements of two workers";
+    const rows: string[][] = [];
+    const line = (title: string, parts: Parts, measured: (system: System) => number): void => {
+      if (Number.isNaN(parts.one) || Number.isNaN(parts.two)) return;
+      rows.push([title, ...CURVE.map((workers) => speedUp(workers, parts).toFixed(1)), this.checked(parts, measured)]);
+    };
+    for (const { load, receivers } of COMPARED) {
+      const cost = (system: System): number => this.median(load.id, system, "cpuNsPerDelivery");
+      line(load.title, { receivers, one: cost(this.one), two: cost(two) }, cost);
+    }
+    const connect = (system: System): number => 1 / this.median(CONNECTS.id, system, "connectsPerCpuSecond");
+    line("connects", { receivers: ANNOUNCED_TO, one: connect(this.one), two: connect(two) }, connect);
+    const heads = ["computed: times the work of one, N workers on N cores"];
+    return table([...heads, ...CURVE.map((workers) => `N = ${workers}`), "CPU measured against formula"], rows);
+  }
+
+  private checked(parts: Parts, measured: (system: System) => number): string {
+    const more = this.several.filter(({ workers }) => workers > 2);
+    return more
+      .map((system) => `${system.name} ${(measured(system) / costWith(system.workers, parts)).toFixed(2)}`)
+      .join(", ");
+  }
+}
+
+function shown(value: number): string {
+  if (Number.isNaN(value)) return "-";
+  return value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString("en");
+}
