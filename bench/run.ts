@@ -2,9 +2,11 @@
  * `npm run bench` compares Parley with the limits of the machine and with its competitors; `npm run bench -- NAME` runs one
  * other benchmark. Prints the results, and exits with 1 if a target is missed.
  */
+import { chart } from "./chart.ts";
 import { cluster } from "./cluster.ts";
 import { connections } from "./connections.ts";
 import { openConsole } from "./console.ts";
+import { everything } from "./everything.ts";
 import { history } from "./history.ts";
 import { lists } from "./lists.ts";
 import { reconnects } from "./reconnects.ts";
@@ -21,11 +23,16 @@ interface Bench {
 }
 
 const BENCHES: Readonly<Record<string, Bench>> = {
+  chart: { about: "draws the chart of docs/performance.md anew, from the first table of that page", run: chart },
   cluster: { about: "a delivery and a join over several nodes, against one node and against plain NATS", run: cluster },
   console: { about: "CPU per published frame with the live tail open, against closed", run: openConsole },
   connections: {
     about: "memory per connection, memory after cycles, frames and time of a join storm",
     run: connections,
+  },
+  everything: {
+    about: "the comparison, one process against --before, reconnects, workers, idle connections on NATS",
+    run: everything,
   },
   history: { about: "a publish with history and a recovery, against the same without", run: history },
   lists: { about: "CPU of a page of each live list, with 50,000 connections and 10,000 channels", run: lists },

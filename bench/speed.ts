@@ -1,6 +1,6 @@
 /**
  * The comparison: Parley, the limits of the machine, and what its users could choose instead. Same loader, same machine, same
- * run, one server at a time on its own core. Prints one table, writes bench/results/<date>.json and .svg.
+ * run, one server at a time on its own core. Prints one table, writes bench/results/<date>.json, .md and .svg.
  *
  *   npm run bench                          everything five times, about half an hour
  *   npm run bench -- --quick               once and short: to see that it works, not for conclusions
@@ -93,7 +93,8 @@ export async function speed(args: readonly string[]): Promise<boolean> {
   if (!isPart && !values.quick) {
     const file = await keep("", { ...machine(), effort, ...results.data() });
     await Bun.write(file.replace(/json$/, "svg"), chart(results));
-    console.log(`\nwritten to ${file}, and as a chart beside it`);
+    await Bun.write(file.replace(/json$/, "md"), `${results.markdown()}\n`);
+    console.log(`\nwritten to ${file}; beside it a chart, and the tables of docs/performance.md`);
   }
   return results.holds;
 }

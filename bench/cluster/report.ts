@@ -8,6 +8,8 @@ import { ALONE, BEFORE, onNats } from "./systems.ts";
 /** The target: a delivery to 1,000 subscribers on two nodes, compared with the same on one. */
 const JUDGED: FanOut = { subscribers: 1000, inFlight: 1 };
 const TARGET_RATIO = 1.5;
+/** RSS of a node on NATS per idle peer. */
+const NODE_BYTES_MAX = 5000;
 /** Runs of the same program differ by this much. */
 const NOT_SLOWER = 1.05;
 
@@ -15,6 +17,7 @@ export const keyOf = ({ subscribers, inFlight }: FanOut): string => `${subscribe
 
 interface Verdict {
   readonly text: string;
+  /** What was measured, in the unit of its bound. */
   readonly ratio: number;
   readonly atMost: number;
   readonly holds: boolean;
@@ -50,11 +53,12 @@ export class Report {
 
   get verdicts(): Verdict[] {
     const judged = this.fanOut(JUDGED);
-    const verdict = (text: string, system: string, control: string, atMost: number): Verdict[] => {
-      const ratio = judged.median(system, "nsPerDelivery") / judged.median(control, "nsPerDelivery");
-      return Number.isNaN(ratio) ? [] : [{ text, ratio, atMost, holds: ratio <= atMost }];
-    };
+    const bounded = (text: string, ratio: number, atMost: number): Verdict[] =>
+      Number.isNaN(ratio) ? [] : [{ text, ratio, atMost, holds: ratio <= atMost }];
+    const verdict = (text: string, system: string, control: string, atMost: number): Verdict[] =>
+      bounded(text, judged.median(system, "nsPerDelivery") / judged.median(control, "nsPerDelivery"), atMost);
     return [
+      ...bounded(`bytes of RSS per idle peer: ${onNats(1)}`, this.idle.median(onNats(1), "nodeBytes"), NODE_BYTES_MAX),
       ...verdict(`${keyOf(JUDGED)}: ${onNats(2)} against ${ALONE}`, onNats(2), ALONE, TARGET_RATIO),
       ...verdict(`${keyOf(JUDGED)}: ${ALONE} against ${BEFORE}`, ALONE, BEFORE, NOT_SLOWER),
     ];
@@ -75,7 +79,7 @@ export class Report {
         this.verdicts.map(({ text, ratio, atMost, holds }) => [
           text,
           `at most ${atMost}`,
-          ratio.toFixed(2),
+          shown(ratio),
           holds ? "holds" : "MISSED",
         ]),
       ),

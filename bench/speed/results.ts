@@ -1,6 +1,7 @@
 /** The measurements run by run, and their summary. */
 import { median, table } from "../lib/report.ts";
 import { BEFORE, type Figures, LOADS } from "./loads.ts";
+import { markdown } from "./markdown.ts";
 import { judge, type Measured, type Verdict } from "./targets.ts";
 
 interface Row {
@@ -93,6 +94,12 @@ export class Results {
       ...(this.failures.length > 0 ? [`\nwhat went wrong:\n${this.failures.join("\n")}`] : []),
       `\n${table(["target", "bound", "is", "runs", ""], verdicts)}`,
     ].join("\n");
+  }
+
+  /** The tables of docs/performance.md. */
+  markdown(): string {
+    const { contenders, medians, verdicts } = this;
+    return markdown({ contenders, medians, verdicts, rows: ROWS.filter(({ id }) => this.runs.has(id)) });
   }
 
   data(): object {
