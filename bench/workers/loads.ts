@@ -1,8 +1,12 @@
 /** What the services do: on one core for the CPU of a piece of work, on all cores for throughput. */
-import { memoryOf } from "../lib/memory.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { exactCpuSeconds } from "../lib/cpu-clock.ts";
+import { MIB, memoryOf } from "../lib/memory.ts";
 import { connecting, direct, type Figures, fanOut, type SlicedLoad } from "../speed/loads.ts";
 import { type Slices, sideBySide } from "../speed/slices.ts";
 import { type Service, type System, start } from "./systems.ts";
+
+const IDLE_MS = 3000;
 
 export interface Pace {
   readonly slices: Slices;
@@ -13,7 +17,7 @@ export interface Compared {
   readonly load: SlicedLoad;
   /** How many connections get a message. */
   readonly receivers: number;
-  /** The system places connections at random, and few of them unevenly: so often they are opened anew, and the mean counts. */
+  /** How many times its connections are opened anew: the system places them at random, and few of them unevenly. The mean counts. */
   readonly placements: number;
   /** Two workers may cost this many times as much as one process. */
   readonly atMost?: number;
@@ -60,14 +64,30 @@ export async function compareCpu(systems: readonly System[], wanted: readonly Co
   await using running = new AsyncDisposableStack();
   const services = new Map<string, Service>();
   for (const system of systems) services.set(system.name, running.use(await start(system, true)));
-  for (const [name, { pids }] of services)
-    note(name, "memory", { idleMiB: pids.reduce((sum, pid) => sum + memoryOf(pid).rss, 0) / 2 ** 20 });
+  await idle(services, note);
   for (const { load, placements } of wanted) {
     const found = new Map<string, Figures[]>();
     for (let at = 0; at < placements; at++)
       for (const [name, figures] of await sideBySide(load, services, pace.slices, failed))
         found.set(name, [...(found.get(name) ?? []), figures]);
     for (const [name, all] of found) note(name, load.id, meanCost(all));
+  }
+}
+
+/** What the processes take while there are no clients. */
+async function idle(services: ReadonlyMap<string, Service>, note: Note): Promise<void> {
+  const cpu = (): number[] =>
+    [...services.values()].map(({ pids }) => pids.reduce((sum, pid) => sum + exactCpuSeconds(pid), 0));
+  await sleep(IDLE_MS);
+  const before = cpu();
+  await sleep(IDLE_MS);
+  const after = cpu();
+  for (const [at, [name, { pids }]] of [...services].entries()) {
+    const seconds = (after[at] ?? Number.NaN) - (before[at] ?? Number.NaN);
+    note(name, "idle", {
+      mib: pids.reduce((sum, pid) => sum + memoryOf(pid).rss, 0) / MIB,
+      cpuPercent: (seconds / (IDLE_MS / 1000)) * 100,
+    });
   }
 }
 

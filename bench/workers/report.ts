@@ -129,7 +129,8 @@ export class WorkersReport {
     return table(heads, [
       ...loads,
       [CONNECTS.title, ...this.cells(CONNECTS.id, "connectsPerCpuSecond")],
-      ["memory of all processes without clients, MiB of RSS", ...this.cells("memory", "idleMiB")],
+      ["all processes without clients: MiB of RSS", ...this.cells("idle", "mib")],
+      ["all processes without clients: % of a core", ...this.cells("idle", "cpuPercent")],
     ]);
   }
 

@@ -1,5 +1,6 @@
 /** Numbers that several pages repeat are the same on all of them, and those of the code. */
 import { expect, test } from "bun:test";
+import { summaryChart, summaryOf } from "../../bench/speed/summary-chart.ts";
 import { KIB, REQUEST_HEAD_MAX_BYTES } from "../../src/protocol/limits.ts";
 import { readPage } from "./support/page.ts";
 
@@ -29,4 +30,23 @@ test("the costs for sizing are the measurements of docs/performance.md, rounded"
   near(stated(/([\d,]+) connects per CPU-second/), measured("f"));
   near(stated(/32 in flight .* or ([\d,]+) per CPU-second/), measured("d32"));
   near(stated(/about ([\d.]+) KB of RSS/) * 1000, measured("g"));
+});
+
+test("the chart of docs/performance.md shows the first table of that page (npm run bench -- chart)", () => {
+  const page = readPage("docs/performance.md");
+  const summary = summaryOf(page);
+  expect(summary.rows).toHaveLength(5);
+  expect(readPage("docs/images/performance.svg")).toBe(summaryChart(summary));
+});
+
+test("the first table of docs/performance.md has the numbers of the loads below it", () => {
+  const page = readPage("docs/performance.md");
+  const rowOf = (load: string): string => page.split("\n").find((line) => line.startsWith(`| (${load}) `)) ?? "";
+  for (const [at, load] of ["a", "b32", "c", "d1", "f"].entries()) {
+    const cells = rowOf(load).split(" | ");
+    const values = summaryOf(page).rows[at]?.values ?? [];
+    expect(values.length).toBeGreaterThan(0);
+    for (const value of values)
+      if (value !== undefined) expect(cells.join(" | ")).toContain(` ${value.toLocaleString("en")} |`);
+  }
 });
