@@ -10,13 +10,14 @@ const BAR = 16;
 const BAR_GAP = 4;
 const GROUP_GAP = 22;
 const TITLE = 26;
-const FOOT = 34;
+const FOOT = 54;
 
 const STYLE = `
   svg { font-family: system-ui, -apple-system, "Segoe UI", sans-serif; font-size: 13px; }
   .card { fill: #ffffff; stroke: #d4d9e0; }
   text { fill: #1f2630; }
   .muted { fill: #5b6573; }
+  .small { font-size: 11px; }
   .title, .own { font-weight: 600; }
   .bar { fill: #a9b3c1; }
   .limit { fill: #c9a24a; }
@@ -33,10 +34,19 @@ const STYLE = `
 export interface Summary {
   /** The first is Parley, the second the limit. */
   readonly columns: readonly string[];
-  readonly rows: readonly { readonly title: string; readonly values: readonly (number | undefined)[] }[];
+  readonly rows: readonly { readonly title: string; readonly cells: readonly Cell[] }[];
+  /** What the marks of cells refer to. */
+  readonly notes: string;
 }
 
-/** The first table of a page. Marks of footnotes are left out; a cell without a number was not measured. */
+export interface Cell {
+  /** undefined: not measured. */
+  readonly value: number | undefined;
+  /** Refers to a footnote; empty if there is none. */
+  readonly mark: string;
+}
+
+/** The first table of a page, and the footnotes below it. */
 export function summaryOf(page: string): Summary {
   const lines = page.slice(page.indexOf("\n|") + 1).split("\n");
   const table = lines.slice(
@@ -47,36 +57,37 @@ export function summaryOf(page: string): Summary {
     line
       .split("|")
       .slice(1, -1)
-      .map((cell) => cell.replace(/\*\*|[¹²³]/g, "").trim()),
+      .map((cell) => cell.replaceAll("**", "").trim()),
   );
   return {
     columns: head?.slice(1) ?? [],
-    rows: rows.map(([title = "", ...cells]) => ({ title, values: cells.map(numberIn) })),
+    rows: rows.map(([title = "", ...cells]) => ({ title, cells: cells.map(cellOf) })),
+    notes: lines.find((line) => line.startsWith("¹")) ?? "",
   };
 }
 
-function numberIn(cell: string): number | undefined {
-  const digits = /^[\d,]+/.exec(cell)?.[0];
-  return digits === undefined ? undefined : Number(digits.replaceAll(",", ""));
+function cellOf(text: string): Cell {
+  const [, digits, mark = ""] = /^([\d,]+) ?([¹²³]?)/.exec(text) ?? [];
+  return { value: digits === undefined ? undefined : Number(digits.replaceAll(",", "")), mark };
 }
 
 const escaped = (text: string): string => text.replace(/[&<>]/g, (one) => `&#${one.charCodeAt(0)};`);
 const text = (x: number, y: number, content: string, extra = ""): string =>
   `  <text x="${x}" y="${y}"${extra}>${escaped(content)}</text>`;
 
-export function summaryChart({ columns, rows }: Summary): string {
+export function summaryChart({ columns, rows, notes }: Summary): string {
   const parts: string[] = [];
   let y = MARGIN;
-  for (const { title, values } of rows) {
+  for (const { title, cells } of rows) {
     parts.push(text(MARGIN, y + 14, title, ' class="title"'));
     y += TITLE;
-    const [own = 0] = values;
-    const most = Math.max(...values.map((value) => value ?? 0));
-    for (const [at, value] of values.entries()) {
+    const own = cells[0]?.value ?? 0;
+    const most = Math.max(...cells.map(({ value }) => value ?? 0));
+    for (const [at, { value, mark }] of cells.entries()) {
       if (value === undefined) continue;
       const width = (value / most) * (WIDTH - LEFT - RIGHT);
       const kind = at === 0 ? "bar parley" : at === 1 ? "bar limit" : "bar";
-      const label = value.toLocaleString("en") + (at === 0 ? "" : `  (Parley ${(own / value).toFixed(2)} ×)`);
+      const label = `${value.toLocaleString("en")}${mark}${at === 0 ? "" : ` (Parley ${(own / value).toFixed(2)} ×)`}`;
       parts.push(
         text(LEFT - 8, y + 12, columns[at] ?? "", ` text-anchor="end" class="${at === 0 ? "own" : "muted"}"`),
         `  <rect class="${kind}" x="${LEFT}" y="${y}" width="${width.toFixed(1)}" height="${BAR}" rx="2"/>`,
@@ -94,7 +105,8 @@ export function summaryChart({ columns, rows }: Summary): string {
     `  <style>${STYLE}\n  </style>`,
     `  <rect class="card" x="0.5" y="0.5" width="${WIDTH - 1}" height="${height - 1}" rx="8"/>`,
     ...parts,
-    text(MARGIN, height - 12, foot, ' class="muted"'),
+    text(MARGIN, height - 32, foot, ' class="muted"'),
+    text(MARGIN, height - 12, notes, ' class="muted small"'),
     "</svg>\n",
   ].join("\n");
 }
