@@ -164,7 +164,7 @@ async function measure(
     }
   if (isWanted("g"))
     for (const contender of contenders)
-      if (contender.name === PARLEY || contender.name === BARE_BUN)
+      if ([PARLEY, BEFORE, BARE_BUN].includes(contender.name))
         await alone("g", contender, (server) => idleMemory(server, effort));
   if (isWanted("j") && contenders.some(({ name }) => name === PARLEY)) await note("j", PARLEY, presenceStorm);
 }
