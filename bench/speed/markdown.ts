@@ -43,7 +43,8 @@ export function markdown({ contenders, rows, medians, verdicts }: Page): string 
   ].join("\n\n");
 }
 
-const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`.replaceAll("|  |", "| |");
+const line = (cells: readonly string[]): string =>
+  `|${cells.map((cell) => (cell === "" ? " |" : ` ${cell} |`)).join("")}`;
 
 const tableOf = (heads: readonly string[], rows: readonly (readonly string[])[]): string =>
   [line(heads), `|${heads.map(() => "---|").join("")}`, ...rows.map(line)].join("\n");
