@@ -1,15 +1,14 @@
 /** The measurements run by run, their summary, the targets, and the scaling curve. */
 import { median, table } from "../lib/report.ts";
 import type { Figures } from "../speed/loads.ts";
-import { costWith, type Parts, speedUp } from "./curve.ts";
+import { fitOf, type Parts, speedUp } from "./curve.ts";
 import { COMPARED, THROUGHPUTS } from "./loads.ts";
 import type { System } from "./systems.ts";
 
 /** Runs of the same program differ by this much. */
 const NOT_SLOWER = 0.95;
 const CURVE = [1, 2, 4, 8, 16] as const;
-/** A newcomer is announced to the nine other members of its channel. */
-const ANNOUNCED_TO = 9;
+const EVERYWHERE = Number.POSITIVE_INFINITY;
 
 interface Verdict {
   readonly text: string;
@@ -160,30 +159,25 @@ export class WorkersReport {
     return table(heads, [...rows, ...connects]);
   }
 
-  /** What N workers on N cores would do, and how well the formula predicts the CPU of those that were measured. */
+  /** What N workers on N cores would do, and the parts that it is computed from. */
   private curveText(): string {
-    const two = this.several.find(({ workers }) => workers === 2);
-    if (!two) return "no curve: it needs the measurements of two workers";
     const rows: string[][] = [];
-    const line = (title: string, parts: Parts, measured: (system: System) => number): void => {
-      if (Number.isNaN(parts.one) || Number.isNaN(parts.two)) return;
-      rows.push([title, ...CURVE.map((workers) => speedUp(workers, parts).toFixed(1)), this.checked(parts, measured)]);
+    const line = (title: string, receivers: number, cost: (system: System) => number): void => {
+      const several = this.several
+        .map((system) => ({ workers: system.workers, cpu: cost(system) }))
+        .filter(({ cpu }) => !Number.isNaN(cpu));
+      const parts: Parts = { receivers, one: cost(this.one), several };
+      if (Number.isNaN(parts.one) || several.length === 0) return;
+      const { fixed, hop } = fitOf(parts);
+      const us = [parts.one, fixed, hop].map((value) => value.toFixed(0));
+      rows.push([title, ...us, ...CURVE.map((workers) => speedUp(workers, parts).toFixed(1))]);
     };
-    for (const { load, receivers } of COMPARED) {
-      const cost = (system: System): number => this.median(load.id, system, "cpuNsPerDelivery");
-      line(load.title, { receivers, one: cost(this.one), two: cost(two) }, cost);
-    }
-    const connect = (system: System): number => 1 / this.median(CONNECTS.id, system, "connectsPerCpuSecond");
-    line("connects", { receivers: ANNOUNCED_TO, one: connect(this.one), two: connect(two) }, connect);
-    const heads = ["computed: times the work of one, N workers on N cores"];
-    return table([...heads, ...CURVE.map((workers) => `N = ${workers}`), "CPU measured against formula"], rows);
-  }
-
-  private checked(parts: Parts, measured: (system: System) => number): string {
-    const more = this.several.filter(({ workers }) => workers > 2);
-    return more
-      .map((system) => `${system.name} ${(measured(system) / costWith(system.workers, parts)).toFixed(2)}`)
-      .join(", ");
+    for (const { load, receivers } of COMPARED)
+      line(load.title, receivers, (system) => (this.median(load.id, system, "cpuNsPerDelivery") * receivers) / 1e3);
+    // A worker's first member of a channel asks all other workers for theirs.
+    line("connects", EVERYWHERE, (system) => 1e6 / this.median(CONNECTS.id, system, "connectsPerCpuSecond"));
+    const heads = ["computed: times the work of one process, N workers on N cores", "one, µs", "fixed, µs", "hop, µs"];
+    return table([...heads, ...CURVE.map((workers) => `N = ${workers}`)], rows);
   }
 }
 
