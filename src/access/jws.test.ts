@@ -6,7 +6,7 @@ const MAX_CHARS = 10_000;
 const parsed = (text: string): ParsedJws => parseJws(text, MAX_CHARS) as ParsedJws;
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-test("tokens with the same header are told apart by their payload and signature", () => {
+test("tokens with the same header differ by their payload and signature", () => {
   const [one, other] = ["ann", "ben"].map((sub) => signJws({ kid: "k" }, { sub }, KEY)) as [string, string];
   expect(parsed(one).header).toEqual({ alg: "HS256", kid: "k", typ: "JWT" });
   for (const text of [one, other, one]) expect(isSignedBy(parsed(text), KEY)).toBe(true);
