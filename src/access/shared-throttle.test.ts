@@ -4,7 +4,10 @@ import { type Rates, SharedRates } from "./shared-throttle.ts";
 function processes(count: number) {
   let nowMs = 0;
   const all = Array.from({ length: count }, () => {
-    const rates = new SharedRates(() => nowMs);
+    const rates = new SharedRates(
+      () => nowMs,
+      () => undefined,
+    );
     return { rates, throttle: rates.make("connects", 10, 1), free: rates.make("free", 0, 0) };
   });
   const share = (): void => {
@@ -55,9 +58,16 @@ test("charges and what is given back are shared; nothing is shared twice, nor wh
 });
 
 test("unknown names are ignored, and the number of keys that are shared at once is bounded", () => {
-  const rates = new SharedRates(() => 0);
+  let notes = 0;
+  const rates = new SharedRates(
+    () => 0,
+    () => notes++,
+  );
   rates.takenElsewhere({ unknown: { a: 1 } } as Rates);
   const throttle = rates.make("connects", 1, 1);
   for (let i = 0; i < 5000; i++) throttle.take(`key ${i}`);
   expect(Object.keys(rates.takeNotes()?.connects ?? {})).toHaveLength(2000);
+  expect(notes).toBe(1);
+  throttle.take("one more");
+  expect(notes).toBe(2);
 });

@@ -17,6 +17,15 @@ export type MakeThrottle = (name: string, burst: number, perSecond: number) => T
 class SharedThrottle extends Throttle {
   private taken = new Map<string, number>();
 
+  constructor(
+    burst: number,
+    perSecond: number,
+    monotonicMs: () => number,
+    private readonly noted: () => void,
+  ) {
+    super(burst, perSecond, monotonicMs);
+  }
+
   override take(key: string): number {
     const wait = super.take(key);
     if (wait === 0) this.note(key, 1);
@@ -42,6 +51,7 @@ class SharedThrottle extends Throttle {
   }
 
   private note(key: string, cost: number): void {
+    if (this.taken.size === 0) this.noted();
     const before = this.taken.get(key);
     if (before !== undefined || this.taken.size < SHARED_KEYS_MAX) this.taken.set(key, (before ?? 0) + cost);
   }
@@ -51,10 +61,14 @@ export class SharedRates {
   // Bound: one entry per limit of the node, all made at the start.
   private readonly throttles = new Map<string, SharedThrottle>();
 
-  constructor(private readonly monotonicMs: () => number) {}
+  /** `noted`: there is something to share, for the first time since it was last taken. A node without traffic has nothing to do. */
+  constructor(
+    private readonly monotonicMs: () => number,
+    private readonly noted: () => void,
+  ) {}
 
   readonly make: MakeThrottle = (name, burst, perSecond) => {
-    const throttle = new SharedThrottle(burst, perSecond, this.monotonicMs);
+    const throttle = new SharedThrottle(burst, perSecond, this.monotonicMs, () => this.noted());
     // Without a limit nothing is taken.
     if (perSecond > 0) this.throttles.set(name, throttle);
     return throttle;

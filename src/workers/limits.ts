@@ -1,6 +1,8 @@
 /** Limits of workers and their supervisor. */
 
-export const BEAT_EVERY_MS = 250;
+export const BEAT_EVERY_MS = 500;
+/** How often the supervisor looks for silent workers. */
+export const WATCH_EVERY_MS = 250;
 /** A worker that is silent for this long is killed: new connections would wait for it, because the kernel spreads them over all workers. */
 export const SILENT_MAX_MS = 2000;
 /** The same for one that computes, or waits for a CPU or a disk: it may only be slow. */

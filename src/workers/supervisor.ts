@@ -9,12 +9,12 @@ import type { TeamState } from "../node/team.ts";
 import type { Log } from "../telemetry/log.ts";
 import { Gathering } from "./gathering.ts";
 import {
-  BEAT_EVERY_MS,
   DRAIN_SLACK_MS,
   RESTART_FIRST_WAIT_MS,
   RESTART_WAIT_MAX_MS,
   SILENT_MAX_MS,
   STABLE_AFTER_MS,
+  WATCH_EVERY_MS,
 } from "./limits.ts";
 import { type LineServer, serveLines } from "./lines.ts";
 import type { FromWorker, Ready, ToWorker } from "./messages.ts";
@@ -53,7 +53,7 @@ export class Supervisor {
     const { nodeId, count, folder } = parts;
     this.gathering = new Gathering({ nodeId, count, workers: () => this.live });
     this.server = serveLines<FromWorker, ToWorker>(controlSocket(folder), (lines) => this.accepted(lines));
-    this.watch = setInterval(() => this.killSilent(), BEAT_EVERY_MS);
+    this.watch = setInterval(() => this.killSilent(), WATCH_EVERY_MS);
   }
 
   /** Resolves with what the first worker has reported when all are ready; rejects with the reason of the first that cannot start. */
@@ -258,7 +258,7 @@ export class Supervisor {
 
   private killSilent(): void {
     const nowMs = performance.now();
-    const lateMs = nowMs - this.watchedMs - BEAT_EVERY_MS;
+    const lateMs = nowMs - this.watchedMs - WATCH_EVERY_MS;
     this.watchedMs = nowMs;
     for (const worker of this.workers.values()) {
       // This process itself stood still: what was sent meanwhile has not been read.

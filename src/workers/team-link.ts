@@ -24,13 +24,17 @@ export class TeamLink implements Team {
     orphaned: () => process.exit(1),
   };
   state: TeamState;
-  private readonly rates = new SharedRates(() => performance.now());
+  private readonly rates = new SharedRates(
+    () => performance.now(),
+    () => this.shareSoon(),
+  );
   readonly throttle: MakeThrottle = this.rates.make;
   private measure: () => string = () => "";
   private begins: (() => void) | undefined;
   private readonly asked = new Map<number, (text: string) => void>();
   private lastId = 0;
-  private readonly timers: ReturnType<typeof setInterval>[];
+  private readonly beat: ReturnType<typeof setInterval>;
+  private sharing: ReturnType<typeof setTimeout> | undefined;
 
   private constructor(
     readonly slot: number,
@@ -40,10 +44,7 @@ export class TeamLink implements Team {
   ) {
     this.state = { ready: 0, count: begin.slots - 1, isStopping: false, lead: null };
     lines.events = { received: (message) => this.received(message), closed: () => this.events.orphaned() };
-    this.timers = [
-      setInterval(() => this.send({ type: "beat" }), BEAT_EVERY_MS),
-      setInterval(() => this.shareRates(), SHARE_EVERY_MS),
-    ];
+    this.beat = setInterval(() => this.send({ type: "beat" }), BEAT_EVERY_MS);
   }
 
   /** Resolves when the supervisor has said what to start. */
@@ -98,7 +99,7 @@ export class TeamLink implements Team {
 
   /** The last message: the counts of this worker stay in the sums. */
   async close(): Promise<void> {
-    for (const timer of this.timers) clearInterval(timer);
+    clearInterval(this.beat);
     this.events.orphaned = () => undefined;
     this.send({ type: "ending", text: this.measure() });
     await this.lines.end();
@@ -115,7 +116,12 @@ export class TeamLink implements Team {
     begins?.();
   }
 
+  private shareSoon(): void {
+    this.sharing ??= setTimeout(() => this.shareRates(), SHARE_EVERY_MS);
+  }
+
   private shareRates(): void {
+    this.sharing = undefined;
     const rates = this.rates.takeNotes();
     if (rates) this.send({ type: "took", rates });
   }
