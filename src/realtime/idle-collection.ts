@@ -7,7 +7,7 @@ import type { Clock } from "./clock.ts";
 import type { ConnectionObserver } from "./connections.ts";
 
 /** Connections that come or go until a collection is worth it. */
-export const COLLECT_AFTER = 1000;
+export const COLLECT_AFTER = 5000;
 export const LOOK_EVERY_MS = 1000;
 /** A collection stops the process for a few microseconds per connection: with more than these it is left to the runtime. */
 export const COLLECT_CONNECTIONS_MAX = 25_000;
