@@ -114,7 +114,7 @@ export class ClusterEngine implements Engine {
     const self = node.id;
     const local = new NodeCallbacks(node, boundary);
     const subjects = new Subjects(this.options.prefix, self);
-    const outgoing = new OutgoingStreams(self, (app, channel) => subjects.channel(app, channel), nowMs);
+    const outgoing = new OutgoingStreams(self, (...name) => subjects.channel(...name), nowMs, link.reportsLosses);
     const nodes = new Nodes({
       self,
       heartbeatMs,

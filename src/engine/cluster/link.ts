@@ -34,6 +34,10 @@ export class Link {
     return this.transport.isUp;
   }
 
+  get reportsLosses(): boolean {
+    return this.transport.reportsLosses ?? false;
+  }
+
   on(events: TransportEvents): void {
     this.failed = (error, context) => events.failed(error, context);
     this.transport.on(events);

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { FORGET_CROWDED_AFTER_MS, OutgoingStreams, STREAMS_CROWDED } from "./outgoing-streams.ts";
 
-function made() {
+function made(areLossesReported = false) {
   let now = 0;
   const streams = new OutgoingStreams(
     "a",
     (app, channel) => `${app}/${channel}`,
     () => now,
+    areLossesReported,
   );
   const append = (channel: string, text = "x") =>
     streams.append("app", channel, ({ epoch, n }) => `${epoch}.${n} ${text}`);
@@ -66,6 +67,19 @@ describe("an outgoing stream", () => {
     expect(repeats).toEqual([1, 4, 15]);
     expect(streams.state("app", "c")).toEqual({ epoch: 0, n: 0 });
     expect(append("c").item).toBe("2.1 x");
+  });
+
+  test("repeats nothing over a transport that reports losses, except after it has reported one", () => {
+    const { streams, append, pass } = made(true);
+    append("c");
+    pass(20_000);
+    expect(streams.tick(true)).toEqual([]);
+    streams.repeatAll();
+    expect(streams.tick(true)).toHaveLength(1);
+    // What is sent after the loss shows the gap by itself.
+    append("c");
+    pass(20_000);
+    expect(streams.tick(true)).toEqual([]);
   });
 
   test("is forgotten earlier when there are very many, but not before its last sequence number was repeated twice", () => {

@@ -53,6 +53,8 @@ export class OutgoingStreams {
     private readonly node: string,
     private readonly subjectOf: (app: string, channel: string) => string,
     private readonly nowMs: () => number,
+    /** The transport reports each loss: sequence numbers are repeated only after it has. */
+    private readonly areLossesReported = false,
   ) {
     this.lastTickMs = nowMs();
   }
@@ -66,7 +68,7 @@ export class OutgoingStreams {
     const stream = this.stream(app, channel);
     stream.n++;
     stream.lastMs = this.nowMs();
-    stream.repeats = 0;
+    stream.repeats = this.areLossesReported ? REPEAT_AFTER_MS.length : 0;
     const item = encode({ node: this.node, app, channel, epoch: stream.epoch, n: stream.n });
     stream.kept.push(item);
     this.order.push({ stream, bytes: item.length, atMs: stream.lastMs - this.unreachableMs });

@@ -65,6 +65,11 @@ export interface Transport {
   /** At least PAYLOAD_MIN_BYTES. It may change while the transport is up, so it is read for each payload. */
   readonly maxPayloadBytes: number;
   /**
+   * Every loss of payloads is followed by `down` and `up` at the node that published them, unless their receiver is gone. Then the node
+   * protocol need not repeat the last sequence number of each idle channel to find losses.
+   */
+  readonly reportsLosses?: boolean;
+  /**
    * Sets the only listener. MUST be called once, before anything else. It is not an argument of the constructor, because the engine
    * that listens is built on a connected transport.
    */
