@@ -39,7 +39,9 @@ export class Interests {
 
   removeLink(link: number): void {
     for (const map of [this.exact, this.wildcards])
-      for (const key of map.keys()) keep(map, key, (one) => linkOf(one) !== link);
+      for (const [key, targets] of map)
+        if (typeof targets !== "number") keep(map, key, (one) => linkOf(one) !== link);
+        else if (linkOf(targets) === link) map.delete(key);
   }
 
   /** Those that are subscribed to this subject. */
