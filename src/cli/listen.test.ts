@@ -50,6 +50,7 @@ test("prints messages of several channels and direct messages for people, and en
 test("--json prints one object per line, and with --presence who is there", async () => {
   const one = await listen("l/json", "--json", "--presence", "--as", "ann");
   const two = await listen("l/json", "--presence", "--as", "bob");
+  await one.has("stdout", '"joined"');
   const minted = await cli.run("token mint --peer cli --channels l/*", "--peer-metadata", '{"name":"Ann"}');
   await cli.runWith({ PARLEY_TOKEN: minted.stdout.trim() }, "publish l/json [1,null] --id m1");
   await one.has("stdout", '"message"');

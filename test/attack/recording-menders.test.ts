@@ -19,7 +19,7 @@ setDefaultTimeout(900_000);
 const MIB = 1024 * 1024;
 const ENV = { ...ROOMS_ENV, PARLEY_REST_REQUESTS_PER_SECOND: "0" };
 /** Long enough for a file that can be mended, also on a busy machine. */
-const MEND_MS = 8000;
+const MEND_MS = 12_000;
 
 const server = await serverForTests({ env: { ...ENV, ...shortLimits({ mendMs: MEND_MS }) } });
 const cramped = await serverForTests({ env: { ...ENV, ...shortLimits({ mendMemoryBytes: 20 * MIB }) } });

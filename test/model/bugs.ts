@@ -20,14 +20,14 @@ export const BUGS: readonly Bug[] = [
   {
     name: "lost left",
     file: "src/realtime/rosters.ts",
-    find: "(after === undefined ? (before ?? []) : [])",
-    replace: "[]",
+    find: "else if (before !== undefined) left.push(before);",
+    replace: "",
   },
   {
     name: "left while a connection remains",
     file: "src/realtime/member.ts",
-    find: "if (at >= 0) this.subscriptions.splice(at, 1);",
-    replace: "if (at >= 0) this.subscriptions.splice(at);",
+    find: "this.held = withoutOne(this.held, subscription);",
+    replace: "this.held = undefined;",
   },
   {
     name: "change before roster",
@@ -38,8 +38,8 @@ export const BUGS: readonly Bug[] = [
   {
     name: "change before roster, on a repeated subscribe only",
     file: "src/realtime/subscription.ts",
-    find: 'if (current.kind === "listening") {',
-    replace: 'if (current.kind === "listening" && next.kind !== "gated") {',
+    find: 'if (kind === "listening") {',
+    replace: 'if (kind === "listening" && next.kind !== "gated") {',
   },
   {
     name: "roster with self",
@@ -162,14 +162,14 @@ export const BUGS: readonly Bug[] = [
   {
     name: "more: a change of metadata is not shown",
     file: "src/realtime/rosters.ts",
-    find: "changes.flatMap(({ after }) => after ?? [])",
-    replace: "changes.flatMap(({ before, after }) => (before === undefined ? (after ?? []) : []))",
+    find: "if (after !== undefined) joined.push(after);",
+    replace: "if (after !== undefined) joined.push(...(before === undefined ? [after] : []));",
   },
   {
     name: "more: the oldest connection gives the metadata",
     file: "src/realtime/member.ts",
-    find: "const newest = this.subscriptions.find((subscription) => subscription.isVisible);",
-    replace: "const newest = this.subscriptions.findLast((subscription) => subscription.isVisible);",
+    find: "isList(held) ? held.find((subscription) => subscription.isVisible) : held;",
+    replace: "isList(held) ? held.findLast((subscription) => subscription.isVisible) : held;",
   },
   {
     name: "more: a peer that is known is not kept by its next connection",

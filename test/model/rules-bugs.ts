@@ -48,8 +48,8 @@ const PLANTED: readonly Bug[] = [
   {
     name: "history: a send overtakes an uncommitted publish",
     file: "src/realtime/message-frames.ts",
-    find: "if (connection.uncommitted === 0) return this.sendNow(",
-    replace: "if (connection.uncommitted >= 0) return this.sendNow(",
+    find: "if (!hasUncommitted(connection)) return this.sendNow(",
+    replace: "if (connection) return this.sendNow(",
   },
   {
     name: "history: an id counts for all peers",
@@ -149,8 +149,8 @@ const PLANTED: readonly Bug[] = [
   {
     name: "graces: left before an uncommitted message",
     file: LINGERING,
-    find: "if (connection.uncommitted > 0 && isShown(member)) {",
-    replace: "if (connection.uncommitted < 0 && isShown(member)) {",
+    find: "if (hasUncommitted(connection) && isShown(member)) {",
+    replace: "if (!connection && isShown(member)) {",
   },
 ];
 
