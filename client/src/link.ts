@@ -286,8 +286,9 @@ export class Link {
     this.#renewIn(leftMs - Math.min(RENEW_BEFORE_MS, leftMs / 3) * (1 + Math.random() / 4), "renew", expiresAt);
   }
 
+  /** At least: the service's clock is in whole seconds, and may have been almost a second further. */
   #leftMs(expiresAt: number): number {
-    return (expiresAt - (this.#welcome?.serverTime ?? 0)) * 1000 - (performance.now() - this.#welcomedMs);
+    return (expiresAt - (this.#welcome?.serverTime ?? 0) - 1) * 1000 - (performance.now() - this.#welcomedMs);
   }
 
   #renewIn(ms: number, reason: TokenReason, expiresAt: number): void {
