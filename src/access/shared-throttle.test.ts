@@ -66,8 +66,21 @@ test("unknown names are ignored, and the number of keys that are shared at once 
   rates.takenElsewhere({ unknown: { a: 1 } } as Rates);
   const throttle = rates.make("connects", 1, 1);
   for (let i = 0; i < 5000; i++) throttle.take(`key ${i}`);
-  expect(Object.keys(rates.takeNotes()?.connects ?? {})).toHaveLength(2000);
+  expect(Object.keys(rates.takeNotes()?.connects ?? {})).toHaveLength(1000);
   expect(notes).toBe(1);
   throttle.take("one more");
   expect(notes).toBe(2);
+});
+
+test("keys of any length are shared in a bounded text", () => {
+  const { all, share } = processes(2);
+  const [one, other] = all;
+  const long = "\0".repeat(40_000);
+  for (let i = 0; i < 10; i++) expect(one?.throttle.take(long)).toBe(0);
+  expect(JSON.stringify(one?.rates.takeNotes()).length).toBeLessThan(200);
+  one?.throttle.charge(long, 1);
+  one?.throttle.charge(long, 9);
+  share();
+  expect(other?.throttle.take(long)).toBe(1);
+  expect(other?.throttle.take(`${long}x`)).toBe(0);
 });

@@ -6,7 +6,9 @@ import { BUCKETS_MAX, Throttle } from "./throttle.ts";
 
 export const SHARE_EVERY_MS = 100;
 /** Bound of what is shared at once, per throttle. What further keys take is not shared. */
-const SHARED_KEYS_MAX = 2000;
+const SHARED_KEYS_MAX = 1000;
+/** Longer keys, such as a room's name that a client has made up, count by their digest: what is shared has a bound in bytes. */
+const KEY_MAX_CHARS = 64;
 
 /** By the name of a throttle and the key: what was taken. */
 export type Rates = Readonly<Record<string, Readonly<Record<string, number>>>>;
@@ -26,15 +28,21 @@ class SharedThrottle extends Throttle {
     super(burst, perSecond, monotonicMs);
   }
 
-  override take(key: string): number {
+  override take(given: string): number {
+    const key = bounded(given);
     const wait = super.take(key);
     if (wait === 0) this.note(key, 1);
     return wait;
   }
 
-  override charge(key: string, cost: number): void {
+  override charge(given: string, cost: number): void {
+    const key = bounded(given);
     super.charge(key, cost);
     this.note(key, cost);
+  }
+
+  override debt(key: string): number {
+    return super.debt(bounded(key));
   }
 
   /** What was taken here since the last call. */
@@ -56,6 +64,9 @@ class SharedThrottle extends Throttle {
     if (before !== undefined || this.taken.size < SHARED_KEYS_MAX) this.taken.set(key, (before ?? 0) + cost);
   }
 }
+
+const bounded = (key: string): string =>
+  key.length <= KEY_MAX_CHARS ? key : `#${new Bun.CryptoHasher("sha256").update(key).digest("base64url")}`;
 
 export class SharedRates {
   // Bound: one entry per limit of the node, all made at the start.

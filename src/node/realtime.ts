@@ -13,7 +13,7 @@ import { assembleRealtime } from "../realtime/build.ts";
 import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
 import type { Gateway } from "../realtime/gateway.ts";
 import type { Hub } from "../realtime/hub.ts";
-import { IdleCollection, processCpuMs } from "../realtime/idle-collection.ts";
+import { IdleCollection, processCpuMs, processHeapBytes } from "../realtime/idle-collection.ts";
 import { Live } from "../realtime/live/live.ts";
 import { RealtimeMetrics } from "../realtime/metrics.ts";
 import type { RoomGate } from "../realtime/room-gate.ts";
@@ -114,7 +114,9 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     },
   });
   const connections = (): number => hub.connections.count;
-  hub.connections.observe(new IdleCollection({ clock, cpuMs: processCpuMs, connections, collect: fullGC }));
+  hub.connections.observe(
+    new IdleCollection({ clock, cpuMs: processCpuMs, connections, heapBytes: processHeapBytes, collect: fullGC }),
+  );
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.spaces.channelCount);

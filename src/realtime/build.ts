@@ -1,6 +1,5 @@
 /** Builds hub, dispatch, gateway and socket handlers, in the same way for a node and for tests. */
 import type { WebSocketHandler } from "bun";
-import { keepConnectsFromLastTier } from "./compile-tiers.ts";
 import { Dispatch } from "./dispatch.ts";
 import { Gateway, type GatewayParts } from "./gateway.ts";
 import { Hub, type HubParts } from "./hub.ts";
@@ -15,7 +14,6 @@ export interface AssembledRealtime {
 }
 
 export function assembleRealtime(parts: AssemblyParts): AssembledRealtime {
-  keepConnectsFromLastTier();
   const hub = new Hub(parts);
   const dispatch = new Dispatch({ ...parts, hub });
   const gateway = new Gateway({ ...parts, hub });

@@ -19,7 +19,9 @@ export function withOne<T extends object>(few: Few<T>, one: T, at?: number): Few
 /** The list without this element; the same list if it has no such element. */
 export function withoutOne<T extends object>(few: Few<T>, one: T): Few<T> {
   if (!isList(few)) return few === one ? undefined : few;
-  const rest = few.filter((other) => other !== one);
+  const at = few.indexOf(one);
+  if (at < 0) return few;
+  const rest = few.toSpliced(at, 1);
   return rest.length > 1 ? rest : rest[0];
 }
 

@@ -1,14 +1,22 @@
 import { describe, expect, test } from "bun:test";
-import { COLLECT_AFTER, COLLECT_CONNECTIONS_MAX, IdleCollection, LOOK_EVERY_MS } from "./idle-collection.ts";
+import {
+  COLLECT_AFTER,
+  COLLECT_CONNECTIONS_MAX,
+  COLLECT_EVERY_MS,
+  COLLECT_HEAP_MAX_BYTES,
+  IdleCollection,
+  LOOK_EVERY_MS,
+} from "./idle-collection.ts";
 import { FakeClock } from "./testing/fake-clock.ts";
 
 function watched() {
   const clock = new FakeClock();
-  const seen = { cpuMs: 0, connections: 0, collections: 0 };
+  const seen = { cpuMs: 0, connections: 0, heapBytes: 0, collections: 0 };
   const idle = new IdleCollection({
     clock,
     cpuMs: () => seen.cpuMs,
     connections: () => seen.connections,
+    heapBytes: () => seen.heapBytes,
     collect: () => seen.collections++,
   });
   const change = (count: number): void => {
@@ -32,8 +40,19 @@ describe("garbage", () => {
     expect(seen.collections).toBe(1);
     pass(5, 0);
     expect([seen.collections, clock.waiting]).toEqual([1, 0]);
-    change(COLLECT_AFTER);
-    pass(1, 0);
+  });
+
+  test("of connections that come and go all the time is collected rarely", () => {
+    const { seen, change, pass, clock } = watched();
+    const minutes = (count: number): void => {
+      for (let i = 0; i < 60 * count; i++) {
+        change(400);
+        pass(1, 0.1);
+      }
+    };
+    minutes(9);
+    expect([seen.collections, clock.waiting]).toEqual([1, 0]);
+    minutes(2);
     expect(seen.collections).toBe(2);
   });
 
@@ -59,12 +78,19 @@ describe("garbage", () => {
   });
 
   test("is left to the runtime while a collection would take long", () => {
-    const { seen, change, pass } = watched();
+    const { seen, change, pass, clock } = watched();
     seen.connections = COLLECT_CONNECTIONS_MAX + 1;
     change(COLLECT_AFTER);
     pass(5, 0);
     expect(seen.collections).toBe(0);
     seen.connections--;
+    seen.heapBytes = COLLECT_HEAP_MAX_BYTES + 1;
+    clock.advance(COLLECT_EVERY_MS);
+    change(COLLECT_AFTER);
+    pass(1, 0);
+    expect(seen.collections).toBe(0);
+    seen.heapBytes--;
+    clock.advance(COLLECT_EVERY_MS);
     change(COLLECT_AFTER);
     pass(1, 0);
     expect(seen.collections).toBe(1);

@@ -9,12 +9,16 @@ import type { ConnectionObserver } from "./connections.ts";
 /** Connections that come or go until a collection is worth it. */
 export const COLLECT_AFTER = 5000;
 export const LOOK_EVERY_MS = 1000;
+/** Connections that come and go all the time are left to the runtime. */
+export const COLLECT_EVERY_MS = 600_000;
 /** A collection stops the process for a few microseconds per connection: with more than these it is left to the runtime. */
 export const COLLECT_CONNECTIONS_MAX = 25_000;
 /** As long as more come or go between two looks, the rest is waited for. */
 const CALM = COLLECT_AFTER / 10;
 /** CPU time per time below which the process has little to do. */
 const IDLE_SHARE = 0.2;
+/** A collection looks at everything that is alive, also at what channels keep in memory. */
+export const COLLECT_HEAP_MAX_BYTES = 96 * 1024 * 1024;
 
 export interface IdleCollectionParts {
   readonly clock: Clock;
@@ -22,6 +26,8 @@ export interface IdleCollectionParts {
   readonly cpuMs: () => number;
   /** How many connections there are. */
   readonly connections: () => number;
+  /** Bytes of the runtime's heap. */
+  readonly heapBytes: () => number;
   readonly collect: () => void;
 }
 
@@ -29,6 +35,7 @@ export class IdleCollection implements ConnectionObserver {
   /** Connections that have come or gone since the last collection. */
   private changes = 0;
   private isTimerSet = false;
+  private notBeforeMs = 0;
 
   constructor(private readonly parts: IdleCollectionParts) {}
 
@@ -41,11 +48,12 @@ export class IdleCollection implements ConnectionObserver {
   }
 
   private count(): void {
-    if (++this.changes >= COLLECT_AFTER && !this.isTimerSet) this.look();
+    if (++this.changes < COLLECT_AFTER || this.isTimerSet) return;
+    if (this.parts.clock.monotonicMs() >= this.notBeforeMs) this.look();
   }
 
   private look(): void {
-    const { clock, cpuMs, connections, collect } = this.parts;
+    const { clock, cpuMs, connections, heapBytes, collect } = this.parts;
     const [sinceMs, cpuBeforeMs, changesBefore] = [clock.monotonicMs(), cpuMs(), this.changes];
     this.isTimerSet = true;
     clock.after(LOOK_EVERY_MS, () => {
@@ -53,7 +61,8 @@ export class IdleCollection implements ConnectionObserver {
       const share = (cpuMs() - cpuBeforeMs) / (clock.monotonicMs() - sinceMs);
       if (share > IDLE_SHARE || this.changes - changesBefore > CALM) return this.look();
       this.changes = 0;
-      if (connections() <= COLLECT_CONNECTIONS_MAX) collect();
+      this.notBeforeMs = clock.monotonicMs() + COLLECT_EVERY_MS;
+      if (connections() <= COLLECT_CONNECTIONS_MAX && heapBytes() <= COLLECT_HEAP_MAX_BYTES) collect();
     });
   }
 }
@@ -63,3 +72,6 @@ export function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
+
+/** Bytes of the runtime's heap in this process. */
+export const processHeapBytes = (): number => process.memoryUsage().heapUsed;

@@ -12,12 +12,12 @@ export const UNANSWERED_MAX_CALLS = 50_000;
 /** A worker keeps the limits above itself. One that has this many times as much is broken, and its connection is cut. */
 export const UNANSWERED_CUT_AT = 4;
 /** Responses that a worker does not read: beyond it, its connection is cut. */
-export const UNREAD_MAX_BYTES = 64 * 1024 * 1024;
+export const UNREAD_MAX_BYTES = RESPONSE_MAX_BYTES + 64 * 1024 * 1024;
 /** Connections to one server. There is one per worker. */
 export const CONNECTIONS_MAX = 1000;
 
 /** A change holds up all others, so it is undone after this time. */
-export const CHANGE_MAX_MS = 5000;
+export const CHANGE_MAX_MS = 2000;
 /** Calls of the contract that must have a short timeout. */
 export const PROBE_MAX_MS = 3000;
 /** How often a worker asks whether the server is there, and after how many questions in a row without any answer it is not. */

@@ -25,3 +25,9 @@ export function isAtWork(now: Activity | undefined, before: Activity | undefined
   if (!now || now.state === "T") return false;
   return now.state === "R" || now.state === "D" || !before || now.cpuTicks > before.cpuTicks;
 }
+
+/** Whether the process is gone, or has only not been waited for yet by its parent. */
+export function hasEnded(pid: number): boolean {
+  const activity = activityOf(pid);
+  return !activity || activity.state === "Z" || activity.state === "X";
+}

@@ -103,7 +103,11 @@ const handlers = {
     socket.data.lines.ended();
   },
   close: (socket: Socket<Held>): void => socket.data.lines.ended(),
-  error: (socket: Socket<Held>): void => socket.data.lines.ended(),
+  // Also when `received` has thrown: the runtime would keep such a socket open.
+  error: (socket: Socket<Held>): void => {
+    socket.terminate();
+    socket.data.lines.ended();
+  },
 };
 
 export interface LineServer {

@@ -62,6 +62,7 @@ export class Supervisor {
     const first = await this.launch(0).ready;
     await Promise.all(Array.from({ length: this.parts.count - 1 }, (_, at) => this.launch(at + 1).ready));
     this.isComplete = true;
+    this.topUp();
     return first;
   }
 
@@ -69,6 +70,7 @@ export class Supervisor {
   reload(): Promise<number> {
     this.reloading ??= this.replaceAll().finally(() => {
       this.reloading = undefined;
+      this.topUp();
     });
     return this.reloading;
   }
@@ -221,13 +223,25 @@ export class Supervisor {
     this.gathering.hasEnded(worker, isExpected);
     if (this.workers.get(slot) === worker) this.workers.delete(slot);
     this.announce();
-    if (isExpected || this.isStopping || !this.isComplete) return;
+    if (isExpected) return this.topUp();
+    if (this.isStopping || !this.isComplete) return;
     // The one in the free slot is not kept: the worker that it was to replace still runs.
     const kept = [...this.workers.values()].filter((other) => !other.isDraining).length;
     if (kept + this.waiting.size >= this.parts.count) return;
     const waitMs = this.waitOf(slot, worker.readyMs);
     this.parts.log.error({ worker: slot, workerPid: pid, waitMs }, `a worker ended ${how}; it is replaced`);
     this.launchLater(slot, waitMs);
+  }
+
+  /** Replaces workers that have ended while others were starting or being replaced. */
+  private topUp(): void {
+    if (this.isStopping || !this.isComplete || this.reloading) return;
+    const kept = [...this.workers.values()].filter((worker) => !worker.isDraining).length;
+    for (let missing = this.parts.count - kept - this.waiting.size; missing > 0; missing--) {
+      const slot = this.freeSlot();
+      this.parts.log.error({ worker: slot }, "a worker is missing; it is replaced");
+      this.launchLater(slot, this.waitOf(slot));
+    }
   }
 
   private launchLater(slot: number, waitMs: number): void {

@@ -4,7 +4,7 @@
  *
  * The client makes only its own objects, so this relies on what its protocol part (version 3.4, package.json has it exact) reads
  * and calls: `sid`, `subject`, `queue`, `max`, `received`, `callback`, `close`, `drain` and `unsubscribe`. The suite of transports
- * runs all of it against a server: messages, the end of a subscription, a reconnect, a drain, and a refused subject.
+ * runs most of it against a server: messages, the end of a subscription, a reconnect and a drain.
  */
 import type { Receiver, TransportSubscription } from "./transport.ts";
 
