@@ -28,7 +28,7 @@ async function ask(data: string): Promise<number> {
   if (!lines)
     throw new Failure(
       "not_running",
-      `no service with several workers runs on the data folder ${data} (parley up --workers); name another with --data`,
+      `no service with several workers was found for the data folder ${data} (parley up --workers); name another with --data, run this as the service's user or root, or send SIGUSR2 to the service, which does the same`,
     );
   lines.send({ type: "reload" });
   return promise;

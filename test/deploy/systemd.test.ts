@@ -30,6 +30,11 @@ test("the unit gives a node longer to stop than its drain can take, and stops it
   expect(set).toEqual(expect.arrayContaining(["PARLEY_HOST=0.0.0.0", "PARLEY_DEMO=off"]));
 });
 
+test("the sockets of workers are where `parley reload` outside of the unit finds them", () => {
+  expect([value("PrivateTmp"), value("RuntimeDirectory")]).toEqual(["yes", "parley"]);
+  expect(value("RuntimeDirectoryMode")).toBe("0700");
+});
+
 test.skipIf(noTool)("systemd finds nothing wrong with the unit", async () => {
   using folder = scratch();
   expect(await run(["systemd-analyze", "verify", "--man=no", inPlace(folder.path)])).toEqual({ code: 0, output: "" });
