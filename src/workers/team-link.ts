@@ -16,13 +16,14 @@ export interface TeamEvents {
   orphaned(): void;
 }
 
+/** Until the node has started, there is nothing to drain. */
+const BEFORE_START: TeamEvents = {
+  drain: () => process.exit(0),
+  reloadTls: () => undefined,
+  orphaned: () => process.exit(1),
+};
+
 export class TeamLink implements Team {
-  /** Until the node has started, there is nothing to drain. */
-  events: TeamEvents = {
-    drain: () => process.exit(0),
-    reloadTls: () => undefined,
-    orphaned: () => process.exit(1),
-  };
   state: TeamState;
   private readonly rates = new SharedRates(
     () => performance.now(),
@@ -41,6 +42,7 @@ export class TeamLink implements Team {
     readonly folder: string,
     readonly begin: Begin,
     private readonly lines: Lines<ToWorker, FromWorker>,
+    public events: TeamEvents,
   ) {
     this.state = { ready: 0, count: begin.slots - 1, isStopping: false, lead: null };
     lines.events = { received: (message) => this.received(message), closed: () => this.events.orphaned() };
@@ -48,16 +50,26 @@ export class TeamLink implements Team {
   }
 
   /** Resolves when the supervisor has said what to start. */
-  static async join(slot: number, folder: string): Promise<TeamLink> {
+  static async join(slot: number, folder: string, events = BEFORE_START): Promise<TeamLink> {
     const { promise, resolve, reject } = Promise.withResolvers<Begin>();
+    // What arrives together with the first message, before there is a link that reads it. Bound: one read of the socket.
+    const early: ToWorker[] = [];
+    let isClosed = false;
     const lines = await connectLines<ToWorker, FromWorker>(controlSocket(folder), {
       received: (message) => {
         if (message.type === "begin") resolve(message);
+        else early.push(message);
       },
-      closed: () => reject(new Error("the supervisor has ended")),
+      closed: () => {
+        isClosed = true;
+        reject(new Error("the supervisor has ended"));
+      },
     });
     lines.send({ type: "hello", slot, pid: process.pid });
-    return new TeamLink(slot, folder, await promise, lines);
+    const link = new TeamLink(slot, folder, await promise, lines, { ...events });
+    for (const message of early) link.received(message);
+    if (isClosed) link.events.orphaned();
+    return link;
   }
 
   get slots(): number {
