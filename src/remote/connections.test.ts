@@ -260,6 +260,25 @@ describe("the server", () => {
     await closed;
   });
 
+  test("ends a connection whose handling has failed, and says why", async () => {
+    const { history } = served;
+    await served.stopServing();
+    const store = Object.create(served.store, {
+      workerLeases: {
+        get: () => {
+          throw new Error("no leases today");
+        },
+      },
+    });
+    const warnings: string[] = [];
+    const { serveStore } = await import("./server.ts");
+    const server = await serveStore({ path: served.path, store, history, warn: (text) => warnings.push(text) });
+    const { closed } = await rawClient();
+    await closed;
+    expect(warnings).toEqual(["the connection of a worker to the stores has failed: no leases today"]);
+    await server.close();
+  });
+
   test("refuses a path that is too long for a socket", async () => {
     const { store, history } = served;
     const { serveStore } = await import("./server.ts");

@@ -222,8 +222,11 @@ export class Link {
           close: () => {
             if (isThis()) this.lost("the server has closed it");
           },
-          // `close` follows.
-          error: () => undefined,
+          // The socket has failed, or a function above has thrown.
+          error: (broken, { message }) => {
+            broken.terminate();
+            if (isThis()) this.lost(message);
+          },
         },
       });
       if (!isThis()) {

@@ -73,11 +73,15 @@ export async function serveStore(options: ServeOptions): Promise<StoreServer> {
       data: ({ data: worker }, chunk) => worker?.read(chunk),
       drain: ({ data: worker }) => worker?.drained(),
       close: ({ data: worker }) => {
-        worker?.gone();
-        if (worker) workers.delete(worker);
+        if (!worker) return;
+        workers.delete(worker);
+        worker.gone();
       },
-      // `close` follows.
-      error: () => undefined,
+      // The socket has failed, or a function above has thrown: the runtime would keep the connection open, in an unknown state.
+      error: (socket, error) => {
+        warn(`the connection of a worker to the stores has failed: ${error.message}`);
+        socket.terminate();
+      },
     },
   });
   chmodSync(path, 0o600);
