@@ -79,7 +79,7 @@ export class WorkerConnection {
       put: store.heldMembers.put.bind(store.heldMembers),
       read: store.heldMembers.read.bind(store.heldMembers),
       // Notes stay: other workers read them too.
-      take: (nowMs: number) => store.heldMembers.newest(nowMs),
+      take: (nowMs: number) => store.heldMembers.all(nowMs),
     };
     const historyCalls = this.historyCalls();
     this.methods = methodsOf({

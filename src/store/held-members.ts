@@ -12,8 +12,12 @@ export interface HeldMemberStore {
   /** The note of one node; `undefined` if there is none, or it has ended. */
   read(nowMs: number, node: string): Promise<HeldMembersNote | undefined>;
   /**
-   * The note of the node that wrote last, for a node that starts. A store that no other node uses forgets all notes with it: they
-   * say nothing of what happens from now on, and the next start may follow a crash.
+   * All notes that have not ended as one, the newest first, for a node that starts: several nodes may have stopped together, as the workers
+   * of one service do. Bound: TAKEN_TEXTS_MAX. A store that no other node uses forgets all notes with it: they say nothing of what happens
+   * from now on, and the next start may follow a crash.
    */
   take(nowMs: number): Promise<HeldMembersNote | undefined>;
 }
+
+/** A text has about half a million characters. */
+export const TAKEN_TEXTS_MAX = 128;

@@ -1,6 +1,6 @@
 /** The notes about held members on SQL. */
 import type { Database } from "./database.ts";
-import type { HeldMemberStore, HeldMembersNote } from "./held-members.ts";
+import { type HeldMemberStore, type HeldMembersNote, TAKEN_TEXTS_MAX } from "./held-members.ts";
 import type { DbRow } from "./rows.ts";
 
 export class SqlHeldMembers implements HeldMemberStore {
@@ -24,16 +24,19 @@ export class SqlHeldMembers implements HeldMemberStore {
     return first && { untilMs: Number(first.until_ms), texts: rows.map(({ members }) => String(members)) };
   }
 
-  /** The note of the node that wrote last. */
-  async newest(nowMs: number): Promise<HeldMembersNote | undefined> {
-    const [newest]: DbRow[] = await this.database.run(
-      (sql) => sql`SELECT node FROM held_members WHERE until_ms > ${nowMs} ORDER BY until_ms DESC, node LIMIT 1`,
+  /** All notes that have not ended. */
+  async all(nowMs: number): Promise<HeldMembersNote | undefined> {
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT until_ms, members FROM held_members WHERE until_ms > ${nowMs}
+        ORDER BY until_ms DESC, node, part LIMIT ${TAKEN_TEXTS_MAX}`,
     );
-    return newest && this.read(nowMs, String(newest.node));
+    const [newest] = rows;
+    return newest && { untilMs: Number(newest.until_ms), texts: rows.map(({ members }) => String(members)) };
   }
 
   async take(nowMs: number): Promise<HeldMembersNote | undefined> {
-    const note = await this.newest(nowMs);
+    const note = await this.all(nowMs);
     if (note && !this.database.isShared)
       await this.database.transaction(async (tx) => void (await tx`DELETE FROM held_members`));
     return note;

@@ -6,7 +6,7 @@ import { connect } from "node:tls";
 import { attempt } from "../conformance/raw/support/connect.ts";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { Wire } from "../conformance/raw/support/wire.ts";
-import { fresh, tokenQuery, type World } from "../conformance/raw/support/world.ts";
+import { fresh, tokenQuery, World } from "../conformance/raw/support/world.ts";
 import { call } from "../support/http.ts";
 import { refusedStart, runParley, startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
@@ -191,19 +191,27 @@ test("a worker that cannot start ends the service with its reason", async () => 
   expect(output.match(/not a certificate/g)).toHaveLength(1);
 });
 
-test("SIGTERM drains all workers and leaves nothing behind", async () => {
-  const ending = await startWorkers();
-  const guests = await Promise.all(Array.from({ length: MANY }, () => ending.guest()));
+test("SIGTERM drains all workers and leaves nothing behind, and the members of all of them are expected after a restart", async () => {
+  const data = tempFolder();
+  const env = { PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}` };
+  const ending = await startWorkers({ data, env });
+  const channel = fresh("room");
+  const members = [];
+  for (let i = 0; i < MANY; i++) members.push(await ending.member(channel));
   const pids = childrenOf(ending.server.pid);
-  const { folder } = JSON.parse(readFileSync(join(ending.server.data, "workers.json"), "utf8"));
+  const { folder } = JSON.parse(readFileSync(join(data, "workers.json"), "utf8"));
   expect(pids).toHaveLength(2);
-  expect([statSync(folder).mode & 0o777, statSync(join(ending.server.data, "workers.json")).mode & 0o777]).toEqual([
-    0o700, 0o600,
-  ]);
+  expect([statSync(folder).mode & 0o777, statSync(join(data, "workers.json")).mode & 0o777]).toEqual([0o700, 0o600]);
   const exited = ending.server.kill("SIGTERM");
-  for (const { wire } of guests) expect((await wire.closed()).code).toBe(1001);
+  for (const { wire } of members) expect((await wire.closed()).code).toBe(1001);
   expect(await exited).toBe(0);
   await until("the workers have ended", () => pids.every((pid) => !existsSync(`/proc/${pid}`)));
-  expect([existsSync(folder), existsSync(join(ending.server.data, "workers.json"))]).toEqual([false, false]);
+  expect([existsSync(folder), existsSync(join(data, "workers.json"))]).toEqual([false, false]);
   await ending.stop();
+  const { server } = await startWorkers({ data, env });
+  const next = new World(server, ending.app, ending.key);
+  const { roster } = await next.member(channel);
+  expect(roster.joined.map(({ peerId }) => peerId).sort()).toEqual(members.map(({ peerId }) => peerId).sort());
+  await next.stop();
+  removeFolder(data);
 });

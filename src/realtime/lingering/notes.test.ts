@@ -16,7 +16,7 @@ async function restarted(afterMs = 5000): Promise<{ world: World; heldMembers: H
   await before.node.hub.notes.write();
   const world = new World({ heldMembers });
   world.advance(before.clock.nowMs() - world.clock.nowMs() + afterMs);
-  await world.node.hub.notes.readNewest();
+  await world.node.hub.notes.readAll();
   return { world, heldMembers };
 }
 
@@ -94,7 +94,7 @@ test("a note is read once: after a crash, those who said goodbye since the resta
   clientCloses(subscribed(world, "ann", { metadata: { n: 1 } }), 1000);
   const after = new World({ heldMembers });
   after.advance(world.clock.nowMs() - after.clock.nowMs());
-  await after.node.hub.notes.readNewest();
+  await after.node.hub.notes.readAll();
   expect(lastRoster(subscribed(after, "ben"))).toEqual([]);
 });
 
@@ -120,6 +120,24 @@ test("other nodes read the note of a node that is gone, for channels that they d
   expect(ben.newFrames().sort()).toEqual(["error peer_not_found r2", "left: ann"]);
 });
 
+test("a node that starts reads the notes of all nodes that have stopped together", async () => {
+  const heldMembers = new HeldMemory();
+  const before = new World({ nodes: 2, heldMembers });
+  before.join("ann", "c");
+  before.join("ben", "d", { node: 1 });
+  for (const node of [0, 1]) drain(before, node);
+  before.advance(100);
+  for (const node of [0, 1]) await before.nodeAt(node).hub.notes.write();
+  const world = new World({ heldMembers });
+  world.advance(before.clock.nowMs() - world.clock.nowMs());
+  await world.node.hub.notes.readAll();
+  const cat = subscribed(world, "cat");
+  expect(lastRoster(cat)).toMatchObject([{ peerId: "ann" }]);
+  cat.subscribe("d");
+  world.advance(600);
+  expect(lastRoster(cat)).toMatchObject([{ peerId: "ben" }]);
+});
+
 test("a store that fails keeps neither a stop nor a start", async () => {
   const heldMembers = new HeldMemory();
   heldMembers.failing = true;
@@ -130,6 +148,6 @@ test("a store that fails keeps neither a stop nor a start", async () => {
   drain(world);
   world.advance(100);
   await world.node.hub.notes.write();
-  await world.node.hub.notes.readNewest();
+  await world.node.hub.notes.readAll();
   expect(caught.length).toBe(2);
 });

@@ -1,6 +1,6 @@
 /**
  * Held members over the end of a node (history 4). A node that stops writes a note about them into the store. A node that starts
- * reads the newest one: after a restart of a single node no one else knows them. The others read the note of a node that is gone,
+ * reads all that are new enough: after a restart of the only node, or of all, no one else knows them. The others read the note of a node that is gone,
  * for channels that they did not watch. Read members wait here until their channel opens.
  */
 import type { MemberState, NodeId, RemoteMembers } from "../../engine/engine.ts";
@@ -10,7 +10,7 @@ import { StoreUnreachable } from "../../store/store.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
-import { NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS } from "../limits.ts";
+import { LINGERING_MAX, NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS } from "../limits.ts";
 import type { Spaces } from "../spaces.ts";
 import type { Holds } from "./holds.ts";
 import type { Lingering } from "./lingering.ts";
@@ -50,10 +50,10 @@ export class Notes {
     await Promise.race([put, tooLate]).catch((error) => this.failed(error));
   }
 
-  /** This node starts: from now on members of the note are expected back. Never rejects. */
-  async readNewest(): Promise<void> {
+  /** This node starts: from now on members of the notes are expected back. Never rejects. */
+  async readAll(): Promise<void> {
     const { heldMembers, clock } = this.parts;
-    await this.read(heldMembers?.take(clock.nowMs()), () => clock.nowMs() + HOLD_MS);
+    await this.read(heldMembers?.take(clock.nowMs()), () => clock.nowMs() + HOLD_MS, LINGERING_MAX);
   }
 
   /** Another node is gone. Never rejects. */
@@ -65,10 +65,11 @@ export class Notes {
   private async read(
     reading: Promise<HeldMembersNote | undefined> | undefined,
     untilMs: (noteUntilMs: number) => number,
+    maxMembers = NOTED_MEMBERS_MAX,
   ): Promise<void> {
     try {
       const note = await reading;
-      if (note) this.expect(readNote(note.texts, NOTED_MEMBERS_MAX), untilMs(note.untilMs));
+      if (note) this.expect(readNote(note.texts, maxMembers), untilMs(note.untilMs));
     } catch (error) {
       this.failed(error);
     }

@@ -18,8 +18,9 @@ export class HeldMemory implements HeldMemberStore {
 
   async take(nowMs: number): Promise<HeldMembersNote | undefined> {
     if (this.failing) throw new Error("the disk is full");
-    const found = [...this.notes.values()].filter((note) => note.untilMs > nowMs);
+    const found = [...this.notes.values()].filter((note) => note.untilMs > nowMs).sort((a, b) => b.untilMs - a.untilMs);
     this.notes.clear();
-    return found.sort((a, b) => b.untilMs - a.untilMs)[0];
+    const [newest] = found;
+    return newest && { untilMs: newest.untilMs, texts: found.flatMap(({ texts }) => texts) };
   }
 }

@@ -18,7 +18,7 @@ export function heldMembersSuite(newPlace: NewPlace): void {
       expect(await store.heldMembers.read(NOW, "n1")).toBeUndefined();
     });
 
-    test("a note is read whole, of one node or of the one that wrote last, until it has ended; a store that no other node uses forgets it then", async () => {
+    test("a note is read whole, of one node or of all, until it has ended; a store that no other node uses forgets it then", async () => {
       const [first, second] = [
         { untilMs: NOW + 100, texts: ['["ä","\\u0000"]', "[2]"] },
         { untilMs: NOW + 200, texts: Array.from({ length: 12 }, (_, i) => `[${i}]`) },
@@ -28,8 +28,14 @@ export function heldMembersSuite(newPlace: NewPlace): void {
       expect(await store.heldMembers.read(NOW, "n1")).toEqual(first);
       expect(await store.heldMembers.read(NOW + 100, "n1")).toBeUndefined();
       expect(await store.heldMembers.take(NOW + 200)).toBeUndefined();
-      expect(await store.heldMembers.take(NOW)).toEqual(second);
-      expect(await store.heldMembers.take(NOW)).toEqual(store.isShared ? second : undefined);
+      const both = { untilMs: NOW + 200, texts: [...second.texts, ...first.texts] };
+      expect(await store.heldMembers.take(NOW + 100)).toEqual(second);
+      if (!store.isShared) {
+        await store.heldMembers.put("n1", first, NOW);
+        await store.heldMembers.put("n2", second, NOW);
+      }
+      expect(await store.heldMembers.take(NOW)).toEqual(both);
+      expect(await store.heldMembers.take(NOW)).toEqual(store.isShared ? both : undefined);
       expect(await store.heldMembers.read(NOW, "n1")).toEqual(store.isShared ? first : undefined);
     });
 
