@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Rates, SharedRates } from "./shared-throttle.ts";
+import { BUCKETS_MAX } from "./throttle.ts";
 
 function processes(count: number) {
   let nowMs = 0;
@@ -83,4 +84,15 @@ test("keys of any length are shared in a bounded text", () => {
   share();
   expect(other?.throttle.take(long)).toBe(1);
   expect(other?.throttle.take(`${long}x`)).toBe(0);
+});
+
+test("a process that only hears of keys forgets those that are full again, and counts later ones", () => {
+  const { all, pass } = processes(1);
+  const [one] = all;
+  for (let i = 0; i < BUCKETS_MAX; i++) one?.rates.takenElsewhere({ connects: { [`old ${i}`]: 1 } });
+  pass(60_000);
+  // Nothing is taken here meanwhile.
+  for (let i = 0; i < 20_000; i++) one?.rates.takenElsewhere({ connects: { "someone else": 0 } });
+  one?.rates.takenElsewhere({ connects: { new: 10 } });
+  expect(one?.throttle.take("new")).toBeGreaterThan(0);
 });

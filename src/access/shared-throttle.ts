@@ -55,6 +55,8 @@ class SharedThrottle extends Throttle {
 
   /** What another process has taken. */
   takenElsewhere(key: string, cost: number): void {
+    // Also where nothing is taken here: otherwise keys of long ago would keep all later ones out.
+    this.sweepSometimes();
     if (this.size < BUCKETS_MAX || this.has(key)) super.charge(key, cost);
   }
 

@@ -27,7 +27,7 @@ export class Throttle {
     bucket.left -= 1;
     if (this.buckets.size >= BUCKETS_MAX && !this.buckets.has(key)) this.removeOldest();
     this.buckets.set(key, bucket);
-    if (++this.calls % SWEEP_EVERY === 0) this.sweep();
+    this.sweepSometimes();
     return 0;
   }
 
@@ -70,6 +70,11 @@ export class Throttle {
   private removeOldest(): void {
     const [oldest] = this.buckets.keys();
     if (oldest !== undefined) this.buckets.delete(oldest);
+  }
+
+  /** To be called for each key that may be new. */
+  protected sweepSometimes(): void {
+    if (++this.calls % SWEEP_EVERY === 0) this.sweep();
   }
 
   private sweep(): void {
