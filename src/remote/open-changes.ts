@@ -70,11 +70,11 @@ export class OpenChanges {
     );
     try {
       await work.promise;
-      // A call that the work did not wait for belongs to the change all the same.
-      await one.calls;
     } finally {
       clearTimeout(timer);
       this.open.delete(nr);
+      // A call that the work did not wait for belongs to the change all the same; after it, it would write what no one undoes.
+      await one.calls;
     }
   }
 
