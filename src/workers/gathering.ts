@@ -53,14 +53,19 @@ export class Gathering {
   }
 
   measured(worker: WorkerProcess, id: number, text: string): void {
-    this.pages.set(worker, text);
+    this.keep(worker, text);
     const asked = this.asked.get(id);
     if (asked?.left.delete(worker) && asked.left.size === 0) asked.done();
   }
 
   /** The last page of a worker that drains. */
   ending(worker: WorkerProcess, text: string): void {
-    this.pages.set(worker, text);
+    this.keep(worker, text);
+  }
+
+  private keep(worker: WorkerProcess, text: string): void {
+    // What is read from the socket of a process that is gone would stay in the sums, because it ends only once.
+    if (worker.state !== "ended") this.pages.set(worker, text);
   }
 
   hasEnded(worker: WorkerProcess, isExpected: boolean): void {
