@@ -1,5 +1,5 @@
 /** `parley up --workers`: the supervisor of several workers, until a signal stops it. */
-import { type ServiceParts, startService } from "../workers/service.ts";
+import { Service, type ServiceParts } from "../workers/service.ts";
 import { WorkerFailed } from "../workers/worker-process.ts";
 import { announce } from "./announce.ts";
 import { Failure, ReportedFailure } from "./errors.ts";
@@ -10,9 +10,7 @@ const STOP_SLACK_MS = 20_000;
 
 export async function upWorkers(parts: Omit<ServiceParts, "command">): Promise<void> {
   const { config, count, log } = parts;
-  const service = await startService({ ...parts, command: sameProgram() }).catch((error: unknown) => {
-    throw error instanceof WorkerFailed ? failureOf(error) : error;
-  });
+  const service = new Service({ ...parts, command: sameProgram() });
   const shutdown = new Shutdown({
     stop: () => service.stop(),
     log,
@@ -23,13 +21,19 @@ export async function upWorkers(parts: Omit<ServiceParts, "command">): Promise<v
       process.exit(code);
     },
   });
+  // Before the start: a signal in the middle of it must leave neither workers nor sockets behind.
   process.on("SIGTERM", (signal) => shutdown.signalled(signal));
   process.on("SIGINT", (signal) => shutdown.signalled(signal));
   process.on("uncaughtException", (error) => shutdown.uncaught(error));
   process.on("unhandledRejection", (error) => shutdown.uncaught(error));
   process.on("SIGHUP", () => service.reloadTls());
   process.on("SIGUSR2", () => void service.reload().catch((error: Error) => log.error(error.message)));
-  announce({ ...service.ready, workers: count }, config, log);
+  try {
+    announce({ ...(await service.start()), workers: count }, config, log);
+  } catch (error) {
+    // `shutdown` ends this process.
+    if (!service.isStopping) throw error instanceof WorkerFailed ? failureOf(error) : error;
+  }
 }
 
 /** As this process was started, without its command and flags. */

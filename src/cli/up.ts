@@ -33,7 +33,14 @@ async function up(loaded: Loaded, loadPages?: LoadPages): Promise<void> {
     return upWorkers({ ...loaded, nodeId, count, log });
   }
   if (count > 1) log.warn("PARLEY_WORKERS: workers share a port on Linux only; this system gets one");
+  // Before the start: without a handler, both signals end a process.
+  let started: Node | undefined;
+  process.on("SIGHUP", () => started && reloadTls(started, log));
+  process.on("SIGUSR2", () =>
+    log.warn("SIGUSR2 is ignored: it replaces workers, and this service is one process (PARLEY_WORKERS)"),
+  );
   const node = await startNode(loaded, nodeId, log, { loadPages });
+  started = node;
   // Before the ready line is printed, because a SIGTERM may follow at once and needs its handler.
   onEnd(node, log, 2 * config.drainSeconds * 1000 + DRAIN_SLACK_MS);
   announce({ ...addressesOf(node), firstRunText: await keepFirstRun(node, config.data) }, config, log);
@@ -47,7 +54,6 @@ function onEnd(node: Node, log: Log, drainMaxMs: number): void {
   process.on("SIGINT", (signal) => shutdown.signalled(signal));
   process.on("uncaughtException", (error) => shutdown.uncaught(error));
   process.on("unhandledRejection", (error) => shutdown.uncaught(error));
-  process.on("SIGHUP", () => reloadTls(node, log));
 }
 
 export function reloadTls(node: Pick<Node, "reloadTls">, log: Log): void {

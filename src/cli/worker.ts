@@ -40,6 +40,7 @@ function onEnd(node: Node, link: TeamLink, log: Log, supervisor: number): void {
   const { config } = link.begin;
   const shutdown = new Shutdown({
     stop: async () => {
+      link.draining();
       await node.stop();
       await link.close();
     },

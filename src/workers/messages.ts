@@ -39,6 +39,8 @@ export type FromWorker =
   | { readonly type: "gather"; readonly id: number }
   /** The response to "measure". */
   | { readonly type: "measured"; readonly id: number; readonly text: string }
+  /** The worker drains, on request or by itself: another one has to do what is done once. */
+  | { readonly type: "draining" }
   /** The last message of a worker that has drained. */
   | { readonly type: "ending"; readonly text: string }
   /** From `parley reload`, which is no worker. */

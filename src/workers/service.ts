@@ -11,7 +11,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Ready } from "./messages.ts";
 import { lockPort, type PortLock } from "./port-lock.ts";
 import { RunFolder, removeLeftFolder, storeSocket } from "./run-folder.ts";
-import { Supervisor } from "./supervisor.ts";
+import { STILL_STARTING, Supervisor } from "./supervisor.ts";
 
 export interface ServiceParts extends Pick<Loaded, "config" | "sources"> {
   readonly nodeId: string;
@@ -19,16 +19,6 @@ export interface ServiceParts extends Pick<Loaded, "config" | "sources"> {
   /** Runs Parley's command line. */
   readonly command: readonly string[];
   readonly log: Log;
-}
-
-export interface Service {
-  /** What the first worker has reported. */
-  readonly ready: Ready;
-  reload(): Promise<number>;
-  reloadTls(): void;
-  stop(): Promise<void>;
-  /** Ends the workers at once. */
-  kill(): void;
 }
 
 /** What was opened, to be closed in the opposite order. */
@@ -44,9 +34,49 @@ class Opened {
   }
 }
 
-export async function startService(parts: ServiceParts): Promise<Service> {
-  const opened = new Opened();
-  try {
+export class Service {
+  private readonly opened = new Opened();
+  private run: RunFolder | undefined;
+  private supervisor: Supervisor | undefined;
+  private starting: Promise<Ready> | undefined;
+  isStopping = false;
+
+  constructor(private readonly parts: ServiceParts) {}
+
+  /** Resolves with what the first worker has reported. Rejects when it cannot start, or is stopped meanwhile; then nothing is left behind. */
+  start(): Promise<Ready> {
+    this.starting = this.open().catch(async (error: unknown) => {
+      await this.opened.close();
+      throw error;
+    });
+    return this.starting;
+  }
+
+  async reload(): Promise<number> {
+    if (!this.supervisor) throw new Error(STILL_STARTING);
+    return this.supervisor.reload();
+  }
+
+  reloadTls(): void {
+    this.supervisor?.reloadTls();
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    // A start that is under way ends with its workers.
+    await this.supervisor?.stop();
+    await this.starting?.catch(() => undefined);
+    await this.opened.close();
+  }
+
+  /** Ends the workers at once. */
+  kill(): void {
+    this.supervisor?.kill();
+    this.run?.remove();
+  }
+
+  private async open(): Promise<Ready> {
+    const { opened, parts } = this;
     const { config, log } = parts;
     const isEmbedded = config.databaseUrl === "";
     // First: a second start on the same data folder is refused before it touches anything.
@@ -58,26 +88,17 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const { locks, ...ports } = lockPorts(config, host);
     for (const lock of locks) opened.add(() => lock.release());
     const run = new RunFolder(config.data);
+    this.run = run;
     opened.add(() => run.remove());
     // With PostgreSQL each worker has connections of its own.
     if (stores) await serve(stores, run.path, opened, log);
+    if (this.isStopping) throw new Error("the service was stopped while it started");
     const supervisor = new Supervisor({ ...parts, config: { ...config, ...ports, host }, folder: run.path });
+    this.supervisor = supervisor;
     opened.add(() => supervisor.stop());
     const ready = await supervisor.start();
     run.announce();
-    return {
-      ready,
-      reload: () => supervisor.reload(),
-      reloadTls: () => supervisor.reloadTls(),
-      stop: () => opened.close(),
-      kill: () => {
-        supervisor.kill();
-        run.remove();
-      },
-    };
-  } catch (error) {
-    await opened.close();
-    throw error;
+    return ready;
   }
 }
 

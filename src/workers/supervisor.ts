@@ -31,6 +31,8 @@ export interface SupervisorParts extends Pick<Loaded, "config" | "sources"> {
   readonly log: Log;
 }
 
+export const STILL_STARTING = "the service is still starting; try again when it is ready";
+
 /** A restart that waits. */
 interface Waiting {
   readonly timer: ReturnType<typeof setTimeout>;
@@ -47,6 +49,7 @@ export class Supervisor {
   private watchedMs = performance.now();
   private isComplete = false;
   private isStopping = false;
+  private stopped: Promise<void> | undefined;
   private reloading: Promise<number> | undefined;
 
   constructor(private readonly parts: SupervisorParts) {
@@ -80,7 +83,12 @@ export class Supervisor {
   }
 
   /** Drains all workers. Resolves when they have ended. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.stopped ??= this.end();
+    return this.stopped;
+  }
+
+  private async end(): Promise<void> {
     this.isStopping = true;
     for (const { timer } of this.waiting.values()) clearTimeout(timer);
     this.waiting.clear();
@@ -111,6 +119,7 @@ export class Supervisor {
   }
 
   private launch(slot: number): WorkerProcess {
+    if (this.isStopping) throw new Error("the service is stopping");
     const { command, folder } = this.parts;
     const child = Bun.spawn([...command, "worker", String(slot), folder], {
       stdin: "ignore",
@@ -163,6 +172,8 @@ export class Supervisor {
       }
       case "gather":
         return void this.gathering.page().then((text) => worker.send({ type: "gathered", id: message.id, text }));
+      case "draining":
+        return this.leaves(worker);
       case "measured":
         return this.gathering.measured(worker, message.id, message.text);
       case "ending":
@@ -174,6 +185,14 @@ export class Supervisor {
     }
   }
 
+  private leaves(worker: WorkerProcess): void {
+    if (worker.isDraining) return;
+    this.parts.log.warn({ worker: worker.slot, workerPid: worker.pid }, "a worker drains by itself");
+    worker.leaves();
+    this.announce();
+    this.topUp();
+  }
+
   private async reloadFor(lines: WorkerLines): Promise<void> {
     try {
       lines.send({ type: "reloaded", workers: await this.reload() });
@@ -183,7 +202,7 @@ export class Supervisor {
   }
 
   private async replaceAll(): Promise<number> {
-    if (!this.isComplete) throw new Error("the service is still starting; try again when it is ready");
+    if (!this.isComplete) throw new Error(STILL_STARTING);
     const { log, count } = this.parts;
     log.info("replacing the workers, one after another");
     const slots = [...this.workers.keys(), ...this.waiting.keys()];
@@ -197,6 +216,7 @@ export class Supervisor {
 
   private async replace(slot: number): Promise<void> {
     const free = this.freeSlot();
+    if (free === undefined) throw new Error("there is no free slot for a new worker; try again");
     try {
       await this.launch(free).ready;
     } catch (error) {
@@ -211,10 +231,15 @@ export class Supervisor {
     await this.within([old]);
   }
 
-  private freeSlot(): number {
+  private freeSlot(): number | undefined {
     for (let slot = 0; slot <= this.parts.count; slot++)
       if (!this.workers.has(slot) && !this.waiting.has(slot)) return slot;
-    throw new Error("there is no free slot for a new worker; try again");
+    return undefined;
+  }
+
+  /** How many workers there are or will be, without those that leave. */
+  private get kept(): number {
+    return [...this.workers.values()].filter(({ state }) => state !== "draining").length + this.waiting.size;
   }
 
   private hasEnded(worker: WorkerProcess, how: string): void {
@@ -226,19 +251,19 @@ export class Supervisor {
     if (isExpected) return this.topUp();
     if (this.isStopping || !this.isComplete) return;
     // The one in the free slot is not kept: the worker that it was to replace still runs.
-    const kept = [...this.workers.values()].filter((other) => !other.isDraining).length;
-    if (kept + this.waiting.size >= this.parts.count) return;
+    if (this.kept >= this.parts.count) return;
     const waitMs = this.waitOf(slot, worker.readyMs);
     this.parts.log.error({ worker: slot, workerPid: pid, waitMs }, `a worker ended ${how}; it is replaced`);
     this.launchLater(slot, waitMs);
   }
 
-  /** Replaces workers that have ended while others were starting or being replaced. */
+  /** Replaces workers that leave by themselves, or have ended while others were starting or being replaced. */
   private topUp(): void {
     if (this.isStopping || !this.isComplete || this.reloading) return;
-    const kept = [...this.workers.values()].filter((worker) => !worker.isDraining).length;
-    for (let missing = this.parts.count - kept - this.waiting.size; missing > 0; missing--) {
+    while (this.kept < this.parts.count) {
       const slot = this.freeSlot();
+      // The end of one that leaves frees its slot, and leads here again.
+      if (slot === undefined) return;
       this.parts.log.error({ worker: slot }, "a worker is missing; it is replaced");
       this.launchLater(slot, this.waitOf(slot));
     }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Lines, type LineServer, serveLines } from "./lines.ts";
+import { type LineServer, type Lines, serveLines } from "./lines.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { controlSocket } from "./run-folder.ts";
 import { type TeamEvents, TeamLink } from "./team-link.ts";

@@ -88,6 +88,10 @@ export class TeamLink implements Team {
     this.send({ type: "failed", ...report });
   }
 
+  draining(): void {
+    this.send({ type: "draining" });
+  }
+
   onLead(begin: () => void): void {
     this.begins = begin;
     this.lead();

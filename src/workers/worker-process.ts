@@ -86,6 +86,11 @@ export class WorkerProcess {
     else this.kill();
   }
 
+  /** It drains by itself, after a signal or an exception: its end is not expected. */
+  leaves(): void {
+    if (this.current !== "ended") this.current = "draining";
+  }
+
   /** It is silent for too long. To be asked again and again: one that works is given more time. */
   isHanging(nowMs: number): boolean {
     if (this.current === "starting") return nowMs - this.startedMs > START_MAX_MS;

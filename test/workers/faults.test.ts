@@ -78,6 +78,17 @@ test("a worker that is stopped is killed and replaced, and the counts of the ser
   expect((await nodesOf(world)).length).toBe(2);
 });
 
+test("a worker that gets a signal of its own drains, and another one is ready meanwhile", async () => {
+  const guests = await Promise.all(Array.from({ length: MANY }, () => world.guest()));
+  const skip = world.server.log.length;
+  process.kill(pidOf(world.server, 0), "SIGTERM");
+  await world.server.logged(({ msg, worker }) => msg === "a worker drains by itself" && worker === 0, skip);
+  await world.server.logged(({ msg, worker }) => msg === "worker is ready" && worker === 2, skip);
+  await until("its connections are closed", () => guests.some(({ wire }) => wire.isOver));
+  expect(guests.every(({ wire }) => wire.isOver)).toBe(false);
+  await until("two are left", () => childrenOf(world.server.pid).length === 2);
+});
+
 test("a reload replaces all workers, and no connect fails meanwhile", async () => {
   const before = childrenOf(world.server.pid);
   const guests = await Promise.all(Array.from({ length: MANY }, () => world.guest()));

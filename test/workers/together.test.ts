@@ -1,6 +1,6 @@
 /** Two workers on one port act as one service. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { attempt } from "../conformance/raw/support/connect.ts";
@@ -8,7 +8,7 @@ import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, tokenQuery, World } from "../conformance/raw/support/world.ts";
 import { call } from "../support/http.ts";
-import { refusedStart, runParley, startParley } from "../support/parley.ts";
+import { launchParley, refusedStart, runParley, startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { childrenOf, nodesOf, startWorkers } from "./support/workers.ts";
@@ -116,12 +116,34 @@ test("a second start on the same port or the same data folder is refused", async
   expect((await call(`${world.url}/healthz`)).status).toBe(200);
 });
 
+test("a signal during the start leaves nothing behind; SIGUSR2 and SIGHUP do not end it", async () => {
+  const [data, sockets] = [tempFolder(), tempFolder()];
+  const server = launchParley({ data, env: { PARLEY_WORKERS: "2", RUNTIME_DIRECTORY: sockets } });
+  await until("a worker starts", () => readdirSync(sockets).length > 0 && childrenOf(server.pid).length > 0);
+  for (const signal of ["SIGUSR2", "SIGHUP"] as const) server.signal(signal);
+  await server.logged(({ msg }) => msg.startsWith("the service is still starting"));
+  const [worker = 0] = childrenOf(server.pid);
+  expect(await server.kill("SIGTERM")).toBe(0);
+  expect([existsSync(`/proc/${worker}`), readdirSync(sockets), server.output.includes("parley is ready")]).toEqual([
+    false,
+    [],
+    false,
+  ]);
+  for (const folder of [data, sockets]) removeFolder(folder);
+});
+
 test("one worker is one process, without a supervisor", async () => {
   await using server = await startParley({ env: { PARLEY_WORKERS: "1" } });
   expect(childrenOf(server.pid)).toEqual([]);
   expect(existsSync(join(server.data, "workers.json"))).toBe(false);
+  server.signal("SIGUSR2");
+  await server.logged(({ msg }) => msg.startsWith("SIGUSR2 is ignored"));
+  expect((await call(`${server.url}/healthz`)).status).toBe(200);
   const refused = await runParley(["reload", "--data", server.data]);
-  expect([refused.code, refused.output]).toEqual([1, expect.stringContaining("no service with several workers")]);
+  expect([refused.code, refused.output]).toEqual([
+    1,
+    expect.stringMatching(/no service with several workers.*SIGUSR2/),
+  ]);
 });
 
 test("what one address takes on a worker counts on the others", async () => {
