@@ -119,7 +119,11 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   );
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
-  metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.spaces.channelCount);
+  metrics.gauge(
+    "parley_channels",
+    "Channels with subscribers, per process: one with subscribers on two workers counts twice.",
+    () => hub.spaces.channelCount,
+  );
   metrics.gauge(
     "parley_lingering_members",
     "Members without a connection that are still shown.",

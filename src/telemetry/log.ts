@@ -9,6 +9,7 @@
 import { writeSync } from "node:fs";
 import pino, { type Logger } from "pino";
 import { type LogClock, LogRate } from "./log-rate.ts";
+import { WholeLines } from "./whole-lines.ts";
 
 export type Log = Pick<Logger, "debug" | "info" | "warn" | "error" | "fatal" | "isLevelEnabled">;
 
@@ -84,13 +85,8 @@ const boundedError = (error: Error): object =>
     ]),
   );
 
-function toStandardOutput(line: string): void {
-  try {
-    writeSync(1, line);
-  } catch {
-    // The reader of our output has gone away. The service continues without a log.
-  }
-}
+const standardOutput = new WholeLines((bytes) => writeSync(1, bytes));
+const toStandardOutput = (line: string): void => standardOutput.add(line);
 
 const COLORS: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33, error: 31, fatal: 31 };
 
