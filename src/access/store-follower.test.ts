@@ -20,6 +20,7 @@ class SharedStore {
   at: Revisions = { keys: 1, blocks: 0 };
   isUnreachable = false;
   requests = 0;
+  onChange?: (listener: () => void) => void;
   snapshots = 0;
   /** Answers wait for this, if it is set. */
   gate: Promise<void> | undefined;
@@ -118,6 +119,28 @@ describe("changes of other nodes", () => {
     it.follower.nudge();
     await it.pass(20);
     expect(it.events).toEqual(["k"]);
+  });
+
+  test("of a store that announces them are loaded at once, and its revisions are read rarely while it answers", async () => {
+    const it = new Fixture();
+    let announce = (): void => undefined;
+    it.store.onChange = (listener) => {
+      announce = listener;
+    };
+    await it.started();
+    const { requests } = it.store;
+    await it.pass(10_100);
+    expect(it.store.requests - requests).toBe(2);
+    it.store.put();
+    announce();
+    await it.pass(20);
+    expect(it.events).toEqual(["k"]);
+    it.store.isUnreachable = true;
+    announce();
+    await it.pass(5000);
+    it.store.isUnreachable = false;
+    await it.pass(600);
+    expect(it.events).toEqual(["k", "unreachable", "reachable"]);
   });
 
   test("are not skipped if this node makes the next change", async () => {

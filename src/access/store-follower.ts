@@ -1,6 +1,6 @@
 /**
  * Keeps the keyring and the blocks of this node up to date with a store that other nodes write to as well. The store's revisions are
- * read twice a second, at once when another node announces a change, and before a credential is refused that is unknown or does
+ * read twice a second (rarely if the store announces changes itself), at once when another node announces a change, and before a credential is refused that is unknown or does
  * not match: it may be newer than the last refresh.
  *
  * While the store is unreachable, the last known state stays in force.
@@ -11,11 +11,13 @@ import type { Keyring } from "./keyring.ts";
 
 /** A change takes effect on every node within a second, even if its announcement is lost. */
 const REFRESH_EVERY_MS = 500;
+/** The same for a store that announces changes itself and cannot lose what it announces. */
+const REFRESH_ANNOUNCED_EVERY_MS = 5000;
 /** Bound: clients with made-up credentials cannot cause refreshes more often than this. */
 const REFRESH_GAP_MS = 50;
 
 export interface StoreFollowerParts {
-  readonly store: Pick<Store, "revisions" | "snapshot" | "blocks">;
+  readonly store: Pick<Store, "revisions" | "snapshot" | "blocks" | "onChange">;
   readonly keyring: Keyring;
   readonly blocks: Blocks;
   readonly clock: {
@@ -51,6 +53,8 @@ export class StoreFollower implements Follower {
 
   /** Resolves after the first refresh. */
   async start(): Promise<void> {
+    // What a refresh may throw unexpectedly is reported by the next regular one.
+    this.parts.store.onChange?.(() => void this.nudge().catch(() => undefined));
     await this.refresh();
     this.scheduleRefresh();
   }
@@ -76,7 +80,8 @@ export class StoreFollower implements Follower {
   }
 
   private scheduleRefresh(): void {
-    this.parts.clock.after(REFRESH_EVERY_MS, async () => {
+    const isAnnounced = this.parts.store.onChange !== undefined && !this.isUnreachable;
+    this.parts.clock.after(isAnnounced ? REFRESH_ANNOUNCED_EVERY_MS : REFRESH_EVERY_MS, async () => {
       if (this.isStopped) return;
       try {
         await this.refreshFromNow();

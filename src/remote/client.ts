@@ -36,6 +36,7 @@ export async function connectStore({ path, waitMs }: { path: string; waitMs?: nu
     leases,
     // Other workers write too.
     isShared: true,
+    onChange: (listener) => link.onChanged(listener),
     change: changes.change,
     claim: async (name) => {
       const { connection } = link;

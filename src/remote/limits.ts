@@ -21,8 +21,8 @@ export const CHANGE_MAX_MS = 2000;
 /** Calls of the contract that must have a short timeout. */
 export const PROBE_MAX_MS = 3000;
 /** How often a worker asks whether the server is there, and after how many questions in a row without any answer it is not. */
-export const PING_EVERY_MS = 1000;
-export const PINGS_UNANSWERED_MAX = 5;
+export const PING_EVERY_MS = 2500;
+export const PINGS_UNANSWERED_MAX = 2;
 /** A worker that starts waits this long for the server. */
 export const START_WAIT_MS = 10_000;
 export const RECONNECT_MIN_MS = 50;

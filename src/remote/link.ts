@@ -21,7 +21,7 @@ import {
   UNANSWERED_MAX_CALLS,
 } from "./limits.ts";
 import { HELLO, isProbe, METHODS, PING, type Welcome } from "./methods.ts";
-import { FAILED, REWOUND } from "./worker.ts";
+import { CHANGED, FAILED, REWOUND } from "./worker.ts";
 
 interface Pending {
   readonly isHistory: boolean;
@@ -61,6 +61,7 @@ export class Link {
   private readonly pinging: Timer;
   /** Bound: the listeners of one node. */
   private readonly rewound: (() => void)[] = [];
+  private readonly changed: (() => void)[] = [];
 
   private constructor(private readonly path: string) {
     this.pinging = setInterval(() => this.ping(), PING_EVERY_MS);
@@ -84,6 +85,11 @@ export class Link {
 
   onRewound(listener: () => void): void {
     this.rewound.push(listener);
+  }
+
+  /** Another worker has changed something, or the connection was lost or is up again. */
+  onChanged(listener: () => void): void {
+    this.changed.push(listener);
   }
 
   call(method: number, args: readonly unknown[]): Promise<unknown> {
@@ -181,6 +187,7 @@ export class Link {
     for (let at = 0; at < responses.length; at += 3) {
       const kind = responses[at + 1];
       if (kind === REWOUND) this.noteRewound();
+      else if (kind === CHANGED) this.noteChanged();
       else if (kind === FAILED) this.take(responses[at] as number)?.reject(decodeError(responses[at + 2] as WireError));
       else this.take(responses[at] as number)?.resolve(responses[at + 2]);
     }
@@ -189,6 +196,10 @@ export class Link {
   private noteRewound(): void {
     if (this.welcome) this.welcome = { ...this.welcome, rewinds: this.welcome.rewinds + 1 };
     for (const listener of this.rewound) listener();
+  }
+
+  private noteChanged(): void {
+    for (const listener of this.changed) listener();
   }
 
   private ping(): void {
@@ -250,6 +261,7 @@ export class Link {
     this.welcome = welcome;
     this.isUp = true;
     const isSame = earlier?.incarnation === welcome.incarnation && earlier.rewinds === welcome.rewinds;
+    if (earlier) this.noteChanged();
     // A server that was started anew may have found its file damaged, and have begun another.
     if (earlier && !isSame) for (const listener of this.rewound) listener();
   }
@@ -264,6 +276,7 @@ export class Link {
   private drop({ message }: Error): void {
     this.reason = message;
     this.connection++;
+    const wasUp = this.isUp;
     this.isUp = false;
     this.connected?.socket.terminate();
     this.connected = undefined;
@@ -273,6 +286,7 @@ export class Link {
     this.pendingBytes = 0;
     for (const { isHistory, reject } of pending)
       reject(unreachable(isHistory, this.isClosed ? message : `the connection to the stores was lost: ${message}`));
+    if (wasUp && !this.isClosed) this.noteChanged();
   }
 
   private reconnectLater(ms: number): void {

@@ -48,7 +48,7 @@ export interface HistoryCalls extends RulesByChannel {
 }
 
 type Asynchronous<T> = {
-  [K in keyof T]: T[K] extends (...args: never[]) => Promise<unknown> ? K : never;
+  [K in keyof T]-?: T[K] extends (...args: never[]) => Promise<unknown> ? K : never;
 }[keyof T];
 type Listed<T, Not extends keyof T = never> = Readonly<Record<Exclude<Asynchronous<T>, Not>, true>>;
 

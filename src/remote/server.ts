@@ -54,7 +54,10 @@ export async function serveStore(options: ServeOptions): Promise<StoreServer> {
     return { incarnation, rewinds };
   };
   const { changeMaxMs } = options;
-  const parts = { store, history, claims, arrived, warn, changeMaxMs };
+  const changed = (worker: WorkerConnection): void => {
+    for (const other of workers) if (other !== worker) other.changed();
+  };
+  const parts = { store, history, claims, arrived, changed, warn, changeMaxMs };
   // An earlier process has left it: only the process that has the stores open listens here.
   rmSync(path, { force: true });
   const listener = Bun.listen<WorkerConnection | undefined>({

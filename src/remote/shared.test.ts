@@ -137,6 +137,27 @@ describe("what the embedded store keeps in memory", () => {
   });
 });
 
+describe("announcements", () => {
+  test("a worker is notified of changes and blocks of the others, and when its connection is lost and back", async () => {
+    let notified = 0;
+    const { promise: isBack, resolve: back } = Promise.withResolvers<void>();
+    let own = 0;
+    one.onChange?.(() => own++);
+    other.onChange?.(() => ++notified === 4 && back());
+    await one.change((change) => change.putMeta("m", "v"));
+    await other.revisions();
+    expect(notified).toBe(1);
+    await one.putBlock({ app: "a", peerId: "p", untilMs: NOW + 1000 }, NOW);
+    await other.revisions();
+    expect([notified, own]).toEqual([2, 0]);
+    await served.stopServing();
+    await served.serve();
+    await isBack;
+    await retrying(() => other.revisions());
+    expect(notified).toBe(4);
+  });
+});
+
 /** A worker whose server is new needs a moment until it is connected again. */
 async function retrying<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {

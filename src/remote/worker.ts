@@ -15,7 +15,15 @@ import {
   UNANSWERED_MAX_CALLS,
   UNREAD_MAX_BYTES,
 } from "./limits.ts";
-import { type AnyMethod, HELLO, type HistoryCalls, methodsOf, type SessionCalls, type Welcome } from "./methods.ts";
+import {
+  type AnyMethod,
+  HELLO,
+  type HistoryCalls,
+  METHODS,
+  methodsOf,
+  type SessionCalls,
+  type Welcome,
+} from "./methods.ts";
 import { OpenChanges } from "./open-changes.ts";
 
 export interface WorkerParts {
@@ -24,6 +32,8 @@ export interface WorkerParts {
   readonly claims: Claims;
   /** A worker has introduced itself; throws if it is refused. */
   readonly arrived: (worker: WorkerConnection) => Welcome;
+  /** A worker has changed what the revisions count. */
+  readonly changed: (worker: WorkerConnection) => void;
   readonly warn: (text: string) => void;
   readonly changeMaxMs?: number | undefined;
 }
@@ -33,10 +43,17 @@ export interface WorkerSocket extends ByteSink {
   terminate(): unknown;
 }
 
+const CHANGING = ["session.endChange", "store.putBlock"];
+
 /** Kinds of responses. An event has the number 0, which no call has. */
 export const ANSWERED = 0;
 export const FAILED = 1;
 export const REWOUND = 2;
+/** Another worker has changed what the revisions count. */
+export const CHANGED = 3;
+
+/** After these calls the revisions may be others. */
+const CHANGES = new Set(METHODS.flatMap(({ part, name }, nr) => (CHANGING.includes(`${part}.${name}`) ? [nr] : [])));
 
 /** What a method throws at once becomes its answer too. */
 function invoke(method: AnyMethod, args: unknown[]): Promise<unknown> {
@@ -113,6 +130,11 @@ export class WorkerConnection {
     if (this.id !== undefined) this.respond(0, REWOUND, undefined);
   }
 
+  /** Another worker has changed what the revisions count. */
+  changed(): void {
+    if (this.id !== undefined) this.respond(0, CHANGED, undefined);
+  }
+
   /** The socket is closed. */
   gone(): void {
     if (this.isGone) return;
@@ -154,7 +176,10 @@ export class WorkerConnection {
     this.unansweredBytes += bytes;
     invoke(method, args)
       .then(
-        (value) => this.respond(nr, ANSWERED, value),
+        (value) => {
+          this.respond(nr, ANSWERED, value);
+          if (CHANGES.has(methodNr as number)) this.parts.changed(this);
+        },
         (error: unknown) => this.respond(nr, FAILED, encodeError(error)),
       )
       .finally(() => {

@@ -157,6 +157,11 @@ export interface Store extends Reads {
   readonly leases: Leases;
   /** Other nodes may write to it, so that state in memory must be refreshed. */
   readonly isShared: boolean;
+  /**
+   * Calls back when the revisions may be others because of another process, and when the store becomes unreachable or reachable. Absent:
+   * the revisions have to be read often.
+   */
+  readonly onChange?: (listener: () => void) => void;
   /** Cheap, and with a short timeout. */
   revisions(): Promise<Revisions>;
   snapshot(): Promise<Snapshot>;

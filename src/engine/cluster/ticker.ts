@@ -12,6 +12,8 @@ import type { OutgoingStreams } from "./outgoing-streams.ts";
 import type { PendingRequests } from "./pending-requests.ts";
 
 const TICKS_PER_HEARTBEAT = 8;
+/** Over a transport that reports losses there is nothing to repeat soon, and idle processes wake up less often. */
+const TICKS_WHERE_LOSSES_ARE_REPORTED = 4;
 
 export interface TickerParts {
   readonly link: Link;
@@ -32,7 +34,9 @@ export class Ticker {
   constructor(private readonly parts: TickerParts) {}
 
   start(heartbeatMs: number): void {
-    this.timer = setInterval(() => this.tick(), heartbeatMs / TICKS_PER_HEARTBEAT);
+    const { reportsLosses } = this.parts.link;
+    const ticks = reportsLosses ? TICKS_WHERE_LOSSES_ARE_REPORTED : TICKS_PER_HEARTBEAT;
+    this.timer = setInterval(() => this.tick(), heartbeatMs / ticks);
   }
 
   stop(): void {
