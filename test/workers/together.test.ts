@@ -6,7 +6,7 @@ import { connect } from "node:tls";
 import { attempt } from "../conformance/raw/support/connect.ts";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { Wire } from "../conformance/raw/support/wire.ts";
-import { fresh, tokenQuery, World } from "../conformance/raw/support/world.ts";
+import { fresh, type Guest, newApp, tokenQuery, World } from "../conformance/raw/support/world.ts";
 import { call } from "../support/http.ts";
 import { launchParley, refusedStart, runParley, startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
@@ -64,11 +64,13 @@ test("a request to any worker gets the metrics of all, and the readiness of the 
   }
 });
 
-test("a cap of connections is exact over the workers", async () => {
-  const cap = 10;
+test.each([
+  [10, 2 * MANY],
+  [1000, 1300],
+])("a cap of %d connections is exact over the workers", async (cap, count) => {
   await world.admin.must("PATCH", `/apps/${world.app._id}`, { plan: { maxConcurrentConnections: cap } });
   try {
-    const attempts = Array.from({ length: 2 * MANY }, () => attempt(world.url, { query: tokenQuery(world.token()) }));
+    const attempts = Array.from({ length: count }, () => attempt(world.url, { query: tokenQuery(world.token()) }));
     const wires = (await Promise.all(attempts)).filter((one) => one instanceof Wire);
     const firsts = await Promise.all(wires.map((wire) => wire.event()));
     const welcomed = firsts.filter((event) => event.kind === "text" && event.text.includes('"welcome"'));
@@ -77,6 +79,24 @@ test("a cap of connections is exact over the workers", async () => {
   } finally {
     await world.admin.must("PATCH", `/apps/${world.app._id}`, { plan: { maxConcurrentConnections: null } });
   }
+});
+
+test("a cap of messages counts those of all workers once they are written", async () => {
+  const cap = 20;
+  const limited = await newApp(world.server);
+  await world.admin.must("PATCH", `/apps/${limited.app._id}`, { plan: { maxMessagesPerPeriod: cap } });
+  const guests = await Promise.all(Array.from({ length: MANY }, () => limited.guest()));
+  const publish = async ({ wire }: Guest): Promise<number> =>
+    (await wire.request({ type: "publish", channel: "c", data: 1 })).type === "ack" ? 1 : 0;
+  let accepted = 0;
+  for (let round = 0; round < 3; round++) for (const guest of guests) accepted += await publish(guest);
+  // Until they write, each worker counts its own.
+  expect(accepted).toBeGreaterThanOrEqual(cap);
+  expect(accepted).toBeLessThanOrEqual(2 * cap);
+  // To answer this, all workers write and read.
+  expect((await limited.rest<{ messages: unknown }>("GET", "/v1/usage")).status).toBe(200);
+  for (const guest of guests) expect(await publish(guest)).toBe(0);
+  limited.hangUp();
 });
 
 test("a key made on one worker is valid on all at once, and a revoked one on none", async () => {

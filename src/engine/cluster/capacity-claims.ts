@@ -2,11 +2,16 @@
  * Claims of capacity under a cap on the connections of an application on all nodes together. A node that needs capacity opens a
  * claim, requests from every other node how many connections and older claims it has, and adds its own. Claims are ordered by their
  * numbers: a node's next number is above every number it has seen, so of two simultaneous claims exactly one counts the other.
+ *
+ * Under a large cap a node does not ask while it alone has less than its share of it: all nodes together then have less than the cap. The
+ * first node that asks makes all of them ask, because it may take what the others have left of their shares.
  */
 import type { Claim } from "../engine.ts";
 
-/** While less than half of a cap of at least this size is used, the counts in heartbeats are exact enough. */
+/** Below this size, nodes always ask. */
 const LARGE_CAP = 1000;
+/** How long a node asks after another one has asked. Longer than the counts in heartbeats are old. */
+const ASKING_MS = 10_000;
 /** A claim ends after this time when its connection has not been made. */
 const CLAIM_MS = 10_000;
 
@@ -27,7 +32,11 @@ interface OpenClaim extends ClaimNumber {
 
 export class CapacityClaims {
   private lastNumber = 0;
+  /** Claims that are decided without asking have numbers below all others, so that those count them. */
+  private lastUnasked = Number.MIN_SAFE_INTEGER;
   private readonly claims = new Set<OpenClaim>();
+  /** By application under a cap: until when this node has to ask. */
+  private readonly askingUntilMs = new Map<string, number>();
 
   constructor(
     private readonly node: string,
@@ -35,14 +44,24 @@ export class CapacityClaims {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Whether the other nodes must be asked. `known`: their connections as last reported. */
-  isNearCap(app: string, cap: number, known: number): boolean {
-    return cap < LARGE_CAP || (this.localConnections(app) + known) * 2 >= cap;
+  /** Whether the other nodes must be asked. `known`: their connections as last reported. `others`: how many can be asked. */
+  mustAsk(app: string, cap: number, known: number, others: number): boolean {
+    if (others === 0) return false;
+    if (cap < LARGE_CAP || this.askingUntilMs.has(app)) return true;
+    let open = 0;
+    for (const one of this.claims) if (one.app === app) open++;
+    return (this.localConnections(app) + open + 1 + known) * (others + 1) > cap;
   }
 
-  open(app: string): LocalClaim {
+  /** Another node asks what this one has taken. */
+  taken(app: string, claim: ClaimNumber): number {
+    this.askingUntilMs.set(app, this.nowMs() + ASKING_MS);
+    return this.localConnections(app) + this.countOlder(app, claim);
+  }
+
+  open(app: string, isAsked = true): LocalClaim {
     const claim: OpenClaim = {
-      number: ++this.lastNumber,
+      number: isAsked ? ++this.lastNumber : ++this.lastUnasked,
       node: this.node,
       app,
       untilMs: this.nowMs() + CLAIM_MS,
@@ -70,6 +89,7 @@ export class CapacityClaims {
   sweep(): void {
     const now = this.nowMs();
     for (const claim of this.claims) if (claim.untilMs <= now) this.claims.delete(claim);
+    for (const [app, untilMs] of this.askingUntilMs) if (untilMs <= now) this.askingUntilMs.delete(app);
   }
 }
 

@@ -271,9 +271,9 @@ export class ClusterEngine implements Engine {
   claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
     const { claims, requests, nodes } = this.parts;
     const known = this.connections(app);
-    const isAlone = !this.isUp || nodes.all.length === 0;
-    if (isAlone || !claims.isNearCap(app, cap, known)) return claims.decide(claims.open(app), cap, known);
-    const claim = claims.open(app);
+    const mustAsk = claims.mustAsk(app, cap, known, this.isUp ? nodes.all.length : 0);
+    const claim = claims.open(app, mustAsk);
+    if (!mustAsk) return claims.decide(claim, cap, known);
     return new Promise((resolve) =>
       requests.toAll({ kind: "capacity", app, number: claim.number }, (responses) => {
         // For a node that has not responded, its last reported count is used.

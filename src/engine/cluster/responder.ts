@@ -55,8 +55,7 @@ export class Responder {
         return { kind: "block" };
       case "capacity": {
         const { app, number } = request;
-        const older = claims.countOlder(app, { number, node: from });
-        return { kind: "capacity", taken: local.localConnections(app) + older };
+        return { kind: "capacity", taken: claims.taken(app, { number, node: from }) };
       }
       case "deliver":
         return directMessages.deliverForwarded(request);
