@@ -6,7 +6,7 @@ import { connecting, direct, type Figures, fanOut, type SlicedLoad } from "../sp
 import { type Slices, sideBySide } from "../speed/slices.ts";
 import { type Service, type System, start } from "./systems.ts";
 
-const IDLE_MS = 3000;
+const IDLE_MS = 10_000;
 
 export interface Pace {
   readonly slices: Slices;
