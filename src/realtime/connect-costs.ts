@@ -18,6 +18,10 @@ export class ConnectCosts {
     if (extraConnects > 0) this.connects.charge(rateKey(client), extraConnects);
   }
 
+  giveWorkBack(client: Address, { extraConnects }: Refusal): void {
+    if (extraConnects > 0) this.connects.charge(rateKey(client), -extraConnects);
+  }
+
   chargeRefusal(client: Address): void {
     this.connects.charge(rateKey(client), REFUSED_CONNECT_COST - 1);
   }

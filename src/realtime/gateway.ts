@@ -24,6 +24,7 @@ import type { RealtimeMetrics } from "./metrics.ts";
 import type { RoomGate } from "./room-gate.ts";
 import { safely } from "./safely.ts";
 import type { PendingSocket, SocketData } from "./socket-handlers.ts";
+import { StaleCheck } from "./stale-check.ts";
 
 /** `keyRate` is the same as for REST: a token that is costly to check is paid for by its key, and by the client's address. */
 export interface GatewayParts extends AdmitParts {
@@ -82,15 +83,16 @@ export class Gateway {
     // Charged before anything is waited for: other attempts from that address may come meanwhile.
     if (isRefused(admitted)) this.costs.chargeRefusal(attempt.client);
     return storeFollower && admitted instanceof Refusal && admitted.mayBeStale
-      ? this.retry(attempt, storeFollower)
+      ? this.retry(attempt, storeFollower, admitted)
       : this.enter(attempt, admitted);
   }
 
   /** Another node may have made or changed the key a moment ago: no one is refused before that is known. */
-  private async retry(attempt: ConnectAttempt, storeFollower: Follower): Promise<true> {
+  private async retry(attempt: ConnectAttempt, storeFollower: Follower, before: Refusal): Promise<true> {
+    const staleCheck = new StaleCheck(before, this.parts);
     const isKnown = await storeFollower.catchUp();
     this.refuseIfDraining(attempt);
-    const admitted = this.admit(attempt);
+    const admitted = staleCheck.decide(attempt.client, this.costs, () => this.admit(attempt));
     if (!isKnown || !isRefused(admitted)) this.costs.giveRefusalBack(attempt.client);
     if (admitted instanceof Refusal && !isKnown)
       throw this.refused(attempt, "internal_error", CANNOT_BE_CHECKED, 1, admitted.known);

@@ -1,5 +1,6 @@
 /** What `renew` frames cost their connection and its address, and those that wait for the store. */
 import { describe, expect, test } from "bun:test";
+import { oddGraph } from "../testing/odd-graph.ts";
 import { type Client, SECOND_KEY, SECRET_KEY, turn, World } from "./testing/kit.ts";
 
 const LIMITED = { framesPerSecond: 100, framesBurst: 500 };
@@ -72,6 +73,31 @@ describe("a token that another node's change may have made good", () => {
     ann.publish("c", 2);
     expect(codes(ann)).toEqual(["channel_not_authorized"]);
     expect(ann.connection.keyId).toBe(SECOND_KEY);
+  });
+
+  test("is checked and charged once if the store has nothing new, and its cost does not refuse it", async () => {
+    const costly = oddGraph(24);
+    for (const isKeyNew of [false, true]) {
+      const latest = Promise.withResolvers<boolean>();
+      const world = new World({ connectsPerMinute: 600, storeFollower: { catchUp: () => latest.promise } });
+      const limit = (patterns: readonly string[]): void =>
+        world.keys.editKey(SECOND_KEY, { channelPatterns: [...patterns] });
+      limit(costly.patterns);
+      const ann = world.join("ann", "c");
+      const token = (): string => world.keys.token("ann", { key: SECOND_KEY, channels: [costly.part] });
+      renew(ann, token());
+      if (isKeyNew) limit([...costly.patterns, "elsewhere"]);
+      latest.resolve(true);
+      await turn();
+      expect(codes(ann)).toEqual(["invalid_token"]);
+      // Each costs 200 connects, and ten for the refusal: the third one is the last.
+      for (let i = 0; i < 3; i++) {
+        world.advance(1000);
+        renew(ann, token());
+        await turn();
+      }
+      expect(codes(ann)).toEqual(["invalid_token", "invalid_token", "rate_limited"]);
+    }
   });
 
   test("is the only one at a time", async () => {

@@ -18,6 +18,7 @@ import { RENEW_FRAMES_BURST, RENEW_FRAMES_PER_SECOND } from "./limits.ts";
 import type { Rates } from "./rates.ts";
 import type { Replies, Request } from "./replies.ts";
 import type { RoomGate } from "./room-gate.ts";
+import { StaleCheck } from "./stale-check.ts";
 
 /** How many renewals a connection may still ask for, and whether one waits for the store. */
 export interface RenewalRequests {
@@ -67,7 +68,7 @@ export class Renewals {
       return this.finish(connection, renewed, frame);
     requests.isBusy = true;
     const { requestId, channel } = frame;
-    this.retry(connection, token, storeFollower, { requestId, channel })
+    this.retry(connection, token, storeFollower, renewed, { requestId, channel })
       .catch((error) => this.parts.hub.boundary.connectionFailed("socket", connection, error))
       .finally(() => {
         requests.isBusy = false;
@@ -75,11 +76,18 @@ export class Renewals {
   }
 
   /** Another node may have made or changed the key a moment ago: no token is refused before that is known. */
-  private async retry(connection: Connection, token: string, storeFollower: Follower, request: Request): Promise<void> {
+  private async retry(
+    connection: Connection,
+    token: string,
+    storeFollower: Follower,
+    before: Refusal,
+    request: Request,
+  ): Promise<void> {
     const { client } = connection;
+    const staleCheck = new StaleCheck(before, this.parts);
     const isKnown = await storeFollower.catchUp();
     if (!connection.open) return;
-    const renewed = this.verify(connection, token);
+    const renewed = staleCheck.decide(client, this.costs, () => this.verify(connection, token));
     if (!isKnown || !isRefused(renewed)) this.costs.giveRefusalBack(client);
     if (renewed instanceof Refusal && !isKnown)
       return this.parts.replies.refuse(connection, "internal_error", request, CANNOT_BE_CHECKED);

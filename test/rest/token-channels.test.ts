@@ -1,5 +1,6 @@
 /** Which channels a token may name (protocol.md 1): decided exactly for every legal request, with its cost charged to the key. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { oddGraph } from "../../src/testing/odd-graph.ts";
 import { Listener } from "../docs/support/listener.ts";
 import { mint, type SecretKey } from "../support/admin.ts";
 import { expectRefusal } from "../support/checks.ts";
@@ -7,6 +8,7 @@ import { serverForTests } from "../support/for-tests.ts";
 import { call, halfSent, statusOf } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { startParley } from "../support/parley.ts";
+import { ratesAreShared } from "../support/workers.ts";
 
 setDefaultTimeout(60_000);
 
@@ -39,32 +41,6 @@ test("several patterns together may cover an entry", async () => {
   expect((await post(key, ["a/**"])).status).toBe(200);
   expectRefusal(await post(await keyFor(["a/*", "a/**/*/*"]), ["a/**"]), 403, "channel_not_authorized");
 });
-
-/**
- * Each edge of a graph is a '**' that contains a slash or not; each vertex has patterns for every wrong number of slashes around
- * it. With an odd sum no choice fits every vertex, and that can only be found by trying.
- */
-function oddGraph(vertices: number): { patterns: string[]; part: string } {
-  const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  const steps = [1, Math.floor(vertices / 2)];
-  // A ring with chords, with the edges ordered so that neighbours are far apart.
-  const edges = steps
-    .flatMap((step) =>
-      Array.from({ length: step === 1 ? vertices : vertices / 2 }, (_, v) => [v, (v + step) % vertices]),
-    )
-    .map((edge, i) => ({ edge, at: (i * 11) % 37 }))
-    .sort((one, other) => one.at - other.at)
-    .map(({ edge }) => edge);
-  const woven = (gaps: (edge: number) => string): string =>
-    edges.map((_, i) => `${names[i]}${gaps(i)}`).join("") + names[edges.length];
-  const patterns = Array.from({ length: vertices }, (_, vertex) => {
-    const around = edges.flatMap((edge, i) => (edge.includes(vertex) ? [i] : []));
-    return Array.from({ length: 8 }, (_, choice) => choice)
-      .filter((choice) => choice.toString(2).replaceAll("0", "").length % 2 === (vertex === 0 ? 0 : 1))
-      .map((choice) => woven((i) => (!around.includes(i) ? "**" : (choice >> around.indexOf(i)) & 1 ? "**/*" : "*")));
-  }).flat();
-  return { patterns, part: woven(() => "**") };
-}
 
 test("a request that is too complex to check is 400 with that reason, and counts against the key's rate", async () => {
   await using own = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "20" } });
@@ -106,6 +82,7 @@ test("a costly self-signed token counts against its key, from any address; cheap
   const ask = (channels: readonly string[]): ReturnType<typeof call> =>
     call(`${own.url}/v1?token=${selfSigned(key.keyId, key.secret, { channels })}`);
   expect((await ask([part])).status).toBe(401);
+  await ratesAreShared();
   const repeated = await ask([part]);
   expectRefusal(repeated, 429, "rate_limited");
   expect(Number(repeated.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
@@ -139,5 +116,6 @@ test("a costly self-signed token counts the same when an open connection is rene
   }
   // Each costs 200 connects, and ten for the refusal.
   expect(codes).toEqual(["invalid_token", "invalid_token", "invalid_token", "rate_limited", "rate_limited"]);
+  await ratesAreShared();
   expectRefusal(await call(`${own.url}/v1?token=${cheap}`), 429, "rate_limited");
 });
