@@ -40,7 +40,7 @@ export class UploadLocks {
 
   /** Throws and does nothing while another request changes the upload, or if it is not in that state. */
   async exclusively<T>(app: string, id: string, work: Work<T>, state: UploadState = "open"): Promise<T> {
-    if (this.busy.has(id)) throw new Problem("upload_busy");
+    if (this.busy.has(id)) return this.refuse(app, id, state);
     const running = this.leased(app, id, work, state);
     this.busy.set(
       id,
@@ -55,10 +55,7 @@ export class UploadLocks {
 
   private async leased<T>(app: string, id: string, work: Work<T>, state: UploadState): Promise<T> {
     const lease = await this.parts.leases.take(id);
-    if (!lease) {
-      await this.inState(app, id, state);
-      throw new Problem("upload_busy");
-    }
+    if (!lease) return this.refuse(app, id, state);
     // Not clean until a takeover is done: if that fails, the next holder must not use the earlier writer's file either.
     let isClean = false;
     try {
@@ -77,6 +74,12 @@ export class UploadLocks {
         .release(isClean)
         .catch((err) => this.parts.log.error({ err }, "an upload could not be released; it is free again in a moment"));
     }
+  }
+
+  /** Throws: the request that is changing the upload may only be one that is refused itself, because the upload is complete or gone. */
+  private async refuse(app: string, id: string, state: UploadState): Promise<never> {
+    await this.inState(app, id, state);
+    throw new Problem("upload_busy");
   }
 
   /** The previous writer's lease ended, but it may still write: it keeps its file, and this writer continues in a copy. */
