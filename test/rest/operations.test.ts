@@ -6,6 +6,7 @@ import type { Document } from "../support/contract.ts";
 import { serverForTests } from "../support/for-tests.ts";
 import { call } from "../support/http.ts";
 import { startParley } from "../support/parley.ts";
+import { WORKERS } from "../support/workers.ts";
 
 setDefaultTimeout(60_000);
 
@@ -19,6 +20,7 @@ describe("health", () => {
     expect((await call(`${server.url}/healthz`)).body).toEqual({ status: "ok" });
     const { status, body } = await call(`${server.url}/readyz`);
     const checks = { store: "ok", writes: "ok", keys: "ok", recordings: "ok", history: "ok", shutdown: "ok" };
+    if (WORKERS > 1) Object.assign(checks, { workers: "ok" });
     expect({ status, body }).toEqual({ status: 200, body: { ready: true, degraded: [], checks } });
   });
 

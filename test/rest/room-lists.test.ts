@@ -8,6 +8,7 @@ import { Application } from "../support/application.ts";
 import { call, type Json } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
+import { WORKERS } from "../support/workers.ts";
 
 setDefaultTimeout(120_000);
 
@@ -130,19 +131,27 @@ describe("while a list is being sent", () => {
     expect(new Set(rooms.map((room) => room._id)).size).toBe(ROOMS - 1);
   });
 
-  test("eight are sent at once, the ninth is 429, and a reader that disconnects frees a slot", async () => {
-    const readers = await Promise.all(Array.from({ length: 8 }, paused));
-    expect(readers.map(({ begun }) => begun.slice(0, 12))).toEqual(readers.map(() => "HTTP/1.1 200"));
-    const ninth = await app.call("GET", "/rooms");
-    expect([ninth.status, ninth.body.error.code, ninth.headers.get("retry-after")]).toEqual([429, "rate_limited", "1"]);
-    // Pages are ordinary responses.
-    expect((await app.call("GET", "/rooms?limit=5")).status).toBe(200);
-    for (const { leave } of readers) leave();
-    let next = await paused();
-    while (next.begun.startsWith("HTTP/1.1 429")) next = await paused();
-    expect(next.begun).toStartWith("HTTP/1.1 200");
-    next.leave();
-  });
+  // The bound is one of memory, for each process.
+  test.skipIf(WORKERS > 1)(
+    "eight are sent at once, the ninth is 429, and a reader that disconnects frees a slot",
+    async () => {
+      const readers = await Promise.all(Array.from({ length: 8 }, paused));
+      expect(readers.map(({ begun }) => begun.slice(0, 12))).toEqual(readers.map(() => "HTTP/1.1 200"));
+      const ninth = await app.call("GET", "/rooms");
+      expect([ninth.status, ninth.body.error.code, ninth.headers.get("retry-after")]).toEqual([
+        429,
+        "rate_limited",
+        "1",
+      ]);
+      // Pages are ordinary responses.
+      expect((await app.call("GET", "/rooms?limit=5")).status).toBe(200);
+      for (const { leave } of readers) leave();
+      let next = await paused();
+      while (next.begun.startsWith("HTTP/1.1 429")) next = await paused();
+      expect(next.begun).toStartWith("HTTP/1.1 200");
+      next.leave();
+    },
+  );
 
   test("revoking its key ends it, and the received part is no complete array", async () => {
     const { rest } = await paused();

@@ -6,6 +6,7 @@ import { checkedServerForTests } from "../support/for-tests.ts";
 import { call } from "../support/http.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
+import { WORKERS } from "../support/workers.ts";
 
 setDefaultTimeout(60_000);
 
@@ -62,7 +63,7 @@ describe("the series of a node with traffic", () => {
   test("has every metric, each with its unit", async () => {
     const body = await series("metric=messages&range=15m");
     expect(body).toMatchObject({ metric: "messages", unit: "per second", stepSec: 5, isComplete: true });
-    expect(body.nodes).toHaveLength(1);
+    expect(body.nodes).toHaveLength(WORKERS);
     const [node] = body.nodes;
     expect(node?.values).toHaveLength(180);
     expect((node?.start ?? 1) % 5).toBe(0);

@@ -3,6 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Application } from "../support/application.ts";
 import { type Answer, call, halfSent } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { WORKERS } from "../support/workers.ts";
 
 setDefaultTimeout(60_000);
 
@@ -56,14 +57,14 @@ describe(LIMIT, () => {
       (headers) => demo.call("GET", `/file/${"0".repeat(24)}/view?proof=x&expires=9`, undefined, { headers }),
     ];
     for (const [at, ask] of asks.entries()) {
-      const answers = await burst(40, () => ask({ "X-Forwarded-For": `203.0.113.${at}` }));
+      const answers = await burst(20 + 20 * WORKERS, () => ask({ "X-Forwarded-For": `203.0.113.${at}` }));
       expect(refused(answers).length).toBeGreaterThanOrEqual(15);
       expect(answers.length - refused(answers).length).toBeGreaterThanOrEqual(20);
       for (const { headers } of refused(answers)) expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     }
     // All addresses of an IPv6 /64 count as one, because one client can use them all.
     let at = 0;
-    const network = await burst(40, () =>
+    const network = await burst(20 + 20 * WORKERS, () =>
       call(`${server.url}/`, { headers: { "X-Forwarded-For": `2001:db8::${(++at).toString(16)}` } }),
     );
     expect(refused(network).length).toBeGreaterThanOrEqual(15);
@@ -79,7 +80,7 @@ describe(LIMIT, () => {
       type: "video",
     });
     const upload = new URL(begun.uploadUrl);
-    const spent = await burst(30, () => call(`${server.url}/nothing`));
+    const spent = await burst(25 + 5 * WORKERS, () => call(`${server.url}/nothing`));
     expect(refused(spent).length).toBeGreaterThanOrEqual(20);
     const asks: (() => Promise<Answer>)[] = [
       () => call(`${server.url}/v1/tokens`, { bearer: server.keys.secretKey, body: { peerId: "alice" } }),
@@ -103,8 +104,9 @@ describe(LIMIT, () => {
 
   test("0 means no limit, and 600 is the default", async () => {
     await using server = await startParley({ env: { [LIMIT]: "" } });
-    const answers = await burst(700, () => call(`${server.url}/nothing`));
-    expect(refused(answers).length).toBeWithin(1, 101);
+    const count = 100 + 600 * WORKERS;
+    const answers = await burst(count, () => call(`${server.url}/nothing`));
+    expect(refused(answers).length).toBeWithin(1, count - 600 + 1);
     await using open = await startParley({ env: { [LIMIT]: "0" } });
     expect(refused(await burst(700, () => call(`${open.url}/nothing`)))).toEqual([]);
   });

@@ -2,7 +2,6 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Fleet } from "../../src/verify/fleet.ts";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { fresh, type World } from "../conformance/raw/support/world.ts";
 import { runParley } from "../support/parley.ts";
@@ -111,34 +110,6 @@ test("a reload replaces all workers, and no connect fails meanwhile", async () =
   world.server.signal("SIGUSR2");
   await world.server.logged(({ msg }) => msg === "all workers are replaced", skip);
   expect(childrenOf(world.server.pid).filter((pid) => after.includes(pid))).toEqual([]);
-});
-
-test("workers are killed, stopped and replaced under load, and the checker of `parley verify` finds nothing wrong", async () => {
-  await world.admin.must("PATCH", `/apps/${world.app._id}`, RULES);
-  const load = { urls: [world.url.replace("http", "ws")], secretKey: world.key.credential, clients: 24, channels: 4 };
-  await using plain = await Fleet.open({ ...load, rate: 100 });
-  await using stored = await Fleet.open({ ...load, rate: 100, prefix: "kept-verify", history: true, cuts: 2 });
-  for (const fleet of [plain, stored]) fleet.talk();
-  const replacement = (): Promise<unknown> =>
-    world.server.logged(({ msg }) => msg === "worker is ready", world.server.log.length);
-  const [killed = 0, stopped = 0] = childrenOf(world.server.pid);
-  for (const [pid, signal] of [
-    [killed, "SIGKILL"],
-    [stopped, "SIGSTOP"],
-  ] as const) {
-    await Bun.sleep(500);
-    const isBack = replacement();
-    process.kill(pid, signal);
-    await isBack;
-  }
-  expect((await runParley(["reload", "--data", world.server.data])).code).toBe(0);
-  for (const fleet of [plain, stored]) fleet.hush();
-  const reports = await Promise.all([plain.settle(30_000), stored.settle(30_000)]);
-  for (const { problems, figures } of reports) {
-    expect(problems).toEqual([]);
-    expect(figures.reconnects).toBeGreaterThan(load.clients);
-  }
-  expect(reports[1].figures.unrecovered).toBe(0);
 });
 
 test("a supervisor that is killed takes its workers with it within 2 s, and its data stay whole", async () => {

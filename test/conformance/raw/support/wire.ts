@@ -5,6 +5,7 @@
  */
 import type { Socket } from "bun";
 import { jointOf } from "../../../support/nodes.ts";
+import { WORKERS } from "../../../support/workers.ts";
 import { closePayload, encodeFrame, type FrameOptions, FrameReader, OPCODE } from "./frames.ts";
 import type { AnyFrame, Frame, FrameType } from "./shapes.ts";
 
@@ -19,7 +20,7 @@ export type WireEvent =
 export type TextEvent = Extract<WireEvent, { kind: "text" }>;
 
 /** With several nodes, messages of another node can arrive at any time: no frame of ours can prove that they have. */
-const UNDER_WAY_MS = jointOf(process.env) || process.env.PARLEY_TEST_WORKERS ? 150 : 0;
+const UNDER_WAY_MS = jointOf(process.env) || WORKERS > 1 ? 150 : 0;
 
 /** Long enough for a busy machine; a test that passes never waits this long. */
 export const PATIENCE_MS = 30_000;

@@ -1,0 +1,82 @@
+/** What happens to the processes of a service, and what has to follow. Each leaves the service whole. */
+import { expect } from "bun:test";
+import { runParley } from "../../support/parley.ts";
+import type { Chance } from "../../support/random.ts";
+import { SLACK_MS } from "../../support/slack.ts";
+import { until } from "../../support/wait.ts";
+import type { Service } from "./service.ts";
+import { isRunning } from "./workers.ts";
+
+export type Fault = (service: Service, chance: Chance) => Promise<void>;
+
+/** Shorter than what a worker may be silent for. */
+const PAUSE_MAX_MS = 1500;
+/** The supervisor may be away for longer: workers go on without the stores. */
+const SUPERVISOR_PAUSE_MAX_MS = 4000;
+/** Workers end within 2 s of their supervisor. */
+const ORPHANED_MAX_MS = 2000 + SLACK_MS;
+
+const killWorker: Fault = async (service, chance) => {
+  const { server } = service.world;
+  const skip = server.log.length;
+  process.kill(chance.pick(service.workers), "SIGKILL");
+  await server.logged(({ msg }) => msg === "worker is ready", skip);
+};
+
+const stopWorker: Fault = async (service, chance) => {
+  const { server } = service.world;
+  const skip = server.log.length;
+  const pid = chance.pick(service.workers);
+  process.kill(pid, "SIGSTOP");
+  await server.logged(({ msg }) => msg.startsWith("a worker was silent"), skip);
+  await server.logged(({ msg }) => msg === "worker is ready", skip);
+  expect(isRunning(pid)).toBe(false);
+};
+
+const pauseWorker: Fault = async (service, chance) => {
+  const pid = chance.pick(service.workers);
+  process.kill(pid, "SIGSTOP");
+  await Bun.sleep(chance.below(PAUSE_MAX_MS));
+  // A busy machine may have taken longer, and the worker is gone.
+  if (isRunning(pid)) process.kill(pid, "SIGCONT");
+};
+
+const killTwo: Fault = async (service) => {
+  const { server } = service.world;
+  const skip = server.log.length;
+  const [one = 0, other = 0] = service.workers;
+  for (const pid of [one, other]) process.kill(pid, "SIGKILL");
+  await until(
+    "two workers are not replaced",
+    () => server.log.slice(skip).filter(({ msg }) => msg === "worker is ready").length >= 2,
+  );
+};
+
+const pauseSupervisor: Fault = async (service, chance) => {
+  process.kill(service.supervisor, "SIGSTOP");
+  await Bun.sleep(chance.below(SUPERVISOR_PAUSE_MAX_MS));
+  process.kill(service.supervisor, "SIGCONT");
+};
+
+const killSupervisor: Fault = async (service) => {
+  const pids = service.workers;
+  await service.world.server.kill("SIGKILL");
+  const tookMs = await until("workers run without a supervisor", () => !pids.some(isRunning));
+  expect(tookMs).toBeLessThan(ORPHANED_MAX_MS);
+  await service.startAgain();
+};
+
+const reload: Fault = async (service) => {
+  const { code, output } = await runParley(["reload", "--data", service.world.server.data]);
+  expect([code, output]).toEqual([0, expect.any(String)]);
+};
+
+export const FAULTS: Readonly<Record<string, Fault>> = {
+  "a worker is killed": killWorker,
+  "a worker is stopped": stopWorker,
+  "a worker is paused": pauseWorker,
+  "two workers are killed": killTwo,
+  "the supervisor is paused": pauseSupervisor,
+  "the supervisor is killed": killSupervisor,
+  "a reload": reload,
+};
