@@ -8,6 +8,7 @@ import { openStore } from "../store/open.ts";
 import type { SqlStore } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
+import { endLeftWorkers } from "./left-workers.ts";
 import type { Ready } from "./messages.ts";
 import { lockPort, type PortLock } from "./port-lock.ts";
 import { RunFolder, removeLeftFolder, storeSocket } from "./run-folder.ts";
@@ -83,6 +84,7 @@ export class Service {
     const stores = isEmbedded ? await openEmbedded(config, log) : undefined;
     if (stores) opened.add(() => stores.close());
     // The store's lock says that no other service runs on this folder.
+    if (stores && (await endLeftWorkers(config.data)) > 0) log.warn("killed workers that an earlier start has left");
     if (stores) removeLeftFolder(config.data);
     const host = config.host || (await hostOf(config, stores?.store));
     const { locks, ...ports } = lockPorts(config, host);
