@@ -6,14 +6,17 @@ import { type Change, Observer } from "./observer.ts";
 
 const PER_NODE = 2;
 
+/** A cluster, or a service whose workers share one address. */
+type Joined = Pick<Cluster, "key" | "node">;
+
 export class Gathering {
   private constructor(
-    private readonly cluster: Cluster,
+    private readonly cluster: Joined,
     private readonly byNode: readonly (readonly Observer[])[],
   ) {}
 
   /** Resolves when all members of a channel know each other; nothing is recorded before that. */
-  static async in(cluster: Cluster, channels: number, nodes: readonly number[] = [0, 1, 2]): Promise<Gathering> {
+  static async in(cluster: Joined, channels: number, nodes: readonly number[] = [0, 1, 2]): Promise<Gathering> {
     const run = crypto.randomUUID().slice(0, 8);
     const seats = Array.from({ length: channels * PER_NODE }, (_, at) => at);
     const join = (node: Server, at: number, seat: number): Promise<Observer> =>
