@@ -56,6 +56,25 @@ describe("garbage", () => {
     expect(seen.collections).toBe(2);
   });
 
+  test("is collected sooner if there are many more connections than at any collection before", () => {
+    const { seen, change, pass } = watched();
+    const have = (connections: number): void => {
+      change(Math.abs(connections - seen.connections));
+      seen.connections = connections;
+      change(2);
+      pass(1, 0.01);
+    };
+    have(COLLECT_AFTER);
+    have(COLLECT_AFTER * 2 - 10);
+    expect(seen.collections).toBe(1);
+    have(COLLECT_AFTER * 2);
+    expect(seen.collections).toBe(2);
+    // The same number of connections again: the garbage has room that they had taken before.
+    have(0);
+    have(COLLECT_AFTER * 2);
+    expect(seen.collections).toBe(2);
+  });
+
   test("waits while the process is busy", () => {
     const { seen, change, pass } = watched();
     change(COLLECT_AFTER * 5);

@@ -9,7 +9,10 @@ import type { ConnectionObserver } from "./connections.ts";
 /** Connections that come or go until a collection is worth it. */
 export const COLLECT_AFTER = 5000;
 export const LOOK_EVERY_MS = 1000;
-/** Connections that come and go all the time are left to the runtime. */
+/**
+ * Connections that come and go all the time are left to the runtime. A node that fills up is not: whenever it has this many more
+ * than at any collection before, it collects anyway, which COLLECT_CONNECTIONS_MAX bounds to a few times in its life.
+ */
 export const COLLECT_EVERY_MS = 600_000;
 /** A collection stops the process for a few microseconds per connection: with more than these it is left to the runtime. */
 export const COLLECT_CONNECTIONS_MAX = 25_000;
@@ -36,6 +39,8 @@ export class IdleCollection implements ConnectionObserver {
   private changes = 0;
   private isTimerSet = false;
   private notBeforeMs = 0;
+  /** How many connections there were at most when it was collected. */
+  private collectedAt = 0;
 
   constructor(private readonly parts: IdleCollectionParts) {}
 
@@ -49,7 +54,11 @@ export class IdleCollection implements ConnectionObserver {
 
   private count(): void {
     if (++this.changes < COLLECT_AFTER || this.isTimerSet) return;
-    if (this.parts.clock.monotonicMs() >= this.notBeforeMs) this.look();
+    if (this.parts.clock.monotonicMs() >= this.notBeforeMs || this.hasGrown) this.look();
+  }
+
+  private get hasGrown(): boolean {
+    return this.parts.connections() >= this.collectedAt + COLLECT_AFTER;
   }
 
   private look(): void {
@@ -62,6 +71,7 @@ export class IdleCollection implements ConnectionObserver {
       if (share > IDLE_SHARE || this.changes - changesBefore > CALM) return this.look();
       this.changes = 0;
       this.notBeforeMs = clock.monotonicMs() + COLLECT_EVERY_MS;
+      this.collectedAt = Math.max(this.collectedAt, connections());
       if (connections() <= COLLECT_CONNECTIONS_MAX && heapBytes() <= COLLECT_HEAP_MAX_BYTES) collect();
     });
   }
