@@ -26,6 +26,7 @@ export class ConnectionExtras {
   historyRequests: HistoryRequests | undefined;
   /** Its `renew` frames (renewals.ts); `undefined` if there were none. */
   renewals: RenewalRequests | undefined;
-  /** When the bucket of states is full, monotonic ms (rates.ts). */
+  /** When the buckets of states and WebSocket control frames are full, monotonic ms (rates.ts). */
   statesFullMs = 0;
+  controlsFullMs = 0;
 }

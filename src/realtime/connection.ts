@@ -1,7 +1,7 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
 import { type Address, addressText, parseAddress } from "../access/address.ts";
 import type { Grant } from "../access/admit.ts";
-import { actionsOf, covers, type Permissions, permits, permitsOn } from "../access/permissions.ts";
+import { covers, type Permissions, permits, permitsOn } from "../access/permissions.ts";
 import type { RoomAccess } from "../access/room-access.ts";
 import type { RoomSeat } from "../access/room-token.ts";
 import type { ActionSet } from "../protocol/actions.ts";
@@ -12,6 +12,7 @@ import type { Departure } from "./lingering/departure.ts";
 import type { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
 import type { Subscription } from "./subscription.ts";
+import { Terms } from "./terms.ts";
 
 let lastOutbox = 0;
 let lastNumber = 0;
@@ -34,20 +35,10 @@ export class Connection implements Permissions {
   readonly number = nextConnectionNumber();
   /** An IPv4 address as a number, which costs no memory of its own; IPv6 as text. */
   private readonly packedAddress: number | string;
-  /** False: the peer id was made for this connection, so that the peer cannot come back under it. */
-  readonly isFromToken: boolean;
-  // From its token and key; all of them change when the token is renewed, the last three also when the key is edited.
-  keyId: string;
+  /** From its token and key; replaced when the token is renewed or the key edited. */
+  private terms: Terms;
   metadataJson: string | undefined;
-  tokenScope: Scope | undefined;
-  tokenActions: ActionSet | undefined;
-  secretSeq: number | undefined;
   expiresAtMs: number | null;
-  secretEndsMs: number | null;
-  keyScope: Scope;
-  actions: ActionSet;
-  /** Its place in a room; `undefined` for the connections of an application's own peers. */
-  seat: RoomSeat | undefined;
   private held: Few<Subscription>;
   /** The channel that this connection was last allowed to publish to, so that the checks are not repeated with every frame. */
   publishesTo: string | undefined;
@@ -56,11 +47,8 @@ export class Connection implements Permissions {
   pingSeq = 0;
   /** The highest ping number that a pong has answered. */
   private pongSeq = 0;
-  /** Subscriptions whose roster waits for a pong (subscription.ts counts them). */
-  gated = 0;
-  open = true;
-  /** How it has ended; meaningless while it is open. */
-  departure: Departure = "lost";
+  /** How it has ended; `undefined` while it is open. */
+  private ended: Departure | undefined;
   /** `undefined` until something of it is needed. */
   extras: ConnectionExtras | undefined;
   /** Unix ms at which this connection must be closed; Infinity for never. */
@@ -79,12 +67,9 @@ export class Connection implements Permissions {
   published = 0;
   /** Monotonic ms at which the last frame arrived. */
   lastSeenMs: number;
-  /** How many frames the client may still send, as of `refilledMs` (rates.ts). */
-  frames: number;
-  refilledMs: number;
-  /** When the buckets of pings and WebSocket control frames are full, monotonic ms. */
+  /** When the buckets of frames and pings are full, monotonic ms (rates.ts). */
+  framesFullMs = 0;
   pingsFullMs = 0;
-  controlsFullMs = 0;
 
   constructor(
     readonly peer: Peer,
@@ -93,25 +78,62 @@ export class Connection implements Permissions {
     /** Unix ms, unique on one node: connections are ordered by it. */
     readonly connectedMs: number,
     nowMonotonicMs: number,
-    framesBurst: number,
     client: Address,
   ) {
     this.packedAddress = packed(client);
-    this.keyId = grant.key.id;
-    this.isFromToken = grant.key.type !== "publishable";
+    this.terms = Terms.of(grant);
     this.metadataJson = grant.peerMetadataJson;
-    this.tokenScope = grant.tokenScope;
-    this.tokenActions = grant.tokenActions;
-    this.secretSeq = grant.secretSeq;
-    this.secretEndsMs = grant.secretEndsMs;
     this.expiresAtMs = grant.expiresAtMs;
-    this.keyScope = grant.key.scope;
-    this.seat = grant.seat;
-    // The room has decided about the seat since the token was checked.
-    this.actions = grant.seat ? grant.seat.access.actions : actionsOf(grant.tokenActions, grant.key);
     this.lastSeenMs = nowMonotonicMs;
-    this.frames = framesBurst;
-    this.refilledMs = nowMonotonicMs;
+  }
+
+  // By its token and key
+
+  get keyId(): string {
+    return this.terms.keyId;
+  }
+
+  get isFromToken(): boolean {
+    return this.terms.isFromToken;
+  }
+
+  get keyScope(): Scope {
+    return this.terms.keyScope;
+  }
+
+  get tokenScope(): Scope | undefined {
+    return this.terms.tokenScope;
+  }
+
+  get tokenActions(): ActionSet | undefined {
+    return this.terms.tokenActions;
+  }
+
+  get actions(): ActionSet {
+    return this.terms.actions;
+  }
+
+  get secretEndsMs(): number | null {
+    return this.terms.secretEndsMs;
+  }
+
+  get seat(): RoomSeat | undefined {
+    return this.terms.seat;
+  }
+
+  // Its life
+
+  get open(): boolean {
+    return this.ended === undefined;
+  }
+
+  /** How it has ended; meaningless while it is open. */
+  get departure(): Departure {
+    return this.ended ?? "lost";
+  }
+
+  end(departure: Departure): void {
+    this.ended = departure;
   }
 
   /** Made each time: it is needed rarely after the welcome, and would take 80 bytes. */
@@ -185,29 +207,24 @@ export class Connection implements Permissions {
 
   /** Its token is replaced by another one of the same peer: checks that passed before are done anew. */
   renewTo(grant: Grant): void {
-    this.keyId = grant.key.id;
     this.metadataJson = grant.peerMetadataJson;
-    this.tokenScope = grant.tokenScope;
-    this.tokenActions = grant.tokenActions;
-    this.secretSeq = grant.secretSeq;
-    this.secretEndsMs = grant.secretEndsMs;
     this.expiresAtMs = grant.expiresAtMs;
-    this.seat = grant.seat;
-    this.narrowTo(grant.key);
-    if (grant.seat) this.actions = grant.seat.access.actions;
+    this.setTerms(Terms.of(grant));
   }
 
   /** The key has changed: checks that passed before are done anew. */
   narrowTo(key: Grant["key"]): void {
-    this.keyScope = key.scope;
-    this.actions = actionsOf(this.tokenActions, key);
-    this.checkAgain();
+    this.setTerms(this.terms.under(key));
   }
 
   /** Its room allows something else from now on. */
   setRoomAccess(seat: RoomSeat, access: RoomAccess): void {
     seat.access = access;
-    this.actions = access.actions;
+    this.setTerms(this.terms.withActions(access.actions));
+  }
+
+  private setTerms(terms: Terms): void {
+    this.terms = terms;
     this.checkAgain();
   }
 
@@ -220,17 +237,17 @@ export class Connection implements Permissions {
   }
 
   may(action: ActionSet): boolean {
-    return permits(this, action);
+    return permits(this.terms, action);
   }
 
   /** Whether it may do this on a channel that it covers. */
   mayOn(action: ActionSet, channel: string): boolean {
-    return permitsOn(this, action, channel);
+    return permitsOn(this.terms, action, channel);
   }
 
   /** Whether both the token and the key as it is now cover the channel. */
   covers(channel: string): boolean {
-    return covers(this, channel);
+    return covers(this.terms, channel);
   }
 
   get subscriptions(): readonly Subscription[] {
@@ -240,6 +257,16 @@ export class Connection implements Permissions {
   get subscriptionCount(): number {
     const { held } = this;
     return held === undefined ? 0 : isList(held) ? held.length : 1;
+  }
+
+  /** How many rosters wait for a pong. */
+  get gated(): number {
+    const { held } = this;
+    if (held === undefined) return 0;
+    if (!isList(held)) return held.isGated ? 1 : 0;
+    let gated = 0;
+    for (const subscription of held) if (subscription.isGated) gated++;
+    return gated;
   }
 
   subscriptionTo(channel: string): Subscription | undefined {

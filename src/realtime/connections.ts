@@ -78,21 +78,13 @@ export class Connections {
   }
 
   connect(grant: Grant, socket: Socket, client: Address): Connection {
-    const { spaces, clock, engine, usage, rates, emitter, holds } = this.parts;
+    const { spaces, clock, engine, usage, emitter, holds } = this.parts;
     const space = spaces.open(grant.app);
     const elsewhere = engine.connections(space.owner);
     // Later than any before, if only by a microsecond: which connection is the newest must never be a tie.
     this.lastConnectedMs = Math.max(clock.nowMs(), this.lastConnectedMs + 0.001);
     const peer = space.peer(grant.peerId);
-    const connection = new Connection(
-      peer,
-      socket,
-      grant,
-      this.lastConnectedMs,
-      clock.monotonicMs(),
-      rates.framesBurst,
-      client,
-    );
+    const connection = new Connection(peer, socket, grant, this.lastConnectedMs, clock.monotonicMs(), client);
     peer.addConnection(connection);
     holds.end(grant.app, grant.peerId);
     this.addToKey(connection);
@@ -134,8 +126,7 @@ export class Connections {
    */
   disconnect(connection: Connection, code: number, departure: Departure = departureByClient(code)): void {
     if (!connection.open) return;
-    connection.open = false;
-    connection.departure = departure;
+    connection.end(departure);
     const { spaces, engine, usage, faults, emitter, holds } = this.parts;
     const { peer, keyId } = connection;
     const { space } = peer;

@@ -10,7 +10,7 @@ import { ChannelFrames } from "./channel-frames.ts";
 import type { Connection } from "./connection.ts";
 import { MessageFrames } from "./message-frames.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
-import { giveFrameBack, refill, takeControl, takeFrame, takePing } from "./rates.ts";
+import { giveFrameBack, takeControl, takeFrame, takePing } from "./rates.ts";
 import { Renewals, type RenewalsParts } from "./renewals.ts";
 import { Replies } from "./replies.ts";
 
@@ -48,7 +48,7 @@ export class Dispatch {
     const paid = takeFrame(connection, rates);
     const frame = decodeFrame(text);
     if (frame?.type === "ping") {
-      if (paid) giveFrameBack(connection);
+      if (paid) giveFrameBack(connection, rates);
       return this.ping(connection, frame.requestId);
     }
     if (!paid) return this.cut(connection);
@@ -110,7 +110,7 @@ export class Dispatch {
   /** Returns false if the connection has ended, or ends now. */
   private arrived(connection: Connection, size: number): boolean {
     if (!connection.open) return false;
-    const { clock, rates, metrics, hub } = this.parts;
+    const { clock, metrics, hub } = this.parts;
     metrics.bytesIn.inc(size);
     const now = clock.monotonicMs();
     if (now - this.readMs >= WALL_CLOCK_FOR_MS) {
@@ -123,7 +123,6 @@ export class Dispatch {
       return false;
     }
     connection.lastSeenMs = now;
-    refill(connection, rates, now);
     return true;
   }
 

@@ -62,8 +62,6 @@ export class KeyChanges {
     const { clock, deadlines, connections } = this.parts;
     connection.narrowTo(key);
     if (key.type !== "secret") return;
-    const secret = key.secrets.find((one) => one.seq === connection.secretSeq);
-    connection.secretEndsMs = secret ? secret.ends : 0;
     if (connection.secretEndsMs !== null && connection.secretEndsMs <= clock.nowMs())
       return connections.expire(connection);
     deadlines.set(connection);

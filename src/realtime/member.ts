@@ -5,6 +5,7 @@ import type { Channel } from "./channel.ts";
 import { type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
 import type { Loss } from "./lingering/returns.ts";
 import { isLive, type Stay } from "./lingering/stay.ts";
+import { MemberExtras } from "./member-extras.ts";
 import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
 import type { UpToDate } from "./up-to-date.ts";
@@ -14,37 +15,87 @@ export const NO_STATE = stateField(undefined, false);
 
 export class Member {
   private held: Few<Subscription>;
-  /** The entry that the channel was shown last on this node; `undefined` if none. */
-  shown: string | undefined;
-  /** The state, as a field of an entry, that subscriptions with states were shown last on this node. */
-  shownState = NO_STATE;
-  /** Some subscription was written another state than that, before a direct message. */
-  isStateAhead = false;
+  /** The metadata that the channel was shown last on this node: `null` if it was shown without, `undefined` if it is not shown. */
+  private shownMetadata: string | null | undefined;
   /** It has or had a connection here since it was last shown to have left: this node reports its changes to listeners. */
   isOurs = false;
   /** What other nodes were sent last. */
   announced: MemberState | undefined;
   remote: Map<NodeId, MemberState> | undefined;
-  /** Why it is still a member on this node although it has no connection here (lingering.ts). */
-  stay: Stay | undefined;
-  /** Receivers that are already up to date about this member (up-to-date.ts); `undefined` if none is known to be. */
-  upToDate: UpToDate | undefined;
-
-  /** Since this node has learnt that it has no connection any more, until its return was shown (lingering/returns.ts). */
-  private currentLoss: Loss | undefined;
+  /** `undefined` until something of it is needed. */
+  private extras: MemberExtras | undefined;
 
   constructor(
     readonly channel: Channel,
     readonly peer: Peer,
   ) {}
 
+  private get withExtras(): MemberExtras {
+    this.extras ??= new MemberExtras(NO_STATE);
+    return this.extras;
+  }
+
+  get isShown(): boolean {
+    return this.shownMetadata !== undefined;
+  }
+
+  /** The entry that the channel was shown last on this node; `undefined` if none. Made each time: it is needed for changes only. */
+  get shown(): string | undefined {
+    const { shownMetadata } = this;
+    return shownMetadata === undefined ? undefined : presenceEntry(this.peer.peerId, shownMetadata ?? undefined);
+  }
+
+  /** The channel was shown this state, or without one that it has left. */
+  setShown(state: MemberState | undefined): void {
+    this.shownMetadata = state && (state.metadataJson ?? null);
+  }
+
+  /** The state, as a field of an entry, that subscriptions with states were shown last on this node. */
+  get shownState(): string {
+    return this.extras?.shownState ?? NO_STATE;
+  }
+
+  set shownState(field: string) {
+    if (field !== this.shownState) this.withExtras.shownState = field;
+  }
+
+  /** Some subscription was written another state than that, before a direct message. */
+  get isStateAhead(): boolean {
+    return this.extras?.isStateAhead ?? false;
+  }
+
+  set isStateAhead(isAhead: boolean) {
+    if (isAhead !== this.isStateAhead) this.withExtras.isStateAhead = isAhead;
+  }
+
+  /** Why it is still a member on this node although it has no connection here (lingering.ts). */
+  get stay(): Stay | undefined {
+    return this.extras?.stay;
+  }
+
+  set stay(stay: Stay | undefined) {
+    if (stay !== this.stay) this.withExtras.stay = stay;
+  }
+
+  /** Receivers that are already up to date about this member (up-to-date.ts); `undefined` if none is known to be. */
+  get upToDate(): UpToDate | undefined {
+    return this.extras?.upToDate;
+  }
+
+  set upToDate(upToDate: UpToDate | undefined) {
+    if (upToDate !== this.upToDate) this.withExtras.upToDate = upToDate;
+  }
+
+  /** Since this node has learnt that it has no connection any more, until its return was shown (lingering/returns.ts). */
   get loss(): Loss | undefined {
-    return this.currentLoss;
+    return this.extras?.loss;
   }
 
   set loss(loss: Loss | undefined) {
-    this.peer.lostMemberships += (loss ? 1 : 0) - (this.currentLoss ? 1 : 0);
-    this.currentLoss = loss;
+    const before = this.loss;
+    if (loss === before) return;
+    this.peer.lostMemberships += (loss ? 1 : 0) - (before ? 1 : 0);
+    this.withExtras.loss = loss;
   }
 
   /** This node's connections of the peer that take part in presence, newest connection first. */
@@ -108,7 +159,7 @@ export class Member {
     let newest = this.local();
     if (this.remote)
       for (const other of this.remote.values()) {
-        if (other.isArriving && this.shown === undefined) continue;
+        if (other.isArriving && !this.isShown) continue;
         if (!newest || isNewer(other, newest)) newest = other;
       }
     return this.orStay(newest);
@@ -121,13 +172,13 @@ export class Member {
 
   /** Other members were shown this one, here or on another node. */
   get isKnown(): boolean {
-    if (this.shown !== undefined || this.stay) return true;
+    if (this.isShown || this.stay) return true;
     return this.remote?.values().some((state) => !state.isArriving) === true;
   }
 
   /** It was lost and has a connection again, and not everyone was shown its return who must be. */
   get isReturning(): boolean {
-    return this.currentLoss !== undefined && this.isConnected;
+    return this.loss !== undefined && this.isConnected;
   }
 
   /** One of its connections on this node has got a roster of the channel, or its first part. */
@@ -153,7 +204,7 @@ export class Member {
 
   /** A peer that is known has not left while it has another connection here, even if that one still waits for its roster. */
   keepShown(): void {
-    if (this.shown !== undefined) for (const other of this.subscriptions) other.show();
+    if (this.isShown) for (const other of this.subscriptions) other.show();
   }
 
   /** `state()` as an entry of a presence frame. */

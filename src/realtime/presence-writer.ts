@@ -133,7 +133,7 @@ export class PresenceWriter {
       if (isReceived(member, change)) this.parts.damping.shown(channel, peerId, before, after);
       else this.parts.damping.unseen(channel, peerId);
       changes.push(change);
-      member.shown = after;
+      member.setShown(state);
       if (before === undefined || !state) member.shownState = NO_STATE;
       if (after === undefined) member.loss = undefined;
       if (state && takeState(member, fieldOf(state))) withNewStates.push(member);
@@ -252,5 +252,5 @@ function takeState(member: Member, field: string): boolean {
  */
 function mayNeedJoin(member: Member): boolean {
   if (member.isReturning) return true;
-  return !member.isGone && (member.shown === undefined || member.channel.offTopic !== undefined);
+  return !member.isGone && (!member.isShown || member.channel.offTopic !== undefined);
 }

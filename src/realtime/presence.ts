@@ -235,7 +235,7 @@ export class Presence {
       member.remote.set(node, lingers ? this.lingering.announced(member, state, lingers) : state);
       this.returns.onChanged(member);
       member.markChanged();
-      if (!state.isArriving || member.shown !== undefined) this.schedule(channel);
+      if (!state.isArriving || member.isShown) this.schedule(channel);
     }
     for (const peerId of left) {
       const member = channel.members.get(peerId);
@@ -257,8 +257,7 @@ export class Presence {
       member.removeRemote(node);
       // The node that would have reported its leave is gone.
       member.isOurs = true;
-      if (!member.isConnected && (member.shown !== undefined || !state.isArriving))
-        this.lingering.inherit(member, state);
+      if (!member.isConnected && (member.isShown || !state.isArriving)) this.lingering.inherit(member, state);
       member.keepShown();
       this.onChanged(member);
     }

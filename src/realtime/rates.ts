@@ -1,8 +1,7 @@
 /**
- * How fast a connection may send: token buckets for frames, pings, states and WebSocket control frames. That of frames is refilled
- * with every frame. The others are used rarely, so of each only the time is kept at which it is full again.
+ * How fast a connection may send: token buckets for frames, pings, states and WebSocket control frames. Of each
+ * only the time is kept at which it is full again.
  */
-
 import type { Connection } from "./connection.ts";
 import {
   CONTROL_FRAMES_BURST,
@@ -19,13 +18,6 @@ export interface Rates {
   readonly framesBurst: number;
 }
 
-export function refill(connection: Connection, rates: Rates, nowMs: number): void {
-  const seconds = (nowMs - connection.refilledMs) / 1000;
-  if (seconds <= 0) return;
-  connection.refilledMs = nowMs;
-  connection.frames = Math.min(rates.framesBurst, connection.frames + seconds * rates.framesPerSecond);
-}
-
 /** When a bucket is full again after one more was taken from it now; `undefined` if it is empty. */
 function fullAgainMs(fullMs: number, nowMs: number, perSecond: number, burst: number): number | undefined {
   const eachMs = 1000 / perSecond;
@@ -36,14 +28,16 @@ function fullAgainMs(fullMs: number, nowMs: number, perSecond: number, burst: nu
 
 export function takeFrame(connection: Connection, rates: Rates): boolean {
   if (rates.framesPerSecond === 0) return true;
-  if (connection.frames < 1) return false;
-  connection.frames -= 1;
+  const { framesFullMs, lastSeenMs } = connection;
+  const next = fullAgainMs(framesFullMs, lastSeenMs, rates.framesPerSecond, rates.framesBurst);
+  if (next === undefined) return false;
+  connection.framesFullMs = next;
   return true;
 }
 
 /** For a ping frame, which is paid from its own bucket instead. */
-export function giveFrameBack(connection: Connection): void {
-  connection.frames += 1;
+export function giveFrameBack(connection: Connection, rates: Rates): void {
+  if (rates.framesPerSecond > 0) connection.framesFullMs -= 1000 / rates.framesPerSecond;
 }
 
 export function takePing(connection: Connection): boolean {
@@ -66,9 +60,9 @@ export function takeState(connection: Connection): boolean {
 /** For a WebSocket ping, or an unsolicited pong. */
 export function takeControl(connection: Connection, rates: Rates): boolean {
   if (rates.framesPerSecond === 0) return true;
-  const { controlsFullMs, lastSeenMs } = connection;
-  const next = fullAgainMs(controlsFullMs, lastSeenMs, CONTROL_FRAMES_PER_SECOND, CONTROL_FRAMES_BURST);
+  const { withExtras, lastSeenMs } = connection;
+  const next = fullAgainMs(withExtras.controlsFullMs, lastSeenMs, CONTROL_FRAMES_PER_SECOND, CONTROL_FRAMES_BURST);
   if (next === undefined) return false;
-  connection.controlsFullMs = next;
+  withExtras.controlsFullMs = next;
   return true;
 }

@@ -105,14 +105,14 @@ export function writeMissed(subscription: Subscription, partMaxBytes: number): v
     if (shown !== undefined && shown !== before && !isItsOwn(peerId)) missed.push({ peerId, before, after: shown });
   }
   for (const [peerId, before] of roster.entries) {
-    const isGone = channel.members.get(peerId)?.shown === undefined;
+    const isGone = !channel.members.get(peerId)?.isShown;
     if (isGone && !isItsOwn(peerId)) missed.push({ peerId, before, after: undefined });
   }
   if (missed.length > 0)
     for (const frame of changeFrames(channel.json, missed, partMaxBytes)) connection.socket.send(frame);
   if (!roster.states) return;
   const changed = [...channel.members.values()].filter(
-    (member) => member.shown !== undefined && member.shownState !== stateIn(roster, member),
+    (member) => member.isShown && member.shownState !== stateIn(roster, member),
   );
   for (const frame of stateFrames(channel.json, changed.map(shownStateOf), partMaxBytes)) connection.socket.send(frame);
 }

@@ -10,7 +10,7 @@
  * channel was (individual-changes.ts explains why).
  *
  * Only this file changes the state. What must agree with it changes in the same step: the presence and state topics,
- * `channel.listeners`, `channel.stateListeners`, `channel.offTopic` and `connection.gated`.
+ * `channel.listeners`, `channel.stateListeners` and `channel.offTopic`.
  */
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
@@ -102,6 +102,10 @@ export class Subscription {
 
   get isEnded(): boolean {
     return this.kind === "ended";
+  }
+
+  get isGated(): boolean {
+    return this.kind === "gated";
   }
 
   get isReady(): boolean {
@@ -283,8 +287,6 @@ export class Subscription {
     this.currentMember = next.member;
     this.set(IS_VISIBLE, isVisibleIn(next));
     if (kind === next.kind) return;
-    if (kind === "gated") connection.gated--;
-    if (next.kind === "gated") connection.gated++;
     if (kind === "offTopic") removeOffTopic(channel, this);
     if (next.kind === "offTopic") addOffTopic(channel, this);
     if (kind === "listening") {

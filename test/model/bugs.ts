@@ -174,7 +174,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "more: a peer that is known is not kept by its next connection",
     file: "src/realtime/member.ts",
-    find: "if (this.shown !== undefined) for (const other of this.subscriptions) other.show();",
+    find: "if (this.isShown) for (const other of this.subscriptions) other.show();",
     replace: "for (const other of this.subscriptions) other.withdraw();",
   },
   {

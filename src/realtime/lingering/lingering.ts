@@ -279,8 +279,8 @@ export class Lingering {
 }
 
 /** Other members know of it: one that was never shown does not stay. */
-const isShown = ({ shown, announced }: Member): boolean =>
-  shown !== undefined || (announced !== undefined && !announced.isArriving);
+const isShown = ({ isShown, announced }: Member): boolean =>
+  isShown || (announced !== undefined && !announced.isArriving);
 
 const lostNow = ({ keyId }: MemberState, untilMs: number): Lingers => ({ why: "lost", untilMs, keyId: keyId ?? "" });
 

@@ -35,7 +35,7 @@ export class Returns {
   /** The connections of this member have changed. */
   onChanged(member: Member): void {
     if (member.isConnected || member.isGone) return;
-    const sinceMs = member.shown === undefined ? 0 : this.parts.clock.nowMs();
+    const sinceMs = member.isShown ? this.parts.clock.nowMs() : 0;
     if (member.loss) member.loss.shownTo = undefined;
     else member.loss = { sinceMs, shownTo: undefined };
   }
