@@ -9,6 +9,8 @@ import type { Subscription } from "./subscription.ts";
 export class ConnectionExtras {
   /** The subscriptions by channel name, while there are many. */
   byChannel: Map<string, Subscription> | undefined;
+  /** The channel that this connection was last allowed to publish to, so that the checks are not repeated with every frame. */
+  publishesTo: string | undefined;
   /** Like `publishesTo`, for a channel with history, and what that keeps: `publishesTo` is for messages that are delivered at once. */
   storesTo: string | undefined;
   keeps: Retention | undefined;
@@ -26,7 +28,6 @@ export class ConnectionExtras {
   historyRequests: HistoryRequests | undefined;
   /** Its `renew` frames (renewals.ts); `undefined` if there were none. */
   renewals: RenewalRequests | undefined;
-  /** When the buckets of states and WebSocket control frames are full, monotonic ms (rates.ts). */
+  /** When the bucket of states is full, monotonic ms (rates.ts). */
   statesFullMs = 0;
-  controlsFullMs = 0;
 }

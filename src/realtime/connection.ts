@@ -24,6 +24,13 @@ export const nextConnectionNumber = (): number => ++lastNumber;
 /** Short, and unique among the connections of all nodes. */
 export const connectionId = (number: number): string => `${ID_PREFIX}${number.toString(36)}`;
 
+/** `undefined` if it is not an id of a connection of this process. */
+export function connectionNumber(id: string): number | undefined {
+  if (!id.startsWith(ID_PREFIX)) return undefined;
+  const number = Number.parseInt(id.slice(ID_PREFIX.length), 36);
+  return connectionId(number) === id ? number : undefined;
+}
+
 /** The scope of message ids for REST, and for publishable keys, whose peers have no id of their own. */
 export const keyIdScope = (keyId: string): string => `key ${keyId}`;
 
@@ -40,8 +47,6 @@ export class Connection implements Permissions {
   metadataJson: string | undefined;
   expiresAtMs: number | null;
   private held: Few<Subscription>;
-  /** The channel that this connection was last allowed to publish to, so that the checks are not repeated with every frame. */
-  publishesTo: string | undefined;
   private outboxTopic: string | undefined;
   /** The number of the last WebSocket ping sent after an ack; its pong opens the gate of that subscription. */
   pingSeq = 0;
@@ -67,9 +72,10 @@ export class Connection implements Permissions {
   published = 0;
   /** Monotonic ms at which the last frame arrived. */
   lastSeenMs: number;
-  /** When the buckets of frames and pings are full, monotonic ms (rates.ts). */
+  /** When the buckets of frames, pings and WebSocket control frames are full, monotonic ms (rates.ts). */
   framesFullMs = 0;
   pingsFullMs = 0;
+  controlsFullMs = 0;
 
   constructor(
     readonly peer: Peer,
@@ -230,8 +236,8 @@ export class Connection implements Permissions {
 
   /** Where it publishes to is checked with its next message. */
   checkAgain(): void {
-    this.publishesTo = undefined;
     if (!this.extras) return;
+    this.extras.publishesTo = undefined;
     this.extras.storesTo = undefined;
     this.extras.keeps = undefined;
   }

@@ -16,8 +16,10 @@ const BUCKETS = PING_EVERY_MS / TICK_MS;
 const SLACK_MS = TICK_MS;
 
 export class Liveness implements ConnectionObserver {
-  /** Arrays, because sets would take 40 bytes per connection. Removing one looks through its bucket, a thirtieth of all. */
+  /** Arrays, because sets would take 40 bytes per connection. Ended ones are removed when they are half of a bucket, or it is pinged. */
   private readonly buckets: Connection[][] = Array.from({ length: BUCKETS }, () => []);
+  /** How many connections of each bucket have ended. */
+  private readonly ended = new Uint32Array(BUCKETS);
   /** Connections with an unanswered ping: checked at every tick, so that they are dropped on time. */
   private readonly suspects = new Set<Connection>();
   private bucket = 0;
@@ -32,24 +34,29 @@ export class Liveness implements ConnectionObserver {
   ) {}
 
   connected(connection: Connection): void {
-    this.bucketOf(connection).push(connection);
+    this.buckets[bucketOf(connection)]?.push(connection);
     this.count++;
     this.setTimer();
   }
 
   disconnected(connection: Connection): void {
     this.suspects.delete(connection);
-    const bucket = this.bucketOf(connection);
-    const at = bucket.indexOf(connection);
-    if (at < 0) return;
     this.count--;
-    const last = bucket.pop();
-    if (last && last !== connection) bucket[at] = last;
+    const at = bucketOf(connection);
+    const ended = (this.ended[at] ?? 0) + 1;
+    this.ended[at] = ended;
+    if (ended * 2 >= this.connectionsIn(at).length) this.removeEnded(at);
   }
 
-  /** By number, so that the buckets are equally full however many connect at once. */
-  private bucketOf({ number }: Connection): Connection[] {
-    return this.buckets[number % BUCKETS] as Connection[];
+  private connectionsIn(at: number): readonly Connection[] {
+    return this.buckets[at] ?? [];
+  }
+
+  /** Replaces the array: a loop over it goes on over what it was. */
+  private removeEnded(at: number): void {
+    if (this.ended[at] === 0) return;
+    this.buckets[at] = this.connectionsIn(at).filter((connection) => connection.open);
+    this.ended[at] = 0;
   }
 
   private setTimer(): void {
@@ -69,8 +76,8 @@ export class Liveness implements ConnectionObserver {
   private check(): void {
     this.bucket = (this.bucket + 1) % BUCKETS;
     const now = this.clock.monotonicMs();
-    // A copy: a ping that fails ends its connection, which takes it out of the bucket.
-    for (const connection of [...(this.buckets[this.bucket] as Connection[])]) {
+    this.removeEnded(this.bucket);
+    for (const connection of this.connectionsIn(this.bucket)) {
       if (!connection.open) continue;
       if (now - connection.lastSeenMs >= PING_EVERY_MS - SLACK_MS) this.suspects.add(connection);
       this.boundary.forConnection("timer", connection, ping);
@@ -88,5 +95,8 @@ export class Liveness implements ConnectionObserver {
     else if (silenceMs < PING_EVERY_MS - SLACK_MS) this.suspects.delete(connection);
   }
 }
+
+/** By number, so that the buckets are equally full however many connect at once. */
+const bucketOf = ({ number }: Connection): number => number % BUCKETS;
 
 const ping = (connection: Connection): void => void connection.socket.ping("");

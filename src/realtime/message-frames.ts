@@ -34,7 +34,7 @@ export class MessageFrames {
     const { replies } = this.parts;
     const { id } = fields;
     if (id !== undefined && !isMessageId(id)) return this.refuseId(connection, frame);
-    if (typeof channel !== "string" || channel !== connection.publishesTo) {
+    if (typeof channel !== "string" || channel !== connection.extras?.publishesTo) {
       if (typeof channel !== "string") return replies.refuse(connection, "invalid_channel", frame);
       if (connection.seat) return this.publishInRoom(connection, connection.seat, channel, frame, id);
       if (channel === connection.extras?.storesTo) return this.publishInOrder(connection, channel, frame, id);
@@ -49,7 +49,7 @@ export class MessageFrames {
         withExtras.keeps = keep;
       }
       if (keep || hasUncommitted(connection)) return this.publishInOrder(connection, channel, frame, id);
-      connection.publishesTo = channel;
+      connection.withExtras.publishesTo = channel;
     }
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
     this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);

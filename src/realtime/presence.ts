@@ -180,8 +180,7 @@ export class Presence {
   /** A pong also answers the pings before number `seq`. */
   onPong(connection: Connection, seq: number): void {
     if (connection.gated === 0) return;
-    for (const subscription of connection.subscriptions)
-      if (subscription.state.kind === "gated" && subscription.state.ping <= seq) this.openGate(subscription);
+    for (const subscription of connection.subscriptions) if (subscription.isGatedUpTo(seq)) this.openGate(subscription);
   }
 
   /**
@@ -276,7 +275,7 @@ export class Presence {
 
   /** Rosters that are not written at their deadline are written now. */
   private onOverdue(subscriptions: readonly Subscription[]): void {
-    for (const subscription of subscriptions) if (subscription.state.kind === "gated") this.openGate(subscription);
+    for (const subscription of subscriptions) if (subscription.isGated) this.openGate(subscription);
     for (const [channel, some] of Map.groupBy(subscriptions, (one) => one.channel))
       this.parts.boundary.forChannel("timer", channel, () => this.writeNow(channel, some));
   }
@@ -285,7 +284,7 @@ export class Presence {
   private proceed(subscription: Subscription): void {
     const { channel } = subscription;
     if (subscription.roster) return this.writer.continueRoster(subscription);
-    if (subscription.state.kind !== "ready") return;
+    if (!subscription.isReady) return;
     channel.ready.push(subscription);
     this.schedule(channel);
     // writeNow may tick the whole channel, so a fault is charged to the channel, not to this connection.
@@ -295,7 +294,7 @@ export class Presence {
   /** Ticks the channel. If it ticked a moment ago, writes only these rosters; its next tick shows these members to the others. */
   private writeNow(channel: Channel, subscriptions: readonly Subscription[]): void {
     if (this.mayTick(channel)) return this.tickChannel(channel);
-    const admitted = subscriptions.filter((one) => one.state.kind === "ready" && this.queue.admits(one));
+    const admitted = subscriptions.filter((one) => one.isReady && this.queue.admits(one));
     this.writer.writeRostersBeforeTick(channel, admitted);
   }
 

@@ -60,9 +60,9 @@ export function takeState(connection: Connection): boolean {
 /** For a WebSocket ping, or an unsolicited pong. */
 export function takeControl(connection: Connection, rates: Rates): boolean {
   if (rates.framesPerSecond === 0) return true;
-  const { withExtras, lastSeenMs } = connection;
-  const next = fullAgainMs(withExtras.controlsFullMs, lastSeenMs, CONTROL_FRAMES_PER_SECOND, CONTROL_FRAMES_BURST);
+  const { controlsFullMs, lastSeenMs } = connection;
+  const next = fullAgainMs(controlsFullMs, lastSeenMs, CONTROL_FRAMES_PER_SECOND, CONTROL_FRAMES_BURST);
   if (next === undefined) return false;
-  withExtras.controlsFullMs = next;
+  connection.controlsFullMs = next;
   return true;
 }

@@ -46,6 +46,7 @@ export class Subscription {
     readonly channel: Channel,
   ) {}
 
+  /** Made while it listens: what is asked often has its own query. */
   get state(): SubscriptionState {
     const { current, currentMember } = this;
     if (current) return current;
@@ -143,26 +144,32 @@ export class Subscription {
 
   /** True while the roster tied to this ping is unsent. */
   awaitsRosterFor(ping: number): boolean {
-    const { state } = this;
-    return (state.kind === "gated" || state.kind === "ready") && state.ping === ping;
+    const { current } = this;
+    return (current?.kind === "gated" || current?.kind === "ready") && current.ping === ping;
+  }
+
+  /** The roster waits for the pong of this ping or of an earlier one. */
+  isGatedUpTo(ping: number): boolean {
+    const { current } = this;
+    return current?.kind === "gated" && current.ping <= ping;
   }
 
   /** The whole roster is written, so changes may follow. */
   get knowsMembers(): boolean {
-    const { state } = this;
-    if (state.kind === "awaitingTick") return state.progress.partsWritten >= state.progress.roster.parts.length;
-    return state.kind === "listening" || state.kind === "offTopic";
+    const { kind, current } = this;
+    if (current?.kind === "awaitingTick") return current.progress.partsWritten >= current.progress.roster.parts.length;
+    return kind === "listening" || kind === "offTopic";
   }
 
   get roster(): Roster | undefined {
-    const { state } = this;
-    return state.kind === "awaitingTick" || state.kind === "rostered" ? state.progress?.roster : undefined;
+    const { current } = this;
+    return current?.kind === "awaitingTick" || current?.kind === "rostered" ? current.progress?.roster : undefined;
   }
 
   get overrides(): ReadonlyMap<string, string | undefined> | undefined {
-    const { state } = this;
-    return state.kind === "awaitingTick" || state.kind === "rostered" || state.kind === "offTopic"
-      ? state.overrides
+    const { current } = this;
+    return current?.kind === "awaitingTick" || current?.kind === "rostered" || current?.kind === "offTopic"
+      ? current.overrides
       : undefined;
   }
 

@@ -103,7 +103,7 @@ export class Publishing {
     withExtras.uncommitted++;
     withExtras.uncommittedIn = channel;
     // Its next message without history must not be delivered at once.
-    sender.publishesTo = undefined;
+    withExtras.publishesTo = undefined;
   }
 
   /** Resolves when no message waits for the store any more. */

@@ -182,8 +182,7 @@ function notRecovered({ delivered, check }: Stream): Beginning {
 
 /** Whether the message is replayed to this client. */
 function isFor(replay: Replay, { connection }: StoredMessage): boolean {
-  if (connection === undefined) return true;
-  return connection !== replay.without && connection !== replay.subscription.connection.id;
+  return connection === undefined || !replay.leavesOut(connection);
 }
 
 const bytesOf = (messages: readonly StoredMessage[]): number =>

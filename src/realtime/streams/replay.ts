@@ -30,14 +30,19 @@ export class Replay {
   /** Bound: the uncommitted messages of its connection. */
   private readonly passing: Passing[] = [];
 
+  /** Read once: it is compared with every message, and made with every use. */
+  private readonly ownId: string;
+
   constructor(
     readonly subscription: Subscription,
     readonly start: Start,
-  ) {}
+  ) {
+    this.ownId = subscription.connection.id;
+  }
 
-  /** Messages of this connection are left out: the client has them. */
-  get without(): string | undefined {
-    return this.start.kind === "recover" ? this.start.connection : undefined;
+  /** Messages of this connection, and of the one before it, are left out: the client has them. */
+  leavesOut(publisher: string): boolean {
+    return publisher === this.ownId || (this.start.kind === "recover" && publisher === this.start.connection);
   }
 
   /** The message behind the cursor, if it was read. */

@@ -192,7 +192,7 @@ export class Replays {
     const { offset, check, time, from, metadataJson, dataJson, id } = message;
     if (!connection.open) return false;
     // What this connection itself has published is left out as well.
-    if (message.connection === undefined || !isOwn(message.connection, replay, connection)) {
+    if (message.connection === undefined || !replay.leavesOut(message.connection)) {
       const fields = encode.storedFields({ epoch, offset, check }, time, id);
       const text = encode.message(
         channel.json,
@@ -281,6 +281,3 @@ export class Replays {
     this.parts.boundary.forConnection("history", replay.subscription.connection, act);
   }
 }
-
-const isOwn = (publisher: string, replay: Replay, connection: Connection): boolean =>
-  publisher === replay.without || publisher === connection.id;
