@@ -6,7 +6,7 @@
  * and calls: `sid`, `subject`, `queue`, `max`, `received`, `callback`, `close`, `drain` and `unsubscribe`. The suite of transports
  * runs most of it against a server: messages, the end of a subscription, a reconnect and a drain.
  */
-import type { Receiver, TransportSubscription } from "./transport.ts";
+import type { FaultContext, Receiver, TransportSubscription } from "./transport.ts";
 
 /** What is needed of the client. */
 export interface NatsProtocol<Message> {
@@ -19,11 +19,26 @@ export interface NatsProtocol<Message> {
   flush(): Promise<void>;
 }
 
+/** The part of the client that keeps the subscriptions. Its types do not show it, so another version is refused at the start. */
+export function protocolOf<Message>(connection: object): NatsProtocol<Message> {
+  const { protocol } = connection as { readonly protocol?: Partial<NatsProtocol<Message>> };
+  const needed = [
+    protocol?.subscribe,
+    protocol?.unsubscribe,
+    protocol?.unsub,
+    protocol?.flush,
+    protocol?.subscriptions?.cancel,
+  ];
+  if (!needed.every((method) => typeof method === "function"))
+    throw new Error("this version of the NATS client is not supported");
+  return protocol as NatsProtocol<Message>;
+}
+
 /** One for all subscriptions of a connection. */
 export interface SubscriptionOwner<Message> {
   readonly protocol: NatsProtocol<Message>;
   readonly received: (message: Message, receive: Receiver) => void;
-  readonly failed: (error: unknown) => void;
+  readonly failed: (error: unknown, context: FaultContext) => void;
 }
 
 export class NatsSubscription<Message> implements TransportSubscription {
@@ -42,12 +57,14 @@ export class NatsSubscription<Message> implements TransportSubscription {
     try {
       this.unsubscribe();
     } catch (error) {
-      this.owner.failed(error);
+      this.owner.failed(error, { in: "unsubscribe", subject: this.subject });
     }
   }
 
+  /** `error`: the server has refused the subject, and the client forgets the subscription. */
   callback(error: Error | null, message: Message): void {
-    if (!error) this.owner.received(message, this.receive);
+    if (error) this.owner.failed(error, { in: "subscribe", subject: this.subject });
+    else this.owner.received(message, this.receive);
   }
 
   unsubscribe(): void {

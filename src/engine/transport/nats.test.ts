@@ -5,6 +5,8 @@ import { type NatsServer, startNats } from "../testing/nats-server.ts";
 import { transportSuite } from "../testing/transport.suite.ts";
 import { NatsTransport } from "./nats.ts";
 import { parseNatsUrl } from "./nats-address.ts";
+import { protocolOf } from "./nats-subscription.ts";
+import { NO_EVENTS } from "./transport.ts";
 
 let port: number;
 let server: NatsServer;
@@ -45,6 +47,50 @@ describe("the payload limit of the server", () => {
 
   test("is refused when it is below the minimum", async () => {
     await expect(connect("max_payload: 512")).rejects.toThrow("its max_payload is 512 bytes, at least 1024 are needed");
+  });
+});
+
+test("a subject that the server refuses is reported, and other subscriptions go on", async () => {
+  const config = 'authorization { users: [{ user: u, password: p, permissions: { subscribe: { deny: "secret" } } }] }';
+  const strict = await startNats([], undefined, config);
+  const url = strict.url.replace("nats://", "nats://u:p@");
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => strict.stop());
+  const connect = async (): Promise<NatsTransport> =>
+    stack.adopt(await NatsTransport.connect({ url, name: "test" }), (one) => one.close());
+  const [transport, sender] = [await connect(), await connect()];
+  const refused = Promise.withResolvers<unknown>();
+  const received = Promise.withResolvers<string>();
+  transport.on({ ...NO_EVENTS, failed: (_error, context) => refused.resolve(context) });
+  const denied = transport.subscribe("secret", () => refused.resolve("received"));
+  transport.subscribe("open", (_payload, subject) => received.resolve(subject));
+  expect(await refused.promise).toEqual({ in: "subscribe", subject: "secret" });
+  denied.end();
+  await transport.flush();
+  sender.publish("open", "x");
+  expect(await received.promise).toBe("open");
+});
+
+describe("the client's protocol", () => {
+  const nothing = (): void => undefined;
+  const whole = {
+    subscribe: nothing,
+    unsubscribe: nothing,
+    unsub: nothing,
+    flush: nothing,
+    subscriptions: { cancel: nothing },
+  };
+
+  test("is used if it has everything that subscriptions need", () => {
+    expect(protocolOf<unknown>({ protocol: whole }) as unknown).toBe(whole);
+  });
+
+  test.each(Object.keys(whole))("is refused without %s", (name) => {
+    expect(() => protocolOf({ protocol: { ...whole, [name]: undefined } })).toThrow("not supported");
+  });
+
+  test.each([{}, { protocol: { ...whole, subscriptions: {} } }])("is refused as %j", (connection) => {
+    expect(() => protocolOf(connection)).toThrow("not supported");
   });
 });
 

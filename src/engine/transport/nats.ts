@@ -1,8 +1,9 @@
 /** Core NATS as a transport. It reconnects without a limit and notices a dead connection within seconds. */
 import { connect, errors, type Msg, type NatsConnection } from "@nats-io/transport-node";
 import { parseNatsUrl } from "./nats-address.ts";
-import { type NatsProtocol, NatsSubscription, type SubscriptionOwner } from "./nats-subscription.ts";
+import { NatsSubscription, protocolOf, type SubscriptionOwner } from "./nats-subscription.ts";
 import {
+  NO_EVENTS,
   PAYLOAD_MIN_BYTES,
   type Receiver,
   SUBJECT_MAX_CHARS,
@@ -46,8 +47,8 @@ export class NatsTransport implements Transport {
     this.subscriptionOwner = {
       protocol: protocolOf(connection),
       received: (message, receive) => this.received(message, receive),
-      failed: (error) => {
-        if (!isClosing(error)) this.events.failed(error, { in: "unsubscribe" });
+      failed: (error, context) => {
+        if (!isClosing(error)) this.events.failed(error, context);
       },
     };
     this.checkPayloadLimit();
@@ -165,22 +166,6 @@ export class NatsTransport implements Transport {
     this.lastPayloadLimit = limit;
   }
 }
-
-/** The part of the client that keeps the subscriptions. Its types do not show it. */
-function protocolOf(connection: NatsConnection): NatsProtocol<Msg> {
-  const { protocol } = connection as NatsConnection & { readonly protocol?: NatsProtocol<Msg> };
-  if (!protocol) throw new Error("this version of the NATS client is not supported");
-  return protocol;
-}
-
-const nothing = (): void => undefined;
-const NO_EVENTS: TransportEvents = {
-  down: nothing,
-  up: nothing,
-  noResponders: nothing,
-  receiverFailed: nothing,
-  failed: nothing,
-};
 
 /** Publishing or unsubscribing while the connection closes is not a fault: it no longer has an effect. */
 const isClosing = (error: unknown): boolean =>

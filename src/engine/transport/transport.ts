@@ -53,6 +53,17 @@ export interface TransportEvents {
   failed(error: unknown, context: FaultContext): void;
 }
 
+const nothing = (): void => undefined;
+
+/** Until `Transport.on` is called. */
+export const NO_EVENTS: TransportEvents = {
+  down: nothing,
+  up: nothing,
+  noResponders: nothing,
+  receiverFailed: nothing,
+  failed: nothing,
+};
+
 export type Receiver = (payload: Uint8Array, subject: string, replyTo: string | undefined) => void;
 
 export interface TransportSubscription {

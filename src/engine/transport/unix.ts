@@ -7,6 +7,7 @@
  * interests.ts holds the subscriptions of the others.
  */
 import {
+  NO_EVENTS,
   type Receiver,
   SUBJECT_MAX_CHARS,
   type Transport,
@@ -216,12 +217,3 @@ export class UnixTransport implements Transport {
     }
   }
 }
-
-const nothing = (): void => undefined;
-const NO_EVENTS: TransportEvents = {
-  down: nothing,
-  up: nothing,
-  noResponders: nothing,
-  receiverFailed: nothing,
-  failed: nothing,
-};
