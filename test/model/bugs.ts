@@ -114,14 +114,14 @@ export const BUGS: readonly Bug[] = [
   {
     name: "scope kept after a key edit: what it may do",
     file: "src/realtime/connection.ts",
-    find: "this.keyScope = key.scope;\n    this.actions = actionsOf",
-    replace: "this.actions = actionsOf",
+    find: "this.setTerms(this.terms.under(key));",
+    replace: "this.setTerms(this.terms);",
   },
   {
     name: "connection kept after its secret retired",
-    file: "src/realtime/key-changes.ts",
-    find: "connection.secretEndsMs = secret ? secret.ends : 0;",
-    replace: "",
+    file: "src/realtime/terms.ts",
+    find: "const endsMs = secret ? secret.ends : 0;",
+    replace: "const endsMs = secretEndsMs;",
   },
   {
     name: "connection kept for a while after its secret retired",
@@ -288,9 +288,8 @@ export const BUGS: readonly Bug[] = [
   {
     name: "renew: what it may do is kept",
     file: "src/realtime/connection.ts",
-    find: "this.tokenScope = grant.tokenScope;\n    this.tokenActions = grant.tokenActions;\n    this.secretSeq = grant.secretSeq;\n    this.secretEndsMs = grant.secretEndsMs;\n    this.expiresAtMs = grant.expiresAtMs;\n    this.seat = grant.seat;\n    this.narrowTo",
-    replace:
-      "this.secretSeq = grant.secretSeq;\n    this.secretEndsMs = grant.secretEndsMs;\n    this.expiresAtMs = grant.expiresAtMs;\n    this.seat = grant.seat;\n    this.narrowTo",
+    find: "this.setTerms(Terms.of(grant));",
+    replace: "this.setTerms(Terms.of({ ...grant, tokenScope: this.tokenScope, tokenActions: this.tokenActions }));",
   },
   {
     name: "renew: new metadata is not shown",

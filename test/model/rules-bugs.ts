@@ -65,9 +65,9 @@ const PLANTED: readonly Bug[] = [
   },
   {
     name: "recovery: own messages replayed",
-    file: REPLAYS,
-    find: "publisher === replay.without || publisher === connection.id;",
-    replace: "publisher === connection.id;",
+    file: "src/realtime/streams/replay.ts",
+    find: '(this.start.kind === "recover" && publisher === this.start.connection)',
+    replace: "false",
   },
   {
     name: "recovery: across an epoch",
