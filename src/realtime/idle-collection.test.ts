@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import {
   COLLECT_AFTER,
+  COLLECT_AT_MORE,
   COLLECT_CONNECTIONS_MAX,
   COLLECT_EVERY_MS,
   COLLECT_HEAP_MAX_BYTES,
@@ -65,13 +66,14 @@ describe("garbage", () => {
       pass(1, 0.01);
     };
     have(COLLECT_AFTER);
-    have(COLLECT_AFTER * 2 - 10);
+    change(COLLECT_AFTER);
+    have(COLLECT_AFTER + COLLECT_AT_MORE - 10);
     expect(seen.collections).toBe(1);
-    have(COLLECT_AFTER * 2);
+    have(COLLECT_AFTER + COLLECT_AT_MORE);
     expect(seen.collections).toBe(2);
     // The same number of connections again: the garbage has room that they had taken before.
     have(0);
-    have(COLLECT_AFTER * 2);
+    have(COLLECT_AFTER + COLLECT_AT_MORE);
     expect(seen.collections).toBe(2);
   });
 

@@ -9,11 +9,10 @@ import type { ConnectionObserver } from "./connections.ts";
 /** Connections that come or go until a collection is worth it. */
 export const COLLECT_AFTER = 5000;
 export const LOOK_EVERY_MS = 1000;
-/**
- * Connections that come and go all the time are left to the runtime. A node that fills up is not: whenever it has this many more
- * than at any collection before, it collects anyway, which COLLECT_CONNECTIONS_MAX bounds to a few times in its life.
- */
+/** Connections that come and go all the time are left to the runtime. */
 export const COLLECT_EVERY_MS = 600_000;
+/** A node that fills up does not wait for that: with this many more than at any collection before, at most ten times in its life. */
+export const COLLECT_AT_MORE = 2500;
 /** A collection stops the process for a few microseconds per connection: with more than these it is left to the runtime. */
 export const COLLECT_CONNECTIONS_MAX = 25_000;
 /** As long as more come or go between two looks, the rest is waited for. */
@@ -58,7 +57,7 @@ export class IdleCollection implements ConnectionObserver {
   }
 
   private get hasGrown(): boolean {
-    return this.parts.connections() >= this.collectedAt + COLLECT_AFTER;
+    return this.parts.connections() >= this.collectedAt + COLLECT_AT_MORE;
   }
 
   private look(): void {
