@@ -15,6 +15,23 @@ test("tokens with the same header differ by their payload and signature", () => 
   expect(isSignedBy(parsed(one), Buffer.from("another key"))).toBe(false);
 });
 
+test("a header is kept once the signature of its token was right, and cannot be changed then", () => {
+  const kept = signJws({ kid: "kept" }, { sub: "ann" }, KEY);
+  const { header } = parsed(kept);
+  expect(isSignedBy(parsed(kept), Buffer.from("another key"))).toBe(false);
+  expect(parsed(kept).header).not.toBe(parsed(kept).header);
+  expect(isSignedBy(parsed(kept), KEY)).toBe(true);
+  expect(parsed(kept).header).toBe(parsed(kept).header);
+  expect(parsed(kept).header).toEqual(header);
+  expect(() => Object.assign(parsed(kept).header, { kid: "other" })).toThrow();
+});
+
+test("a signature of zeros is refused, as the first one that is checked with a key and later", () => {
+  const input = signJws({}, { sub: "ann" }, KEY).split(".").slice(0, 2).join(".");
+  const zeros = `${input}.${Buffer.alloc(32).toString("base64url")}`;
+  for (const key of [Buffer.from("a new key"), KEY, KEY]) expect(isSignedBy(parsed(zeros), key)).toBe(false);
+});
+
 test("a header is judged by its whole text, however often it comes and however many others did", () => {
   const [, payload, signature] = signJws({ kid: "k" }, { sub: "ann" }, KEY).split(".");
   const withHeader = (header: object) => parseJws(`${encoded(header)}.${payload}.${signature}`, MAX_CHARS);

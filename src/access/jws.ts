@@ -10,6 +10,8 @@ export interface ParsedJws {
   readonly payload: Buffer;
   readonly signingInput: string;
   readonly signature: Buffer;
+  /** The text of a header that is not among the known ones. */
+  readonly newHeader: string | undefined;
 }
 
 /** The state of an HMAC that has read its key: to copy it costs a quarter of making one. Bound: it lives as long as its key. */
@@ -44,30 +46,31 @@ export function parseJws(text: string, maxChars: number): ParsedJws | string {
   const payload = decodeBase64Url(text.slice(headEnd + 1, inputEnd));
   const signature = decodeBase64Url(text.slice(inputEnd + 1));
   if (!payload || !signature) return NOT_THREE_PARTS;
-  const header = headerIn(text.slice(0, headEnd));
+  const head = text.slice(0, headEnd);
+  const known = headers.get(head);
+  const header = known ?? parseHeader(head);
   if (typeof header === "string") return header;
-  return { header, payload, signingInput: text.slice(0, inputEnd), signature };
+  return { header, payload, signingInput: text.slice(0, inputEnd), signature, newHeader: known ? undefined : head };
 }
 
 const NOT_THREE_PARTS = "it is not three parts of base64url";
 
-/** Headers by their text, which all tokens of one key share. Bound: HEADERS_MAX texts of at most HEADER_MAX_CHARS; the oldest goes first. */
+/**
+ * Checked headers by their text, which all tokens of one key share. Only headers of tokens whose signature was right: others could
+ * displace them. Bound: HEADERS_MAX texts of at most HEADER_MAX_CHARS; the oldest goes first.
+ */
 const headers = new Map<string, Readonly<JsonObject>>();
 const HEADERS_MAX = 1000;
 const HEADER_MAX_CHARS = 256;
 
-/** The header of a token, checked; or what is wrong with it. */
-function headerIn(text: string): Readonly<JsonObject> | string {
-  const known = headers.get(text);
-  if (known) return known;
-  const header = parseHeader(text);
-  if (typeof header === "string" || text.length > HEADER_MAX_CHARS) return header;
+function rememberHeader(text: string, header: Readonly<JsonObject>): void {
+  if (text.length > HEADER_MAX_CHARS) return;
   if (headers.size >= HEADERS_MAX) for (const oldest of headers.keys().take(1)) headers.delete(oldest);
   // A copy: a slice would keep the whole token in memory.
-  headers.set(Buffer.from(text, "latin1").toString("latin1"), header);
-  return header;
+  headers.set(Buffer.from(text, "latin1").toString("latin1"), Object.freeze(header));
 }
 
+/** The header, checked; or what is wrong with it. */
 function parseHeader(text: string): JsonObject | string {
   const bytes = decodeBase64Url(text);
   if (!bytes) return NOT_THREE_PARTS;
@@ -86,9 +89,11 @@ function parseHeader(text: string): JsonObject | string {
 const digest = Buffer.alloc(64);
 const expected = digest.subarray(0, 32);
 
-export function isSignedBy({ signingInput, signature }: ParsedJws, key: Buffer): boolean {
+export function isSignedBy({ header, newHeader, signingInput, signature }: ParsedJws, key: Buffer): boolean {
   hmacOf(key).update(signingInput).digest(digest);
-  return signature.length === expected.length && timingSafeEqual(signature, expected);
+  const isSigned = signature.length === expected.length && timingSafeEqual(signature, expected);
+  if (isSigned && newHeader !== undefined) rememberHeader(newHeader, header);
+  return isSigned;
 }
 
 /** Strict: only the alphabet, no padding, no spare bits at the end. Otherwise one token could be written in several ways. */
