@@ -9,6 +9,7 @@ import type { Claim } from "../engine/engine.ts";
 import { FAULT, OVER_CONCURRENT } from "../protocol/close.ts";
 import { FRAME_MAX_BYTES } from "../protocol/limits.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
+import type { Counter } from "../telemetry/metrics.ts";
 import { Connection } from "./connection.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Hub } from "./hub.ts";
@@ -41,8 +42,12 @@ export interface SocketHandlersParts {
 const CLOSE_CODES = new Set([
   1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 4001, 4002, 4010, 4011, 4020, 4021,
 ]);
+const OTHER_CODE = 0;
 
 export class SocketHandlers {
+  /** By close code. Bound: CLOSE_CODES, and one for all others. */
+  private readonly closes = new Map<number, Counter>();
+
   constructor(private readonly parts: SocketHandlersParts) {}
 
   /** Bun's handlers and limits for every socket. */
@@ -139,10 +144,20 @@ export class SocketHandlers {
 
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {
     const { hub, metrics } = this.parts;
-    metrics.closes({ code: CLOSE_CODES.has(code) ? String(code) : "other" }).inc();
+    this.countClose(CLOSE_CODES.has(code) ? code : OTHER_CODE);
     if (!(ws.data instanceof Connection)) return;
     // The runtime does not say that it cut a slow reader: a connection that ends so while writes wait counts as one.
     if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) metrics.slowCuts.inc();
     hub.connections.disconnect(ws.data, code);
+  }
+
+  /** With one lookup: when thousands are lost at once, building the labels of each would add to the work. */
+  private countClose(code: number): void {
+    let counter = this.closes.get(code);
+    if (!counter) {
+      counter = this.parts.metrics.closes({ code: code === OTHER_CODE ? "other" : String(code) });
+      this.closes.set(code, counter);
+    }
+    counter.inc();
   }
 }
