@@ -100,7 +100,14 @@ export class Channels implements ConnectionObserver {
       return ready(stream);
     }
     this.parts.presence.onOpening(subscription);
-    opening.push(() => ready(subscription.channel.stream));
+    opening.push(() => this.whenOpened(subscription, ready));
+  }
+
+  /** Ack and ping leave in one write, as they do when the engine answers at once: no frame of the client is being handled here. */
+  private whenOpened({ connection, channel }: Subscription, ready: (stream: Stream | undefined) => void): void {
+    // A socket that is gone may not call back.
+    if (!connection.open) return ready(channel.stream);
+    connection.socket.cork(() => ready(channel.stream));
   }
 
   private begin(subscription: Subscription, stream: Stream | undefined, answer: Answer): void {

@@ -2,8 +2,8 @@
  * The engine of nodes in several processes: what nodes say to each other, over any transport. A transport may lose payloads, for
  * example in a reconnect or a failover; the node protocol repairs that:
  *
- * - channels: outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts requests states and
- *   replays; incoming-streams.ts and incoming-stream.ts follow the streams of other nodes and find gaps; item-buffer.ts
+ * - channels: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts
+ *   requests states and replays; incoming-streams.ts and incoming-stream.ts follow other nodes and find gaps; item-buffer.ts
  * - direct messages: direct-messages.ts keeps their order, pending-direct-messages.ts waits for receipts
  * - other nodes: heartbeats.ts, nodes.ts
  * - requests: requests.ts, pending-requests.ts and response-parts.ts on this side, responder.ts and stream-state-responder.ts on the
@@ -27,6 +27,7 @@ import type {
 } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
 import type { Transport } from "../transport/transport.ts";
+import { Announcements } from "./announcements.ts";
 import { CapacityClaims } from "./capacity-claims.ts";
 import { ChannelSubscriptions } from "./channel-subscriptions.ts";
 import { ControlMessages } from "./control-messages.ts";
@@ -67,6 +68,7 @@ interface Attached {
   readonly local: NodeCallbacks;
   readonly subjects: Subjects;
   readonly outgoing: OutgoingStreams;
+  readonly announcements: Announcements;
   readonly nodes: Nodes;
   readonly requests: Requests;
   readonly subscriptions: ChannelSubscriptions;
@@ -106,7 +108,7 @@ export class ClusterEngine implements Engine {
 
   /** The number of other nodes. */
   get others(): number {
-    return this.attached?.nodes.all.length ?? 0;
+    return this.attached?.nodes.size ?? 0;
   }
 
   attach(node: EngineCallbacks): void {
@@ -115,6 +117,7 @@ export class ClusterEngine implements Engine {
     const local = new NodeCallbacks(node, boundary);
     const subjects = new Subjects(this.options.prefix, self);
     const outgoing = new OutgoingStreams(self, (...name) => subjects.channel(...name), nowMs, link.reportsLosses);
+    const announcements = new Announcements(outgoing, (subject, item) => this.isUp && link.publish(subject, item));
     const nodes = new Nodes({
       self,
       heartbeatMs,
@@ -147,7 +150,7 @@ export class ClusterEngine implements Engine {
     const control = new ControlMessages({ ...shared, pendingDirectMessages, responder, requests, unexpected });
     const ticker = new Ticker({ ...shared, control, heartbeats, claims, outgoing });
     const held = { local, subjects, outgoing, nodes, requests, subscriptions, directMessages, claims, heartbeats };
-    this.attached = { ...held, ticker, texts };
+    this.attached = { ...held, ticker, texts, announcements };
     link.on({
       down: () => this.transportDown(),
       up: () => this.transportUp(),
@@ -174,6 +177,7 @@ export class ClusterEngine implements Engine {
 
   publish(app: string, channel: string, envelope: Envelope): boolean {
     if (!this.isUp || !fits(envelope)) return false;
+    this.parts.announcements.flush();
     const { subject, item } = this.parts.outgoing.append(app, channel, (position) =>
       encode.message(position, envelope),
     );
@@ -184,17 +188,13 @@ export class ClusterEngine implements Engine {
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     if (this.isClosed) return;
     // Sequence numbers are given during an outage too: afterwards the other nodes find the gap and request a replay.
-    for (const change of encode.splitChange({ joined, left })) {
-      const { subject, item } = this.parts.outgoing.append(app, channel, (position) =>
-        encode.members(position, change),
-      );
-      if (this.isUp) this.link.publish(subject, item);
-    }
+    this.parts.announcements.add(app, channel, joined, left);
   }
 
   send(app: string, to: string, envelope: Envelope, isHere: boolean, onHeld?: OnHeld): number | Promise<number> {
     if (!this.isUp || !fits(envelope)) return UNAVAILABLE;
-    const { local, subjects } = this.parts;
+    const { local, subjects, announcements } = this.parts;
+    announcements.flush();
     const number = ++this.lastNumber;
     const text = encode.directMessage({ node: local.id, number, app, to, envelope });
     this.link.publish(subjects.peer(app, to), text, subjects.response(number));
@@ -211,8 +211,9 @@ export class ClusterEngine implements Engine {
   }
 
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
-    const { subscriptions, local } = this.parts;
-    subscriptions.open(app, channel, (members) => local.found(app, channel, () => found(members)));
+    const { subscriptions, local, announcements } = this.parts;
+    const opened = (members: RemoteMembers): void => local.found(app, channel, () => found(members));
+    subscriptions.open(app, channel, (members) => announcements.collect(app, channel, () => opened(members)));
   }
 
   unwatch(app: string, channel: string): void {
@@ -265,13 +266,13 @@ export class ClusterEngine implements Engine {
   }
 
   connections(app: string): number {
-    return sum(this.parts.nodes.all.map(({ connections }) => connections.get(app) ?? 0));
+    return this.parts.nodes.connections(app);
   }
 
   claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
     const { claims, requests, nodes } = this.parts;
     const known = this.connections(app);
-    const mustAsk = claims.mustAsk(app, cap, known, this.isUp ? nodes.all.length : 0);
+    const mustAsk = claims.mustAsk(app, cap, known, this.isUp ? nodes.size : 0);
     const claim = claims.open(app, mustAsk);
     if (!mustAsk) return claims.decide(claim, cap, known);
     return new Promise((resolve) =>
@@ -306,17 +307,16 @@ export class ClusterEngine implements Engine {
   }
 
   private get parts(): Attached {
-    if (!this.attached) throw new Error("the engine is used before it is attached");
-    return this.attached;
+    if (this.attached) return this.attached;
+    throw new Error("the engine is used before it is attached");
   }
 
   // Nodes and the transport come and go
 
   private nodeAppeared(node: OtherNode): void {
-    const { heartbeats, subscriptions } = this.parts;
     // It learns of this node at once, instead of with the next heartbeat.
-    heartbeats.send(false);
-    subscriptions.resync(node);
+    this.parts.heartbeats.send(false);
+    this.parts.subscriptions.resync(node);
   }
 
   private nodeGone(node: OtherNode): void {

@@ -17,7 +17,7 @@ import {
   type ResponsePart,
   VERSION,
 } from "./messages.ts";
-import { chunksOf } from "./payload.ts";
+import { chunksOf, ITEM_MAX_BYTES } from "./payload.ts";
 
 /** Field of the response to `streams` that holds the streams. */
 export const STREAMS_FIELD = "lanes";
@@ -43,12 +43,22 @@ export const members = ({ node, app, channel, epoch, n }: Position, { joined, le
 
 export const tail = ({ node, app, channel, epoch, n }: Position): string => line("tail", node, app, channel, epoch, n);
 
+/** Estimated characters per member, besides its texts. */
+const MEMBER_CHARS = 200;
+/** A change of at most this many estimated characters fits into one item however its texts are escaped: it is not measured. */
+const SURELY_FITS_CHARS = ITEM_MAX_BYTES / 8;
+
 /** Splits a change into several items of the stream: each can be decoded by itself and has its own sequence number. */
-export const splitChange = ({ joined, left }: MembersChange): MembersChange[] =>
-  chunksOf([...joined, ...left]).map((some) => ({
+export function splitChange(change: MembersChange): MembersChange[] {
+  const { joined, left } = change;
+  let chars = (joined.length + left.length) * MEMBER_CHARS;
+  for (const { metadataJson, stateJson } of joined) chars += (metadataJson?.length ?? 0) + (stateJson?.length ?? 0);
+  if (chars <= SURELY_FITS_CHARS) return [change];
+  return chunksOf([...joined, ...left]).map((some) => ({
     joined: some.filter((one) => typeof one !== "string"),
     left: some.filter((one) => typeof one === "string"),
   }));
+}
 
 /** The id, then where the message is in the stream of its channel: absent for a message with neither. */
 function storedFields({ id, stored }: Envelope): unknown[] {

@@ -64,6 +64,17 @@ export class Nodes {
     return [...this.byName.values()];
   }
 
+  get size(): number {
+    return this.byName.size;
+  }
+
+  /** Connections of an application on all of them, as last reported. */
+  connections(app: string): number {
+    let sum = 0;
+    for (const { connections } of this.byName.values()) sum += connections.get(app) ?? 0;
+    return sum;
+  }
+
   /** undefined: it has not appeared, or is gone. */
   known(name: string): OtherNode | undefined {
     return this.byName.get(name);

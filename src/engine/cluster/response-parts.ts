@@ -30,6 +30,7 @@ const splitCount = ({ channel, peerIds, connections }: ChannelCount): ChannelCou
 
 export function joinParts(parts: readonly NodeResponse[]): NodeResponse {
   const [first = { kind: "block" }] = parts;
+  if (parts.length === 1) return first;
   switch (first.kind) {
     case "streams":
       return { kind: "streams", streams: parts.flatMap((one) => (one.kind === "streams" ? one.streams : [])) };
@@ -52,6 +53,7 @@ export function joinParts(parts: readonly NodeResponse[]): NodeResponse {
 /** The streams of a response; entries of one stream are joined. */
 export function streamsOf(response: NodeResponse | undefined): StreamState[] {
   if (response?.kind !== "streams") return [];
+  if (response.streams.length <= 1) return [...response.streams];
   const pieces = Map.groupBy(response.streams, ({ app, channel }) => `${app} ${channel}`);
   return [...pieces.values()].flatMap((all) => {
     const [first] = all;

@@ -18,8 +18,10 @@ export const BURST_BYTES = 2 * 1024 * 1024;
 const TURN_MS = 5;
 /** Bound: channels in all queued requests. A further request is dropped; its node retries. */
 export const QUEUED_CHANNELS_MAX = 100_000;
-/** Estimated characters per member, besides its metadata. */
+/** Estimated characters per member, besides its texts. */
 const MEMBER_CHARS = 100;
+/** A state of at most this many estimated characters fits into one part however its texts are escaped: it is not measured. */
+const SURELY_FITS_CHARS = ITEM_MAX_BYTES / 8;
 
 type Channels = readonly (readonly [app: string, channel: string])[];
 
@@ -54,12 +56,15 @@ export class StreamStateResponder {
 
   /** `from`: the requesting node. */
   handle(from: string, channels: Channels, respond: (text: string) => void): void {
-    const distinct = [...new Map(channels.map((one) => [one.join(" "), one])).values()];
+    const distinct =
+      channels.length === 1 ? channels : [...new Map(channels.map((one) => [one.join(" "), one])).values()];
     const [only] = distinct;
     this.refill();
     if (only && distinct.length === 1) {
       const state = this.stateOf(only);
-      if (estimatedChars(state) > ITEM_MAX_BYTES) return this.enqueue(from, only.join(" "), distinct, respond);
+      const chars = estimatedChars(state);
+      if (chars > ITEM_MAX_BYTES) return this.enqueue(from, only.join(" "), distinct, respond);
+      if (chars <= SURELY_FITS_CHARS) return this.send(this.whole(state), respond);
       for (const text of this.encode([state])) this.send(text, respond);
       return;
     }
@@ -142,6 +147,11 @@ export class StreamStateResponder {
     return { app, channel, ...outgoing.state(app, channel), members: local.localMembers(app, channel) };
   }
 
+  private whole(state: StreamState): string {
+    const { id } = this.parts.local;
+    return responsePart({ node: id, part: 0, parts: 1, response: { kind: "streams", streams: [state] } });
+  }
+
   /** A stream is read when its part is made: its sequence number and its members are of the same moment. */
   private *statesOf(channels: Channels): Generator<StreamState> {
     for (const one of channels) yield this.stateOf(one);
@@ -172,5 +182,8 @@ function* splitStates(states: Iterable<StreamState>): Generator<StreamState> {
 }
 
 function estimatedChars({ members }: StreamState): number {
-  return members.reduce((sum, { metadataJson }) => sum + MEMBER_CHARS + (metadataJson?.length ?? 0), 0);
+  let chars = 0;
+  for (const { metadataJson, stateJson } of members)
+    chars += MEMBER_CHARS + (metadataJson?.length ?? 0) + (stateJson?.length ?? 0);
+  return chars;
 }
