@@ -165,8 +165,22 @@ const inbound = (id: string, subscribers: number): Load => ({
 });
 
 const CHANNEL_SIZE = 10;
+/** For each process of the server: code that has not run often yet is slow. */
 const CONNECTS_UNMEASURED = 1000;
 const CONNECTS = 4000;
+
+/** `processes`: how many share the connects, so that each has had as many before as the only one of another server. */
+export async function connectsTo(server: Running, processes = 1): Promise<Figures> {
+  const unmeasured = CONNECTS_UNMEASURED * processes;
+  const connections = Array.from({ length: unmeasured + CONNECTS }, (_, i) => ({
+    script: server.dialect.subscriber(i, `bench${Math.floor(i / CHANNEL_SIZE)}`, { metadata: false }),
+  }));
+  const report = await connects({ connections, unmeasured }, server);
+  return {
+    connectsPerCpuSecond: report.connects / cpuOf(report),
+    connectsPerSecond: report.connects / report.seconds,
+  };
+}
 
 export const connecting: WholeLoad = {
   id: "f",
@@ -174,16 +188,7 @@ export const connecting: WholeLoad = {
   figure: "connectsPerCpuSecond",
   unit: "connects per CPU-second",
   isFresh: true,
-  run: async (server) => {
-    const connections = Array.from({ length: CONNECTS_UNMEASURED + CONNECTS }, (_, i) => ({
-      script: server.dialect.subscriber(i, `bench${Math.floor(i / CHANNEL_SIZE)}`, { metadata: false }),
-    }));
-    const report = await connects({ connections, unmeasured: CONNECTS_UNMEASURED }, server);
-    return {
-      connectsPerCpuSecond: report.connects / cpuOf(report),
-      connectsPerSecond: report.connects / report.seconds,
-    };
-  },
+  run: (server) => connectsTo(server),
 };
 
 const LATENCY_SUBSCRIBERS = 100;

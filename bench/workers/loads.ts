@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { exactCpuSeconds } from "../lib/cpu-clock.ts";
 import { MIB, memoryOf } from "../lib/memory.ts";
-import { connecting, direct, type Figures, fanOut, type SlicedLoad } from "../speed/loads.ts";
+import { connectsTo, direct, type Figures, fanOut, type SlicedLoad } from "../speed/loads.ts";
 import { type Slices, sideBySide } from "../speed/slices.ts";
 import { type Service, type System, start } from "./systems.ts";
 
@@ -110,11 +110,7 @@ export async function compareThroughput(systems: readonly System[], pace: Pace, 
 export async function compareConnects(systems: readonly System[], onOneCore: boolean, note: Note): Promise<void> {
   for (const system of systems) {
     await using service = await start(system, onOneCore);
-    note(
-      system.name,
-      onOneCore ? "connects" : "connectRate",
-      await connecting.run(service, { warmUpMs: 0, measureMs: 0 }),
-    );
+    note(system.name, onOneCore ? "connects" : "connectRate", await connectsTo(service, system.workers));
   }
 }
 
