@@ -10,6 +10,7 @@ import { announcedFolder } from "./run-folder.ts";
 const LOOK_EVERY_MS = 20;
 /** For what a process does after it has decided to end. */
 const SLACK_MS = 500;
+const CLOSING_MS = 200;
 
 /** Only while no other service works on the data folder. Resolves with how many had to be killed. */
 export async function endLeftWorkers(dataFolder: string, withinMs = ORPHAN_MAX_MS + SLACK_MS): Promise<number> {
@@ -22,6 +23,8 @@ export async function endLeftWorkers(dataFolder: string, withinMs = ORPHAN_MAX_M
   const killed = left();
   for (const pid of killed) kill(pid);
   while (left().length > 0 && performance.now() < untilMs + SLACK_MS) await Bun.sleep(LOOK_EVERY_MS);
+  // The main thread of a killed process is gone a moment before the others, which hold its sockets.
+  if (pids.length > 0) await Bun.sleep(CLOSING_MS);
   return killed.length;
 }
 

@@ -5,7 +5,7 @@ import { call } from "../../support/http.ts";
 import { type Options, startParley } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
-import { childrenOf, startWorkers } from "./workers.ts";
+import { childrenOf, isRunning, startWorkers } from "./workers.ts";
 
 /** Enough that no fault of these tests lasts longer than the history. */
 const RULES = [{ pattern: "kept-**", history: { messages: 10_000, seconds: 3600 } }];
@@ -66,7 +66,8 @@ export class Service {
 
   async [Symbol.asyncDispose](): Promise<void> {
     // Stopped processes handle no other signal.
-    for (const pid of [this.supervisor, ...this.workers]) process.kill(pid, "SIGCONT");
+    if (isRunning(this.supervisor))
+      for (const pid of [this.supervisor, ...this.workers]) process.kill(pid, "SIGCONT");
     await this.world.stop();
     removeFolder(this.options.data);
   }
