@@ -43,6 +43,16 @@ test("after a signal the node drains and exits with 0", async () => {
   expect(it.stops()).toBe(1);
 });
 
+test("a supervisor may ask more than once, also after a signal, without cutting the drain short", async () => {
+  const it = setup();
+  it.shutdown.asked();
+  await Bun.sleep(1100);
+  it.shutdown.asked();
+  expect([it.stops(), it.exits]).toEqual([1, []]);
+  it.stopped.resolve();
+  expect(await it.exited).toBe(0);
+});
+
 test("after an uncaught exception, which is logged, the node drains and exits with 1", async () => {
   const it = setup();
   it.shutdown.uncaught(new Error("x"));

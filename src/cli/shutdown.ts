@@ -36,6 +36,11 @@ export class Shutdown {
     void this.drain();
   }
 
+  /** By a supervisor, which may ask more than once: unlike a second signal, that does not cut a drain short. */
+  asked(): void {
+    if (!this.isDraining) this.signalled("drain");
+  }
+
   /** For thrown exceptions and rejected promises. Only the first one starts a drain. */
   uncaught(error: unknown): void {
     const { log, drainMaxMs, exit } = this.parts;

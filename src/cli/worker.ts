@@ -52,7 +52,7 @@ function onEnd(node: Node, link: TeamLink, log: Log, supervisor: number): void {
   process.on("uncaughtException", (error) => shutdown.uncaught(error));
   process.on("unhandledRejection", (error) => shutdown.uncaught(error));
   link.events = {
-    drain: () => shutdown.signalled("drain"),
+    drain: () => shutdown.asked(),
     reloadTls: () => reloadTls(node, log),
     orphaned: () => void endWithout(node, link, log, supervisor),
   };

@@ -191,6 +191,8 @@ export class Supervisor {
     worker.leaves();
     this.announce();
     this.topUp();
+    // It has its slot until it has ended.
+    void this.within([worker]);
   }
 
   private async reloadFor(lines: WorkerLines): Promise<void> {
@@ -247,12 +249,13 @@ export class Supervisor {
     const isExpected = worker.isDraining;
     this.gathering.hasEnded(worker, isExpected);
     if (this.workers.get(slot) === worker) this.workers.delete(slot);
+    if (wasStable(worker)) this.failures.delete(slot);
     this.announce();
     if (isExpected) return this.topUp();
     if (this.isStopping || !this.isComplete) return;
     // The one in the free slot is not kept: the worker that it was to replace still runs.
     if (this.kept >= this.parts.count) return;
-    const waitMs = this.waitOf(slot, worker.readyMs);
+    const waitMs = this.waitOf(slot);
     this.parts.log.error({ worker: slot, workerPid: pid, waitMs }, `a worker ended ${how}; it is replaced`);
     this.launchLater(slot, waitMs);
   }
@@ -283,9 +286,8 @@ export class Supervisor {
     this.waiting.set(slot, { timer });
   }
 
-  private waitOf(slot: number, readyMs?: number): number {
-    const wasStable = readyMs !== undefined && performance.now() - readyMs >= STABLE_AFTER_MS;
-    const failures = wasStable ? 0 : (this.failures.get(slot) ?? 0);
+  private waitOf(slot: number): number {
+    const failures = this.failures.get(slot) ?? 0;
     this.failures.set(slot, failures + 1);
     return failures === 0 ? 0 : Math.min(RESTART_WAIT_MAX_MS, RESTART_FIRST_WAIT_MS * 2 ** (failures - 1));
   }
@@ -326,3 +328,6 @@ export class Supervisor {
     clearTimeout(timer);
   }
 }
+
+const wasStable = ({ readyMs }: WorkerProcess): boolean =>
+  readyMs !== undefined && performance.now() - readyMs >= STABLE_AFTER_MS;
