@@ -16,11 +16,11 @@ test("workers of an earlier start are waited for, and killed if they stay; other
   const ending = start("worker", "1", folder);
   const others = [start("worker", "0", "/tmp/parley-other"), start("worker", "x", folder), start(folder)];
   try {
-    expect(await endLeftWorkers(data)).toBe(0);
+    expect(await endLeftWorkers(data)).toEqual({ found: 0, killed: 0 });
     writeFileSync(join(data, "workers.json"), JSON.stringify({ pid: 1, folder }));
     stopped.kill("SIGSTOP");
     setTimeout(() => ending.kill("SIGTERM"), 50);
-    expect(await endLeftWorkers(data, 1000)).toBe(1);
+    expect(await endLeftWorkers(data, 1000)).toEqual({ found: 2, killed: 1 });
     expect([stopped, ending].map(({ pid }) => hasEnded(pid))).toEqual([true, true]);
     expect(others.map(({ pid }) => hasEnded(pid))).toEqual([false, false, false]);
   } finally {

@@ -4,7 +4,7 @@
  */
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 export const controlSocket = (folder: string): string => join(folder, "control.sock");
 export const storeSocket = (folder: string): string => join(folder, "store.sock");
@@ -17,7 +17,7 @@ const noteOf = (dataFolder: string): string => join(dataFolder, "workers.json");
 function places(): string[] {
   // Set by systemd for RuntimeDirectory=. A unit with PrivateTmp= has a /tmp of its own, which `parley reload` outside of it does not see.
   const [runtime = ""] = (process.env.RUNTIME_DIRECTORY ?? "").split(":");
-  return runtime.startsWith("/") ? [runtime, tmpdir()] : [tmpdir()];
+  return (runtime.startsWith("/") ? [runtime, tmpdir()] : [tmpdir()]).map((place) => resolve(place));
 }
 
 /** Only its owner may enter: a program that can connect to the sockets reads and writes everything. */
@@ -29,7 +29,7 @@ function makeFolder(): string {
       // The variable was inherited from another service, whose folder is gone or not ours.
     }
   }
-  return mkdtempSync(join(tmpdir(), PREFIX));
+  return mkdtempSync(join(resolve(tmpdir()), PREFIX));
 }
 
 export class RunFolder {

@@ -84,10 +84,11 @@ export class Service {
     const stores = isEmbedded ? await openEmbedded(config, log) : undefined;
     if (stores) opened.add(() => stores.close());
     // The store's lock says that no other service runs on this folder.
-    if (stores && (await endLeftWorkers(config.data)) > 0) log.warn("killed workers that an earlier start has left");
+    const left = stores ? await endLeftWorkers(config.data) : undefined;
+    if (left && left.killed > 0) log.warn("killed workers that an earlier start has left");
     if (stores) removeLeftFolder(config.data);
     const host = config.host || (await hostOf(config, stores?.store));
-    const { locks, ...ports } = lockPorts(config, host);
+    const { locks, ...ports } = await lockPortsWithin(left?.found ? SOCKETS_CLOSE_MS : 0, config, host);
     for (const lock of locks) opened.add(() => lock.release());
     const run = new RunFolder(config.data);
     this.run = run;
@@ -98,9 +99,9 @@ export class Service {
     const supervisor = new Supervisor({ ...parts, config: { ...config, ...ports, host }, folder: run.path });
     this.supervisor = supervisor;
     opened.add(() => supervisor.stop());
-    const ready = await supervisor.start();
+    // Before workers start: if this process is killed meanwhile, the next one finds them.
     run.announce();
-    return ready;
+    return supervisor.start();
   }
 }
 
@@ -147,6 +148,22 @@ async function hostOf(config: Config, embedded: Store | undefined): Promise<stri
 }
 
 type Ports = Pick<Config, "port" | "adminListen">;
+
+/** The sockets of a killed process may be open for a moment after it is gone. */
+const SOCKETS_CLOSE_MS = 2000;
+const TRY_EVERY_MS = 50;
+
+async function lockPortsWithin(ms: number, config: Ports, host: string): Promise<ReturnType<typeof lockPorts>> {
+  const untilMs = performance.now() + ms;
+  for (;;) {
+    try {
+      return lockPorts(config, host);
+    } catch (error) {
+      if (performance.now() >= untilMs) throw error;
+      await Bun.sleep(TRY_EVERY_MS);
+    }
+  }
+}
 
 /** All workers need the same ports, so a free one is chosen here. */
 function lockPorts({ port, adminListen }: Ports, host: string): Ports & { readonly locks: readonly PortLock[] } {

@@ -66,8 +66,7 @@ export class Service {
 
   async [Symbol.asyncDispose](): Promise<void> {
     // Stopped processes handle no other signal.
-    if (isRunning(this.supervisor))
-      for (const pid of [this.supervisor, ...this.workers]) process.kill(pid, "SIGCONT");
+    if (isRunning(this.supervisor)) for (const pid of [this.supervisor, ...this.workers]) process.kill(pid, "SIGCONT");
     await this.world.stop();
     removeFolder(this.options.data);
   }
