@@ -143,6 +143,22 @@ describe("changes of other nodes", () => {
     expect(it.events).toEqual(["k", "unreachable", "reachable"]);
   });
 
+  test("that were announced while the store did not answer are loaded soon after it does", async () => {
+    const it = new Fixture();
+    let announce = (): void => undefined;
+    it.store.onChange = (listener) => {
+      announce = listener;
+    };
+    await it.started();
+    it.store.put();
+    it.store.isUnreachable = true;
+    announce();
+    await it.pass(20);
+    it.store.isUnreachable = false;
+    await it.pass(600);
+    expect(it.events).toEqual(["unreachable", "k", "reachable"]);
+  });
+
   test("are not skipped if this node makes the next change", async () => {
     const it = await new Fixture().started();
     // The other node has made revision 2, this one revision 3.

@@ -47,6 +47,8 @@ export class StoreFollower implements Follower {
   private startedMs = Number.NEGATIVE_INFINITY;
   private blocksRevision: number | undefined;
   private isUnreachable = false;
+  /** Number of the regular refresh that is scheduled; earlier ones are void. */
+  private scheduled = 0;
   private isStopped = false;
 
   constructor(private readonly parts: StoreFollowerParts) {}
@@ -80,9 +82,10 @@ export class StoreFollower implements Follower {
   }
 
   private scheduleRefresh(): void {
+    const number = ++this.scheduled;
     const isAnnounced = this.parts.store.onChange !== undefined && !this.isUnreachable;
     this.parts.clock.after(isAnnounced ? REFRESH_ANNOUNCED_EVERY_MS : REFRESH_EVERY_MS, async () => {
-      if (this.isStopped) return;
+      if (this.isStopped || number !== this.scheduled) return;
       try {
         await this.refreshFromNow();
       } finally {
@@ -121,8 +124,11 @@ export class StoreFollower implements Follower {
       if (keyring.isBehind || keys !== keyring.revision) await this.loadKeys();
       if (blocks !== this.blocksRevision) await this.loadBlocks(blocks);
     } catch (error) {
-      if (!this.isUnreachable) this.parts.unreachable?.(error);
+      if (this.isUnreachable) return false;
       this.isUnreachable = true;
+      this.parts.unreachable?.(error);
+      // A change that was announced may not have been read: not only with the next refresh of a store that announces them.
+      this.scheduleRefresh();
       return false;
     }
     if (this.isUnreachable) this.parts.reachable?.();
