@@ -12,12 +12,14 @@ export interface HeldMemberStore {
   /** The note of one node; `undefined` if there is none, or it has ended. */
   read(nowMs: number, node: string): Promise<HeldMembersNote | undefined>;
   /**
-   * All notes that have not ended as one, the newest first, for a node that starts: several nodes may have stopped together, as the workers
-   * of one service do. Bound: TAKEN_TEXTS_MAX. A store that no other node uses forgets all notes with it: they say nothing of what happens
+   * For a node that starts: the newest note, and as one with it those of nodes that have stopped together with that one, as the workers
+   * of one service do. Older ones say nothing of members that have come back and left since. Bound: TAKEN_TEXTS_MAX. A store that no other node uses forgets all notes with it: they say nothing of what happens
    * from now on, and the next start may follow a crash.
    */
   take(nowMs: number): Promise<HeldMembersNote | undefined>;
 }
 
+/** Nodes that write their notes within this time have stopped together: about as long as a drain takes. */
+export const STOPPED_TOGETHER_MS = 10_000;
 /** A text has about half a million characters. */
 export const TAKEN_TEXTS_MAX = 128;

@@ -1,6 +1,6 @@
 /** The notes about held members on SQL. */
 import type { Database } from "./database.ts";
-import { type HeldMemberStore, type HeldMembersNote, TAKEN_TEXTS_MAX } from "./held-members.ts";
+import { type HeldMemberStore, type HeldMembersNote, STOPPED_TOGETHER_MS, TAKEN_TEXTS_MAX } from "./held-members.ts";
 import type { DbRow } from "./rows.ts";
 
 export class SqlHeldMembers implements HeldMemberStore {
@@ -24,7 +24,7 @@ export class SqlHeldMembers implements HeldMemberStore {
     return first && { untilMs: Number(first.until_ms), texts: rows.map(({ members }) => String(members)) };
   }
 
-  /** All notes that have not ended. */
+  /** The notes of the nodes that have stopped last, unless they have ended. */
   async all(nowMs: number): Promise<HeldMembersNote | undefined> {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
@@ -32,7 +32,10 @@ export class SqlHeldMembers implements HeldMemberStore {
         ORDER BY until_ms DESC, node, part LIMIT ${TAKEN_TEXTS_MAX}`,
     );
     const [newest] = rows;
-    return newest && { untilMs: Number(newest.until_ms), texts: rows.map(({ members }) => String(members)) };
+    if (!newest) return undefined;
+    const untilMs = Number(newest.until_ms);
+    const together = rows.filter((row) => Number(row.until_ms) > untilMs - STOPPED_TOGETHER_MS);
+    return { untilMs, texts: together.map(({ members }) => String(members)) };
   }
 
   async take(nowMs: number): Promise<HeldMembersNote | undefined> {

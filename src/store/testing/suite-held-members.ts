@@ -39,6 +39,15 @@ export function heldMembersSuite(newPlace: NewPlace): void {
       expect(await store.heldMembers.read(NOW, "n1")).toEqual(store.isShared ? first : undefined);
     });
 
+    test("a node that starts gets the notes of nodes that have stopped together with the last one, and no older ones", async () => {
+      const at = (untilMs: number) => ({ untilMs: NOW + untilMs, texts: [`[${untilMs}]`] });
+      for (const [node, untilMs] of Object.entries({ old: 5000, n1: 11_000, n2: 20_000 }))
+        await store.heldMembers.put(node, at(untilMs), NOW + 200);
+      expect(await store.heldMembers.take(NOW + 200)).toEqual({ untilMs: NOW + 20_000, texts: ["[20000]", "[11000]"] });
+      for (const node of ["old", "n1", "n2"])
+        await store.heldMembers.put(node, { untilMs: 0, texts: [] }, NOW + 30_000);
+    });
+
     test("a node's second note replaces its first; notes that have ended are removed", async () => {
       await store.heldMembers.put("n2", { untilMs: NOW + 300, texts: ["[]"] }, NOW + 150);
       expect(await store.heldMembers.read(NOW, "n2")).toEqual({ untilMs: NOW + 300, texts: ["[]"] });
