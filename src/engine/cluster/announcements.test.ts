@@ -53,6 +53,24 @@ describe("announcements", () => {
     expect(sent).toEqual(["a c +x,y -", "a c + -x", "a c +y,x -", "a other +x -", "a c +x -", "a c +x -"]);
   });
 
+  test("that cannot be sent do not hold up later ones", () => {
+    const sent: string[] = [];
+    let isBroken = true;
+    const outgoing: ConstructorParameters<typeof Announcements>[0] = {
+      append: () => {
+        if (isBroken) throw new Error("broken");
+        return { subject: "s", item: "i" };
+      },
+    };
+    const announcements = new Announcements(outgoing, (subject) => sent.push(subject));
+    const open = (): void => announcements.collect("a", "c", () => announcements.add("a", "c", [member("x")], []));
+    expect(open).toThrow("broken");
+    isBroken = false;
+    open();
+    announcements.add("a", "c", [member("y")], []);
+    expect(sent).toHaveLength(2);
+  });
+
   test("are sent before what is published next, and after an error", () => {
     const { sent, announcements, join } = recording();
     const work = (): void =>

@@ -10,7 +10,7 @@ export class Announcements {
   /** The channel whose changes are collected. */
   private app: string | undefined;
   private channel = "";
-  private joined: MemberState[] = [];
+  private joined = new Map<string, MemberState>();
 
   constructor(
     private readonly outgoing: Pick<OutgoingStreams, "append">,
@@ -21,8 +21,8 @@ export class Announcements {
     const [only] = joined;
     if (app === this.app && channel === this.channel && left.length === 0 && joined.length === 1 && only) {
       // Two changes of one peer stay two changes, in this order.
-      if (this.joined.some(({ peerId }) => peerId === only.peerId)) this.flush();
-      this.joined.push(only);
+      if (this.joined.has(only.peerId)) this.flush();
+      this.joined.set(only.peerId, only);
       return;
     }
     // What was announced earlier arrives earlier, also of other channels.
@@ -38,17 +38,20 @@ export class Announcements {
     try {
       work();
     } finally {
-      this.flush();
-      this.app = undefined;
+      try {
+        this.flush();
+      } finally {
+        this.app = undefined;
+      }
     }
   }
 
   /** Called before anything else is published: a member is known before its messages. */
   flush(): void {
     const { app, channel, joined } = this;
-    if (app === undefined || joined.length === 0) return;
-    this.joined = [];
-    this.send(app, channel, joined, []);
+    if (app === undefined || joined.size === 0) return;
+    this.joined = new Map();
+    this.send(app, channel, [...joined.values()], []);
   }
 
   private send(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {

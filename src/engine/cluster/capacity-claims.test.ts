@@ -39,8 +39,11 @@ test("older claims of the node for that application count until they end or ten 
   expect(claims.countOlder("app", last)).toBe(0);
 });
 
-/** Nodes that know nothing of each other's connections, and a client that connects to each of them as often as it is let in. */
-function crowd(nodes: number, cap: number): number {
+/**
+ * Nodes, and a client that connects to each of them as often as it is let in. They know nothing of each other's connections, or what the
+ * others had a round ago.
+ */
+function crowd(nodes: number, cap: number, isReported: boolean): number {
   const counts = Array.from({ length: nodes }, () => 0);
   const all = counts.map(
     (_, at) =>
@@ -50,9 +53,10 @@ function crowd(nodes: number, cap: number): number {
         () => 0,
       ),
   );
-  for (let round = 0; round < 2 * cap; round++)
+  for (let round = 0; round < 2 * cap; round++) {
+    const reported = isReported ? [...counts] : counts.map(() => 0);
     for (const [at, node] of all.entries()) {
-      const mustAsk = node.mustAsk("app", cap, 0, nodes - 1);
+      const mustAsk = node.mustAsk("app", cap, reported.toSpliced(at, 1));
       const claim = node.open("app", mustAsk);
       const others = all.filter((other) => mustAsk && other !== node);
       const elsewhere = others.reduce((sum, other) => sum + other.taken("app", claim), 0);
@@ -60,28 +64,41 @@ function crowd(nodes: number, cap: number): number {
       claim.end();
       counts[at] = (counts[at] ?? 0) + 1;
     }
+  }
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-test("nodes that have not heard of each other's connections never exceed a cap, and use all of it", () => {
-  for (const nodes of [1, 2, 3, 8]) for (const cap of [10, 1000, 1001]) expect(crowd(nodes, cap)).toBe(cap);
+test("a node within its share does not ask, whatever the others have reported of theirs", () => {
+  const claims = claimsOf("a");
+  for (const known of [
+    [0, 0, 0],
+    [250, 250, 250],
+  ])
+    expect(claims.mustAsk("app", 1000, known)).toBe(false);
+  expect(claims.mustAsk("app", 1000, [0, 0, 500])).toBe(true);
+});
+
+test("nodes never exceed a cap, and use all of it, whether they have heard of each other's connections or not", () => {
+  for (const nodes of [1, 2, 3, 8])
+    for (const cap of [10, 1000, 1001])
+      for (const isReported of [false, true]) expect(crowd(nodes, cap, isReported)).toBe(cap);
 });
 
 test("a node asks once another has asked, and not any more ten seconds after the last time", () => {
   let now = 0;
   const claims = claimsOf("a", () => now);
-  expect(claims.mustAsk("app", 1000, 0, 1)).toBe(false);
+  expect(claims.mustAsk("app", 1000, [0])).toBe(false);
   claims.taken("app", claimsOf("b").open("app"));
-  expect([claims.mustAsk("app", 1000, 0, 1), claims.mustAsk("other", 1000, 0, 1)]).toEqual([true, false]);
+  expect([claims.mustAsk("app", 1000, [0]), claims.mustAsk("other", 1000, [0])]).toEqual([true, false]);
   now = 10_000;
   claims.sweep();
-  expect(claims.mustAsk("app", 1000, 0, 1)).toBe(false);
+  expect(claims.mustAsk("app", 1000, [0])).toBe(false);
 });
 
 test("claims under way count: those without asking for the claims of all nodes, and towards this node's share", () => {
   const claims = claimsOf("a");
   const under = Array.from({ length: 500 }, () => claims.open("app", false));
-  expect(claims.mustAsk("app", 1000, 0, 1)).toBe(true);
+  expect(claims.mustAsk("app", 1000, [0])).toBe(true);
   expect(claims.taken("app", claimsOf("b").open("app"))).toBe(500);
   for (const claim of under) claim.end();
   expect(claims.taken("app", claimsOf("b").open("app"))).toBe(0);

@@ -44,13 +44,16 @@ export class CapacityClaims {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Whether the other nodes must be asked. `known`: their connections as last reported. `others`: how many can be asked. */
-  mustAsk(app: string, cap: number, known: number, others: number): boolean {
-    if (others === 0) return false;
+  /** Whether the other nodes must be asked. `known`: the connections of each, as last reported. */
+  mustAsk(app: string, cap: number, known: readonly number[]): boolean {
+    if (known.length === 0) return false;
     if (cap < LARGE_CAP || this.askingUntilMs.has(app)) return true;
     let open = 0;
     for (const one of this.claims) if (one.app === app) open++;
-    return (this.localConnections(app) + open + 1 + known) * (others + 1) > cap;
+    // The others may have their shares without saying so; one that has more than its share has asked, and has said so since.
+    const share = Math.ceil(cap / (known.length + 1));
+    const elsewhere = known.reduce((sum, count) => sum + Math.max(count, share), 0);
+    return this.localConnections(app) + open + 1 + elsewhere > cap;
   }
 
   /** Another node asks what this one has taken. */

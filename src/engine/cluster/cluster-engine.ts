@@ -212,8 +212,8 @@ export class ClusterEngine implements Engine {
 
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
     const { subscriptions, local, announcements } = this.parts;
-    const opened = (members: RemoteMembers): void => local.found(app, channel, () => found(members));
-    subscriptions.open(app, channel, (members) => announcements.collect(app, channel, () => opened(members)));
+    const opened = (members: RemoteMembers): void => announcements.collect(app, channel, () => found(members));
+    subscriptions.open(app, channel, (members) => local.found(app, channel, () => opened(members)));
   }
 
   unwatch(app: string, channel: string): void {
@@ -271,10 +271,10 @@ export class ClusterEngine implements Engine {
 
   claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
     const { claims, requests, nodes } = this.parts;
-    const known = this.connections(app);
-    const mustAsk = claims.mustAsk(app, cap, known, this.isUp ? nodes.size : 0);
+    const known = nodes.all.map(({ connections }) => connections.get(app) ?? 0);
+    const mustAsk = this.isUp && claims.mustAsk(app, cap, known);
     const claim = claims.open(app, mustAsk);
-    if (!mustAsk) return claims.decide(claim, cap, known);
+    if (!mustAsk) return claims.decide(claim, cap, sum(known));
     return new Promise((resolve) =>
       requests.toAll({ kind: "capacity", app, number: claim.number }, (responses) => {
         // For a node that has not responded, its last reported count is used.
