@@ -66,7 +66,6 @@ describe("garbage", () => {
       pass(1, 0.01);
     };
     have(COLLECT_AFTER);
-    change(COLLECT_AFTER);
     have(COLLECT_AFTER + COLLECT_AT_MORE - 10);
     expect(seen.collections).toBe(1);
     have(COLLECT_AFTER + COLLECT_AT_MORE);

@@ -52,12 +52,13 @@ export class IdleCollection implements ConnectionObserver {
   }
 
   private count(): void {
-    if (++this.changes < COLLECT_AFTER || this.isTimerSet) return;
-    if (this.parts.clock.monotonicMs() >= this.notBeforeMs || this.hasGrown) this.look();
+    if (++this.changes < COLLECT_AT_MORE || this.isTimerSet) return;
+    const isDue = this.changes >= COLLECT_AFTER && this.parts.clock.monotonicMs() >= this.notBeforeMs;
+    if (isDue || this.hasGrown) this.look();
   }
 
   private get hasGrown(): boolean {
-    return this.parts.connections() >= this.collectedAt + COLLECT_AT_MORE;
+    return this.collectedAt > 0 && this.parts.connections() >= this.collectedAt + COLLECT_AT_MORE;
   }
 
   private look(): void {
@@ -70,8 +71,9 @@ export class IdleCollection implements ConnectionObserver {
       if (share > IDLE_SHARE || this.changes - changesBefore > CALM) return this.look();
       this.changes = 0;
       this.notBeforeMs = clock.monotonicMs() + COLLECT_EVERY_MS;
+      if (connections() > COLLECT_CONNECTIONS_MAX || heapBytes() > COLLECT_HEAP_MAX_BYTES) return;
       this.collectedAt = Math.max(this.collectedAt, connections());
-      if (connections() <= COLLECT_CONNECTIONS_MAX && heapBytes() <= COLLECT_HEAP_MAX_BYTES) collect();
+      collect();
     });
   }
 }
