@@ -78,7 +78,9 @@ test("plan, block and revocation are looked up as they are now", async () => {
   expect(refusing(await ask(question))?.name).toBe("capacity");
   const path = `/v1/peers/${encodeURIComponent("<b>eve</b>")}?blockSec=3600`;
   await call(server.url + path, { method: "DELETE", bearer: key.credential });
-  expect(refusing(await ask(question))?.why).toMatch(/^The peer "<b>eve<\/b>" is blocked for another 59 minutes\.$/);
+  expect(refusing(await ask(question))?.why).toMatch(
+    /^The peer "<b>eve<\/b>" is blocked for another (59|60) minutes\.$/,
+  );
   await admin.revoke(key.keyId);
   const why = refusing(await ask(question))?.why ?? "";
   expect(why).toStartWith(`${key.keyId} was revoked `);
