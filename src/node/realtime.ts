@@ -54,6 +54,9 @@ export interface RealtimeParts extends NodeContext {
   readonly snapshotLoaded: (snapshot: Snapshot) => void;
 }
 
+/** A block comes with a kick, which counts what it closes. Only if that one is lost, the block itself closes the connections. */
+const KICK_AFTER_MS = 250;
+
 export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded, roomTokens, roomGate } = context;
   const clock = guardedClock(systemClock, faults);
@@ -117,7 +120,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   hub.connections.observe(
     new IdleCollection({ clock, cpuMs: processCpuMs, connections, heapBytes: processHeapBytes, collect: fullGC }),
   );
-  blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
+  blockedPeers.onAdd((app, peerId) => clock.after(KICK_AFTER_MS, () => void hub.kicks.kickHere(app, peerId)));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
   metrics.gauge(
     "parley_channels",
