@@ -326,3 +326,19 @@ test("text of every kind arrives as it was published", async () => {
   await a.flush();
   expect(received).toEqual(texts);
 });
+
+test("a request that was in transit to a subscription as it ended has no responder; a payload without a reply subject is dropped", async () => {
+  await open();
+  const a = record(await folder.join());
+  const b = record(await folder.join());
+  const received: string[] = [];
+  const ending = b.transport.subscribe("peer", (payload) => received.push(textOf(payload)));
+  await b.transport.flush();
+  // Both leave in this turn: neither side knows of the other's.
+  a.transport.publish("peer", "lost");
+  a.transport.publish("peer", "asked", "reply.7");
+  ending.end();
+  await until(() => a.events.length > 0);
+  await a.transport.flush();
+  expect([a.events, received]).toEqual([["no responders: reply.7"], []]);
+});

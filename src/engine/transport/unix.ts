@@ -65,7 +65,8 @@ export class UnixTransport implements Transport {
       subscribed: ({ index }, number, subject) => this.interests.add(index, number, subject),
       unsubscribed: ({ index }, number, subject) => this.interests.remove(index, number, subject),
       unsubscribedAll: ({ index }) => this.interests.removeLink(index),
-      received: (number, payload, subject, replyTo) => this.received(number, payload, subject, replyTo),
+      received: (link, number, payload, subject, replyTo) => this.received(link, number, payload, subject, replyTo),
+      unheard: (replyTo) => this.noResponders(replyTo),
       changed: (link) => this.linkChanged(link),
       down: () => this.emit("down"),
       up: () => this.emit("up"),
@@ -159,13 +160,16 @@ export class UnixTransport implements Transport {
   }
 
   private received(
+    link: Link,
     number: number,
     payload: Uint8Array,
     subject: string | undefined,
     replyTo: string | undefined,
   ): void {
+    if (this.isClosed) return;
     const subscription = this.subscriptions.get(number);
-    if (!subscription || this.isClosed) return;
+    // It has ended while the payload was in transit. On a request that is as if it had ended before.
+    if (!subscription) return replyTo === undefined ? undefined : link.unheard(replyTo);
     const { receive } = subscription;
     try {
       receive(payload, subject ?? subscription.subject, replyTo);

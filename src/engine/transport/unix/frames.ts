@@ -23,10 +23,11 @@ export const FRAME = {
   addressed: 6,
   ping: 7,
   pong: 8,
+  unheard: 9,
 } as const;
 
 /** Part of the wire format: it changes with each change that an older worker would misread. */
-export const BUS_VERSION = 1;
+export const BUS_VERSION = 2;
 /** "PRLY": something else that connects by mistake is noticed with its first bytes. */
 export const MAGIC = 0x594c5250;
 

@@ -37,7 +37,15 @@ export interface LinkEvents {
   subscribed(link: Link, subscription: number, subject: string): void;
   unsubscribed(link: Link, subscription: number, subject: string): void;
   unsubscribedAll(link: Link): void;
-  received(subscription: number, payload: Uint8Array, subject: string | undefined, replyTo: string | undefined): void;
+  received(
+    link: Link,
+    subscription: number,
+    payload: Uint8Array,
+    subject: string | undefined,
+    replyTo: string | undefined,
+  ): void;
+  /** The subscription that a request was sent to had ended meanwhile. */
+  unheard(replyTo: string): void;
   /** It has something to write: `flush` is to be called at the end of the turn. */
   changed(link: Link): void;
   /** `reason`: this side has cut it, and why. */
@@ -124,6 +132,11 @@ export class Link {
 
   unsubscribeAll(): void {
     this.numbered(FRAME.unsubscribeAll, 0);
+  }
+
+  /** A request has arrived for a subscription that has ended: its sender need not wait for a response. */
+  unheard(replyTo: string): void {
+    this.named(FRAME.unheard, 0, replyTo);
   }
 
   /** `subject`: only for a wildcard. A string has at most DIRECT_MAX_CHARS. */
@@ -229,7 +242,7 @@ export class Link {
     if (body > end) throw new FrameError(`it has sent an incomplete frame of type ${type}`);
     switch (type) {
       case FRAME.message:
-        return this.events.received(number, viewOf(bytes, body, end), undefined, undefined);
+        return this.events.received(this, number, viewOf(bytes, body, end), undefined, undefined);
       case FRAME.addressed:
         return this.addressed(number, bytes, body, end);
       case FRAME.subscribe:
@@ -238,6 +251,8 @@ export class Link {
         return this.events.unsubscribed(this, number, textOf(bytes, body, end));
       case FRAME.unsubscribeAll:
         return this.events.unsubscribedAll(this);
+      case FRAME.unheard:
+        return this.events.unheard(textOf(bytes, body, end));
       case FRAME.ping:
         return this.numbered(FRAME.pong, number);
       case FRAME.pong:
@@ -262,7 +277,7 @@ export class Link {
     if (payloadAt > end) throw new FrameError("it has sent a message that is shorter than its subjects");
     const subject = replyAt > subjectAt ? textOf(bytes, subjectAt, replyAt) : undefined;
     const replyTo = payloadAt > replyAt ? textOf(bytes, replyAt, payloadAt) : undefined;
-    this.events.received(subscription, viewOf(bytes, payloadAt, end), subject, replyTo);
+    this.events.received(this, subscription, viewOf(bytes, payloadAt, end), subject, replyTo);
   }
 
   private greet(magic: number, bytes: Uint8Array, at: number, end: number): void {
