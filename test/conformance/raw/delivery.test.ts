@@ -257,6 +257,8 @@ describe("a peer's pending presence changes come before its messages", () => {
     const silent = await world.guest({ sub }, { answersPings: false });
     const speaker = await world.guest({ sub });
     await silent.wire.request({ type: "subscribe", channel });
+    // Its two connections may be on different nodes, which say to each other who has subscribed a moment after the ack.
+    await world.rest("GET", `/v1/channels/${channel}/peers`);
     speaker.wire.send({ type: "send", to: watcher.peerId, data: 1 });
     expect(await watcher.wire.frame()).toMatchObject({ type: "presence", joined: [{ peerId: sub }] });
     expect(await watcher.wire.frame()).toMatchObject({ type: "direct", from: sub });
