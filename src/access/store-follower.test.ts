@@ -95,6 +95,17 @@ class Fixture {
   }
 }
 
+/** A follower of a store that announces its changes. */
+async function announced(): Promise<{ it: Fixture; announce: () => void }> {
+  const it = new Fixture();
+  let listener = (): void => undefined;
+  it.store.onChange = (given) => {
+    listener = given;
+  };
+  await it.started();
+  return { it, announce: () => listener() };
+}
+
 describe("changes of other nodes", () => {
   test("take effect within a second, each changed key is reported once, and unchanged state is not read", async () => {
     const it = await new Fixture().started();
@@ -122,12 +133,7 @@ describe("changes of other nodes", () => {
   });
 
   test("of a store that announces them are loaded at once, and its revisions are read rarely while it answers", async () => {
-    const it = new Fixture();
-    let announce = (): void => undefined;
-    it.store.onChange = (listener) => {
-      announce = listener;
-    };
-    await it.started();
+    const { it, announce } = await announced();
     const { requests } = it.store;
     await it.pass(10_100);
     expect(it.store.requests - requests).toBe(2);
@@ -144,12 +150,7 @@ describe("changes of other nodes", () => {
   });
 
   test("that were announced while the store did not answer are loaded soon after it does", async () => {
-    const it = new Fixture();
-    let announce = (): void => undefined;
-    it.store.onChange = (listener) => {
-      announce = listener;
-    };
-    await it.started();
+    const { it, announce } = await announced();
     it.store.put();
     it.store.isUnreachable = true;
     announce();

@@ -1,7 +1,7 @@
 /**
  * Keeps the keyring and the blocks of this node up to date with a store that other nodes write to as well. The store's revisions are
- * read twice a second (rarely if the store announces changes itself), at once when another node announces a change, and before a credential is refused that is unknown or does
- * not match: it may be newer than the last refresh.
+ * read twice a second (rarely if the store announces changes itself), at once when another node announces a change, and before a
+ * credential is refused that is unknown or does not match: it may be newer than the last refresh.
  *
  * While the store is unreachable, the last known state stays in force.
  */
