@@ -47,7 +47,7 @@ interface Effort extends Pace {
 
 const WHOLE: Effort = {
   runs: 5,
-  slices: { ms: 100, unmeasured: 6, measured: 12 },
+  slices: { ms: 100, unmeasured: 18, measured: 12 },
   warmUpMs: 500,
   measureMs: 2000,
   settleMs: 5000,

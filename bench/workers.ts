@@ -18,7 +18,7 @@ import { WorkersReport } from "./workers/report.ts";
 import { before, workersOf } from "./workers/systems.ts";
 
 const PARTS = ["cpu", "connects", "throughput"] as const;
-const WHOLE: Slices = { ms: 100, unmeasured: 6, measured: 12 };
+const WHOLE: Slices = { ms: 100, unmeasured: 18, measured: 12 };
 const QUICK: Slices = { ms: 100, unmeasured: 2, measured: 3 };
 
 export async function workers(args: readonly string[]): Promise<boolean> {

@@ -14,7 +14,7 @@ import { ON_SERVER_CORE, SERVER_CORE } from "../contenders/core.ts";
 import { anyNats } from "../contenders/nats.ts";
 import { dialect, OPEN_CEILINGS } from "../contenders/parley.ts";
 import { debianPackages } from "../lib/install.ts";
-import { MAIN, SETTINGS, startParley } from "../lib/parley.ts";
+import { launcherOf, MAIN, SETTINGS, startParley } from "../lib/parley.ts";
 import { childrenOf, type Pinned, startedWith, startPinned } from "../lib/pinned.ts";
 import { cpuSeconds, endedChildrenSeconds } from "../lib/process.ts";
 
@@ -165,7 +165,7 @@ async function firstKey(folder: string, settings: Readonly<Record<string, string
 
 async function startNode(data: string, settings: Readonly<Record<string, string>>): Promise<Pinned> {
   const port = await freePort();
-  const command = [process.execPath, "--no-env-file", MAIN, "up", "--data", data];
+  const command = [...launcherOf(MAIN), "up", "--data", data];
   return startPinned(command, { env: { ...settings, PARLEY_PORT: String(port) }, ready: port });
 }
 

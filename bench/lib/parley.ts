@@ -1,11 +1,15 @@
 /** Parley as the server under measurement: a separate process on a data folder that is removed with it. */
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tempFolder } from "../../test/support/temp.ts";
 import { type ServerProcess, startProgram } from "./process.ts";
 
 export const MAIN = join(import.meta.dir, "../../src/main.ts");
+
+/** What users start, which sets the runtime up: `bin/parley` of the tree that `main` is in. */
+export const launcherOf = (main: string): string[] => ["sh", join(dirname(main), "../bin/parley")];
+
 const START_MS = 20_000;
 const LOOK_EVERY_MS = 20;
 const SECRET_KEY = /secret key +(\S+)\n/;
@@ -46,7 +50,7 @@ export async function startParley({
   const data = tempFolder();
   const firstRun = join(data, "first-run.txt");
   try {
-    const command = [...prefix, process.execPath, "--no-env-file", main, "up", "--data", data, ...args];
+    const command = [...prefix, ...launcherOf(main), "up", "--data", data, ...args];
     const server = await startProgram(command, { ...SETTINGS, ...settings }, (output) => addressFrom(firstRun, output));
     const made = readFileSync(firstRun, "utf8");
     const [secretKey, appSecret] = [SECRET_KEY, APP_SECRET].map((form) => form.exec(made)?.[1]);
