@@ -9,7 +9,8 @@ export interface ParsedJws {
   readonly header: Readonly<JsonObject>;
   readonly payload: Buffer;
   readonly signingInput: string;
-  readonly signature: Buffer;
+  /** Strict base64url. */
+  readonly signature: string;
   /** The text of a header that is not among the known ones. */
   readonly newHeader: string | undefined;
 }
@@ -44,8 +45,8 @@ export function parseJws(text: string, maxChars: number): ParsedJws | string {
   const inputEnd = text.indexOf(".", headEnd + 1);
   if (text.length > maxChars || headEnd < 0 || inputEnd < 0) return NOT_THREE_PARTS;
   const payload = decodeBase64Url(text.slice(headEnd + 1, inputEnd));
-  const signature = decodeBase64Url(text.slice(inputEnd + 1));
-  if (!payload || !signature) return NOT_THREE_PARTS;
+  const signature = text.slice(inputEnd + 1);
+  if (!payload || !isBase64Url(signature)) return NOT_THREE_PARTS;
   const head = text.slice(0, headEnd);
   const known = headers.get(head);
   const header = known ?? parseHeader(head);
@@ -85,22 +86,36 @@ function parseHeader(text: string): JsonObject | string {
   return header;
 }
 
-/** One for all: it is read before the next one is computed. Bun writes a digest only where the longest of all would fit. */
+// One of each for all tokens: they are read before the next one is checked. Bun writes a digest only where the longest of all would fit.
 const digest = Buffer.alloc(64);
 const expected = digest.subarray(0, 32);
+const given = Buffer.alloc(expected.length);
+const SIGNATURE_CHARS = Math.ceil((expected.length * 4) / 3);
 
 export function isSignedBy({ header, newHeader, signingInput, signature }: ParsedJws, key: Buffer): boolean {
+  if (signature.length !== SIGNATURE_CHARS) return false;
   hmacOf(key).update(signingInput).digest(digest);
-  const isSigned = signature.length === expected.length && timingSafeEqual(signature, expected);
+  given.write(signature, "base64url");
+  const isSigned = timingSafeEqual(given, expected);
   if (isSigned && newHeader !== undefined) rememberHeader(newHeader, header);
   return isSigned;
 }
 
+const decodeBase64Url = (text: string): Buffer | undefined =>
+  isBase64Url(text) ? Buffer.from(text, "base64url") : undefined;
+
 /** Strict: only the alphabet, no padding, no spare bits at the end. Otherwise one token could be written in several ways. */
-function decodeBase64Url(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, "base64url");
-  return bytes.length > 0 && bytes.toString("base64url") === text ? bytes : undefined;
+function isBase64Url(text: string): boolean {
+  const lasts = LASTS[text.length % 4];
+  return BASE64URL.test(text) && (lasts === undefined || lasts.includes(text.charAt(text.length - 1)));
 }
+
+const BASE64URL = /^[\w-]+$/;
+/**
+ * By the number of characters beyond whole groups of four: which may come last. Of the others some bits would not count. One
+ * character alone is too few for a byte.
+ */
+const LASTS: readonly (readonly string[] | undefined)[] = [undefined, [], [..."AQgw"], [..."AEIMQUYcgkosw048"]];
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

@@ -183,6 +183,7 @@ class LocalEngine implements Engine {
   }
 
   connections(app: string): number {
+    if (this.exchange.isAlone) return 0;
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 

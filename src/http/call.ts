@@ -44,8 +44,8 @@ export class Call {
   isAuthenticated = false;
   /** The request was counted against its client's address (unauthenticated-limit.ts). */
   isCharged = false;
-  /** Names of fields and parameters that nothing reads. Bound: IGNORED_MAX. */
-  readonly ignored = new Set<string>();
+  /** Names of fields and parameters that nothing reads; `undefined` if there are none. Bound: IGNORED_MAX. */
+  ignored: Set<string> | undefined;
   private foundTarget: RequestTarget | undefined;
   private foundClient: Address | undefined;
 

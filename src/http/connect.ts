@@ -3,28 +3,49 @@
  * why its WebSocket was refused, so a plain GET runs the same checks and shows the reason; only that response is open to every
  * origin.
  */
+import type { Address } from "../access/address.ts";
 import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
-import type { Gateway } from "../realtime/gateway.ts";
+import type { ConnectAttempt, Gateway } from "../realtime/gateway.ts";
 import type { Call } from "./call.ts";
-import { type Handler, isUpgrade, type RequestPipeline, throwMethodNotAllowed } from "./pipeline.ts";
+import { type Handler, isUpgrade, type RequestPipeline, throwMethodNotAllowed, type Upgrade } from "./pipeline.ts";
 
 export const connectHandler = (pipeline: RequestPipeline, gateway: Gateway): Handler =>
   pipeline.wrapUpgrade(
     "/v1",
     (call, upgrade) => {
-      const { request, client } = call;
-      if (request.method !== "GET") throwMethodNotAllowed(call, "GET");
-      return gateway.connect({
-        query: queryOf(request.url),
-        origin: request.headers.get("origin"),
-        client,
-        wantsWebSocket: isUpgrade(request),
-        version: request.headers.get("sec-websocket-version"),
-        upgrade,
-      });
+      if (call.request.method !== "GET") throwMethodNotAllowed(call, "GET");
+      return gateway.connect(new RequestAttempt(call, upgrade));
     },
     addRefusalHeaders,
   );
+
+/** Headers are read when they are asked for: each of them costs a call into the runtime, and a token is good for every origin. */
+class RequestAttempt implements ConnectAttempt {
+  readonly query: string;
+
+  constructor(
+    private readonly call: Call,
+    readonly upgrade: Upgrade,
+  ) {
+    this.query = queryOf(call.request.url);
+  }
+
+  get client(): Address {
+    return this.call.client;
+  }
+
+  get origin(): string | null {
+    return this.call.request.headers.get("origin");
+  }
+
+  get wantsWebSocket(): boolean {
+    return isUpgrade(this.call.request);
+  }
+
+  get version(): string | null {
+    return this.call.request.headers.get("sec-websocket-version");
+  }
+}
 
 function addRefusalHeaders({ request, headers }: Call): void {
   if (request.method !== "GET") return;

@@ -87,11 +87,14 @@ export function reportIgnoredFields(call: Call, body: object, schema: z.ZodType)
 const IGNORED_MAX = 20;
 const IGNORED_NAME_MAX_CHARS = 64;
 
-function report({ ignored, headers }: Call, names: readonly string[]): void {
+function report(call: Call, names: readonly string[]): void {
+  if (names.length === 0) return;
+  call.ignored ??= new Set();
+  const { ignored, headers } = call;
   for (const name of names)
     if (ignored.size < IGNORED_MAX)
       ignored.add(encodeURIComponent(name.slice(0, IGNORED_NAME_MAX_CHARS).toWellFormed()));
-  if (ignored.size > 0) headers["X-Parley-Ignored"] = [...ignored].join(", ");
+  headers["X-Parley-Ignored"] = [...ignored].join(", ");
 }
 
 function decode(bytes: Uint8Array): string {

@@ -138,8 +138,8 @@ export class Connections {
     if (!peer.isConnected && (isElsewhere || !holds.disconnected(connection)))
       safely(faults, "socket", () => engine.release(space.app, connection.peerId));
     this.removeOfKey(keyId, connection);
-    safely(faults, "socket", () => this.countBy(space, -1));
     usage.disconnected(space.owner);
+    safely(faults, "socket", () => this.countBy(space, -1));
     space.forgetIfUnused(peer);
     spaces.forgetIfEmpty(space);
   }
@@ -180,7 +180,7 @@ export class Connections {
     space.connectionCount += by;
     space.counters.connections += by;
     this.connected += by;
-    this.parts.engine.counted(space.owner, this.parts.spaces.connectionsOf(space.owner));
+    this.parts.engine.counted(space.owner, this.parts.usage.of(space.owner).connections);
   }
 
   private removeOfKey(keyId: string, connection: Connection): void {

@@ -9,6 +9,12 @@ export function listOf<T extends object>(few: Few<T>): readonly T[] {
   return isList(few) ? few : [few];
 }
 
+/** Whether any of them passes the test. Without an array: it is asked for every member in every tick. */
+export function anyOf<T extends object>(few: Few<T>, test: (one: T) => boolean): boolean {
+  if (few === undefined) return false;
+  return isList(few) ? few.some(test) : test(few);
+}
+
 /** The list with one element more, before the element at that index or at the end. */
 export function withOne<T extends object>(few: Few<T>, one: T, at?: number): Few<T> {
   if (few === undefined) return one;

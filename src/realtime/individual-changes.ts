@@ -129,7 +129,9 @@ export const isJoin = ({ before, after }: Change): boolean => before === undefin
 export function isReceived(member: Member, change: Change): boolean {
   const { channel, subscriptions } = member;
   const own = isJoin(change) ? subscriptions : [];
-  if (channel.listeners > own.filter(({ isListening }) => isListening).length) return true;
+  let others = channel.listeners;
+  for (const { isListening } of own) if (isListening) others--;
+  if (others > 0) return true;
   return channel.offTopic?.values().some((one) => !one.overrides?.has(change.peerId) && !own.includes(one)) === true;
 }
 

@@ -2,7 +2,7 @@
 import type { MemberState, NodeId } from "../engine/engine.ts";
 import { presenceEntry, stateField } from "../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
-import { type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
+import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
 import type { Loss } from "./lingering/returns.ts";
 import { isLive, type Stay } from "./lingering/stay.ts";
 import { MemberExtras } from "./member-extras.ts";
@@ -113,6 +113,10 @@ export class Member {
   }
 
   add(subscription: Subscription): void {
+    if (this.held === undefined) {
+      this.held = subscription;
+      return;
+    }
     const { subscriptions } = this;
     if (subscriptions.includes(subscription)) return;
     const { connectedMs } = subscription.connection;
@@ -183,15 +187,13 @@ export class Member {
 
   /** One of its connections on this node has got a roster of the channel, or its first part. */
   get hasRoster(): boolean {
-    return this.subscriptions.some((subscription) => subscription.hasRoster);
+    return anyOf(this.held, hasRoster);
   }
 
   /** A connection of this member is still to be shown. */
   get isArriving(): boolean {
     return (
-      this.isReturning ||
-      this.subscriptions.some((subscription) => !subscription.isVisible) ||
-      this.remote?.values().some((state) => state.isArriving) === true
+      this.isReturning || anyOf(this.held, isHidden) || this.remote?.values().some((state) => state.isArriving) === true
     );
   }
 
@@ -238,6 +240,9 @@ export class Member {
     return !this.hasSubscription && !this.stay && (this.remote === undefined || this.remote.size === 0);
   }
 }
+
+const hasRoster = (subscription: Subscription): boolean => subscription.hasRoster;
+const isHidden = (subscription: Subscription): boolean => !subscription.isVisible;
 
 /** Made for every member in every tick: the key is named only where it may be needed, and without a second object. */
 export function stateOf({ connection, channel, stateJson }: Subscription): MemberState {

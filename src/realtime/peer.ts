@@ -18,8 +18,11 @@ interface Receivers {
 export class Peer {
   private held: Few<Connection>;
   private idJson: string | undefined;
-  /** Memberships with a change that not every member was shown; undefined is the usual case, checked with each message. */
-  pending: Set<Member> | undefined;
+  /**
+   * Memberships with a change that not every member was shown; undefined is the usual case, checked with each message. One is kept
+   * by itself: a peer that subscribes to one channel, as most do, needs no set for a moment.
+   */
+  pending: Member | Set<Member> | undefined;
   /** How many channels the peer is a member of, through this node or another. */
   memberships = 0;
   /** How many of them have no connection, or one without a roster after it had none (lingering/returns.ts). */
@@ -86,12 +89,22 @@ export class Peer {
   }
 
   addPending(member: Member): void {
-    this.pending ??= new Set();
-    this.pending.add(member);
+    const { pending } = this;
+    if (pending === undefined) this.pending = member;
+    else if (pending instanceof Set) pending.add(member);
+    else if (pending !== member) this.pending = new Set([pending, member]);
   }
 
   removePending(member: Member): void {
-    this.pending?.delete(member);
-    if (this.pending?.size === 0) this.pending = undefined;
+    const { pending } = this;
+    if (pending === member) this.pending = undefined;
+    else if (pending instanceof Set && pending.delete(member) && pending.size === 0) this.pending = undefined;
+  }
+
+  /** A copy: showing them removes them. */
+  get pendingMembers(): readonly Member[] {
+    const { pending } = this;
+    if (pending === undefined) return [];
+    return pending instanceof Set ? [...pending] : [pending];
   }
 }

@@ -190,7 +190,7 @@ export class Presence {
    */
   beforeMessage(peer: Peer, hasReceiver: boolean): void {
     if (!hasReceiver) return this.announcePending(peer);
-    for (const member of [...(peer.pending ?? [])]) {
+    for (const member of peer.pendingMembers) {
       if (isUpToDateForAll(member)) continue;
       member.show();
       this.parts.boundary.forChannel("socket", member.channel, (channel) => {
@@ -204,7 +204,7 @@ export class Presence {
 
   /** Writes the sender's pending presence changes to the connections that receive its direct message next. */
   beforeDirect(peer: Peer, target: Peer): void {
-    for (const member of peer.pending ?? []) {
+    for (const member of peer.pendingMembers) {
       if (isUpToDateFor(member, target)) continue;
       const entry = member.arrivedEntry();
       for (const connection of target.connections) {
@@ -221,7 +221,7 @@ export class Presence {
 
   /** Other nodes must know of a leave before the next message of the peer arrives there. */
   announcePending(peer: Peer): void {
-    for (const member of peer.pending ?? []) announce(this.parts.engine, member.channel, [member]);
+    for (const member of peer.pendingMembers) announce(this.parts.engine, member.channel, [member]);
   }
 
   /** Connections of these members on another node have changed. */

@@ -331,9 +331,12 @@ function removeOffTopic(channel: Channel, subscription: Subscription): void {
 export const ticked = (
   listed: readonly Subscription[],
   isDue: (one: Subscription) => boolean,
-): readonly Subscription[] =>
-  listed.filter((one) => {
-    const isTicked = isDue(one);
-    if (isTicked) one.tick();
-    return isTicked;
-  });
+): readonly Subscription[] => {
+  const due: Subscription[] = [];
+  for (const one of listed)
+    if (isDue(one)) {
+      one.tick();
+      due.push(one);
+    }
+  return due;
+};
