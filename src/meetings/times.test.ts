@@ -20,6 +20,11 @@ afterEach(async () => {
 const room = (edits: RoomEdits) => world.room(node.rooms, edits);
 const inSec = (sec: number): number => Math.floor(world.now / 1000) + sec;
 const notices = (): unknown[] => world.floors.on("/room").filter(({ notice }) => notice === "ending");
+/** A check that comes late: the machine, or the store, has stood still for that long. */
+const lateTick = async (seconds: number): Promise<void> => {
+  world.now += seconds * 1000;
+  await node.inside.tick();
+};
 const tick = async (seconds: number): Promise<void> => {
   for (let n = 0; n < seconds; n++) {
     world.now += 1000;
@@ -64,6 +69,14 @@ describe("ejectAfterElapsedTimeInSec", () => {
     expect(notices()).toHaveLength(2);
   });
 
+  test("is announced before the close, also if no check came in time", async () => {
+    const row = await room({ ejectAfterElapsedTimeInSec: 5 });
+    const ada = await world.enter(node, row);
+    await lateTick(7);
+    expect(notices()).toEqual([{ notice: "ending", participantSession: ada.id, inSec: 0 }]);
+    expect(node.floor.closed).toEqual([{ peerId: ada.id, reason: "time" }]);
+  });
+
   test("of the token wins, and counts from the token's first entry into the meeting", async () => {
     const row = await room({ ejectAfterElapsedTimeInSec: 1000 });
     const token = { accessToken: "digest", ejectAfterSec: 20 };
@@ -90,6 +103,15 @@ test("ejectAtRoomExp puts everyone out at that time, after one warning for all",
   await tick(1);
   expect(node.floor.closed.map(({ peerId }) => peerId).toSorted()).toEqual([ada.id, eve.id].toSorted());
   expect(node.floor.closed.every(({ reason }) => reason === "time")).toBe(true);
+});
+
+test("the end of the room is announced once to everyone, also if no check came in time", async () => {
+  const row = await room({ ejectAtRoomExp: true, expireUnixSec: inSec(5) });
+  await world.enter(node, row);
+  await world.enter(node, row);
+  await lateTick(7);
+  expect(notices()).toEqual([{ notice: "ending", inSec: 0 }]);
+  expect(node.floor.closed).toHaveLength(2);
 });
 
 test("without ejectAtRoomExp people stay when the room's time is over", async () => {
@@ -124,6 +146,19 @@ describe("endMeetingAfterNoActivityInSec", () => {
     await until("both", () => node.floor.closed.length === 2);
     expect(node.floor.closed).toContainEqual({ peerId: bob.id, reason: "ended" });
     expect(await world.store.meetings.stay(ada.id)).toMatchObject({ why: "ended" });
+  });
+
+  test("counts from the end of the activity, also if a check comes late", async () => {
+    const row = await room({ endMeetingAfterNoActivityInSec: 30 });
+    const ada = await world.enter(node, row);
+    world.members(row, { [ada.id]: { audio: true } });
+    await tick(1);
+    world.members(row, { [ada.id]: { audio: false } });
+    await lateTick(40);
+    await tick(28);
+    expect(node.floor.closed).toEqual([]);
+    await tick(1);
+    expect(node.floor.closed).toEqual([{ peerId: ada.id, reason: "ended" }]);
   });
 
   test.each(["audio", "video", "screen"])("%s is activity, and so is a person who comes in", async (kind) => {

@@ -9,7 +9,7 @@ import type { MeetingStore } from "../store/meetings.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { Exits } from "./exits.ts";
 import type { Floor } from "./floor.ts";
-import { WARNED_BEFORE_MS } from "./limits.ts";
+import { TICK_MS, WARNED_BEFORE_MS } from "./limits.ts";
 import { type Notices, refOf } from "./notices.ts";
 import type { Present, PresentRoom, PresentStay } from "./present.ts";
 
@@ -26,6 +26,8 @@ export interface TimeParts {
 /** What was seen of a room in the seconds before. */
 interface Watch {
   lastActive: number;
+  /** There was activity at the check before. */
+  wasActive: boolean;
   members: ReadonlySet<string>;
   isWarned: boolean;
 }
@@ -76,12 +78,12 @@ export class Times {
       const { ejectAt, seat } = stay;
       if (ejectAt === null) continue;
       const { id } = seat.claims;
+      if (ejectAt !== roomEnd) await this.warn(stay, row, ejectAt, id);
       if (ejectAt <= this.parts.nowMs()) await this.parts.exits.timeOver(refOf(row), id);
-      else if (ejectAt !== roomEnd) await this.warn(stay, row, ejectAt, id);
     }
   }
 
-  /** Once per time: when it was changed, again. */
+  /** Once per time: when it was changed, again. Also for a time that is over: if a check is late, no other notice comes before the close. */
   private async warn(
     whom: PresentStay | PresentRoom,
     row: RoomRow,
@@ -89,9 +91,9 @@ export class Times {
     participantSession?: string,
   ): Promise<void> {
     const inMs = atMs - this.parts.nowMs();
-    if (inMs <= 0 || inMs > WARNED_BEFORE_MS || this.warned.get(whom) === atMs) return;
+    if (inMs > WARNED_BEFORE_MS || this.warned.get(whom) === atMs) return;
     this.warned.set(whom, atMs);
-    await this.parts.notices.ending(refOf(row), Math.ceil(inMs / 1000), participantSession);
+    await this.parts.notices.ending(refOf(row), Math.max(0, Math.ceil(inMs / 1000)), participantSession);
   }
 
   /** Activity is that a person shares something, as the pages say, or that a person comes in. */
@@ -99,15 +101,19 @@ export class Times {
     const { floor, nowMs, notices } = this.parts;
     const now = nowMs();
     const members = floor.members(room.app, room.row.id);
-    const watch = this.watches.get(room) ?? { lastActive: now, members: new Set(), isWarned: false };
+    const watch = this.watches.get(room) ?? newWatch(now);
     this.watches.set(room, watch);
     const isNew = members.some(({ peerId }) => !watch.members.has(peerId));
     watch.members = new Set(members.map(({ peerId }) => peerId));
     if (isNew || members.some(({ state }) => shares(state))) {
       watch.lastActive = now;
+      watch.wasActive = true;
       watch.isWarned = false;
       return false;
     }
+    // It ended at some time since the check before. If this check is late, that one is too long ago to count from.
+    if (watch.wasActive) watch.lastActive = Math.max(watch.lastActive, now - TICK_MS);
+    watch.wasActive = false;
     const leftMs = watch.lastActive + idleMs - now;
     if (leftMs <= 0) return this.end(room.row);
     if (leftMs <= Math.min(WARNED_BEFORE_MS, idleMs / 2) && !watch.isWarned) {
@@ -123,6 +129,13 @@ export class Times {
     return true;
   }
 }
+
+const newWatch = (nowMs: number): Watch => ({
+  lastActive: nowMs,
+  wasActive: true,
+  members: new Set(),
+  isWarned: false,
+});
 
 const shares = (state: unknown): boolean =>
   isObject(state) && (state.audio === true || state.video === true || state.screen === true);
