@@ -5,7 +5,7 @@ import { Backend } from "../../../support/recordings.ts";
 import { until } from "../../../support/wait.ts";
 import { type Compared, expectRuns } from "./expected-runs.ts";
 import { ListedRecordings } from "./listed-recordings.ts";
-import { RecordedPerson } from "./recorded-person.ts";
+import { RecordedPerson, type RecorderRun } from "./recorded-person.ts";
 import type { Setting } from "./settings.ts";
 
 const LISTED_WITHIN_MS = 120_000;
@@ -54,11 +54,13 @@ export class RecordedMeeting {
     this.startedMs = Date.now();
   }
 
-  /** Something of its newest run has been sent, and of those before. */
+  /** Something of its newest run has been sent, and of those before. One of the microphone alone is followed by that of the camera. */
   async hasSent(person: RecordedPerson): Promise<void> {
     const { name, sent, runs } = person;
+    const newest = (): RecorderRun | undefined => [...runs.values()].at(-1);
     const isSent = (): boolean =>
-      ([...runs.values()].at(-1)?.parts.length ?? 0) > 0 &&
+      (newest()?.parts.length ?? 0) > 0 &&
+      newest()?.source !== "microphone" &&
       sent.made.length === person.recorded.length &&
       (sent.made.at(-1)?.bytes.length ?? 0) >= SOMETHING_BYTES;
     await until(`${name} is recorded`, isSent, SENT_WITHIN_MS).catch((error: unknown) => {

@@ -6,7 +6,8 @@ import { SentRecordings } from "./sent-recordings.ts";
 
 /** One run of the browser's recorder, as the page has made it. */
 export interface RecorderRun {
-  readonly source: "camera" | "screen";
+  /** The microphone alone is recorded while a camera takes long to open, as it may on a busy machine. */
+  readonly source: "camera" | "microphone" | "screen";
   readonly startedMs: number;
   readonly parts: { readonly bytes: number; readonly atMs: number }[];
   hasStopped: boolean;
@@ -16,6 +17,8 @@ interface RecorderEvent {
   readonly run: string;
   readonly source: RecorderRun["source"];
   readonly is: "start" | "part" | "stop";
+  /** By the page's clock, which is that of the service and of the test: a report can be late. */
+  readonly atMs: number;
   readonly bytes?: number;
 }
 
@@ -24,8 +27,9 @@ const REPORTING = `{
   const start = MediaRecorder.prototype.start;
   MediaRecorder.prototype.start = function (...args) {
     const run = crypto.randomUUID();
-    const source = this.stream.getAudioTracks().length > 0 ? "camera" : "screen";
-    const report = (is, bytes) => recorderReports({ run, source, is, bytes });
+    const [sounds, pictures] = [this.stream.getAudioTracks().length, this.stream.getVideoTracks().length];
+    const source = sounds === 0 ? "screen" : pictures === 0 ? "microphone" : "camera";
+    const report = (is, bytes) => recorderReports({ run, source, is, atMs: Date.now(), bytes });
     this.addEventListener("dataavailable", ({ data }) => report("part", data.size));
     this.addEventListener("stop", () => report("stop"));
     report("start");
@@ -118,11 +122,10 @@ export class RecordedPerson {
     await this.network.close();
   }
 
-  private reported({ run, source, is, bytes = 0 }: RecorderEvent): void {
-    const nowMs = Date.now();
-    const known = this.runs.get(run) ?? { source, startedMs: nowMs, parts: [], hasStopped: false };
+  private reported({ run, source, is, atMs, bytes = 0 }: RecorderEvent): void {
+    const known = this.runs.get(run) ?? { source, startedMs: atMs, parts: [], hasStopped: false };
     this.runs.set(run, known);
     if (is === "stop") known.hasStopped = true;
-    if (is === "part" && bytes > 0) known.parts.push({ bytes, atMs: nowMs });
+    if (is === "part" && bytes > 0) known.parts.push({ bytes, atMs });
   }
 }

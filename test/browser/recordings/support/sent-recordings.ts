@@ -10,6 +10,8 @@ export interface SentUpload {
   /** The stay whose connect token has begun it. */
   readonly participantSession: string;
   readonly token: string;
+  /** From when it was asked for until the answer was there. */
+  readonly beginningMs: number;
   /** Everything that was sent, each byte at its place. */
   bytes: Buffer;
   /** Parts that were sent, also again. */
@@ -22,6 +24,7 @@ interface Request {
   readonly token: string;
   /** Where the bytes of a part begin in their file. */
   readonly first: number;
+  readonly atMs: number;
   readonly body: Buffer[];
 }
 
@@ -53,7 +56,7 @@ export class SentRecordings {
       head: ({ firstLine: [method, path], headers }) => {
         const first = Number(RANGE.exec(headers.get("content-range") ?? "")?.[1] ?? 0);
         const token = (headers.get("authorization") ?? "").replace(/^Bearer /, "");
-        now = { method, path, token, first, body: [] };
+        now = { method, path, token, first, atMs: Date.now(), body: [] };
         asked.push(now);
         const upload = this.uploads.get(PUT.exec(path)?.[1] ?? "");
         if (method === "PUT" && headers.has("content-range") && upload) upload.parts++;
@@ -95,6 +98,7 @@ export class SentRecordings {
       source: String(source),
       participantSession: stayOf(request.token),
       token: request.token,
+      beginningMs: Date.now() - request.atMs,
       bytes: Buffer.alloc(0),
       parts: 0,
     });
