@@ -9,8 +9,8 @@ import { RecordedPerson, type RecorderRun } from "./recorded-person.ts";
 import type { Setting } from "./settings.ts";
 
 const LISTED_WITHIN_MS = 120_000;
-/** With what is tried again after the network was away. */
-const SENT_WITHIN_MS = 60_000;
+/** With what is tried again after the network was away: a page waits up to a minute for an answer before it does so. */
+const SENT_WITHIN_MS = 120_000;
 /** A recorder makes as much in its first seconds, also on a busy machine. */
 const SOMETHING_BYTES = 5000;
 
