@@ -51,3 +51,31 @@ test("a token is three parts of strict base64url", () => {
     expect(parseJws(text, MAX_CHARS)).toBe("it is not three parts of base64url");
   expect(parseJws(`${head}.${payload}.${signature}`, 20)).toBe("it is not three parts of base64url");
 });
+
+test("the payload is read as strict UTF-8, whatever its length", () => {
+  const withPayload = (bytes: Buffer) => parsed(`${encoded({ alg: "HS256" })}.${bytes.toString("base64url")}.AAAA`);
+  for (const text of ["{}", "ä€😀", "\ufffd", "\ufeff{}", "x".repeat(5000), "€".repeat(2000), "\ufffd".repeat(2000)])
+    expect(withPayload(Buffer.from(text)).payload).toBe(text);
+  for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80], Array.from({ length: 5000 }, () => 0x80)])
+    expect(withPayload(Buffer.from(bytes)).payload).toBeUndefined();
+});
+
+test("every way to write base64url but the strict one is refused", () => {
+  const [head, payload, signature] = signJws({}, { sub: "ann" }, KEY).split(".") as [string, string, string];
+  const withSignature = (text: string) => parseJws(`${head}.${payload}.${text}`, MAX_CHARS);
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  for (const before of ["", "A", "AA", "AAA", "AAAA"])
+    for (const last of `${alphabet}+/= \n.`) {
+      const text = before + last;
+      const bytes = Buffer.from(text, "base64url");
+      const isStrict = bytes.length > 0 && bytes.toString("base64url") === text;
+      expect([text, typeof withSignature(text) !== "string"]).toEqual([text, isStrict]);
+    }
+  expect(isSignedBy(parsed(`${head}.${payload}.${signature}`), KEY)).toBe(true);
+  // The same bytes with other spare bits.
+  const other = alphabet[alphabet.indexOf(signature.at(-1) ?? "") + 1];
+  expect(withSignature(signature.slice(0, -1) + other)).toBe("it is not three parts of base64url");
+  for (const text of [signature.slice(0, -1), `${signature}AAAA`, signature.slice(0, 40)])
+    if (typeof withSignature(text) !== "string")
+      expect(isSignedBy(parsed(`${head}.${payload}.${text}`), KEY)).toBe(false);
+});

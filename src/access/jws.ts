@@ -7,7 +7,8 @@ import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 
 export interface ParsedJws {
   readonly header: Readonly<JsonObject>;
-  readonly payload: Buffer;
+  /** Its text; `undefined` if that is not valid UTF-8. */
+  readonly payload: string | undefined;
   readonly signingInput: string;
   /** Strict base64url. */
   readonly signature: string;
@@ -44,13 +45,14 @@ export function parseJws(text: string, maxChars: number): ParsedJws | string {
   const headEnd = text.indexOf(".");
   const inputEnd = text.indexOf(".", headEnd + 1);
   if (text.length > maxChars || headEnd < 0 || inputEnd < 0) return NOT_THREE_PARTS;
-  const payload = decodeBase64Url(text.slice(headEnd + 1, inputEnd));
+  const encoded = text.slice(headEnd + 1, inputEnd);
   const signature = text.slice(inputEnd + 1);
-  if (!payload || !isBase64Url(signature)) return NOT_THREE_PARTS;
+  if (!isBase64Url(encoded) || !isBase64Url(signature)) return NOT_THREE_PARTS;
   const head = text.slice(0, headEnd);
   const known = headers.get(head);
   const header = known ?? parseHeader(head);
   if (typeof header === "string") return header;
+  const payload = decodedText(encoded);
   return { header, payload, signingInput: text.slice(0, inputEnd), signature, newHeader: known ? undefined : head };
 }
 
@@ -73,9 +75,8 @@ function rememberHeader(text: string, header: Readonly<JsonObject>): void {
 
 /** The header, checked; or what is wrong with it. */
 function parseHeader(text: string): JsonObject | string {
-  const bytes = decodeBase64Url(text);
-  if (!bytes) return NOT_THREE_PARTS;
-  const header = parseUtf8Json(bytes);
+  if (!isBase64Url(text)) return NOT_THREE_PARTS;
+  const header = parseJson(decodedText(text));
   if (!isObject(header)) return "its header is not a JSON object";
   if (header.alg !== "HS256") return "the header's alg must be HS256";
   // In upper or lower case: RFC 7519, 5.1 recommends upper case, but some libraries write "jwt".
@@ -101,9 +102,6 @@ export function isSignedBy({ header, newHeader, signingInput, signature }: Parse
   return isSigned;
 }
 
-const decodeBase64Url = (text: string): Buffer | undefined =>
-  isBase64Url(text) ? Buffer.from(text, "base64url") : undefined;
-
 /** Strict: only the alphabet, no padding, no spare bits at the end. Otherwise one token could be written in several ways. */
 function isBase64Url(text: string): boolean {
   const lasts = LASTS[text.length % 4];
@@ -117,25 +115,27 @@ const BASE64URL = /^[\w-]+$/;
  */
 const LASTS: readonly (readonly string[] | undefined)[] = [undefined, [], [..."AQgw"], [..."AEIMQUYcgkosw048"]];
 
+/** For nearly all tokens: a buffer of its own for each would cost more than decoding it. */
+const decoded = Buffer.alloc(4096);
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const REPLACEMENT = "\ufffd";
 
-/** undefined if the bytes are not valid UTF-8 or JSON, or an object has a duplicate key. */
-export function parseUtf8Json(bytes: Buffer): unknown {
-  const text = utf8Text(bytes);
-  return text === undefined ? undefined : parseJson(text);
-}
-
-/** undefined if the bytes are not valid UTF-8. */
-export function utf8Text(bytes: Buffer): string | undefined {
+/** `encoded`: strict base64url. undefined if the bytes are not valid UTF-8. */
+function decodedText(encoded: string): string | undefined {
+  if (encoded.length <= decoded.length) {
+    const text = decoded.toString("utf8", 0, decoded.write(encoded, "base64url"));
+    // Bytes that are not valid become this character, but it may also have been sent.
+    if (!text.includes(REPLACEMENT)) return text;
+  }
   try {
-    return UTF8.decode(bytes);
+    return UTF8.decode(Buffer.from(encoded, "base64url"));
   } catch {
     return undefined;
   }
 }
 
 /** undefined if the text is not valid JSON, or an object has a duplicate key. */
-export function parseJson(text: string): unknown {
-  const parsed = parseStrict(text);
-  return parsed.ok ? parsed.value : undefined;
+export function parseJson(text: string | undefined): unknown {
+  const parsed = text === undefined ? undefined : parseStrict(text);
+  return parsed?.ok ? parsed.value : undefined;
 }

@@ -7,14 +7,14 @@
  */
 import { ACTIONS, type Action, type ActionSet, actionSet, isAction, isSubset } from "../protocol/actions.ts";
 import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
-import { isObject, type JsonObject } from "../protocol/json.ts";
+import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 import { PEER_ID_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import { isPeerId, utf8Bytes } from "../protocol/names.ts";
 import { rawValue } from "../protocol/scan.ts";
 import type { TokenCheck } from "./checks.ts";
 import { firstUncovered, type KeyRate, TOO_COMPLEX } from "./coverage.ts";
 import { duration } from "./duration.ts";
-import { isSignedBy, type ParsedJws, parseJson, parseJws, signJws, utf8Text } from "./jws.ts";
+import { isSignedBy, type ParsedJws, parseJws, signJws } from "./jws.ts";
 import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
 import {
   TOKEN_CHANNELS_MAX,
@@ -143,26 +143,24 @@ export function verifyToken(
   if (key instanceof TokenRefusal) return key;
   const secret = verifySignature(parsed, key, nowMs);
   if (secret instanceof TokenRefusal) return secret.of(key);
-  const text = utf8Text(parsed.payload) ?? "";
-  const payload = parsePayload(text);
+  const payload = parsePayload(parsed.payload ?? "");
   if (payload instanceof TokenRefusal) return payload.of(key);
-  const verified = verifyPayload(text, payload, key, secret, nowMs, rate);
-  return verified instanceof TokenRefusal ? verified.of(key, payload.sub) : verified;
+  const verified = verifyPayload(payload, key, secret, nowMs, rate);
+  return verified instanceof TokenRefusal ? verified.of(key, payload.claims.sub) : verified;
 }
 
 function verifyPayload(
-  text: string,
-  payload: JsonObject,
+  payload: Payload,
   key: SecretKey,
   secret: SigningSecret,
   nowMs: number,
   rate: KeyRate | undefined,
 ): VerifiedToken | TokenRefusal {
-  const times = decodeTimes(payload);
+  const times = decodeTimes(payload.claims);
   if (times instanceof TokenRefusal) return times;
   const expiresAtMs = effectiveExpiry(times, nowMs);
   if (expiresAtMs instanceof TokenRefusal) return expiresAtMs;
-  const claims = decodeClaims(payload, times, text, nowMs);
+  const claims = decodeClaims(payload, times, nowMs);
   if (claims instanceof TokenRefusal) return claims;
   return authorize(claims, key, secret, expiresAtMs, rate);
 }
@@ -194,10 +192,19 @@ function verifySignature(token: ParsedJws, key: SecretKey, nowMs: number): Signi
 
 // Parse the payload.
 
-const parsePayload = (text: string): JsonObject | TokenRefusal => {
-  const payload = parseJson(text);
-  return isObject(payload) ? payload : invalid("payload", "its payload is not a JSON object, or has a duplicate key");
-};
+interface Payload {
+  readonly text: string;
+  readonly claims: JsonObject;
+  /** `JSON.stringify` writes each claim as it is in the text. */
+  readonly isCanonical: boolean;
+}
+
+function parsePayload(text: string): Payload | TokenRefusal {
+  const parsed = parseStrict(text);
+  if (!parsed.ok || !isObject(parsed.value))
+    return invalid("payload", "its payload is not a JSON object, or has a duplicate key");
+  return { text, claims: parsed.value, isCanonical: parsed.isCanonical };
+}
 
 // Check the expiry.
 
@@ -239,13 +246,8 @@ interface DecodedClaims {
   readonly raw: RawClaims;
 }
 
-function decodeClaims(
-  payload: JsonObject,
-  { exp, iat }: Times,
-  text: string,
-  nowMs: number,
-): DecodedClaims | TokenRefusal {
-  const { sub, nbf, iss, channels, permissions } = payload;
+function decodeClaims(payload: Payload, { exp, iat }: Times, nowMs: number): DecodedClaims | TokenRefusal {
+  const { sub, nbf, iss, channels, permissions } = payload.claims;
   if (!isPeerId(sub)) return invalid("claims", `sub must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`);
   if (nbf !== undefined && !isTime(nbf)) return invalid("claims", "nbf must be a number of Unix seconds");
   if (nbf !== undefined && isInFuture(nbf, nowMs)) return invalid("claims", `nbf ${IN_FUTURE}`);
@@ -257,9 +259,9 @@ function decodeClaims(
   if (typeof globs === "string") return invalid("claims", globs);
   if (permissions !== undefined && !isPermissions(permissions))
     return invalid("claims", `permissions must be a list of at most ${TOKEN_PERMISSIONS_MAX} of ${ACTIONS.join(", ")}`);
-  const metadata = decodeMetadata(payload, text, "metadata", TOKEN_METADATA_MAX_BYTES);
+  const metadata = decodeMetadata(payload, "metadata", TOKEN_METADATA_MAX_BYTES);
   if (metadata instanceof TokenRefusal) return metadata;
-  const peerMetadata = decodeMetadata(payload, text, "peerMetadata", TOKEN_PEER_METADATA_MAX_BYTES);
+  const peerMetadata = decodeMetadata(payload, "peerMetadata", TOKEN_PEER_METADATA_MAX_BYTES);
   if (peerMetadata instanceof TokenRefusal) return peerMetadata;
   return {
     sub,
@@ -276,14 +278,14 @@ const isInFuture = (seconds: number, nowMs: number): boolean =>
 
 /** Its JSON as it was sent; `undefined` if there is none. Its size is that of this text, spaces included. */
 function decodeMetadata(
-  payload: JsonObject,
-  text: string,
+  { text, claims, isCanonical }: Payload,
   name: keyof RawClaims,
   maxBytes: number,
 ): string | undefined | TokenRefusal {
-  if (payload[name] === undefined) return undefined;
-  const raw = rawValue(text, name);
-  return raw !== undefined && isObject(payload[name]) && utf8Bytes(raw) <= maxBytes
+  const claim = claims[name];
+  if (claim === undefined) return undefined;
+  const raw = isCanonical ? JSON.stringify(claim) : copied(rawValue(text, name));
+  return raw !== undefined && isObject(claim) && utf8Bytes(raw) <= maxBytes
     ? raw
     : invalid("claims", `${name} must be an object of at most ${maxBytes} bytes`);
 }
@@ -334,7 +336,7 @@ function authorize(
     actions,
     restrictsActions: claims.permissions !== undefined,
     metadataJson: claims.raw.metadata,
-    peerMetadataJson: copied(claims.raw.peerMetadata),
+    peerMetadataJson: claims.raw.peerMetadata,
     extraRequests: requests,
   };
 }

@@ -72,10 +72,8 @@ export const history = (requestId: string | undefined, channelJson: string, fiel
   `{"type":"history",${requestId === undefined ? "" : `"requestId":${JSON.stringify(requestId)},`}"channel":${channelJson},${fields}}`;
 
 /** One member in a roster or a presence change. */
-export const presenceEntry = (peerId: string, metadataJson: string | undefined): string =>
-  metadataJson === undefined
-    ? `{"peerId":${JSON.stringify(peerId)}}`
-    : `{"peerId":${JSON.stringify(peerId)},"metadata":${metadataJson}}`;
+export const presenceEntry = (peerIdJson: string, metadataJson: string | undefined): string =>
+  metadataJson === undefined ? `{"peerId":${peerIdJson}}` : `{"peerId":${peerIdJson},"metadata":${metadataJson}}`;
 
 /** What a member says about itself, as a member of an entry. `isLost`: it has no connection any more, and has not said goodbye. */
 export const stateField = (stateJson: string | undefined, isLost: boolean): string =>

@@ -7,7 +7,8 @@ test("strict parsing agrees with JSON.parse on everything JSON.stringify writes"
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, "\t"), (value, indent) => {
       const text = JSON.stringify(value, null, indent);
-      expect(parseStrict(text)).toEqual({ ok: true, value: JSON.parse(text) });
+      const isCanonical = text.length <= 400 && JSON.stringify(JSON.parse(text)) === text;
+      expect(parseStrict(text)).toEqual({ ok: true, value: JSON.parse(text), isCanonical });
     }),
     { numRuns: runs(2000) },
   );
@@ -37,4 +38,19 @@ test("invalid JSON and too deep nesting are refused", () => {
   expect(parseStrict("[".repeat(200) + "]".repeat(200)).ok).toBe(true);
   expect(parseStrict("[".repeat(201) + "]".repeat(201)).ok).toBe(false);
   expect(parseStrict("[".repeat(60_000) + "]".repeat(60_000)).ok).toBe(false);
+});
+
+test("a text that is canonical is so in each of its parts, and only such a text is called so", () => {
+  const parsed = (text: string, outermostOnly = false) => parseStrict(text, outermostOnly) as { isCanonical: boolean };
+  expect(parsed('{"a":{"b":[1,"x"]}}').isCanonical).toBe(true);
+  for (const text of [
+    '{"a": 1}',
+    '{"a":1.0}',
+    '{"a":1e2}',
+    '{"a":12345678901234567890}',
+    '{"b":1,"1":2}',
+    '{"a":"\\u0041"}',
+  ])
+    expect(parsed(text).isCanonical).toBe(false);
+  expect(parsed('{"a":1}', true).isCanonical).toBe(false);
 });

@@ -17,7 +17,8 @@ const KEY_TWICE = "a key occurs twice in one object";
 
 export type JsonObject = { [key: string]: unknown };
 
-export type StrictJson = { ok: true; value: unknown } | { ok: false; problem: string };
+/** `isCanonical`: `JSON.stringify` is known to write the value, and so each part of it, as it was in the text. */
+export type StrictJson = { ok: true; value: unknown; isCanonical: boolean } | { ok: false; problem: string };
 
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -33,12 +34,10 @@ export function parseStrict(text: string, outermostOnly = false): StrictJson {
   } catch {
     return { ok: false, problem: "it is not valid JSON" };
   }
-  const problem = outermostOnly
-    ? duplicateKey(text, value)
-    : typeof value === "object"
-      ? problemIn(text, value)
-      : undefined;
-  return problem ? { ok: false, problem } : { ok: true, value };
+  const isCanonical = !outermostOnly && isWrittenAgain(text, value);
+  if (isCanonical || typeof value !== "object") return { ok: true, value, isCanonical };
+  const problem = outermostOnly ? duplicateKey(text, value) : findProblem(text);
+  return problem ? { ok: false, problem } : { ok: true, value, isCanonical };
 }
 
 /** JSON.parse keeps one of two equal keys: then the text has more keys than the object. */
@@ -49,8 +48,8 @@ const duplicateKey = (text: string, value: unknown): string | undefined =>
  * A text that is written again exactly as it was has no key twice, and each level takes two characters: so most short texts need
  * no pass over their characters.
  */
-const problemIn = (text: string, value: unknown): string | undefined =>
-  text.length <= 2 * DEPTH_MAX && JSON.stringify(value) === text ? undefined : findProblem(text);
+const isWrittenAgain = (text: string, value: unknown): boolean =>
+  text.length <= 2 * DEPTH_MAX && JSON.stringify(value) === text;
 
 /** One pass over text that is known to be valid JSON. */
 function findProblem(text: string): string | undefined {

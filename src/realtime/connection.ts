@@ -7,7 +7,7 @@ import type { RoomSeat } from "../access/room-token.ts";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Scope } from "../protocol/glob.ts";
 import { ConnectionExtras } from "./connection-extras.ts";
-import { type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
+import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
 import type { Departure } from "./lingering/departure.ts";
 import type { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
@@ -258,6 +258,11 @@ export class Connection implements Permissions {
 
   get subscriptions(): readonly Subscription[] {
     return listOf(this.held);
+  }
+
+  /** Whether one of its subscriptions passes the test. */
+  hasSubscription(test: (subscription: Subscription) => boolean): boolean {
+    return anyOf(this.held, test);
   }
 
   get subscriptionCount(): number {

@@ -20,6 +20,7 @@ import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
 import type { Space } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
+import type { Subscription } from "./subscription.ts";
 import type { Usage } from "./usage.ts";
 
 /** Neither method throws: the other observers must be called too. */
@@ -131,7 +132,7 @@ export class Connections {
     const { peer, keyId } = connection;
     const { space } = peer;
     // What is sent to a peer that is connected to another node must not wait because this one expects it back.
-    const isElsewhere = connection.subscriptions.some(({ member }) => member?.isElsewhere);
+    const isElsewhere = connection.hasSubscription(isMemberElsewhere);
     emitter.closed(connection, code);
     for (const observer of this.observers) observer.disconnected(connection);
     peer.removeConnection(connection);
@@ -201,3 +202,5 @@ export class Connections {
     if (!connections) this.byKey.set(connection.keyId, [connection]);
   }
 }
+
+const isMemberElsewhere = ({ member }: Subscription): boolean => member?.isElsewhere === true;

@@ -42,7 +42,7 @@ export class Member {
   /** The entry that the channel was shown last on this node; `undefined` if none. Made each time: it is needed for changes only. */
   get shown(): string | undefined {
     const { shownMetadata } = this;
-    return shownMetadata === undefined ? undefined : presenceEntry(this.peer.peerId, shownMetadata ?? undefined);
+    return shownMetadata === undefined ? undefined : presenceEntry(this.peer.json, shownMetadata ?? undefined);
   }
 
   /** The channel was shown this state, or without one that it has left. */
@@ -209,14 +209,19 @@ export class Member {
     if (this.isShown) for (const other of this.subscriptions) other.show();
   }
 
+  /** A state of it as an entry of a presence frame. */
+  entryOf(state: MemberState | undefined): string | undefined {
+    return state && presenceEntry(this.peer.json, state.metadataJson);
+  }
+
   /** `state()` as an entry of a presence frame. */
   entry(): string | undefined {
-    return entryOf(this.state());
+    return this.entryOf(this.state());
   }
 
   /** The entry as if connections that are still arriving were shown: what a receiver of its messages must know. */
   arrivedEntry(): string | undefined {
-    return entryOf(this.arrivedState());
+    return this.entryOf(this.arrivedState());
   }
 
   arrivedState(): MemberState | undefined {
@@ -257,9 +262,6 @@ export const fieldOf = (state: MemberState | undefined): string =>
   state?.stateJson === undefined && !state?.lingers
     ? NO_STATE
     : stateField(state.stateJson, state.lingers?.why === "lost");
-
-export const entryOf = (state: MemberState | undefined): string | undefined =>
-  state && presenceEntry(state.peerId, state.metadataJson);
 
 /**
  * A connection counts before none. Two nodes may have accepted one in the same instant: every node must still choose the same.

@@ -34,7 +34,7 @@ export class Peer {
     readonly peerId: string,
   ) {}
 
-  /** The peer id as JSON. Made with the first message: peers that send none need no second text. */
+  /** The peer id as JSON. Made when it is first shown or sends a message: a peer that does neither needs no second text. */
   get json(): string {
     this.idJson ??= JSON.stringify(this.peerId);
     return this.idJson;

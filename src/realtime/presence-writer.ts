@@ -9,7 +9,7 @@ import type { Damping } from "./damping.ts";
 import type { Emitter } from "./emitter.ts";
 import { type IndividualChanges, isJoin, isReceived } from "./individual-changes.ts";
 import type { Returns } from "./lingering/returns.ts";
-import { entryOf, fieldOf, type Member, NO_STATE } from "./member.ts";
+import { fieldOf, type Member, NO_STATE } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { RosterQueue } from "./roster-queue.ts";
 import {
@@ -118,7 +118,7 @@ export class PresenceWriter {
       const { peerId } = member.peer;
       const before = member.shown;
       const state = member.state();
-      const after = entryOf(state);
+      const after = member.entryOf(state);
       if (member.hasSubscription) member.isOurs = true;
       if (after === before) {
         if (state && takeState(member, fieldOf(state))) withNewStates.push(member);

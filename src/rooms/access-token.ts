@@ -9,7 +9,7 @@
  * room that the request names. The token's values take precedence over the room's.
  */
 import { isLiveGeneration } from "../access/app-secret.ts";
-import { isSignedBy, parseJws, parseUtf8Json, signJws } from "../access/jws.ts";
+import { isSignedBy, parseJson, parseJws, signJws } from "../access/jws.ts";
 import { digestOf, type Vault } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
@@ -190,8 +190,8 @@ export class AccessTokens {
 }
 
 /** The signature is verified, so this service made the token; its structure is checked nevertheless. */
-function read(bytes: Buffer): Omit<VerifiedClaims, "app"> {
-  const payload = parseUtf8Json(bytes);
+function read(text: string | undefined): Omit<VerifiedClaims, "app"> {
+  const payload = parseJson(text);
   if (!isObject(payload) || !isObject(payload.data)) throw invalid();
   const { room, gen } = payload;
   return {

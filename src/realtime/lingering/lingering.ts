@@ -89,13 +89,14 @@ export class Lingering {
     const departure = connection.open ? "goodbye" : connection.departure;
     // The last connection decides: with its goodbye, those that were lost before it do not stay either.
     // So does a kick while its messages were uncommitted.
-    if (departure === "goodbye" || this.wasKicked(member, stateOf(subscription).since)) return this.forget(member);
+    if (departure === "goodbye" || this.wasKicked(member, connection.connectedMs)) return this.forget(member);
+    const isHeld = departure === "held" && connection.isFromToken;
+    if (!isHeld && channel.graceSec === 0) return;
     if (!isShown(member) || !channel.isInUse || this.isFull(member)) return;
     // Messages that were stored late: the key may have been revoked since.
     if (!this.isAllowed(member, connection.keyId)) return;
     const nowMs = this.parts.clock.nowMs();
     const graceUntilMs = nowMs + channel.graceSec * 1000;
-    const isHeld = departure === "held" && connection.isFromToken;
     const untilMs = isHeld ? Math.max(nowMs + HOLD_MS, this.heldAtLeastUntilMs) : graceUntilMs;
     if (untilMs <= nowMs) return;
     const lingers: Lingers = { why: isHeld ? "held" : "lost", untilMs, keyId: connection.keyId };
@@ -175,7 +176,7 @@ export class Lingering {
 
   /** Whether the peer was kicked since Unix ms `sinceMs`. */
   private wasKicked({ peer }: Member, sinceMs: number): boolean {
-    return (this.kicks.get(keyOf(peer.space.app, peer.peerId)) ?? 0) >= sinceMs;
+    return this.kicks.size > 0 && (this.kicks.get(keyOf(peer.space.app, peer.peerId)) ?? 0) >= sinceMs;
   }
 
   private noteKick(key: string, nowMs: number): void {
