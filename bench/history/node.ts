@@ -37,7 +37,8 @@ export async function startNode(settings: Readonly<Record<string, string>> = {})
     STALLS_CORE: String(SERVER_CORE),
     ...settings,
   };
-  const server = await startParley({ main: WATCHED, prefix: ON_SERVER_CORE, settings: all });
+  const launcher = [process.execPath, "--no-env-file", WATCHED];
+  const server = await startParley({ launcher, prefix: ON_SERVER_CORE, settings: all });
   const admin = new Admin(server.url.origin, adminToken);
   const history = { messages: KEPT_MESSAGES, seconds: 3600 };
   await admin.must("PATCH", "/apps/demo", { channelRules: [{ pattern: `${KEPT}*`, history }] });

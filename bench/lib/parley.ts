@@ -34,6 +34,8 @@ export const SETTINGS = {
 export interface ParleyOptions {
   /** The script to start: the same benchmark can measure another source tree. */
   readonly main?: string | undefined;
+  /** Instead of the launcher of `main`'s tree. */
+  readonly launcher?: readonly string[];
   /** Precedes the command, for example to pin it to a core. */
   readonly prefix?: readonly string[];
   readonly settings?: Readonly<Record<string, string>>;
@@ -43,6 +45,7 @@ export interface ParleyOptions {
 
 export async function startParley({
   main = MAIN,
+  launcher = launcherOf(main),
   prefix = [],
   settings,
   args = [],
@@ -50,7 +53,7 @@ export async function startParley({
   const data = tempFolder();
   const firstRun = join(data, "first-run.txt");
   try {
-    const command = [...prefix, ...launcherOf(main), "up", "--data", data, ...args];
+    const command = [...prefix, ...launcher, "up", "--data", data, ...args];
     const server = await startProgram(command, { ...SETTINGS, ...settings }, (output) => addressFrom(firstRun, output));
     const made = readFileSync(firstRun, "utf8");
     const [secretKey, appSecret] = [SECRET_KEY, APP_SECRET].map((form) => form.exec(made)?.[1]);

@@ -6,7 +6,7 @@ import { normalizeOrigin } from "../protocol/origin.ts";
 import type { KeyRow } from "../store/store.ts";
 import type { AdmitParts, Grant, Refusal } from "./admit.ts";
 import { duration } from "./duration.ts";
-import { parseJson, parseJws } from "./jws.ts";
+import { parseJson, parseJws, payloadOf } from "./jws.ts";
 import { type ChannelRefusal, narrowForAction, narrowForChannel, permissionsOf } from "./permissions.ts";
 import { isRoomToken } from "./room-token.ts";
 
@@ -45,7 +45,7 @@ const headerOf = (token: string): JsonObject | undefined => {
 /** To be called only for a token whose signature has been verified. */
 function subOf(token: string): string {
   const parsed = parseJws(token, REQUEST_HEAD_MAX_BYTES);
-  const claims = typeof parsed === "string" ? undefined : parseJson(parsed.payload);
+  const claims = typeof parsed === "string" ? undefined : parseJson(payloadOf(parsed));
   return isObject(claims) && typeof claims.sub === "string" ? claims.sub : "";
 }
 

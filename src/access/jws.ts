@@ -7,8 +7,8 @@ import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 
 export interface ParsedJws {
   readonly header: Readonly<JsonObject>;
-  /** Its text; `undefined` if that is not valid UTF-8. */
-  readonly payload: string | undefined;
+  /** Strict base64url; `payloadOf` decodes it. */
+  readonly encodedPayload: string;
   readonly signingInput: string;
   /** Strict base64url. */
   readonly signature: string;
@@ -45,15 +45,15 @@ export function parseJws(text: string, maxChars: number): ParsedJws | string {
   const headEnd = text.indexOf(".");
   const inputEnd = text.indexOf(".", headEnd + 1);
   if (text.length > maxChars || headEnd < 0 || inputEnd < 0) return NOT_THREE_PARTS;
-  const encoded = text.slice(headEnd + 1, inputEnd);
+  const encodedPayload = text.slice(headEnd + 1, inputEnd);
   const signature = text.slice(inputEnd + 1);
-  if (!isBase64Url(encoded) || !isBase64Url(signature)) return NOT_THREE_PARTS;
+  if (!isBase64Url(encodedPayload) || !isBase64Url(signature)) return NOT_THREE_PARTS;
   const head = text.slice(0, headEnd);
   const known = headers.get(head);
   const header = known ?? parseHeader(head);
   if (typeof header === "string") return header;
-  const payload = decodedText(encoded);
-  return { header, payload, signingInput: text.slice(0, inputEnd), signature, newHeader: known ? undefined : head };
+  const signingInput = text.slice(0, inputEnd);
+  return { header, encodedPayload, signingInput, signature, newHeader: known ? undefined : head };
 }
 
 const NOT_THREE_PARTS = "it is not three parts of base64url";
@@ -119,6 +119,9 @@ const LASTS: readonly (readonly string[] | undefined)[] = [undefined, [], [..."A
 const decoded = Buffer.alloc(4096);
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const REPLACEMENT = "\ufffd";
+
+/** Its text; `undefined` if that is not valid UTF-8. For tokens whose signature is right: others cost no decoding. */
+export const payloadOf = ({ encodedPayload }: ParsedJws): string | undefined => decodedText(encodedPayload);
 
 /** `encoded`: strict base64url. undefined if the bytes are not valid UTF-8. */
 function decodedText(encoded: string): string | undefined {

@@ -14,7 +14,7 @@ import { rawValue } from "../protocol/scan.ts";
 import type { TokenCheck } from "./checks.ts";
 import { firstUncovered, type KeyRate, TOO_COMPLEX } from "./coverage.ts";
 import { duration } from "./duration.ts";
-import { isSignedBy, type ParsedJws, parseJws, signJws } from "./jws.ts";
+import { isSignedBy, type ParsedJws, parseJws, payloadOf, signJws } from "./jws.ts";
 import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
 import {
   TOKEN_CHANNELS_MAX,
@@ -143,7 +143,7 @@ export function verifyToken(
   if (key instanceof TokenRefusal) return key;
   const secret = verifySignature(parsed, key, nowMs);
   if (secret instanceof TokenRefusal) return secret.of(key);
-  const payload = parsePayload(parsed.payload ?? "");
+  const payload = parsePayload(payloadOf(parsed) ?? "");
   if (payload instanceof TokenRefusal) return payload.of(key);
   const verified = verifyPayload(payload, key, secret, nowMs, rate);
   return verified instanceof TokenRefusal ? verified.of(key, payload.claims.sub) : verified;

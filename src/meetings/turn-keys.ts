@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { isLiveGeneration } from "../access/app-secret.ts";
-import { isSignedBy, parseJson, parseJws, signJws } from "../access/jws.ts";
+import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/jws.ts";
 import type { Vault } from "../access/vault.ts";
 import { isObject } from "../protocol/json.ts";
 import type { AppRow } from "../store/store.ts";
@@ -42,7 +42,7 @@ export class TurnKeys {
   verify(app: AppRow | undefined, apiKey: string, nowMs: number): TurnKey | undefined {
     const parsed = apiKey.startsWith(PREFIX) ? parseJws(apiKey.slice(PREFIX.length), MAX_CHARS) : "no key";
     if (typeof parsed === "string" || !isSignedBy(parsed, this.key)) return undefined;
-    const payload = parseJson(parsed.payload);
+    const payload = parseJson(payloadOf(parsed));
     if (!app || !isObject(payload)) return undefined;
     const claims = payload as unknown as TurnKey;
     const isInTime = claims.exp === undefined || claims.exp * 1000 > nowMs;

@@ -9,7 +9,7 @@
  * room that the request names. The token's values take precedence over the room's.
  */
 import { isLiveGeneration } from "../access/app-secret.ts";
-import { isSignedBy, parseJson, parseJws, signJws } from "../access/jws.ts";
+import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/jws.ts";
 import { digestOf, type Vault } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
@@ -154,7 +154,7 @@ export class AccessTokens {
     // Compared even if there is no application, so that the time does not reveal that.
     const isVerified = typeof parsed !== "string" && isSignedBy(parsed, this.secretOf(app?.id ?? UNKNOWN_APP));
     if (!app || !isVerified) throw invalid();
-    const claims = { app: app.id, ...read(parsed.payload) };
+    const claims = { app: app.id, ...read(payloadOf(parsed)) };
     if (!isLiveGeneration(app, claims.generation, this.nowMs()))
       throw invalid("The application's secret key has been rotated since the access token was made.");
     return claims;
