@@ -19,7 +19,9 @@ export interface Run {
 }
 
 export async function runSuites(paths: readonly string[], env: Readonly<Record<string, string>>): Promise<Run> {
-  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", ...paths], {
+  // With what closes the servers that its files share (run.ts).
+  const preload = ["--preload", "./test/support/run-end.ts"];
+  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", ...preload, ...paths], {
     cwd: PROJECT,
     env: { ...process.env, ...env },
     stdio: ["ignore", "ignore", "pipe"],
