@@ -185,9 +185,10 @@ function findKey(kid: unknown, keyring: Keyring): SecretKey | TokenRefusal {
 
 function verifySignature(token: ParsedJws, key: SecretKey, nowMs: number): SigningSecret | TokenRefusal {
   for (const one of key.secrets) if (isLive(one, nowMs) && isSignedBy(token, one.hmacKey)) return one;
-  return key.secrets.some((one) => !isLive(one, nowMs) && isSignedBy(token, one.hmacKey))
-    ? expired("signature", "it was signed with a secret that has been retired since")
-    : possiblyStale("signature", "its signature matches no secret of that key");
+  for (const one of key.secrets)
+    if (!isLive(one, nowMs) && isSignedBy(token, one.hmacKey))
+      return expired("signature", "it was signed with a secret that has been retired since");
+  return possiblyStale("signature", "its signature matches no secret of that key");
 }
 
 // Parse the payload.
@@ -243,7 +244,8 @@ interface DecodedClaims {
   readonly sub: string;
   readonly channels: readonly Glob[] | undefined;
   readonly permissions: ActionSet | undefined;
-  readonly raw: RawClaims;
+  readonly metadata: string | undefined;
+  readonly peerMetadata: string | undefined;
 }
 
 function decodeClaims(payload: Payload, { exp, iat }: Times, nowMs: number): DecodedClaims | TokenRefusal {
@@ -267,7 +269,8 @@ function decodeClaims(payload: Payload, { exp, iat }: Times, nowMs: number): Dec
     sub,
     channels: globs,
     permissions: permissions && actionSet(permissions),
-    raw: { metadata, peerMetadata },
+    metadata,
+    peerMetadata,
   };
 }
 
@@ -335,8 +338,8 @@ function authorize(
     scope: claims.channels && new Scope(claims.channels),
     actions,
     restrictsActions: claims.permissions !== undefined,
-    metadataJson: claims.raw.metadata,
-    peerMetadataJson: claims.raw.peerMetadata,
+    metadataJson: claims.metadata,
+    peerMetadataJson: claims.peerMetadata,
     extraRequests: requests,
   };
 }

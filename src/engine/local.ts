@@ -150,7 +150,15 @@ class LocalEngine implements Engine {
   }
 
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
-    if (this.exchange.isAlone) return;
+    if (!this.exchange.isAlone) this.announceToOthers(app, channel, joined, left);
+  }
+
+  private announceToOthers(
+    app: string,
+    channel: string,
+    joined: readonly MemberState[],
+    left: readonly string[],
+  ): void {
     // On the same route as messages: a member must be known before its messages arrive.
     this.exchange.toWatchers(this.id, app, channel, (node) => node.membersChanged(this.id, app, channel, joined, left));
   }
@@ -183,7 +191,10 @@ class LocalEngine implements Engine {
   }
 
   connections(app: string): number {
-    if (this.exchange.isAlone) return 0;
+    return this.exchange.isAlone ? 0 : this.connectionsOfOthers(app);
+  }
+
+  private connectionsOfOthers(app: string): number {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 

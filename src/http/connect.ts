@@ -6,15 +6,16 @@
 import type { Address } from "../access/address.ts";
 import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { ConnectAttempt, Gateway } from "../realtime/gateway.ts";
+import type { SocketData } from "../realtime/socket-handlers.ts";
 import type { Call } from "./call.ts";
-import { type Handler, isUpgrade, type RequestPipeline, throwMethodNotAllowed, type Upgrade } from "./pipeline.ts";
+import { type Handler, isUpgrade, type RequestPipeline, throwMethodNotAllowed, type Upgradable } from "./pipeline.ts";
 
 export const connectHandler = (pipeline: RequestPipeline, gateway: Gateway): Handler =>
   pipeline.wrapUpgrade(
     "/v1",
-    (call, upgrade) => {
+    (call, connection) => {
       if (call.request.method !== "GET") throwMethodNotAllowed(call, "GET");
-      return gateway.connect(new RequestAttempt(call, upgrade));
+      return gateway.connect(new RequestAttempt(call, connection));
     },
     addRefusalHeaders,
   );
@@ -25,9 +26,13 @@ class RequestAttempt implements ConnectAttempt {
 
   constructor(
     private readonly call: Call,
-    readonly upgrade: Upgrade,
+    private readonly connection: Upgradable,
   ) {
     this.query = queryOf(call.request.url);
+  }
+
+  upgrade(data: SocketData): boolean {
+    return this.connection.upgrade(data);
   }
 
   get client(): Address {

@@ -10,7 +10,9 @@ import type { UnauthenticatedLimit } from "./unauthenticated-limit.ts";
 
 export type Handler = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
 /** Turns the request into a socket that carries `data`; false if its handshake is malformed. */
-export type Upgrade = (data: unknown) => boolean;
+export interface Upgradable {
+  upgrade(data: unknown): boolean;
+}
 /** Handlers by path, in Bun's form: `/v1/peers/:peerId`. */
 export type Routes = Record<string, Handler>;
 
@@ -92,7 +94,7 @@ export class RequestPipeline {
   /** For a handler that may turn the connection into a WebSocket: then there is no response. `addHeaders` is for refusals. */
   wrapUpgrade(
     label: string,
-    handle: (call: Call, upgrade: Upgrade) => true | Promise<true>,
+    handle: (call: Call, connection: Upgradable) => true | Promise<true>,
     addHeaders: (call: Call) => void,
   ): Handler {
     const count = this.counter(label);
@@ -102,16 +104,21 @@ export class RequestPipeline {
       count(call.request.method, response.status);
       return response;
     };
-    return (request, server) => {
-      const call = new Call(request, new ServerConnection(request, server), this.parts, NO_PARAMS);
+    const later = async (call: Call, upgraded: Promise<true>): Promise<Response> => {
       try {
-        const upgraded = handle(call, (data) => server.upgrade(request, upgradeOptions(request, data)));
-        // Almost every handshake is decided synchronously, and then costs no promise.
-        if (upgraded === true) return UPGRADED;
-        return upgraded.then(
-          () => UPGRADED,
-          (error) => refuse(call, error),
-        );
+        await upgraded;
+        return UPGRADED;
+      } catch (error) {
+        return refuse(call, error);
+      }
+    };
+    return (request, server) => {
+      const connection = new ServerConnection(request, server);
+      const call = new Call(request, connection, this.parts, NO_PARAMS);
+      try {
+        const upgraded = handle(call, connection);
+        // Almost every handshake is decided synchronously, and then costs neither a promise nor a closure.
+        return upgraded === true ? UPGRADED : later(call, upgraded);
       } catch (error) {
         return refuse(call, error);
       }
@@ -228,7 +235,7 @@ const NO_SUBPROTOCOL = { "Sec-WebSocket-Protocol": "" };
 const upgradeOptions = (request: Request, data: unknown): { data: unknown; headers?: Record<string, string> } =>
   request.headers.has("sec-websocket-protocol") ? { data, headers: NO_SUBPROTOCOL } : { data };
 
-class ServerConnection implements CallConnection {
+class ServerConnection implements CallConnection, Upgradable {
   constructor(
     private readonly request: Request,
     private readonly server: Server<unknown>,
@@ -240,6 +247,10 @@ class ServerConnection implements CallConnection {
 
   setIdleSeconds(seconds: number): void {
     this.server.timeout(this.request, seconds);
+  }
+
+  upgrade(data: unknown): boolean {
+    return this.server.upgrade(this.request, upgradeOptions(this.request, data));
   }
 }
 

@@ -32,7 +32,12 @@ export class ChannelFrames {
     const options = subscribeOptions(frame.fields);
     if (typeof options === "string") return replies.refuse(connection, "malformed_message", frame, options);
     // An unsubscribe of the same channel may wait there.
-    if (!connection.extras?.backlog) return this.subscribeNow(connection, frame, options);
+    if (!connection.extras?.backlog) this.subscribeNow(connection, frame, options);
+    else this.subscribeLater(connection, frame, options);
+  }
+
+  private subscribeLater(connection: Connection, frame: ClientFrame, options: SubscribeOptions): void {
+    const { replies } = this.parts;
     if (!isChannelName(frame.channel)) return replies.refuse(connection, "invalid_channel", frame);
     // Not the frame: its other fields may be of any length.
     const { channel, requestId } = frame;

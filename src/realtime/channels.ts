@@ -49,19 +49,11 @@ export class Channels implements ConnectionObserver {
    * meanwhile is answered with a refusal.
    */
   subscribe(connection: Connection, name: string, options: SubscribeOptions, answer: Answer): void {
-    const { withMetadata, start } = options;
     const held = connection.subscriptionTo(name);
-    if (held) {
-      this.setVariant(held, withMetadata);
-      held.withStates = options.withStates;
-      // The key has been given the presence action since.
-      if (!options.isPresent) this.withdrawPresence(held);
-      else if (connection.mayOn(PRESENCE, name) && !held.member) held.join(held.channel.member(connection.peer));
-      return this.acknowledge(held, (stream) =>
-        this.acknowledgeAgain(held, stream, this.withOccupancy(held, options, answer)),
-      );
-    }
-    const channel = this.channel(connection.peer.space, name);
+    if (held) return this.subscribeAgain(held, options, answer);
+    const { withMetadata, start } = options;
+    const { space } = connection.peer;
+    const channel = space.channels.get(name) ?? this.open(space, name);
     const subscription = new Subscription(connection, channel);
     if (connection.mayOn(PRESENCE, name) && options.isPresent) subscription.join(channel.member(connection.peer));
     subscription.withMetadata = withMetadata;
@@ -72,13 +64,33 @@ export class Channels implements ConnectionObserver {
       channel.replaying++;
     } else this.goLive(subscription);
     this.parts.emitter.subscribed(connection, channel.name);
-    const answerWithOccupancy = this.withOccupancy(subscription, options, answer);
-    this.acknowledge(subscription, (stream) => this.begin(subscription, stream, answerWithOccupancy));
+    const whole = options.withOccupancy ? this.withOccupancy(subscription, true, answer) : answer;
+    // Nearly always at once. What has to wait is in a method of its own: this one makes no closure.
+    if (!channel.opening && !channel.stream) this.acked(subscription, whole);
+    else this.acknowledgeFirst(subscription, whole);
   }
 
-  /** The number of members comes behind the ack. */
-  private withOccupancy(subscription: Subscription, { withOccupancy }: SubscribeOptions, answer: Answer): Answer {
-    if (!withOccupancy && !subscription.withOccupancy) return answer;
+  private acknowledgeFirst(subscription: Subscription, answer: Answer): void {
+    this.acknowledge(subscription, (stream) => this.begin(subscription, stream, answer));
+  }
+
+  private subscribeAgain(held: Subscription, options: SubscribeOptions, answer: Answer): void {
+    const { connection, channel } = held;
+    const { withOccupancy } = options;
+    this.setVariant(held, options.withMetadata);
+    held.withStates = options.withStates;
+    // The key has been given the presence action since.
+    if (!options.isPresent) this.withdrawPresence(held);
+    else if (connection.mayOn(PRESENCE, channel.name) && !held.member) held.join(channel.member(connection.peer));
+    this.acknowledge(held, (stream) => {
+      // Asked now: the subscribe before this one may have been waiting too.
+      const changes = withOccupancy || held.withOccupancy;
+      this.acknowledgeAgain(held, stream, changes ? this.withOccupancy(held, withOccupancy, answer) : answer);
+    });
+  }
+
+  /** The number of members comes behind the ack, if it is wanted from now on. */
+  private withOccupancy(subscription: Subscription, withOccupancy: boolean, answer: Answer): Answer {
     return (refused, fields) => {
       answer(refused, fields);
       if (!refused && !subscription.isEnded) this.parts.occupancyFrames.acked(subscription, withOccupancy);
@@ -174,7 +186,7 @@ export class Channels implements ConnectionObserver {
   }
 
   disconnected(connection: Connection): void {
-    for (const subscription of [...connection.subscriptions]) this.end(subscription, "left");
+    for (const subscription of connection.subscriptions) this.end(subscription, "left");
   }
 
   /** The subscription stays, but gets no presence and is not shown. */
@@ -188,7 +200,11 @@ export class Channels implements ConnectionObserver {
 
   /** A fault resynchronises the channel, which may still show the member that has left. */
   end(subscription: Subscription, why: EndReason): void {
-    this.parts.boundary.forChannel("socket", subscription.channel, () => this.remove(subscription, why));
+    try {
+      this.remove(subscription, why);
+    } catch (error) {
+      this.parts.boundary.channelFailed("socket", subscription.channel, error);
+    }
   }
 
   private remove(subscription: Subscription, why: EndReason): void {
@@ -222,10 +238,8 @@ export class Channels implements ConnectionObserver {
     connection.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
   }
 
-  /** The channel, watched: the engine is asked for its members on other nodes when it is new here. */
-  private channel(space: Space, name: string): Channel {
-    const present = space.channels.get(name);
-    if (present) return present;
+  /** A channel that is new here, watched: the engine is asked for its members on other nodes. */
+  private open(space: Space, name: string): Channel {
     const channel = new Channel(space, name);
     space.channels.set(name, channel);
     const { engine, boundary, streams } = this.parts;

@@ -15,6 +15,7 @@ import { bringsIceServers, type IceServersOf, withIceServers } from "./ice-serve
 import { type Departure, departureByClient, departureByService, oldestFirst } from "./lingering/departure.ts";
 import type { Holds } from "./lingering/holds.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
+import type { Peer } from "./peer.ts";
 import type { Rates } from "./rates.ts";
 import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
@@ -82,8 +83,9 @@ export class Connections {
     const { spaces, clock, engine, usage, emitter, holds } = this.parts;
     const space = spaces.open(grant.app);
     const elsewhere = engine.connections(space.owner);
+    const nowMs = clock.nowMs();
     // Later than any before, if only by a microsecond: which connection is the newest must never be a tie.
-    this.lastConnectedMs = Math.max(clock.nowMs(), this.lastConnectedMs + 0.001);
+    this.lastConnectedMs = Math.max(nowMs, this.lastConnectedMs + 0.001);
     const peer = space.peer(grant.peerId);
     const connection = new Connection(peer, socket, grant, this.lastConnectedMs, clock.monotonicMs(), client);
     peer.addConnection(connection);
@@ -95,7 +97,7 @@ export class Connections {
     try {
       this.countBy(space, 1);
       if (peer.onlyConnection) engine.hold(space.app, grant.peerId);
-      this.welcome(connection, grant);
+      this.welcome(connection, grant, nowMs);
     } catch (error) {
       // The caller gets no connection that it could end.
       this.disconnect(connection, FAULT.code, "goodbye");
@@ -104,14 +106,14 @@ export class Connections {
     return connection;
   }
 
-  private welcome({ peerId, socket, id }: Connection, grant: Grant): void {
-    const { clock, metrics } = this.parts;
+  private welcome({ peerId, socket, id }: Connection, grant: Grant, nowMs: number): void {
+    const { metrics } = this.parts;
     const { expiresAtMs, key } = grant;
     const metadataJson = key.turn ? this.metadataWithTurn(grant) : grant.metadataJson;
     metrics.connects.inc();
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
     metrics.welcomes.inc();
-    socket.send(encode.welcome(peerId, expiresAt, Math.floor(clock.nowMs() / 1000), metadataJson, id));
+    socket.send(encode.welcome(peerId, expiresAt, Math.floor(nowMs / 1000), metadataJson, id));
   }
 
   private metadataWithTurn({ app, peerId, metadataJson }: Grant): string | undefined {
@@ -128,7 +130,7 @@ export class Connections {
   disconnect(connection: Connection, code: number, departure: Departure = departureByClient(code)): void {
     if (!connection.open) return;
     connection.end(departure);
-    const { spaces, engine, usage, faults, emitter, holds } = this.parts;
+    const { spaces, usage, emitter, holds } = this.parts;
     const { peer, keyId } = connection;
     const { space } = peer;
     // What is sent to a peer that is connected to another node must not wait because this one expects it back.
@@ -136,13 +138,28 @@ export class Connections {
     emitter.closed(connection, code);
     for (const observer of this.observers) observer.disconnected(connection);
     peer.removeConnection(connection);
-    if (!peer.isConnected && (isElsewhere || !holds.disconnected(connection)))
-      safely(faults, "socket", () => engine.release(space.app, connection.peerId));
+    if (!peer.isConnected && (isElsewhere || !holds.disconnected(connection))) this.release(peer);
     this.removeOfKey(keyId, connection);
     usage.disconnected(space.owner);
-    safely(faults, "socket", () => this.countBy(space, -1));
+    this.countEnd(space);
     space.forgetIfUnused(peer);
     spaces.forgetIfEmpty(space);
+  }
+
+  private release({ space, peerId }: Peer): void {
+    try {
+      this.parts.engine.release(space.app, peerId);
+    } catch (error) {
+      this.parts.faults.caught("socket", error);
+    }
+  }
+
+  private countEnd(space: Space): void {
+    try {
+      this.countBy(space, -1);
+    } catch (error) {
+      this.parts.faults.caught("socket", error);
+    }
   }
 
   /** The connection goes on with another token, which another key may have signed. */

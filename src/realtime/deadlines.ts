@@ -26,7 +26,7 @@ export class Deadlines implements ConnectionObserver {
   ) {}
 
   connected(connection: Connection): void {
-    this.set(connection);
+    this.place(connection);
   }
 
   /** A connection that has ended is not kept until its token would have expired. */
@@ -34,9 +34,13 @@ export class Deadlines implements ConnectionObserver {
     this.remove(connection);
   }
 
-  /** Called for a new connection, and again when its deadline may have changed. */
+  /** Its deadline may have changed. */
   set(connection: Connection): void {
     this.remove(connection);
+    this.place(connection);
+  }
+
+  private place(connection: Connection): void {
     const expiry = connection.expiresAtMs === null ? NEVER : connection.expiresAtMs - EXPIRY_LEAD_MS;
     connection.deadlineMs = Math.min(expiry, connection.secretEndsMs ?? NEVER);
     if (connection.deadlineMs === NEVER) return;
@@ -45,7 +49,7 @@ export class Deadlines implements ConnectionObserver {
     connection.deadlineIndex = inSlot ? inSlot.push(connection) - 1 : 0;
     if (!inSlot) this.slots.set(slot, [connection]);
     this.earliest = Math.min(this.earliest, slot);
-    this.turn();
+    if (!this.turning) this.turn();
   }
 
   private remove(connection: Connection): void {
@@ -61,7 +65,7 @@ export class Deadlines implements ConnectionObserver {
   }
 
   private turn(): void {
-    if (this.turning || this.slots.size === 0) return;
+    if (this.slots.size === 0) return;
     this.turning = true;
     this.clock.after(SLOT_MS, () => {
       this.turning = false;

@@ -35,7 +35,11 @@ export class Emitter {
   connected(connection: Connection): void {
     connection.peer.space.counters.connects++;
     this.recorder.connected(connection);
-    this.report((listener) => listener.connected(connection));
+    try {
+      this.events.listener?.connected(connection);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
   }
 
   refused(code: ConnectRefusal, known: KnownOfClient, client: Address): void {
@@ -47,7 +51,11 @@ export class Emitter {
 
   subscribed(connection: Connection, channel: string): void {
     this.recorder.subscribed(connection, channel);
-    this.report((listener) => listener.subscribed(connection, channel));
+    try {
+      this.events.listener?.subscribed(connection, channel);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
   }
 
   unsubscribed(connection: Connection, channel: string): void {
@@ -95,9 +103,14 @@ export class Emitter {
 
   closed(connection: Connection, code: number): void {
     this.recorder.closed(connection, code);
-    this.report((listener) => listener.closed(connection, code));
+    try {
+      this.events.listener?.closed(connection, code);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
   }
 
+  /** For events that are rarer than connects: each call makes a closure, also without a listener. */
   private report(to: (listener: RealtimeListener) => void): void {
     const { listener } = this.events;
     if (listener === undefined) return;

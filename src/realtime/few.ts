@@ -5,9 +5,12 @@
 export type Few<T extends object> = T | readonly T[] | undefined;
 
 export function listOf<T extends object>(few: Few<T>): readonly T[] {
-  if (few === undefined) return [];
+  if (few === undefined) return NONE;
   return isList(few) ? few : [few];
 }
+
+/** One for all: a list is never changed in place. */
+const NONE: readonly never[] = [];
 
 /** Whether any of them passes the test. Without an array: it is asked for every member in every tick. */
 export function anyOf<T extends object>(few: Few<T>, test: (one: T) => boolean): boolean {

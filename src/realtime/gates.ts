@@ -29,12 +29,12 @@ export class Gates {
   add(subscription: Subscription, ping: number): void {
     const untilMs = this.clock.monotonicMs() + GATE_WAIT_MS;
     this.waiting.push({ subscription, ping, untilMs });
-    this.watch();
+    if (!this.watching) this.watch();
   }
 
   private watch(): void {
     const [first] = this.waiting;
-    if (this.watching || !first) return;
+    if (!first) return;
     this.watching = true;
     this.clock.after(Math.max(WATCH_GAP_MS, first.untilMs - this.clock.monotonicMs()), () => {
       this.watching = false;

@@ -50,7 +50,7 @@ export interface ConnectAttempt {
   /** Sec-WebSocket-Version. */
   readonly version: string | null;
   /** Upgrades the request to a WebSocket that carries `data`; returns false if the handshake is malformed. */
-  readonly upgrade: (data: SocketData) => boolean;
+  upgrade(data: SocketData): boolean;
 }
 
 const DRAIN_STEP_MS = 50;
@@ -117,9 +117,11 @@ export class Gateway {
     const cap = this.parts.keyring.app(app)?.maxConcurrentConnections ?? null;
     if (cap === null) return this.upgradeOrEnterRoom(attempt, { grant, client: attempt.client });
     const claim = this.parts.engine.claim(app, cap);
-    return claim instanceof Promise
-      ? claim.then((found) => this.claimed(attempt, found))
-      : this.upgradeCapped(attempt, grant, claim);
+    return claim instanceof Promise ? this.whenClaimed(attempt, claim) : this.upgradeCapped(attempt, grant, claim);
+  }
+
+  private async whenClaimed(attempt: ConnectAttempt, claim: Promise<Claim | undefined>): Promise<true> {
+    return this.claimed(attempt, await claim);
   }
 
   /** While other nodes answered, the key may have been revoked or narrowed, and the peer blocked. */

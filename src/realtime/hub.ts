@@ -4,6 +4,7 @@
 import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { roomSpaceOf } from "../access/room-space.ts";
+import type { RoomSeat } from "../access/room-token.ts";
 import type { Engine, EngineCallbacks, NodeId } from "../engine/engine.ts";
 import { NodeRequests } from "../engine/node-requests.ts";
 import type { HistoryStore } from "../history/history.ts";
@@ -15,6 +16,7 @@ import { announce } from "./announce.ts";
 import { Boundary } from "./boundary.ts";
 import { Channels } from "./channels.ts";
 import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
 import { Connections } from "./connections.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
@@ -164,13 +166,14 @@ export class Hub {
     const liveness = new Liveness(clock, boundary, connections, metrics);
     // In this order: subscriptions end before anything else of their connection is forgotten.
     for (const observer of [channels, deadlines, liveness]) connections.observe(observer);
+    const leftRoom = ({ id, departure }: Connection, seat: RoomSeat): void =>
+      safely(parts.faults, "socket", () => parts.roomGate.disconnected(seat, id, departure));
     connections.observe({
       connected: ({ peer, peerId }) => delivery.waiting.returned(peer.space.app, peerId),
       disconnected: (connection) => delivery.early.ended(connection),
     });
     connections.observe({
-      disconnected: ({ seat, id, departure }) =>
-        seat && safely(parts.faults, "socket", () => parts.roomGate.disconnected(seat, id, departure)),
+      disconnected: (connection) => connection.seat && leftRoom(connection, connection.seat),
     });
     const narrowing = new Narrowing({ ...parts, channels, emitter });
     const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, lingering, holds, narrowing });

@@ -127,12 +127,12 @@ export const isJoin = ({ before, after }: Change): boolean => before === undefin
  * this peer. A peer is not shown its own join.
  */
 export function isReceived(member: Member, change: Change): boolean {
-  const { channel, subscriptions } = member;
-  const own = isJoin(change) ? subscriptions : [];
-  let others = channel.listeners;
-  for (const { isListening } of own) if (isListening) others--;
-  if (others > 0) return true;
-  return channel.offTopic?.values().some((one) => !one.overrides?.has(change.peerId) && !own.includes(one)) === true;
+  const { listeners, offTopic } = member.channel;
+  const own = isJoin(change) ? member : undefined;
+  if (listeners > (own?.listening ?? 0)) return true;
+  if (!offTopic) return false;
+  for (const one of offTopic) if (!one.overrides?.has(change.peerId) && (!own || one.member !== own)) return true;
+  return false;
 }
 
 /** The state of a member that a subscription with states was sent last. */

@@ -36,7 +36,7 @@ export class Liveness implements ConnectionObserver {
   connected(connection: Connection): void {
     this.buckets[bucketOf(connection)]?.push(connection);
     this.count++;
-    this.setTimer();
+    if (!this.isTimerSet) this.setTimer();
   }
 
   disconnected(connection: Connection): void {
@@ -60,7 +60,7 @@ export class Liveness implements ConnectionObserver {
   }
 
   private setTimer(): void {
-    if (this.isTimerSet || this.count === 0) return;
+    if (this.count === 0) return;
     this.isTimerSet = true;
     this.clock.after(TICK_MS, () => {
       this.isTimerSet = false;

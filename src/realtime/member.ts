@@ -107,6 +107,15 @@ export class Member {
     return this.held !== undefined;
   }
 
+  /** How many of them are on the presence topic. */
+  get listening(): number {
+    const { held } = this;
+    if (!isList(held)) return held?.isListening ? 1 : 0;
+    let listening = 0;
+    for (const { isListening } of held) if (isListening) listening++;
+    return listening;
+  }
+
   /** The subscription of its newest connection. */
   private get newest(): Subscription | undefined {
     return isList(this.held) ? this.held[0] : this.held;
@@ -117,10 +126,12 @@ export class Member {
       this.held = subscription;
       return;
     }
-    const { subscriptions } = this;
-    if (subscriptions.includes(subscription)) return;
+    if (!this.subscriptions.includes(subscription)) this.insert(subscription);
+  }
+
+  private insert(subscription: Subscription): void {
     const { connectedMs } = subscription.connection;
-    const at = subscriptions.findIndex((other) => other.connection.connectedMs <= connectedMs);
+    const at = this.subscriptions.findIndex((other) => other.connection.connectedMs <= connectedMs);
     this.held = withOne(this.held, subscription, at < 0 ? undefined : at);
   }
 

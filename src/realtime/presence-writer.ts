@@ -183,7 +183,8 @@ export class PresenceWriter {
     const isWritten = writeRest(subscription);
     this.parts.queue.wrote(subscription, isWritten);
     if (!isWritten || !subscription.isRostered) return;
-    writeMissed(subscription, this.parts.partMaxBytes);
+    const { roster } = subscription;
+    if (roster) writeMissed(subscription, roster, this.parts.partMaxBytes);
     subscription.listen();
     if (!subscription.overrides) return;
     const held = new Set<string>();

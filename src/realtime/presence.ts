@@ -312,7 +312,10 @@ export class Presence {
 
   private schedule(channel: Channel): void {
     this.dirty.add(channel);
-    if (this.ticking) return;
+    if (!this.ticking) this.setTimer();
+  }
+
+  private setTimer(): void {
     this.ticking = true;
     this.parts.clock.after(this.parts.presenceTickMs, () => {
       this.ticking = false;

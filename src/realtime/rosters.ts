@@ -94,9 +94,8 @@ export function writeRest(subscription: Subscription): boolean {
 }
 
 /** Writes the changes that the channel was shown since this roster was made. */
-export function writeMissed(subscription: Subscription, partMaxBytes: number): void {
-  const { channel, connection, roster, overrides } = subscription;
-  if (!roster) return;
+export function writeMissed(subscription: Subscription, roster: Roster, partMaxBytes: number): void {
+  const { channel, connection, overrides } = subscription;
   // Peers with an override are left to IndividualChanges, which compares with the override.
   const isItsOwn = (peerId: string): boolean => peerId === connection.peerId || overrides?.has(peerId) === true;
   const missed: Change[] = [];

@@ -94,6 +94,12 @@ export type SubscriptionState =
 
 export const ABSENT: Absent = { kind: "absent", member: undefined };
 
+/** One for each reason: every subscription ends. */
+export const ENDED: Readonly<Record<EndReason, Ended>> = {
+  left: { kind: "ended", member: undefined, why: "left" },
+  revoked: { kind: "ended", member: undefined, why: "revoked" },
+};
+
 /** Whether other members may be shown a subscription in this state. */
 export function isVisibleIn(state: SubscriptionState): boolean {
   switch (state.kind) {

@@ -17,7 +17,7 @@ import type { Connection } from "./connection.ts";
 import type { Member } from "./member.ts";
 import type { Roster } from "./rosters.ts";
 import type { Replay } from "./streams/replay.ts";
-import { ABSENT, type EndReason, isVisibleIn, type SubscriptionState } from "./subscription-states.ts";
+import { ABSENT, ENDED, type EndReason, isVisibleIn, type SubscriptionState } from "./subscription-states.ts";
 
 export type { EndReason };
 
@@ -282,7 +282,7 @@ export class Subscription {
   }
 
   end(why: EndReason): void {
-    this.become({ kind: "ended", member: undefined, why });
+    this.become(ENDED[why]);
   }
 
   private become(next: SubscriptionState): void {

@@ -62,16 +62,17 @@ export class Lingering {
 
   /** The last subscription of this member on this node has ended. */
   departed(subscription: Subscription, member: Member): void {
-    const { connection } = subscription;
-    if (hasUncommitted(connection) && isShown(member)) {
-      const state = stateOf(subscription);
-      this.begin(member, { state, isInherited: false, graceUntilMs: 0 });
-      const { withExtras } = connection;
-      withExtras.whenCommitted ??= [];
-      withExtras.whenCommitted.push(() => this.committed(subscription, member, state));
-      return;
-    }
-    this.depart(subscription, member);
+    if (hasUncommitted(subscription.connection) && isShown(member)) this.departLater(subscription, member);
+    else this.depart(subscription, member);
+  }
+
+  /** Behind its messages that are still to be delivered. */
+  private departLater(subscription: Subscription, member: Member): void {
+    const state = stateOf(subscription);
+    this.begin(member, { state, isInherited: false, graceUntilMs: 0 });
+    const { withExtras } = subscription.connection;
+    withExtras.whenCommitted ??= [];
+    withExtras.whenCommitted.push(() => this.committed(subscription, member, state));
   }
 
   /** The messages that its `left` has waited for are delivered. */

@@ -85,9 +85,14 @@ export class WaitingSends {
 
   /** The peer has connected here. */
   returned(app: string, peerId: string): void {
-    const queue = this.queues.size === 0 ? undefined : this.queues.get(keyOf(app, peerId));
-    // Its welcome comes first.
-    if (queue) this.parts.clock.after(0, () => this.flush(keyOf(app, peerId), queue));
+    const key = this.queues.size === 0 ? undefined : keyOf(app, peerId);
+    const queue = key && this.queues.get(key);
+    if (queue) this.flushLater(key, queue);
+  }
+
+  /** Its welcome comes first. */
+  private flushLater(key: string, queue: Queue): void {
+    this.parts.clock.after(0, () => this.flush(key, queue));
   }
 
   /** The peer must not come back. */
