@@ -19,6 +19,11 @@ export class Throttle {
     private readonly now: () => number,
   ) {}
 
+  /** Nothing is counted: a caller need not make a key. */
+  get isOff(): boolean {
+    return this.perSecond === 0;
+  }
+
   /** Takes one; returns 0, or the seconds to wait until one is available. */
   take(key: string): number {
     if (this.perSecond === 0) return 0;

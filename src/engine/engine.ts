@@ -107,6 +107,8 @@ export const HELD = -2;
 export type OnHeld = (app: string, to: string) => void;
 
 export interface Engine {
+  /** There is no other node now, so that nothing need be announced: one that comes later asks for what it must know. */
+  readonly isAlone?: boolean;
   /** Called once, before anything else. */
   attach(node: EngineCallbacks): void;
   /** false: the other nodes cannot be reached. */

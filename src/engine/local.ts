@@ -110,6 +110,10 @@ class LocalEngine implements Engine {
 
   constructor(private readonly exchange: Exchange) {}
 
+  get isAlone(): boolean {
+    return this.exchange.isAlone;
+  }
+
   attach(node: EngineCallbacks): void {
     this.id = node.id;
     this.exchange.join(node);

@@ -3,8 +3,19 @@ import type { Engine, MemberState } from "../engine/engine.ts";
 import type { Channel } from "./channel.ts";
 import type { Member } from "./member.ts";
 
+/**
+ * In place of what was announced of a member while there is no other node: it would have been. What, is found out when a node comes
+ * and asks (occupancy.ts).
+ */
+export const UNTOLD: MemberState = { peerId: "", metadataJson: undefined, since: 0 };
+
 /** Announces those of these members that differ from what was announced of them last. */
 export function announce(engine: Engine, channel: Channel, members: readonly Member[]): void {
+  if (engine.isAlone) {
+    for (const member of members)
+      member.announced = member.hasSubscription && !member.stay ? UNTOLD : member.toAnnounce();
+    return;
+  }
   const joined: MemberState[] = [];
   const left: string[] = [];
   for (const member of members) {

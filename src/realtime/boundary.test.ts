@@ -81,7 +81,7 @@ describe("a fault in a socket event", () => {
   test("of a close leaves nothing of the connection behind, wherever it happens", () => {
     const methods = ["release", "counted", "announce", "unwatch"] as const satisfies (keyof Engine)[];
     for (const method of methods) {
-      const world = plantedWorld();
+      const world = plantedWorld({ nodes: 2 });
       const ann = world.join("ann", "room");
       let isArmed = true;
       plant(world.node.engine, method, () => isArmed);
@@ -152,6 +152,7 @@ describe("a fault in a socket event", () => {
     }));
     type Found = (members: RemoteMembers) => void;
     const world = plantedWorld({
+      nodes: 2,
       engine: (engine) =>
         Object.assign(engine, { watch: (_a: string, _c: string, found: Found) => found(new Map([["far", far]])) }),
     });
@@ -191,7 +192,7 @@ describe("a fault in a socket event", () => {
 
 describe("a fault in a timer", () => {
   test("of presence resynchronises that channel; the others keep ticking, and the name can be used again", async () => {
-    const world = plantedWorld();
+    const world = plantedWorld({ nodes: 2 });
     const [ann, ben, cat] = [world.join("ann", "bad"), world.join("ben", "bad"), world.join("cat", "good")];
     let isArmed = true;
     plant(world.node.engine, "announce", (_app: string, channel: string) => isArmed && channel === "bad");

@@ -10,7 +10,7 @@ export class ConnectCosts {
 
   /** Takes one connect; returns 0, or the seconds to wait until one is available. */
   take(client: Address): number {
-    return this.connects.take(rateKey(client));
+    return this.connects.isOff ? 0 : this.connects.take(rateKey(client));
   }
 
   /** A self-signed token with costly patterns must not be a cheap way to use up our CPU. */

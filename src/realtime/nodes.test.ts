@@ -15,6 +15,43 @@ describe("between nodes", () => {
     expect(ann.newFrames()).toEqual(["ack r1", "roster: p00 p11"]);
   });
 
+  test("a node that comes later finds the members and follows their changes, as the first one does", () => {
+    const world = worldOf(1);
+    const [ann, ben] = [world.connect("ann", { metadata: 1 }), world.connect("ben")];
+    for (const client of [ann, ben]) client.subscribe("c");
+    world.settle();
+    world.start();
+    const cat = world.connect("cat", { node: 1 });
+    cat.subscribe("c");
+    world.settle();
+    expect(cat.newFrames()).toEqual(["ack r1", "roster: ann1 ben"]);
+    ben.vanish();
+    world.settle();
+    expect(cat.newFrames()).toEqual(["left: ben"]);
+    // Alone again, the first one forgets what no one can ask for any more.
+    world.kill(1);
+    world.settle();
+    ann.vanish();
+    world.settle();
+    expect(leftovers(world)).toEqual({});
+  });
+
+  test("members that came between a node's start and its first subscriber are announced once", () => {
+    const world = worldOf(1);
+    world.connect("ann").subscribe("c");
+    world.settle();
+    world.start();
+    const ben = world.connect("ben");
+    ben.subscribe("c");
+    world.settle();
+    const cat = world.connect("cat", { node: 1 });
+    cat.subscribe("c");
+    world.settle();
+    ben.vanish();
+    world.settle();
+    expect(cat.newFrames()).toEqual(["ack r1", "roster: ann ben", "left: ben"]);
+  });
+
   test("a message reaches every node's subscribers once, in order, but not the sending connection", () => {
     const world = worldOf();
     const { clients } = watching(world);

@@ -86,9 +86,10 @@ export class Recorder {
   }
 
   closed(connection: Connection, code: number): void {
-    this.add(connection, CLOSE, code);
+    const now = this.clock.nowMs();
+    this.add(connection, CLOSE, code, undefined, now);
     const { peer, peerId, keyId, number, lastEvent } = connection;
-    this.ended.add(peer.space.app, peerId, keyId, number, lastEvent, this.clock.nowMs());
+    this.ended.add(peer.space.app, peerId, keyId, number, lastEvent, now);
   }
 
   /** Only where the credential proves who the peer is. */
@@ -116,9 +117,9 @@ export class Recorder {
     return this.ring.bytes + this.ended.size * ENDED_BYTES;
   }
 
-  private add(connection: Connection, kind: number, code?: number, channel?: string): void {
+  private add(connection: Connection, kind: number, code?: number, channel?: string, at = this.clock.nowMs()): void {
     const { lastEvent, published } = connection;
-    connection.lastEvent = this.ring.add(kind, this.clock.nowMs(), lastEvent, published, code, channel);
+    connection.lastEvent = this.ring.add(kind, at, lastEvent, published, code, channel);
   }
 
   /** `until`: what an open connection has sent by now. */

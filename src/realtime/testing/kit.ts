@@ -37,7 +37,8 @@ export class World {
   readonly traffic: Traffic;
   readonly exchange: Exchange;
   readonly keys: TestKeys;
-  readonly nodes: readonly TestNode[];
+  private readonly all: TestNode[] = [];
+  private readonly build: () => TestNode;
 
   constructor(worldOptions: WorldOptions = {}) {
     const { nodes = 1, traffic = atOnce(), engine: between = same, clock = new FakeClock(), ...options } = worldOptions;
@@ -46,11 +47,21 @@ export class World {
     this.traffic = traffic;
     this.exchange = new Exchange(traffic.carry);
     const { keyring } = this.keys;
-    this.nodes = Array.from({ length: nodes }, (_, i) => {
+    this.build = () => {
       const clock = new NodeClock(this.clock);
       const engine = between(this.exchange.engine(), clock);
-      return buildNode({ id: `n${i}`, clock, engine, keyring }, options);
-    });
+      return buildNode({ id: `n${this.all.length}`, clock, engine, keyring }, options);
+    };
+    for (let i = 0; i < nodes; i++) this.start();
+  }
+
+  /** Another node comes. */
+  start(): void {
+    this.all.push(this.build());
+  }
+
+  get nodes(): readonly TestNode[] {
+    return this.all;
   }
 
   /** The only node, or the first. */
