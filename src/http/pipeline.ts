@@ -221,7 +221,10 @@ function withHeaders(response: Response, call: Call): Response {
   return response;
 }
 
-export const isUpgrade = (request: Request): boolean => request.headers.get("upgrade")?.toLowerCase() === "websocket";
+export function isUpgrade({ headers }: Request): boolean {
+  const upgrade = headers.get("upgrade");
+  return upgrade === "websocket" || upgrade?.toLowerCase() === "websocket";
+}
 
 /** After a successful `server.upgrade`, Bun requires that the handler returns undefined; its types do not allow that. */
 const UPGRADED = undefined as unknown as Response;

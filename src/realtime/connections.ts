@@ -198,7 +198,7 @@ export class Connections {
     space.connectionCount += by;
     space.counters.connections += by;
     this.connected += by;
-    this.parts.engine.counted(space.owner, this.parts.usage.of(space.owner).connections);
+    this.parts.engine.counted(space.owner, space.usage.connections);
   }
 
   private removeOfKey(keyId: string, connection: Connection): void {

@@ -20,7 +20,7 @@ export class Space {
     readonly app: string,
     readonly counters: TrafficCounters,
     readonly rateWindow: RateWindow,
-    private readonly usage: Count,
+    readonly usage: Count,
   ) {
     this.owner = appOfSpace(app);
   }

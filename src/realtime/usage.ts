@@ -27,6 +27,13 @@ export class Count {
     this.unstored++;
     this.unflushed++;
   }
+
+  /** There are this many connections on all nodes together. */
+  recordConnections(connections: number): void {
+    if (connections <= this.peak) return;
+    this.peak = connections;
+    this.peakChanged = true;
+  }
 }
 
 export interface Period {
@@ -100,15 +107,12 @@ export class Usage {
   connected(app: string, elsewhere = 0): void {
     const count = this.of(app);
     count.connections++;
-    this.recordConnections(app, count.connections + elsewhere);
+    count.recordConnections(count.connections + elsewhere);
   }
 
   /** An application has this many connections on all nodes together. */
   recordConnections(app: string, connections: number): void {
-    const count = this.of(app);
-    if (connections <= count.peak) return;
-    count.peak = connections;
-    count.peakChanged = true;
+    this.of(app).recordConnections(connections);
   }
 
   disconnected(app: string): void {
