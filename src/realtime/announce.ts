@@ -7,13 +7,13 @@ import type { Member } from "./member.ts";
  * In place of what was announced of a member while there is no other node: it would have been. What, is found out when a node comes
  * and asks (occupancy.ts).
  */
-export const UNTOLD: MemberState = { peerId: "", metadataJson: undefined, since: 0 };
+export const SENT_TO_NO_ONE: MemberState = { peerId: "", metadataJson: undefined, since: 0 };
 
 /** Announces those of these members that differ from what was announced of them last. */
 export function announce(engine: Engine, channel: Channel, members: readonly Member[]): void {
   if (engine.isAlone) {
     for (const member of members)
-      member.announced = member.hasSubscription && !member.stay ? UNTOLD : member.toAnnounce();
+      member.announced = member.hasSubscription && !member.stay ? SENT_TO_NO_ONE : member.toAnnounce();
     return;
   }
   const joined: MemberState[] = [];

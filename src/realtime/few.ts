@@ -10,7 +10,7 @@ export function listOf<T extends object>(few: Few<T>): readonly T[] {
 }
 
 /** One for all: a list is never changed in place. */
-const NONE: readonly never[] = [];
+const NONE: readonly never[] = Object.freeze([]);
 
 /** Whether any of them passes the test. Without an array: it is asked for every member in every tick. */
 export function anyOf<T extends object>(few: Few<T>, test: (one: T) => boolean): boolean {
