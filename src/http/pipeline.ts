@@ -9,8 +9,8 @@ import { ClientGone } from "./input.ts";
 import type { UnauthenticatedLimit } from "./unauthenticated-limit.ts";
 
 export type Handler = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
-/** Turns the request into a socket that carries `data`; false if its handshake is malformed. */
 export interface Upgradable {
+  /** Turns the request into a socket that carries `data`; false if its handshake is malformed. */
   upgrade(data: unknown): boolean;
 }
 /** Handlers by path, in Bun's form: `/v1/peers/:peerId`. */

@@ -4,16 +4,19 @@ import type { Channel } from "./channel.ts";
 import type { Member } from "./member.ts";
 
 /**
- * In place of what was announced of a member while there is no other node: it would have been. What, is found out when a node comes
- * and asks (occupancy.ts).
+ * Stands for what would have been announced while there is no other node. The state itself is made when a node comes and asks
+ * (occupancy.ts): until then only its `isArriving` is read.
  */
-export const SENT_TO_NO_ONE: MemberState = { peerId: "", metadataJson: undefined, since: 0 };
+const SHOWN: MemberState = { peerId: "", metadataJson: undefined, since: 0 };
+const ARRIVING: MemberState = { ...SHOWN, isArriving: true };
+
+/** `announced` of a member stands for a state that no node was sent. */
+export const isUnsent = (announced: MemberState | undefined): boolean => announced === SHOWN || announced === ARRIVING;
 
 /** Announces those of these members that differ from what was announced of them last. */
 export function announce(engine: Engine, channel: Channel, members: readonly Member[]): void {
   if (engine.isAlone) {
-    for (const member of members)
-      member.announced = member.hasSubscription && !member.stay ? SENT_TO_NO_ONE : member.toAnnounce();
+    for (const member of members) member.announced = unsentOf(member);
     return;
   }
   const joined: MemberState[] = [];
@@ -26,6 +29,11 @@ export function announce(engine: Engine, channel: Channel, members: readonly Mem
     member.announced = state;
   }
   if (joined.length + left.length > 0) engine.announce(channel.space.app, channel.name, joined, left);
+}
+
+function unsentOf(member: Member): MemberState | undefined {
+  if (!member.hasSubscription || member.stay) return member.toAnnounce();
+  return member.isVisibleHere ? SHOWN : ARRIVING;
 }
 
 const sameState = (a: MemberState, b: MemberState | undefined): boolean =>

@@ -64,10 +64,10 @@ export class Channels implements ConnectionObserver {
       channel.replaying++;
     } else this.goLive(subscription);
     this.parts.emitter.subscribed(connection, channel.name);
-    const whole = options.withOccupancy ? this.withOccupancy(subscription, true, answer) : answer;
+    const answerWithOccupancy = options.withOccupancy ? this.withOccupancy(subscription, true, answer) : answer;
     // Nearly always at once. What has to wait is in a method of its own: this one makes no closure.
-    if (!channel.opening && !channel.stream) this.acked(subscription, whole);
-    else this.acknowledgeFirst(subscription, whole);
+    if (!channel.opening && !channel.stream) this.acked(subscription, answerWithOccupancy);
+    else this.acknowledgeFirst(subscription, answerWithOccupancy);
   }
 
   private acknowledgeFirst(subscription: Subscription, answer: Answer): void {

@@ -74,7 +74,7 @@ export class Deadlines implements ConnectionObserver {
         if (this.earliest * SLOT_MS <= now) this.serve(now);
       } finally {
         // Even after an exception: without the next turn no token would expire any more.
-        this.turn();
+        if (!this.turning) this.turn();
       }
     });
   }

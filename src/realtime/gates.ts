@@ -39,7 +39,7 @@ export class Gates {
     this.clock.after(Math.max(WATCH_GAP_MS, first.untilMs - this.clock.monotonicMs()), () => {
       this.watching = false;
       this.onOverdue(this.takeOverdue());
-      this.watch();
+      if (!this.watching) this.watch();
     });
   }
 

@@ -68,7 +68,7 @@ export class Liveness implements ConnectionObserver {
         this.check();
       } finally {
         // Even after an exception: without the next tick dead connections would stay.
-        this.setTimer();
+        if (!this.isTimerSet) this.setTimer();
       }
     });
   }

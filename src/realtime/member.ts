@@ -19,7 +19,7 @@ export class Member {
   private shownMetadata: string | null | undefined;
   /** It has or had a connection here since it was last shown to have left: this node reports its changes to listeners. */
   isOurs = false;
-  /** What other nodes were sent last. */
+  /** What other nodes were sent last, or would have been if there were any (announce.ts). */
   announced: MemberState | undefined;
   remote: Map<NodeId, MemberState> | undefined;
   /** `undefined` until something of it is needed. */
@@ -159,6 +159,11 @@ export class Member {
     return newest?.isVisible ? stateOf(newest) : undefined;
   }
 
+  /** One of its connections on this node may be shown. */
+  get isVisibleHere(): boolean {
+    return anyOf(this.held, isVisible);
+  }
+
   /** The same for other nodes, which also learn of a stay that began here, and of a connection that is not to be shown yet. */
   toAnnounce(): MemberState | undefined {
     const local = this.local();
@@ -258,6 +263,7 @@ export class Member {
 }
 
 const hasRoster = (subscription: Subscription): boolean => subscription.hasRoster;
+const isVisible = (subscription: Subscription): boolean => subscription.isVisible;
 const isHidden = (subscription: Subscription): boolean => !subscription.isVisible;
 
 /** Made for every member in every tick: the key is named only where it may be needed, and without a second object. */

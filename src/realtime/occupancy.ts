@@ -1,6 +1,6 @@
 /** Connections, channels and their members: of this node for the other nodes, and of all nodes for REST. */
 import type { ChannelCount, Engine, MemberState } from "../engine/engine.ts";
-import { SENT_TO_NO_ONE } from "./announce.ts";
+import { isUnsent } from "./announce.ts";
 import { stateOf } from "./member.ts";
 import type { Spaces } from "./spaces.ts";
 
@@ -14,7 +14,7 @@ export class Occupancy {
     const channel = this.spaces.channel(app, name);
     if (!channel) return [];
     return [...channel.members.values()].flatMap((member) => {
-      if (member.announced === SENT_TO_NO_ONE) member.announced = member.toAnnounce();
+      if (isUnsent(member.announced)) member.announced = member.toAnnounce();
       // A node that asks only now has never been sent a member that a node that is gone has left to this one. It learns of its end
       // from this one too.
       member.announced ??= member.stay?.state;

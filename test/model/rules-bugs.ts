@@ -149,8 +149,8 @@ const PLANTED: readonly Bug[] = [
   {
     name: "graces: left before an uncommitted message",
     file: LINGERING,
-    find: "if (hasUncommitted(connection) && isShown(member)) {",
-    replace: "if (!connection && isShown(member)) {",
+    find: "if (hasUncommitted(subscription.connection) && isShown(member))",
+    replace: "if (!subscription && isShown(member))",
   },
 ];
 

@@ -1,10 +1,26 @@
 import { describe, expect, test } from "bun:test";
+import { RESYNC } from "../../protocol/close.ts";
 import { LINGERING_PER_APP_MAX } from "../limits.ts";
 import { Subscription } from "../subscription.ts";
 import { CALL, clientCloses, graceWorld, withStates } from "../testing/grace.ts";
 import { PUBLISHABLE_KEY, SECRET_KEY, World } from "../testing/kit.ts";
 
 describe("grace", () => {
+  for (const nodes of [1, 2])
+    test(`a member that is lost before its roster was never shown, and does not stay (nodes: ${nodes})`, () => {
+      const world = graceWorld(nodes);
+      const cat = world.join("cat", CALL);
+      for (const end of ["lost", "closed by the service"]) {
+        const ann = world.connect("ann").holdPongs();
+        ann.subscribe(CALL);
+        world.advance(50);
+        if (end === "lost") ann.vanish();
+        else world.node.hub.connections.close(ann.connection, RESYNC);
+        world.advance(60_000);
+        expect(cat.newFrames(), end).toEqual([]);
+      }
+    });
+
   test("a member that was lost stays for its time; those with states are shown at once that it is lost", () => {
     const world = graceWorld();
     const [ann, ben] = [world.join("ann", CALL), world.join("ben", CALL)];
