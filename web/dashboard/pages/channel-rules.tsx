@@ -64,15 +64,18 @@ function RulesOf({ path }: { readonly path: string }) {
     refusal.value = "";
     void reload();
   };
-  const { data: channels } = useLive<List<ActiveChannel>>(isChanged ? `${path}/channels?limit=1000` : undefined);
+  const channelsPath = `${path}/channels?limit=1000`;
+  const { data: channels } = useLive<List<ActiveChannel>>(isChanged ? channelsPath : undefined);
   const effect = channels && effectText(channels, saved, rules);
   const ask = async (): Promise<void> => {
     if (!mayLose(saved, rules)) return save();
+    // Who saves at once does so before the page has the channels.
+    const inUse = channels ?? (await get<List<ActiveChannel>>(channelsPath));
     confirm({
       title: "Save rules that may end history",
       text: (
         <div class="stack">
-          <p>{effect}</p>
+          <p>{effectText(inUse, saved, rules)}</p>
           <p>
             The same happens to channels that are not in use now. History that ends cannot be read from that moment on,
             and cannot be brought back; subscribers of its channels reconnect.
