@@ -1,6 +1,5 @@
 /** What a server prints when it has started: version, data folder and addresses. */
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
-import { resolve } from "node:path";
 import { VERSION } from "../version.ts";
 
 export interface Started {
@@ -29,7 +28,7 @@ const ALL_ADDRESSES = ["0.0.0.0", "::"];
 
 export const readyFields = ({ url, host, dataFolder, dashboardUrl }: Started): ReadyFields => ({
   version: VERSION,
-  data: resolve(dataFolder),
+  data: dataFolder,
   url,
   host,
   ...(dashboardUrl !== undefined && { dashboard: dashboardUrl }),

@@ -39,6 +39,32 @@ describe("precedence", () => {
   });
 });
 
+describe("paths", () => {
+  const relative = (path: string): string => path.slice(process.cwd().length + 1);
+
+  test("become absolute once, wherever they come from, the default too", () => {
+    expect(load({}).config.data).toBe(join(process.cwd(), "data"));
+    expect(load({ data: "a/../b" }).config.data).toBe(join(process.cwd(), "b"));
+    expect(load({}, { PARLEY_DATA: "c" }).config.data).toBe(join(process.cwd(), "c"));
+    withFile("p.toml", 'data = "./d/"\n', (config) =>
+      expect(load({ config }).config.data).toBe(join(process.cwd(), "d")),
+    );
+    expect(load({ data: "/srv/parley" }).config.data).toBe("/srv/parley");
+  });
+
+  test("of certificates become absolute, and stay unset if they are", () => {
+    const [cert, key] = [relative(import.meta.path), relative(join(import.meta.dir, "load.ts"))];
+    const { tlsCert, tlsKey } = load({ "tls-cert": cert, "tls-key": key }).config;
+    expect([tlsCert, tlsKey]).toEqual([import.meta.path, join(import.meta.dir, "load.ts")]);
+    expect(load({}).config.tlsCert).toBe("");
+  });
+
+  test("are shown as they are in force", () => {
+    expect(shownValue("data", load({}))).toBe(join(process.cwd(), "data"));
+    expect(shownValue("tlsCert", load({}))).toBe("none");
+  });
+});
+
 describe("a wrong value stops the start, with the setting's name, its value and what is allowed", () => {
   test.each([
     ["port", "70000", '--port is "70000"; allowed: a whole number from 0 to 65535'],

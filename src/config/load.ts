@@ -1,5 +1,6 @@
 /** Loads the settings: flags override the environment, the environment overrides the file. */
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { didYouMean } from "../protocol/did-you-mean.ts";
 import { type Config, keyOf, NAMES, nameOf, SETTINGS, type Setting, type SettingName } from "./settings.ts";
 
@@ -28,7 +29,9 @@ export function loadConfig(
     const one: Setting<unknown> = SETTINGS[name];
     const raw = pick(name, flags, env, inFile);
     sources[name] = raw?.source ?? "default";
-    values[name] = raw ? parsedValue(one, raw) : one.initial;
+    const value = raw ? parsedValue(one, raw) : one.initial;
+    // "" is a path that is not set.
+    values[name] = one.path && typeof value === "string" && value !== "" ? resolve(value) : value;
   }
   const config = values as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === ""))

@@ -34,6 +34,8 @@ export interface Setting<T> {
   readonly meaning: string;
   readonly read: Read<T>;
   readonly secret?: true;
+  /** A file or folder: made absolute when the settings are read, so that no part depends on the folder a process works in. */
+  readonly path?: true;
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
@@ -72,6 +74,7 @@ export const SETTINGS = {
     initial: "./data",
     meaning: "folder for the SQLite file, the master key and recordings",
     read: anyText,
+    path: true,
   }),
   domain: setting({
     env: "PARLEY_DOMAIN",
@@ -131,6 +134,7 @@ export const SETTINGS = {
     shown: "none",
     meaning: "certificate chain (PEM), to serve https and wss without a proxy; reloaded on SIGHUP",
     read: file,
+    path: true,
   }),
   tlsKey: setting({
     env: "PARLEY_TLS_KEY",
@@ -138,6 +142,7 @@ export const SETTINGS = {
     shown: "none",
     meaning: "private key (PEM) of that certificate",
     read: file,
+    path: true,
   }),
   adminListen: setting({
     env: "PARLEY_ADMIN_LISTEN",

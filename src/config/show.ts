@@ -6,7 +6,8 @@ import { keyOf, NAMES, SETTINGS, type Setting, type SettingName } from "./settin
 /** A value for display: secrets are hidden, and defaults described. */
 export function shownValue(name: SettingName, loaded: Pick<Loaded, "config" | "sources">): string {
   const one: Setting<unknown> = SETTINGS[name];
-  if (loaded.sources[name] === "default") return one.shown ?? String(one.initial);
+  if (loaded.sources[name] === "default" && (one.shown !== undefined || !one.path))
+    return one.shown ?? String(one.initial);
   if (one.secret) return "(hidden)";
   const value: unknown = loaded.config[name];
   if (name === "trustedProxies")
@@ -57,7 +58,8 @@ export function settingsPage(): string {
     "",
     "A setting is taken from the command line (`--port 9000`), else from the environment (`PARLEY_PORT=9000`), else from the",
     "file that `--config FILE` or `PARLEY_CONFIG` names: TOML (`port = 9000`) or, if its name ends in `.json`, JSON. In a file,",
-    "a setting has the name of its flag without the leading dashes. A server does not start with a value that is not allowed; the",
+    "a setting has the name of its flag without the leading dashes. A relative path is relative to the folder in which the command is",
+    "started. A server does not start with a value that is not allowed; the",
     "error says which setting it is, its value and what is allowed. `parley config` prints the settings in force and where each",
     "value comes from.",
     "",

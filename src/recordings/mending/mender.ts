@@ -2,6 +2,7 @@
  * The contract of mending: what a browser's recorder wrote has neither a duration nor an index, so players cannot seek in it.
  *
  * - `mend` MUST write the whole result to `output` before it resolves with `mended`, and MUST NOT change the input.
+ * - Paths are absolute: the process that mends works in another folder.
  * - It MUST resolve with `as_it_came` for whatever the input is, within bounds of time, memory and space. It throws only MendingStopped.
  */
 import type { RecordingFormat } from "../../store/recordings.ts";
