@@ -87,6 +87,11 @@ const SUITES: readonly Suite[] = [
   { ...tests("unit stores", ...STORES.map((folder) => `./src/${folder}`)), needs: [POSTGRES, NATS] },
   // Several processes on one port, killed and stopped.
   tests("workers", "./test/workers"),
+  // README.md and the guides as they are written, in a fresh clone with the default folder and port.
+  {
+    ...tests("defaults", "./test/defaults"),
+    needs: [CHROMIUM, { program: "ip", name: "iproute2" }, { program: "curl", name: "curl" }],
+  },
   tests("docs", "./test/docs"),
   tests("faults", "./test/faults"),
   tests("attack", "./test/attack"),

@@ -2,12 +2,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Room } from "../conformance/raw/support/rooms.ts";
 import { type Application, newApplication } from "../support/application.ts";
+import { whyNoNamespaces } from "../support/namespaces.ts";
 import { startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { Caller, callBetween, type IceServer } from "./support/caller.ts";
 import { relay, startCoturn, startEcho } from "./support/coturn.ts";
-import { MIDDLE_ADDRESS, makeNetworks, removeNetworks, whyNoNetworks } from "./support/network.ts";
+import { MIDDLE_ADDRESS, makeNetworks, removeNetworks } from "./support/network.ts";
 
 setDefaultTimeout(120_000);
 
@@ -15,7 +16,7 @@ const SECRET = "0123456789abcdef0123456789abcdef";
 const URLS = ["udp", "tcp"].map((transport) => `turn:${MIDDLE_ADDRESS}:3478?transport=${transport}`);
 
 const isFull = process.env.PARLEY_TEST_FULL !== undefined;
-const reason = isFull ? await whyNoNetworks() : "it runs with PARLEY_TEST_FULL=1";
+const reason = isFull ? await whyNoNamespaces() : "it runs with PARLEY_TEST_FULL=1";
 if (isFull && reason !== undefined) console.warn(`pages over coturn are skipped: ${reason}`);
 
 describe.skipIf(reason !== undefined)("pages in two networks with coturn between them", () => {

@@ -7,11 +7,12 @@ import type { Browser } from "playwright-core";
 import { Service } from "../browser/support/service.ts";
 import { Visitor } from "../browser/support/visitor.ts";
 import { Application } from "../support/application.ts";
+import { whyNoNamespaces } from "../support/namespaces.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { launchIn } from "./support/caller.ts";
 import { startCoturn } from "./support/coturn.ts";
-import { MIDDLE_ADDRESS, makeNetworks, removeNetworks, whyNoNetworks } from "./support/network.ts";
+import { MIDDLE_ADDRESS, makeNetworks, removeNetworks } from "./support/network.ts";
 import { Way } from "./support/way.ts";
 
 setDefaultTimeout(180_000);
@@ -70,7 +71,7 @@ interface Route {
 }
 
 const isFull = process.env.PARLEY_TEST_FULL !== undefined;
-const reason = isFull ? await whyNoNetworks() : "it runs with PARLEY_TEST_FULL=1";
+const reason = isFull ? await whyNoNamespaces() : "it runs with PARLEY_TEST_FULL=1";
 if (isFull && reason !== undefined) console.warn(`a meeting over coturn is skipped: ${reason}`);
 
 describe.skipIf(reason !== undefined)("a meeting in two networks with coturn between them", () => {

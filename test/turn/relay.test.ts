@@ -6,11 +6,12 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { Room } from "../conformance/raw/support/rooms.ts";
 import { newApp } from "../conformance/raw/support/world.ts";
 import { type Application, newApplication } from "../support/application.ts";
+import { whyNoNamespaces } from "../support/namespaces.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { reachesDirectly, relay, startCoturn, startEcho } from "./support/coturn.ts";
-import { MIDDLE_ADDRESS, makeNetworks, removeNetworks, whyNoNetworks } from "./support/network.ts";
+import { MIDDLE_ADDRESS, makeNetworks, removeNetworks } from "./support/network.ts";
 
 setDefaultTimeout(60_000);
 
@@ -23,7 +24,7 @@ interface IceServer {
   readonly credential: string;
 }
 
-const reason = await whyNoNetworks();
+const reason = await whyNoNamespaces();
 if (reason !== undefined) console.warn(`test/turn is skipped: ${reason}`);
 
 describe.skipIf(reason !== undefined)("two networks with coturn between them", () => {

@@ -1,5 +1,6 @@
 /** Debian's Chromium, headless, with a generated camera picture and no permission prompts. */
-import { existsSync } from "node:fs";
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { closeAtEndOfRun, IS_SHARING } from "../../support/run.ts";
 
@@ -54,6 +55,15 @@ export async function launchChromium(wrapped?: (executable: string) => string): 
   });
   return borrowed(await shared);
 }
+
+/** Started by another program, such as one that puts it into another network. `folder` is for the script that does so. */
+export const launchChromiumBy = (prefix: readonly string[], folder: string): Promise<Browser> =>
+  launchChromium((executable) => {
+    const program = join(folder, "chromium");
+    writeFileSync(program, `#!/bin/sh\nexec ${[...prefix, executable].join(" ")} "$@"\n`);
+    chmodSync(program, 0o755);
+    return program;
+  });
 
 const launch = (executablePath = EXECUTABLE): Promise<Browser> => chromium.launch({ executablePath, args: ARGS });
 

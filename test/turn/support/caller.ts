@@ -1,8 +1,8 @@
 /** A page in one of the two networks, which calls one in the other. The test carries their descriptions, as the signalling of an application does. */
-import { chmodSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { launchChromium } from "../../browser/support/chromium.ts";
+import { launchChromiumBy } from "../../browser/support/chromium.ts";
 import { inPlace, type Place } from "./network.ts";
 
 export interface IceServer {
@@ -76,13 +76,11 @@ globalThis.calls = {
 };`;
 
 /** `folder` is for the program that starts Chromium in that network. */
-export const launchIn = (place: Place, folder: string): Promise<Browser> =>
-  launchChromium((executable) => {
-    const program = join(folder, `chromium-${place}`);
-    writeFileSync(program, `#!/bin/sh\nexec ${inPlace(place, executable).join(" ")} "$@"\n`);
-    chmodSync(program, 0o755);
-    return program;
-  });
+export async function launchIn(place: Place, folder: string): Promise<Browser> {
+  const own = join(folder, place);
+  mkdirSync(own);
+  return launchChromiumBy(inPlace(place), own);
+}
 
 export class Caller {
   private constructor(
