@@ -34,7 +34,7 @@ const OWN_IDS_MAX = 1000;
 const AGAIN_MS = 2000;
 const MAY_PASS: readonly string[] = ["backend_error", "internal_error", "queue_full"];
 
-export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>> {
+export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, M>> {
   readonly #host: Host;
   readonly presence: Presence<M> = new Presence(() => this.changed());
   /** @internal */
@@ -112,7 +112,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   }
 
   /** Messages as they come. It ends when the client is closed, and throws if the subscription is refused or the loop falls too far behind. */
-  [Symbol.asyncIterator](): AsyncIterableIterator<Message<T>, void> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<Message<T, M>, void> {
     return loopOver(this, this.#host.ended);
   }
 
@@ -180,7 +180,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   #receivedMessage({ type: _, ...frame }: Frame): void {
     if (frame.pos !== undefined) this.#pos = frame.pos;
     // It was being stored when the connection that published it ended.
-    if (!this.#own.delete(`${frame.from} ${frame.id}`)) this.emit("message", frame as Message<T>);
+    if (!this.#own.delete(`${frame.from} ${frame.id}`)) this.emit("message", frame as Message<T, M>);
   }
 
   get #isUsed(): boolean {
