@@ -66,7 +66,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     readonly name: string,
     host: Host,
   ) {
-    super();
+    super("parley.channel(name)");
     this.#host = host;
   }
 
