@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { Child, run } from "./child.ts";
-import { commands } from "./page.ts";
+import { commands, PROJECT } from "./page.ts";
 
 export interface Outcome {
   readonly command: string;
@@ -12,7 +12,7 @@ export interface Outcome {
   readonly err: string;
 }
 
-export async function paste(script: string, env: Readonly<Record<string, string>>): Promise<Outcome[]> {
+export async function paste(script: string, env: Readonly<Record<string, string>>, cwd = PROJECT): Promise<Outcome[]> {
   const folder = tempFolder();
   const all = commands(script);
   const lines = all.map(
@@ -20,7 +20,7 @@ export async function paste(script: string, env: Readonly<Record<string, string>
   );
   const file = join(folder, "script.sh");
   writeFileSync(file, `${lines.join("\n")}\n`);
-  const { err } = await run(["sh", file], { env: { ...env, KEEP: folder } });
+  const { err } = await run(["sh", file], { cwd, env: { ...env, KEEP: folder } });
   if (err !== "") throw new Error(`the shell complains: ${err}`);
   const kept = (at: number, what: string): string => readFileSync(join(folder, `${at}.${what}`), "utf8");
   const outcomes = all.map((command, at) => ({
@@ -34,9 +34,9 @@ export async function paste(script: string, env: Readonly<Record<string, string>
 }
 
 /** Runs a block whose last command keeps running. That command replaces the shell, so that it ends with the test. */
-export function stay(script: string, env: Readonly<Record<string, string>>): Child {
+export function stay(script: string, env: Readonly<Record<string, string>>, cwd = PROJECT): Child {
   const all = commands(script);
-  return new Child(["sh", "-c", [...all.slice(0, -1), `exec ${all.at(-1)}`].join("\n")], { env });
+  return new Child(["sh", "-c", [...all.slice(0, -1), `exec ${all.at(-1)}`].join("\n")], { cwd, env });
 }
 
 /** Which command is expected, and what must hold for its outcome. */
