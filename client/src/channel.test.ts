@@ -49,6 +49,71 @@ describe("a subscription", () => {
     expect(kit.service.socket.of("unsubscribe")).toHaveLength(1);
   });
 
+  test("begins with `subscribed` although nothing listens, and lasts until unsubscribe()", async () => {
+    const chat = (await kit.connected()).channel("chat");
+    const { socket } = kit.service;
+    const ready = codeOf(chat.subscribed);
+    await settled();
+    await socket.ack("subscribe");
+    expect(await ready).toBe("resolved");
+    await socket.receive({ type: "presence", channel: "chat", joined: [{ peerId: "bob" }], left: [], snapshot: true });
+    expect(chat.presence.members).toEqual([{ peerId: "bob" }]);
+    await chat.subscribed;
+    expect(socket.sent.map(({ type }) => type)).toEqual(["subscribe"]);
+    await kit.reconnected();
+    expect(kit.service.socket.of("subscribe")).toHaveLength(1);
+    chat.unsubscribe();
+    await settled();
+    expect(kit.service.socket.of("unsubscribe")).toHaveLength(1);
+  });
+
+  test("that `subscribed` has begun goes over to listeners, whichever came first", async () => {
+    const parley = await kit.connected();
+    const { socket } = kit.service;
+    for (const isFirst of [true, false]) {
+      const chat = parley.channel(`first/${isFirst}`);
+      if (isFirst) chat.subscribed.catch(() => undefined);
+      if (isFirst) await settled();
+      const stop = chat.on("message", () => undefined);
+      chat.subscribed.catch(() => undefined);
+      await settled();
+      await socket.ack("subscribe");
+      stop();
+      await settled();
+      expect(socket.last("unsubscribe")).toMatchObject({ channel: chat.name });
+    }
+    const held = parley.channel("held");
+    const ready = [held.subscribe(), held.subscribed];
+    await settled();
+    await socket.ack("subscribe");
+    await Promise.all(ready);
+    held.unsubscribe();
+    await settled();
+    expect(socket.last("unsubscribe")).toMatchObject({ channel: "held" });
+  });
+
+  test("that was refused is asked for again by `subscribed`", async () => {
+    const chat = (await kit.connected()).channel("chat");
+    chat.on("message", () => undefined);
+    const first = codeOf(chat.subscribed);
+    await settled();
+    await kit.service.socket.refuse("subscribe", "channel_not_authorized");
+    expect(await first).toBe("channel_not_authorized");
+    const second = codeOf(chat.subscribed);
+    await settled();
+    await kit.service.socket.ack("subscribe");
+    expect(await second).toBe("resolved");
+    expect(kit.service.socket.of("subscribe")).toHaveLength(2);
+  });
+
+  test("that only `subscribed` waits for ends with the client", async () => {
+    const parley = kit.client();
+    const ready = codeOf(parley.channel("chat").subscribed);
+    await settled();
+    parley.close();
+    expect(await ready).toBe("closed");
+  });
+
   test("that is taken back before the ack rejects those who wait for it", async () => {
     const chat = (await kit.connected()).channel("chat");
     for (const isAsked of [true, false]) {

@@ -34,7 +34,7 @@ const OWN_IDS_MAX = 1000;
 const AGAIN_MS = 2000;
 const MAY_PASS: readonly string[] = ["backend_error", "internal_error", "queue_full"];
 
-export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>> {
+export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, M>> {
   readonly #host: Host;
   readonly presence: Presence<M> = new Presence(() => this.changed());
   /** @internal */
@@ -44,6 +44,8 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   readonly #own = new Set<string>();
   /** `subscribe()` calls without an `unsubscribe()`. */
   #holders = 0;
+  /** `subscribed` was read, and nothing else has used the channel since: those who wait for it must not wait without end. */
+  #isAwaited = false;
   /** On this connection. */
   #state: "none" | "asked" | "held" = "none";
   /** What answers an earlier subscribe changes nothing. */
@@ -64,13 +66,17 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
     readonly name: string,
     host: Host,
   ) {
-    super();
+    super("parley.channel(name)");
     this.#host = host;
   }
 
-  /** Resolves when the service has accepted the subscription of the present connection, or of the next one. */
+  /**
+   * Resolves when the service has accepted the subscription of the present connection, or of the next one. Subscribes if nothing
+   * else does: until `unsubscribe()`, or until a listener that was added meanwhile is removed again.
+   */
   get subscribed(): Promise<void> {
-    this.#keep();
+    this.#isAwaited = true;
+    this.changed();
     return this.#ready.promise;
   }
 
@@ -84,6 +90,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   /** Takes back one `subscribe()`. */
   unsubscribe(): void {
     this.#holders = Math.max(0, this.#holders - 1);
+    this.#isAwaited = false;
     this.changed();
   }
 
@@ -105,7 +112,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   }
 
   /** Messages as they come. It ends when the client is closed, and throws if the subscription is refused or the loop falls too far behind. */
-  [Symbol.asyncIterator](): AsyncIterableIterator<Message<T>, void> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<Message<T, M>, void> {
     return loopOver(this, this.#host.ended);
   }
 
@@ -136,7 +143,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   /** @internal There is a connection: `connection` is the id of the one before. */
   connected(connection: string | undefined): void {
     this.#connection = connection;
-    if (this.#isWanted) this.#join(true);
+    if (this.#isAwaited || this.#isUsed) this.#join(true);
   }
 
   /** @internal */
@@ -173,10 +180,10 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   #receivedMessage({ type: _, ...frame }: Frame): void {
     if (frame.pos !== undefined) this.#pos = frame.pos;
     // It was being stored when the connection that published it ended.
-    if (!this.#own.delete(`${frame.from} ${frame.id}`)) this.emit("message", frame as Message<T>);
+    if (!this.#own.delete(`${frame.from} ${frame.id}`)) this.emit("message", frame as Message<T, M>);
   }
 
-  get #isWanted(): boolean {
+  get #isUsed(): boolean {
     return (
       this.#holders > 0 ||
       this.#extensions.size > 0 ||
@@ -198,7 +205,10 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
     queueMicrotask(() => {
       this.#isLooking = false;
       if (this.#host.ended) return;
-      if (!this.#isWanted) {
+      const isUsed = this.#isUsed;
+      // What uses the channel now decides when it is left.
+      if (isUsed) this.#isAwaited = false;
+      if (!isUsed && !this.#isAwaited) {
         this.#leave();
         if (!this.has("error")) this.#host.used.delete(this as unknown as Channel);
       } else if (this.#host.isConnected && this.#state === "none") this.#join(true);

@@ -18,20 +18,20 @@ export interface HistoryOptions {
   readonly after?: string;
 }
 
-export interface HistoryPage<T> {
-  readonly messages: readonly Message<T>[];
+export interface HistoryPage<T, M = unknown> {
+  readonly messages: readonly Message<T, M>[];
   /** Where the stream of the channel ends; absent on a channel without history. */
   readonly pos?: string;
   /** There is a next page. */
   readonly more: boolean;
   /** The page that follows in the same direction. */
-  next(): Promise<HistoryPage<T>>;
+  next(): Promise<HistoryPage<T, M>>;
 }
 
 /** The service answers five pages per second. */
 const AGAIN_MS = 250;
 
-export async function history<T, M>(channel: Channel<T, M>, options: HistoryOptions = {}): Promise<HistoryPage<T>> {
+export async function history<T, M>(channel: Channel<T, M>, options: HistoryOptions = {}): Promise<HistoryPage<T, M>> {
   const { limit, before, after } = options;
   const frame = await ask(channel, {
     type: "history",
@@ -39,7 +39,7 @@ export async function history<T, M>(channel: Channel<T, M>, options: HistoryOpti
     ...(before !== undefined && { before }),
     ...(after !== undefined && { after }),
   });
-  const messages = (frame.messages ?? []).map((one) => ({ channel: channel.name, ...one }) as unknown as Message<T>);
+  const messages = (frame.messages ?? []).map((one) => ({ channel: channel.name, ...one }) as unknown as Message<T, M>);
   const last = messages.at(-1)?.pos;
   return {
     messages,
@@ -59,7 +59,7 @@ export async function history<T, M>(channel: Channel<T, M>, options: HistoryOpti
 export async function* messagesOf<T, M>(
   channel: Channel<T, M>,
   options: HistoryOptions = {},
-): AsyncGenerator<Message<T>, void> {
+): AsyncGenerator<Message<T, M>, void> {
   let page = await history(channel, options);
   for (;;) {
     yield* page.messages;

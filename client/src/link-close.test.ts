@@ -163,7 +163,9 @@ describe("options", () => {
     const { WebSocket } = globalThis;
     Reflect.deleteProperty(globalThis, "WebSocket");
     try {
-      expect(() => new Parley({ url, key: "pk" })).toThrow("parley-client/node");
+      expect(() => new Parley({ url, key: "pk" })).toThrow(
+        /no WebSocket.*npm install ws.*--experimental-websocket.*Node 22.*`WebSocket`/,
+      );
     } finally {
       Object.assign(globalThis, { WebSocket });
     }

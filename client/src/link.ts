@@ -8,6 +8,7 @@
  */
 import type { Closing } from "../../src/protocol/close.ts";
 import { isFinalClose } from "../../src/protocol/final-close.ts";
+import { type Debug, debugOf, frameLine, statusLine, traced } from "./debug.ts";
 import { ParleyError } from "./errors.ts";
 import type { Frame, Welcome } from "./frames.ts";
 import type { LinkOptions, Socket, TokenReason } from "./options.ts";
@@ -62,6 +63,7 @@ export class Link {
   status: Status = { state: "connecting" };
   isConnected = false;
   readonly #tokens: Tokens | undefined;
+  readonly #debug: Debug;
   #socket: Socket | undefined;
   /** What belongs to an earlier attempt, and ends late, changes nothing. */
   #attempt = 0;
@@ -83,16 +85,17 @@ export class Link {
   constructor(options: LinkOptions, events: LinkEvents) {
     this.#options = options;
     this.#events = events;
-    const { key, token } = options;
-    if ((key === undefined) === (token === undefined)) throw new TypeError("parley: give either `key` or `token`");
-    if (token) this.#tokens = new Tokens(token);
+    this.#debug = debugOf(options);
+    if (options.token) this.#tokens = new Tokens(traced(options.token, this.#debug));
   }
 
   open(): void {
     if (this.#endWake || this.status.state === "closed") return;
     // Not in the constructor: pages that Node 20 renders make a client, and only their browsers connect it.
     if (!(this.#options.WebSocket ?? globalThis.WebSocket))
-      throw new TypeError("parley: this runtime has no WebSocket; import parley-client/node");
+      throw new TypeError(
+        "parley: this runtime has no WebSocket. With Node 20, run `npm install ws` or `node --experimental-websocket`, or use Node 22 or later; elsewhere give the option `WebSocket`.",
+      );
     this.#endWake = onWake(
       () => this.#look(),
       () => this.#wake(),
@@ -100,7 +103,9 @@ export class Link {
     void this.#connect();
   }
 
-  send(text: string): void {
+  /** `frame` is what the text says. */
+  send(text: string, frame: Partial<Frame>): void {
+    this.#debug?.(frameLine("→", frame));
     this.#socket?.send(text);
   }
 
@@ -131,7 +136,10 @@ export class Link {
     }
     const { url, key = "" } = this.#options;
     const credential = token === undefined ? `key=${encodeURIComponent(key)}` : `token=${encodeURIComponent(token)}`;
-    if (attempt === this.#attempt) this.#dial(`${url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1?${credential}`);
+    if (attempt !== this.#attempt) return;
+    const address = `${url.replace(/^http/i, "ws").replace(/\/+$/, "")}/v1`;
+    this.#debug?.(`connect ${address}`);
+    this.#dial(`${address}?${credential}`);
   }
 
   #dial(url: string): void {
@@ -141,7 +149,12 @@ export class Link {
       socket = new WebSocket(url);
     } catch {
       // Without the cause, which contains the token.
-      return this.#end(new ParleyError("unreachable", `${this.#options.url} is not an address.`));
+      return this.#end(
+        new ParleyError(
+          "unreachable",
+          `${this.#options.url} cannot be opened; a page over https: needs an https: url.`,
+        ),
+      );
     }
     this.#socket = socket;
     this.#connectTimer = setTimeout(
@@ -178,6 +191,7 @@ export class Link {
   #read(text: string): void {
     const frame: Frame | null = JSON.parse(text);
     if (!frame?.type) return;
+    this.#debug?.(frameLine("←", frame));
     if (frame.type === "welcome") this.#welcomed(frame as unknown as Welcome);
     else {
       if (frame.type === "going_away") this.#retryAfterMs = boundedRetryAfter(Number(frame.retryAfterMs));
@@ -257,7 +271,7 @@ export class Link {
 
   #ping(withinMs: number): void {
     if (this.#pongTimer) return;
-    this.send('{"type":"ping"}');
+    this.send('{"type":"ping"}', { type: "ping" });
     const byMs = Date.now() + withinMs;
     const error = new ParleyError("connection_lost", "The connection was silent for too long.");
     // A timer that is late itself was asleep: the pong may have come, and wait to be read.
@@ -321,6 +335,7 @@ export class Link {
   }
 
   #show(status: Status): void {
+    this.#debug?.(statusLine(status));
     this.status = status;
     this.#events.status(status);
   }

@@ -8,14 +8,14 @@ const WAITING_MAX = 1000;
 
 const DONE = { value: undefined, done: true } as const;
 
-type Result<T> = IteratorResult<Message<T>, void>;
+type Result<T, M> = IteratorResult<Message<T, M>, void>;
 
-export function loopOver<T>(
-  channel: Emitter<ChannelEvents<T>>,
+export function loopOver<T, M>(
+  channel: Emitter<ChannelEvents<T, M>>,
   ended: ParleyError | undefined,
-): AsyncIterableIterator<Message<T>, void> {
-  const waiting: Message<T>[] = [];
-  let readers: { resolve(result: Result<T>): void; reject(error: ParleyError): void }[] = [];
+): AsyncIterableIterator<Message<T, M>, void> {
+  const waiting: Message<T, M>[] = [];
+  let readers: { resolve(result: Result<T, M>): void; reject(error: ParleyError): void }[] = [];
   let failure = ended;
   let isDone = false;
   const stop = [
@@ -43,7 +43,7 @@ export function loopOver<T>(
     readers.shift();
     next().then(reader.resolve, reader.reject);
   };
-  const next = (): Promise<Result<T>> => {
+  const next = (): Promise<Result<T, M>> => {
     const message = waiting.shift();
     if (message && !isDone) return Promise.resolve({ value: message, done: false });
     if (!isDone && !failure) return new Promise((resolve, reject) => readers.push({ resolve, reject }));
@@ -51,10 +51,10 @@ export function loopOver<T>(
     finish();
     return error ? Promise.reject(error) : Promise.resolve(DONE);
   };
-  const end = (): Promise<Result<T>> => {
+  const end = (): Promise<Result<T, M>> => {
     finish();
     return Promise.resolve(DONE);
   };
   const loop = { next, return: end, [Symbol.asyncIterator]: () => loop };
-  return loop as AsyncIterableIterator<Message<T>, void>;
+  return loop as AsyncIterableIterator<Message<T, M>, void>;
 }

@@ -1,12 +1,13 @@
 /** What a channel gives to the application. */
 import type { ParleyError } from "./errors.ts";
 
-export interface Message<T = unknown> {
+/** `T` is what is published, `M` the metadata of peers. */
+export interface Message<T = unknown, M = unknown> {
   readonly channel: string;
   readonly from: string;
   readonly data: T;
   /** Only with the option `senderMetadata`. */
-  readonly fromMetadata?: unknown;
+  readonly fromMetadata?: M;
   /** On channels with history: where it is, and when it was stored (Unix ms). */
   readonly pos?: string | undefined;
   readonly time?: number | undefined;
@@ -35,8 +36,8 @@ export interface Published {
   readonly duplicate?: boolean | undefined;
 }
 
-export interface ChannelEvents<T> {
-  message: Message<T>;
+export interface ChannelEvents<T = unknown, M = unknown> {
+  message: Message<T, M>;
   gap: Gap;
   subscribed: Subscribed;
   /** The channel is subscribed to by `occupancy`: how many are in it. */

@@ -1,4 +1,4 @@
-/** `parley-client/node`: the same client for Node 20, which has no WebSocket of its own. It needs the package `ws`. */
+/** `parley-client/node`: the client with the WebSocket of the package `ws`, imported so that bundlers see it. */
 import { WebSocket as NodeWebSocket } from "ws";
 import { type ParleyOptions, Parley as PlainParley } from "./parley.ts";
 

@@ -27,4 +27,6 @@ export type LinkOptions = Credential & {
   /** Where the service is: https://parley.example.com; ws: and wss: work too. */
   readonly url: string;
   readonly WebSocket?: WebSocketClass | undefined;
+  /** Reports what happens, without tokens and payloads: true to the console, or to a function. */
+  readonly debug?: boolean | ((line: string) => void) | undefined;
 };

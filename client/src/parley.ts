@@ -1,5 +1,6 @@
 /** The client: one connection, its channels, and direct messages. */
 import { Channel } from "./channel.ts";
+import { checkOptions } from "./check.ts";
 import { Emitter } from "./emitter.ts";
 import { type ErrorCode, ParleyError } from "./errors.ts";
 import type { Frame, Request, Welcome } from "./frames.ts";
@@ -8,10 +9,10 @@ import type { ChannelOptions } from "./message.ts";
 import type { LinkOptions } from "./options.ts";
 import type { Outbox, SendOptions } from "./outbox.ts";
 
-export interface Direct<T = unknown> {
+export interface Direct<T = unknown, M = unknown> {
   readonly from: string;
   readonly data: T;
-  readonly fromMetadata?: unknown;
+  readonly fromMetadata?: M;
   readonly id?: string;
 }
 
@@ -61,7 +62,8 @@ export class Parley extends Emitter<ParleyEvents> {
   readonly outbox: Outbox | undefined;
 
   constructor(options: ParleyOptions) {
-    super();
+    super("parley");
+    checkOptions(options);
     this.outbox = options.queue;
     this.outbox?.connected(false);
     this.#link = new Link(options, {
@@ -159,7 +161,7 @@ export class Parley extends Emitter<ParleyEvents> {
         reject(new ParleyError("timeout", "The service has not answered in time."));
       }, ANSWER_WITHIN_MS);
       this.#pending.set(requestId, { answered, resolve, reject, timer });
-      this.#link.send(text);
+      this.#link.send(text, frame);
     });
   }
 

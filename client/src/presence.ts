@@ -27,7 +27,7 @@ export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(used: () => void) {
-    super();
+    super("channel.presence");
     this.#used = used;
   }
 

@@ -37,7 +37,7 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
   private view: ReadonlyMap<string, MemberState<S>> | undefined;
 
   constructor(private readonly channel: Channel) {
-    super();
+    super("stateOf(channel)");
   }
 
   /** States of other members. The same map until something changes. */

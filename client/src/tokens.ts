@@ -1,4 +1,5 @@
 /** Gets tokens from the application: only when one is needed, and one at a time. */
+import { checkSecret } from "./check.ts";
 import { ParleyError } from "./errors.ts";
 import type { TokenReason, TokenSource } from "./options.ts";
 
@@ -69,6 +70,7 @@ export class Tokens {
     try {
       token = await Promise.race([this.#get({ reason }), late]);
       if (token !== null && typeof token !== "string") throw new TypeError("A token is a string.");
+      checkSecret(token ?? "", "`token` has returned");
     } catch (cause) {
       throw new ParleyError("token_failed", "The function that gets tokens has failed.", { cause });
     }

@@ -12,6 +12,7 @@ export const Both = (): ReactElement => <ParleyProvider client={client} options=
 
 export function Room(): ReactElement {
   const { publish } = useChannel<{ readonly text: string }>("chat/1", { onMessage: (one) => one.data.title }); // TS2339
+  useChannel<unknown, { name: string }>("chat/1", { onMessage: (one) => one.fromMetadata?.title }); // TS2339
   const { set } = useMemberStates<{ typing: boolean }>("chat/1", stateOf);
   useListener(useParley(), "message", () => undefined); // TS2345
   return (

@@ -18,16 +18,26 @@ export const unknownOption = new Parley({ url, key: "pk_demo", reconnect: true }
 export const wrongToken = new Parley({ url, token: async () => 7 }); // TS2322
 export const wrongReason = new Parley({ url, token: ({ reason }) => (reason === "expired" ? null : "a token") }); // TS2367
 export const wrongQueue = new Parley({ url, token, queue: [] }); // TS2739
+export const wrongDebug = new Parley({ url, token, debug: "all" }); // TS2322
 export const noSocket = new Parley({ url, token, WebSocket: class {} }); // TS2322
 
 const parley = new Parley({ url, token, queue: new OfflineQueue() });
 const chat = parley.channel<Chat>("chat/1");
+const people = parley.channel<Chat, { readonly name: string }>("chat/1", { senderMetadata: true });
 
 chat.publish("hello"); // TS2345
 chat.publish({ text: 7 }); // TS2322
 chat.publish({ text: "hello" }, { ttl: "5s" }); // TS2322
 chat.on("massage", () => undefined); // TS2345
 chat.on("message", ({ data }) => data.title); // TS2339
+chat.once("mesage", () => undefined); // TS2345
+chat.off("mesage", () => undefined); // TS2345
+chat.off("message"); // TS2554
+parley.once("conected", () => undefined); // TS2345
+stateOf(chat).on("change", () => undefined); // TS2345
+chat.on("message", ({ fromMetadata }) => fromMetadata?.name); // TS2339
+people.on("message", ({ fromMetadata }) => fromMetadata?.nam); // TS2551
+people.on("message", ({ fromMetadata }) => fromMetadata.name); // TS18048
 chat.on("gap", ({ reason }) => reason === "lost"); // TS2367
 chat.presence.on("came", () => undefined); // TS2345
 chat.presence.members.push({ peerId: "bob" }); // TS2339

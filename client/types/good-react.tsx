@@ -41,6 +41,10 @@ function Room({ name }: { readonly name: string }): ReactElement {
   const members = usePresence<Person>(name);
   const { states, set } = useMemberStates<{ typing: boolean }>(name, stateOf);
   const { entries, earlier, hasEarlier, publish } = useMessages<Chat>(name, { history, limit: 100, rewind: 20 });
+  const people = useMessages<Chat, Person>(name, { senderMetadata: true });
+  const sender = people.entries[0]?.message?.fromMetadata?.name ?? "";
+  useChannel<Chat, Person>(name, { onMessage: ({ fromMetadata }) => console(fromMetadata?.name ?? "") });
+  useListener(people.channel, "message", ({ fromMetadata }) => console(fromMetadata?.name ?? ""));
   const { channel } = useChannel<Chat>(name, {
     onMessage: ({ data }) => console(data.text),
     onGap: ({ reason }) => console(reason),
@@ -55,6 +59,7 @@ function Room({ name }: { readonly name: string }): ReactElement {
           <li key={key}>{gap ? gap.reason : message.data.text}</li>
         ))}
       </ol>
+      <p>{sender}</p>
       <p>{members.map(({ metadata }) => metadata?.name).join(", ")}</p>
       <p>{[...states.values()].filter((one) => one.state?.typing).length}</p>
       <input onFocus={() => set({ typing: true })} onBlur={() => set(null)} />

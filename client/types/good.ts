@@ -1,5 +1,15 @@
 /** Code of an application that must compile against the package, for each kind of project (test/client/types.test.ts). */
-import { type Channel, type ErrorCode, type Gap, type Message, Parley, ParleyError, type Status } from "parley-client";
+import {
+  type Channel,
+  type ChannelEvents,
+  type Direct,
+  type ErrorCode,
+  type Gap,
+  type Message,
+  Parley,
+  ParleyError,
+  type Status,
+} from "parley-client";
 import { type HistoryPage, history, messagesOf } from "parley-client/history";
 import { Parley as NodeParley } from "parley-client/node";
 import { OfflineQueue } from "parley-client/queue";
@@ -31,6 +41,10 @@ export const removers: readonly (() => void)[] = [
   chat.on("gap", (gap: Gap) => show(gap.reason === "no_history" ? "no history" : "too much was missed")),
   chat.on("subscribed", ({ recovered, replay }) => show(recovered === true ? "all" : "some", String(replay))),
   chat.on("occupancy", ({ peers, connections }) => show(String(peers + connections))),
+  chat.on("message", ({ fromMetadata }) => show(fromMetadata?.name ?? "")),
+  chat.once("message", ({ data }) => show(data.text)),
+  chat.presence.once("left", ({ metadata }) => show(metadata?.name ?? "")),
+  parley.once("welcome", ({ peerId }) => show(peerId)),
   chat.presence.on("joined", ({ peerId, metadata }) => show(peerId, metadata?.name ?? "")),
   chat.presence.on("changed", (members) => show(...members.map(({ peerId }) => peerId))),
   parley.on("direct", ({ from, data }) => show(from, JSON.stringify(data))),
@@ -39,19 +53,40 @@ export const removers: readonly (() => void)[] = [
   parley.on("error", (error: ParleyError) => show(error.message)),
 ];
 
+const hear = ({ data, fromMetadata }: Message<Chat, Person>): void => show(data.text, fromMetadata?.name ?? "");
+chat.on("message", hear);
+chat.off("message", hear);
+chat.presence.off("changed", (members) => show(String(members.length)));
+
+// Types of before `fromMetadata` had one: a channel, a message and a page without the second parameter.
+export const plain: Channel<Chat> = parley.channel<Chat>("chat/1");
+export const narrowed: readonly [Channel<Chat>, Channel] = [chat, chat];
+const hearPlain = ({ data, fromMetadata }: Message<Chat>): void => show(data.text, JSON.stringify(fromMetadata));
+chat.on("message", hearPlain);
+chat.off("message", hearPlain);
+plain.on("message", ({ fromMetadata }) => show((fromMetadata as Person | undefined)?.name ?? ""));
+export const ofAll: ChannelEvents<Chat>["message"][] = [];
+export const direct: Direct<Chat> = { from: "bob", data: { text: "hello" }, fromMetadata: 7 };
+export const known: Direct<Chat, Person> = { from: "bob", data: { text: "hello" }, fromMetadata: { name: "Bob" } };
+
+export const quiet = new Parley({ url: "https://parley.example.com", key: "pk_demo", debug: true });
+export const logged = new Parley({ url: "https://parley.example.com", key: "pk_demo", debug: (line) => show(line) });
+
 export async function talk(): Promise<string | undefined> {
   const { id, pos, duplicate } = await chat.publish({ text: "hello" }, { id: "1", ttl: 5000 });
   await parley.send("bob", { text: "between us" });
   await chat.subscribe();
   chat.unsubscribe();
-  for await (const message of chat) return message.data.text;
+  for await (const message of chat) return message.fromMetadata?.name ?? message.data.text;
   return duplicate === true ? id : pos;
 }
 
 export async function earlier(): Promise<readonly Message<Chat>[]> {
   let page: HistoryPage<Chat> = await history(chat, { limit: 50 });
   if (page.more) page = await page.next();
-  for await (const { data } of messagesOf(chat)) show(data.text);
+  for await (const { data, fromMetadata } of messagesOf(chat)) show(data.text, fromMetadata?.name ?? "");
+  const known: HistoryPage<Chat, Person> = await history(chat);
+  show(...known.messages.map(({ fromMetadata }) => fromMetadata?.name ?? ""));
   return page.messages;
 }
 

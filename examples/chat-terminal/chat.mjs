@@ -1,6 +1,13 @@
 // A chat in the terminal over a raw WebSocket: everything that a client of the protocol has to do, reconnects included.
-//   PARLEY_TOKEN=… node chat.mjs chat/1
+//   PARLEY_TOKEN=… node --experimental-websocket chat.mjs chat/1
 import { createInterface } from "node:readline";
+
+if (!globalThis.WebSocket) {
+  console.error(
+    "This version of Node has no WebSocket: start it with `node --experimental-websocket`, or use Node 22 or later.",
+  );
+  process.exit(1);
+}
 
 const base = process.env.PARLEY_URL ?? "http://localhost:8080";
 const token = process.env.PARLEY_TOKEN ?? "";

@@ -1,5 +1,9 @@
+import { existsSync } from "node:fs";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
+
+if (!existsSync("node_modules/parley-client/dist"))
+  throw new Error("parley-client is not built: run `npm run build:client` in the folder of Parley");
 
 /** The backend answers under /api, on the same port as the pages. */
 const backend = {

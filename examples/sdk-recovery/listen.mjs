@@ -1,5 +1,5 @@
 // Prints the messages of a channel with the public SDK, and misses none while it is disconnected.
-//   PARLEY_TOKEN=… node listen.mjs chat/1
+//   PARLEY_TOKEN=… node --experimental-websocket listen.mjs chat/1
 import { SignallingClient } from "@metered-ca/realtime";
 import { recovering } from "./recovering.mjs";
 

@@ -1,11 +1,10 @@
 /** The file that `npm pack` makes of parley-client, installed into an empty project and used there under Node and Bun. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../client/package.json" with { type: "json" };
 import service from "../../package.json" with { type: "json" };
 import { serverForTests } from "../support/for-tests.ts";
-import { scratch } from "../support/temp.ts";
 import { EmptyProject, PROJECT } from "./support/project.ts";
 
 setDefaultTimeout(60_000);
@@ -43,7 +42,7 @@ describe("the package", () => {
 
   test("has a file for each of its subpaths, with types", () => {
     const entries = Object.values(manifest.exports).flatMap((entry) =>
-      typeof entry === "string" ? [entry] : [entry.types, entry.default],
+      typeof entry === "string" ? [entry] : Object.values(entry),
     );
     expect(entries.filter((entry) => !files.includes(entry.slice(2)))).toEqual([]);
   });
@@ -69,7 +68,9 @@ describe("the package", () => {
         ([, a, b]) => a ?? b ?? "",
       );
       return targets
-        .filter((target) => (target.startsWith(".") ? !isThere(file, target) : !["react", "ws"].includes(target)))
+        .filter((target) =>
+          target.startsWith(".") ? !isThere(file, target) : !["react", "ws", "node:module"].includes(target),
+        )
         .map((target) => `${file}: ${target}`);
     });
     expect(wrong).toEqual([]);
@@ -93,6 +94,7 @@ describe("the package", () => {
   const runtimes = { Node: "node", Bun: process.execPath } as const;
 
   test.each([
+    ["Node", "parley-client"],
     ["Node", "parley-client/node"],
     ["Bun", "parley-client"],
     ["Bun", "parley-client/node"],
@@ -102,22 +104,83 @@ describe("the package", () => {
     expect(JSON.parse(output)).toEqual(happened);
   });
 
-  test("names the right subpath where there is no WebSocket", async () => {
+  test("is loaded by require() too, where Node allows that", async () => {
+    const talk = readFileSync(join(import.meta.dir, "apps/talk.mjs"), "utf8")
+      .replaceAll(/^import (.*) from (.*);$/gm, "const $1 = require($2);")
+      .replace("await import(from)", "require(from)");
+    project.write("talk.cjs", `(async () => {${talk}})();`);
+    const command = ["node", "--no-warnings", "talk.cjs", "parley-client", server.url, server.keys.publishableKey];
+    expect(JSON.parse(await project.run(command))).toEqual(happened);
+  });
+
+  describe("under Node 20 without `ws`", () => {
     const name = "without-websocket.mjs";
-    project.write(name, readFileSync(join(import.meta.dir, "apps", name), "utf8"));
-    expect(JSON.parse(await project.run(["node", name]))).toEqual({
-      ofServer: "connecting",
-      message: expect.stringContaining("parley-client/node"),
+    let bare: EmptyProject;
+
+    beforeAll(async () => {
+      bare = await EmptyProject.withPackage();
+      bare.write(name, readFileSync(join(import.meta.dir, "apps", name), "utf8"));
+      bare.write("talk.mjs", readFileSync(join(import.meta.dir, "apps/talk.mjs"), "utf8"));
+    });
+
+    afterAll(() => bare?.remove());
+
+    test("says at once what to do", async () => {
+      const { ofServer, message } = JSON.parse(await bare.run(["node", name]));
+      expect(ofServer).toBe("connecting");
+      for (const advice of ["npm install ws", "--experimental-websocket", "Node 22", "`WebSocket`"])
+        expect(message).toContain(advice);
+    });
+
+    test("works with --experimental-websocket", async () => {
+      const { url, keys } = server;
+      const command = ["node", "--experimental-websocket", "talk.mjs", "parley-client", url, keys.publishableKey];
+      expect(JSON.parse(await bare.run(command))).toEqual(happened);
     });
   });
 
-  test.skipIf(!IS_FULL)("is built by npm pack itself", async () => {
-    using folder = scratch();
-    const command = ["npm", "pack", "./client", "--pack-destination", folder.path];
-    const child = Bun.spawn(command, { cwd: PROJECT, stdio: ["ignore", "ignore", "ignore"] });
-    expect(await child.exited).toBe(0);
-    const contents = Bun.spawn(["tar", "-tzf", join(folder.path, `parley-client-${service.version}.tgz`)]);
-    const paths = (await new Response(contents.stdout).text()).trim().split("\n");
-    expect(paths.sort()).toEqual(files.map((file) => `package/${file}`).sort());
+  test("has no script that runs where it is installed, so that a folder of it can be installed", async () => {
+    const { scripts = {} } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    expect(Object.keys(scripts)).toEqual(["prepack"]);
+    // npm runs `prepare` of a folder, but not of a tarball.
+    const app = EmptyProject.empty();
+    cpSync(installed, join(app.folder, "vendor/parley-client"), { recursive: true });
+    await app.run(["npm", "install", "--offline", "--no-audit", "--no-fund", "./vendor/parley-client"]);
+    expect(existsSync(join(app.folder, "node_modules/parley-client/dist/index.js"))).toBe(true);
+    app.remove();
   });
+
+  /** A folder of Parley in which a server may be running: its packages must stay as they are. */
+  async function packIn(packages: readonly string[]): Promise<void> {
+    const parley = EmptyProject.empty();
+    for (const path of ["package.json", "package-lock.json", "tsconfig.json", "bin", "client", "src/protocol"])
+      cpSync(join(PROJECT, path), join(parley.folder, path), { recursive: true, filter: isSource });
+    parley.link(...packages);
+    // Installed before the lockfile has changed, as after a pull: the command line would install anew.
+    parley.write("node_modules/.package-lock.json", "{}");
+    const longAgo = new Date(0);
+    utimesSync(join(parley.folder, "node_modules/.package-lock.json"), longAgo, longAgo);
+    const before = packagesIn(parley);
+    await parley.run(["npm", "pack", "./client", "--pack-destination", parley.folder]);
+    const contents = await parley.run(["tar", "-tzf", `parley-client-${service.version}.tgz`]);
+    expect(contents.trim().split("\n").sort()).toEqual(files.map((file) => `package/${file}`).sort());
+    expect(packagesIn(parley)).toEqual(before);
+    parley.remove();
+  }
+
+  const isSource = (path: string): boolean => !/client\/(dist|\.tools)/.test(path);
+  const packagesIn = ({ folder }: EmptyProject): string[] =>
+    (readdirSync(join(folder, "node_modules"), { recursive: true }) as string[]).sort();
+
+  test("is built by npm pack, which installs nothing where the compiler is installed", async () => {
+    const types = ["@types/react", "@types/ws", "@types/node", "csstype", "undici-types"];
+    await packIn(["typescript", "@typescript", ...types]);
+  });
+
+  test.skipIf(!IS_FULL)(
+    "is built by npm pack without the development packages, with a compiler of its own",
+    async () => {
+      await packIn([]);
+    },
+  );
 });

@@ -47,7 +47,8 @@ const first = (from: string): string =>
 describe("the first program, started twice", () => {
   for (const [name, from, runtime] of [
     ["Bun", "parley-client", BUN],
-    ["Node 20", "parley-client/node", ["node"]],
+    ["Node 20", "parley-client", ["node"]],
+    ["Node 20, from parley-client/node", "parley-client/node", ["node"]],
   ] as const)
     test(`prints in one what the other publishes: ${name}`, async () => {
       await using one = samples.start(first(from), runtime);
@@ -56,6 +57,16 @@ describe("the first program, started twice", () => {
       await other.writes(/ready/);
       await one.writes(/[\w-]+ \{\s*text: ['"]hello['"]/);
     });
+});
+
+test("the program of the package's README publishes", async () => {
+  const token = await mintToken(server.url, server.keys.secretKey, { peerId: "reader" });
+  const text = here(block("client/README.md", "js")).replace(
+    'fetch("/token")',
+    `new Response(${JSON.stringify(token)})`,
+  );
+  const { code, err } = await samples.run(`${text}\nparley.close();`);
+  expect({ code, err }).toEqual({ code: 0, err: "" });
 });
 
 describe("samples", () => {
@@ -91,11 +102,14 @@ describe("samples", () => {
        globalThis.chat = shared.channel("chat/1");`,
       "shared.mjs",
     );
+    const socketUrl = server.url.replace("http", "ws");
     const plain = typed().filter(({ text, heading }) => heading !== "Connect" && !text.includes("of feed)"));
     for (const { text, heading } of plain) {
       const { code, out, err } = await samples.run(program(here(text)));
       expect([heading, code, err]).toEqual([heading, 0, ""]);
       for (const [part, form] of PRINTS) if (text.includes(part)) expect(out).toMatch(form);
+      if (text.includes("debug:"))
+        expect(out).toStartWith(block(PAGE, "", heading).replace("ws://localhost:8080", socketUrl));
     }
   });
 

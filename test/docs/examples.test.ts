@@ -1,4 +1,4 @@
-/** Every example, run as its README says, against a real server. */
+/** What every example does, against a real server. examples-readme.test.ts starts them as a new user does. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import type { Page } from "playwright-core";
@@ -11,8 +11,7 @@ import { tempFolder } from "../support/temp.ts";
 import { Child, run } from "./support/child.ts";
 import { startOn } from "./support/fixed-port.ts";
 import { Listener, type ServerFrame } from "./support/listener.ts";
-import { block, PROJECT } from "./support/page.ts";
-import { paste, stay } from "./support/shell.ts";
+import { PROJECT } from "./support/page.ts";
 
 const example = (path: string): string => `${PROJECT}/examples/${path}`;
 
@@ -27,10 +26,6 @@ const tokenFor = (peerId: string, more: object = {}): Promise<string> =>
 
 const listenerFor = async (peerId: string, more: object = {}): Promise<Listener> =>
   Listener.connect(server.url, `token=${await tokenFor(peerId, more)}`);
-
-/** The commands of an example's README, with the data folder of this test's server. */
-const readme = (name: string): string =>
-  block(`examples/${name}/README.md`, "sh").replaceAll("data/first-run.txt", `${server.data}/first-run.txt`);
 
 const text = ({ data }: ServerFrame): string => (data as { text: string }).text;
 
@@ -70,10 +65,11 @@ describe("chat-terminal", () => {
       await alice.writes(/\* Bob has left\n/);
     });
 
-  test("the commands of its README start it", async () => {
-    const env = { PARLEY_URL: server.url, NODE_OPTIONS: "--experimental-websocket" };
-    await using alice = stay(readme("chat-terminal"), env);
-    await alice.writes(/\* you are alice/);
+  test("without a WebSocket it says what to do", async () => {
+    const without = `${tempFolder()}/without.mjs`;
+    writeFileSync(without, "delete globalThis.WebSocket;");
+    const { code, err } = await run(["node", "--import", without, example("chat-terminal/chat.mjs")]);
+    expect([code, err]).toEqual([1, expect.stringContaining("node --experimental-websocket")]);
   });
 
   test("what others send cannot control the terminal", async () => {
@@ -119,19 +115,6 @@ describe("chat-terminal", () => {
   });
 });
 
-describe("sdk-recovery", () => {
-  test("the commands of its README start it, and it prints what is published", async () => {
-    // The server of this test was started with an admin token, so first-run.txt has none.
-    const script = readme("sdk-recovery").replace(/^export PARLEY_ADMIN_TOKEN=.*\n/m, "");
-    await using listener = stay(script, { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: server.adminToken });
-    await listener.writes(/\* listening to chat\/1\n/);
-    const headers = { Authorization: `Bearer ${server.keys.secretKey}` };
-    const body = JSON.stringify({ data: "hello" });
-    await fetch(`${server.url}/v1/channels/chat%2F1/publish`, { method: "POST", headers, body });
-    await listener.writes(/server: "hello"\n/);
-  });
-});
-
 describe("agent-python", () => {
   if (!Bun.which("python3")) {
     console.warn("NOT RUN: examples/agent-python, since there is no `python3` here");
@@ -143,12 +126,6 @@ describe("agent-python", () => {
     new Child(["python3", example("agent-python/agent.py"), channel], {
       env: { PARLEY_URL: url, PARLEY_KEY: server.keys.secretKey, PYTHONDONTWRITEBYTECODE: "1" },
     });
-
-  test("the commands of its README start it", async () => {
-    const env = { PARLEY_URL: server.url, PYTHONDONTWRITEBYTECODE: "1" };
-    await using python = stay(readme("agent-python"), env);
-    await python.writes(/in chat\/1, with \[/);
-  });
 
   test("it answers messages that are addressed to it, and no others", async () => {
     using ann = await listenerFor("ann");
@@ -221,13 +198,6 @@ describe("iot-signals", () => {
     expect(watchers.peers).toEqual([{ peerId: "watcher", metadata: { name: "W" } }]);
     await signals("tell", "watcher", '{"text":"it is cold"}');
     expect(await watcher.next("direct")).toMatchObject({ from: "server", data: { text: "it is cold" } });
-  });
-
-  test("the commands of its README work", async () => {
-    const outcomes = await paste(readme("iot-signals"), { PARLEY_URL: server.url });
-    expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
-    expect(JSON.parse(outcomes[1]?.out ?? "")).toEqual({ channel: "signals/kitchen", published: true });
-    expect(JSON.parse(outcomes[3]?.out ?? "")).toEqual({ channel: "signals/kitchen", peers: [] });
   });
 
   test("a failure shows in the answer and in the exit code; the key is not among the arguments", async () => {

@@ -5,18 +5,18 @@ import { useNewest } from "./listener.ts";
 import { useParley } from "./provider.ts";
 
 /** Always the newest is called; a new function does not subscribe anew. */
-export interface ChannelHandlers<T> {
-  readonly onMessage?: ((message: ChannelEvents<T>["message"]) => void) | undefined;
+export interface ChannelHandlers<T, M = unknown> {
+  readonly onMessage?: ((message: ChannelEvents<T, M>["message"]) => void) | undefined;
   /** Messages were missed, and cannot be got back. */
-  readonly onGap?: ((gap: ChannelEvents<T>["gap"]) => void) | undefined;
-  readonly onSubscribed?: ((subscribed: ChannelEvents<T>["subscribed"]) => void) | undefined;
-  readonly onOccupancy?: ((occupancy: ChannelEvents<T>["occupancy"]) => void) | undefined;
+  readonly onGap?: ((gap: ChannelEvents<T, M>["gap"]) => void) | undefined;
+  readonly onSubscribed?: ((subscribed: ChannelEvents<T, M>["subscribed"]) => void) | undefined;
+  readonly onOccupancy?: ((occupancy: ChannelEvents<T, M>["occupancy"]) => void) | undefined;
   /** The subscription was refused, or the client has ended. */
-  readonly onError?: ((error: ChannelEvents<T>["error"]) => void) | undefined;
+  readonly onError?: ((error: ChannelEvents<T, M>["error"]) => void) | undefined;
 }
 
 /** The options of a channel count when it is subscribed to next: not while another component has subscribed to it. */
-export interface UseChannelOptions<T> extends ChannelOptions, ChannelHandlers<T> {}
+export interface UseChannelOptions<T, M = unknown> extends ChannelOptions, ChannelHandlers<T, M> {}
 
 export interface UsedChannel<T, M> {
   readonly channel: Channel<T, M>;
@@ -35,7 +35,7 @@ const HANDLERS = [
 /** Subscribes to the channel while the component is shown. */
 export function useChannel<T = unknown, M = unknown>(
   name: string,
-  options: UseChannelOptions<T> = {},
+  options: UseChannelOptions<T, M> = {},
 ): UsedChannel<T, M> {
   const parley = useParley();
   const newest = useNewest(options);

@@ -8,12 +8,12 @@ import { shared } from "./hold.ts";
 import { useParley } from "./provider.ts";
 
 /** A message, or the place where some are missing. */
-export type Entry<T> = { readonly key: number } & (
-  | { readonly message: Message<T>; readonly isOwn: boolean; readonly gap?: undefined }
+export type Entry<T, M = unknown> = { readonly key: number } & (
+  | { readonly message: Message<T, M>; readonly isOwn: boolean; readonly gap?: undefined }
   | { readonly gap: Gap; readonly message?: undefined }
 );
 
-export interface UseMessagesOptions<T> extends UseChannelOptions<T> {
+export interface UseMessagesOptions<T, M = unknown> extends UseChannelOptions<T, M> {
   /** How many newer ones are kept besides those that `earlier` has loaded; 500 by default. The largest of a channel counts. */
   readonly limit?: number;
   /** From parley-client/history: for `earlier`. */
@@ -22,7 +22,7 @@ export interface UseMessagesOptions<T> extends UseChannelOptions<T> {
 
 export interface UsedMessages<T, M> extends UsedChannel<T, M> {
   /** From the oldest to the newest, those that this client has published included. All components have the same list. */
-  readonly entries: readonly Entry<T>[];
+  readonly entries: readonly Entry<T, M>[];
   /** The list may begin later than the history of the channel. */
   readonly hasEarlier: boolean;
   /** Loads earlier messages, 50 by default. */
@@ -31,16 +31,16 @@ export interface UsedMessages<T, M> extends UsedChannel<T, M> {
 
 const LIMIT = 500;
 
-interface List<T> {
-  readonly entries: readonly Entry<T>[];
+interface List<T, M> {
+  readonly entries: readonly Entry<T, M>[];
   readonly hasEarlier: boolean;
 }
 
-const EMPTY: List<never> = { entries: [], hasEarlier: true };
+const EMPTY: List<never, never> = { entries: [], hasEarlier: true };
 
 /** The messages of a channel while a component shows them. */
-class Messages<T> {
-  list: List<T> = EMPTY;
+class Messages<T, M> {
+  list: List<T, M> = EMPTY;
   private loaded = 0;
   private lastKey = 0;
   private firstKey = 0;
@@ -50,7 +50,7 @@ class Messages<T> {
 
   constructor(
     private readonly parley: Parley,
-    private readonly channel: Channel<T>,
+    private readonly channel: Channel<T, M>,
   ) {}
 
   subscribe(changed: () => void, limit: number): () => void {
@@ -62,7 +62,7 @@ class Messages<T> {
     };
   }
 
-  publish: Channel<T>["publish"] = async (data, options) => {
+  publish: Channel<T, M>["publish"] = async (data, options) => {
     const published = await this.channel.publish(data, options);
     const { name: channel } = this.channel;
     const { duplicate: _, ...place } = published;
@@ -96,44 +96,44 @@ class Messages<T> {
     },
   );
 
-  private entry = (message: Message<T>, key: number): Entry<T> => ({
+  private entry = (message: Message<T, M>, key: number): Entry<T, M> => ({
     key,
     message,
     isOwn: message.from === this.parley.peerId,
   });
 
-  private add(message: Message<T>): void {
+  private add(message: Message<T, M>): void {
     this.push(this.entry(message, ++this.lastKey));
   }
 
-  private push(entry: Entry<T>): void {
+  private push(entry: Entry<T, M>): void {
     const { entries, hasEarlier } = this.list;
     const limit = Math.max(...this.shown.values());
     const over = Math.max(0, entries.length + 1 - limit - this.loaded);
     this.show({ entries: [...entries.slice(over), entry], hasEarlier: hasEarlier || over > 0 });
   }
 
-  private show(list: List<T>): void {
+  private show(list: List<T, M>): void {
     this.list = list;
     for (const changed of this.shown.keys()) changed();
   }
 }
 
-const made = /* @__PURE__ */ new WeakMap<object, Messages<never>>();
+const made = /* @__PURE__ */ new WeakMap<object, Messages<never, never>>();
 
-function messagesOf<T>(parley: Parley, channel: Channel<T>): Messages<T> {
-  const messages = (made.get(channel) as unknown as Messages<T> | undefined) ?? new Messages(parley, channel);
-  made.set(channel, messages as unknown as Messages<never>);
+function messagesOf<T, M>(parley: Parley, channel: Channel<T, M>): Messages<T, M> {
+  const messages = (made.get(channel) as unknown as Messages<T, M> | undefined) ?? new Messages(parley, channel);
+  made.set(channel, messages as unknown as Messages<never, never>);
   return messages;
 }
 
 /** The messages of a channel as a list that is bounded, and in which gaps are marked. */
 export function useMessages<T = unknown, M = unknown>(
   name: string,
-  { limit = LIMIT, history: ask, ...options }: UseMessagesOptions<T> = {},
+  { limit = LIMIT, history: ask, ...options }: UseMessagesOptions<T, M> = {},
 ): UsedMessages<T, M> {
   const { channel } = useChannel<T, M>(name, options);
-  const messages = messagesOf<T>(useParley(), channel as unknown as Channel<T>);
+  const messages = messagesOf(useParley(), channel);
   const list = useSyncExternalStore(
     useCallback((changed) => messages.subscribe(changed, limit), [messages, limit]),
     () => messages.list,

@@ -1,7 +1,7 @@
 /** Empty projects of applications that use the package. */
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { buildPackage } from "../../../client/build.ts";
+import { buildPackage } from "../../../client/build.mjs";
 import { closeAtEndOfRun, IS_SHARING } from "../../support/run.ts";
 import { removeFolder, scratch, tempFolder } from "../../support/temp.ts";
 
@@ -14,6 +14,10 @@ export class EmptyProject {
 
   private constructor() {
     this.write("package.json", JSON.stringify({ name: "app", private: true, type: "module" }));
+  }
+
+  static empty(): EmptyProject {
+    return new EmptyProject();
   }
 
   /** With the package as it is built, without npm. */

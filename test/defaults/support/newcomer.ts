@@ -2,13 +2,13 @@
  * A person who has just cloned the project: a folder with its files and nothing else, no settings, the default port. A network namespace makes
  * the port free, whatever runs on this machine; without the right to make one it is the machine's own.
  */
-import { cpSync, existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { launchChromiumBy } from "../../browser/support/chromium.ts";
-import { Child, run } from "../../docs/support/child.ts";
-import { PROJECT } from "../../docs/support/page.ts";
+import { Child } from "../../docs/support/child.ts";
 import { type Outcome, paste, stay } from "../../docs/support/shell.ts";
+import { cloneInto, installInto } from "../../support/clone.ts";
 import { addNamespace, deleteNamespace, inNamespace, must, whyNoNamespaces } from "../../support/namespaces.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 
@@ -34,8 +34,8 @@ export class Newcomer {
   static async arrive({ installs = false }: Arrival = {}): Promise<Newcomer> {
     const isApart = !installs && (await whyNoNamespaces()) === undefined;
     const newcomer = new Newcomer(tempFolder(), isApart ? `parley-defaults-${process.pid}` : undefined);
-    await newcomer.clone();
-    if (!installs) await must("cp", "-al", join(PROJECT, "node_modules"), join(newcomer.folder, "node_modules"));
+    await cloneInto(newcomer.folder);
+    if (!installs) await installInto(newcomer.folder);
     if (newcomer.namespace) await makeNetwork(newcomer.namespace);
     return newcomer;
   }
@@ -109,16 +109,6 @@ export class Newcomer {
 
   private get prefix(): string[] {
     return this.namespace === undefined ? [] : inNamespace(this.namespace);
-  }
-
-  /** What would be committed now, so that a change is tried before it is. */
-  private async clone(): Promise<void> {
-    const { code, out, err } = await run(["git", "ls-files", "-z", "-co", "--exclude-standard"]);
-    if (code !== 0) throw new Error(`git ls-files: ${err}`);
-    // With its time: a package-lock.json that is newer than what is installed would be installed again.
-    for (const file of out.split("\0"))
-      if (file !== "" && existsSync(join(PROJECT, file)))
-        cpSync(join(PROJECT, file), join(this.folder, file), { preserveTimestamps: true });
   }
 }
 
