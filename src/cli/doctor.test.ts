@@ -194,7 +194,7 @@ test.each<[string, Verdict, string, Partial<Evidence>, Partial<NodeFacts>]>([
   expect(found(evidence, facts)[check]).toBe(verdict);
 });
 
-test("what is wrong at the moment is said in the server's words, with what doctor found itself", () => {
+test("what is wrong at the moment is said as the server says it, with what doctor found itself", () => {
   const health = { ...HEALTHY, nats: "NATS is unreachable", recordings: "the storage does not answer" };
   const findings = examine({ ...GOOD, health, direct: { nats: "connection refused", storage: "ok" } });
   const foundBy = (check: string): string | undefined => findings.find((one) => one.check === check)?.found;

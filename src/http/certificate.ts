@@ -8,7 +8,7 @@ export interface CertificateState {
   readonly isReloadFailed: boolean;
 }
 
-/** Of the first certificate of the file, which is the server's own. */
+/** The first certificate of the file is the server's own; the others are those of its issuers. */
 export function validityOf(pem: string): Pick<CertificateState, "startsMs" | "expiresMs"> {
   const { validFrom, validTo } = new X509Certificate(pem);
   return { startsMs: Date.parse(validFrom), expiresMs: Date.parse(validTo) };

@@ -186,7 +186,9 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     ruleChanges,
     blockSweep,
     sessionSweep,
-    reporting: team && reportTo(team, own, (err) => log.error({ err }, "the other workers were told nothing")),
+    reporting:
+      team &&
+      reportTo(team, own, (err) => log.error({ err }, "the state of this worker could not be reported to the others")),
     headLimit,
     pipeline,
     routes,

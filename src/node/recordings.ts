@@ -145,7 +145,7 @@ function watchStorage({ log, metrics }: NodeContext, storage: Storage, ownership
     monotonicMs: clock.monotonicMs,
     changed: (state, err) =>
       state === "ok"
-        ? log.info(`recordings can be kept again: ${storage.name}`)
+        ? log.info(`recordings can be kept: ${storage.name} is in order`)
         : log.error({ err }, `recordings cannot be kept: ${storage.name} ${STORAGE_FAULTS[state]}`),
   });
   metrics.gauge("parley_storage_up", "Whether the storage of recordings can be used.", () => Number(health.isUp));

@@ -79,7 +79,7 @@ export class Bucket implements Storage {
    */
   async check(): Promise<void> {
     try {
-      await this.prober.headBucket();
+      await this.reach();
       if (performance.now() >= this.trialDueMs) await this.tryUpload();
     } catch (error) {
       if (!(error instanceof S3Refusal)) throw error;
@@ -88,6 +88,16 @@ export class Bucket implements Storage {
     }
     // A full bucket still takes the beginning of an upload.
     if (performance.now() - this.client.fullMs < FULL_COUNTS_MS) throw new StorageFull("the bucket is full");
+  }
+
+  private async reach(): Promise<void> {
+    try {
+      await this.prober.headBucket();
+    } catch (error) {
+      // Costs more, but its answer has the reason; and some services do not know the other call.
+      if (error instanceof S3Refusal) await this.prober.list(`${this.prefix}recordings/`).next();
+      else throw error;
+    }
   }
 
   private async tryUpload(): Promise<void> {

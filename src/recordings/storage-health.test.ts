@@ -58,9 +58,9 @@ test("a check that hangs does not make callers wait, and metrics agree", async (
   const began = performance.now();
   expect(await later()).toBe("unreachable");
   expect(performance.now() - began).toBeLessThan(3000);
-  const again = performance.now();
+  const knownMs = performance.now();
   for (let i = 0; i < 3; i++) expect(await later()).toBe("unreachable");
-  expect(performance.now() - again).toBeLessThan(1500);
+  expect(performance.now() - knownMs).toBeLessThan(1500);
   expect([health.isUp, changes]).toEqual([false, ["unreachable"]]);
 });
 
@@ -103,9 +103,10 @@ describe("a bucket", () => {
     ["missing", 404],
     ["unwritable", 403],
     ["unreachable", 503],
-  ])("is %s if it answers %d, without another attempt", async (state, status) => {
+  ])("is %s if it answers %d", async (state, status) => {
     using at = bucketWith(() => status);
-    expect([await healthOf(at.bucket).later(), at.seen.length]).toEqual([state, 1]);
+    // The second for the reason, which an answer to HEAD does not have. Neither is repeated.
+    expect([await healthOf(at.bucket).later(), at.seen]).toEqual([state, ["HEAD /bucket/", "GET /bucket/"]]);
   });
 
   test("is unwritable if it may be read only", async () => {

@@ -50,7 +50,7 @@ test.concurrent("the folder of recordings is removed and put back", async () => 
   renameSync(elsewhere, recordings);
   await isWell(server);
   expect(await metric(server, "parley_storage_up")).toBe(1);
-  await server.logged(({ msg }) => msg.startsWith("recordings can be kept again"));
+  await server.logged(({ msg }) => msg.startsWith("recordings can be kept:"));
   expect(readdirSync(join(recordings, "uploads"))).toEqual([]);
 });
 

@@ -98,7 +98,7 @@ test("three recordings in a row that cannot be mended are a sign that mending fa
     return recent.areFailing;
   };
   const page = new TextEncoder().encode("<!doctype html>");
-  // A file that nobody could mend says nothing about mending.
+  // A file of another format says nothing about mending.
   expect([await list(page), await list(), await list(), await list(page), await list()]).toEqual([
     false,
     false,
