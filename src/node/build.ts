@@ -30,6 +30,7 @@ import { type Access, buildAccess } from "./access.ts";
 import type { NodeContext } from "./context.ts";
 import { natsOf } from "./engine.ts";
 import { factsOf, openFilesLimit } from "./facts.ts";
+import { LOOPBACK } from "./first-run.ts";
 import { buildRuleChanges, buildTrimming } from "./history.ts";
 import { Listeners } from "./listeners.ts";
 import { buildMeetingRetention, buildMeetings, type MeetingService } from "./meetings.ts";
@@ -83,6 +84,10 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { keyring, directory, operators, auditTrail, vault, host } = access;
   if (config.natsUrl !== "" && config.databaseUrl === "")
     log.warn("PARLEY_NATS_URL without PARLEY_DATABASE_URL: keys created here are unknown to other nodes");
+  if (config.natsUrl !== "" && config.host === "" && host === LOOPBACK)
+    log.warn(
+      `this node listens on ${LOOPBACK} only, because its store began with the demo: set PARLEY_HOST=0.0.0.0 to let other machines connect`,
+    );
 
   // The listeners come before realtime, which writes to their sockets, although they open their ports only in start.ts.
   const listeners = new Listeners<SocketData>(config, host, team !== undefined);

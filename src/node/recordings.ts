@@ -166,13 +166,17 @@ function watchMending({ log, metrics }: NodeContext, folder: MendingFolder): Men
   return trial;
 }
 
-function openStorage(config: Config): Storage {
-  const { storageUrl, data, minFreeDiskBytes, maxRecordingBytes } = config;
+/** Throws a ConfigError. To be called before anything is written: a refused start must leave no half-made first run. */
+export function checkStorageSettings({ storageUrl, natsUrl, storageShared }: Config): void {
   // In a folder of its own, each node would not find recordings that were uploaded to another.
-  if (storageUrl === "" && config.natsUrl !== "" && !config.storageShared)
+  if (storageUrl === "" && natsUrl !== "" && !storageShared)
     throw new ConfigError(
       `with several nodes (${SETTINGS.natsUrl.env}) recordings need a bucket (${SETTINGS.storageUrl.env}), or a folder that all nodes share: then set ${SETTINGS.storageShared.env}=on`,
     );
+}
+
+function openStorage(config: Config): Storage {
+  const { storageUrl, data, minFreeDiskBytes, maxRecordingBytes } = config;
   if (storageUrl === "") return new Folder(join(data, "recordings"), minFreeDiskBytes);
   try {
     return new Bucket(parseS3Address(storageUrl, process.env), maxRecordingBytes, clock.nowMs);
