@@ -29,13 +29,7 @@ beforeAll(async () => {
   replaced = [
     ["sudo apt-get install -y postgresql nats-server\n", ""],
     ["sudo -u postgres ", ""],
-    // The server of this test already has a role of that name.
-    ["ROLE parley", "ROLE page"],
-    ["--owner parley parley", "--owner page page"],
-    [
-      "postgres://parley:choose-a-password@127.0.0.1/parley",
-      `postgres://page:choose-a-password@127.0.0.1:${postgres.port}/page`,
-    ],
+    ["@127.0.0.1/realtime", `@127.0.0.1:${postgres.port}/realtime`],
     ["127.0.0.1:4222", `127.0.0.1:${nats.port}`],
     ["mkdir -p data", `mkdir -p ${folder.path}`],
     ["data/cluster.env", join(folder.path, "cluster.env")],
