@@ -1,39 +1,23 @@
 /** The checklist of docs/production.md as pure functions: evidence in, findings out. */
 import type { NodeFacts } from "../node/facts.ts";
 import { LOW_OPEN_FILES } from "./defaults.ts";
+import type { DirectEvidence } from "./doctor-direct.ts";
 import type { Evidence } from "./doctor-evidence.ts";
-
-/**
- * - `serious`: unauthenticated clients get access they must not have, or clients are not served correctly. The exit code is 1.
- * - `attention`: needs a change or a decision.
- * - `unchecked`: cannot be checked over HTTP, but belongs to the list.
- */
-export type Verdict = "ok" | "attention" | "serious" | "unchecked";
-
-export interface Finding {
-  /** The same name as in docs/production.md. */
-  readonly check: string;
-  readonly verdict: Verdict;
-  readonly found: string;
-  /** What to do about it; absent with the verdict `ok`. */
-  readonly todo?: string;
-}
-
-type Outcome = Omit<Finding, "check">;
-
-const ok = (found: string): Outcome => ({ verdict: "ok", found });
-const attention = (found: string, todo: string): Outcome => ({ verdict: "attention", found, todo });
-const serious = (found: string, todo: string): Outcome => ({ verdict: "serious", found, todo });
-const unchecked = (found: string, todo: string): Outcome => ({ verdict: "unchecked", found, todo });
+import { attention, type Finding, type Outcome, ok, serious, unchecked } from "./doctor-findings.ts";
+import { liveOnly, liveOutcome, withLive } from "./doctor-live.ts";
 
 const GOOD_OPEN_FILES = 65_536;
 const LONG_TOKEN_CHARS = 32;
 const NAMED_KEYS_MAX = 5;
 const UNAUTHORIZED = [401, 403, 404, 421, 429];
 
+/** The control plane reads the store for this. */
+const NOT_ANSWERED = unchecked("the server could not answer", "run doctor again when its store is reachable");
 const fromPublicUrl = "run doctor from another machine, with --public-url https://your.address";
 
 function readiness({ ready, publicUrl }: Evidence): Outcome {
+  if (ready.status === 200 && ready.wrong.length > 0)
+    return attention(`/readyz answers 200, but reports: ${ready.wrong.join("; ")}`, "fix what it reports");
   if (ready.status === 200) return ok(`${publicUrl.origin}/readyz answers 200`);
   if (ready.status === undefined)
     return unchecked(`${publicUrl.origin}/readyz does not answer`, "name the address of clients with --public-url");
@@ -107,6 +91,7 @@ function metrics({ metrics, isOutside }: Evidence): Outcome {
 }
 
 function demo({ hasDemo, isOutside }: Evidence, { host }: NodeFacts): Outcome {
+  if (hasDemo === undefined) return NOT_ANSWERED;
   if (!hasDemo) return ok("the application demo does not exist");
   const todo = "parley apps delete demo";
   const found = "the application demo exists, with keys that may do everything";
@@ -114,6 +99,7 @@ function demo({ hasDemo, isOutside }: Evidence, { host }: NodeFacts): Outcome {
 }
 
 function openKeys({ openKeys }: Evidence): Outcome {
+  if (!openKeys) return NOT_ANSWERED;
   const others = openKeys.filter(({ app }) => app !== "demo");
   if (others.length === 0) return ok("no publishable key allows every origin (except that of the demo, if it exists)");
   const named = others.slice(0, NAMED_KEYS_MAX).map(({ keyId, app }) => `${keyId} of ${app}`);
@@ -243,6 +229,8 @@ const WITHOUT_FACTS: Readonly<Record<string, (evidence: Evidence) => Outcome>> =
   "admin token": adminToken,
   metrics,
   "open keys": openKeys,
+  mending: liveOnly("mending", "recordings can be mended"),
+  history: liveOnly("history", "messages of channels with history can be stored"),
 };
 
 export const CHECKS: readonly string[] = [...Object.keys(WITHOUT_FACTS), ...Object.keys(WITH_FACTS)];
@@ -256,5 +244,17 @@ export function examine(evidence: Evidence): Finding[] {
   return [
     ...Object.entries(WITHOUT_FACTS).map(([check, run]) => ({ check, ...run(evidence) })),
     ...Object.entries(WITH_FACTS).map(([check, run]) => ({ check, ...(facts ? run(evidence, facts) : unsupported) })),
+  ].map((finding) => withLive(finding, evidence));
+}
+
+/** No server answers: what doctor tried itself may say why. */
+export function examineWithoutServer(reason: string, direct: DirectEvidence): Finding[] {
+  const evidence = { health: undefined, direct };
+  return [
+    { check: "ready", ...serious(reason, "start the server; its log, or its output, says why it does not start") },
+    ...CHECKS.flatMap((check) => {
+      const outcome = liveOutcome(check, evidence);
+      return outcome ? [{ check, ...outcome }] : [];
+    }),
   ];
 }

@@ -4,6 +4,8 @@ import type { NodeFacts } from "../node/facts.ts";
 import { isObject } from "../protocol/json.ts";
 import { controlPlane, type Server } from "./client.ts";
 import { adminToken } from "./credentials.ts";
+import type { DirectEvidence } from "./doctor-direct.ts";
+import type { LiveEvidence } from "./doctor-live.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 
@@ -15,16 +17,17 @@ export interface OpenKey {
   readonly app: string;
 }
 
-export interface Evidence {
+export interface Evidence extends LiveEvidence {
   /** The address that clients use. */
   readonly publicUrl: URL;
   /** We reach the service as another machine: only then do we see what unauthenticated clients get. */
   readonly isOutside: boolean;
   /** undefined if the server is too old to report it. */
   readonly facts: NodeFacts | undefined;
-  readonly hasDemo: boolean;
-  /** Publishable keys that allow every origin. */
-  readonly openKeys: readonly OpenKey[];
+  /** undefined: the server could not answer, because its store is unreachable. */
+  readonly hasDemo: boolean | undefined;
+  /** Publishable keys that allow every origin; undefined: as above. */
+  readonly openKeys: readonly OpenKey[] | undefined;
   /** undefined: doctor was run with the token of an operator. */
   readonly adminTokenChars: number | undefined;
   readonly ready: { readonly status: Status; readonly wrong: readonly string[] };
@@ -34,15 +37,16 @@ export interface Evidence {
 
 const RESPONSE_TIMEOUT_MS = 5000;
 
-export async function gatherEvidence(input: Input): Promise<Evidence> {
+export async function gatherEvidence(input: Input, direct: DirectEvidence): Promise<Evidence> {
   const server = controlPlane(input);
   const publicUrl = publicUrlOf(input);
   const { value: token } = adminToken(input);
   // The request that needs the token comes first: if the token is wrong, the others are useless.
-  const { data: apps } = await server.getAll<{ _id: string; name: string }>("/apps");
-  const [facts, openKeys, ready, metrics, control] = await Promise.all([
-    nodeFacts(server),
-    openKeysOf(server, apps),
+  const apps = await unlessBroken(server.getAll<{ _id: string; name: string }>("/apps").then(({ data }) => data));
+  const [facts, openKeys, own, ready, metrics, control] = await Promise.all([
+    unlessBroken(nodeFacts(server)),
+    apps && unlessBroken(openKeysOf(server, apps)),
+    readiness(new URL(server.origin)),
     readiness(publicUrl),
     statusOf(publicUrl, "/metrics"),
     statusOf(publicUrl, "/api/internal/v1/apps"),
@@ -51,13 +55,27 @@ export async function gatherEvidence(input: Input): Promise<Evidence> {
     publicUrl,
     isOutside: !isOwnMachine(publicUrl.hostname),
     facts,
-    hasDemo: apps.some(({ name }) => name === "demo"),
+    hasDemo: apps?.some(({ name }) => name === "demo"),
     openKeys,
     adminTokenChars: token.startsWith("op_") ? undefined : token.length,
-    ready,
+    health: own.status === undefined ? undefined : own.checks,
+    direct,
+    ready: { status: ready.status, wrong: wrongIn(ready.checks) },
     metrics,
     control,
   };
+}
+
+/** What an unreachable store keeps the control plane from answering; the line about the database reports that. */
+const BROKEN = ["internal_error", "backend_error"];
+
+async function unlessBroken<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof Failure && BROKEN.includes(error.code)) return undefined;
+    throw error;
+  }
 }
 
 /** The address that clients use; the setting may have several, of which the first is used. */
@@ -88,15 +106,23 @@ async function openKeysOf(server: Server, apps: readonly { _id: string; name: st
     .map(({ keyId, app }) => ({ keyId, app: apps.find(({ _id }) => _id === app)?.name ?? app }));
 }
 
-async function readiness(base: URL): Promise<Evidence["ready"]> {
+interface Readiness {
+  readonly status: Status;
+  readonly checks: Readonly<Record<string, string>>;
+}
+
+async function readiness(base: URL): Promise<Readiness> {
   const response = await getWithoutCredential(base, "/readyz");
   const body: unknown = await response?.json().catch(() => undefined);
   const checks = isObject(body) && isObject(body.checks) ? Object.entries(body.checks) : [];
   return {
     status: response?.status,
-    wrong: checks.filter(([, result]) => result !== "ok").map(([name, result]) => `${name}: ${String(result)}`),
+    checks: Object.fromEntries(checks.map(([name, result]) => [name, String(result)])),
   };
 }
+
+const wrongIn = (checks: Readiness["checks"]): string[] =>
+  Object.entries(checks).flatMap(([name, result]) => (result === "ok" ? [] : [`${name}: ${result}`]));
 
 const statusOf = async (base: URL, path: string): Promise<Status> => (await getWithoutCredential(base, path))?.status;
 

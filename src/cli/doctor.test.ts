@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { loadConfig } from "../config/load.ts";
 import type { NodeFacts } from "../node/facts.ts";
 import { databaseLink, factsOf, natsLink, storageOf } from "../node/facts.ts";
-import { CHECKS, examine, type Finding, type Verdict } from "./doctor-checks.ts";
+import { CHECKS, examine, examineWithoutServer } from "./doctor-checks.ts";
 import type { Evidence } from "./doctor-evidence.ts";
+import type { Finding, Verdict } from "./doctor-findings.ts";
 import { parley, startServer, withServer } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
@@ -106,6 +107,15 @@ const GOOD_FACTS: NodeFacts = {
   framesPerSecond: 100,
   restRequestsPerSecond: 100,
 };
+const HEALTHY = {
+  store: "ok",
+  writes: "ok",
+  recordings: "ok",
+  mending: "ok",
+  history: "ok",
+  nats: "ok",
+  files: "ok",
+};
 const GOOD: Evidence = {
   publicUrl: new URL("https://realtime.example.com"),
   isOutside: true,
@@ -113,6 +123,8 @@ const GOOD: Evidence = {
   hasDemo: false,
   openKeys: [],
   adminTokenChars: 64,
+  health: HEALTHY,
+  direct: {},
   ready: { status: 200, wrong: [] },
   metrics: 401,
   control: 404,
@@ -164,8 +176,39 @@ test.each<[string, Verdict, string, Partial<Evidence>, Partial<NodeFacts>]>([
   ["a moderate number of open files", "attention", "open files", {}, { openFilesLimit: 8192 }],
   ["a rate that is off", "attention", "rates", {}, { framesPerSecond: 0 }],
   ["root", "attention", "user", {}, { isRoot: true }],
+  ["a degraded node", "attention", "ready", { ready: { status: 200, wrong: ["nats: unreachable"] } }, {}],
+  ["unreachable NATS", "serious", "NATS", { health: { ...HEALTHY, nats: "unreachable" } }, {}],
+  ["an unreachable store", "serious", "database", { health: { ...HEALTHY, store: "no answer" } }, {}],
+  ["a store that is full", "serious", "database", { health: { ...HEALTHY, writes: "is full" } }, {}],
+  ["missing storage", "serious", "recordings storage", { health: { ...HEALTHY, recordings: "missing" } }, {}],
+  ["mending that fails", "attention", "mending", { health: { ...HEALTHY, mending: "fails" } }, {}],
+  ["history that cannot be stored", "serious", "history", { health: { ...HEALTHY, history: "no" } }, {}],
+  ["an expired certificate", "serious", "TLS", { health: { ...HEALTHY, certificate: "expired" } }, {}],
+  ["files that run out", "serious", "open files", { health: { ...HEALTHY, files: "990 of 1000" } }, {}],
+  ["an older server, about mending,", "unchecked", "mending", { health: { store: "ok" } }, {}],
+  ["a node without /readyz", "unchecked", "history", { health: undefined }, {}],
+  ["NATS that only the node reaches", "attention", "NATS", { direct: { nats: "connection refused" } }, {}],
+  ["keys that could not be read", "unchecked", "open keys", { openKeys: undefined }, {}],
+  ["applications that could not be read", "unchecked", "demo", { hasDemo: undefined }, {}],
 ])("%s is %s", (_name, verdict, check, evidence, facts) => {
   expect(found(evidence, facts)[check]).toBe(verdict);
+});
+
+test("what is wrong at the moment is said as the server says it, with what doctor found itself", () => {
+  const health = { ...HEALTHY, nats: "NATS is unreachable", recordings: "the storage does not answer" };
+  const findings = examine({ ...GOOD, health, direct: { nats: "connection refused", storage: "ok" } });
+  const foundBy = (check: string): string | undefined => findings.find((one) => one.check === check)?.found;
+  expect(foundBy("NATS")).toBe("NATS is unreachable. From this machine: connection refused");
+  expect(foundBy("recordings storage")).toBe("the storage does not answer. From this machine it answers");
+});
+
+test("without a server, what doctor tried itself is reported", () => {
+  const findings = examineWithoutServer("no server can be reached", { nats: "connection refused", database: "ok" });
+  expect(findings.map(({ check, verdict }) => [check, verdict])).toEqual([
+    ["ready", "serious"],
+    ["NATS", "serious"],
+  ]);
+  for (const { todo } of findings) expect(todo).toBeString();
 });
 
 test("a server that is too old to answer leaves its checks open", () => {

@@ -1,7 +1,10 @@
 /** `parley doctor`: checks a running server against the production checklist. */
 import type { CommandResult } from "./command.ts";
-import { examine, type Finding, type Verdict } from "./doctor-checks.ts";
+import { examine, examineWithoutServer } from "./doctor-checks.ts";
+import { type DirectEvidence, tryDirectly } from "./doctor-direct.ts";
 import { gatherEvidence } from "./doctor-evidence.ts";
+import type { Finding, Verdict } from "./doctor-findings.ts";
+import { Failure } from "./errors.ts";
 import type { Input } from "./input.ts";
 
 const LABELS: Readonly<Record<Verdict, string>> = {
@@ -14,18 +17,36 @@ const LABELS: Readonly<Record<Verdict, string>> = {
 const ORDER: readonly Verdict[] = ["serious", "attention", "unchecked", "ok"];
 
 export async function doctor(input: Input): Promise<CommandResult> {
-  const evidence = await gatherEvidence(input);
-  const findings = examine(evidence).toSorted((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
-  const serious = findings.filter(({ verdict }) => verdict === "serious").length;
-  const node = evidence.facts && { id: evidence.facts.nodeId, version: evidence.facts.version };
+  const direct = await tryDirectly(input);
+  const { findings: found, node } = await findingsOf(input, direct);
+  const findings = found.toSorted((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
+  const isPassed = findings.every(({ verdict }) => verdict !== "serious");
   return {
-    value: { passed: serious === 0, node: node ?? null, findings },
+    value: { passed: isPassed, node: node ?? null, findings },
     text: `${findings.map(lines).join("")}\n${summary(findings)}\n`,
     notes: node
       ? [`Checked the node ${node.id}, version ${node.version}. If there are several nodes, check each of them.`]
       : [],
-    refused: serious > 0,
+    refused: !isPassed,
   };
+}
+
+interface Findings {
+  readonly findings: readonly Finding[];
+  readonly node?: { readonly id: string; readonly version: string } | undefined;
+}
+
+async function findingsOf(input: Input, direct: DirectEvidence): Promise<Findings> {
+  try {
+    const evidence = await gatherEvidence(input, direct);
+    const { facts } = evidence;
+    return { findings: examine(evidence), node: facts && { id: facts.nodeId, version: facts.version } };
+  } catch (error) {
+    // Where nothing could be tried from here, the failure itself says all there is.
+    const isUnreachable = error instanceof Failure && error.code === "unreachable";
+    if (!isUnreachable || Object.keys(direct).length === 0) throw error;
+    return { findings: examineWithoutServer(error.message, direct) };
+  }
 }
 
 const WIDTHS = { verdict: 15, check: 18 } as const;

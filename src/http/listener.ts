@@ -5,6 +5,7 @@ import { createSecureContext } from "node:tls";
 import type { Server, WebSocketHandler } from "bun";
 import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import type { Socket } from "../realtime/socket.ts";
+import { type CertificateState, validityOf } from "./certificate.ts";
 import { setHeadLimit } from "./head-limit.ts";
 import { IDLE_MAX_SECONDS } from "./limits.ts";
 import type { Handler, Routes } from "./pipeline.ts";
@@ -36,6 +37,7 @@ export interface TlsFiles {
 interface Pem {
   readonly cert: string;
   readonly key: string;
+  readonly validity: Pick<CertificateState, "startsMs" | "expiresMs">;
 }
 
 /** A server and what it serves; there is none before `listen`. */
@@ -48,6 +50,7 @@ export class Listener<Data> {
   private running: Running<Data> | undefined;
   /** The last valid pair: an invalid one on the disk never stops a listener. */
   private pem: Pem | undefined;
+  private isReloadFailed = false;
   /** Servers from before a certificate was reloaded, while they have connections. */
   private earlier: Server<Data>[] = [];
   private stopping: Promise<void> | undefined;
@@ -77,7 +80,9 @@ export class Listener<Data> {
   /** Throws and changes nothing if the files are not a certificate and its key. Open connections stay open. */
   reloadTls(): void {
     if (!this.options.tls) return;
+    this.isReloadFailed = true;
     this.pem = readTls(this.options.tls);
+    this.isReloadFailed = false;
     // One that has stopped would listen again.
     if (!this.running || this.stopping) return;
     const { server, served } = this.running;
@@ -85,6 +90,11 @@ export class Listener<Data> {
     void server.stop(false);
     this.earlier = [...this.earlier.filter((one) => one.pendingWebSockets > 0), server];
     this.running = { served, server: this.serve(served, port) };
+  }
+
+  /** undefined: it does not serve TLS. */
+  get certificate(): CertificateState | undefined {
+    return this.pem && { ...this.pem.validity, isReloadFailed: this.isReloadFailed };
   }
 
   /** Writes to every subscriber of a topic but `except`. Each server has topics of its own, earlier ones too. */
@@ -127,7 +137,7 @@ export class Listener<Data> {
       idleTimeout: IDLE_MAX_SECONDS,
       // Unlimited here, because each endpoint has its own limit and responds in our error format.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      ...(this.pem && { tls: this.pem }),
+      ...(this.pem && { tls: { cert: this.pem.cert, key: this.pem.key } }),
     });
   }
 }
@@ -157,11 +167,11 @@ export class TlsError extends Error {}
 
 function readTls(files: TlsFiles): Pem {
   try {
-    const pem: Pem = { cert: readFileSync(files.cert, "utf8"), key: readFileSync(files.key, "utf8") };
+    const pem = { cert: readFileSync(files.cert, "utf8"), key: readFileSync(files.key, "utf8") };
     // Bun takes an empty text for "no TLS"; the file is empty while a renewal is being written.
     if (pem.cert.trim() === "" || pem.key.trim() === "") throw new Error("the file is empty");
     createSecureContext(pem);
-    return pem;
+    return { ...pem, validity: validityOf(pem.cert) };
   } catch (error) {
     throw new TlsError(`${files.cert} and ${files.key} are not a certificate and its key: ${(error as Error).message}`);
   }

@@ -28,11 +28,14 @@ import { Vitals } from "../telemetry/vitals.ts";
 import { VERSION } from "../version.ts";
 import { type Access, buildAccess } from "./access.ts";
 import type { NodeContext } from "./context.ts";
-import { factsOf } from "./facts.ts";
+import { natsOf } from "./engine.ts";
+import { factsOf, openFilesLimit } from "./facts.ts";
+import { LOOPBACK } from "./first-run.ts";
 import { buildRuleChanges, buildTrimming } from "./history.ts";
 import { Listeners } from "./listeners.ts";
 import { buildMeetingRetention, buildMeetings, type MeetingService } from "./meetings.ts";
 import { answerNodeStatus } from "./node-status.ts";
+import { ownChecks, reportTo } from "./own-checks.ts";
 import { readyChecks } from "./readiness.ts";
 import { buildRealtime, type Realtime } from "./realtime.ts";
 import { buildRecordings, type RecordingService } from "./recordings.ts";
@@ -59,6 +62,8 @@ export interface NodeParts {
   readonly ruleChanges: RuleChanges;
   readonly blockSweep: BlockSweep;
   readonly sessionSweep: Repeating;
+  /** What a worker tells the others about its state. */
+  readonly reporting: Repeating | undefined;
   readonly headLimit: HeadLimit;
   readonly pipeline: RequestPipeline;
   readonly routes: NodeRoutes;
@@ -79,6 +84,10 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { keyring, directory, operators, auditTrail, vault, host } = access;
   if (config.natsUrl !== "" && config.databaseUrl === "")
     log.warn("PARLEY_NATS_URL without PARLEY_DATABASE_URL: keys created here are unknown to other nodes");
+  if (config.natsUrl !== "" && config.host === "" && host === LOOPBACK)
+    log.warn(
+      `this node listens on ${LOOPBACK} only, because its store began with the demo: set PARLEY_HOST=0.0.0.0 to let other machines connect`,
+    );
 
   // The listeners come before realtime, which writes to their sockets, although they open their ports only in start.ts.
   const listeners = new Listeners<SocketData>(config, host, team !== undefined);
@@ -125,15 +134,25 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   metrics.gauge("parley_request_head_limit_bytes", "How long a request head may be.", () => headLimit.bytes);
 
   // HTTP comes last: its endpoints call all of the above.
+  const own = ownChecks({
+    isNatsUp: natsOf(config, realtime.engine),
+    isHistoryUp: () => context.history.isUp,
+    mendings: recordings.mendings,
+    certificate: () => listeners.certificate,
+    openFiles: countOpenFiles,
+    openFilesLimit: openFilesLimit(),
+    nowMs: clock.nowMs,
+  });
   const checks = readyChecks({
     store,
     keyring,
+    ownChecks: own,
     isFollowing: () => storeFollower?.isUp !== false,
     // Requests to a worker that is being replaced come over connections from before; the service goes on.
     isDraining: () => (team ? team.state.isStopping : realtime.gateway.isDraining),
     team,
     recordings: recordings.state,
-    isHistoryUp: () => context.history.isUp,
+    canMend: recordings.canMend,
     monotonicMs: clock.monotonicMs,
     failed: (err) => log.error({ err }, "the store cannot be written to"),
   });
@@ -172,6 +191,9 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     ruleChanges,
     blockSweep,
     sessionSweep,
+    reporting:
+      team &&
+      reportTo(team, own, (err) => log.error({ err }, "the state of this worker could not be reported to the others")),
     headLimit,
     pipeline,
     routes,

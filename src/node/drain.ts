@@ -29,6 +29,7 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   await node.meetings.stop();
   await node.blockSweep.stop();
   await node.sessionSweep.stop();
+  await node.reporting?.stop();
   await node.historyTrimming.stop();
   await node.meetingRetention.stop();
   await node.ruleChanges.stop();

@@ -1,5 +1,6 @@
 /** The engine that joins this node to others: over NATS, over Unix sockets between workers, or none where the node is alone. */
 import { ConfigError } from "../config/load.ts";
+import type { Config } from "../config/settings.ts";
 import { ClusterEngine } from "../engine/cluster/cluster-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { Exchange } from "../engine/local.ts";
@@ -11,6 +12,10 @@ export async function connectEngine(context: NodeContext): Promise<Engine> {
   if (context.config.natsUrl !== "") return connectNats(context);
   return context.team ? joinWorkers(context, context.team) : new Exchange().engine();
 }
+
+/** undefined: the node has no NATS. Workers of one machine are joined without it. */
+export const natsOf = (config: Config, engine: Engine): (() => boolean) | undefined =>
+  config.natsUrl !== "" && engine instanceof ClusterEngine ? () => engine.isUp : undefined;
 
 /** Joins this worker to the others of its machine. */
 async function joinWorkers(

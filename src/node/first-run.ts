@@ -46,6 +46,8 @@ export async function firstRun(
     await release();
     return undefined;
   }
+  // Left by an interrupted first run: its keys were never shown.
+  if ((await directory.apps()).some((app) => app.name === DEMO)) await directory.deleteApp(DEMO);
   return {
     release,
     ...(wants.adminToken && { adminToken: newAdminToken() }),
@@ -54,8 +56,6 @@ export async function firstRun(
 }
 
 async function makeDemo(directory: Directory): Promise<Demo> {
-  // Left by an interrupted first run: its keys were never shown.
-  if ((await directory.apps()).some((app) => app.name === DEMO)) await directory.deleteApp(DEMO);
   // Its messages are shown on the dashboard: they are made up.
   const { secret: appSecret } = await directory.createApp(DEMO, true);
   const all = { app: DEMO, channelPatterns: ["**"], actions: ACTIONS, turn: false };
@@ -87,12 +87,14 @@ export async function resetAdminToken(store: Store): Promise<string> {
 
 export const adminTokenDigest = ({ meta }: Snapshot): string | undefined => meta.get(ADMIN_TOKEN);
 
+export const LOOPBACK = "127.0.0.1";
+
 /**
  * The address to listen on if no setting names one. The demo's keys are on disk in clear and permit everything, so a store with
  * a demo listens on loopback only. That is stored permanently, so that deleting the demo does not open a port to the network.
  */
 export const defaultHost = ({ meta }: Snapshot, made: FirstRun | undefined): string =>
-  made?.demo || meta.get(LISTEN) === LOOPBACK_ONLY ? "127.0.0.1" : "0.0.0.0";
+  made?.demo || meta.get(LISTEN) === LOOPBACK_ONLY ? LOOPBACK : "0.0.0.0";
 
 export const hadFirstRun = async (store: Store): Promise<boolean> => (await store.meta(FIRST_RUN)) !== undefined;
 

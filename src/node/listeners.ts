@@ -1,6 +1,7 @@
 /** The addresses a node listens on: the public one, and one for the operator where PARLEY_ADMIN_LISTEN asks for it. */
 import type { WebSocketHandler } from "bun";
 import type { Config } from "../config/settings.ts";
+import type { CertificateState } from "../http/certificate.ts";
 import { Listener } from "../http/listener.ts";
 import type { Handler } from "../http/pipeline.ts";
 import type { Broadcast } from "../realtime/socket.ts";
@@ -65,6 +66,11 @@ export class Listeners<Data> {
 
   get adminPort(): number {
     return (this.admin ?? this.main).port;
+  }
+
+  /** All listeners have the same; undefined: they do not serve TLS. */
+  get certificate(): CertificateState | undefined {
+    return this.main.certificate;
   }
 
   reloadTls(): void {

@@ -1,8 +1,8 @@
 /** How this node is, for operators: answered to every node that asks. */
-import { ClusterEngine } from "../engine/cluster/cluster-engine.ts";
 import { NODE_STATUS, type NodeStatus } from "../http/nodes.ts";
 import { VERSION } from "../version.ts";
 import type { NodeContext } from "./context.ts";
+import { natsOf } from "./engine.ts";
 import type { Realtime } from "./realtime.ts";
 
 export function answerNodeStatus(
@@ -10,6 +10,7 @@ export function answerNodeStatus(
   { hub, engine, storeFollower }: Realtime,
 ): void {
   const startedAt = Math.floor(Date.now() / 1000 - process.uptime());
+  const isNatsUp = natsOf(config, engine);
   const status = (): NodeStatus => ({
     nodeId,
     version: VERSION,
@@ -20,8 +21,7 @@ export function answerNodeStatus(
     rssBytes: process.memoryUsage.rss(),
     loopLagMs: rounded(vitals.loopLagMs),
     ...(team && { worker: team.slot }),
-    // Workers are joined without NATS.
-    nats: config.natsUrl !== "" && engine instanceof ClusterEngine ? state(engine.isUp) : null,
+    nats: isNatsUp ? state(isNatsUp()) : null,
     // The embedded store is a file of this process: it does not go away.
     store: state(storeFollower?.isUp !== false),
   });

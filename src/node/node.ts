@@ -8,6 +8,7 @@ import { VERSION } from "../version.ts";
 import { buildNode } from "./build.ts";
 import { drainNode } from "./drain.ts";
 import { type FirstRun, finishFirstRun } from "./first-run.ts";
+import { checkStorageSettings } from "./recordings.ts";
 import { startParts } from "./start.ts";
 import { openStores } from "./stores.ts";
 import type { Team } from "./team.ts";
@@ -50,6 +51,7 @@ export async function startNode(
     throw new ConfigError(
       "PARLEY_MASTER_KEY is required with PARLEY_DATABASE_URL, the same on every node (make one: openssl rand -base64 32)",
     );
+  checkStorageSettings(config);
   const { store, history } = await openStores(config, log, team);
   try {
     const parts = await buildNode({ config, sources, nodeId, log, store, history, loadPages, team });

@@ -1,8 +1,10 @@
-/** The checks behind /readyz. It needs no credential, so results are shared and their cost does not grow with requests. */
+/** The checks behind /readyz. It needs no credential, so no text here names an address, a path or a cause: those are in the log. */
 import type { Keyring } from "../access/keyring.ts";
 import { type CheckResult, OK, type ReadyChecks } from "../http/operations.ts";
+import type { StorageState } from "../recordings/storage-health.ts";
 import type { Store } from "../store/store.ts";
-import type { StorageState } from "./recordings.ts";
+import { sharedCheck } from "../telemetry/shared-check.ts";
+import { degraded, failing, MENDING_BROKEN, type OwnChecks } from "./own-checks.ts";
 import type { Team } from "./team.ts";
 
 /** How long results are shared. */
@@ -16,9 +18,11 @@ export interface ReadinessParts {
   readonly isFollowing: () => boolean;
   readonly keyring: Pick<Keyring, "secretKeys">;
   readonly isDraining: () => boolean;
-  /** Whether the storage of recordings accepts more. */
+  /** Whether the storage of recordings can be used. */
   readonly recordings: () => Promise<StorageState>;
-  readonly isHistoryUp: () => boolean;
+  /** Whether a recording can be mended. */
+  readonly canMend: () => Promise<boolean>;
+  readonly ownChecks: OwnChecks;
   /** The workers of this machine, if there are several. */
   readonly team?: Pick<Team, "state"> | undefined;
   readonly monotonicMs: () => number;
@@ -27,52 +31,69 @@ export interface ReadinessParts {
 }
 
 export function readyChecks(parts: ReadinessParts): ReadyChecks {
-  const { store, keyring, monotonicMs } = parts;
-  const trialWrite = shared(
-    () => store.tryWrite().then(() => OK, cannotWrite(parts.failed)),
-    ({ state }) => (state === "ok" ? TRIAL_WRITE_EVERY_MS.afterSuccess : TRIAL_WRITE_EVERY_MS.afterFailure),
-    monotonicMs,
-  );
-  const storeChecks = shared(
-    async () => {
-      const isReachable = await store.revisions().then(
-        () => true,
-        () => false,
-      );
-      return {
-        store: isReachable ? OK : failing("the store does not answer"),
-        // An unreachable store is reported by the check above.
-        writes: isReachable ? await trialWrite() : OK,
-        keys: keysOf(keyring),
-        recordings: RECORDINGS[await parts.recordings()],
-        history: parts.isHistoryUp() ? OK : HISTORY_DOWN,
-      };
-    },
-    () => CHECK_EVERY_MS,
-    monotonicMs,
-  );
+  const { team } = parts;
+  const storeChecks = checksOfStore(parts);
   return async () => {
-    const found = await storeChecks();
-    const isBehind = found.store.state === "ok" && !parts.isFollowing();
+    const [{ store, writes }, recordings, canMend] = await Promise.all([
+      storeChecks(),
+      parts.recordings(),
+      parts.canMend(),
+    ]);
+    const { mending, ...own } = parts.ownChecks();
+    const isBehind = store.state === "ok" && !parts.isFollowing();
+    const found = {
+      store: isBehind ? failing("the store has just come back") : store,
+      writes,
+      keys: keysOf(parts.keyring),
+      recordings: RECORDINGS[recordings],
+      mending: canMend ? mending : MENDING_BROKEN,
+      ...own,
+    };
     return {
-      ...found,
-      ...(isBehind && { store: failing("the store has just come back") }),
-      ...(parts.team && { workers: workersOf(parts.team) }),
+      ...(team ? withReports(found, team) : found),
+      ...(team && { workers: workersOf(team) }),
       shutdown: parts.isDraining() ? failing("this node is shutting down") : OK,
     };
   };
 }
 
-const failing = (text: string): CheckResult => ({ state: "failing", text });
-const degraded = (text: string): CheckResult => ({ state: "degraded", text });
+interface StoreChecks {
+  readonly store: CheckResult;
+  readonly writes: CheckResult;
+}
 
-const RECORDINGS = {
+function checksOfStore({ store, monotonicMs, failed }: ReadinessParts): () => Promise<StoreChecks> {
+  const isOk = ({ state }: CheckResult): boolean => state === "ok";
+  const trialWrite = sharedCheck<CheckResult>({
+    check: () => store.tryWrite().then(() => OK, cannotWrite(failed)),
+    validMs: (result) => (isOk(result) ? TRIAL_WRITE_EVERY_MS.afterSuccess : TRIAL_WRITE_EVERY_MS.afterFailure),
+    isGood: isOk,
+    monotonicMs,
+  });
+  const isReachable = (): Promise<boolean> =>
+    store.revisions().then(
+      () => true,
+      () => false,
+    );
+  return sharedCheck<StoreChecks>({
+    check: async () =>
+      (await isReachable())
+        ? { store: OK, writes: await trialWrite() }
+        : // That it cannot be written to either goes without saying.
+          { store: failing("the store does not answer"), writes: OK },
+    validMs: () => CHECK_EVERY_MS,
+    isGood: (found) => isOk(found.store) && isOk(found.writes),
+    monotonicMs,
+  });
+}
+
+const RECORDINGS: Readonly<Record<StorageState, CheckResult>> = {
   ok: OK,
   full: degraded("there is too little free disk: no recording is taken"),
   missing: degraded("the storage of recordings is missing, is its volume mounted? No recording is taken"),
+  unwritable: degraded("the storage of recordings cannot be written to: no recording is taken"),
+  unreachable: degraded("the storage of recordings does not answer: no recording is taken, and none can be played"),
 };
-
-const HISTORY_DOWN = degraded("the store of histories does not answer: channels with history take no messages");
 
 const cannotWrite =
   (report: (error: unknown) => void) =>
@@ -80,6 +101,16 @@ const cannotWrite =
     report(error);
     return failing("the store cannot be written to; is the disk full?");
   };
+
+/** A problem that another worker has counts as well: requests and connections reach all of them. */
+function withReports(
+  found: Readonly<Record<string, CheckResult>>,
+  { state: { reports } }: Pick<Team, "state">,
+): Readonly<Record<string, CheckResult>> {
+  const own = Object.entries(found).filter(([, { state }]) => state !== "ok");
+  const others = Object.entries(reports).map(([name, text]) => [name, degraded(text)] as const);
+  return { ...found, ...Object.fromEntries(others), ...Object.fromEntries(own) };
+}
 
 /** Never failing: the workers that are left answer, and this response is one of theirs. */
 function workersOf({ state: { ready, count } }: Pick<Team, "state">): CheckResult {
@@ -91,22 +122,4 @@ function keysOf({ secretKeys: { usable, sealed } }: Pick<Keyring, "secretKeys">)
   if (sealed === 0) return OK;
   const text = `the master key does not open ${sealed} of ${usable + sealed} secret keys: they answer 503`;
   return usable === 0 ? failing(text) : degraded(text);
-}
-
-/** Runs `check` at most once at a time, and shares its result for `validMs`. */
-function shared<T>(check: () => Promise<T>, validMs: (result: T) => number, nowMs: () => number): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  let last: { readonly result: T; readonly untilMs: number } | undefined;
-  return async () => {
-    if (last && nowMs() < last.untilMs) return last.result;
-    running ??= check()
-      .then((result) => {
-        last = { result, untilMs: nowMs() + validMs(result) };
-        return result;
-      })
-      .finally(() => {
-        running = undefined;
-      });
-    return running;
-  };
 }

@@ -11,14 +11,17 @@ import { Links } from "../recordings/links.ts";
 import { MendOne } from "../recordings/mending/mend-one.ts";
 import { MendingFolder } from "../recordings/mending/mending-folder.ts";
 import { MendingQueue } from "../recordings/mending/mending-queue.ts";
+import { MendingTrial } from "../recordings/mending/mending-trial.ts";
 import { MEND_COMMAND, ProcessMender } from "../recordings/mending/process-mender.ts";
+import { RecentMendings } from "../recordings/mending/recent-mendings.ts";
 import { RecordingMetrics } from "../recordings/metrics.ts";
 import { Ownership } from "../recordings/ownership.ts";
 import { Recordings } from "../recordings/recordings.ts";
 import { Bucket } from "../recordings/s3.ts";
 import { parseS3Address } from "../recordings/s3-address.ts";
 import { StayUploads } from "../recordings/stay-uploads.ts";
-import { type Storage, StorageError, StorageFull } from "../recordings/storage.ts";
+import { type Storage, StorageError } from "../recordings/storage.ts";
+import { StorageHealth, type StorageState } from "../recordings/storage-health.ts";
 import { Strays } from "../recordings/strays.ts";
 import { Sweep } from "../recordings/sweep.ts";
 import { UploadLocks } from "../recordings/upload-locks.ts";
@@ -27,15 +30,20 @@ import { findRoom } from "../rooms/rooms.ts";
 import { hasMarkedStorage, noteMarkedStorage, storeId } from "../store/identity.ts";
 import type { NodeContext } from "./context.ts";
 
-export type StorageState = "ok" | "full" | "missing";
+/** `waiting`: finished ones could not even be listed. */
+export type MendingsState = "ok" | "failing" | "waiting";
 
 export interface RecordingService {
   readonly uploads: Uploads;
   readonly recordings: Recordings;
   readonly links: Links;
   readonly stayUploads: StayUploads;
-  /** Whether the storage accepts bytes now. */
+  /** Whether the storage can be used now. */
   readonly state: () => Promise<StorageState>;
+  /** Whether a recording could be mended now. */
+  readonly canMend: () => Promise<boolean>;
+  /** What became of the last recordings. */
+  readonly mendings: () => MendingsState;
   /** Sweeps, and what is left to be finished or mended. One of several workers does it for all. */
   start(): void;
   /** Removes the recordings of deleted applications in the background. */
@@ -70,10 +78,15 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
   });
   const recordings = new Recordings({ ...common, uploads, links });
+  const health = watchStorage(context, storage, ownership);
+  const folder = new MendingFolder(join(config.data, "mending"), config.minFreeDiskBytes);
+  const trial = watchMending(context, folder);
+  const recent = new RecentMendings(clock.monotonicMs);
   const one = new MendOne({
     ...common,
     mender: new ProcessMender({ command: MEND_COMMAND }),
-    folder: new MendingFolder(join(config.data, "mending"), config.minFreeDiskBytes),
+    folder,
+    recent,
     removeUnused: () => recordings.removeUnused(),
     isAlone: !store.isShared,
   });
@@ -91,9 +104,12 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     recordings,
     links,
     stayUploads,
-    state: () => stateOf(storage, ownership),
+    state: health.state,
+    canMend: trial.works,
+    mendings: () => (mending.waiting > 0 ? "waiting" : recent.areFailing ? "failing" : "ok"),
     start: () => {
-      storage.check().catch((err) => log.error({ err }, `recordings cannot be kept: ${storage.name} does not answer`));
+      // Logs what is wrong with it.
+      void health.state();
       sweep.start();
       finishing.start();
       // A node that is restarted often would otherwise never come to it.
@@ -109,30 +125,58 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     },
     clearDeleted: () => sweep.soon(),
     stop: async () => {
-      await Promise.all([sweep.stop(), finishing.stop(), mending.stop()]);
+      await Promise.all([sweep.stop(), finishing.stop(), mending.stop(), trial.stop()]);
       await locks.idle();
     },
   };
 }
 
-/** A storage that does not answer counts as ok: the log reports it, and other nodes use the same storage. */
-async function stateOf(storage: Storage, ownership: Ownership): Promise<StorageState> {
-  try {
-    if (await ownership.isMissing()) return "missing";
-    await storage.checkSpace(0);
-    return "ok";
-  } catch (error) {
-    return error instanceof StorageFull ? "full" : "ok";
-  }
+const STORAGE_FAULTS: Readonly<Record<Exclude<StorageState, "ok">, string>> = {
+  full: "has too little space",
+  missing: "is missing; is its volume mounted?",
+  unwritable: "cannot be written to",
+  unreachable: "does not answer",
+};
+
+function watchStorage({ log, metrics }: NodeContext, storage: Storage, ownership: Ownership): StorageHealth {
+  const health = new StorageHealth({
+    storage,
+    ownership,
+    monotonicMs: clock.monotonicMs,
+    changed: (state, err) =>
+      state === "ok"
+        ? log.info(`recordings can be kept: ${storage.name} is in order`)
+        : log.error({ err }, `recordings cannot be kept: ${storage.name} ${STORAGE_FAULTS[state]}`),
+  });
+  metrics.gauge("parley_storage_up", "Whether the storage of recordings can be used.", () => Number(health.isUp));
+  return health;
+}
+
+function watchMending({ log, metrics }: NodeContext, folder: MendingFolder): MendingTrial {
+  const trial = new MendingTrial({
+    mender: new ProcessMender({ command: MEND_COMMAND }),
+    folder,
+    monotonicMs: clock.monotonicMs,
+    changed: (works, err) =>
+      works
+        ? log.info("recordings can be mended again")
+        : log.error({ err }, "recordings cannot be mended; they are listed as they came"),
+  });
+  metrics.gauge("parley_mending_up", "Whether recordings can be mended.", () => Number(trial.hasWorked));
+  return trial;
+}
+
+/** Throws a ConfigError. To be called before anything is written: a refused start must leave no half-made first run. */
+export function checkStorageSettings({ storageUrl, natsUrl, storageShared }: Config): void {
+  // In a folder of its own, each node would not find recordings that were uploaded to another.
+  if (storageUrl === "" && natsUrl !== "" && !storageShared)
+    throw new ConfigError(
+      `with several nodes (${SETTINGS.natsUrl.env}) recordings need a bucket (${SETTINGS.storageUrl.env}), or a folder that all nodes share: then set ${SETTINGS.storageShared.env}=on`,
+    );
 }
 
 function openStorage(config: Config): Storage {
   const { storageUrl, data, minFreeDiskBytes, maxRecordingBytes } = config;
-  // In a folder of its own, each node would not find recordings that were uploaded to another.
-  if (storageUrl === "" && config.natsUrl !== "" && !config.storageShared)
-    throw new ConfigError(
-      `with several nodes (${SETTINGS.natsUrl.env}) recordings need a bucket (${SETTINGS.storageUrl.env}), or a folder that all nodes share: then set ${SETTINGS.storageShared.env}=on`,
-    );
   if (storageUrl === "") return new Folder(join(data, "recordings"), minFreeDiskBytes);
   try {
     return new Bucket(parseS3Address(storageUrl, process.env), maxRecordingBytes, clock.nowMs);

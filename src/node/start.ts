@@ -27,6 +27,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   parts.ruleChanges.start(parts.access.keyring.appIds);
   blockSweep.start();
   sessionSweep.start();
+  parts.reporting?.start();
   parts.access.auditTrail.start();
   headLimit.start();
   realtime.hub.sampling.start();

@@ -8,6 +8,8 @@ export interface TeamState {
   readonly isStopping: boolean;
   /** The slot of the worker that does what is done once per service; null: no worker is ready. */
   readonly lead: number | null;
+  /** What workers report that does not work, by the name of its check in /readyz. */
+  readonly reports: Readonly<Record<string, string>>;
 }
 
 export interface Team {
@@ -20,6 +22,8 @@ export interface Team {
   readonly storePath: string | undefined;
   readonly state: TeamState;
   readonly throttle: MakeThrottle;
+  /** Tells the other workers what does not work in this one. */
+  report(found: Readonly<Record<string, string>>): void;
   /** Calls back once, when this worker is the one that does what is done once per service. */
   onLead(begin: () => void): void;
   /** `read` makes the metrics of this worker. */

@@ -21,3 +21,5 @@ const codeOf = (error: unknown): string => (error instanceof Error && "code" in 
 export const isAbsent = (error: unknown): boolean => codeOf(error) === "ENOENT";
 /** The disk is full, the user's quota is used up, or the file may not grow. */
 export const isFull = (error: unknown): boolean => ["ENOSPC", "EDQUOT", "EFBIG"].includes(codeOf(error));
+/** Permissions, or a file system that is mounted read-only. */
+export const isForbidden = (error: unknown): boolean => ["EACCES", "EPERM", "EROFS"].includes(codeOf(error));

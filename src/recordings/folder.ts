@@ -10,12 +10,13 @@
  * Finished means written, flushed, renamed into place, and the folder of the new name flushed.
  */
 import { mkdirSync } from "node:fs";
-import { constants, copyFile, mkdir, open, rename, rm, rmdir, statfs, truncate } from "node:fs/promises";
+import { constants, copyFile, mkdir, open, rename, rm, rmdir, statfs, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { appendTo } from "./folder-append.ts";
 import { contentsOf, quarantinedIn } from "./folder-contents.ts";
-import { flush, isAbsent, isFull, sizeOf } from "./folder-files.ts";
+import { flush, isAbsent, isForbidden, isFull, sizeOf } from "./folder-files.ts";
 import {
+  CHECK_NAME,
   checkedPlace,
   MARK_NAME,
   type Place,
@@ -23,6 +24,8 @@ import {
   type Storage,
   StorageError,
   StorageFull,
+  StorageMissing,
+  StorageUnwritable,
   type StoredEntry,
   type Takeover,
   type WriterLease,
@@ -51,8 +54,18 @@ export class Folder implements Storage {
     }
   }
 
+  /** Writes where uploads are written: whether that works, no attribute of a folder tells for sure. */
   async check(): Promise<void> {
-    await statfs(this.root);
+    const path = join(this.uploads, CHECK_NAME);
+    await mappingDiskFull(async () => {
+      await writeFile(path, CHECK_NAME, { mode: 0o600 });
+      await rm(path, { force: true });
+    }).catch((error: unknown) => {
+      if (isAbsent(error)) throw new StorageMissing(`${this.uploads} does not exist`);
+      if (isForbidden(error)) throw new StorageUnwritable(`${this.uploads}: ${(error as Error).message}`);
+      throw error;
+    });
+    await this.checkSpace(0);
   }
 
   async checkSpace(bytes: number): Promise<void> {

@@ -7,9 +7,15 @@ import type { S3Address } from "./s3-address.ts";
 import { signedUrl } from "./s3-sign.ts";
 import { StorageFull, StorageUnavailable } from "./storage.ts";
 
-const RESPONSE_TIMEOUT_MS = 120_000;
 const SIGNED_FOR_SECONDS = 900;
-const ATTEMPTS_MAX = 4;
+/** How long a call waits, and how often it is repeated. */
+export interface Patience {
+  readonly responseMs: number;
+  readonly attemptsMax: number;
+}
+const WORK_PATIENCE: Patience = { responseMs: 120_000, attemptsMax: 4 };
+/** For a check that is repeated soon anyway. */
+export const PROBE_PATIENCE: Patience = { responseMs: 5000, attemptsMax: 1 };
 const FIRST_RETRY_MS = 100;
 const FULL_CODES = ["XMinioStorageFull", "QuotaExceeded", "InsufficientCapacity", "InsufficientStorage"];
 
@@ -50,10 +56,19 @@ export class S3Refusal extends StorageUnavailable {
 }
 
 export class S3Client {
+  /** When the service last said that it is full, in monotonic ms, unless it has taken something since. */
+  fullMs = Number.NEGATIVE_INFINITY;
+
   constructor(
     private readonly address: S3Address,
     private readonly nowMs: () => number,
+    private readonly patience = WORK_PATIENCE,
   ) {}
+
+  /** Throws if there is no such bucket, or it may not be used. */
+  async headBucket(): Promise<void> {
+    await this.send({ method: "HEAD" });
+  }
 
   link(key: string, query: Readonly<Record<string, string>>, seconds: number): string {
     return signedUrl(this.address, { method: "GET", key, query, seconds }, this.nowMs());
@@ -176,7 +191,7 @@ export class S3Client {
       const failure = await this.attempt(request, headers);
       if (failure instanceof Response) return failure;
       const isTransient = !(failure instanceof S3Refusal) || failure.status >= 500 || failure.status === 429;
-      if (!isTransient || attempts === ATTEMPTS_MAX) throw failure;
+      if (!isTransient || attempts === this.patience.attemptsMax) throw failure;
       await Bun.sleep(FIRST_RETRY_MS * 4 ** (attempts - 1));
     }
   }
@@ -188,7 +203,7 @@ export class S3Client {
     const url = signedUrl(this.address, { method, key, query, seconds: SIGNED_FOR_SECONDS }, this.nowMs());
     let response: Response;
     try {
-      const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
+      const signal = AbortSignal.timeout(this.patience.responseMs);
       response = await fetch(url, { method, headers, redirect: "error", signal, ...(body !== undefined && { body }) });
     } catch (error) {
       // The error itself is not passed on, because it may contain the signed URL.
@@ -196,9 +211,15 @@ export class S3Client {
         `the bucket cannot be reached for ${method}: ${error instanceof Error ? error.name : "unknown"}`,
       );
     }
-    if (response.ok) return response;
+    if (response.ok) {
+      if (method === "PUT") this.fullMs = Number.NEGATIVE_INFINITY;
+      return response;
+    }
     const code = one(await response.text(), "Code");
-    if (FULL_CODES.includes(code) || response.status === 507) return new StorageFull("the bucket is full");
+    if (FULL_CODES.includes(code) || response.status === 507) {
+      this.fullMs = performance.now();
+      return new StorageFull("the bucket is full");
+    }
     return new S3Refusal(method, response.status, code);
   }
 }

@@ -61,7 +61,10 @@ export interface Storage {
   readonly name: string;
   /** Whether `held` also counts bytes that are not flushed yet, which a takeover does not keep. */
   readonly losesUnflushed: boolean;
-  /** Throws if it cannot be used at the moment. */
+  /**
+   * Throws if it cannot be read and written at the moment: StorageFull, StorageMissing, StorageUnwritable, or any other error if it does not
+   * answer. It MUST leave nothing behind, and MUST NOT retry.
+   */
   check(): Promise<void>;
   /** Throws StorageFull if there is no space for this many more bytes; 0: for any more. */
   checkSpace(bytes: number): Promise<void>;
@@ -106,6 +109,12 @@ export interface Storage {
 /** The storage does not answer, or answers with an error that the client cannot fix. The message has no credential in it. */
 export class StorageUnavailable extends Error {}
 
+/** The folder or the bucket does not exist. */
+export class StorageMissing extends StorageUnavailable {}
+
+/** It answers and refuses to be written to. */
+export class StorageUnwritable extends StorageUnavailable {}
+
 /** There is no space for more bytes. */
 export class StorageFull extends Error {}
 
@@ -129,3 +138,5 @@ export async function discardUpload(storage: Pick<Storage, "discard">, place: Pl
 
 /** Name of the mark in the folder, or below the bucket's prefix. */
 export const MARK_NAME = "parley-storage.json";
+/** Name of what is written to find out whether the storage can be written to. The same each time, so that a kill leaves at most one. */
+export const CHECK_NAME = "parley-check";

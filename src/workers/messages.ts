@@ -35,6 +35,8 @@ export type FromWorker =
   | ({ readonly type: "failed" } & StartReport)
   | { readonly type: "beat" }
   | { readonly type: "took"; readonly rates: Rates }
+  /** What does not work in this worker, by the name of its check in /readyz. */
+  | { readonly type: "report"; readonly found: Readonly<Record<string, string>> }
   /** Asks for the metrics of all workers. */
   | { readonly type: "gather"; readonly id: number }
   /** The response to "measure". */

@@ -16,7 +16,13 @@ const PER_WORKER = new Set([
 /** The same in every process, or ahead in some: the highest counts. */
 const HIGHEST = new Set(["parley_keys", "parley_store_revision", "parley_dashboard_sessions", "parley_other_nodes"]);
 /** 1 or 0: one process that is cut off is what operators want to see. */
-const LOWEST = new Set(["parley_store_up", "parley_nats_up", "parley_history_up"]);
+const LOWEST = new Set([
+  "parley_store_up",
+  "parley_nats_up",
+  "parley_history_up",
+  "parley_storage_up",
+  "parley_mending_up",
+]);
 
 export interface Page {
   /** The value of the label `worker`. */

@@ -18,6 +18,7 @@ interface Note {
   readonly begun?: boolean;
   readonly lead?: number | null;
   readonly ready?: number;
+  readonly reports?: Readonly<Record<string, string>>;
 }
 
 let folder: string;
@@ -72,6 +73,15 @@ const refusalOf = (promise: Promise<unknown>): Promise<string> =>
     () => "",
     (error: Error) => error.message,
   );
+
+test("what a worker reports is said to all, and forgotten when it ends", async () => {
+  await supervisor.start();
+  const heard = (slot: number) => notes().findLast((note) => note.slot === slot && note.reports)?.reports;
+  process.kill(pidOf(1), "SIGUSR2");
+  for (const slot of [0, 1]) await until(() => heard(slot)?.nats === "unreachable from 1");
+  process.kill(pidOf(1), "SIGKILL");
+  await until(() => heard(0)?.nats === undefined);
+});
 
 test("a worker that ends is replaced at once, and one that fails to start after waits that double", async () => {
   await supervisor.start();

@@ -115,7 +115,8 @@ export class Supervisor {
     // The oldest, so that it changes only when that one ends.
     const [lead] = ready.toSorted((one, other) => (one.readyMs ?? 0) - (other.readyMs ?? 0));
     const { isStopping } = this;
-    return { ready: Math.min(ready.length, count), count, isStopping, lead: lead?.slot ?? null };
+    const reports = Object.fromEntries(ready.flatMap(({ report }) => Object.entries(report)));
+    return { ready: Math.min(ready.length, count), count, isStopping, lead: lead?.slot ?? null, reports };
   }
 
   private launch(slot: number): WorkerProcess {
@@ -169,6 +170,10 @@ export class Supervisor {
       case "took": {
         for (const other of this.live) if (other !== worker) other.send(message);
         return;
+      }
+      case "report": {
+        worker.report = message.found;
+        return this.announce();
       }
       case "gather":
         return void this.gathering.page().then((text) => worker.send({ type: "gathered", id: message.id, text }));

@@ -35,7 +35,7 @@ function recorded(): { readonly seen: string[]; readonly events: TeamEvents } {
 test("what the supervisor sends together with the first message is not lost", async () => {
   supervise((lines) => {
     lines.send(BEGIN);
-    lines.send({ type: "state", ready: 2, count: 2, isStopping: true, lead: 0 });
+    lines.send({ type: "state", ready: 2, count: 2, isStopping: true, lead: 0, reports: {} });
     lines.send({ type: "drain" });
   });
   const { seen, events } = recorded();

@@ -44,7 +44,7 @@ export class TeamLink implements Team {
     private readonly lines: Lines<ToWorker, FromWorker>,
     public events: TeamEvents,
   ) {
-    this.state = { ready: 0, count: begin.slots - 1, isStopping: false, lead: null };
+    this.state = { ready: 0, count: begin.slots - 1, isStopping: false, lead: null, reports: {} };
     lines.events = { received: (message) => this.received(message), closed: () => this.events.orphaned() };
     this.beat = setInterval(() => this.send({ type: "beat" }), BEAT_EVERY_MS);
   }
@@ -90,6 +90,10 @@ export class TeamLink implements Team {
 
   draining(): void {
     this.send({ type: "draining" });
+  }
+
+  report(found: Readonly<Record<string, string>>): void {
+    this.send({ type: "report", found });
   }
 
   onLead(begin: () => void): void {

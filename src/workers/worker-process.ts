@@ -27,11 +27,13 @@ export class WorkerProcess {
   /** When it was last heard of. */
   heardMs: number;
   readyMs: number | undefined;
+  /** What it last reported that does not work. */
+  report: Readonly<Record<string, string>> = {};
   /** Its supervisor drains it: its end is expected. */
   isDraining = false;
   private current: WorkerState = "starting";
   private readonly started = Promise.withResolvers<Ready>();
-  private report: StartReport | undefined;
+  private startReport: StartReport | undefined;
   /** When it was last asked, if it was silent then. */
   private activity: Activity | undefined;
   private lines: WorkerLines | undefined;
@@ -74,7 +76,7 @@ export class WorkerProcess {
   }
 
   hasFailed(report: StartReport): void {
-    this.report = report;
+    this.startReport = report;
   }
 
   drain(): void {
@@ -110,7 +112,7 @@ export class WorkerProcess {
     const { exitCode, signalCode } = this.child;
     const how = signalCode === null ? `with exit code ${exitCode}` : `by ${signalCode}`;
     this.started.reject(
-      new WorkerFailed(this.report?.message ?? `a worker ended ${how} while it started`, this.report),
+      new WorkerFailed(this.startReport?.message ?? `a worker ended ${how} while it started`, this.startReport),
     );
     return how;
   }

@@ -21,6 +21,7 @@ const BARE: Readonly<Record<string, string>> = {
   "http/streamed-array.ts": "resolves a promise",
   "store/sql-listing.ts": "resolves a promise",
   "rooms/rooms.ts": "resolves a promise",
+  "telemetry/shared-check.ts": "resolves a promise",
   "telemetry/log.ts": "writes a log line, which does not throw",
   "store/postgres-leases.ts": "catches what renewing throws: a lease that is not renewed ends",
   "recordings/upload-body.ts": "cancels a reader, which rejects and does not throw",

@@ -120,6 +120,11 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
       body: { ready: false, checks: { store: "the store does not answer" } },
     });
   }
+  const doctor = await runParley(["doctor"], { PARLEY_URL: one.url, PARLEY_ADMIN_TOKEN: one.adminToken });
+  expect([doctor.code, doctor.output]).toEqual([
+    1,
+    expect.stringMatching(/SERIOUS +database +the store does not answer\n +-> start PostgreSQL/),
+  ]);
   const room = await application.call("POST", "/room", { roomName: "never-made" });
   expect([room.status, room.body.error.code]).toEqual([503, "internal_error"]);
   await theRestGoesOn(talk);
@@ -155,6 +160,26 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
   const rows = await sql`SELECT messages FROM usage WHERE app = ${key.app}`;
   expect(Number(rows[0].messages)).toBe(total);
   for (const wire of [ann, ben]) wire.drop();
+});
+
+test("PostgreSQL freezes: /readyz says so soon, and then at once", async () => {
+  const longestMs = async (count: number): Promise<number> => {
+    let longest = 0;
+    for (let i = 0; i < count; i++) {
+      const began = performance.now();
+      expect((await ready(one)).status).toBe(503);
+      longest = Math.max(longest, performance.now() - began);
+    }
+    return longest;
+  };
+  await cluster.postgres.freeze();
+  try {
+    await until("it is noticed", async () => (await ready(one)).status === 503);
+    expect(await longestMs(10)).toBeLessThan(1500);
+  } finally {
+    await cluster.postgres.thaw();
+  }
+  for (const node of [one, other]) await until("it is ready again", async () => (await ready(node)).status === 200);
 });
 
 test.skipIf(!IS_FULL)("PostgreSQL freezes: no request waits without a timeout", async () => {

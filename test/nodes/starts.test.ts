@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { SQL } from "bun";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { Admin, mint } from "../support/admin.ts";
 import { newApplication } from "../support/application.ts";
@@ -30,6 +31,24 @@ async function refusedStart(env: Readonly<Record<string, string>>): Promise<stri
   return output;
 }
 
+test("a start that is refused or interrupted leaves no demo for the next one, which does not want it", async () => {
+  const database = await cluster.postgres.newDatabase();
+  const env = { ...cluster.env, PARLEY_DATABASE_URL: database, PARLEY_STORAGE_SHARED: "off" };
+  const apps = async (): Promise<number> => {
+    await using sql = new SQL({ url: database, max: 1 });
+    const [found] = await sql`SELECT COUNT(*) AS count FROM information_schema.tables WHERE table_name = 'apps'`;
+    return Number(found.count) && Number((await sql`SELECT COUNT(*) AS count FROM apps`)[0].count);
+  };
+  expect(await refusedStart(env)).toContain("set PARLEY_STORAGE_SHARED=on");
+  expect(await apps()).toBe(0);
+  // NATS is asked for after the demo was made.
+  const shared = { ...env, PARLEY_STORAGE_SHARED: "on" };
+  expect(await refusedStart({ ...shared, PARLEY_NATS_URL: "nats://127.0.0.1:1" })).toContain("PARLEY_NATS_URL");
+  const [node] = await cluster.add(1, { ...shared, PARLEY_DEMO: "off" });
+  const { data } = await (node as Server).admin.must<{ data: object[] }>("GET", "/apps");
+  expect(data).toEqual([]);
+});
+
 test("of several nodes that start on an empty database at once one creates the demo and the admin token, and all use them", async () => {
   const nodes = await cluster.add(3, { PARLEY_ADMIN_TOKEN: "" });
   const makers = nodes.filter(({ data }) => existsSync(join(data, "first-run.txt")));
@@ -41,7 +60,8 @@ test("of several nodes that start on an empty database at once one creates the d
     expect((await mint(node.url, secretKey)).status).toBe(200);
     (await connect(node, `key=${publishableKey}`)).drop();
     // Their folders are declared as shared but are not: those of the later nodes look like a volume that is not mounted.
-    const isFolder = (msg: string): boolean => msg.includes("recordings is empty and has no mark");
+    const isFolder = (msg: string): boolean =>
+      /recordings is empty and has no mark|^recordings cannot be kept/.test(msg);
     const lines = node.log.filter(({ level }) => level === "error" || level === "warn");
     expect(lines.filter(({ msg }) => !isFolder(msg))).toEqual([]);
   }

@@ -98,7 +98,7 @@ describe("a bucket", () => {
     const error = await bucket(url)
       .check()
       .catch((one: Error) => one);
-    expect(String(error)).toMatch(/the bucket cannot be reached for GET/);
+    expect(String(error)).toMatch(/the bucket cannot be reached for HEAD/);
     expect(String(error)).not.toMatch(/127\.0\.0\.1|X-Amz/);
   });
 });

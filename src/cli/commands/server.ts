@@ -44,6 +44,8 @@ so no WebSocket connect fails. Settings stay as they were when the service was s
     ],
     details: `Each line is ok, attention, SERIOUS, or could not check, with what to do about it; docs/production.md has
 the whole list. Run it from another machine, with --public-url, to see what unauthenticated clients see.
+It asks the server what does not work at the moment. Where PARLEY_DATABASE_URL, PARLEY_NATS_URL or
+PARLEY_STORAGE_URL are set as for the server, it also tries these from here.
 The exit code is 1 if something is serious.`,
     examples: [
       "parley doctor",

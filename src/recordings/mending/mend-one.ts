@@ -13,6 +13,7 @@ import { notOpen } from "../upload-locks.ts";
 import { MEND_LIMITS, MEND_TRIES_MAX } from "./mend-limits.ts";
 import type { Mended, Mender } from "./mender.ts";
 import { download, type MendingFolder, piecesOf } from "./mending-folder.ts";
+import type { RecentMendings } from "./recent-mendings.ts";
 
 export interface MendOneParts {
   readonly store: Pick<RecordingStore, "noteMending" | "complete">;
@@ -23,6 +24,7 @@ export interface MendOneParts {
   /** Removes the files that are not used any more. */
   readonly removeUnused: () => Promise<unknown>;
   readonly metrics: RecordingMetrics;
+  readonly recent: RecentMendings;
   readonly log: Pick<Log, "warn" | "error">;
   readonly nowMs: () => number;
   /** No other process uses the folder. */
@@ -51,14 +53,18 @@ export class MendOne {
 
   /** Throws if the storage or the store fails, if the upload is gone, or if mending was stopped. */
   async list(row: UploadRow, lease: Lease): Promise<void> {
-    const { storage, ownership, metrics, log } = this.parts;
+    const { storage, ownership, metrics, recent, log } = this.parts;
     await ownership.requirePresent();
     const format = formatOf(await storage.head({ ...row, ticket: "" }, SIGNATURE_BYTES));
     const result = await this.result(row, lease, format);
     await this.complete(row, lease, format, result);
-    if (result.outcome === "mended") metrics.mended.inc();
-    else {
+    if (result.outcome === "mended") {
+      metrics.mended.inc();
+      recent.mended();
+    } else {
       metrics.listedAsItCame.inc();
+      // No mender could do anything with another format.
+      if (format !== "other") recent.failed();
       log.warn({ recording: row.id }, `a recording could not be mended and is listed as it came: ${result.why}`);
     }
     await this.parts

@@ -7,6 +7,8 @@ import type { Place, Storage } from "../storage.ts";
 const PIECE_BYTES = 2 * 1024 * 1024;
 /** Folders of other nodes that use the same data folder are left alone until no mending can take that long. */
 const LEFTOVER_AGE_MS = 3_600_000;
+/** Folders of trials, which may run at any time. */
+export const CHECK_FOLDER_PREFIX = "check-";
 
 export class MendingFolder {
   constructor(
@@ -39,7 +41,8 @@ export class MendingFolder {
     for (const name of await readdir(this.root).catch(() => [])) {
       const path = join(this.root, name);
       const modifiedMs = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
-      if (isAlone || Date.now() - modifiedMs > LEFTOVER_AGE_MS) await rm(path, { recursive: true, force: true });
+      const isUnused = isAlone && !name.startsWith(CHECK_FOLDER_PREFIX);
+      if (isUnused || Date.now() - modifiedMs > LEFTOVER_AGE_MS) await rm(path, { recursive: true, force: true });
     }
   }
 }

@@ -85,6 +85,31 @@ test("a file that cannot be mended is tried once, and listed as it came", async 
   expect(filesLeft()).toEqual([id]);
 });
 
+test("three recordings in a row that cannot be mended are a sign that mending fails, until one can be", async () => {
+  let outcome: "mended" | "as_it_came" = "as_it_came";
+  const mender = saying((input, output) =>
+    outcome === "mended" ? mending.mend(input, output) : Promise.resolve({ outcome, why: "it cannot start" }),
+  );
+  const { queue, recent } = makeMending(kit, mender);
+  const list = async (bytes: Uint8Array<ArrayBuffer> = BYTES): Promise<boolean> => {
+    await finishedUpload(kit, bytes);
+    queue.wake();
+    await queue.idle();
+    return recent.areFailing;
+  };
+  const page = new TextEncoder().encode("<!doctype html>");
+  // A file of another format says nothing about mending.
+  expect([await list(page), await list(), await list(), await list(page), await list()]).toEqual([
+    false,
+    false,
+    false,
+    false,
+    true,
+  ]);
+  outcome = "mended";
+  expect(await list()).toBe(false);
+});
+
 test("several are listed one after the other, also those that are finished meanwhile", async () => {
   const ids: string[] = [];
   let running = 0;
@@ -149,7 +174,7 @@ describe("a storage", () => {
     expect(filesLeft()).toEqual([id]);
   });
 
-  test("that does not answer: the file waits", async () => {
+  test("that does not answer: the file waits, and counts as waiting", async () => {
     const id = await finishedUpload(kit, BYTES);
     const gone = async (): Promise<never> => {
       throw new StorageUnavailable("gone");
@@ -160,12 +185,12 @@ describe("a storage", () => {
     queue.wake();
     await queue.idle();
     expect(errors).toEqual(["a finished upload could not be listed; the next attempt is in 30 s: gone"]);
-    expect(filesLeft()).toEqual([id]);
+    expect([filesLeft(), queue.waiting]).toEqual([[id], 1]);
     const later = makeMending(kit, mending);
     later.queue.wake();
     await later.queue.idle();
     expect((await kit.recordings.get(kit.app, id)).mended).toBe(true);
-    expect(filesLeft()).toHaveLength(1);
+    expect([filesLeft().length, later.queue.waiting]).toEqual([1, 0]);
   });
 
   test("of another machine: the bytes are copied to a temporary folder first", async () => {

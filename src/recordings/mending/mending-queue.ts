@@ -63,6 +63,11 @@ export class MendingQueue {
     this.running ??= this.run();
   }
 
+  /** How many finished uploads could not be listed when that was last tried. */
+  get waiting(): number {
+    return this.failures.size;
+  }
+
   /** Resolves when nothing is left that can be listed now. */
   async idle(): Promise<void> {
     await this.running;

@@ -1,6 +1,7 @@
 /**
  * For tests: a program that the supervisor takes for a worker. It is ready at once, and notes in a file of the sockets' folder what it has
- * received. Files there say otherwise: `fail-<slot>` ends a start, `hold-<slot>` keeps it from becoming ready until it is removed. SIGUSR1: it drains by itself.
+ * received. Files there say otherwise: `fail-<slot>` ends a start, `hold-<slot>` keeps it from becoming ready until it is removed.
+ * SIGUSR1: it drains by itself. SIGUSR2: it reports a problem.
  */
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
@@ -16,13 +17,14 @@ const is = (what: string): boolean => existsSync(join(folder, `${what}-${slot}`)
 const lines = await connectLines<ToWorker, FromWorker>(controlSocket(folder), {
   received: (message) => {
     if (message.type === "begin") void begin();
-    if (message.type === "state") note({ lead: message.lead, ready: message.ready });
+    if (message.type === "state") note({ lead: message.lead, ready: message.ready, reports: message.reports });
     if (message.type === "drain") process.exit(0);
   },
   closed: () => process.exit(1),
 });
 lines.send({ type: "hello", slot: Number(slot), pid: process.pid });
 setInterval(() => lines.send({ type: "beat" }), 200);
+process.on("SIGUSR2", () => lines.send({ type: "report", found: { nats: `unreachable from ${slot}` } }));
 process.on("SIGUSR1", () => lines.send({ type: "draining" }));
 
 async function begin(): Promise<void> {

@@ -36,7 +36,7 @@ export class Cluster {
 
   private constructor(
     readonly postgres: PostgresServer,
-    private readonly nats: NatsServer | undefined,
+    readonly nats: NatsServer | undefined,
     readonly env: Readonly<Record<string, string>>,
     private readonly data: string | undefined,
     private readonly isOwnPostgres: boolean,

@@ -8,9 +8,11 @@ import { MendOne, type MendOneParts } from "../mend-one.ts";
 import type { Mender } from "../mender.ts";
 import { MendingFolder } from "../mending-folder.ts";
 import { MendingQueue } from "../mending-queue.ts";
+import { RecentMendings } from "../recent-mendings.ts";
 
 export interface MendingKit {
   readonly queue: MendingQueue;
+  readonly recent: RecentMendings;
   /** The folder of its temporary files. */
   readonly folder: string;
   readonly errors: string[];
@@ -44,6 +46,7 @@ export function makeMending(kit: Kit, mender: Mender, changed: Partial<MendOnePa
     warn: (_fields: object, message: string) => warnings.push(message),
     error: ({ err }: { err?: Error }, message: string) => errors.push(`${message}: ${err?.message}`),
   } as never;
+  const recent = new RecentMendings(() => performance.now());
   const one = new MendOne({
     store: kit.store.recordings,
     storage: kit.storage,
@@ -52,6 +55,7 @@ export function makeMending(kit: Kit, mender: Mender, changed: Partial<MendOnePa
     ownership: { requirePresent: async () => undefined },
     removeUnused: () => kit.recordings.removeUnused(),
     metrics: new RecordingMetrics(new Metrics(), () => 0),
+    recent,
     log,
     nowMs: Date.now,
     isAlone: true,
@@ -59,7 +63,7 @@ export function makeMending(kit: Kit, mender: Mender, changed: Partial<MendOnePa
   });
   const faults = { guarded: (_where: unknown, callback: () => unknown) => () => void callback() };
   const queue = new MendingQueue({ store: kit.store.recordings, locks: kit.locks, one, faults, log });
-  return { queue, folder, errors, warnings };
+  return { queue, recent, folder, errors, warnings };
 }
 
 export async function bytesOf(kit: Kit, row: RecordingRow): Promise<Uint8Array> {
