@@ -320,32 +320,3 @@ test("a command whose output is no longer read ends quietly", async () => {
   const long = await shell(script, { ...cli.server.env, PARLEY_URL: `http://127.0.0.1:${other.port}` });
   expect([long.stdout.startsWith("NAME "), long.stderr]).toEqual([true, "exit code 0\n"]);
 });
-
-test("an operator is created, listed and revoked; its token works for the commands, and one of the role read changes nothing", async () => {
-  const made = await run("operators create ann --role read");
-  expect(made.stderr).toContain("shown only this once");
-  const { token = "", id = "" } = fieldsOf(made.stdout);
-  expect(token).toMatch(/^op_[\w-]{48}$/);
-  const env = { ...cli.server.env, PARLEY_ADMIN_TOKEN: token };
-  expect((await parley(["apps", "list"], { env })).exitCode).toBe(0);
-  const refused = await parley(["apps", "create", "refused"], { env });
-  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("ann has the role read")]);
-  expect((await run("operators list")).stdout).toMatch(new RegExp(`^ann +${id} +read +`, "m"));
-  expect((await run("operators revoke ann --yes")).stderr).toContain("have ended");
-  const late = await parley(["apps", "list"], { env });
-  expect([late.exitCode, late.stderr]).toEqual([1, expect.stringContaining("the operator's token of")]);
-  expect((await run("operators revoke ann --yes")).stderr).toContain('there is no operator "ann"');
-});
-
-test("the audit lists changes, newest first, with filters and in pages", async () => {
-  const app = await newApp();
-  await run(`apps plan ${app} --max-connections 7`);
-  const list = (await run(`audit --app ${app}`)).stdout.trimEnd().split("\n");
-  expect(list[0]).toMatch(/^TIME +WHO +WHAT +ON +APP +ADDRESS$/);
-  expect(list[1]).toMatch(new RegExp(`admin +app edited +${app} `));
-  expect(list[2]).toMatch(new RegExp(`admin +app created +${app} `));
-  const first = await run(`audit --app ${app} --limit 1`);
-  const after = /--after (\w+)/.exec(first.stderr)?.[1] ?? "";
-  expect((await run(`audit --app ${app} --limit 1 --after ${after}`)).stdout).toContain("app created");
-  expect((await run("audit --who no-such")).stderr).toContain("no such changes");
-});

@@ -20,7 +20,7 @@ interface Kind {
   /** How to give one, for messages. */
   readonly give: string;
   readonly firstRunName: FirstRunName;
-  /** Of its file in the data folder, behind the name of the application. */
+  /** Its file in the data folder is the name of the application with this extension. */
   readonly extension: string;
   readonly credential: (value: string, from: string) => Credential;
   /** A call that needs the credential and changes nothing. */

@@ -47,7 +47,7 @@ export async function create(input: Input): Promise<CommandResult> {
   return {
     value: operator,
     text: describe(operator),
-    notes: ["The token is shown only this once: save it now. It is used like the admin token."],
+    notes: ["The token is shown only this once: save it now. Commands take it as PARLEY_OPERATOR_TOKEN."],
   };
 }
 

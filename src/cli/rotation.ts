@@ -20,7 +20,7 @@ interface Rotation {
   readonly retirePrevious: true | undefined;
 }
 
-/** Whoever uses the present secret is refused from then on. */
+/** Backends that still use the present secret are refused from then on. */
 export const endsNow = ({ graceSec, retirePrevious }: Rotation): boolean => retirePrevious === true || graceSec === 0;
 
 /** JSON leaves out undefined fields. */

@@ -96,8 +96,8 @@ test("channels, peers, kick and usage, as text and as JSON", async () => {
   expect((await cli.run("peers u/none")).stderr).toBe("u/none has no members.\n");
   expect(await cli.json("kick bob --block 1m")).toEqual({ peerId: "bob", closed: 1, blockedSec: 60 });
   expect(await bob.exited).toBe(1);
-  const nobody = await cli.run("kick nobody");
-  expect([nobody.exitCode, nobody.stdout, nobody.stderr]).toEqual([
+  const absent = await cli.run("kick absent");
+  expect([absent.exitCode, absent.stdout, absent.stderr]).toEqual([
     0,
     expect.stringMatching(/^closed +0 connections$/m),
     'No connection of this peer was found; "parley peers CHANNEL" lists who is in a channel.\n',

@@ -11,7 +11,8 @@ export const OPERATORS: readonly Command[] = [
       { name: "role", value: "ROLE", meaning: "admin, or read: changes nothing and sees no secrets", required: true },
       ...CONTROL,
     ],
-    details: "The token is used like the admin token, also by these commands and to sign in to the dashboard.",
+    details:
+      "The token signs in to the dashboard, and commands take it as PARLEY_OPERATOR_TOKEN. It is not for PARLEY_ADMIN_TOKEN, the server's setting.",
     examples: ["parley operators create ann --role admin", "parley operators create grafana --role read"],
     load: async () => (await import("../operators.ts")).create,
   },
