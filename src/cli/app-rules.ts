@@ -12,7 +12,8 @@ import { table } from "./output.ts";
 
 interface AppWithRules {
   readonly name: string;
-  readonly channelRules: readonly ChannelRule[];
+  /** Absent from servers of earlier versions. */
+  readonly channelRules?: readonly ChannelRule[];
 }
 
 const CHANGES = ["set", "add", "remove"] as const;
@@ -24,7 +25,7 @@ export async function rules(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = `/apps/${input.id(0, "the id or name of an application")}`;
   if (change === undefined) return shown(await server.get<AppWithRules>(path));
-  const { name, channelRules: current } = await server.get<AppWithRules>(path);
+  const { name, channelRules: current = [] } = await server.get<AppWithRules>(path);
   const channelRules = change(current);
   if (mayLose(current, channelRules.filter(isRule)))
     await confirm(input, `change the rules of ${name} so that channels may lose stored messages`);
@@ -111,7 +112,7 @@ function textIn(file: string): string {
   }
 }
 
-function shown({ name, channelRules }: AppWithRules): CommandResult {
+function shown({ name, channelRules = [] }: AppWithRules): CommandResult {
   const value = { channelRules };
   if (channelRules.length === 0)
     return {

@@ -29,7 +29,7 @@ export function applicationServer(input: Input, credential: Credential | FindCre
     `${base}/api/v1`,
     credential,
     "the address of PARLEY_ADMIN_LISTEN has the control plane only, and the server's PARLEY_DOMAIN may be another",
-    host,
+    { host, app: input.text("app") },
   );
 }
 
@@ -44,8 +44,8 @@ export class Server {
     private readonly given: Credential | FindCredential | undefined,
     /** Why this address may not serve the API. */
     private readonly whyAbsent: string,
-    /** The Host header, if it differs from the address. */
-    private readonly host?: string,
+    /** `host` is the Host header, if it differs from the address; `app` is the application, if a flag names it. */
+    private readonly more: { readonly host?: string; readonly app?: string | undefined } = {},
   ) {}
 
   get<T extends object>(path: string): Promise<T> {
@@ -109,7 +109,7 @@ export class Server {
         method,
         headers: {
           ...(this.credential && { Authorization: `Bearer ${this.credential.value}` }),
-          ...(this.host && { Host: this.host }),
+          ...(this.more.host && { Host: this.more.host }),
           ...(body && { "Content-Type": "application/json" }),
         },
         // Following a redirect could send the credential to another server.
@@ -138,7 +138,15 @@ export class Server {
         code,
         `there is nothing at ${this.base}: ${this.whyAbsent}; name the right address with --url`,
       );
-    return new Failure(code, message);
+    return new Failure(code, this.withList(message));
+  }
+
+  /** Names the command that lists what there is, for a name or an id that is not there. */
+  private withList(message: string): string {
+    const list = LISTS[message];
+    if (list === undefined) return message;
+    const flags = this.more.app === undefined ? "" : ` --app ${this.more.app}`;
+    return `${message.replace(/\.$/, "")}; "parley ${list}${flags}" lists them`;
   }
 
   private notParley(response: Response): Failure {
@@ -155,6 +163,15 @@ export class Server {
     return new URL(this.base).origin;
   }
 }
+
+/** By the message of the service: the control plane has one code for everything that is not there. */
+const LISTS: Readonly<Record<string, string>> = {
+  "There is no such application.": "apps list",
+  "There is no such key.": "keys list",
+  [CODES.room_not_found.text]: "rooms list",
+  [CODES.meeting_not_found.text]: "rooms meetings",
+  [CODES.recording_not_found.text]: "recordings list",
+};
 
 /** The application API nests the code one level deeper. */
 function codeOf(error: unknown): string {

@@ -83,7 +83,11 @@ test("an application is created, shown, listed, changed and deleted", async () =
 
   expect(fieldsOf((await run("apps delete shop --yes")).stdout).deleted).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ$/);
   const gone = await run("apps show shop");
-  expect(gone).toEqual({ exitCode: 1, stdout: "", stderr: "parley: There is no such application.\n" });
+  expect(gone).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: 'parley: There is no such application; "parley apps list" lists them\n',
+  });
 });
 
 test("a publishable key is created, edited, listed and revoked", async () => {

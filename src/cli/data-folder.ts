@@ -2,7 +2,7 @@
  * The data folder of a service on this machine, in which commands find credentials. A user who may read the folder can read all its
  * secrets anyway. What is in it is sent only to this machine, or where a user sends it by naming the folder with --data.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SETTINGS } from "../config/settings.ts";
 import { firstRunFile } from "../node/first-run.ts";
@@ -52,8 +52,8 @@ export function findDataFolder(input: Input): DataFolder | string {
   if (!isNamed && !isThisMachine(serverUrl(input)))
     return "the service is on another machine; if it is on this one, name its data folder with --data";
   const path = input.text("data") ?? (input.env.PARLEY_DATA || SETTINGS.data.initial);
-  if (existsSync(path)) return new DataFolder(path);
-  return `there is no ${path} here: run this in the folder where the service was started with "parley up", or name its data folder with --data`;
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return new DataFolder(path);
+  return `there is no folder ${path} here: run this in the folder where the service was started with "parley up", or name its data folder with --data`;
 }
 
 /** "" if there is no such file. */

@@ -61,6 +61,19 @@ test("the secret key of another application is fetched once, kept, and replaced 
   expect(shown.filter(({ what }) => what === "app secret shown")).toHaveLength(3);
 });
 
+test("a data folder that cannot be written to is enough for what is only fetched, and no key is left behind", async () => {
+  await cli.json("apps create locked");
+  const folder = folderWithout("publishable");
+  // A file where a folder should be: root may write everywhere.
+  writeFileSync(join(folder, "command-line"), "");
+  expect((await here(`rooms list --app locked --data ${folder}`)).exitCode).toBe(0);
+  const usage = await here(`usage --app locked --data ${folder}`);
+  expect([usage.exitCode, usage.stderr]).toEqual([1, expect.stringContaining("a key for locked cannot be kept")]);
+  expect(await cli.jsonLines("keys list --app locked")).toMatchObject([{ revoked: expect.any(Number) }]);
+  const none = await here(`rooms show none --app locked --data ${folder}`);
+  expect(none.stderr).toBe('parley: room not found; "parley rooms list --app locked" lists them\n');
+});
+
 test("a key of the demo that was revoked is replaced", async () => {
   const folder = folderWithout("secret key");
   const { keyId, secret } = await cli.json<{ keyId: string; secret: string }>(

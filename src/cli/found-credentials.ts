@@ -109,7 +109,9 @@ async function getAndKeep(
   try {
     folder.keep(name, value);
   } catch (error) {
-    await discard?.();
+    // What was only fetched can be fetched again; what was made would be made anew by each command.
+    if (!discard) return kind.credential(value, "the control plane");
+    await discard();
     throw new Failure("system", `${kind.what} for ${app} cannot be kept: ${(error as Error).message}; ${kind.give}`);
   }
   return kind.credential(value, folder.keptFile(name));

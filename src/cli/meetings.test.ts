@@ -80,7 +80,11 @@ test("a room that is over, and one that does not exist, have no link", async () 
   await json("rooms create late --expires 2020-01-31T18:00:00Z");
   const late = await run("rooms open late");
   expect([late.exitCode, late.stdout, late.stderr]).toEqual([1, "", expect.stringContaining("late is over")]);
-  expect(await run("rooms open none")).toMatchObject({ exitCode: 1, stdout: "", stderr: "parley: room not found\n" });
+  expect(await run("rooms open none")).toMatchObject({
+    exitCode: 1,
+    stdout: "",
+    stderr: 'parley: room not found; "parley rooms list" lists them\n',
+  });
   expect((await run("rooms meetings none")).stderr).toBe("There are no such meetings.\n");
   expect((await run(`rooms remove late ${"0".repeat(24)}`)).exitCode).toBe(1);
 });

@@ -56,7 +56,7 @@ test("a recording is uploaded, shown, listed, downloaded and deleted", async () 
   expect([gone.exitCode, gone.stdout]).toEqual([0, "Recording successfully deleted.\n"]);
   expect(await run(`recordings show ${made._id}`)).toMatchObject({
     exitCode: 1,
-    stderr: "parley: recording not found\n",
+    stderr: 'parley: recording not found; "parley recordings list" lists them\n',
   });
 });
 
@@ -162,7 +162,7 @@ test.each([
 test("the server's refusal of an unknown room is printed", async () => {
   expect(await run(`recordings upload ${file} --room nowhere --username bob`)).toMatchObject({
     exitCode: 1,
-    stderr: "parley: room not found\n",
+    stderr: 'parley: room not found; "parley rooms list" lists them\n',
   });
   expect(existsSync(`${file}.parley-upload`)).toBe(false);
 });

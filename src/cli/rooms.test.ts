@@ -26,7 +26,10 @@ test("a room is created, shown, listed, changed, renamed and archived", async ()
   expect(changed).not.toHaveProperty("maxParticipants");
   const gone = await run("rooms delete council --yes");
   expect([gone.exitCode, gone.stdout, gone.stderr]).toEqual([0, "Room successfully archived.\n", ""]);
-  expect(await run("rooms show council")).toMatchObject({ exitCode: 1, stderr: "parley: room not found\n" });
+  expect(await run("rooms show council")).toMatchObject({
+    exitCode: 1,
+    stderr: 'parley: room not found; "parley rooms list" lists them\n',
+  });
 });
 
 test("a list of several pages is complete", async () => {
