@@ -34,7 +34,7 @@ test("rules are added, replaced, moved and removed one by one, and shown as a ta
   ]);
   await rules(app, "--add=chat/*", "--messages=500", "--seconds=7d");
   await rules(app, "--add=**", "--grace=30");
-  const added = await rules(app, "--add=logs/**", "--messages=10", "--seconds=90", "--grace=5", "--at=1");
+  const added = await rules(app, "--add=logs/**", "--messages=10", "--seconds=90", "--grace=5", "--at=1", "--yes");
   expect(added.stdout).toBe(
     [
       "   PATTERN  MESSAGES  KEPT FOR  GRACE",
@@ -44,7 +44,7 @@ test("rules are added, replaced, moved and removed one by one, and shown as a ta
       "",
     ].join("\n"),
   );
-  await rules(app, "--add=chat/*", "--messages=20", "--seconds=12h");
+  await rules(app, "--add=chat/*", "--messages=20", "--seconds=12h", "--yes");
   expect(await json<Rules>(`apps rules ${app}`)).toEqual({
     channelRules: [
       { pattern: "logs/**", history: { messages: 10, seconds: 90 }, graceSec: 5 },
@@ -52,7 +52,7 @@ test("rules are added, replaced, moved and removed one by one, and shown as a ta
       { pattern: "**", graceSec: 30 },
     ],
   });
-  await rules(app, "--remove=logs/**");
+  await rules(app, "--remove=logs/**", "--yes");
   expect(await patternsOf(app)).toEqual(["chat/*", "**"]);
 });
 
@@ -100,9 +100,31 @@ test("what is wrong is refused with the flag or the field, and changes nothing",
   expect(await patternsOf(app)).toEqual(["kept"]);
 });
 
+test("without a terminal, a change that may remove stored messages needs --yes, and others do not", async () => {
+  const app = await newApp();
+  const file = join(folder, "fewer.json");
+  const [few, many] = [
+    ["--messages=10", "--seconds=60"],
+    ["--messages=50", "--seconds=1h"],
+  ] as const;
+  expect((await rules(app, "--add=a", ...few)).exitCode).toBe(0);
+  expect((await rules(app, "--add=a", ...many)).exitCode).toBe(0);
+  expect((await rules(app, "--add=b", ...few)).exitCode).toBe(0);
+  const before = await json<Rules>(`apps rules ${app}`);
+  writeFileSync(file, JSON.stringify(before.channelRules.slice(0, 1)));
+  for (const change of [["--remove=a"], ["--add=a", ...few], ["--add=**", ...many, "--at=1"], ["--set", file]]) {
+    const { exitCode, stdout, stderr } = await rules(app, ...change);
+    expect([exitCode, stdout, stderr]).toEqual([2, "", expect.stringContaining("may lose stored messages")]);
+    expect(stderr).toContain("add --yes");
+  }
+  expect(await json<Rules>(`apps rules ${app}`)).toEqual(before);
+  expect((await rules(app, "--set", file, "--yes")).exitCode).toBe(0);
+  expect(await patternsOf(app)).toEqual(["a"]);
+});
+
 test("the size of histories is part of the plan", async () => {
   const app = await newApp();
-  expect((await run(`apps plan ${app} --max-history-bytes 2097152`)).stdout).toMatch(
+  expect((await run(`apps plan ${app} --max-history-bytes 2097152 --yes`)).stdout).toMatch(
     /^history at most +2097152 bytes$/m,
   );
   expect(await json(`apps show ${app}`)).toMatchObject({ maxHistoryBytes: 2_097_152 });

@@ -1,16 +1,19 @@
 /** `parley apps rules`: shows and changes the channel rules of an application. */
 import { readFileSync } from "node:fs";
 import type { ChannelRule } from "../protocol/channel-rules.ts";
-import { parseStrict } from "../protocol/json.ts";
+import { isObject, parseStrict } from "../protocol/json.ts";
+import { mayLose } from "../protocol/rule-changes.ts";
 import { controlPlane } from "./client.ts";
 import type { CommandResult } from "./command.ts";
+import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { table } from "./output.ts";
 
 interface AppWithRules {
   readonly name: string;
-  readonly channelRules: readonly ChannelRule[];
+  /** Absent from servers of earlier versions. */
+  readonly channelRules?: readonly ChannelRule[];
 }
 
 const CHANGES = ["set", "add", "remove"] as const;
@@ -22,14 +25,22 @@ export async function rules(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = `/apps/${input.id(0, "the id or name of an application")}`;
   if (change === undefined) return shown(await server.get<AppWithRules>(path));
-  const current = change.needsCurrent ? (await server.get<AppWithRules>(path)).channelRules : [];
-  return shown(await server.patch<AppWithRules>(path, { channelRules: change.to(current) }));
+  const { name, channelRules: current = [] } = await server.get<AppWithRules>(path);
+  const channelRules = change(current);
+  if (mayLose(current, channelRules.filter(isRule)))
+    await confirm(input, `change the rules of ${name} so that channels may lose stored messages`);
+  return shown(await server.patch<AppWithRules>(path, { channelRules }));
 }
 
-interface Change {
-  readonly needsCurrent: boolean;
-  /** The server checks what is in it. */
-  readonly to: (current: readonly ChannelRule[]) => readonly unknown[];
+/** The server checks what is in the result. */
+type Change = (current: readonly ChannelRule[]) => readonly unknown[];
+
+/** What is no rule is refused by the server. */
+function isRule(value: unknown): value is Pick<ChannelRule, "pattern" | "history"> {
+  if (!isObject(value) || typeof value.pattern !== "string") return false;
+  const { history } = value;
+  if (history === undefined) return true;
+  return isObject(history) && typeof history.messages === "number" && typeof history.seconds === "number";
 }
 
 /** Read before the first call, so that a wrong flag changes nothing. */
@@ -43,11 +54,11 @@ function changeOf(input: Input): Change | undefined {
   const value = input.required(change);
   if (change === "set") {
     const list = listIn(value);
-    return { needsCurrent: false, to: () => list };
+    return () => list;
   }
-  if (change === "remove") return { needsCurrent: true, to: (current) => without(value, current) };
+  if (change === "remove") return (current) => without(value, current);
   const { rule, place } = ruleOf(value, input);
-  return { needsCurrent: true, to: (current) => withRule(rule, place, current) };
+  return (current) => withRule(rule, place, current);
 }
 
 function ruleOf(pattern: string, input: Input): { rule: ChannelRule; place: number | undefined } {
@@ -101,7 +112,7 @@ function textIn(file: string): string {
   }
 }
 
-function shown({ name, channelRules }: AppWithRules): CommandResult {
+function shown({ name, channelRules = [] }: AppWithRules): CommandResult {
   const value = { channelRules };
   if (channelRules.length === 0)
     return {

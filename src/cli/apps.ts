@@ -4,8 +4,9 @@ import type { CommandResult } from "./command.ts";
 import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
+import { changesLimits, deletedBy } from "./lower-limits.ts";
 import { fields, table, time } from "./output.ts";
-import { rotation } from "./rotation.ts";
+import { endsNow, rotation } from "./rotation.ts";
 
 interface App {
   readonly _id: string;
@@ -64,7 +65,7 @@ export async function create(input: Input): Promise<CommandResult> {
 
 export async function list(input: Input): Promise<CommandResult> {
   const response = await controlPlane(input).getAll<App>("/apps");
-  if (response.data.length === 0) return { value: response, text: "", notes: ["There are no applications yet."] };
+  if (response.data.length === 0) return { value: response.data, text: "", notes: ["There are no applications yet."] };
   const rows = response.data.map((app) => [
     app.name,
     app._id,
@@ -74,7 +75,10 @@ export async function list(input: Input): Promise<CommandResult> {
     retention(app.retentionDays),
     time(app.created),
   ]);
-  return { value: response, text: table(["NAME", "ID", "PLAN", "CONNECTIONS", "MESSAGES", "KEPT", "CREATED"], rows) };
+  return {
+    value: response.data,
+    text: table(["NAME", "ID", "PLAN", "CONNECTIONS", "MESSAGES", "KEPT", "CREATED"], rows),
+  };
 }
 
 export async function show(input: Input): Promise<CommandResult> {
@@ -85,7 +89,7 @@ export async function show(input: Input): Promise<CommandResult> {
 export async function remove(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = appPath(input);
-  await confirm(input, `Delete the application ${input.operand(0)} and revoke its keys?`);
+  await confirm(input, `delete the application ${input.operand(0)} and revoke its keys`);
   const app = await server.delete<App>(path);
   return { value: app, text: describe(app), notes: ["Its keys are revoked."] };
 }
@@ -116,7 +120,11 @@ export async function plan(input: Input): Promise<CommandResult> {
     throw new UsageError(
       "nothing to change: name --max-connections, --max-messages, --max-history-bytes, --name, --retention-days, --max-recording-bytes-total, --meeting-retention-days, --frame-origins or --console-payloads",
     );
-  const app = await controlPlane(input).patch<App>(appPath(input), edit);
+  const server = controlPlane(input);
+  const path = appPath(input);
+  const deleted = changesLimits(others) ? deletedBy(others, await server.get<App>(path)) : [];
+  if (deleted.length > 0) await confirm(input, `delete of ${input.operand(0)} ${deleted.join(", and ")}`);
+  const app = await server.patch<App>(path, edit);
   return { value: app, text: describe(app) };
 }
 
@@ -127,11 +135,12 @@ export async function secret(input: Input): Promise<CommandResult> {
 
 export async function rotateSecret(input: Input): Promise<CommandResult> {
   const options = rotation(input);
-  const response = await controlPlane(input).post<{ secretKey: string }>(
-    `${appPath(input)}/secret-key/rotate`,
-    options,
-  );
-  const hasEnded = options.retirePrevious || options.graceSec === 0;
+  const server = controlPlane(input);
+  const path = appPath(input);
+  const hasEnded = endsNow(options);
+  if (hasEnded)
+    await confirm(input, `end the present secret key of ${input.operand(0)}, and the access tokens made with it, now`);
+  const response = await server.post<{ secretKey: string }>(`${path}/secret-key/rotate`, options);
   const note = hasEnded
     ? "The old secret key no longer works, nor do the access tokens made under it."
     : "The old secret key, and access tokens made under it, work until the grace period ends.";

@@ -14,7 +14,8 @@ export interface Args {
 /** "either": a switch in some commands, in others it has a value. Before the command is known, only `--name=value` has one. */
 export type FlagKind = "switch" | "value" | "either";
 
-const isFlag = (arg: string): boolean => arg.startsWith("-") && arg !== "-";
+/** A negative number is none: no flag begins with a digit. */
+const isFlag = (arg: string): boolean => /^-(?!\.?\d)./.test(arg);
 
 /**
  * `kinds` are the flags of all commands, because the command is known only after the positional arguments are; where commands differ,

@@ -24,8 +24,7 @@ export async function channels(input: Input): Promise<CommandResult> {
   if (prefix !== undefined) query.set("prefix", prefix);
   const { data } = await (await api(input)).getAll<ActiveChannel>(`/channels?${query}`);
   return {
-    value: {},
-    lines: data,
+    value: data,
     text:
       data.length === 0
         ? ""
@@ -49,8 +48,7 @@ export async function peers(input: Input): Promise<CommandResult> {
   const json = (value: object | undefined): string | undefined => value && JSON.stringify(value);
   const isEmpty = found.peers.length === 0;
   return {
-    value: {},
-    lines: found.peers.map((peer) => ({ channel, ...peer })),
+    value: found.peers.map((peer) => ({ channel, ...peer })),
     text: isEmpty
       ? ""
       : table(
@@ -72,8 +70,14 @@ export async function kick(input: Input): Promise<CommandResult> {
   return {
     value: { peerId, closed, blockedSec },
     text: fields({ peer: peerId, closed: connections, blocked: blockedSec === 0 ? "no" : `for ${blockedSec} s` }),
-    notes: blockedSec === 0 && closed > 0 ? ["It may connect again at once; --block keeps it away for a time."] : [],
+    notes: kickNotes(closed, blockedSec),
   };
+}
+
+/** That no connection was found is no failure: the peer is gone, which is what a kick is for. */
+function kickNotes(closed: number, blockedSec: number): string[] {
+  if (closed === 0) return ['No connection of this peer was found; "parley peers CHANNEL" lists who is in a channel.'];
+  return blockedSec === 0 ? ["It may connect again at once; --block keeps it away for a time."] : [];
 }
 
 interface Usage {

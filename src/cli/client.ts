@@ -1,10 +1,9 @@
 /** Calls a running server over HTTP, and turns what goes wrong into messages that help the user. */
-import { isIP } from "node:net";
 import { CODES } from "../protocol/codes.ts";
 import { isObject } from "../protocol/json.ts";
-import { adminToken, appSecret, type Credential, secretKey } from "./credentials.ts";
-import { DEFAULT_URL } from "./defaults.ts";
-import { Failure, UsageError } from "./errors.ts";
+import { applicationHost, serverUrl } from "./address.ts";
+import { adminToken, type Credential } from "./credentials.ts";
+import { CredentialRefused, Failure } from "./errors.ts";
 import type { Input } from "./input.ts";
 
 const RESPONSE_TIMEOUT_MS = 30_000;
@@ -20,69 +19,33 @@ export const controlPlane = (input: Input, credential: Credential = adminToken(i
   );
 
 /** The REST API for the backend of an application, with its secret key. */
-export const backendApi = (input: Input, credential: Credential = secretKey(input)): Server =>
+export const backendApi = (input: Input, credential: Credential): Server =>
   new Server(`${serverUrl(input)}/v1`, credential, "the address of PARLEY_ADMIN_LISTEN has the control plane only");
 
-/** The API at the application's own host: rooms, access tokens, recordings. */
-export const applicationApi = (input: Input): Server => applicationServer(input, appSecret(input));
-
-/** The same, for calls that need no credential. */
-export const openApplicationApi = (input: Input): Server => applicationServer(input, undefined);
-
-function applicationServer(input: Input, credential: Credential | undefined): Server {
+/** The API at the application's own host. Calls that need no credential have none. */
+export function applicationServer(input: Input, credential: Credential | FindCredential | undefined): Server {
   const { base, host } = applicationHost(input);
   return new Server(
     `${base}/api/v1`,
     credential,
     "the address of PARLEY_ADMIN_LISTEN has the control plane only, and the server's PARLEY_DOMAIN may be another",
-    host,
+    { host, app: input.text("app") },
   );
 }
 
-/**
- * The host of an application is `<app>.<domain>`. If the server is given as an IP address or as localhost, only the Host header
- * names the application, because not every machine resolves `demo.localhost`.
- */
-export function applicationHost(input: Input): { base: string; host: string } {
-  const url = new URL(serverUrl(input));
-  const app = input.text("app") ?? (input.env.PARLEY_APP || "demo");
-  if (!/^[a-z0-9-]+$/.test(app)) throw new UsageError(`${JSON.stringify(app)} is not the name of an application`);
-  // The documentation uses the application's own address; treat it like the server's.
-  if (url.hostname === `${app}.localhost`) url.hostname = "localhost";
-  const bare = url.hostname.replace(/^\[|\]$/g, "");
-  const isLocal = bare === "localhost" || isIP(bare) !== 0;
-  const domain = input.env.PARLEY_DOMAIN || (isLocal ? "localhost" : bare);
-  const host = `${app}.${domain}${url.port ? `:${url.port}` : ""}`;
-  const base = isLocal ? url.href : `${url.protocol}//${host}${url.pathname}`;
-  return { base: base.replace(/\/+$/, ""), host };
-}
-
-/** Without a slash at its end. ws: and wss: are accepted too, because clients are given those. */
-export function serverUrl({ flags, env }: Input): string {
-  const [given, from] = flags.has("url")
-    ? [flags.get("url") ?? "", "--url"]
-    : [env.PARLEY_URL || DEFAULT_URL, "PARLEY_URL"];
-  const text = given.replace(/^ws(?=s?:)/i, "http");
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (
-    !url ||
-    !["http:", "https:"].includes(url.protocol) ||
-    url.username !== "" ||
-    url.search !== "" ||
-    url.hash !== ""
-  )
-    throw new UsageError(`${from} must be an address such as ${DEFAULT_URL}`);
-  return url.href.replace(/\/+$/, "");
-}
+/** Called before the first request, after the arguments of the command have been checked. */
+type FindCredential = () => Promise<Credential>;
 
 export class Server {
+  private credential: Credential | undefined;
+
   constructor(
     private readonly base: string,
-    private readonly credential: Credential | undefined,
+    private readonly given: Credential | FindCredential | undefined,
     /** Why this address may not serve the API. */
     private readonly whyAbsent: string,
-    /** The Host header, if it differs from the address. */
-    private readonly host?: string,
+    /** `host` is the Host header, if it differs from the address; `app` is the application, if a flag names it. */
+    private readonly more: { readonly host?: string; readonly app?: string | undefined } = {},
   ) {}
 
   get<T extends object>(path: string): Promise<T> {
@@ -140,12 +103,13 @@ export class Server {
     body: object | undefined,
     signal: AbortSignal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
   ): Promise<Response> {
+    this.credential ??= await (typeof this.given === "function" ? this.given() : this.given);
     try {
       return await fetch(this.base + path, {
         method,
         headers: {
           ...(this.credential && { Authorization: `Bearer ${this.credential.value}` }),
-          ...(this.host && { Host: this.host }),
+          ...(this.more.host && { Host: this.more.host }),
           ...(body && { "Content-Type": "application/json" }),
         },
         // Following a redirect could send the credential to another server.
@@ -167,14 +131,22 @@ export class Server {
       typeof content.message === "string" ? content.message : `${this.origin} answered ${response.status}`;
     const retry = response.headers.get("retry-after");
     const isRefused = response.status === 401 || code === "invalid_secret_key";
-    if (isRefused && this.credential) return new Failure(code, `${this.credential.refused} (${this.origin})`);
+    if (isRefused && this.credential) return new CredentialRefused(code, `${this.credential.refused} (${this.origin})`);
     if (response.status === 429 && retry) return new Failure(code, `${message} Retry in ${retry} s.`);
     if (response.status === 404 && message === CODES.not_found.text)
       return new Failure(
         code,
         `there is nothing at ${this.base}: ${this.whyAbsent}; name the right address with --url`,
       );
-    return new Failure(code, message);
+    return new Failure(code, this.withList(message));
+  }
+
+  /** Names the command that lists what there is, for a name or an id that is not there. */
+  private withList(message: string): string {
+    const list = LISTS[message];
+    if (list === undefined) return message;
+    const flags = this.more.app === undefined ? "" : ` --app ${this.more.app}`;
+    return `${message.replace(/\.$/, "")}; "parley ${list}${flags}" lists them`;
   }
 
   private notParley(response: Response): Failure {
@@ -191,6 +163,15 @@ export class Server {
     return new URL(this.base).origin;
   }
 }
+
+/** By the message of the service: the control plane has one code for everything that is not there. */
+const LISTS: Readonly<Record<string, string>> = {
+  "There is no such application.": "apps list",
+  "There is no such key.": "keys list",
+  [CODES.room_not_found.text]: "rooms list",
+  [CODES.meeting_not_found.text]: "rooms meetings",
+  [CODES.recording_not_found.text]: "recordings list",
+};
 
 /** The application API nests the code one level deeper. */
 function codeOf(error: unknown): string {

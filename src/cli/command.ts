@@ -37,10 +37,8 @@ export type Run = (input: Input) => Promise<CommandResult | undefined>;
 
 /** The result of a command. A command that keeps running returns undefined instead. */
 export interface CommandResult {
-  /** For --json. */
-  readonly value: object;
-  /** For --json instead of `value`: one object per line. */
-  readonly lines?: readonly object[];
+  /** For --json: an object, or the objects of a list, which are printed one per line. */
+  readonly value: object | readonly object[];
   /** For people, in whole lines. */
   readonly text: string;
   /** For people, in addition to the result, on stderr. */

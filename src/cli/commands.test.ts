@@ -35,14 +35,14 @@ test("the overview has every command", async () => {
   for (const { title, commands } of GROUPS) {
     expect(text).toContain(title);
     for (const { name, summary } of commands)
-      expect(text).toMatch(new RegExp(`parley ${name} +${summary.slice(0, 8)}`));
+      expect(text).toMatch(new RegExp(`^ {2}${name} +${summary.slice(0, 8)}`, "m"));
   }
 });
 
 test("help on a group has only its commands", async () => {
   const text = await helpText("keys");
-  expect(text).toContain("parley keys rotate");
-  expect(text).not.toContain("parley apps create");
+  expect(text).toMatch(/^ {2}keys rotate /m);
+  expect(text).not.toContain("apps create");
 });
 
 test("--help prints help even if required arguments are missing", () => {
@@ -73,11 +73,21 @@ test.each([
   ["up --json", '"parley up" does not take --json'],
   ["backup file --port 1", '"parley backup" does not take --port'],
   ["--foo bar", "there is no flag --foo."],
+  [
+    "publish c -hello",
+    'there is no flag -hello for "parley publish"; did you mean --help? If it is DATA, put -- before it: -- -hello. See',
+  ],
   ["keys list --version", "does not take --version"],
   ["keys list --app a --app b", "--app is given twice"],
   ["keys list --json --json", "--json is given twice"],
 ])("%s is refused, with what is wrong and which help to read", (line, message) => {
   expect(() => parseCommand(line.split(" "))).toThrow(message);
+});
+
+test("a negative number is DATA, and so is everything behind --", () => {
+  expect(parseCommand(["publish", "c", "-5"]).operands).toEqual(["c", "-5"]);
+  expect(parseCommand(["publish", "c", "-.5e3", "--text"]).operands).toEqual(["c", "-.5e3"]);
+  expect(parseCommand(["publish", "c", "--", "-hello"]).operands).toEqual(["c", "-hello"]);
 });
 
 test("flags may come before the command", () => {

@@ -1,5 +1,6 @@
 /** The credentials of commands. The admin token is never an argument, because every user of the machine can read those. */
 import { readFileSync } from "node:fs";
+import { findDataFolder } from "./data-folder.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 
@@ -10,42 +11,57 @@ export interface Credential {
 }
 
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
+const OPERATOR_PREFIX = "op_";
+/** The last is the server's own setting, which commands have read from the beginning. */
+const TOKEN_VARIABLES = ["PARLEY_OPERATOR_TOKEN", "PARLEY_ADMIN_TOKEN"] as const;
 
+/** The admin token, or an operator's: from a file, the environment, or first-run.txt of a service on this machine. */
 export function adminToken(input: Input): Credential {
   const file = input.text("admin-token-file");
-  const value = file === undefined ? input.env.PARLEY_ADMIN_TOKEN?.trim() : readSecret("admin-token-file", file);
-  if (!value)
-    throw new UsageError(
-      file === undefined
-        ? 'the admin token is needed: set PARLEY_ADMIN_TOKEN, or name a file that contains it with --admin-token-file (the first start printed it; "parley admin reset-token" makes a new one for a stopped server)'
-        : `--admin-token-file ${file} is empty`,
-    );
-  const from = file === undefined ? "PARLEY_ADMIN_TOKEN" : `--admin-token-file ${file}`;
+  if (file !== undefined) {
+    const value = readSecret("admin-token-file", file);
+    if (value === "") throw new UsageError(`--admin-token-file ${file} is empty`);
+    return tokenCredential(value, `--admin-token-file ${file}`);
+  }
+  for (const name of TOKEN_VARIABLES) {
+    const value = input.env[name]?.trim();
+    if (value) return tokenCredential(value, name);
+  }
+  const folder = findDataFolder(input);
+  const found = typeof folder === "string" ? undefined : folder.firstRunValue("admin token");
+  if (typeof folder !== "string" && found !== undefined) return tokenCredential(found, folder.firstRunFile);
+  const why =
+    typeof folder === "string"
+      ? folder
+      : `${folder.firstRunFile} does not have it; for a stopped server, "parley admin reset-token" makes a new one`;
+  throw new UsageError(
+    `the admin token, or an operator's, is needed: set PARLEY_OPERATOR_TOKEN, or name a file that contains it with --admin-token-file (${why})`,
+  );
+}
+
+/** Whether a flag or a variable gives a credential of the control plane. */
+export const hasAdminToken = (input: Input): boolean =>
+  input.isOn("admin-token-file") || TOKEN_VARIABLES.some((name) => Boolean(input.env[name]?.trim()));
+
+function tokenCredential(value: string, from: string): Credential {
   if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain the admin token and nothing else`);
-  const refused = value.startsWith("op_")
+  const refused = value.startsWith(OPERATOR_PREFIX)
     ? `the operator's token of ${from} is revoked, or is not this server's`
-    : `the admin token of ${from} is not this server's`;
+    : `the admin token of ${from} is not this server's, or not any more`;
   return { value, refused };
 }
 
-export function secretKey(input: Input): Credential {
-  const flag = input.text("key");
-  const value = flag ?? input.env.PARLEY_KEY?.trim();
-  if (!value) throw new UsageError("a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or use --key");
-  return keyCredential(value, flag === undefined ? "PARLEY_KEY" : "--key");
-}
-
 /** For commands that run for a long time, during which their arguments are visible in the list of processes. */
-export function keyFromFile(input: Input): Credential {
+export function keyFromFile(input: Input): Credential | undefined {
   const file = input.text("secret-key-file");
-  const value = file === undefined ? input.env.PARLEY_KEY?.trim() : readSecret("secret-key-file", file);
-  if (!value)
-    throw new UsageError(
-      file === undefined
-        ? "a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that contains it with --secret-key-file"
-        : `--secret-key-file ${file} is empty`,
-    );
-  return keyCredential(value, file === undefined ? "PARLEY_KEY" : `--secret-key-file ${file}`);
+  if (file !== undefined) {
+    const value = readSecret("secret-key-file", file);
+    if (value === "") throw new UsageError(`--secret-key-file ${file} is empty`);
+    return keyCredential(value, `--secret-key-file ${file}`);
+  }
+  // --app asks for another application than that of the variable.
+  const value = input.isOn("app") ? undefined : input.env.PARLEY_KEY?.trim();
+  return value ? keyCredential(value, "PARLEY_KEY") : undefined;
 }
 
 export function keyCredential(value: string, from: string): Credential {
@@ -54,17 +70,19 @@ export function keyCredential(value: string, from: string): Credential {
   return { value, refused: `the secret key of ${from} was refused: it is unknown or revoked, or its secret is wrong` };
 }
 
-/** The secret key of an application, for its own host. */
-export function appSecret(input: Input): Credential {
+/** The secret key of an application, for its own host; undefined if neither a flag nor a variable gives it. */
+export function givenAppSecret(input: Input): Credential | undefined {
   const file = input.text("app-secret-file");
-  const from = file === undefined ? "PARLEY_APP_SECRET" : `--app-secret-file ${file}`;
-  const value = file === undefined ? input.env.PARLEY_APP_SECRET?.trim() : readSecret("app-secret-file", file);
-  if (!value)
-    throw new UsageError(
-      file === undefined
-        ? 'the application\'s secret key is needed: set PARLEY_APP_SECRET, or name a file that contains it with --app-secret-file (the first start printed that of the demo as "app secret"; "parley apps secret APP" prints any)'
-        : `${from} is empty`,
-    );
+  if (file !== undefined) {
+    const value = readSecret("app-secret-file", file);
+    if (value === "") throw new UsageError(`--app-secret-file ${file} is empty`);
+    return appSecretCredential(value, `--app-secret-file ${file}`);
+  }
+  const value = input.env.PARLEY_APP_SECRET?.trim();
+  return value ? appSecretCredential(value, "PARLEY_APP_SECRET") : undefined;
+}
+
+export function appSecretCredential(value: string, from: string): Credential {
   if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain the secret key and nothing else`);
   return { value, refused: `there is no such application, or the secret key of ${from} belongs to another one` };
 }

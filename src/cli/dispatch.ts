@@ -109,8 +109,13 @@ function unknownCommand(positionals: readonly string[]): UsageError {
 function unknownFlag(flag: string, known: readonly string[], command?: Command): UsageError {
   const name = flag.replace(/^-+/, "");
   const of = command ? ` for "parley ${command.name}"` : "";
+  const hint = flagHint(name, known);
+  // `publish chat/1 -hello`: what begins with a dash may be meant as an operand.
+  const mayBeOperand = hint === "." || !flag.startsWith("--");
+  const operand = mayBeOperand ? command?.operands?.at(-1)?.name : undefined;
+  const behind = operand === undefined ? "" : ` If it is ${operand}, put -- before it: -- ${flag}.`;
   return new UsageError(
-    `there is no flag ${flag}${of}${flagHint(name, known)} ${command ? seeHelp(command) : 'See "parley help"'}`,
+    `there is no flag ${flag}${of}${hint}${behind} ${command ? seeHelp(command) : 'See "parley help"'}`,
   );
 }
 

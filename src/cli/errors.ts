@@ -15,6 +15,9 @@ export class Failure extends Error {
   }
 }
 
+/** The service does not accept the credential of the command. */
+export class CredentialRefused extends Failure {}
+
 export interface FailureReport {
   readonly exitCode: 1 | 2;
   readonly code: string;

@@ -1,4 +1,5 @@
 /** `parley help`, generated from the table of commands. */
+import { asCalled, PROGRAM } from "../config/program.ts";
 import { didYouMean } from "../protocol/did-you-mean.ts";
 import type { Command, CommandResult, Flag } from "./command.ts";
 import { COMMANDS, commandAt, commandsOf, GROUPS, TOP_LEVEL_NAMES } from "./commands/all.ts";
@@ -7,8 +8,8 @@ import { UsageError } from "./errors.ts";
 import { HELP } from "./flags.ts";
 import type { Input } from "./input.ts";
 
-/** Wide enough for the longest command in a list. */
-const COLUMN = Math.max(...COMMANDS.map(({ name }) => `parley ${name}`.length));
+/** Wide enough for the longest name in a list. */
+const COLUMN = Math.max("PARLEY_OPERATOR_TOKEN".length, ...COMMANDS.map(({ name }) => name.length));
 
 /** Help on everything, on a group (`keys`), or on one command. */
 export async function help({ operands }: Input): Promise<CommandResult> {
@@ -39,31 +40,34 @@ export function noSuchCommand(positionals: readonly string[]): UsageError {
 
 export function overview(): string {
   const groups = GROUPS.map(({ title, commands }) => `${title}\n${commands.map(line).join("")}`);
-  return `Parley, a realtime messaging service you host yourself.
+  return asCalled(`Parley, a realtime messaging service you host yourself.
+
+${PROGRAM} COMMAND [flags]
 
 ${groups.join("\n")}
 Start with "parley up". "parley help COMMAND" explains a command, with examples; so does --help.
 
-Environment
+Environment, for a service on another machine. On its own machine, commands find in its data folder (./data) what they need.
 ${entry("PARLEY_URL", `the server to call (${DEFAULT_URL})`)}\
-${entry("PARLEY_ADMIN_TOKEN", "credential of the control plane (admin's or an operator's token): apps, keys, token check, operators, audit")}\
+${entry("PARLEY_OPERATOR_TOKEN", "an operator's token, or the admin token, for the control plane: apps, keys, token check, operators, audit, tail")}\
 ${entry("PARLEY_APP", "an application's name (demo), for messages, rooms and recordings")}\
-${entry("PARLEY_APP_SECRET", "that application's secret key")}\
+${entry("PARLEY_APP_SECRET", "that application's secret key, for rooms and recordings")}\
 ${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for messages, token mint and verify; a publishable one to connect")}\
 ${entry("PARLEY_TOKEN", "a connect token, for listen, publish and send")}\
 
---json prints JSON on stdout, one value per line, and errors as {"error","message"} on stderr.
+--json prints one JSON object on stdout, lists and streams one per line, and errors as {"error","message"} on stderr.
+What deletes or ends something asks first; without a terminal it needs --yes.
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.
-`;
+`);
 }
 
 const entry = (name: string, meaning: string): string => `  ${name.padEnd(COLUMN)}  ${meaning}\n`;
-const line = ({ name, summary }: Command): string => entry(`parley ${name}`, summary);
+const line = ({ name, summary }: Command): string => entry(name, summary);
 
 const groupHelp = (group: string, commands: readonly Command[]): string =>
   `${commands.map(line).join("")}
 ${exampleLines(commands.flatMap((command) => command.examples))}
-"parley help ${group} …" explains one of them.
+${asCalled(`"parley help ${group} …" explains one of them.`)}
 `;
 
 function commandHelp(command: Command): string {
@@ -78,13 +82,13 @@ function commandHelp(command: Command): string {
   return `${usage(command)}
 
 ${command.summary[0]?.toUpperCase()}${command.summary.slice(1)}.
-${details ? `${details}\n` : ""}
+${details ? `${asCalled(details)}\n` : ""}
 ${rows.join("")}
 ${exampleLines(command.examples)}`;
 }
 
 const exampleLines = (examples: readonly string[]): string =>
-  `Example${examples.length > 1 ? "s" : ""}\n${examples.map((example) => `  ${example}\n`).join("")}`;
+  `Example${examples.length > 1 ? "s" : ""}\n${examples.map((example) => `  ${asCalled(example)}\n`).join("")}`;
 
 function usage({ name, operands = [], flags }: Command): string {
   const shown = operands.map((one) => {
@@ -92,7 +96,7 @@ function usage({ name, operands = [], flags }: Command): string {
     return one.optional ? `[${name}]` : name;
   });
   const required = flags.filter((flag) => flag.required).map((flag) => `--${flag.name} ${flag.value}`);
-  return ["parley", name, ...shown, ...required, "[flags]"].join(" ");
+  return [PROGRAM, name, ...shown, ...required, "[flags]"].join(" ");
 }
 
 const asJson = (command: Command): object => ({
@@ -105,5 +109,5 @@ const asJson = (command: Command): object => ({
     meaning,
     required: required ?? false,
   })),
-  examples: command.examples,
+  examples: command.examples.map((example) => asCalled(example)),
 });

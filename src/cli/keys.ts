@@ -6,7 +6,7 @@ import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { fields, listed, table, time } from "./output.ts";
-import { rotation } from "./rotation.ts";
+import { endsNow, rotation } from "./rotation.ts";
 
 interface Key {
   readonly keyId: string;
@@ -70,7 +70,7 @@ export async function list(input: Input): Promise<CommandResult> {
   const app = input.text("app");
   const server = controlPlane(input);
   const response = await server.getAll<Key>(app === undefined ? ROOT : `${ROOT}?app=${encodeURIComponent(app)}`);
-  if (response.data.length === 0) return { value: response, text: "", notes: ["There are no keys yet."] };
+  if (response.data.length === 0) return { value: response.data, text: "", notes: ["There are no keys yet."] };
   const names = input.isOn("json") ? new Map<string, string>() : await appNames(server);
   const rows = response.data.map((key) => [
     key.keyId,
@@ -84,7 +84,7 @@ export async function list(input: Input): Promise<CommandResult> {
     time(key.created),
   ]);
   const head = ["KEY", "APP", "TYPE", "STATE", "LABEL", "CHANNELS", "ACTIONS", "ORIGINS", "CREATED"];
-  return { value: response, text: table(head, rows) };
+  return { value: response.data, text: table(head, rows) };
 }
 
 /** Names of applications by id; deleted applications have none. */
@@ -124,7 +124,11 @@ interface Rotated {
 }
 
 export async function rotate(input: Input): Promise<CommandResult> {
-  const response = await controlPlane(input).post<Rotated>(`${keyPath(input)}/rotate`, rotation(input));
+  const options = rotation(input);
+  const server = controlPlane(input);
+  const path = keyPath(input);
+  if (endsNow(options)) await confirm(input, `end the present secret of ${input.operand(0)}, and its tokens, now`);
+  const response = await server.post<Rotated>(`${path}/rotate`, options);
   const text = fields({
     key: response.keyId,
     secret: response.secret,
@@ -136,7 +140,7 @@ export async function rotate(input: Input): Promise<CommandResult> {
 export async function revoke(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = keyPath(input);
-  await confirm(input, `Revoke the key ${input.operand(0)} and end its connections?`);
+  await confirm(input, `revoke the key ${input.operand(0)} and end its connections`);
   const key = await server.delete<Key>(path);
   return { value: key, text: describe(key) };
 }

@@ -15,10 +15,13 @@ const LAST_LINES_MAX_MS = 2000;
 /** The service may not answer the goodbye. */
 const GOODBYE_MAX_MS = 2000;
 
-const WHY_MISSING: Readonly<Record<Gap["reason"], string>> = {
-  no_history: "the channel keeps no history",
-  not_recovered: "too many were published, or its history began anew",
-};
+/** A gap means that messages may be missing: the service does not know how many were published meanwhile. */
+function gapText(name: string, reason: Gap["reason"], hadHistory: boolean): string {
+  const what = `messages of ${name} may be missing`;
+  if (reason === "no_history") return `${what}: the channel keeps no history`;
+  if (hadHistory) return `${what}: too many were published, or its history began anew`;
+  return `${name} keeps history from now on; messages that were published before may be missing`;
+}
 
 export async function listen(input: Input): Promise<undefined> {
   const names = [...new Set(input.operands.map(channelName))];
@@ -90,9 +93,12 @@ class Listener {
     channel.on("message", (message) => this.print({ type: "message", message }));
     let isFirst = true;
     let hasGap = false;
-    channel.on("subscribed", ({ replay }) => {
+    let hadHistory = false;
+    channel.on("subscribed", ({ recovered, replay }) => {
       isFirst = this.notSubscribed.delete(name);
       hasGap = false;
+      // Only what had a history before can fail to be recovered. A channel without one is subscribed to anew.
+      hadHistory = recovered === false;
       if (isFirst) return void this.begun(channel, asksForHistory && replay === 0);
       // A gap is emitted right behind this event.
       queueMicrotask(() => {
@@ -101,8 +107,7 @@ class Listener {
     });
     channel.on("gap", ({ reason }) => {
       hasGap = true;
-      const what = isFirst ? `earlier messages of ${name}` : `reconnected; messages of ${name}`;
-      void note(`${what} are missing: ${WHY_MISSING[reason]}`);
+      void note(`${isFirst ? "" : "reconnected; "}${gapText(name, reason, hadHistory)}`);
       this.print({ type: "gap", channel: name, reason });
     });
     channel.on("error", (error) => {
@@ -135,6 +140,6 @@ class Listener {
     if (!isWithoutMessages) return;
     const page = await history(channel, { limit: 1 }).catch(() => undefined);
     if (page && page.pos === undefined)
-      await note(`${channel.name} keeps no history; "parley apps rules" says which channels do`);
+      await note(`${channel.name} keeps no history; "parley apps rules APP" says which channels do`);
   }
 }

@@ -5,12 +5,7 @@ import { withServer } from "./testing/kit.ts";
 setDefaultTimeout(60_000);
 
 const cli = withServer();
-const { run, json } = cli;
-
-interface Meetings {
-  readonly data: { readonly _id: string; readonly roomName: string; readonly active: boolean }[];
-  readonly total: number;
-}
+const { run, json, jsonLines } = cli;
 
 /** Joins with the token of a link, and connects. */
 async function enter(
@@ -60,13 +55,13 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
     new RegExp(`^${alice.meeting} +standup +.*goes on`, "m"),
   );
   expect((await run(one)).stdout).toMatch(new RegExp(`^${alice.id} +Alice +- +admin +.* +- +inside$`, "m"));
-  expect((await run("rooms record standup")).stderr).toBe("The meeting is recorded; all participants see it.\n");
+  expect((await run("rooms record standup")).stdout).toBe("The meeting is recorded; all participants see it.\n");
   expect((await run(one)).stdout).toMatch(/^recording +since .*Z, started by the service$/m);
   expect((await run("rooms meetings standup")).stdout).toMatch(/ records$/m);
-  expect((await run("rooms stop-recording standup")).stderr).toBe("The meeting is not recorded any more.\n");
+  expect((await run("rooms stop-recording standup")).stdout).toBe("The meeting is not recorded any more.\n");
   expect((await run(one)).stdout).toMatch(/^recording +no$/m);
   const removed = await run(`rooms remove standup ${alice.id}`);
-  expect([removed.exitCode, removed.stderr]).toEqual([0, "Participant successfully removed.\n"]);
+  expect([removed.exitCode, removed.stdout]).toEqual([0, "Participant successfully removed.\n"]);
   expect(await leaves).toBe("4021 removed");
   expect((await run(one)).stdout).toMatch(/ removed$/m);
 
@@ -74,18 +69,22 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
   expect(expiresAt * 1000 - Date.now()).toBeWithin(14 * 60_000, 15 * 60_000 + 1);
   const bob = await enter(url);
   const ends = closed(bob.socket);
-  expect((await run("rooms end standup")).stderr).toBe("Meeting successfully ended: 1 inside.\n");
+  expect((await run("rooms end standup --yes")).stdout).toBe("Meeting successfully ended: 1 inside.\n");
   expect(await ends).toBe("4021 ended");
-  expect((await run("rooms end standup")).stderr).toContain("0 inside");
-  expect((await json<Meetings>("rooms meetings standup --active")).data).toEqual([]);
-  expect((await json<Meetings>("rooms meetings standup --limit 1")).data[0]).toMatchObject({ active: false });
+  expect((await run("rooms end standup --yes")).stdout).toContain("0 inside");
+  expect(await jsonLines("rooms meetings standup --active")).toEqual([]);
+  expect(await jsonLines("rooms meetings standup --limit 1")).toMatchObject([{ active: false }]);
 });
 
 test("a room that is over, and one that does not exist, have no link", async () => {
   await json("rooms create late --expires 2020-01-31T18:00:00Z");
   const late = await run("rooms open late");
   expect([late.exitCode, late.stdout, late.stderr]).toEqual([1, "", expect.stringContaining("late is over")]);
-  expect(await run("rooms open none")).toMatchObject({ exitCode: 1, stdout: "", stderr: "parley: room not found\n" });
+  expect(await run("rooms open none")).toMatchObject({
+    exitCode: 1,
+    stdout: "",
+    stderr: 'parley: room not found; "parley rooms list" lists them\n',
+  });
   expect((await run("rooms meetings none")).stderr).toBe("There are no such meetings.\n");
   expect((await run(`rooms remove late ${"0".repeat(24)}`)).exitCode).toBe(1);
 });

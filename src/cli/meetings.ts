@@ -1,6 +1,8 @@
 /** `parley rooms open|meetings|meeting|end|record|stop-recording|remove`: meetings in rooms. Calls the application's own host, as the other commands of rooms do. */
-import { applicationApi, applicationHost } from "./client.ts";
+import { applicationHost } from "./address.ts";
+import { applicationApi } from "./application-api.ts";
 import type { CommandResult } from "./command.ts";
+import { confirm } from "./confirm.ts";
 import { HOST_LINK_MINUTES, MEETINGS_LISTED_DEFAULT } from "./defaults.ts";
 import { Failure } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -82,8 +84,7 @@ export async function list(input: Input): Promise<CommandResult> {
     ({ total, currEndId: end } = page);
     more = page.data.length === limit && data.length < wanted;
   }
-  const value = { data, total };
-  if (data.length === 0) return { value, text: "", notes: ["There are no such meetings."] };
+  if (data.length === 0) return { value: data, text: "", notes: ["There are no such meetings."] };
   const rows = data.map((one) => [
     one._id,
     one.roomName,
@@ -93,7 +94,7 @@ export async function list(input: Input): Promise<CommandResult> {
     one.recording && "records",
   ]);
   const notes = total > data.length ? [`${data.length} of ${total}; --limit shows more.`] : [];
-  return { value, text: table(["MEETING", "ROOM", "STARTED", "ENDED", "LOCK", "RECORDING"], rows), notes };
+  return { value: data, text: table(["MEETING", "ROOM", "STARTED", "ENDED", "LOCK", "RECORDING"], rows), notes };
 }
 
 const recordingText = ({ recording }: Meeting): string =>
@@ -124,22 +125,25 @@ export async function show(input: Input): Promise<CommandResult> {
 }
 
 export async function end(input: Input): Promise<CommandResult> {
-  const response = await applicationApi(input).post<{ message: string; ended: number }>(`${roomPath(input)}/end`);
-  return { value: response, text: "", notes: [`${response.message}: ${response.ended} inside.`] };
+  const api = applicationApi(input);
+  const path = roomPath(input);
+  await confirm(input, `end the meeting of ${input.operand(0)} for everyone`);
+  const response = await api.post<{ message: string; ended: number }>(`${path}/end`);
+  return { value: response, text: `${response.message}: ${response.ended} inside.\n` };
 }
 
 export async function record(input: Input): Promise<CommandResult> {
   const response = await applicationApi(input).post<Recording>(`${roomPath(input)}/recording/start`);
-  return { value: response, text: "", notes: ["The meeting is recorded; all participants see it."] };
+  return { value: response, text: "The meeting is recorded; all participants see it.\n" };
 }
 
 export async function stopRecording(input: Input): Promise<CommandResult> {
   const response = await applicationApi(input).post<Recording>(`${roomPath(input)}/recording/stop`);
-  return { value: response, text: "", notes: ["The meeting is not recorded any more."] };
+  return { value: response, text: "The meeting is not recorded any more.\n" };
 }
 
 export async function remove(input: Input): Promise<CommandResult> {
   const path = `${roomPath(input)}/participant/${input.id(1, "the id of a participant")}`;
   const response = await applicationApi(input).delete<{ message: string }>(path);
-  return { value: response, text: "", notes: [`${response.message}.`] };
+  return { value: response, text: `${response.message}.\n` };
 }

@@ -47,14 +47,14 @@ export async function create(input: Input): Promise<CommandResult> {
   return {
     value: operator,
     text: describe(operator),
-    notes: ["The token is shown only this once: save it now. It is used like the admin token."],
+    notes: ["The token is shown only this once: save it now. Commands take it as PARLEY_OPERATOR_TOKEN."],
   };
 }
 
 export async function list(input: Input): Promise<CommandResult> {
   const response = await controlPlane(input).getAll<Operator>(ROOT);
   if (response.data.length === 0)
-    return { value: response, text: "", notes: ["There are no operators yet: only the admin token is in use."] };
+    return { value: response.data, text: "", notes: ["There are no operators yet: only the admin token is in use."] };
   const rows = response.data.map(({ name, _id, role, created, lastUsed }) => [
     name,
     _id,
@@ -62,7 +62,7 @@ export async function list(input: Input): Promise<CommandResult> {
     time(created),
     time(lastUsed ?? undefined),
   ]);
-  return { value: response, text: table(["NAME", "ID", "ROLE", "CREATED", "LAST USED"], rows) };
+  return { value: response.data, text: table(["NAME", "ID", "ROLE", "CREATED", "LAST USED"], rows) };
 }
 
 /** By id or name. */
@@ -73,7 +73,7 @@ export async function revoke(input: Input): Promise<CommandResult> {
   const found = data.find(({ _id }) => _id === named) ?? data.find(({ name }) => name === named);
   if (!found)
     throw new Failure("not_found", `there is no operator ${JSON.stringify(named)}; see "parley operators list"`);
-  await confirm(input, `Revoke the operator ${found.name} and end its sessions?`);
+  await confirm(input, `revoke the operator ${found.name} and end its sessions`);
   const operator = await server.delete<Operator>(`${ROOT}/${found._id}`);
   return { value: operator, text: describe(operator), notes: ["Its token and its sessions have ended."] };
 }
@@ -87,10 +87,10 @@ export async function audit(input: Input): Promise<CommandResult> {
     if (value !== undefined) query.set(name, value);
   }
   const response = await controlPlane(input).get<{ data: AuditEntry[]; next: string | null }>(`/audit?${query}`);
-  if (response.data.length === 0) return { value: response, text: "", notes: ["There are no such changes."] };
+  if (response.data.length === 0) return { value: response.data, text: "", notes: ["There are no such changes."] };
   const rows = response.data.map(({ at, who, what, on, app, address }) => [time(at), who, what, on, app, address]);
   return {
-    value: response,
+    value: response.data,
     text: table(["TIME", "WHO", "WHAT", "ON", "APP", "ADDRESS"], rows),
     notes: response.next === null ? [] : [`There are more: --after ${response.next}`],
   };

@@ -1,20 +1,20 @@
 /** Prints results on stdout and everything else on stderr: aligned text for people, JSON for scripts. */
+import { asCalled } from "../config/program.ts";
 import type { CommandResult } from "./command.ts";
 import type { FailureReport } from "./errors.ts";
 
 export class Output {
   constructor(private readonly json: boolean) {}
 
-  async result({ value, lines = [value], text, notes = [] }: CommandResult): Promise<void> {
-    await write(Bun.stdout, this.json ? lines.map(jsonLine).join("") : text);
-    for (const note of notes) await write(Bun.stderr, `${escaped(note)}\n`);
+  async result({ value, text, notes = [] }: CommandResult): Promise<void> {
+    const objects: readonly object[] = Array.isArray(value) ? value : [value];
+    await write(Bun.stdout, this.json ? objects.map(jsonLine).join("") : text);
+    for (const note of notes) await write(Bun.stderr, `${escaped(asCalled(note))}\n`);
   }
 
   async failure({ code, message }: FailureReport): Promise<void> {
-    await write(
-      Bun.stderr,
-      this.json ? `${JSON.stringify({ error: code, message })}\n` : `parley: ${escaped(message)}\n`,
-    );
+    const said = asCalled(message);
+    await write(Bun.stderr, this.json ? jsonLine({ error: code, message: said }) : `parley: ${escaped(said)}\n`);
   }
 
   /** Help for a command line without a command. */

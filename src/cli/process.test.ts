@@ -1,8 +1,10 @@
 /** Commands that need no server: help, version and config; and how wrong command lines end. */
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { asCalled } from "../config/program.ts";
 import { VERSION } from "../version.ts";
+import { TOP_LEVEL_NAMES } from "./commands/all.ts";
 import { parley, temporaryFolder } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
@@ -15,8 +17,8 @@ test("help and version are printed on stdout, with exit code 0", async () => {
     ["help", "help keys", "keys create --help", "--version", "version --json"].map((line) => parley(line.split(" "))),
   );
   expect([help?.exitCode, help?.stderr]).toEqual([0, ""]);
-  expect(help?.stdout).toContain("parley admin reset-token");
-  expect(group?.stdout).toContain("parley keys rotate");
+  expect(help?.stdout).toMatch(/^ {2}admin reset-token /m);
+  expect(group?.stdout).toMatch(/^ {2}keys rotate /m);
   expect(flag?.stdout).toStartWith("parley keys create --app APP --type TYPE");
   expect(version?.stdout).toStartWith(`parley ${VERSION}`);
   expect(JSON.parse(json?.stdout ?? "")).toEqual({ version: VERSION, bun: Bun.version });
@@ -50,6 +52,33 @@ test("a wrong command line is reported in one line on stderr, with exit code 2; 
     "",
     { error: "usage", message: expect.stringContaining("did you mean --app?") },
   ]);
+});
+
+describe("commands in messages are written as the user calls the program:", () => {
+  const env = { PARLEY_PROGRAM: "../bin/parley", PARLEY_URL: "http://127.0.0.1:1", PARLEY_KEY: "sk_id_1:sk_secret_2" };
+  const BARE = new RegExp(`(?<![/\\w-])parley (?=(${TOP_LEVEL_NAMES.join("|")})\\b)`);
+
+  test.each(["help", "help keys", "help token check", "help listen", "kyes", "keys", "apps list", "usage", "token x"])(
+    "%s",
+    async (line) => {
+      const [text, json] = await Promise.all([
+        parley(line.split(" "), { env }),
+        parley([...line.split(" "), "--json"], { env }),
+      ]);
+      const said = text.stdout + text.stderr + json.stdout + json.stderr;
+      expect(said).toContain("../bin/parley ");
+      expect(said).not.toMatch(BARE);
+    },
+  );
+
+  test("all messages name commands where they are recognised", () => {
+    const files = [...new Bun.Glob("*.ts").scanSync(import.meta.dir)].filter((name) => !/test|^doctor/.test(name));
+    const literals = files
+      .flatMap((name) => readFileSync(join(import.meta.dir, name), "utf8").split("\n"))
+      .filter((line) => !/^\s*(\/\*|\*|\/\/)/.test(line) && BARE.test(line));
+    expect(literals.length).toBeGreaterThan(20);
+    expect(literals.filter((line) => BARE.test(asCalled(line, "x")))).toEqual([]);
+  });
 });
 
 test("config shows each setting and its source, and no secret", async () => {

@@ -91,7 +91,8 @@ async function deliverLines(input: Input, { wanted, done, prepare }: Delivery): 
   } finally {
     talk.client.close();
   }
-  return { value: {}, lines: [], text: "", notes: [`${done(count)}.`] };
+  // With --json each message had its line.
+  return { value: [], text: `${escaped(done(count))}\n` };
 }
 
 /** An error that names the line. The lines behind it are not sent, so that nothing is out of order. */

@@ -8,7 +8,7 @@ import { shell, withServer } from "./testing/kit.ts";
 setDefaultTimeout(60_000);
 
 const cli = withServer();
-const { folder, run, json } = cli;
+const { folder, run, json, jsonLines } = cli;
 const bytes = Buffer.alloc(20 * 1024 * 1024 + 7);
 for (let at = 0; at < bytes.length; at += 4096) bytes.writeUInt32LE(at, at);
 const file = join(folder, "talk.webm");
@@ -52,11 +52,11 @@ test("a recording is uploaded, shown, listed, downloaded and deleted", async () 
   expect(existsSync(`${copy}.partial`)).toBe(false);
   expect((await run(`recordings download ${made._id} ${copy}`)).stderr).toContain("exists already");
   expect((await run(`recordings download ${made._id} ${copy} --force`)).exitCode).toBe(0);
-  const gone = await run(`recordings delete ${made._id}`);
-  expect([gone.exitCode, gone.stderr]).toEqual([0, "Recording successfully deleted.\n"]);
+  const gone = await run(`recordings delete ${made._id} --yes`);
+  expect([gone.exitCode, gone.stdout]).toEqual([0, "Recording successfully deleted.\n"]);
   expect(await run(`recordings show ${made._id}`)).toMatchObject({
     exitCode: 1,
-    stderr: "parley: recording not found\n",
+    stderr: 'parley: recording not found; "parley recordings list" lists them\n',
   });
 });
 
@@ -67,7 +67,7 @@ test("a list reads pages up to --limit", async () => {
   const some = await run("recordings list --username many --limit 2");
   expect(some.stdout.trim().split("\n")).toHaveLength(3);
   expect(some.stderr).toBe("2 of 3; --limit shows more.\n");
-  expect((await json<{ data: object[] }>("recordings list --username many --limit 500")).data).toHaveLength(3);
+  expect(await jsonLines("recordings list --username many --limit 500")).toHaveLength(3);
 });
 
 test("an interrupted upload resumes, and removes its state file when it is complete", async () => {
@@ -162,7 +162,7 @@ test.each([
 test("the server's refusal of an unknown room is printed", async () => {
   expect(await run(`recordings upload ${file} --room nowhere --username bob`)).toMatchObject({
     exitCode: 1,
-    stderr: "parley: room not found\n",
+    stderr: 'parley: room not found; "parley rooms list" lists them\n',
   });
   expect(existsSync(`${file}.parley-upload`)).toBe(false);
 });

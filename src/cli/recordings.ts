@@ -2,8 +2,11 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { isObject } from "../protocol/json.ts";
-import { applicationApi, applicationHost, type Server } from "./client.ts";
+import { applicationHost } from "./address.ts";
+import { applicationApi } from "./application-api.ts";
+import type { Server } from "./client.ts";
 import type { CommandResult } from "./command.ts";
+import { confirm } from "./confirm.ts";
 import { RECORDINGS_LISTED_DEFAULT } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -71,8 +74,7 @@ export async function list(input: Input): Promise<CommandResult> {
     ({ total, currEndId: end } = page);
     more = page.data.length === limit && data.length < wanted;
   }
-  const value = { data, total };
-  if (data.length === 0) return { value, text: "", notes: ["There are no such recordings."] };
+  if (data.length === 0) return { value: data, text: "", notes: ["There are no such recordings."] };
   const names = await roomNames(api, new Set(data.map(({ room }) => room)));
   const rows = data.map((one) => [
     one._id,
@@ -86,7 +88,7 @@ export async function list(input: Input): Promise<CommandResult> {
   ]);
   const head = ["RECORDING", "ROOM", "TYPE", "USERNAME", "STARTED", "LENGTH", "SIZE", "MENDED"];
   const notes = total > data.length ? [`${data.length} of ${total}; --limit shows more.`] : [];
-  return { value, text: table(head, rows), notes };
+  return { value: data, text: table(head, rows), notes };
 }
 
 /** A room that is archived, or beyond the newest ROOM_PAGES_MAX pages, is shown by its id. */
@@ -123,8 +125,11 @@ export async function show(input: Input): Promise<CommandResult> {
 }
 
 export async function remove(input: Input): Promise<CommandResult> {
-  const response = await applicationApi(input).delete<{ message: string }>(recordingPath(input));
-  return { value: response, text: "", notes: [`${response.message}.`] };
+  const api = applicationApi(input);
+  const path = recordingPath(input);
+  await confirm(input, `delete the recording ${input.operand(0)} and its file`);
+  const response = await api.delete<{ message: string }>(path);
+  return { value: response, text: `${response.message}.\n` };
 }
 
 export async function upload(input: Input): Promise<CommandResult> {

@@ -1,6 +1,7 @@
 /** `parley rooms …`: rooms and access tokens. Calls the application's own host. */
-import { applicationApi, openApplicationApi } from "./client.ts";
+import { applicationApi, openApplicationApi } from "./application-api.ts";
 import type { CommandResult } from "./command.ts";
+import { confirm } from "./confirm.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { type Cell, fields, table, time } from "./output.ts";
@@ -65,7 +66,7 @@ export async function list(input: Input): Promise<CommandResult> {
     end = page.currEndId;
     more = page.data.length === PAGE_MAX;
   }
-  if (data.length === 0) return { value: { data }, text: "", notes: ["There are no rooms yet."] };
+  if (data.length === 0) return { value: data, text: "", notes: ["There are no rooms yet."] };
   const rows = data.map((room) => [
     room.roomName,
     room._id,
@@ -76,7 +77,7 @@ export async function list(input: Input): Promise<CommandResult> {
     `${room.created.slice(0, 19).replace("T", " ")}Z`,
   ]);
   const head = ["NAME", "ID", "PRIVACY", "NOT BEFORE", "EXPIRES", "ON EXPIRY", "CREATED"];
-  return { value: { data }, text: table(head, rows) };
+  return { value: data, text: table(head, rows) };
 }
 
 export async function show(input: Input): Promise<CommandResult> {
@@ -93,8 +94,11 @@ export async function edit(input: Input): Promise<CommandResult> {
 }
 
 export async function remove(input: Input): Promise<CommandResult> {
-  const response = await applicationApi(input).delete<{ message: string }>(roomPath(input));
-  return { value: response, text: "", notes: [`${response.message}.`] };
+  const api = applicationApi(input);
+  const path = roomPath(input);
+  await confirm(input, `delete the room ${input.operand(0)}`);
+  const response = await api.delete<{ message: string }>(path);
+  return { value: response, text: `${response.message}.\n` };
 }
 
 export async function token(input: Input): Promise<CommandResult> {
@@ -128,7 +132,7 @@ export async function check(input: Input): Promise<CommandResult> {
   try {
     const response = await api.post<{ data: Record<string, Cell> }>("/token/validate", request);
     const claims = Object.entries(response.data).map(([name, value]): [string, Cell] => [name, String(value)]);
-    return { value: response, text: fields({ token: "good", ...Object.fromEntries(claims) }) };
+    return { value: { valid: true, ...response }, text: fields({ token: "good", ...Object.fromEntries(claims) }) };
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "invalid_access_token") throw error;
     const { message } = error;

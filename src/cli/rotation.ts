@@ -2,6 +2,7 @@
 import { SETTINGS } from "../config/settings.ts";
 import type { Flag } from "./command.ts";
 import { UsageError } from "./errors.ts";
+import { YES } from "./flags.ts";
 import type { Input } from "./input.ts";
 
 export const ROTATION: readonly Flag[] = [
@@ -11,10 +12,19 @@ export const ROTATION: readonly Flag[] = [
     meaning: `how long the present secret keeps working; 0: it ends now (the server's setting, ${SETTINGS.rotationGraceSeconds.initial})`,
   },
   { name: "retire-previous", meaning: "after a leak: every earlier secret ends now" },
+  { ...YES, meaning: "do not ask before secrets end now (--grace 0, --retire-previous); required without a terminal" },
 ];
 
+interface Rotation {
+  readonly graceSec: number | undefined;
+  readonly retirePrevious: true | undefined;
+}
+
+/** Backends that still use the present secret are refused from then on. */
+export const endsNow = ({ graceSec, retirePrevious }: Rotation): boolean => retirePrevious === true || graceSec === 0;
+
 /** JSON leaves out undefined fields. */
-export function rotation(input: Input): { graceSec: number | undefined; retirePrevious: true | undefined } {
+export function rotation(input: Input): Rotation {
   const retirePrevious = input.isOn("retire-previous") || undefined;
   const graceSec = input.whole("grace");
   if (retirePrevious && graceSec !== undefined)

@@ -21,18 +21,20 @@ setDefaultTimeout(60_000);
 const folder = temporaryFolder();
 const seed = join(folder, "seed");
 let adminToken = "";
+let appSecret = "";
 /** The results of commands while the server was running. */
 let whileRunning: Awaited<ReturnType<typeof parley>>[] = [];
 
 beforeAll(async () => {
   const server = await startServer(seed);
   adminToken = server.adminToken;
+  appSecret = server.env.PARLEY_APP_SECRET ?? "";
   const foreign = join(folder, "while-running.sqlite");
   almostStore(foreign);
   const commands = [
     ["backup", join(folder, "never")],
-    ["admin", "reset-token"],
-    ["restore", foreign, "--force"],
+    ["admin", "reset-token", "--yes"],
+    ["restore", foreign, "--yes"],
     ["up", "--port", "0"],
   ];
   try {
@@ -120,12 +122,15 @@ test("without a store, backup and reset-token fail and create none", async () =>
   expect(existsSync(data)).toBe(false);
 });
 
-test("a restored store serves with its old keys, and replaces an existing one only with --force", async () => {
+test("a restored store serves with its old keys, and replaces an existing one only with --yes or --force", async () => {
   const backup = await newBackup();
   const data = newData();
   const refused = await parley(["restore", backup, "--data", data]);
-  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("holds a store already")]);
-  const forced = await parley(["restore", backup, "--data", data, "--force"]);
+  expect([refused.exitCode, refused.stderr]).toEqual([
+    2,
+    `parley: nothing was changed, because there is no terminal to ask on: add --yes to replace the store in ${data}, which is lost then\n`,
+  ]);
+  const forced = await parley(["restore", backup, "--data", data, "--yes"]);
   expect(forced).toEqual({
     exitCode: 0,
     stdout: `store       ${join(data, "parley.sqlite")}\nschema      ${schemaVersion()}\nmaster key  fits\n`,
@@ -249,17 +254,22 @@ function alter(path: string, statement: string): void {
 
 test("a new admin token works, and the old one no longer does", async () => {
   const data = newData();
-  const reset = await parley(["admin", "reset-token", "--data", data]);
+  const refused = await parley(["admin", "reset-token", "--data", data]);
+  expect([refused.exitCode, refused.stdout, refused.stderr]).toEqual([2, "", expect.stringContaining("add --yes")]);
+  const reset = await parley(["admin", "reset-token", "--data", data, "--yes"]);
   expect(reset.stderr).toBe("The admin token is shown only this once: save it now.\n");
   const env = { PARLEY_ADMIN_TOKEN: "set-by-the-operator" };
-  const second = await parley(["admin", "reset-token", "--data", data, "--json"], { env });
+  const second = await parley(["admin", "reset-token", "--data", data, "--json", "--yes"], { env });
   expect(second.stderr).toContain("PARLEY_ADMIN_TOKEN is set: a server started with it uses that token");
   const { adminToken: newest } = JSON.parse(second.stdout) as { adminToken: string };
   const server = await startServer(data);
   try {
     const env = { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: newest };
     const { stdout } = await parley(["audit", "--what", "admin token reset", "--json"], { env });
-    const { data: entries } = JSON.parse(stdout) as { data: object[] };
+    const entries = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as object);
     const entry = { who: "command line", what: "admin token reset", on: "admin", app: null, address: null };
     expect(entries).toEqual([expect.objectContaining(entry), expect.objectContaining(entry)]);
     const codes = [newest, reset.stdout.trim(), adminToken].map(async (token) => {
@@ -272,4 +282,14 @@ test("a new admin token works, and the old one no longer does", async () => {
   } finally {
     await server.stop();
   }
+});
+
+test("a server is not set to the secret key of one of its applications as its admin token", async () => {
+  const args = ["up", "--port", "0", "--data", newData()];
+  const { exitCode, stderr } = await parley(args, { env: { PARLEY_ADMIN_TOKEN: appSecret } });
+  expect([exitCode, stderr]).toEqual([
+    2,
+    expect.stringContaining("parley: PARLEY_ADMIN_TOKEN is the secret key of the application demo"),
+  ]);
+  expect(stderr).not.toContain(appSecret);
 });

@@ -5,20 +5,21 @@ import { AuditTrail } from "../access/audit-trail.ts";
 import { appSecretIdentity, masterKeyFile, readMasterKey, Vault } from "../access/vault.ts";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
-import { hadFirstRun, resetAdminToken } from "../node/first-run.ts";
-import { backupStore, type Restored, restoreStore } from "../store/backup.ts";
+import { hadFirstRun, hasAdminToken, resetAdminToken } from "../node/first-run.ts";
+import { backupStore, checkBackup, type Restored, restoreStore } from "../store/backup.ts";
 import { schemaVersion } from "../store/migrate.ts";
 import { openStore, sqliteFile } from "../store/open.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import type { CommandResult } from "./command.ts";
+import { confirm } from "./confirm.ts";
 import type { Input } from "./input.ts";
 import { fields } from "./output.ts";
 
 /** As the audit names changes by these commands. */
 const COMMAND_LINE = "command line";
 
-export async function resetToken({ flags, env }: Input): Promise<CommandResult> {
-  const { config } = loadConfig(flags, env);
+export async function resetToken(input: Input): Promise<CommandResult> {
+  const { config } = loadConfig(input.flags, input.env);
   const isEmbedded = config.databaseUrl === "";
   // Opening a missing store would create an empty one.
   if (isEmbedded && !existsSync(sqliteFile(config.data)))
@@ -28,6 +29,7 @@ export async function resetToken({ flags, env }: Input): Promise<CommandResult> 
     // The first start of a server makes an admin token.
     if (!isEmbedded && !(await hadFirstRun(store)))
       throw new StoreError("PARLEY_DATABASE_URL: no server has been started on this database yet");
+    if (await hasAdminToken(store)) await confirm(input, "replace the admin token, and end the present one");
     const adminToken = await resetAdminToken(store);
     const notes = [
       "The admin token is shown only this once: save it now.",
@@ -71,7 +73,10 @@ export async function restore(input: Input): Promise<CommandResult> {
   const { config } = loadConfig(input.flags, input.env);
   refusePostgres(config, "restore a file of pg_dump with pg_restore, with all servers stopped");
   const file = input.operand(0);
-  const restored = await restoreStore(config.data, file, input.isOn("force"));
+  checkBackup(file);
+  const replaces = existsSync(sqliteFile(config.data));
+  if (replaces && !input.isOn("force")) await confirm(input, `replace the store in ${config.data}, which is lost then`);
+  const restored = await restoreStore(config.data, file, replaces);
   const auditNotes = restored.schema === schemaVersion() ? await endSessionsAndAudit(config, file) : [];
   const store = sqliteFile(config.data);
   const masterKey = masterKeyState(config, restored);

@@ -15,8 +15,8 @@ const RETRY_MS = 2000;
 const PASSING = ["unreachable", "unexpected_answer", "rate_limited", "internal_error", "backend_error"];
 
 export async function tail(input: Input): Promise<undefined> {
-  const server = controlPlane(input);
   const path = `/tail${queryOf(input)}`;
+  const server = controlPlane(input);
   const isJson = input.isOn("json");
   const text = new TailText((app) => nameOf(server, app), Boolean(process.stdout.isTTY) && !input.env.NO_COLOR);
   const print = async (lines: readonly string[]): Promise<void> => {

@@ -1,7 +1,7 @@
 /** How commands that talk identify themselves: with a secret key, a publishable key or a connect token. */
 import { type Credential, keyCredential } from "./credentials.ts";
-import { dataFolderKey } from "./data-folder-key.ts";
 import { UsageError } from "./errors.ts";
+import { foundKey } from "./found-credentials.ts";
 import type { Input } from "./input.ts";
 
 export type TalkCredential =
@@ -24,7 +24,7 @@ export async function talkCredential(input: Input): Promise<TalkCredential> {
   const { PARLEY_TOKEN = "", PARLEY_KEY = "" } = input.isOn("app") ? {} : input.env;
   if (PARLEY_TOKEN.trim()) return tokenCredential(PARLEY_TOKEN.trim(), "PARLEY_TOKEN");
   if (PARLEY_KEY.trim()) return keyOfEitherType(PARLEY_KEY.trim(), "PARLEY_KEY");
-  return { kind: "secret", credential: await dataFolderKey(input) };
+  return { kind: "secret", credential: await foundKey(input) };
 }
 
 /** For the REST API, which takes only secret keys. */

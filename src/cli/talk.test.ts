@@ -37,6 +37,13 @@ test("publish and send report what the service has accepted, as text and as JSON
   expect(await ann.stop()).toBe(0);
 });
 
+test("a negative number is a message", async () => {
+  const bob = await member("t/minus", "bob");
+  expect((await cli.run("publish t/minus -5")).stdout).toBe("published to t/minus\n");
+  await bob.has("stdout", "  -5");
+  await bob.stop();
+});
+
 test("numbers arrive as they were written", async () => {
   await cli.json("apps rules demo --add exact --messages 5 --seconds 60");
   const { pos } = await cli.json<{ pos: string }>("publish exact", '{"n":12345678901234567890,"x":1.50}');
@@ -52,10 +59,12 @@ test("numbers arrive as they were written", async () => {
 test("each line of stdin is a message; the first that is refused ends it with its number", async () => {
   const stdin = 'text\n\n{"a":1}\r\n7';
   const good = await parley(["publish", "t/lines", "-", "--json"], { env: cli.server.env, stdin });
-  expect([good.exitCode, good.stderr]).toEqual([0, "3 messages published to t/lines.\n"]);
+  expect([good.exitCode, good.stderr]).toEqual([0, ""]);
   expect(good.stdout.trim().split("\n")).toHaveLength(3);
   for (const line of good.stdout.trim().split("\n"))
     expect(JSON.parse(line)).toEqual({ channel: "t/lines", published: true, id: expect.any(String) });
+  const asText = await parley(["publish", "t/lines", "-"], { env: cli.server.env, stdin });
+  expect(asText).toEqual({ exitCode: 0, stdout: "3 messages published to t/lines\n", stderr: "" });
   const wrong = await parley(["publish", "t/lines", "-"], { env: cli.server.env, stdin: "a\n{b}\nc\n" });
   expect([wrong.exitCode, wrong.stdout]).toEqual([2, ""]);
   expect(wrong.stderr).toStartWith('parley: line 2, after 1 messages: "{b}" begins like JSON, and is not');
@@ -87,6 +96,12 @@ test("channels, peers, kick and usage, as text and as JSON", async () => {
   expect((await cli.run("peers u/none")).stderr).toBe("u/none has no members.\n");
   expect(await cli.json("kick bob --block 1m")).toEqual({ peerId: "bob", closed: 1, blockedSec: 60 });
   expect(await bob.exited).toBe(1);
+  const absent = await cli.run("kick absent");
+  expect([absent.exitCode, absent.stdout, absent.stderr]).toEqual([
+    0,
+    expect.stringMatching(/^closed +0 connections$/m),
+    'No connection of this peer was found; "parley peers CHANNEL" lists who is in a channel.\n',
+  ]);
   const blocked = await cli.run("listen u/2 --as bob");
   expect([blocked.exitCode, blocked.stderr]).toEqual([1, expect.stringContaining("not valid")]);
   expect(await cli.json("usage")).toMatchObject({ concurrentNow: 1, messagesUsed: expect.any(Number) });
@@ -175,7 +190,7 @@ describe("credentials", () => {
     expect(readFileSync(file, "utf8").trim()).toBe(kept);
     const [id = ""] = kept.split(":");
     expect(await cli.json(`keys show ${id}`)).toMatchObject({ label: "command line" });
-    await cli.run(`keys revoke ${id}`);
+    await cli.run(`keys revoke ${id} --yes`);
     expect((await here("usage --app shop")).exitCode).toBe(0);
     expect(readFileSync(file, "utf8").trim()).not.toBe(kept);
   });
@@ -183,10 +198,7 @@ describe("credentials", () => {
   test("the keys of this machine are never sent to another one", async () => {
     const env = { PARLEY_DATA: join(folder, "data"), PARLEY_URL: "http://parley.invalid" };
     const { exitCode, stderr } = await parley(["usage"], { env });
-    expect([exitCode, stderr]).toEqual([
-      2,
-      expect.stringContaining("a key is needed for a service on another machine"),
-    ]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining("the service is on another machine")]);
   });
 
   test("what is missing is named, with what to do", async () => {
@@ -199,7 +211,7 @@ describe("credentials", () => {
       here("usage --app nothing-of-that-name"),
     ]);
     expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining("name its data folder with --data")]);
-    expect([bare.exitCode, bare.stderr]).toEqual([2, expect.stringContaining("or set PARLEY_ADMIN_TOKEN")]);
+    expect([bare.exitCode, bare.stderr]).toEqual([2, expect.stringContaining("or set PARLEY_OPERATOR_TOKEN")]);
     expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining("there is no application")]);
     expect(existsSync(join(folder, "data/command-line/nothing-of-that-name.key"))).toBe(false);
   });

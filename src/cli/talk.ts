@@ -1,8 +1,10 @@
 /** Connects a command to a service as a peer, with the client that applications use. */
 import { type Credential, type ErrorCode, Parley, ParleyError, type ParleyOptions } from "../../client/src/index.ts";
+import { asCalled } from "../config/program.ts";
 import type { Action } from "../protocol/actions.ts";
 import { isChannelName, isPeerId } from "../protocol/names.ts";
-import { backendApi, serverUrl } from "./client.ts";
+import { serverUrl } from "./address.ts";
+import { backendApi } from "./client.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { LineWriter } from "./line-writer.ts";
@@ -104,7 +106,7 @@ const asPattern = (channel: string): string => channel.replaceAll("\\", "\\\\");
 export function channelName(text: string): string {
   if (text.includes("*"))
     throw new UsageError(
-      `${JSON.stringify(text)} is a pattern, and a channel's name is needed; "parley channels" lists the active ones, "parley tail --channel" follows a pattern`,
+      `${JSON.stringify(text)} is a pattern, and a channel's name is needed; "parley channels" lists the active ones, "parley tail --channel '${text}'" follows a pattern`,
     );
   if (!isChannelName(text))
     throw new UsageError(`${JSON.stringify(text)} is not a channel name: 1 to 256 bytes without control characters`);
@@ -113,12 +115,14 @@ export function channelName(text: string): string {
 
 /** What to do next about an error of the service. */
 const NEXT: Readonly<Record<string, string>> = {
-  channel_not_authorized: 'The key or token must cover it: "parley keys show" and "parley keys edit --channels".',
-  action_not_permitted: 'The key or token must permit it: "parley keys show" and "parley keys edit --actions".',
+  channel_not_authorized:
+    'The key or token must cover it: "parley keys show KEY" and "parley keys edit KEY --channels LIST".',
+  action_not_permitted:
+    'The key or token must permit it: "parley keys show KEY" and "parley keys edit KEY --actions LIST".',
   peer_not_found: '"parley peers CHANNEL" lists who is in a channel.',
   over_message_quota: '"parley usage" shows what is used.',
   kicked: "It may connect again unless it is blocked.",
-  over_connection_limit: '"parley usage" shows the limit, "parley apps plan" changes it.',
+  over_connection_limit: '"parley usage" shows the limit, "parley apps plan APP --max-connections N" changes it.',
 };
 const REFUSED: readonly ErrorCode[] = ["unauthorized", "invalid_token", "token_expired", "origin_not_allowed"];
 
@@ -149,7 +153,7 @@ const stderr = new LineWriter(Bun.stderr);
 
 /** A note for people, on stderr, behind those before it. */
 export function note(message: string): Promise<void> {
-  stderr.add(`parley: ${escaped(message)}\n`);
+  stderr.add(`parley: ${escaped(asCalled(message))}\n`);
   return stderr.done();
 }
 

@@ -5,6 +5,7 @@ import type { CommandResult } from "./command.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { fields, listed, time } from "./output.ts";
+import { restCredential } from "./talk-credential.ts";
 
 export async function mint(input: Input): Promise<CommandResult> {
   const wanted = {
@@ -15,7 +16,7 @@ export async function mint(input: Input): Promise<CommandResult> {
     metadata: input.object("metadata"),
     peerMetadata: input.object("peer-metadata"),
   };
-  const minted = await backendApi(input).post<Minted>("/tokens", wanted);
+  const minted = await backendApi(input, await restCredential(input)).post<Minted>("/tokens", wanted);
   // Only the token goes to stdout, for `$(parley token mint …)`.
   const notes = [
     `It is valid until ${time(minted.expiresAt)}.`,

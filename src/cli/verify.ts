@@ -2,10 +2,12 @@
 import { KINDS } from "../verify/findings.ts";
 import { Fleet, FleetError, type FleetOptions, type Report } from "../verify/fleet.ts";
 import type { Counts } from "../verify/tally.ts";
+import { isThisMachine } from "./address.ts";
 import type { CommandResult } from "./command.ts";
-import { keyFromFile } from "./credentials.ts";
+import { type Credential, keyFromFile } from "./credentials.ts";
 import { DEFAULT_URL, VERIFY_DEFAULTS, VERIFY_PREFIX_MAX_CHARS } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
+import { foundKey } from "./found-credentials.ts";
 import type { Input } from "./input.ts";
 import { fields, table } from "./output.ts";
 
@@ -21,7 +23,7 @@ export async function verify(input: Input): Promise<CommandResult> {
   const clients = numberBetween(input, "clients", VERIFY_DEFAULTS.clients, 2, CLIENTS_MAX);
   const options: FleetOptions = {
     urls: addresses(input),
-    secretKey: keyFromFile(input).value,
+    secretKey: (keyFromFile(input) ?? (await keyHere(input))).value,
     clients,
     channels: numberBetween(input, "channels", Math.min(VERIFY_DEFAULTS.channels, clients), 1, clients),
     rate: numberBetween(input, "rate", VERIFY_DEFAULTS.rate, 1, RATE_MAX),
@@ -41,6 +43,15 @@ export async function verify(input: Input): Promise<CommandResult> {
     notes: hints(report),
     refused: !isCorrect,
   };
+}
+
+/** The key of a service on this machine is sent only there, also if several addresses are named. */
+async function keyHere(input: Input): Promise<Credential> {
+  const elsewhere = addresses(input).find((url) => !isThisMachine(url));
+  if (elsewhere === undefined || input.isOn("data")) return foundKey(input);
+  throw new UsageError(
+    `a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that contains it with --secret-key-file (${elsewhere} is on another machine)`,
+  );
 }
 
 async function open(options: FleetOptions): Promise<Fleet> {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "./load.ts";
+import { asCalled } from "./program.ts";
 import { settingsPage, shownValue } from "./show.ts";
 
 const load = (flags: Record<string, string>, env: Record<string, string> = {}) =>
@@ -127,6 +128,16 @@ describe("a wrong value stops the start, with the setting's name, its value and 
     );
     expect(() => load({ config: import.meta.dir })).toThrow("it is a folder; name a file");
   });
+});
+
+test("commands in messages are written as the user calls the program", () => {
+  const text = 'start one with "parley up" (parley up --workers) or see /var/lib/parley and parley is ready';
+  expect(asCalled(text, "bin/parley")).toBe(
+    'start one with "bin/parley up" (bin/parley up --workers) or see /var/lib/parley and parley is ready',
+  );
+  expect(asCalled("parley token mint | parley token check -", "../bin/parley")).toBe(
+    "../bin/parley token mint | ../bin/parley token check -",
+  );
 });
 
 test("a warning names an unknown PARLEY_ variable", () => {

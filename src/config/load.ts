@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { didYouMean } from "../protocol/did-you-mean.ts";
+import { PROGRAM_VARIABLE } from "./program.ts";
 import { type Config, keyOf, NAMES, nameOf, SETTINGS, type Setting, type SettingName } from "./settings.ts";
 
 export type Source = "flag" | "environment" | "file" | "default";
@@ -70,7 +71,8 @@ function pick(
 
 function parsedValue(one: Setting<unknown>, raw: RawValue): unknown {
   const read = one.read(raw.text);
-  if (typeof read !== "string") return read.value;
+  if (typeof read !== "string" && "value" in read) return read.value;
+  if (typeof read !== "string") throw new ConfigError(`${raw.where} ${read.problem}`);
   throw new ConfigError(
     `${raw.where} is ${one.secret ? "set to a hidden value" : JSON.stringify(raw.text)}; allowed: ${read}`,
   );
@@ -117,12 +119,14 @@ function readText(path: string, named: string): string {
 /** Variables of the command line and the examples, which our pages tell people to export. A server does not read them. */
 const CLIENT_VARIABLES = [
   "PARLEY_CONFIG",
+  PROGRAM_VARIABLE,
   "PARLEY_URL",
   "PARLEY_KEY",
   "PARLEY_PUBLISHABLE_KEY",
   "PARLEY_TOKEN",
   "PARLEY_APP",
   "PARLEY_APP_SECRET",
+  "PARLEY_OPERATOR_TOKEN",
 ];
 
 /** Unknown variables cause only a warning, because container platforms inject some, such as PARLEY_SERVICE_HOST. */

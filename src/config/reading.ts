@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { type Cidr, parseCidr } from "../access/address.ts";
 import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES, TURN_SECRET_MIN_CHARS, TURN_URLS_MAX } from "../access/limits.ts";
 
-/** Parses one value; a string as the result says what is allowed instead. */
-export type Read<T> = (text: string) => { value: T } | string;
+/** Parses one value. A string as the result says what is allowed instead; a problem completes a sentence that begins with the setting's name. */
+export type Read<T> = (text: string) => { value: T } | { problem: string } | string;
 
 export const integer =
   (min: number, max: number): Read<number> =>
@@ -45,11 +45,26 @@ export const anyText = matching(/^[\s\S]+$/, "some text");
 
 export const file: Read<string> = (text) => (existsSync(text) ? { value: text } : "the path of a file that exists");
 
+/** Credentials that this service makes, and that must not become the admin token: their holders may do less. */
+const OTHER_CREDENTIALS: readonly (readonly [RegExp, string])[] = [
+  [/^op_/, "an operator's token (op_…): commands take it as PARLEY_OPERATOR_TOKEN"],
+  [/^sk_(id|secret)_/, "a secret key (sk_…): commands take it as PARLEY_KEY"],
+  [/^pk_live_/, "a publishable key (pk_live_…): commands take it as PARLEY_KEY"],
+  [/^tk_/, "an API key for TURN credentials (tk_…)"],
+  [/^eyJ[\w-]*\.[\w-]+\.[\w-]*$/, "a token for clients (eyJ…): commands take a connect token as PARLEY_TOKEN"],
+];
+
 /** Printable ASCII because it is sent in a header, long because it alone protects the control plane. */
-export const adminToken: Read<string> = (text) =>
-  /^[\x21-\x7e]+$/.test(text) && text.length >= ADMIN_TOKEN_MIN_CHARS
+export const adminToken: Read<string> = (text) => {
+  const [, other] = OTHER_CREDENTIALS.find(([form]) => form.test(text.trim())) ?? [];
+  if (other !== undefined)
+    return {
+      problem: `is ${other}. As the admin token it could do everything. Leave the setting out, or set an admin token of its own (make one: openssl rand -hex 32)`,
+    };
+  return /^[\x21-\x7e]+$/.test(text) && text.length >= ADMIN_TOKEN_MIN_CHARS
     ? { value: text }
     : `at least ${ADMIN_TOKEN_MIN_CHARS} printable ASCII characters without spaces (make one: openssl rand -hex 32)`;
+};
 
 export const base64Key: Read<string> = (text) =>
   /^[A-Za-z0-9+/_-]+=*$/.test(text) && Buffer.from(text, "base64").length === MASTER_KEY_BYTES

@@ -94,7 +94,7 @@ export const SETTINGS = {
     env: "PARLEY_ADMIN_TOKEN",
     initial: "",
     shown: "made at the first start",
-    meaning: `credential of the control plane; at least ${ADMIN_TOKEN_MIN_CHARS} characters`,
+    meaning: `credential of the control plane; at least ${ADMIN_TOKEN_MIN_CHARS} characters, and no token or key of another kind (commands take an operator's as PARLEY_OPERATOR_TOKEN)`,
     read: adminToken,
     secret: true,
   }),

@@ -4,11 +4,12 @@ import { Directory } from "../access/directory.ts";
 import { Keyring } from "../access/keyring.ts";
 import { Operators } from "../access/operators.ts";
 import { makeMasterKey, masterKeyFile, readMasterKey, Vault } from "../access/vault.ts";
+import { asCalled } from "../config/program.ts";
 import type { Config } from "../config/settings.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
 import { type Snapshot, type Store, StoreError } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
-import { AdminToken } from "./admin-token.ts";
+import { AdminToken, refuseAppSecret } from "./admin-token.ts";
 import type { NodeContext } from "./context.ts";
 import { DEMO, defaultHost, type FirstRun, firstRun } from "./first-run.ts";
 
@@ -32,7 +33,9 @@ export interface Access {
 export async function buildAccess({ config, log, store, metrics }: NodeContext): Promise<Access> {
   const vault = new Vault(await masterKey(config, store));
   const keyring = new Keyring(vault);
-  keyring.load(await store.snapshot());
+  const before = await store.snapshot();
+  refuseAppSecret(config.adminToken, before);
+  keyring.load(before);
   const directory = new Directory(store, keyring, vault, clock.nowMs);
   const made = await firstRun(store, directory, { demo: config.demo, adminToken: config.adminToken === "" });
   const adminToken = new AdminToken(config.adminToken, made?.adminToken);
@@ -54,7 +57,7 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
   keyring.load(snapshot);
   snapshotLoaded(snapshot);
   if (!adminToken.exists)
-    log.warn("there is no admin token: set PARLEY_ADMIN_TOKEN, or stop and run `parley admin reset-token`");
+    log.warn(asCalled("there is no admin token: set PARLEY_ADMIN_TOKEN, or stop and run `parley admin reset-token`"));
   metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
   metrics.gauge("parley_dashboard_sessions", "Sessions of the dashboard.", () => operators.sessionCount);
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);

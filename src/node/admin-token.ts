@@ -1,5 +1,6 @@
 /** The admin token in force, as its digest: from the setting, else from the store, which other nodes can change. */
 import { DUMMY_DIGEST, digestOf } from "../access/vault.ts";
+import { ConfigError } from "../config/load.ts";
 import type { Snapshot } from "../store/store.ts";
 import { adminTokenDigest } from "./first-run.ts";
 
@@ -26,4 +27,20 @@ export class AdminToken {
   get exists(): boolean {
     return this.current !== DUMMY_DIGEST;
   }
+}
+
+/**
+ * Refuses a setting that is another credential of this service, whose holders could then do everything. Those with a form of their
+ * own are refused when the settings are read (src/config/reading.ts); the secret keys of applications have none.
+ */
+export function refuseAppSecret(setting: string, { apps }: Snapshot): void {
+  if (setting === "") return;
+  const digest = digestOf(setting);
+  const app = apps.find(({ secretDigest, previousSecrets }) =>
+    [secretDigest, ...previousSecrets.map((one) => one.digest)].includes(digest),
+  );
+  if (app)
+    throw new ConfigError(
+      `PARLEY_ADMIN_TOKEN is the secret key of the application ${app.name}: commands take it as PARLEY_APP_SECRET. As the admin token it could do everything. Leave the setting out, or set an admin token of its own (make one: openssl rand -hex 32)`,
+    );
 }

@@ -78,6 +78,9 @@ export async function finishFirstRun(store: Store, made: FirstRun): Promise<void
   await made.release();
 }
 
+/** Whether the store has an admin token. One that is a setting is not in it. */
+export const hasAdminToken = async (store: Store): Promise<boolean> => (await store.meta(ADMIN_TOKEN)) !== undefined;
+
 /** Replaces a lost admin token; returns the new one in clear. */
 export async function resetAdminToken(store: Store): Promise<string> {
   const token = newAdminToken();

@@ -73,7 +73,7 @@ export interface Restored {
 
 export async function restoreStore(dataFolder: string, file: string, force: boolean): Promise<Restored> {
   const store = sqliteFile(dataFolder);
-  checkHeader(file);
+  checkBackup(file);
   if (isSame(file, store)) throw new StoreError(`${file} is the store itself; there is nothing to restore`);
   if (existsSync(store) && !force)
     throw new StoreError(
@@ -97,7 +97,7 @@ export async function restoreStore(dataFolder: string, file: string, force: bool
 }
 
 /** A cheap check that does not open the file as a database. */
-function checkHeader(file: string): void {
+export function checkBackup(file: string): void {
   const stats = statSync(file, { throwIfNoEntry: false });
   if (!stats) throw new StoreError(`there is no file ${file}`);
   if (!stats.isFile()) throw new StoreError(`${file} is not a file`);

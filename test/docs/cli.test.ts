@@ -1,5 +1,6 @@
 /** docs/cli.md and the line of README.md about it: what they show, done in two terminals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { COMMANDS, commandAt } from "../../src/cli/commands/all.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { Terminal } from "../support/terminal.ts";
 import { blocks, readPage } from "./support/page.ts";
@@ -37,7 +38,7 @@ test("two terminals talk, without a key", async () => {
 });
 
 test("a service is used with its address and a key", async () => {
-  const [remote = ""] = under("Which key, which service");
+  const [remote = ""] = under("Credentials");
   const script = remote
     .replace("https://parley.example.com", server.url)
     .replace("sk_id_…:sk_secret_…", server.keys.secretKey);
@@ -53,6 +54,38 @@ test("the two commands of README.md do it too", async () => {
   const [outcome] = await paste(publish, env);
   expect(outcome).toMatchObject({ code: 0, out: "published to chat/1\n" });
   await listener.writes(/hello\n/);
+});
+
+test("every command is written as in a clone, and exists", () => {
+  const page = readPage(PAGE);
+  expect(page.replaceAll(/`parley`/g, "")).not.toMatch(/(^|[`|(] ?)parley [a-z]/m);
+  const written = [...page.matchAll(/bin\/parley ((?:[a-z-]+ ?){1,2})/g)].map(([, parts = ""]) =>
+    parts.trim().split(" "),
+  );
+  expect(written.length).toBeGreaterThan(15);
+  expect(written.filter((parts) => commandAt(parts) === undefined)).toEqual([]);
+});
+
+test("the table of questions names every command that has --yes, and no other", () => {
+  const [, table = ""] = /## Confirmation[\s\S]*?(\| asks [\s\S]*?)\n\n/.exec(readPage(PAGE)) ?? [];
+  const named = [...table.matchAll(/`([a-z]+(?: [a-z-]+)?)`/g)].map(([, name = ""]) => name);
+  const asking = COMMANDS.filter(({ flags }) => flags.some(({ name }) => name === "yes")).map(({ name }) => name);
+  expect(named.toSorted()).toEqual(asking.toSorted());
+});
+
+test("the page names every command that prints a list, and each says so in its help", () => {
+  const [, listed = ""] = /Lists \(([^)]*)\)/.exec(readPage(PAGE)) ?? [];
+  const named = [...listed.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+  const printing = COMMANDS.filter(({ flags }) =>
+    flags.some((flag) => flag.name === "json" && /per line/.test(flag.meaning)),
+  );
+  const talking = ["listen", "publish", "send"];
+  expect(named.toSorted()).toEqual(
+    printing
+      .map(({ name }) => name)
+      .filter((name) => !talking.includes(name))
+      .toSorted(),
+  );
 });
 
 test("on a terminal it has colours, what peers send has none, and Ctrl-C ends it", async () => {

@@ -98,6 +98,8 @@ describe("a server that does not start prints what the page quotes", () => {
     expect(damaged.output).toContain(quotes("is not a readable"));
     const short = await runParley(["up", "--data", data], { PARLEY_ADMIN_TOKEN: "short" });
     expect(short.output).toContain(quotes("PARLEY_ADMIN_TOKEN"));
+    const operator = await runParley(["up", "--data", data], { PARLEY_ADMIN_TOKEN: `op_${"x".repeat(48)}` });
+    expect(operator.output).toContain(quotes("is an operator"));
     expect((await runParley(["up", "--config", "/no/such.toml"])).output).toContain(quotes("there is no such file"));
   });
 

@@ -1,6 +1,6 @@
 /** Applications, their plans and their secret keys. */
 import type { Command, Operand } from "../command.ts";
-import { CONTROL, YES } from "../flags.ts";
+import { CONTROL, forLists, YES } from "../flags.ts";
 import { ROTATION } from "../rotation.ts";
 
 const APP: Operand = { name: "APP", meaning: "id or name of the application" };
@@ -17,7 +17,7 @@ export const APPS: readonly Command[] = [
   {
     name: "apps list",
     summary: "list the applications",
-    flags: CONTROL,
+    flags: forLists(CONTROL),
     examples: ["parley apps list", "parley apps list --json"],
     load: async () => (await import("../apps.ts")).list,
   },
@@ -34,7 +34,7 @@ export const APPS: readonly Command[] = [
     summary: "delete an application and revoke its keys",
     operands: [APP],
     flags: [YES, ...CONTROL],
-    details: "This cannot be undone. On a terminal it asks for confirmation.",
+    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
     examples: ["parley apps delete shop", "parley apps delete shop --yes"],
     load: async () => (await import("../apps.ts")).remove,
   },
@@ -56,9 +56,11 @@ export const APPS: readonly Command[] = [
       },
       { name: "meeting-retention-days", value: "N", meaning: "days that meetings are kept after their end (90)" },
       { name: "frame-origins", value: "LIST", meaning: "origins whose pages may show its meetings in a frame" },
+      YES,
       ...CONTROL,
     ],
-    details: "Only the flags you give change something. Lowering a limit closes no connections.",
+    details: `Only the flags you give change something. Lowering a limit closes no connections. Before a lower --retention-days,
+--meeting-retention-days or --max-history-bytes deletes something it asks for confirmation; without a terminal it needs --yes.`,
     examples: ["parley apps plan shop --max-connections 500 --max-messages none --name small"],
     load: async () => (await import("../apps.ts")).plan,
   },
@@ -74,10 +76,12 @@ export const APPS: readonly Command[] = [
       { name: "at", value: "N", meaning: "with --add: its place in the list; 1 is the first (the last)" },
       { name: "remove", value: "PATTERN", meaning: "remove the rule with this pattern" },
       { name: "set", value: "FILE|-", meaning: "replace all rules by the JSON list in a file, or on stdin" },
+      YES,
       ...CONTROL,
     ],
-    details:
-      "The first rule whose pattern matches a channel's name applies, and at most 50 are allowed. Without a change, the rules are printed. Where history is switched off, stored messages are removed at once.",
+    details: `The first rule whose pattern matches a channel's name applies, and at most 50 are allowed. Without a change, the rules are printed.
+Where history is switched off, stored messages are removed at once. Before a change that may remove some it asks for confirmation;
+without a terminal it needs --yes.`,
     examples: [
       "parley apps rules shop",
       "parley apps rules shop --add 'chat/*' --messages 500 --seconds 7d",
@@ -101,7 +105,7 @@ export const APPS: readonly Command[] = [
     operands: [APP],
     flags: [...ROTATION, ...CONTROL],
     details: "The old secret key, and access tokens made with it, work until the grace period ends.",
-    examples: ["parley apps rotate-secret shop --grace 3600", "parley apps rotate-secret shop --retire-previous"],
+    examples: ["parley apps rotate-secret shop --grace 3600", "parley apps rotate-secret shop --retire-previous --yes"],
     load: async () => (await import("../apps.ts")).rotateSecret,
   },
 ];

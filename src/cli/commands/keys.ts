@@ -1,7 +1,7 @@
 /** Keys of applications: publishable keys for browsers, secret keys for backends. */
 import { ACTIONS } from "../../protocol/actions.ts";
 import type { Command, Flag, Operand } from "../command.ts";
-import { CONTROL, YES } from "../flags.ts";
+import { CONTROL, forLists, YES } from "../flags.ts";
 import { ROTATION } from "../rotation.ts";
 
 const KEY: Operand = { name: "KEY", meaning: "the key's id: pk_live_… or sk_id_…" };
@@ -51,7 +51,7 @@ export const KEYS: readonly Command[] = [
   {
     name: "keys list",
     summary: "list keys, including revoked ones",
-    flags: [{ name: "app", value: "APP", meaning: "only keys of this application" }, ...CONTROL],
+    flags: [{ name: "app", value: "APP", meaning: "only keys of this application" }, ...forLists(CONTROL)],
     examples: ["parley keys list", "parley keys list --app shop --json"],
     load: async () => (await import("../keys.ts")).list,
   },
@@ -88,7 +88,7 @@ export const KEYS: readonly Command[] = [
     flags: [...ROTATION, ...CONTROL],
     examples: [
       "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --grace 3600",
-      "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --retire-previous",
+      "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --retire-previous --yes",
     ],
     load: async () => (await import("../keys.ts")).rotate,
   },
@@ -97,7 +97,7 @@ export const KEYS: readonly Command[] = [
     summary: "revoke a key and close its connections",
     operands: [KEY],
     flags: [YES, ...CONTROL],
-    details: "This cannot be undone. On a terminal it asks for confirmation.",
+    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
     examples: [
       "parley keys revoke pk_live_0123456789abcdef0123456789abcdef",
       "parley keys revoke pk_live_0123456789abcdef0123456789abcdef --yes",

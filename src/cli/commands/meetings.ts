@@ -1,7 +1,7 @@
 /** Meetings in the rooms of an application. */
 import type { Command, Operand } from "../command.ts";
 import { HOST_LINK_MINUTES, MEETINGS_LISTED_DEFAULT } from "../defaults.ts";
-import { APPLICATION } from "../flags.ts";
+import { APPLICATION, forLists, YES } from "../flags.ts";
 
 const ROOM: Operand = { name: "NAME", meaning: "the room's name" };
 
@@ -25,7 +25,7 @@ export const MEETINGS: readonly Command[] = [
     flags: [
       { name: "active", meaning: "only meetings that go on now" },
       { name: "limit", value: "N", meaning: `the maximum number (${MEETINGS_LISTED_DEFAULT})` },
-      ...APPLICATION,
+      ...forLists(APPLICATION),
     ],
     examples: ["parley rooms meetings standup", "parley rooms meetings --active --json"],
     load: async () => (await import("../meetings.ts")).list,
@@ -42,9 +42,10 @@ export const MEETINGS: readonly Command[] = [
     name: "rooms end",
     summary: "end the meeting of a room for all participants",
     operands: [ROOM],
-    flags: APPLICATION,
-    details: "There is no confirmation. The room stays, and the next person who enters begins a new meeting.",
-    examples: ["parley rooms end standup"],
+    flags: [YES, ...APPLICATION],
+    details:
+      "It asks for confirmation; without a terminal it needs --yes. The room stays, and the next person who enters begins a new meeting.",
+    examples: ["parley rooms end standup", "parley rooms end standup --yes"],
     load: async () => (await import("../meetings.ts")).end,
   },
   {

@@ -1,6 +1,6 @@
 /** Operators of the control plane, and the audit of what was changed. */
 import type { Command } from "../command.ts";
-import { CONTROL, YES } from "../flags.ts";
+import { CONTROL, forLists, YES } from "../flags.ts";
 
 export const OPERATORS: readonly Command[] = [
   {
@@ -11,14 +11,15 @@ export const OPERATORS: readonly Command[] = [
       { name: "role", value: "ROLE", meaning: "admin, or read: changes nothing and sees no secrets", required: true },
       ...CONTROL,
     ],
-    details: "The token is used like the admin token, also by these commands and to sign in to the dashboard.",
+    details:
+      "The token signs in to the dashboard, and commands take it as PARLEY_OPERATOR_TOKEN. It is not for PARLEY_ADMIN_TOKEN, the server's setting.",
     examples: ["parley operators create ann --role admin", "parley operators create grafana --role read"],
     load: async () => (await import("../operators.ts")).create,
   },
   {
     name: "operators list",
     summary: "list the operators",
-    flags: CONTROL,
+    flags: forLists(CONTROL),
     examples: ["parley operators list"],
     load: async () => (await import("../operators.ts")).list,
   },
@@ -27,7 +28,8 @@ export const OPERATORS: readonly Command[] = [
     summary: "end an operator's token and its sessions",
     operands: [{ name: "OPERATOR", meaning: "id or name of the operator" }],
     flags: [YES, ...CONTROL],
-    details: "On a terminal it asks for confirmation. On every node, open streams of the operator end too.",
+    details:
+      "It asks for confirmation; without a terminal it needs --yes. On every node, open streams of the operator end too.",
     examples: ["parley operators revoke ann", "parley operators revoke ann --yes"],
     load: async () => (await import("../operators.ts")).revoke,
   },
@@ -40,7 +42,7 @@ export const OPERATORS: readonly Command[] = [
       { name: "what", value: "TEXT", meaning: 'only changes of this kind, such as "key created"' },
       { name: "limit", value: "N", meaning: "how many; default 50, at most 1000" },
       { name: "after", value: "ID", meaning: "continue behind this entry" },
-      ...CONTROL,
+      ...forLists(CONTROL),
     ],
     details: "--json also prints what was replaced and what was written. The audit keeps 180 days and no secrets.",
     examples: ["parley audit", "parley audit --app shop --limit 200 --json"],

@@ -1,7 +1,7 @@
 /** Recordings of an application. */
 import type { Command, Flag, Operand } from "../command.ts";
 import { RECORDINGS_LISTED_DEFAULT } from "../defaults.ts";
-import { APPLICATION, FORCE } from "../flags.ts";
+import { APPLICATION, FORCE, forLists, YES } from "../flags.ts";
 
 const RECORDING: Operand = { name: "ID", meaning: "the recording's id" };
 const WHEN = "Unix seconds, or a date such as 2030-01-31T18:00:00Z";
@@ -29,7 +29,7 @@ export const RECORDINGS: readonly Command[] = [
       { name: "started-after", value: "TIME", meaning: `started at this time or later: ${WHEN}` },
       { name: "started-before", value: "TIME", meaning: `started before this time: ${WHEN}` },
       { name: "limit", value: "N", meaning: `the maximum number (${RECORDINGS_LISTED_DEFAULT})` },
-      ...APPLICATION,
+      ...forLists(APPLICATION),
     ],
     examples: [
       "parley recordings list",
@@ -80,9 +80,12 @@ until the upload is complete, FILE.parley-upload holds what that needs. Keep it 
     name: "recordings delete",
     summary: "delete a recording and its file, or cancel an upload",
     operands: [RECORDING],
-    flags: APPLICATION,
-    details: "This cannot be undone, and there is no confirmation.",
-    examples: ["parley recordings delete 0123456789abcdef01234567"],
+    flags: [YES, ...APPLICATION],
+    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
+    examples: [
+      "parley recordings delete 0123456789abcdef01234567",
+      "parley recordings delete 0123456789abcdef01234567 --yes",
+    ],
     load: async () => (await import("../recordings.ts")).remove,
   },
 ];

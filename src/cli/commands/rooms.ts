@@ -1,6 +1,6 @@
 /** Rooms of an application, and access tokens for them. */
 import type { Command, Flag, Operand } from "../command.ts";
-import { APPLICATION } from "../flags.ts";
+import { APPLICATION, forLists, YES } from "../flags.ts";
 
 const ROOM: Operand = { name: "NAME", meaning: "the room's name" };
 const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, or none";
@@ -34,7 +34,7 @@ export const ROOMS: readonly Command[] = [
   {
     name: "rooms list",
     summary: "list the rooms, newest first",
-    flags: APPLICATION,
+    flags: forLists(APPLICATION),
     examples: ["parley rooms list", "parley rooms list --app shop --json"],
     load: async () => (await import("../rooms.ts")).list,
   },
@@ -62,9 +62,9 @@ export const ROOMS: readonly Command[] = [
     name: "rooms delete",
     summary: "archive a room; its name can then be used again",
     operands: [ROOM],
-    flags: APPLICATION,
-    details: "This cannot be undone, and there is no confirmation.",
-    examples: ["parley rooms delete standup"],
+    flags: [YES, ...APPLICATION],
+    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
+    examples: ["parley rooms delete standup", "parley rooms delete standup --yes"],
     load: async () => (await import("../rooms.ts")).remove,
   },
   {

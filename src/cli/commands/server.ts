@@ -1,6 +1,6 @@
 /** Commands that start a server, or work on its store while it is stopped. */
 import type { Command } from "../command.ts";
-import { CONFIG_FILE, CONTROL, FORCE, JSON_OUT, SETTINGS_FLAGS, STORE_FLAGS, settingFlag } from "../flags.ts";
+import { CONFIG_FILE, CONTROL, FORCE, JSON_OUT, SETTINGS_FLAGS, STORE_FLAGS, settingFlag, YES } from "../flags.ts";
 
 export const SERVER: readonly Command[] = [
   {
@@ -71,23 +71,27 @@ with history are not in it either: copy recordings/ and history.sqlite if you ne
     name: "restore",
     summary: "replace the store of a stopped server with a backup",
     operands: [{ name: "FILE", meaning: "a file made by parley backup" }],
-    flags: [...STORE_FLAGS, { ...FORCE, meaning: "replace an existing store, which is lost then" }],
+    flags: [
+      { ...YES, meaning: "replace an existing store, which is lost then; required for that without a terminal" },
+      ...STORE_FLAGS,
+      { ...FORCE, meaning: "the same as --yes" },
+    ],
     details: `FILE is checked before anything is changed. The master key must be the one in use when the backup was
 made: put master.key into the data folder, or set PARLEY_MASTER_KEY. Keys, applications and the admin token
 are then those of the backup. Recordings and histories stay as they are.`,
     examples: [
       "parley restore parley-backup.sqlite",
-      "parley restore parley-backup.sqlite --data /var/lib/parley --force",
+      "parley restore parley-backup.sqlite --data /var/lib/parley --yes",
     ],
     load: async () => (await import("../store-commands.ts")).restore,
   },
   {
     name: "admin reset-token",
     summary: "make a new admin token for a stopped server",
-    flags: STORE_FLAGS,
-    details:
-      "An admin token that the server made is no longer valid after that. If PARLEY_ADMIN_TOKEN is set, it takes precedence.",
-    examples: ["parley admin reset-token", "parley admin reset-token --data /var/lib/parley"],
+    flags: [YES, ...STORE_FLAGS],
+    details: `An admin token that the server made is no longer valid after that: if there is one, it asks for confirmation, and without a
+terminal it needs --yes. If PARLEY_ADMIN_TOKEN is set, it takes precedence.`,
+    examples: ["parley admin reset-token", "parley admin reset-token --data /var/lib/parley --yes"],
     load: async () => (await import("../store-commands.ts")).resetToken,
   },
 ];

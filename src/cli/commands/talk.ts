@@ -2,7 +2,7 @@
 import { REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import type { Command, Flag, Operand } from "../command.ts";
 import { TALK_PEER_ID } from "../defaults.ts";
-import { REST, TALK } from "../flags.ts";
+import { forLists, REST, TALK } from "../flags.ts";
 
 const CHANNEL: Operand = { name: "CHANNEL", meaning: "the channel's name, such as chat/1" };
 const PEER: Operand = { name: "PEER", meaning: "the peer's id" };
@@ -74,7 +74,7 @@ ${WHERE}`,
   {
     name: "channels",
     summary: "list the active channels, with their peers and connections",
-    flags: [{ name: "prefix", value: "TEXT", meaning: "only names that begin with this" }, ...REST],
+    flags: [{ name: "prefix", value: "TEXT", meaning: "only names that begin with this" }, ...forLists(REST)],
     details: WHERE,
     examples: ["parley channels", "parley channels --prefix chat/ --json"],
     load: async () => (await import("../channels.ts")).channels,
@@ -83,7 +83,7 @@ ${WHERE}`,
     name: "peers",
     summary: "list the members of a channel",
     operands: [CHANNEL],
-    flags: REST,
+    flags: forLists(REST),
     details: WHERE,
     examples: ["parley peers chat/1", "parley peers chat/1 --json | jq -r .peerId"],
     load: async () => (await import("../channels.ts")).peers,

@@ -2,7 +2,7 @@
 import { TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS } from "../../access/limits.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import type { Command } from "../command.ts";
-import { BACKEND, CONTROL } from "../flags.ts";
+import { CONTROL, REST } from "../flags.ts";
 
 export const TOKEN: readonly Command[] = [
   {
@@ -19,7 +19,7 @@ export const TOKEN: readonly Command[] = [
       },
       { name: "metadata", value: "JSON", meaning: "private to the connection, delivered once in welcome" },
       { name: "peer-metadata", value: "JSON", meaning: "shown to other peers" },
-      ...BACKEND,
+      ...REST,
     ],
     examples: [
       "parley token mint --peer alice",

@@ -1,7 +1,7 @@
 /** Verification that a running service delivers what it promises. */
 import type { Command } from "../command.ts";
 import { VERIFY_DEFAULTS } from "../defaults.ts";
-import { JSON_OUT } from "../flags.ts";
+import { JSON_OUT, KEY_HERE } from "../flags.ts";
 
 const { clients, channels, rate, seconds, settle, prefix } = VERIFY_DEFAULTS;
 
@@ -16,7 +16,11 @@ export const VERIFY: readonly Command[] = [
         many: true,
         meaning: "address of a node or of a load balancer; repeat the flag for several (PARLEY_URL)",
       },
-      { name: "secret-key-file", value: "FILE", meaning: "file with SK_ID:SK_SECRET; default PARLEY_KEY" },
+      {
+        name: "secret-key-file",
+        value: "FILE",
+        meaning: "file with SK_ID:SK_SECRET; default PARLEY_KEY, else that of the data folder",
+      },
       { name: "clients", value: "N", meaning: `connections, distributed over the addresses (${clients})` },
       { name: "channels", value: "N", meaning: `channels, to which the clients are distributed (${channels})` },
       { name: "rate", value: "N", meaning: `messages per second, of all clients together (${rate})` },
@@ -33,6 +37,7 @@ export const VERIFY: readonly Command[] = [
         name: "allow-flaps",
         meaning: "accept members that leave and join while their connection stays open, because nodes were partitioned",
       },
+      ...KEY_HERE,
       JSON_OUT,
     ],
     details: `It is safe beside real traffic, because it uses its own channels and peers. The key needs all four actions.

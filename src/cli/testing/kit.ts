@@ -8,15 +8,23 @@ import { Commands, type Ended } from "./commands.ts";
 
 type Variables = Readonly<Record<string, string>>;
 
+/** No service has its data here, so that commands find no credentials by themselves: a developer may have ./data. */
+const NO_DATA = join(tmpdir(), "parley-no-data-folder");
+
 /** Without the variables of this machine, so that its own settings cannot influence a test. */
-const environment = (extra: Variables): Record<string, string> => ({ PATH: process.env.PATH ?? "", ...extra });
+const environment = (extra: Variables): Record<string, string> => ({
+  PATH: process.env.PATH ?? "",
+  PARLEY_DATA: NO_DATA,
+  ...extra,
+});
 
 /** A process of its own; most tests need none (`withServer`). */
 export async function parley(
   args: readonly string[],
-  { env = {}, stdin = "" }: { env?: Variables; stdin?: string } = {},
+  { env = {}, stdin = "", cwd = process.cwd() }: { env?: Variables; stdin?: string; cwd?: string } = {},
 ): Promise<Ended> {
   const child = Bun.spawn(parleyCommand(...args), {
+    cwd,
     env: environment(env),
     stdin: Buffer.from(stdin),
     stdout: "pipe",
@@ -116,8 +124,10 @@ export interface CliFixture {
   /** `line` is split at spaces; arguments that contain one follow it. */
   run(line: string, ...more: readonly string[]): Promise<Ended>;
   runWith(env: Variables, line: string): Promise<Ended>;
-  /** Runs a command that must succeed, with --json. */
+  /** Runs a command that must succeed, with --json, and prints one object. */
   json<T = Record<string, unknown>>(line: string, ...more: readonly string[]): Promise<T>;
+  /** The same for a command that prints a list. */
+  jsonLines<T = Record<string, unknown>>(line: string, ...more: readonly string[]): Promise<T[]>;
 }
 
 export function withServer(): CliFixture {
@@ -138,12 +148,20 @@ export function withServer(): CliFixture {
   };
   const split = (line: string): string[] => line.split(" ").filter(Boolean);
   const runWith = (env: Variables, args: readonly string[]): Promise<Ended> => {
-    const line = { args, env: { ...server().env, ...env } };
+    const line = { args, env: environment({ ...server().env, ...env }) };
     if (args.includes("-")) return parley(args, line);
     commands ??= new Commands();
     return commands.run(line);
   };
   const run: CliFixture["run"] = (line, ...more) => runWith({}, [...split(line), ...more]);
+  const jsonLines = async <T>(line: string, ...more: readonly string[]): Promise<T[]> => {
+    const { stdout, stderr, exitCode } = await run(line, ...more, "--json");
+    expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
+    return stdout
+      .split("\n")
+      .filter(Boolean)
+      .map((one) => JSON.parse(one));
+  };
   return {
     folder,
     get server() {
@@ -151,11 +169,11 @@ export function withServer(): CliFixture {
     },
     run,
     runWith: (env, line) => runWith(env, split(line)),
-    json: async (line, ...more) => {
-      const { stdout, stderr, exitCode } = await run(line, ...more, "--json");
-      expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
-      expect(stdout.trim().split("\n")).toHaveLength(1);
-      return JSON.parse(stdout);
+    json: async <T>(line: string, ...more: readonly string[]) => {
+      const printed = await jsonLines<T>(line, ...more);
+      expect(printed).toHaveLength(1);
+      return printed[0] as T;
     },
+    jsonLines,
   };
 }

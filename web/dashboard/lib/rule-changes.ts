@@ -3,6 +3,8 @@ import { ChannelRules } from "../../../src/protocol/channel-rules.ts";
 import { parseGlob, Scope } from "../../../src/protocol/glob.ts";
 import type { ChannelRule } from "./rule-draft.ts";
 
+export { mayLose } from "../../../src/protocol/rule-changes.ts";
+
 type Rules = readonly ChannelRule[];
 
 /** Which rule applies to a channel: its place in the list, from 0. */
@@ -42,19 +44,6 @@ export function effectOn(channels: readonly string[], before: Rules, after: Rule
   }
   return effect;
 }
-
-/**
- * Whether some channel could lose messages, also one that is not in use. Nothing is lost while the rules that were there stay in
- * front, in their order, and none of them keeps less.
- */
-export const mayLose = (before: Rules, after: Rules): boolean =>
-  before.some(({ history }) => history) &&
-  !before.every((old, at) => {
-    const now = after[at];
-    if (now?.pattern !== old.pattern) return false;
-    const [had, has] = [old.history, now.history];
-    return !had || (has !== undefined && has.messages >= had.messages && has.seconds >= had.seconds);
-  });
 
 /** The place of the rule that a refusal names, such as `channelRules.2.pattern: …`; -1 if it names none. */
 export const placeOf = (message: string): number => Number(/channelRules\D{0,2}(\d+)/.exec(message)?.[1] ?? -1);

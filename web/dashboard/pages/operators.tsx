@@ -173,7 +173,7 @@ const NewToken = ({
       <Snippet text={token} what="token" />
       <p class="muted small">
         {name} signs in with it here, and uses it with curl as <code>Authorization: Bearer</code> or with the command
-        line as <code>PARLEY_ADMIN_TOKEN</code>.
+        line as <code>PARLEY_OPERATOR_TOKEN</code>.
       </p>
       <div class="form-actions">
         <button type="button" class="primary" onClick={onClose}>
