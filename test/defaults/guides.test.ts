@@ -1,0 +1,61 @@
+/**
+ * The guides, one after the other in one folder, as someone works through them in an afternoon: every command as it is written, with the
+ * default folder and port. What a page's commands print is compared by the tests in test/docs; here none may fail because of what an
+ * earlier page has made, or because it needs something that no page says. Only in full runs: README's own commands are in tour.test.ts.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { blocks, commands } from "../docs/support/page.ts";
+import { IS_FULL } from "../support/slack.ts";
+import { Newcomer } from "./support/newcomer.ts";
+
+setDefaultTimeout(300_000);
+
+interface Guide {
+  readonly page: string;
+  /** Headings whose commands are for another machine, need a person, or run until they are stopped. */
+  readonly not?: readonly string[];
+}
+
+const GUIDES: readonly Guide[] = [
+  { page: "README.md", not: ["Parley"] },
+  { page: "docs/quickstart.md", not: ["1. Start the server", "3. Two people talk"] },
+  { page: "docs/cli.md", not: ["Two terminals", "Which service", "For programs: `--json`"] },
+  { page: "docs/history.md" },
+  { page: "docs/meetings.md" },
+  { page: "docs/recordings.md" },
+  { page: "docs/recordings-api.md" },
+  { page: "docs/rooms.md" },
+  { page: "docs/rest.md" },
+  { page: "docs/backend-tokens.md" },
+  { page: "docs/dashboard.md", not: ["Console and `parley tail`"] },
+  { page: "docs/moving-from-hosted.md" },
+  { page: "docs/verify.md" },
+];
+
+let user: Newcomer;
+beforeAll(async () => {
+  if (!IS_FULL) return;
+  user = await Newcomer.arrive();
+  await user.start();
+});
+afterAll(() => user?.leave());
+
+/** As a reader does where a page shows a key that is made at the first start. */
+function withValues(script: string): string {
+  const made = (name: string): string =>
+    new RegExp(`^ +${name} +(\\S+)$`, "m").exec(user.read("data/first-run.txt"))?.[1] ?? "";
+  return script
+    .replaceAll("sk_id_…:sk_secret_…", made("secret key"))
+    .replaceAll("pk_live_…", made("publishable key"))
+    .replaceAll("parley_admin_…", made("admin token"));
+}
+
+for (const { page, not = [] } of GUIDES)
+  test.skipIf(!IS_FULL)(`${page}`, async () => {
+    const scripts = blocks(page).filter(({ language, heading }) => language === "sh" && !not.includes(heading));
+    const script = withValues(scripts.map(({ text }) => text).join("\n"));
+    expect(commands(script).length).toBeGreaterThan(0);
+    expect(script).not.toContain("…");
+    const failed = (await user.paste(script)).filter(({ code }) => code !== 0);
+    expect(failed).toEqual([]);
+  });
