@@ -6,6 +6,8 @@ import type { Evidence } from "./doctor-evidence.ts";
 import { attention, type Finding, type Outcome, ok, serious, unchecked } from "./doctor-findings.ts";
 import { liveOnly, liveOutcome, withLive } from "./doctor-live.ts";
 
+/** The time in a response is in whole seconds, and the response takes a while. */
+const CLOCK_TOLERANCE_SECONDS = 3;
 const GOOD_OPEN_FILES = 65_536;
 const LONG_TOKEN_CHARS = 32;
 const NAMED_KEYS_MAX = 5;
@@ -189,6 +191,29 @@ function rates(_: Evidence, facts: NodeFacts): Outcome {
   );
 }
 
+function turn({ silentTurn }: Evidence, { turnUrls }: NodeFacts): Outcome {
+  // Absent in the facts of an earlier version.
+  if (!turnUrls || turnUrls.length === 0)
+    return unchecked(
+      "no TURN server is set",
+      "people behind strict firewalls cannot join calls without one: docs/turn.md",
+    );
+  if (silentTurn.length === 0) return ok(`${turnUrls.join(", ")}: answered from this machine`);
+  return attention(
+    `no answer from ${silentTurn.join(", ")}, asked from this machine`,
+    "start it, open its ports, or correct PARLEY_TURN_URLS",
+  );
+}
+
+function clock({ clockAheadSeconds: ahead }: Evidence): Outcome {
+  if (ahead === undefined) return unchecked("the node did not say its time", "compare its clock with yours");
+  if (Math.abs(ahead) <= CLOCK_TOLERANCE_SECONDS) return ok("the node's clock and this machine's agree");
+  return attention(
+    `the node's clock is ${Math.abs(ahead)} s ${ahead > 0 ? "ahead of" : "behind"} this machine's: tokens expire too ${ahead > 0 ? "early" : "late"} if it is the wrong one`,
+    "synchronise both clocks: chrony, systemd-timesyncd",
+  );
+}
+
 function user(_: Evidence, { isRoot }: NodeFacts): Outcome {
   if (!isRoot) return ok("the process is not root");
   return attention("the process runs as root", "run it as a separate user (deploy/systemd, the image)");
@@ -221,6 +246,7 @@ const WITH_FACTS: Readonly<Record<string, Check>> = {
   backup,
   "open files": openFiles,
   rates,
+  TURN: turn,
   user,
   stopping,
 };
@@ -229,6 +255,7 @@ const WITHOUT_FACTS: Readonly<Record<string, (evidence: Evidence) => Outcome>> =
   "admin token": adminToken,
   metrics,
   "open keys": openKeys,
+  clock,
   mending: liveOnly("mending", "recordings can be mended"),
   history: liveOnly("history", "messages of channels with history can be stored"),
 };

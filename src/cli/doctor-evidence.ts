@@ -6,6 +6,7 @@ import { controlPlane, type Server } from "./client.ts";
 import { adminToken } from "./credentials.ts";
 import type { DirectEvidence } from "./doctor-direct.ts";
 import type { LiveEvidence } from "./doctor-live.ts";
+import { silentTurnServers } from "./doctor-turn.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 
@@ -33,6 +34,10 @@ export interface Evidence extends LiveEvidence {
   readonly ready: { readonly status: Status; readonly wrong: readonly string[] };
   readonly metrics: Status;
   readonly control: Status;
+  /** The TURN and STUN servers of the service that do not answer from here. */
+  readonly silentTurn: readonly string[];
+  /** How far the node's clock is ahead of this machine's, in seconds; undefined: it did not say its time. */
+  readonly clockAheadSeconds: number | undefined;
 }
 
 const RESPONSE_TIMEOUT_MS = 5000;
@@ -63,6 +68,8 @@ export async function gatherEvidence(input: Input, direct: DirectEvidence): Prom
     ready: { status: ready.status, wrong: wrongIn(ready.checks) },
     metrics,
     control,
+    silentTurn: await silentTurnServers(facts?.turnUrls ?? []),
+    clockAheadSeconds: own.clockAheadSeconds,
   };
 }
 
@@ -108,6 +115,7 @@ async function openKeysOf(server: Server, apps: readonly { _id: string; name: st
 
 interface Readiness {
   readonly status: Status;
+  readonly clockAheadSeconds: number | undefined;
   readonly checks: Readonly<Record<string, string>>;
 }
 
@@ -115,8 +123,10 @@ async function readiness(base: URL): Promise<Readiness> {
   const response = await getWithoutCredential(base, "/readyz");
   const body: unknown = await response?.json().catch(() => undefined);
   const checks = isObject(body) && isObject(body.checks) ? Object.entries(body.checks) : [];
+  const time = Date.parse(response?.headers.get("date") ?? "");
   return {
     status: response?.status,
+    clockAheadSeconds: Number.isNaN(time) ? undefined : Math.round((time - Date.now()) / 1000),
     checks: Object.fromEntries(checks.map(([name, result]) => [name, String(result)])),
   };
 }

@@ -8,6 +8,7 @@ import { databaseLink, factsOf, natsLink, storageOf } from "../node/facts.ts";
 import { CHECKS, examine, examineWithoutServer } from "./doctor-checks.ts";
 import type { Evidence } from "./doctor-evidence.ts";
 import type { Finding, Verdict } from "./doctor-findings.ts";
+import { silentTurnServers } from "./doctor-turn.ts";
 import { parley, startServer, withServer } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
@@ -97,6 +98,7 @@ const GOOD_FACTS: NodeFacts = {
   database: { isLocal: false, tls: "verified", hasCredentials: true },
   nats: { isLocal: false, tls: "verified", hasCredentials: true },
   storage: { kind: "s3", isEncrypted: true },
+  turnUrls: ["turn:turn.example.com:3478"],
   masterKey: "setting",
   adminToken: "setting",
   hasFirstRunFile: false,
@@ -128,6 +130,8 @@ const GOOD: Evidence = {
   ready: { status: 200, wrong: [] },
   metrics: 401,
   control: 404,
+  silentTurn: [],
+  clockAheadSeconds: 0,
 };
 const found = (evidence: Partial<Evidence>, facts: Partial<NodeFacts> = {}): Record<string, Verdict> =>
   Object.fromEntries(
@@ -176,6 +180,11 @@ test.each<[string, Verdict, string, Partial<Evidence>, Partial<NodeFacts>]>([
   ["a moderate number of open files", "attention", "open files", {}, { openFilesLimit: 8192 }],
   ["a rate that is off", "attention", "rates", {}, { framesPerSecond: 0 }],
   ["root", "attention", "user", {}, { isRoot: true }],
+  ["a silent TURN server", "attention", "TURN", { silentTurn: ["turn:a"] }, {}],
+  ["no TURN server", "unchecked", "TURN", {}, { turnUrls: [] }],
+  ["a clock that is ahead", "attention", "clock", { clockAheadSeconds: 60 }, {}],
+  ["a clock that is behind", "attention", "clock", { clockAheadSeconds: -60 }, {}],
+  ["a node that does not say its time", "unchecked", "clock", { clockAheadSeconds: undefined }, {}],
   ["a degraded node", "attention", "ready", { ready: { status: 200, wrong: ["nats: unreachable"] } }, {}],
   ["unreachable NATS", "serious", "NATS", { health: { ...HEALTHY, nats: "unreachable" } }, {}],
   ["an unreachable store", "serious", "database", { health: { ...HEALTHY, store: "no answer" } }, {}],
@@ -237,4 +246,27 @@ test.each([
   ["postgres://u@db/x?sslmode=verify-full", { isLocal: false, tls: "verified", hasCredentials: false }],
 ] as const)("the address of a database is described: %s", (url, link) => {
   expect(databaseLink(url)).toEqual(link);
+});
+
+test("STUN servers that do not answer are found, over UDP and TCP", async () => {
+  const udp = await Bun.udpSocket({
+    hostname: "127.0.0.1",
+    socket: {
+      data(socket, request, port, address) {
+        // A binding success response, without its attributes.
+        const answer = Buffer.from(request.subarray(0, 20));
+        answer.writeUInt16BE(0x0101, 0);
+        socket.send(answer, port, address);
+      },
+    },
+  });
+  using tcp = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+  const answering = [
+    `stun:127.0.0.1:${udp.port}`,
+    `turn:127.0.0.1:${tcp.port}?transport=tcp`,
+    `turns:127.0.0.1:${tcp.port}`,
+  ];
+  const silent = ["turn:127.0.0.1:1?transport=udp", "turns:127.0.0.1:1"];
+  expect(await silentTurnServers([...answering, ...silent])).toEqual(silent);
+  udp.close();
 });

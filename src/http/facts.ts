@@ -23,6 +23,7 @@ const facts = z
     database: link.nullable().describe("null: SQLite in the data folder"),
     nats: link.nullable().describe("null: one node"),
     storage: z.object({ kind: z.enum(["folder", "s3"]), isEncrypted: z.boolean().describe("https, or no network") }),
+    turnUrls: z.array(z.string()).describe("PARLEY_TURN_URLS"),
     masterKey: z.enum(["setting", "file"]).describe("file: master.key in the data folder"),
     adminToken: z.enum(["setting", "store"]).describe("store: made by the first start, or reset"),
     hasFirstRunFile: z.boolean().describe("first-run.txt, with keys in clear, is still in the data folder"),

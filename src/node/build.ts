@@ -22,7 +22,9 @@ import { systemClock as clock } from "../realtime/clock.ts";
 import { LateRoomGate } from "../realtime/room-gate.ts";
 import type { SocketData } from "../realtime/socket-handlers.ts";
 import type { TailNodes } from "../realtime/tail-nodes.ts";
+import { ClockWatch } from "../telemetry/clock-watch.ts";
 import { Faults } from "../telemetry/faults.ts";
+import type { Log } from "../telemetry/log.ts";
 import { Metrics, processMetrics } from "../telemetry/metrics.ts";
 import { Vitals } from "../telemetry/vitals.ts";
 import { VERSION } from "../version.ts";
@@ -47,6 +49,7 @@ import { buildTurn } from "./turn.ts";
 
 /** How late a stream ends whose session has expired. */
 const SESSION_SWEEP_EVERY_MS = 5000;
+const CLOCK_CHECK_EVERY_MS = 5000;
 
 export interface NodeParts {
   readonly context: NodeContext;
@@ -62,6 +65,7 @@ export interface NodeParts {
   readonly ruleChanges: RuleChanges;
   readonly blockSweep: BlockSweep;
   readonly sessionSweep: Repeating;
+  readonly clockWatch: Repeating;
   /** What a worker tells the others about its state. */
   readonly reporting: Repeating | undefined;
   readonly headLimit: HeadLimit;
@@ -125,12 +129,16 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     () => operators.endExpired(),
     (err) => log.error({ err }, "sessions that have expired could not be ended; trying again"),
   );
+  const clockWatch = watchClock(log);
   const headLimit = new HeadLimit({
     openFiles: countOpenFiles,
     webSockets: () => realtime.hub.connections.count,
     set: setHeadLimit,
     guarded: (callback) => faults.guarded("timer", callback),
   });
+  metrics.gauge("process_open_fds", "Open files; each connection is one.", countOpenFiles);
+  if (Number.isFinite(openFilesLimit()))
+    metrics.gauge("process_max_fds", "How many files may be open.", openFilesLimit);
   metrics.gauge("parley_request_head_limit_bytes", "How long a request head may be.", () => headLimit.bytes);
 
   // HTTP comes last: its endpoints call all of the above.
@@ -191,6 +199,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     ruleChanges,
     blockSweep,
     sessionSweep,
+    clockWatch,
     reporting:
       team &&
       reportTo(team, own, (err) => log.error({ err }, "the state of this worker could not be reported to the others")),
@@ -198,6 +207,21 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     pipeline,
     routes,
   };
+}
+
+function watchClock(log: Log): Repeating {
+  const watch = new ClockWatch({
+    ...clock,
+    jumped: (byMs) =>
+      log.warn(
+        `this machine's clock was set ${byMs > 0 ? "forward" : "back"} by ${Math.round(Math.abs(byMs) / 1000)} s, or the machine was suspended: times of tokens, blocks and grace periods are compared with it`,
+      ),
+  });
+  return new Repeating(
+    CLOCK_CHECK_EVERY_MS,
+    () => watch.check(),
+    (err) => log.error({ err }, "the clock could not be checked"),
+  );
 }
 
 function contextOf(options: BuildOptions): NodeContext {

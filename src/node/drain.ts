@@ -30,6 +30,7 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   await node.blockSweep.stop();
   await node.sessionSweep.stop();
   await node.reporting?.stop();
+  await node.clockWatch.stop();
   await node.historyTrimming.stop();
   await node.meetingRetention.stop();
   await node.ruleChanges.stop();

@@ -31,6 +31,7 @@ export function factsOf({ config, nodeId, host, sealedKeys }: FactParts): () => 
     database: config.databaseUrl === "" ? null : databaseLink(config.databaseUrl),
     nats: config.natsUrl === "" ? null : natsLink(config.natsUrl),
     storage: storageOf(config.storageUrl, process.env),
+    turnUrls: [...config.turnUrls],
     masterKey: config.masterKey === "" ? "file" : "setting",
     adminToken: config.adminToken === "" ? "store" : "setting",
     drainSeconds: config.drainSeconds,

@@ -28,6 +28,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   blockSweep.start();
   sessionSweep.start();
   parts.reporting?.start();
+  parts.clockWatch.start();
   parts.access.auditTrail.start();
   headLimit.start();
   realtime.hub.sampling.start();

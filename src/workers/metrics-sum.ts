@@ -12,6 +12,8 @@ const PER_WORKER = new Set([
   "process_start_time_seconds",
   "process_resident_memory_bytes",
   "process_cpu_seconds_total",
+  "process_open_fds",
+  "process_max_fds",
 ]);
 /** The same in every process, or ahead in some: the highest counts. */
 const HIGHEST = new Set(["parley_keys", "parley_store_revision", "parley_dashboard_sessions", "parley_other_nodes"]);
