@@ -223,8 +223,8 @@ describe("/openapi.json", () => {
     expect(new TextDecoder().decode(Bun.gunzipSync(bytes))).toBe(text);
     expect(bytes.byteLength).toBeLessThan(text.length / 5);
     const etag = packed.headers.get("etag") ?? "";
-    const again = await get({ "If-None-Match": etag });
-    expect([again.status, again.headers.get("etag"), await again.text()]).toEqual([304, etag, ""]);
+    const repeated = await get({ "If-None-Match": etag });
+    expect([repeated.status, repeated.headers.get("etag"), await repeated.text()]).toEqual([304, etag, ""]);
     // Another address is another document.
     const other = await get({ Host: "localhost:1", "If-None-Match": etag });
     expect([other.status, other.headers.get("etag") === etag]).toEqual([200, false]);

@@ -20,6 +20,13 @@ export type PageName = (typeof PAGES)[number];
 /** Uploads the recordings of a meeting: a script of its own, beside the page's. */
 const UPLOAD_WORKER = "meeting/recording/upload-worker.ts";
 
+/** Loads a page again whose scripts are those of another release. It must be found by pages of every release: its name has no hash. */
+const RECOVER = "recover/recover.ts";
+export const RECOVER_NAME = "recover.js";
+
+/** Draws the dashboard's charts: a script that only its overview loads. */
+const PLOTS = "dashboard/ui/plot.ts";
+
 /** Where browsers load scripts and styles from. */
 export const ASSETS_PATH = "/assets/";
 
@@ -56,29 +63,40 @@ export async function loadBundle(): Promise<Bundle> {
 }
 
 async function build(): Promise<Bundle> {
-  const [texts, workers, [client]] = await Promise.all([
+  const [texts, workers, [client], [recover], plots] = await Promise.all([
     bundled("the pages of web/", {
       entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
       root: WEB,
       publicPath: ASSETS_PATH,
       naming: { entry: "[dir]/[name].[ext]", chunk: "[name]-[hash].[ext]", asset: "[name]-[hash].[ext]" },
       define: { "process.env.NODE_ENV": '"production"' },
-      plugins: [withoutUnusedPaths],
     }),
     bundled("the upload worker", {
       entrypoints: [join(WEB, UPLOAD_WORKER)],
       naming: { entry: "[name]-[hash].[ext]" },
     }),
     bundled("parley-client", { entrypoints: [join(CLIENT, "all.ts")] }),
+    bundled("the recovery of pages", { entrypoints: [join(WEB, RECOVER)], format: "iife" }),
+    bundled("the charts", {
+      entrypoints: [join(WEB, PLOTS)],
+      naming: { entry: "[name]-[hash].[ext]" },
+      plugins: [withoutUnusedPaths],
+    }),
   ]);
-  // A worker is loaded by its address, which the bundler does not write into the page by itself.
+  // They are loaded by their addresses, which the bundler does not write into the pages by itself.
   const worker = `${ASSETS_PATH}${workers[0]?.[0] ?? ""}`;
+  const plot = `${ASSETS_PATH}${plots[0]?.[0] ?? ""}`;
   const htmlOf = (name: PageName): string =>
-    (texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "").replace(
-      'data-uploads=""',
-      `data-uploads="${worker}"`,
-    );
-  const files = [...texts.filter(([path]) => !path.endsWith(".html")), ...workers];
+    (texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "")
+      .replace('data-uploads=""', `data-uploads="${worker}"`)
+      .replace('data-plots=""', `data-plots="${plot}"`)
+      .replace("<head>", `<head><script src="${ASSETS_PATH}${RECOVER_NAME}"></script>`);
+  const files = [
+    ...texts.filter(([path]) => !path.endsWith(".html")),
+    ...workers,
+    ...plots,
+    [RECOVER_NAME, recover?.[1] ?? ""] as const,
+  ];
   return {
     pages: Object.fromEntries(PAGES.map((name) => [name, htmlOf(name)])) as Bundle["pages"],
     assets: new Map(files.map(([path, text]) => [path, pack(text)])),

@@ -6,7 +6,7 @@ import { Problem } from "../../protocol/codes.ts";
 import type { Call } from "../call.ts";
 import { packedResponse, tagOf } from "../packed.ts";
 import { onlyRead } from "../pipeline.ts";
-import type { Bundle, PageName } from "./bundle.ts";
+import { type Bundle, type PageName, RECOVER_NAME } from "./bundle.ts";
 
 export interface Policy {
   /** Where its scripts may connect to besides 'self'. */
@@ -88,8 +88,8 @@ export class Pages implements PageServer {
     if (!asset) throw new Problem("not_found");
     return packedResponse(call, asset, {
       "Content-Type": TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
-      // The name contains a hash of the content.
-      "Cache-Control": "public, max-age=31536000, immutable",
+      // Other names contain a hash of the content.
+      "Cache-Control": name === RECOVER_NAME ? "public, max-age=86400" : "public, max-age=31536000, immutable",
     });
   }
 
