@@ -103,7 +103,8 @@ test("the API reference is drawn once its document can be loaded", async () => {
 });
 
 /** A node of another release has other names: those of this page are gone. */
-const gone = (page: Page, names: string): Promise<void> => page.route(names, (route) => route.fulfill({ status: 404 }));
+const gone = (page: Page, names: string): Promise<unknown> =>
+  page.route(names, (route) => route.fulfill({ status: 404 }));
 
 test("a page whose scripts are of another release is loaded again once, and then says what happened", async () => {
   await using dashboard = await open(FAILED);
