@@ -109,7 +109,7 @@ export class Directory {
   createApp(name: string, consolePayloads = false): Promise<{ app: AppRow; secret: string }> {
     return this.change(async (change) => {
       if ((await change.apps()).some((app) => app.name === name))
-        throw new Problem("conflict", `There is already an application named ${name}.`);
+        throw new Problem("conflict", `There is already an application named ${name}. Use it, or choose another name.`);
       const id = newObjectId(this.nowMs());
       const secret = newAppSecret();
       const app: AppRow = {

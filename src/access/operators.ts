@@ -153,7 +153,10 @@ export class Operators {
     return this.change(async (change) => {
       const live = await change.operators();
       if (name === ADMIN_NAME || live.some((one) => one.name === name))
-        throw new Problem("conflict", `There is already an operator named ${name}.`);
+        throw new Problem(
+          "conflict",
+          `There is already an operator named ${name}. Revoke it first, or choose another name.`,
+        );
       if (live.length >= OPERATORS_MAX)
         throw new Problem("conflict", `There are at most ${OPERATORS_MAX} operators; revoke one first.`);
       const now = this.parts.nowMs();

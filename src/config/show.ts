@@ -60,7 +60,7 @@ export function settingsPage(): string {
     "file that `--config FILE` or `PARLEY_CONFIG` names: TOML (`port = 9000`) or, if its name ends in `.json`, JSON. In a file,",
     "a setting has the name of its flag without the leading dashes. A relative path is relative to the folder in which the command is",
     "started. A server does not start with a value that is not allowed; the",
-    "error says which setting it is, its value and what is allowed. `parley config` prints the settings in force and where each",
+    "error says which setting it is, its value and what is allowed. `bin/parley config` prints the settings in force and where each",
     "value comes from.",
     "",
     "| environment | flag | default | meaning |",

@@ -64,7 +64,7 @@ const get = async (query = "", world: World = {}): Promise<string> =>
 
 test("a page has data byte for byte, for admins, where the application allows it", async () => {
   const shown =
-    '{"channel":"chat/1","pos":"e.9.c9","messages":[{"from":"ann","pos":"e.9.c9","time":1009,"bytes":20,"data":12345678901234567890}],"more":true}';
+    '{"channel":"chat/1","pos":"e.9.c9","messages":[{"from":"ann","pos":"e.9.c9","time":1009,"bytes":20,"data":12345678901234567890}],"more":true}\n';
   expect(await get()).toBe(shown);
   const hidden = shown.replace(',"data":12345678901234567890', "");
   expect(await get("", { consolePayloads: false })).toBe(hidden);
@@ -90,7 +90,7 @@ test("limit, before and after choose the range", async () => {
 
 test("a channel in whose history nothing was stored yet is empty", async () => {
   expect(await get("", { read: async () => undefined })).toBe(
-    '{"channel":"chat/1","pos":null,"messages":[],"more":false}',
+    '{"channel":"chat/1","pos":null,"messages":[],"more":false}\n',
   );
 });
 

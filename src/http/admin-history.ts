@@ -11,6 +11,7 @@ import type { Audit } from "./audit.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { endOf, historyQuery, inHistory, noHistory, placeOf, readHistory } from "./history-pages.ts";
+import { jsonTextResponse } from "./json-response.ts";
 import type { OperatorGuards } from "./operator-guards.ts";
 import { channelIn } from "./path-names.ts";
 
@@ -70,7 +71,7 @@ export function adminHistoryEndpoints(
         const { app, channel } = await found(call);
         const read = await readHistory(history, app.id, channel, query);
         const json = pageJson(channel, read, mayShow(caller, app));
-        return new Response(json, { headers: { "Content-Type": "application/json" } });
+        return jsonTextResponse(`${json}\n`);
       },
     }),
     endpoint({

@@ -9,6 +9,7 @@ import type { AppAudit } from "./audit.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { historyQuery, inHistory, noHistory } from "./history-pages.ts";
+import { jsonTextResponse } from "./json-response.ts";
 import { permit } from "./messages.ts";
 import { channelIn } from "./path-names.ts";
 
@@ -65,7 +66,7 @@ export function channelHistoryEndpoints(guard: Guard<Credential>, { hub, audit }
         if (found === "not here") throw new Problem("invalid_request", notHere(request));
         if (!found) throw noHistory();
         const json = `{"channel":${JSON.stringify(channel)},${found.fields}}`;
-        return new Response(json, { headers: { "Content-Type": "application/json" } });
+        return jsonTextResponse(`${json}\n`);
       },
     }),
     endpoint({

@@ -11,6 +11,7 @@ import type { Audit } from "./audit.ts";
 import { retention } from "./channel-rule-schemas.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import type { Guards } from "./guards.ts";
+import { jsonTextResponse } from "./json-response.ts";
 import { message, published, publishMessage, readMessage } from "./messages.ts";
 import { channelIn } from "./path-names.ts";
 import { limit } from "./schemas.ts";
@@ -103,7 +104,7 @@ export function liveChannelEndpoints(
         const { id } = await appIn(call);
         const found = await channels.one({ app: id, channel, limit: query.limit, after: query.after });
         const json = channelJson(channel, found, keyring.rulesOf(id).ruleFor(channel));
-        return new Response(json, { headers: { "Content-Type": "application/json" } });
+        return jsonTextResponse(`${json}\n`);
       },
     }),
     endpoint({

@@ -2,8 +2,11 @@
 import { z } from "zod";
 import { CODES, type Code, wireCode } from "../protocol/codes.ts";
 import { applicationProblem } from "./application.ts";
+import type { Call } from "./call.ts";
 import { type Endpoint, isApplication, type Security } from "./endpoint.ts";
 import { APP_HEADER } from "./host.ts";
+import { type Packed, pack, packedResponse, tagOf } from "./packed.ts";
+import { onlyRead } from "./pipeline.ts";
 
 const problem = z.object({ error: z.string(), message: z.string() }).meta({ id: "Problem" });
 
@@ -27,19 +30,44 @@ const SCHEMES: Readonly<Record<Security, readonly string[]>> = {
 
 type Schemas = Record<string, object>;
 
-/** `origin` is the scheme and host under which the client reached us, such as http://localhost:8080. */
-export function openapiDocument(
+/** Addresses differ only in scheme and port. Clients choose the port, so only the newest are kept. */
+const KEPT_MAX = 8;
+
+/** Serves the document: made, and compressed, once per address under which the service is reached. */
+export function openapiResponse(
   endpoints: readonly Endpoint[],
   version: string,
   domain: string,
-): (origin: string) => object {
+): (call: Call) => Response {
+  const document = openapiDocument(endpoints, version);
+  /** By the addresses of the application API. Bound: KEPT_MAX. */
+  const kept = new Map<string, { readonly packed: Packed; readonly tag: string }>();
+  return (call) => {
+    onlyRead(call);
+    const url = applicationUrl(call.origin, domain);
+    let made = kept.get(url);
+    if (!made) {
+      const packed = pack(`${JSON.stringify(document(url))}\n`);
+      made = { packed, tag: tagOf(packed, version) };
+      if (kept.size === KEPT_MAX) kept.delete(kept.keys().next().value ?? "");
+      kept.set(url, made);
+    }
+    return packedResponse(call, made.packed, {
+      "Content-Type": "application/json;charset=utf-8",
+      ETag: made.tag,
+      "Cache-Control": "no-cache",
+    });
+  };
+}
+
+function openapiDocument(endpoints: readonly Endpoint[], version: string): (url: string) => object {
   // Made when it is asked for: some 100 ms, which a start need not take.
   const schemas: Schemas = {};
   let operations: readonly { readonly one: Endpoint; readonly made: object }[] | undefined;
-  return (origin) => {
+  return (url) => {
     operations ??= endpoints.map((one) => ({ one, made: operation(one, schemas) }));
     const paths: Record<string, Record<string, object>> = {};
-    const servers = applicationServers(origin, domain);
+    const servers = [{ url, variables: { app: { default: "demo", description: "The application's name" } } }];
     for (const { one, made } of operations) {
       const path = one.path.replace(/:(\w+)/g, "{$1}");
       paths[path] ??= {};
@@ -69,16 +97,12 @@ function document(paths: object, schemas: Schemas, version: string): object {
   };
 }
 
-function applicationServers(origin: string, domain: string): object[] {
+/** `origin` is the scheme and host under which the client reached us, such as http://localhost:8080. */
+function applicationUrl(origin: string, domain: string): string {
   // Only the port is taken over: the client can claim any host.
   const [scheme = "http"] = origin.split(":");
   const port = /:(\d{1,5})$/.exec(origin)?.[0] ?? "";
-  return [
-    {
-      url: `${scheme}://{app}.${domain}${port}`,
-      variables: { app: { default: "demo", description: "The application's name" } },
-    },
-  ];
+  return `${scheme}://{app}.${domain}${port}`;
 }
 
 function operation(one: Endpoint, schemas: Schemas): object {

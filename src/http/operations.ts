@@ -1,6 +1,7 @@
 /** Health and readiness, for load balancers and orchestrators. */
 import { z } from "zod";
 import { type Endpoint, endpoint, open } from "./endpoint.ts";
+import { jsonResponse } from "./json-response.ts";
 
 /**
  * Result of a check. "degraded": something does not work, but sending clients to another node would not help them; "failing":
@@ -30,5 +31,5 @@ export async function readyResponse(checks: ReadyChecks): Promise<Response> {
   const ready = results.every(([, { state }]) => state !== "failing");
   const degraded = results.filter(([, { state }]) => state === "degraded").map(([name]) => name);
   const texts = results.map(([name, result]) => [name, result.state === "ok" ? "ok" : result.text]);
-  return Response.json({ ready, degraded, checks: Object.fromEntries(texts) }, { status: ready ? 200 : 503 });
+  return jsonResponse({ ready, degraded, checks: Object.fromEntries(texts) }, { status: ready ? 200 : 503 });
 }

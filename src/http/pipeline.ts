@@ -6,6 +6,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Counter, Metrics } from "../telemetry/metrics.ts";
 import { Call, type CallConnection, type CallSettings } from "./call.ts";
 import { ClientGone } from "./input.ts";
+import { jsonResponse } from "./json-response.ts";
 import type { UnauthenticatedLimit } from "./unauthenticated-limit.ts";
 
 export type Handler = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
@@ -144,7 +145,7 @@ export class RequestPipeline {
       if (isUpgrade(request)) throw new Problem("not_found", "WebSocket connections are accepted only at /v1.");
       const result = await handle(call);
       response =
-        result instanceof Response ? withHeaders(result, call) : Response.json(result, { headers: call.headers });
+        result instanceof Response ? withHeaders(result, call) : jsonResponse(result, { headers: call.headers });
     } catch (error) {
       if (error instanceof ClientGone) return this.aborted(call, label);
       response = this.failed(call, label, this.parts.unauthenticated.errorFor(call, error), errorBody);
@@ -187,7 +188,7 @@ export class RequestPipeline {
     if (problem !== error)
       this.parts.log.error({ requestId, route: label, err: error }, "internal error while handling a request");
     if (problem.retryAfterSeconds !== undefined) headers["Retry-After"] = String(problem.retryAfterSeconds);
-    return Response.json(errorBody(problem, call), { status: CODES[problem.code].status, headers });
+    return jsonResponse(errorBody(problem, call), { status: CODES[problem.code].status, headers });
   }
 }
 
@@ -199,6 +200,12 @@ export function throwNotFound(): never {
 export function throwMethodNotAllowed(call: Call, allowed: string): never {
   call.headers.Allow = allowed;
   throw new Problem("method_not_allowed", `Method not allowed. Allowed: ${allowed}.`);
+}
+
+/** For documents: they can be read and not changed. */
+export function onlyRead(call: Call): void {
+  const { method } = call.request;
+  if (method !== "GET" && method !== "HEAD") throwMethodNotAllowed(call, "GET");
 }
 
 function existsFor(call: Call, { hosts }: Route): boolean {

@@ -64,6 +64,15 @@ test.each([0, 1, 2, 3, 4, 6, 7, 300, 301])("%d items arrive as one array, comple
   expect(await ask("around")).toEqual({ list: upTo(count) });
 });
 
+test.each([2, 301])("%d items end with a newline, sent whole or in pieces", async (count) => {
+  total = count;
+  for (const [path, end] of [
+    ["", "]\n"],
+    ["around", "]}\n"],
+  ] as const)
+    expect((await (await fetch(`${server.url}${path}`)).text()).slice(-end.length)).toBe(end);
+});
+
 test("a page that cannot be read cuts the connection, and its reason is reported once", async () => {
   total = 300;
   failAt = 150;

@@ -4,6 +4,7 @@
  * that a client never takes a part of the list for all of it.
  */
 import type { Call } from "./call.ts";
+import { jsonTextResponse } from "./json-response.ts";
 import { STREAM_PIECE_CHARS, STREAM_WHOLE_MAX_CHARS } from "./limits.ts";
 import type { Streams } from "./streams.ts";
 
@@ -36,7 +37,7 @@ export async function streamedArray<Item>(list: Streamed<Item>): Promise<Respons
   // A short list is not streamed.
   const isOnePage = !first || first.length < pageSize;
   const beginning = isOnePage ? await collect(pieces, STREAM_WHOLE_MAX_CHARS) : { text: "", isAll: false };
-  if (beginning.isAll) return jsonResponse(`${around.before}[${beginning.text}]${around.after}`);
+  if (beginning.isAll) return jsonTextResponse(`${around.before}[${beginning.text}]${around.after}\n`);
   let next = `${around.before}[${beginning.text}`;
   let fail: () => void = () => undefined;
   let isOver = false;
@@ -64,7 +65,7 @@ export async function streamedArray<Item>(list: Streamed<Item>): Promise<Respons
           check();
           const piece = (await pieces.next()).value;
           if (isOver) return;
-          const text = next + (piece ?? `]${around.after}`);
+          const text = next + (piece ?? `]${around.after}\n`);
           next = "";
           stream.sent(text.length);
           controller.enqueue(text);
@@ -84,11 +85,8 @@ export async function streamedArray<Item>(list: Streamed<Item>): Promise<Respons
     },
     { highWaterMark: 0 },
   );
-  return jsonResponse(body);
+  return jsonTextResponse(body);
 }
-
-const jsonResponse = (body: string | ReadableStream): Response =>
-  new Response(body, { headers: { "Content-Type": "application/json;charset=utf-8" } });
 
 /** The items of all pages as JSON, with commas, in pieces of about STREAM_PIECE_CHARS. */
 async function* piecesOf<Item>(

@@ -5,7 +5,7 @@
 import { Problem } from "../protocol/codes.ts";
 import type { Call } from "./call.ts";
 import { appLabel } from "./host.ts";
-import { throwMethodNotAllowed } from "./pipeline.ts";
+import { onlyRead } from "./pipeline.ts";
 import { queryOf } from "./query.ts";
 
 export const TLS_ASK_PATH = "/tls/ask";
@@ -22,8 +22,7 @@ export interface TlsAskParts {
 export function tlsAsk({ domain, publicUrl, hasAdminListener, hasApp }: TlsAskParts): (call: Call) => object {
   const own = new Set([domain, ...publicUrl.map((url) => new URL(url).hostname)]);
   return (call) => {
-    const { method } = call.request;
-    if (method !== "GET" && method !== "HEAD") throwMethodNotAllowed(call, "GET");
+    onlyRead(call);
     // On the public listener strangers could find out the names of applications: only a proxy on this machine may ask there.
     if (!hasAdminListener && !call.isLocal) throw new Problem("not_found");
     const host = (queryOf(call.request).get("domain") ?? "").toLowerCase();

@@ -22,7 +22,7 @@ import { meetingJoinEndpoints } from "../http/meeting-joins.ts";
 import { MeetingRates } from "../http/meeting-rates.ts";
 import { meetingSessionEndpoints } from "../http/meeting-sessions.ts";
 import { memberStateEndpoints } from "../http/member-states.ts";
-import { openapiDocument } from "../http/openapi.ts";
+import { openapiResponse } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
 import { OwnHosts } from "../http/own-host.ts";
 import type { PageServer } from "../http/pages/pages.ts";
@@ -95,7 +95,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     ...(config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : []),
   ];
   const application = applicationEndpoints(parts, streams);
-  const document = openapiDocument([...service, ...control, ...application], VERSION, config.domain);
+  const document = openapiResponse([...service, ...control, ...application], VERSION, config.domain);
   const { isOwnHost } = access;
   const demoKey = (): string | undefined => keyring.openKeyOf(DEMO);
   const { publicPages, operatorPages } = pageRoutes({
@@ -111,9 +111,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     "/v1": connectHandler(pipeline, realtime.gateway),
     ...routesOf(pipeline, service),
     "/readyz": pipeline.handler(pipeline.route("/readyz", () => readyResponse(checks))),
-    "/openapi.json": pipeline.handler(
-      pipeline.publicRoute("/openapi.json", (call) => Response.json(document(call.origin))),
-    ),
+    "/openapi.json": pipeline.handler(pipeline.publicRoute("/openapi.json", document)),
     ...publicPages,
     ...applicationRoutes(pipeline, application),
   };

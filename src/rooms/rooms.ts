@@ -93,7 +93,7 @@ export class Rooms {
       version: 1,
     };
     const outcome = await this.withFreeName(() => this.store.addRoom(row, this.maxPerApp));
-    if (outcome === "taken") throw alreadyExists();
+    if (outcome === "taken") throw alreadyExists(row.name);
     if (outcome === "full")
       throw new Problem(
         "room_limit_reached",
@@ -158,7 +158,7 @@ export class Rooms {
       const fields = merged(valuesOf(old), edits);
       const row = { ...old, name: roomName ?? old.name, fields, archiveAt: archiveAt(fields) };
       const outcome = await this.withFreeName(() => this.store.replaceRoom(row));
-      if (outcome === "taken") throw alreadyExists();
+      if (outcome === "taken") throw alreadyExists(row.name);
       if (outcome === "changed") continue;
       this.expiry.schedule(row.archiveAt);
       this.changed({ app, room: row.id, before: old, after: row });
@@ -218,4 +218,8 @@ const archiveAt = ({ deleteOnExp, expireUnixSec }: FieldValues): number | null =
 const randomName = (): string =>
   Array.from({ length: ROOM_NAME_RANDOM_CHARS }, () => LETTERS[randomInt(LETTERS.length)]).join("");
 
-const alreadyExists = (): Problem => new Problem("room_already_exists");
+const alreadyExists = (name: string): Problem =>
+  new Problem(
+    "room_already_exists",
+    `There is already a room named ${name}. Use it, delete or rename it, or choose another name.`,
+  );

@@ -31,21 +31,21 @@ test("every command of the page does what it says", async () => {
     .join("")
     .replaceAll("localhost:8080", `localhost:${port}`)
     .replaceAll("data/first-run.txt", `${server.data}/first-run.txt`);
-  const address = `http://demo.localhost:${port}/standup`;
+  const address = `http://demo.localhost:${port}/weekly`;
   hold(await paste(script, { PARLEY_URL: server.url }), [
     nothing(/^export PARLEY_APP_SECRET=/),
-    { command: /rooms create/, holds: ({ out }) => expect(out).toMatch(/^roomName +standup$/m) },
+    { command: /rooms create/, holds: ({ out }) => expect(out).toMatch(/^roomName +weekly$/m) },
     { command: /rooms open/, holds: ({ out }) => expect(out).toStartWith(`${address}#token=`) },
     { command: /rooms meetings/, holds: ({ err }) => expect(err).toBe("There are no such meetings.\n") },
     { command: /rooms end/, holds: ({ out }) => expect(out).toContain("0 inside") },
     nothing(/^export PARLEY_ADMIN_TOKEN=/),
     { command: /apps plan/, holds: ({ out }) => expect(out).toContain("https://shop.example.com") },
     nothing(/^export APP_SECRET=/),
-    answer(/\/door$/, { roomName: "standup", privacy: "public", state: "open", inside: 0, recording: false }),
+    answer(/\/door$/, { roomName: "weekly", privacy: "public", state: "open", inside: 0, recording: false }),
     answer(/\/meetings\?/, { data: [], total: 0, limit: 5 }),
     answer(/\/end /, { success: true, ended: 0 }),
   ]);
-  const page = await fetch(`http://127.0.0.1:${port}/standup`, { headers: { Host: `demo.localhost:${port}` } });
+  const page = await fetch(`http://127.0.0.1:${port}/weekly`, { headers: { Host: `demo.localhost:${port}` } });
   expect([page.status, page.headers.get("content-type")]).toEqual([200, expect.stringContaining("text/html")]);
   expect(page.headers.get("content-security-policy")).toContain("frame-ancestors https://shop.example.com");
 });

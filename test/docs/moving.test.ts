@@ -51,7 +51,7 @@ test("the SDK accepts only an origin, and requires TLS except for this machine",
 test("the page's commands make an application and keys of the same form; patterns cover what it says", async () => {
   const outcomes = await paste(block(PAGE, "sh"), { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: server.adminToken });
   hold(outcomes, [
-    { command: /apps create/, holds: ({ out }) => expect(out).toContain("shop") },
+    { command: /apps create/, holds: ({ out }) => expect(out).toContain("acme") },
     { command: /publishable/, holds: ({ out }) => expect(out).toMatch(/^key +pk_live_/m) },
     { command: /secret/, holds: ({ out }) => expect(out).toMatch(/^secret +sk_secret_/m) },
   ]);
@@ -61,7 +61,7 @@ test("the page's commands make an application and keys of the same form; pattern
     (await mint(server.url, credential, { peerId: "a", channels: names })).status;
   expect(await channels("chat/1")).toBe(200);
   expect(await channels("chat/1/typing")).toBe(403);
-  const wide = await server.admin.createKey("shop", { channelPatterns: ["chat/**"] });
+  const wide = await server.admin.createKey("acme", { channelPatterns: ["chat/**"] });
   expect((await mint(server.url, wide.credential, { peerId: "a", channels: ["chat/1", "chat/1/typing"] })).status).toBe(
     200,
   );

@@ -115,7 +115,7 @@ test("the commands make an application with its keys", async () => {
     none,
     none,
     none,
-    { command: /apps create/, holds: ({ out }) => expect(out).toMatch(/^name +shop$/m) },
+    { command: /apps create/, holds: ({ out }) => expect(out).toMatch(/^name +store$/m) },
     {
       command: /--type secret/,
       holds: ({ out, err }) => {

@@ -22,14 +22,14 @@ const record = (command: RegExp, fields: object): Expected => ({
 
 const EXPECTED: readonly Expected[] = [
   nothing(/^export APP_SECRET=/),
-  record(/secretKey=.*standup/, { roomName: "standup", privacy: "public", archived: false }),
+  record(/secretKey=.*planning/, { roomName: "planning", privacy: "public", archived: false }),
   record(/"board"/, { roomName: "board", privacy: "private", expireUnixSec: 1_956_528_000, deleteOnExp: true }),
   record(/room\/board/, { roomName: "board" }),
   {
     command: /v1\/rooms -H/,
     holds: ({ out }) => {
       const rooms = JSON.parse(out) as { roomName: string }[];
-      expect(rooms.map((room) => room.roomName)).toEqual(["board", "standup"]);
+      expect(rooms.map((room) => room.roomName)).toEqual(["board", "planning"]);
     },
   },
   record(/limit=1/, { total: 2, limit: 1, data: [{ roomName: "board" }] }),

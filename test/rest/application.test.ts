@@ -21,7 +21,7 @@ describe("the application is the one label of the Host header under the configur
     await using own = await startParley();
     const demo = new Application(own.url, "demo", own.keys.appSecret);
     expect(own.keys.appSecret).toMatch(/^[A-Za-z0-9_-]{48}$/);
-    expect((await demo.call("GET", "/rooms")).text).toBe("[]");
+    expect((await demo.call("GET", "/rooms")).text).toBe("[]\n");
   });
 
   test.each(["", ":80", ":12345", "."])("a port and a trailing dot are ignored: %p", async (end) => {

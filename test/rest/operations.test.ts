@@ -49,6 +49,64 @@ describe("health", () => {
   });
 });
 
+describe("JSON", () => {
+  const { url, adminToken, keys } = server;
+  const app = { "X-Parley-App": "demo" };
+  const admin = { Authorization: `Bearer ${adminToken}` };
+  const key = { Authorization: `Bearer ${keys.secretKey}` };
+  const calls: readonly { what: string; path: string; status: number; init?: RequestInit }[] = [
+    { what: "health", path: "/healthz", status: 200 },
+    { what: "readiness", path: "/readyz", status: 200 },
+    { what: "a path without a route", path: "/nowhere/at/all", status: 404 },
+    { what: "a method that is not allowed", path: "/v1/tokens", status: 405 },
+    { what: "a connect without a credential", path: "/v1", status: 401, init: {} },
+    { what: "the OpenAPI document", path: "/openapi.json", status: 200, init: { headers: { "Accept-Encoding": "" } } },
+    { what: "a document that is changed", path: "/client.js", status: 405, init: { method: "POST" } },
+    { what: "a call without a credential", path: "/v1/tokens", status: 401, init: { method: "POST" } },
+    {
+      what: "a body that is too large",
+      path: "/v1/tokens",
+      status: 413,
+      init: { method: "POST", body: "x".repeat(200_000), headers: key },
+    },
+    {
+      what: "a token",
+      path: "/v1/tokens",
+      status: 200,
+      init: { method: "POST", body: '{"peerId":"a"}', headers: key },
+    },
+    {
+      what: "a connect that is refused",
+      path: "/v1?key=pk_none",
+      status: 401,
+      init: { headers: { Upgrade: "websocket" } },
+    },
+    { what: "the control plane", path: "/api/internal/v1/apps", status: 200, init: { headers: admin } },
+    { what: "members of a channel", path: "/v1/channels/none/peers", status: 200, init: { headers: key } },
+    { what: "a channel", path: "/api/internal/v1/apps/demo/channels/none", status: 200, init: { headers: admin } },
+    {
+      what: "rooms",
+      path: "/api/v1/rooms",
+      status: 200,
+      init: { headers: { ...app, Authorization: `Bearer ${keys.appSecret}` } },
+    },
+    { what: "rooms without a credential", path: "/api/v1/rooms", status: 400, init: { headers: app } },
+    { what: "a sign-in that is refused", path: "/dashboard/session", status: 403, init: { method: "POST" } },
+  ];
+
+  test.each(calls)("ends with a newline: $what", async ({ path, status, init }) => {
+    const response = await fetch(url + path, init);
+    const text = await response.text();
+    expect([response.status, text.slice(-2)]).toEqual([status, text.startsWith("[") ? "]\n" : "}\n"]);
+    expect(response.headers.get("content-type")).toBe("application/json;charset=utf-8");
+    const length = String(Buffer.byteLength(text));
+    expect(response.headers.get("content-length")).toBe(length);
+    if (init) return;
+    const head = await fetch(url + path, { method: "HEAD" });
+    expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([status, length, ""]);
+  });
+});
+
 describe("/metrics", () => {
   test("answers requests from this machine, in the Prometheus text format", async () => {
     await mint(server.url, "wrong");
@@ -147,6 +205,34 @@ describe("/openapi.json", () => {
     const headers = { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "meet.example.com" };
     const { body } = await call<Document>(`${proxied.url}/openapi.json`, { headers });
     expect(body.paths["/api/v1/rooms"]?.get?.servers?.[0]?.url).toBe("https://{app}.meet.example.com");
+  });
+
+  test("is compressed, and kept by clients until it changes", async () => {
+    const get = (headers: Readonly<Record<string, string>>, method = "GET"): Promise<Response> =>
+      fetch(`${server.url}/openapi.json`, { method, headers, decompress: false });
+    const plain = await get({ "Accept-Encoding": "identity" });
+    const text = await plain.text();
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    const packed = await get({ "Accept-Encoding": "br, gzip" });
+    expect(Object.fromEntries(packed.headers)).toMatchObject({
+      "content-type": "application/json;charset=utf-8",
+      "content-encoding": "gzip",
+      "cache-control": "no-cache",
+      vary: "Accept-Encoding",
+    });
+    const bytes = await packed.arrayBuffer();
+    expect(new TextDecoder().decode(Bun.gunzipSync(bytes))).toBe(text);
+    expect(bytes.byteLength).toBeLessThan(text.length / 5);
+    const etag = packed.headers.get("etag") ?? "";
+    const repeated = await get({ "If-None-Match": etag });
+    expect([repeated.status, repeated.headers.get("etag"), await repeated.text()]).toEqual([304, etag, ""]);
+    // Another address is another document.
+    const other = await get({ Host: "localhost:1", "If-None-Match": etag });
+    expect([other.status, other.headers.get("etag") === etag]).toEqual([200, false]);
+    const head = await get({ "Accept-Encoding": "gzip" }, "HEAD");
+    expect([head.status, head.headers.get("content-length")]).toEqual([200, String(bytes.byteLength)]);
+    const post = await get({}, "POST");
+    expect([post.status, post.headers.get("allow")]).toEqual([405, "GET"]);
   });
 
   test("every reference leads to a non-empty schema", () => {

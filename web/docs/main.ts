@@ -22,7 +22,7 @@ function draw(api: ApiDocument): void {
   document.title = `${title} API reference`;
   document
     .getElementById("title")
-    ?.replaceChildren(`${title} API`, h("span", { class: "version" }, `version ${version}`));
+    ?.replaceChildren(`${title} API `, h("span", { class: "version" }, `version ${version}`));
   if (description) document.getElementById("about")?.before(h("p", {}, prose(description)));
   const list = h("details", {}, h("summary", {}, "Contents")) as HTMLDetailsElement;
   for (const [tag, group] of groups) {
@@ -35,13 +35,25 @@ function draw(api: ApiDocument): void {
   if (location.hash) location.replace(location.hash);
 }
 
-try {
-  const response = await fetch("/openapi.json");
-  if (!response.ok) throw new Error(`the server responded with ${response.status}`);
-  draw(await response.json());
-} catch (error) {
-  const text = error instanceof Error ? error.message : String(error);
-  document
-    .querySelector("main")
-    ?.append(h("p", { role: "alert" }, `The description at /openapi.json could not be shown: ${text}.`));
+const RETRY_MS = 3000;
+
+/** The service may restart: the page tries until it has the document. */
+async function load(): Promise<ApiDocument> {
+  for (;;) {
+    try {
+      const response = await fetch("/openapi.json");
+      if (!response.ok) throw new Error(`the server responded with ${response.status}`);
+      return (await response.json()) as ApiDocument;
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      problem.textContent = `The description at /openapi.json could not be loaded: ${text}. This page retries every few seconds.`;
+      document.querySelector("main")?.append(problem);
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
 }
+
+const problem = h("p", { role: "alert" });
+const found = await load();
+problem.remove();
+draw(found);

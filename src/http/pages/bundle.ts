@@ -6,6 +6,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { type Packed, pack } from "../packed.ts";
 import { withoutUnusedPaths } from "./uplot.ts";
 
 const WEB = join(import.meta.dir, "../../../web");
@@ -19,6 +20,13 @@ export type PageName = (typeof PAGES)[number];
 /** Uploads the recordings of a meeting: a script of its own, beside the page's. */
 const UPLOAD_WORKER = "meeting/recording/upload-worker.ts";
 
+/** Loads a page again whose scripts are those of another release. It must be found by pages of every release: its name has no hash. */
+const RECOVER = "recover/recover.ts";
+export const RECOVER_NAME = "recover.js";
+
+/** Draws the dashboard's charts: a script that only its overview loads. */
+const PLOTS = "dashboard/ui/plot.ts";
+
 /** Where browsers load scripts and styles from. */
 export const ASSETS_PATH = "/assets/";
 
@@ -26,14 +34,9 @@ export interface Bundle {
   /** The HTML of each page. */
   readonly pages: Readonly<Record<PageName, string>>;
   /** Scripts and styles by name. */
-  readonly assets: ReadonlyMap<string, Asset>;
+  readonly assets: ReadonlyMap<string, Packed>;
   /** parley-client without React. */
-  readonly client: Asset;
-}
-
-export interface Asset {
-  readonly text: string;
-  readonly gzip: Uint8Array<ArrayBuffer>;
+  readonly client: Packed;
 }
 
 interface Manifest {
@@ -48,9 +51,6 @@ interface KeptAsset {
   readonly gzipBase64: string;
 }
 
-/** Some 60 ms per build, and 3 % smaller than the best that zlib does. Higher levels gain nothing more. */
-const GZIP = { library: "libdeflate", level: 10 } as const;
-
 /** The bundle of the present sources: from the folder of the last build, or built now. */
 export async function loadBundle(): Promise<Bundle> {
   const sources = sourcesHash();
@@ -63,33 +63,44 @@ export async function loadBundle(): Promise<Bundle> {
 }
 
 async function build(): Promise<Bundle> {
-  const [texts, workers, [client]] = await Promise.all([
+  const [texts, workers, [client], [recover], plots] = await Promise.all([
     bundled("the pages of web/", {
       entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
       root: WEB,
       publicPath: ASSETS_PATH,
       naming: { entry: "[dir]/[name].[ext]", chunk: "[name]-[hash].[ext]", asset: "[name]-[hash].[ext]" },
       define: { "process.env.NODE_ENV": '"production"' },
-      plugins: [withoutUnusedPaths],
     }),
     bundled("the upload worker", {
       entrypoints: [join(WEB, UPLOAD_WORKER)],
       naming: { entry: "[name]-[hash].[ext]" },
     }),
     bundled("parley-client", { entrypoints: [join(CLIENT, "all.ts")] }),
+    bundled("the recovery of pages", { entrypoints: [join(WEB, RECOVER)], format: "iife" }),
+    bundled("the charts", {
+      entrypoints: [join(WEB, PLOTS)],
+      naming: { entry: "[name]-[hash].[ext]" },
+      plugins: [withoutUnusedPaths],
+    }),
   ]);
-  // A worker is loaded by its address, which the bundler does not write into the page by itself.
+  // They are loaded by their addresses, which the bundler does not write into the pages by itself.
   const worker = `${ASSETS_PATH}${workers[0]?.[0] ?? ""}`;
+  const plot = `${ASSETS_PATH}${plots[0]?.[0] ?? ""}`;
   const htmlOf = (name: PageName): string =>
-    (texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "").replace(
-      'data-uploads=""',
-      `data-uploads="${worker}"`,
-    );
-  const files = [...texts.filter(([path]) => !path.endsWith(".html")), ...workers];
+    (texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "")
+      .replace('data-uploads=""', `data-uploads="${worker}"`)
+      .replace('data-plots=""', `data-plots="${plot}"`)
+      .replace("<head>", `<head><script src="${ASSETS_PATH}${RECOVER_NAME}"></script>`);
+  const files = [
+    ...texts.filter(([path]) => !path.endsWith(".html")),
+    ...workers,
+    ...plots,
+    [RECOVER_NAME, recover?.[1] ?? ""] as const,
+  ];
   return {
     pages: Object.fromEntries(PAGES.map((name) => [name, htmlOf(name)])) as Bundle["pages"],
-    assets: new Map(files.map(([path, text]) => [path, assetOf(text)])),
-    client: assetOf(client?.[1] ?? ""),
+    assets: new Map(files.map(([path, text]) => [path, pack(text)])),
+    client: pack(client?.[1] ?? ""),
   };
 }
 
@@ -100,11 +111,9 @@ async function bundled(what: string, config: Bun.BuildConfig): Promise<(readonly
   return Promise.all(outputs.map(async (one) => [one.path.replace(/^\.\//, ""), await one.text()] as const));
 }
 
-const assetOf = (text: string): Asset => ({ text, gzip: Bun.gzipSync(text, GZIP) });
+const toKeep = ({ text, gzip }: Packed): KeptAsset => ({ text, gzipBase64: gzip.toBase64() });
 
-const toKeep = ({ text, gzip }: Asset): KeptAsset => ({ text, gzipBase64: gzip.toBase64() });
-
-const kept = ({ text, gzipBase64 }: KeptAsset): Asset => ({ text, gzip: Uint8Array.fromBase64(gzipBase64) });
+const kept = ({ text, gzipBase64 }: KeptAsset): Packed => ({ text, gzip: Uint8Array.fromBase64(gzipBase64) });
 
 const located = ({ message, position }: BuildMessage | ResolveMessage): string =>
   position ? `${position.file}:${position.line}:${position.column}: ${message}` : message;

@@ -2,11 +2,11 @@
  * Serves the pages of web/ with a strict policy, their scripts and styles, which never change under one name, and parley-client,
  * which changes with the version of the service.
  */
-import { createHash } from "node:crypto";
 import { Problem } from "../../protocol/codes.ts";
 import type { Call } from "../call.ts";
-import { throwMethodNotAllowed } from "../pipeline.ts";
-import type { Asset, Bundle, PageName } from "./bundle.ts";
+import { packedResponse, tagOf } from "../packed.ts";
+import { onlyRead } from "../pipeline.ts";
+import { type Bundle, type PageName, RECOVER_NAME } from "./bundle.ts";
 
 export interface Policy {
   /** Where its scripts may connect to besides 'self'. */
@@ -71,9 +71,7 @@ export class Pages implements PageServer {
     private readonly bundle: Bundle,
     version: string,
   ) {
-    const hash = createHash("sha256").update(bundle.client.text).digest("hex").slice(0, 16);
-    // Weak, because it is the same for the compressed and for the plain file.
-    this.clientTag = `W/"${version}-${hash}"`;
+    this.clientTag = tagOf(bundle.client, version);
   }
 
   page(name: PageName, call: Call, fill: Fill = (html) => html, own: PageResponse = {}): Response {
@@ -88,10 +86,10 @@ export class Pages implements PageServer {
     const { name = "" } = call.params;
     const asset = this.bundle.assets.get(name);
     if (!asset) throw new Problem("not_found");
-    return fileResponse(call, asset, {
+    return packedResponse(call, asset, {
       "Content-Type": TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
-      // The name contains a hash of the content.
-      "Cache-Control": "public, max-age=31536000, immutable",
+      // Other names contain a hash of the content.
+      "Cache-Control": name === RECOVER_NAME ? "public, max-age=86400" : "public, max-age=31536000, immutable",
     });
   }
 
@@ -106,27 +104,6 @@ export class Pages implements PageServer {
       "Access-Control-Allow-Origin": "*",
       "Cross-Origin-Resource-Policy": "cross-origin",
     };
-    if (hasTag(call.request.headers.get("if-none-match"), this.clientTag))
-      return new Response(null, { status: 304, headers: { ...headers, Vary: "Accept-Encoding" } });
-    return fileResponse(call, this.bundle.client, headers);
+    return packedResponse(call, this.bundle.client, headers);
   }
-}
-
-function fileResponse(call: Call, { text, gzip }: Asset, headers: Readonly<Record<string, string>>): Response {
-  // With the weight 0 a client says that it cannot read it.
-  const isGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(call.request.headers.get("accept-encoding") ?? "");
-  return new Response(isGzip ? gzip : text, {
-    headers: { ...headers, ...(isGzip && { "Content-Encoding": "gzip" }), Vary: "Accept-Encoding" },
-  });
-}
-
-/** Whether an If-None-Match names this tag. Proxies that compress make strong tags weak, so that does not count. */
-function hasTag(header: string | null, tag: string): boolean {
-  const opaque = (one: string): string => one.trim().replace(/^W\//, "");
-  return header !== null && (header.trim() === "*" || header.split(",").some((one) => opaque(one) === opaque(tag)));
-}
-
-function onlyRead(call: Call): void {
-  const { method } = call.request;
-  if (method !== "GET" && method !== "HEAD") throwMethodNotAllowed(call, "GET");
 }

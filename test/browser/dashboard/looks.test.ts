@@ -7,6 +7,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { violations } from "../support/axe.ts";
 import { browserForTests, button, Dashboard, LOOKS, type Look, NARROW_DARK, WIDE } from "../support/dashboard.ts";
+import { joinsIn } from "../support/joins.ts";
 import { fill, type PageOf, pagesOf, settled } from "../support/pages.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
@@ -40,7 +41,7 @@ async function faultsOf(one: PageOf, { width, scheme }: Look): Promise<string[]>
     scheme,
     token: server.adminToken,
     // The page of a peer that is not connected asks for it.
-    ...(one.path.endsWith("/zoe") && { expected: /404/ }),
+    ...(/(zoe|rooms\/nowhere)$/.test(one.path) && { expected: /404/ }),
   });
   const page = await dashboard.page(one.path);
   await settled(page, one);
@@ -72,6 +73,23 @@ test.each([
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, visit));
   expect(faults).toEqual({});
+});
+
+test("no page runs two texts together", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken, expected: /404/ });
+  const joins: Record<string, string[]> = {};
+  const waiting = [...PAGES];
+  const visit = async (): Promise<void> => {
+    const page = await dashboard.context.newPage();
+    for (let one = waiting.shift(); one; one = waiting.shift()) {
+      await page.goto(`${server.url}/dashboard${one.path}`);
+      await page.locator("main").getByText(one.ready).first().waitFor();
+      const found = await joinsIn(page);
+      if (found.length > 0) joins[one.name] = found;
+    }
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, visit));
+  expect(joins).toEqual({});
 });
 
 const LOOKED_AT = isFull ? LOOKS : [WIDE, NARROW_DARK];

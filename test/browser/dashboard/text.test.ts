@@ -68,7 +68,7 @@ test("on every page where it can appear", async () => {
     ["/operators", OPERATOR],
     [`/settings?search=${encoded(SCRIPT)}`, "No setting fits the search."],
     [`/${encoded(IMAGE)}`, "There is no such page"],
-    [`/apps/${encoded(IMAGE)}/keys`, "There is no such page"],
+    [`/apps/${encoded(IMAGE)}/keys`, "There is no such application", `“${IMAGE}”`],
   ];
   for (const [path, ...texts] of pages) {
     await page.goto(`${server.url}/dashboard${path}`);

@@ -93,6 +93,8 @@ export function pagesOf(
     { name: "operators", path: "/operators", ready: "Carol" },
     { name: "settings", path: "/settings", ready: "PARLEY_ADMIN_TOKEN" },
     { name: "an address without a page", path: "/nowhere", ready: "To the overview" },
+    { name: "an unknown application", path: "/apps/nowhere", ready: "To the overview" },
+    { name: "an unknown room", path: `${app}/rooms/nowhere`, ready: "It was renamed" },
   ];
 }
 

@@ -114,6 +114,7 @@ describe("REST", () => {
     const get = (query: string) => world.rest<{ messages: { data: unknown }[] }>("GET", path(channel) + query);
     const newest = await get("");
     expect(newest.body).toMatchObject({ channel, pos: positions[2], more: false });
+    expect(newest.text).toEndWith("}\n");
     expect(newest.body.messages.map(({ data }) => data)).toEqual([3, 2, 1]);
     const behind = await get(`?after=${positions[0]}&limit=1`);
     expect(behind.body).toMatchObject({ messages: [{ data: 2 }], more: true });

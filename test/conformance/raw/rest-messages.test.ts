@@ -164,7 +164,7 @@ test("members of a channel are listed with metadata byte for byte", async () => 
   const { wire } = await world.welcomed({ query: `token=${minted.token}` });
   await join(wire, channel);
   const listed = await world.rest("GET", `/v1/channels/${encodeURIComponent(channel)}/peers`);
-  expect(listed.text).toBe(`{"channel":"${channel}","peers":[{"peerId":"alice","metadata":${peerMetadata}}]}`);
+  expect(listed.text).toBe(`{"channel":"${channel}","peers":[{"peerId":"alice","metadata":${peerMetadata}}]}\n`);
   expect(listed.headers.get("content-type")).toContain("application/json");
 });
 

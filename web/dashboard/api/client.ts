@@ -16,28 +16,42 @@ export class ApiError extends Error {
   }
 }
 
+/** A read without an answer after this time has failed: a connection can be lost without any sign of it. */
+const READ_MAX_MS = 15_000;
+
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 async function send<T>(url: string, method: Method, body?: object | string, signal?: AbortSignal): Promise<T> {
   let response: Response;
+  const late = method === "GET" ? [AbortSignal.timeout(READ_MAX_MS)] : [];
+  const signals = [...late, ...(signal ? [signal] : [])];
   try {
     response = await fetch(url, {
       method,
       headers: body ? { ...HEADER, "Content-Type": "application/json" } : HEADER,
       ...(body && { body: typeof body === "string" ? body : JSON.stringify(body) }),
-      ...(signal && { signal }),
+      ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(0, "unreachable", "The service does not respond. Is it running, and is the network up?");
+    throw new ApiError(0, "unreachable", unreachable());
   }
   noteServiceTime(response.headers.get("date"));
   const answer = await response.json().catch(() => undefined);
-  if (response.ok) return answer as T;
+  if (response.ok) {
+    // The connection was lost before all of the body had come.
+    if (answer === undefined && !signal?.aborted) throw new ApiError(0, "unreachable", unreachable());
+    return answer as T;
+  }
   const { error = "internal_error", message = `The service answered ${response.status}.` } = answer ?? {};
   if (response.status === 401 && url.startsWith(ROOT)) signedOut("Your session has ended. Sign in again.");
   throw new ApiError(response.status, error, message);
 }
+
+const unreachable = (): string =>
+  navigator.onLine
+    ? "The service does not respond. Is it running, and is the network up?"
+    : "This browser is offline. The service may be running.";
 
 /** `path` begins after `/api/internal/v1`. */
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>

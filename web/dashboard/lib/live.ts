@@ -5,6 +5,7 @@ import { ApiError, get } from "../api/client.ts";
 import type { Storage } from "../api/room-types.ts";
 import type { List } from "../api/types.ts";
 import { refreshed } from "./sorted-rows.ts";
+import { reloaded } from "./whole-list.ts";
 
 export interface Live<T> {
   readonly data: T | undefined;
@@ -14,9 +15,14 @@ export interface Live<T> {
 }
 
 interface Options {
-  /** How often to load it anew; absent: only once. */
+  /** How often to load it anew; absent: only until it is there. */
   readonly everyMs?: number;
 }
+
+/** How soon a list shows what was changed elsewhere: by another operator, the command line, a backend. */
+export const CHANGES_EVERY_MS = 5000;
+/** How soon something that could not be loaded is tried again. */
+const RETRY_MS = 3000;
 
 export const asApiError = (error: unknown): ApiError =>
   error instanceof ApiError ? error : new ApiError(0, "internal_error", String(error));
@@ -25,44 +31,66 @@ export const asApiError = (error: unknown): ApiError =>
 export function useLive<T>(path: string | undefined, { everyMs }: Options = {}): Live<T> {
   const data = useSignal<T | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);
-  const reload = async (signal?: AbortSignal): Promise<void> => {
-    if (path === undefined) return;
+  const reload = async (signal?: AbortSignal): Promise<ApiError | undefined> => {
+    if (path === undefined) return undefined;
     try {
       const found = await get<T>(path, signal);
-      if (signal?.aborted) return;
+      if (signal?.aborted) return undefined;
       data.value = found;
       error.value = undefined;
     } catch (caught) {
       if (!signal?.aborted) error.value = asApiError(caught);
     }
+    return error.value;
   };
   useEffect(() => {
     data.value = undefined;
     error.value = undefined;
     return repeated(everyMs, reload);
   }, [path, everyMs]);
-  return { data: data.value, error: error.value, reload: () => reload() };
+  return { data: data.value, error: error.value, reload: async () => void (await reload()) };
 }
 
-/** Runs now and then again and again, but never twice at once, and not while the page is hidden. Returns how to stop it. */
-export function repeated(everyMs: number | undefined, run: (signal: AbortSignal) => Promise<void>): () => void {
+/** What `repeated` waits for, so that a button can end the wait. Bound: one per call that the page makes. */
+const waiting = new Set<() => void>();
+
+/** Everything that the page waits to load again is loaded now. */
+export function retryNow(): void {
+  for (const one of [...waiting]) one();
+}
+
+/**
+ * Runs now and then again and again, but never twice at once, and not while the page is hidden. Without `everyMs` it runs until it has
+ * succeeded, or was refused for good: `run` returns why it has failed. Returns how to stop it.
+ */
+export function repeated(
+  everyMs: number | undefined,
+  run: (signal: AbortSignal) => Promise<ApiError | undefined>,
+): () => void {
   const controller = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const next = async (): Promise<void> => {
-    if (!document.hidden) await run(controller.signal);
-    if (everyMs !== undefined && !controller.signal.aborted) timer = setTimeout(next, everyMs);
+    clearTimeout(timer);
+    waiting.delete(next);
+    const isHidden = document.hidden;
+    const error = isHidden ? undefined : await run(controller.signal);
+    const isRunAgain = everyMs !== undefined || isHidden || (error && isPassing(error));
+    if (controller.signal.aborted || !isRunAgain) return;
+    waiting.add(next);
+    timer = setTimeout(next, error ? Math.min(everyMs ?? RETRY_MS, RETRY_MS) : (everyMs ?? RETRY_MS));
   };
   const shown = (): void => {
-    if (document.hidden || everyMs === undefined) return;
-    clearTimeout(timer);
-    void next();
+    if (!document.hidden && waiting.has(next)) void next();
   };
   document.addEventListener("visibilitychange", shown);
+  addEventListener("online", shown);
   void next();
   return () => {
     controller.abort();
     clearTimeout(timer);
+    waiting.delete(next);
     document.removeEventListener("visibilitychange", shown);
+    removeEventListener("online", shown);
   };
 }
 
@@ -88,8 +116,10 @@ interface ListOptions<T, A> extends Options {
   readonly rowsOf?: (answer: A) => readonly T[];
   /** The most rows that the call answers at once. */
   readonly limitMax?: number;
-  /** What the list is sorted by, and `after` takes. Without it, a list of more than `limitMax` rows is not loaded anew. */
+  /** What the list is sorted by, and `after` takes: only the rows in view are loaded anew. */
   readonly keyOf?: ((row: T) => string) | undefined;
+  /** What `after` takes in a list that has the service's own order. With neither, more than `limitMax` rows are not loaded anew. */
+  readonly idOf?: (row: T) => string;
 }
 
 /** A list in pages. `path` has its filters already; this adds `limit` and `after`. */
@@ -100,6 +130,7 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
     rowsOf = (answer) => (answer as unknown as List<T>).data,
     limitMax = ANSWERED_MAX,
     keyOf,
+    idOf,
   }: ListOptions<T, A> = {},
 ): LiveList<T> {
   const rows = useSignal<readonly T[] | undefined>(undefined);
@@ -114,18 +145,46 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
     const more = new URLSearchParams({ limit: String(limit), ...(after !== undefined && { after }) });
     return get(`${path}${path?.includes("?") ? "&" : "?"}${more}`, signal);
   };
-  const attempt = async (work: () => Promise<void>, signal?: AbortSignal): Promise<void> => {
+  const attempt = async (work: () => Promise<void>, signal?: AbortSignal): Promise<ApiError | undefined> => {
     try {
       await work();
-      error.value = undefined;
+      if (!signal?.aborted) error.value = undefined;
     } catch (caught) {
       if (!signal?.aborted) error.value = asApiError(caught);
     }
+    return error.value;
   };
-  const reload = (signal?: AbortSignal): Promise<void> =>
+  const note = (found: A): void => {
+    isComplete.value = found.isComplete ?? true;
+    total.value = found.total;
+    storage.value = found.storage;
+  };
+  const reloadWhole = async (ids: (row: T) => string, signal?: AbortSignal): Promise<void> => {
+    let first: A | undefined;
+    const shown = { rows: rows.value ?? [], next: rows.value ? next.value : "" };
+    const fresh = await reloaded({
+      shown,
+      idOf: ids,
+      page: PAGE,
+      limitMax,
+      load: async (limit, after) => {
+        const found = await page(limit, after, signal);
+        first ??= found;
+        return { rows: rowsOf(found), next: found.next };
+      },
+    });
+    // A page that was added meanwhile is not in it.
+    if (signal?.aborted || !first || (rows.value ?? shown.rows) !== shown.rows) return;
+    rows.value = fresh.rows;
+    next.value = fresh.next;
+    note(first);
+  };
+  const reload = (signal?: AbortSignal): Promise<ApiError | undefined> =>
     attempt(async () => {
       const shown = rows.value ?? [];
-      if (path === undefined || (!keyOf && shown.length > limitMax)) return;
+      if (path === undefined) return;
+      if (idOf) return reloadWhole(idOf, signal);
+      if (!keyOf && shown.length > limitMax) return;
       const { from, to } = keyOf ? view.current : { from: 0, to: shown.length };
       const edge = shown[Math.min(from, shown.length) - 1];
       const after = edge && keyOf?.(edge);
@@ -137,9 +196,7 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
       // Unless the list goes on behind this page, as it was loaded before.
       if (isLast || all.at(-1) === fresh.at(-1)) next.value = found.next;
       rows.value = all;
-      isComplete.value = found.isComplete ?? true;
-      total.value = found.total;
-      storage.value = found.storage;
+      note(found);
     }, signal);
   const loadMore = async (): Promise<void> => {
     const after = next.value;
@@ -166,7 +223,7 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
       view.current = { from, to };
     },
     error: error.value,
-    reload: () => reload(),
+    reload: async () => void (await reload()),
     hasMore: next.value !== null,
     loadMore,
     isComplete: isComplete.value,
@@ -174,6 +231,13 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
     storage: storage.value,
   };
 }
+
+/** It may pass by itself: the service did not respond, or could not. */
+export const isPassing = ({ status }: ApiError): boolean => status === 0 || status === 429 || status >= 500;
+
+/** There is something to show, or a refusal that no second try changes, such as that of a filter. */
+export const isSettled = (data: unknown, error: ApiError | undefined): boolean =>
+  data !== undefined || (error !== undefined && !isPassing(error));
 
 /** The value as it was when it last stayed the same for `delayMs`: searches while one types. */
 export function useDelayed(value: { readonly value: string }, delayMs = 200): string {

@@ -42,12 +42,13 @@ export function useSeries(app: string | undefined, range: Range): LiveSeries {
               async (metric) => [metric, await get<Series>(`/series${query({ metric, app, range })}`, signal)] as const,
             ),
           );
-          if (signal.aborted) return;
+          if (signal.aborted) return undefined;
           loaded.value = { range, data: Object.fromEntries(found) as AllSeries };
           error.value = undefined;
         } catch (caught) {
           if (!signal.aborted) error.value = asApiError(caught);
         }
+        return error.value;
       }),
     [app, range],
   );

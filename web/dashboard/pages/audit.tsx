@@ -2,7 +2,7 @@
 import { query } from "../api/client.ts";
 import type { AuditEntry } from "../api/types.ts";
 import { apps, nameOfApp } from "../lib/apps.ts";
-import { useList } from "../lib/live.ts";
+import { CHANGES_EVERY_MS, isSettled, useKept, useList } from "../lib/live.ts";
 import { BASE, parameters, setParameters } from "../lib/router.ts";
 import type { PageParameters } from "../routes.tsx";
 import { Field } from "../ui/fields.tsx";
@@ -33,18 +33,18 @@ export function Audit(_: { readonly at: PageParameters }) {
   const chosen = parameters.value;
   const filters = Object.fromEntries(FILTERS.map((name) => [name, chosen.get(name) ?? undefined]));
   const isFiltered = FILTERS.some((name) => filters[name]);
-  const { data, error, hasMore, loadMore, reload } = useList<AuditEntry>(`/audit${query(filters)}`);
-  const opened = data?.find(({ _id }) => _id === chosen.get("entry"));
-  const known = (of: (entry: AuditEntry) => string): string[] => [...new Set(data?.map(of))].sort();
+  const { data, error, hasMore, loadMore } = useList<AuditEntry>(`/audit${query(filters)}`, {
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ _id }) => _id,
+  });
+  const rows = useKept(data);
+  const opened = rows?.find(({ _id }) => _id === chosen.get("entry"));
+  const known = (of: (entry: AuditEntry) => string): string[] => [...new Set(rows?.map(of))].sort();
   return (
     <Page
       title="Audit"
       intro="Changes by operators, keys and the command line. Kept for 180 days; secrets are never in it."
-      actions={
-        <button type="button" onClick={reload}>
-          Refresh
-        </button>
-      }
+      isReady={isSettled(rows, error)}
       error={error}
     >
       <div class="audit-filters">
@@ -72,12 +72,12 @@ export function Audit(_: { readonly at: PageParameters }) {
           </button>
         )}
       </div>
-      {data && (
+      {rows && (
         <Card>
           <Table
             label="Changes"
             columns={COLUMNS}
-            rows={data}
+            rows={rows}
             keyOf={({ _id }) => _id}
             isVirtual
             hasMore={hasMore}

@@ -1,9 +1,10 @@
 /** Channel rules: which channels keep history, and how long lost members stay. The list is saved as a whole. */
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { get, patch } from "../api/client.ts";
 import type { ActiveChannel, App, List, Usage } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
-import { useLive } from "../lib/live.ts";
+import { CHANGES_EVERY_MS, useLive } from "../lib/live.ts";
 import { parameters, setParameters } from "../lib/router.ts";
 import { effectOn, mayLose, placeOf } from "../lib/rule-changes.ts";
 import { CHANNEL_RULES_MAX, type ChannelRule, counted, draftOf, ruleOf } from "../lib/rule-draft.ts";
@@ -22,20 +23,24 @@ export function ChannelRules() {
   return app ? <RulesOf key={app._id} path={`/apps/${app._id}`} /> : <NotFound />;
 }
 
-const EVERY_MS = 5000;
 type Rules = readonly ChannelRule[];
+const NO_RULES: Rules = [];
 /** With the fields of each rule in one order. */
 const textOf = (rules: Rules): string => JSON.stringify(rules.map((rule) => ruleOf(draftOf(rule))));
 const isSame = (a: Rules, b: Rules): boolean => textOf(a) === textOf(b);
 
 function RulesOf({ path }: { readonly path: string }) {
-  const { data: app, error, reload } = useLive<App>(path);
-  const usage = useLive<Usage>(`${path}/usage?periods=1`, { everyMs: EVERY_MS });
-  const saved = app?.channelRules ?? [];
+  const { data: app, error, reload } = useLive<App>(path, { everyMs: CHANGES_EVERY_MS });
+  const usage = useLive<Usage>(`${path}/usage?periods=1`, { everyMs: CHANGES_EVERY_MS });
   /** undefined: as they are saved. */
   const draft = useSignal<Rules | undefined>(undefined);
   /** The place of the rule that is edited. */
   const edited = useSignal<number | undefined>(undefined);
+  /** As they were saved when the draft or a dialog was begun: what others save from then on must not move rules under it. */
+  const base = useRef<Rules | undefined>(undefined);
+  const isEditing = draft.value !== undefined || edited.value !== undefined || parameters.value.has("add");
+  if (!isEditing || base.current === undefined) base.current = app?.channelRules;
+  const saved = base.current ?? NO_RULES;
   const refusal = useSignal("");
   const rules = draft.value ?? saved;
   const isChanged = !isSame(rules, saved);

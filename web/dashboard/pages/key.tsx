@@ -4,7 +4,8 @@ import { patch, remove, segment } from "../api/client.ts";
 import type { Key as KeyRow } from "../api/types.ts";
 import { nameOfApp } from "../lib/apps.ts";
 import { whole } from "../lib/format.ts";
-import { useLive } from "../lib/live.ts";
+import { keysPage } from "../lib/links.ts";
+import { CHANGES_EVERY_MS, useLive } from "../lib/live.ts";
 import { BASE } from "../lib/router.ts";
 import { linesOf, narrowed } from "../lib/scope.ts";
 import { mayChange } from "../lib/session.ts";
@@ -17,12 +18,11 @@ import { bodyOf, isValid, type KeyDraft, KeyFields } from "./key-fields.tsx";
 import { Countdown, RotateDialog, SecretOnce } from "./key-secret.tsx";
 import { KeySnippets } from "./key-snippets.tsx";
 import { KeyState } from "./keys.tsx";
-
-const REFRESH_MS = 5000;
+import { Missing } from "./not-found.tsx";
 
 export function Key({ at }: { readonly at: PageParameters }) {
   const path = `/signalling/keys/${segment(at.key ?? "")}`;
-  const { data, error, reload } = useLive<KeyRow>(path, { everyMs: REFRESH_MS });
+  const { data, error, reload } = useLive<KeyRow>(path, { everyMs: CHANGES_EVERY_MS });
   const isEditing = useSignal(false);
   const isLive = data?.revoked === null;
   // The address may name another application than the key's.
@@ -33,6 +33,12 @@ export function Key({ at }: { readonly at: PageParameters }) {
       intro={<a href={`${BASE}/apps/${segment(owner)}/keys`}>All keys of {owner}</a>}
       isReady={data !== undefined}
       error={error}
+      missing={
+        <Missing title={`No key has the id “${at.key}”.`} to={keysPage(at.app ?? "")} all="All keys">
+          The address is not complete, or the key belongs to an application that was deleted. Revoked keys are still
+          listed.
+        </Missing>
+      }
       actions={
         isLive &&
         mayChange.value && (

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { query, segment } from "../api/client.ts";
 import type { App, Key } from "../api/types.ts";
 import { currentApp, loadApps } from "../lib/apps.ts";
-import { useList } from "../lib/live.ts";
+import { CHANGES_EVERY_MS, useList } from "../lib/live.ts";
 import { useOrigin } from "../lib/origin.ts";
 import { BASE, parameters, setParameters } from "../lib/router.ts";
 import { channelProblem, matching } from "../lib/scope.ts";
@@ -25,7 +25,10 @@ export function Keys() {
 }
 
 function KeysOf({ app }: { readonly app: App }) {
-  const { data, error, reload, hasMore, loadMore } = useList<Key>(`/signalling/keys${query({ app: app._id })}`);
+  const { data, error, reload, hasMore, loadMore } = useList<Key>(`/signalling/keys${query({ app: app._id })}`, {
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ keyId }) => keyId,
+  });
   const origin = useOrigin();
   // All of them: the oldest come first, and the tests below are about every key that is live.
   useEffect(() => {

@@ -3,8 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Meeting, Recording } from "../api/room-types.ts";
 import { bytes, exactTime, position } from "../lib/format.ts";
 import { recordingPage } from "../lib/links.ts";
-import { useList } from "../lib/live.ts";
-import { nowSeconds } from "../lib/now.ts";
+import { CHANGES_EVERY_MS, useList } from "../lib/live.ts";
 import { recordingsPath, sourceOf } from "../lib/recordings.ts";
 import { Empty } from "../ui/notice.tsx";
 import { Card } from "../ui/page.tsx";
@@ -13,19 +12,16 @@ import { Badge, Time } from "../ui/values.tsx";
 
 /** The most recordings that the call lists at once. */
 const PAGE_MAX = 100;
-const EVERY_MS = 5000;
-/** What a page did not finish is completed half an hour after its stay: until a little later the list may still grow. */
-const COMPLETED_WITHIN_SECONDS = 35 * 60;
 /** Longer tables are not stacked where it is narrow. */
 const STACKED_MAX = 60;
 
 export function MeetingRecordings({ app, meeting }: { readonly app: string; readonly meeting: Meeting }) {
-  const { _id, startTime, endTime } = meeting;
-  const mayGrow = endTime === undefined || nowSeconds.value - endTime < COMPLETED_WITHIN_SECONDS;
+  const { _id, startTime } = meeting;
   const filter = new URLSearchParams({ meetingSession: _id, order: "asc" });
   const list = useList<Recording>(`${recordingsPath(app)}?${filter}`, {
     limitMax: PAGE_MAX,
-    ...(mayGrow && { everyMs: EVERY_MS }),
+    everyMs: CHANGES_EVERY_MS,
+    idOf: (one) => one._id,
   });
   if (!list.data) return null;
   return (

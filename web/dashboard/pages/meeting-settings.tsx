@@ -1,8 +1,8 @@
 /** How long an application's meetings are kept, and whose pages may show them. */
-import { useSignal } from "@preact/signals";
 import { patch, segment } from "../api/client.ts";
 import type { App } from "../api/types.ts";
 import { loadApps } from "../lib/apps.ts";
+import { useDraft } from "../lib/draft.ts";
 import { frameOriginProblem, linesOf } from "../lib/scope.ts";
 import { mayChange } from "../lib/session.ts";
 import { confirm, Form } from "../ui/dialog.tsx";
@@ -15,10 +15,10 @@ const DAYS_MAX = 3650;
 const days = (count: number): string => (count === 1 ? "1 day" : `${count} days`);
 
 export function MeetingSettings({ app }: { readonly app: App }) {
-  const kept = useSignal(String(app.meetingRetentionDays));
-  const origins = useSignal(app.allowedFrameOrigins.join("\n"));
-  const wanted = Number(kept.value);
-  const allowed = linesOf(origins.value);
+  const draft = useDraft({ kept: String(app.meetingRetentionDays), origins: app.allowedFrameOrigins.join("\n") });
+  const { kept, origins } = draft.value;
+  const wanted = Number(kept);
+  const allowed = linesOf(origins);
   const isValid = Number.isInteger(wanted) && wanted >= 1 && wanted <= DAYS_MAX;
   const isUnchanged = wanted === app.meetingRetentionDays && allowed.join("\n") === app.allowedFrameOrigins.join("\n");
   const save = async (): Promise<void> => {
@@ -60,16 +60,16 @@ export function MeetingSettings({ app }: { readonly app: App }) {
           type="number"
           min={1}
           max={DAYS_MAX}
-          value={kept.value}
-          onInput={(value) => (kept.value = value)}
+          value={kept}
+          onInput={(value) => (draft.value = { ...draft.value, kept: value })}
           error={isValid ? undefined : `A whole number from 1 to ${DAYS_MAX}.`}
           help="Counted from the end of each meeting. Once an hour, older ones are deleted, with who took part."
         />
         <Text
           label="Origins that may show meetings in a frame, one per line"
           rows={3}
-          value={origins.value}
-          onInput={(value) => (origins.value = value)}
+          value={origins}
+          onInput={(value) => (draft.value = { ...draft.value, origins: value })}
           error={frameOriginProblem(allowed)}
           placeholder="https://shop.example.com"
           help="Pages of these origins may embed the meeting page. None: it cannot be embedded."

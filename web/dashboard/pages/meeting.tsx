@@ -11,6 +11,7 @@ import { Empty } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 import { Badge, Copy, Name } from "../ui/values.tsx";
 import { MeetingRecordings } from "./meeting-recordings.tsx";
+import { Missing } from "./not-found.tsx";
 import { EndMeeting, Participants } from "./participants.tsx";
 import { RecordButton, RecordingMark, starterOf } from "./recording-state.tsx";
 
@@ -24,6 +25,11 @@ export function Meeting({ at }: { readonly at: PageParameters }) {
       title={data ? `Meeting in ${data.roomName}` : "Meeting"}
       isReady={data !== undefined}
       error={error}
+      missing={
+        <Missing title="There is no such meeting." to={meetingsPage(app)} all="All meetings">
+          Its retention is over, or the address is not complete.
+        </Missing>
+      }
       intro={<a href={meetingsPage(app)}>All meetings</a>}
       actions={
         data?.active &&

@@ -6,7 +6,7 @@ import type { App } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { duration, fromLocalInput, toLocalInput, whole } from "../lib/format.ts";
 import { meetingPage } from "../lib/links.ts";
-import { useDelayed, useKept, useList } from "../lib/live.ts";
+import { CHANGES_EVERY_MS, isSettled, useDelayed, useKept, useList } from "../lib/live.ts";
 import { nowSeconds } from "../lib/now.ts";
 import { parameters, setParameters } from "../lib/router.ts";
 import { Select, Text } from "../ui/fields.tsx";
@@ -20,7 +20,6 @@ import { RecordingMark } from "./recording-state.tsx";
 
 /** The most meetings that the call lists at once. */
 const PAGE_MAX = 100;
-const EVERY_MS = 5000;
 const STATES = [
   ["", "all"],
   ["true", "going on"],
@@ -42,7 +41,8 @@ function MeetingsOf({ app }: { readonly app: App }) {
   const delayed = useDelayed(filtered);
   const list = useList<Meeting>(`/apps/${segment(app._id)}/meetings${delayed}`, {
     limitMax: PAGE_MAX,
-    everyMs: EVERY_MS,
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ _id }) => _id,
   });
   const rows = useKept(list.data);
   const isFiltered = delayed !== "";
@@ -51,7 +51,7 @@ function MeetingsOf({ app }: { readonly app: App }) {
       title="Meetings"
       intro="A meeting begins when the first person enters a room, and is over when the room has been empty for 30 seconds."
       error={list.error}
-      isReady={rows !== undefined || list.error !== undefined}
+      isReady={isSettled(rows, list.error)}
     >
       <Card>
         <MeetingFilters />

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { post, remove, segment } from "../api/client.ts";
 import type { OperatorRow, Role } from "../api/types.ts";
-import { useList } from "../lib/live.ts";
+import { CHANGES_EVERY_MS, useList } from "../lib/live.ts";
 import { mayChange, session } from "../lib/session.ts";
 import type { PageParameters } from "../routes.tsx";
 import { confirm, Dialog, Form } from "../ui/dialog.tsx";
@@ -20,7 +20,10 @@ const ROLES: readonly (readonly [Role, string])[] = [
 ];
 
 export function Operators(_: { readonly at: PageParameters }) {
-  const { data, error, hasMore, loadMore, reload } = useList<OperatorRow>("/operators");
+  const { data, error, hasMore, loadMore, reload } = useList<OperatorRow>("/operators", {
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ _id }) => _id,
+  });
   const isCreating = useSignal(false);
   const columns: readonly Column<OperatorRow>[] = [
     {

@@ -50,6 +50,7 @@ export const Numbers = ({ data, range }: Part) => (
           <h2 class="muted small">{title}</h2>
           <div>
             <span class="value">{text}</span>
+            {/^\w/.test(unit) && " "}
             {unit && <span class="unit">{unit}</span>}
           </div>
           <Chart

@@ -4,7 +4,7 @@ import { addressOf, remove, segment } from "../api/client.ts";
 import type { RecordingDetail, Recording as Row } from "../api/room-types.ts";
 import { bytes, duration, exactTime, position } from "../lib/format.ts";
 import { meetingPage, recordingsPage, roomPage } from "../lib/links.ts";
-import { useList, useLive } from "../lib/live.ts";
+import { CHANGES_EVERY_MS, useList, useLive } from "../lib/live.ts";
 import { recordingsPath, sourceOf } from "../lib/recordings.ts";
 import { navigate } from "../lib/router.ts";
 import { mayChange } from "../lib/session.ts";
@@ -14,6 +14,7 @@ import { Notice, toast } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 import { Copy, Name } from "../ui/values.tsx";
 import { RecordingTable } from "./meeting-recordings.tsx";
+import { Missing } from "./not-found.tsx";
 import { Player } from "./player.tsx";
 
 /** The most recordings that the call lists at once. */
@@ -22,13 +23,18 @@ const PAGE_MAX = 100;
 export function Recording({ at }: { readonly at: PageParameters }) {
   const { app = "", recording = "" } = at;
   const path = `${recordingsPath(app)}/${segment(recording)}`;
-  const { data, error } = useLive<RecordingDetail>(path);
+  const { data, error } = useLive<RecordingDetail>(path, { everyMs: CHANGES_EVERY_MS });
   const address = addressOf(`${path}/file`);
   return (
     <Page
       title={data ? `Recording of ${data.participantUsername}` : "Recording"}
       isReady={data !== undefined}
       error={error}
+      missing={
+        <Missing title="There is no such recording." to={recordingsPage(app)} all="All recordings">
+          It was deleted, its retention is over, or the address is not complete.
+        </Missing>
+      }
       intro={<a href={recordingsPage(app)}>All recordings</a>}
       actions={
         data &&
@@ -134,7 +140,15 @@ const Id = ({ of: id, what }: { readonly of: string; readonly what: string }) =>
 /** Nothing, if there are no others. */
 function SameMeeting({ app, of: one }: { readonly app: string; readonly of: RecordingDetail }) {
   const filter = new URLSearchParams({ meetingSession: one.meetingSession, order: "asc" });
-  const { data = [], hasMore, loadMore } = useList<Row>(`${recordingsPath(app)}?${filter}`, { limitMax: PAGE_MAX });
+  const {
+    data = [],
+    hasMore,
+    loadMore,
+  } = useList<Row>(`${recordingsPath(app)}?${filter}`, {
+    limitMax: PAGE_MAX,
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ _id }) => _id,
+  });
   const others = data.filter(({ _id }) => _id !== one._id);
   if (others.length === 0) return null;
   return (

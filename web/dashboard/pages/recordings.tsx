@@ -5,7 +5,7 @@ import type { Recording } from "../api/room-types.ts";
 import type { App } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { bytes, exactTime, position, whole } from "../lib/format.ts";
-import { type LiveList, useDelayed, useKept, useList } from "../lib/live.ts";
+import { CHANGES_EVERY_MS, isSettled, type LiveList, useDelayed, useKept, useList } from "../lib/live.ts";
 import { filters, recordingsPath, sourceOf } from "../lib/recordings.ts";
 import { parameters } from "../lib/router.ts";
 import { mayChange } from "../lib/session.ts";
@@ -34,7 +34,11 @@ function RecordingsOf({ app }: { readonly app: App }) {
   const root = recordingsPath(app._id);
   const filtered = useComputed(() => query({ ...filters(), order: parameters.value.get("order") ?? "" }));
   const delayed = useDelayed(filtered);
-  const list = useList<Recording>(`${root}${delayed}`, { limitMax: PAGE_MAX });
+  const list = useList<Recording>(`${root}${delayed}`, {
+    limitMax: PAGE_MAX,
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ _id }) => _id,
+  });
   const rows = useKept(list.data);
   const chosen = useSignal(NONE);
   const choose = ({ _id }: Recording, isOn: boolean): void => {
@@ -47,7 +51,7 @@ function RecordingsOf({ app }: { readonly app: App }) {
     <Page
       title="Recordings"
       error={list.error}
-      isReady={rows !== undefined || list.error !== undefined}
+      isReady={isSettled(rows, list.error)}
       intro="What was recorded in meetings, and files that your backend has uploaded for a room."
     >
       <Card>

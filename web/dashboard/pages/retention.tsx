@@ -1,8 +1,8 @@
 /** How long an application's recordings are kept. */
-import { useSignal } from "@preact/signals";
 import { patch, segment } from "../api/client.ts";
 import type { App } from "../api/types.ts";
 import { loadApps } from "../lib/apps.ts";
+import { useDraft } from "../lib/draft.ts";
 import { mayChange } from "../lib/session.ts";
 import { confirm, Form } from "../ui/dialog.tsx";
 import { Text } from "../ui/fields.tsx";
@@ -15,8 +15,9 @@ const days = (count: number | null): string =>
   count === null ? "without a limit" : count === 1 ? "1 day" : `${count} days`;
 
 export function Retention({ app }: { readonly app: App }) {
-  const typed = useSignal(app.retentionDays === null ? "" : String(app.retentionDays));
-  const wanted = typed.value === "" ? null : Number(typed.value);
+  const draft = useDraft({ days: app.retentionDays === null ? "" : String(app.retentionDays) });
+  const typed = draft.value.days;
+  const wanted = typed === "" ? null : Number(typed);
   const isValid = wanted === null || (Number.isInteger(wanted) && wanted >= 1 && wanted <= DAYS_MAX);
   const isShorter = wanted !== null && (app.retentionDays === null || wanted < app.retentionDays);
   const save = async (): Promise<void> => {
@@ -48,9 +49,9 @@ export function Retention({ app }: { readonly app: App }) {
             type="number"
             min={1}
             max={DAYS_MAX}
-            value={typed.value}
+            value={typed}
             placeholder="without a limit"
-            onInput={(value) => (typed.value = value)}
+            onInput={(value) => (draft.value = { days: value })}
             error={isValid ? undefined : `A whole number from 1 to ${DAYS_MAX}, or empty.`}
             help="Counted from the completion of each recording. Once an hour, older ones are deleted. Empty: none is deleted."
           />

@@ -2,8 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { put, remove, segment } from "../api/client.ts";
 import type { Room as RoomRow } from "../api/room-types.ts";
+import { useDraft } from "../lib/draft.ts";
 import { recordingsPage } from "../lib/links.ts";
-import { useLive } from "../lib/live.ts";
+import { CHANGES_EVERY_MS, useLive } from "../lib/live.ts";
 import { useMeetingNow } from "../lib/meetings.ts";
 import { useAppOrigin } from "../lib/origin.ts";
 import { ACTING, changesOf, draftOf, KEPT, nameProblem, type RoomDraft } from "../lib/room-draft.ts";
@@ -16,13 +17,14 @@ import { toast } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 import { Copy, Time } from "../ui/values.tsx";
 import { JoinAsHost } from "./host-link.tsx";
+import { Missing } from "./not-found.tsx";
 import { RoomFields } from "./room-fields.tsx";
 import { RoomMeeting } from "./room-meeting.tsx";
 
 export function Room({ at }: { readonly at: PageParameters }) {
   const { app = "", room = "" } = at;
   const root = `/apps/${segment(app)}/rooms`;
-  const { data, error } = useLive<RoomRow>(`${root}/${segment(room)}`);
+  const { data, error, reload } = useLive<RoomRow>(`${root}/${segment(room)}`, { everyMs: CHANGES_EVERY_MS });
   const now = useMeetingNow(app, room);
   const origin = useAppOrigin(app);
   return (
@@ -30,6 +32,11 @@ export function Room({ at }: { readonly at: PageParameters }) {
       title={room}
       isReady={data !== undefined && now.isReady && origin !== undefined}
       error={error ?? now.error}
+      missing={
+        <Missing title={`No room is named “${room}”.`} to={`${BASE}${root}`} all="All rooms">
+          It was renamed or deleted, or its name is misspelt. Upper and lower case are different.
+        </Missing>
+      }
       intro={<a href={`${BASE}${root}`}>All rooms</a>}
       actions={
         data && (
@@ -58,7 +65,7 @@ export function Room({ at }: { readonly at: PageParameters }) {
             meeting={now.meeting}
             reload={now.reload}
           />
-          <RoomForm room={data} root={root} />
+          <RoomForm room={data} root={root} reload={reload} />
         </>
       )}
     </Page>
@@ -84,25 +91,32 @@ function archive({ roomName }: RoomRow, root: string): void {
   });
 }
 
-function RoomForm({ room, root }: { readonly room: RoomRow; readonly root: string }) {
-  const saved = useSignal<RoomRow>(room);
+interface RoomFormProps {
+  /** As it is saved now; it may be changed elsewhere while this form is filled in. */
+  readonly room: RoomRow;
+  readonly root: string;
+  readonly reload: () => Promise<void>;
+}
+
+function RoomForm({ room, root, reload }: RoomFormProps) {
   const name = useSignal(room.roomName);
-  const draft = useSignal<RoomDraft>(draftOf(room));
+  const saved = draftOf(room);
+  const draft = useDraft<RoomDraft>(saved);
   const reset = (): void => {
-    name.value = saved.value.roomName;
-    draft.value = draftOf(saved.value);
+    name.value = room.roomName;
+    draft.value = saved;
   };
   const changes = {
-    ...changesOf(draftOf(saved.value), draft.value),
-    ...(name.value !== saved.value.roomName && { roomName: name.value }),
+    ...changesOf(saved, draft.value),
+    ...(name.value !== room.roomName && { roomName: name.value }),
   };
   const count = Object.keys(changes).length;
   const save = async (): Promise<void> => {
-    const before = saved.value.roomName;
-    saved.value = await put<RoomRow>(`${root}/${segment(before)}`, changes);
-    reset();
+    const after = await put<RoomRow>(`${root}/${segment(room.roomName)}`, changes);
+    draft.value = draftOf(after);
     toast("The room is saved.");
-    if (saved.value.roomName !== before) navigate(`${root}/${segment(saved.value.roomName)}`, { replace: true });
+    if (after.roomName !== room.roomName) return navigate(`${root}/${segment(after.roomName)}`, { replace: true });
+    await reload();
   };
   const shared = { draft: draft.value, onChange: (next: RoomDraft) => (draft.value = next) };
   const isDisabled = !mayChange.value;

@@ -6,7 +6,7 @@ import type { List } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { whole } from "../lib/format.ts";
 import { roomPage } from "../lib/links.ts";
-import { useDelayed, useKept, useList, useLive } from "../lib/live.ts";
+import { CHANGES_EVERY_MS, useDelayed, useKept, useList, useLive } from "../lib/live.ts";
 import { nowSeconds } from "../lib/now.ts";
 import { useOrigin } from "../lib/origin.ts";
 import { changesOf, draftOf, nameProblem, type RoomFieldName } from "../lib/room-draft.ts";
@@ -25,19 +25,22 @@ import { RoomFields } from "./room-fields.tsx";
 
 /** The most rooms, and meetings, that a call answers at once. */
 const PAGE_MAX = 100;
-const INSIDE_EVERY_MS = 5000;
 
 export function Rooms({ at }: { readonly at: PageParameters }) {
   const app = currentApp.value;
   const root = `/apps/${segment(at.app ?? "")}/rooms`;
   const typed = useSignal(parameters.value.get("search") ?? "");
   const search = useDelayed(typed);
-  const list = useList<Room>(app && `${root}${query({ search })}`, { limitMax: PAGE_MAX });
+  const list = useList<Room>(app && `${root}${query({ search })}`, {
+    limitMax: PAGE_MAX,
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ _id }) => _id,
+  });
   const rows = useKept(list.data);
   const active = useLive<List<Meeting>>(
     app && `/apps/${segment(app._id)}/meetings${query({ active: "true", limit: PAGE_MAX })}`,
     {
-      everyMs: INSIDE_EVERY_MS,
+      everyMs: CHANGES_EVERY_MS,
     },
   );
   const now = new Map(active.data?.data.map((meeting) => [meeting.room, meeting]));

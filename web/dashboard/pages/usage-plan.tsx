@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { patch } from "../api/client.ts";
 import type { App } from "../api/types.ts";
-import { apps } from "../lib/apps.ts";
+import { loadApps } from "../lib/apps.ts";
 import { Dialog, Form } from "../ui/dialog.tsx";
 import { Text } from "../ui/fields.tsx";
 import { toast } from "../ui/notice.tsx";
@@ -22,8 +22,8 @@ export function EditPlan({ app, onClose }: { readonly app: App; readonly onClose
       maxConcurrentConnections: capOf(connections.value),
       maxMessagesPerPeriod: capOf(messages.value),
     };
-    const changed = await patch<App>(`/apps/${app._id}`, { plan });
-    apps.value = apps.value?.map((one) => (one._id === app._id ? changed : one));
+    await patch<App>(`/apps/${app._id}`, { plan });
+    await loadApps();
     toast("The plan has been changed.");
     onClose();
   };

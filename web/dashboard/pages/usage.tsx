@@ -99,7 +99,7 @@ function Meter({ value, cap, unit, atCap }: MeterProps) {
   return (
     <div class="stat meter">
       <div>
-        <span class="value">{whole(value)}</span>
+        <span class="value">{whole(value)}</span>{" "}
         <span class="unit">
           {cap !== null && `of ${whole(cap)} `}
           {unit}

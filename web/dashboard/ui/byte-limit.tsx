@@ -1,5 +1,5 @@
 /** How many bytes of something are stored, how many may be, and a form that changes it. */
-import { useSignal } from "@preact/signals";
+import { useDraft } from "../lib/draft.ts";
 import { bytes } from "../lib/format.ts";
 import { mayChange } from "../lib/session.ts";
 import { Bar } from "./bar.tsx";
@@ -27,15 +27,16 @@ interface ByteLimitProps {
 const NEARLY_FULL = 0.9;
 
 export function ByteLimit({ title, used, limit, unit, label, least, what, atLimit, onSubmit }: ByteLimitProps) {
-  const typed = useSignal(String(limit / unit));
-  const most = typed.value.trim() === "" ? Number.NaN : Math.round(Number(typed.value) * unit);
+  const draft = useDraft({ most: String(limit / unit) });
+  const typed = draft.value.most;
+  const most = typed.trim() === "" ? Number.NaN : Math.round(Number(typed) * unit);
   const share = limit > 0 ? (used ?? 0) / limit : 1;
   const kind = share >= 1 ? "bad" : share >= NEARLY_FULL ? "warn" : undefined;
   return (
     <Card title={title}>
       <div class="stat meter">
         <div>
-          <span class="value">{used === undefined ? "?" : bytes(used)}</span>
+          <span class="value">{used === undefined ? "?" : bytes(used)}</span>{" "}
           <span class="unit">of {bytes(limit)}</span>
         </div>
         <Bar share={share} {...(kind && { kind })} />
@@ -51,8 +52,8 @@ export function ByteLimit({ title, used, limit, unit, label, least, what, atLimi
               type="number"
               min={least / unit}
               step={0.1}
-              value={typed.value}
-              onInput={(value) => (typed.value = value)}
+              value={typed}
+              onInput={(value) => (draft.value = { most: value })}
             />
           </Form>
         </div>

@@ -1,7 +1,8 @@
 /** Charts over time, drawn by uPlot in the theme's colours. Gaps in the data are gaps in the line. */
 import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import { bytes, clock, short } from "../lib/format.ts";
+import { usePlots } from "../lib/plots.ts";
 
 export interface Line {
   readonly title: string;
@@ -36,14 +37,15 @@ export function Chart(props: ChartProps) {
   const { label, times, lines, heightPx = 180, format = props.isBytes ? bytes : short, isSpark = false } = props;
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
+  const { plot: Plot, isFailing } = usePlots();
   const data = [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData;
   const shape = lines.map(({ title, color }) => title + color).join();
   useEffect(() => {
     const target = element.current;
-    if (!target) return;
+    if (!target || !Plot) return;
     const draw = (): void => {
       plot.current?.destroy();
-      plot.current = new uPlot(
+      plot.current = new Plot(
         optionsOf({ ...props, format, isSpark, heightPx, widthPx: target.clientWidth }),
         data,
         target,
@@ -60,13 +62,15 @@ export function Chart(props: ChartProps) {
       plot.current?.destroy();
       plot.current = undefined;
     };
-  }, [shape, heightPx, isSpark]);
+  }, [shape, heightPx, isSpark, Plot]);
   useEffect(() => plot.current?.setData(data), [times, ...lines.map(({ values }) => values)]);
   const last = lines
     .map(({ title, values }) => `${title} ${format(values.findLast((one) => one !== null) ?? 0)}`)
     .join(", ");
   return (
-    <div ref={element} class="chart" role="img" aria-label={`${label}: ${last}`} style={{ height: `${heightPx}px` }} />
+    <div ref={element} class="chart" role="img" aria-label={`${label}: ${last}`} style={{ height: `${heightPx}px` }}>
+      {isFailing && !isSpark && <p class="muted small">The chart cannot be drawn: the service does not respond.</p>}
+    </div>
   );
 }
 

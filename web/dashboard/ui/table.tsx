@@ -1,7 +1,7 @@
 /** Tables. Long ones draw only the rows that are in view, and load further pages as one scrolls towards the end. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Column<T> {
   readonly title: string;
@@ -77,6 +77,7 @@ export function Table<T>({
       removeEventListener("resize", look);
     };
   }, [isVirtual, hasMore, loadMore, rows.length]);
+  useKeptPlace(body, rows, keyOf);
   if (rows.length === 0) return <>{empty}</>;
   const isPartial = isVirtual && rows.length > WHOLE_ROWS;
   const from = isPartial ? Math.min(first.value, rows.length - 1) : 0;
@@ -123,6 +124,54 @@ export function Table<T>({
       )}
     </div>
   );
+}
+
+/** A row in view, before other rows come or go above it. */
+interface Place {
+  readonly element: HTMLTableRowElement;
+  readonly key: string | undefined;
+  readonly index: number;
+  readonly top: number;
+}
+
+/** Who has scrolled into the list keeps the rows in view where they are. Browsers do not do this within tables. */
+function useKeptPlace<T>(
+  body: { readonly current: HTMLTableSectionElement | null },
+  rows: readonly T[],
+  keyOf: (row: T) => string,
+): void {
+  const drawn = useRef(rows);
+  // While this renders, the page still has the rows as they were.
+  const before = drawn.current === rows ? undefined : placeIn(body.current, drawn.current, keyOf);
+  drawn.current = rows;
+  useLayoutEffect(() => {
+    if (!before) return;
+    const { element, key, index, top } = before;
+    const now = rows.findIndex((row) => keyOf(row) === key);
+    // A row that is gone leaves its place to the next one.
+    if (now < 0) return;
+    const moved = element.isConnected ? element.getBoundingClientRect().top - top : (now - index) * ROW_PX;
+    if (Math.abs(moved) >= 1) scrollBy({ top: moved, behavior: "instant" });
+  }, [rows]);
+}
+
+/** undefined: the beginning of the list is in view, where new rows appear. */
+function placeIn<T>(
+  body: HTMLTableSectionElement | null,
+  rows: readonly T[],
+  keyOf: (row: T) => string,
+): Place | undefined {
+  if (!body || body.getBoundingClientRect().top >= 0) return undefined;
+  const focused = [...body.rows].filter((row) => row.contains(document.activeElement));
+  for (const element of [...focused, ...body.rows]) {
+    const { top, bottom } = element.getBoundingClientRect();
+    if (bottom <= 0 || top >= innerHeight || !element.hasAttribute("aria-rowindex")) continue;
+    // The first row of the table has the index 2, after its head.
+    const index = Number(element.getAttribute("aria-rowindex")) - 2;
+    const row = rows[index];
+    return { element, key: row && keyOf(row), index, top };
+  }
+  return undefined;
 }
 
 /** Takes the place of rows that are not drawn. One cell: spanning columns that are hidden where narrow would bring them back, empty. */
