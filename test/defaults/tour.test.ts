@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { leavesAfterUpload, recordsFor } from "../browser/support/recordings.ts";
 import { Visitor } from "../browser/support/visitor.ts";
-import { block } from "../docs/support/page.ts";
+import { block, blocks } from "../docs/support/page.ts";
 import { type Expected, hold } from "../docs/support/shell.ts";
 import { Newcomer } from "./support/newcomer.ts";
 import { seeksTo } from "./support/player.ts";
@@ -95,6 +95,17 @@ test("one terminal prints what another publishes, without a key", async () => {
   await listening.writes(/chat\/1/);
   await user.runs(inProse(/publish/));
   await listening.writes(/hello/);
+});
+
+test("the two terminals of docs/cli.md talk", async () => {
+  const [listens, talks] = blocks("docs/cli.md").filter(({ heading }) => heading === "Two terminals");
+  await using listening = user.stay(listens?.text ?? "");
+  await listening.writes(/chat\/1/);
+  const outcomes = await user.paste(talks?.text ?? "");
+  expect(outcomes.map(({ command, code }) => `${command}: ${code}`)).toEqual(
+    outcomes.map(({ command }) => `${command}: 0`),
+  );
+  await listening.writes(/hello from the terminal/);
 });
 
 test("two people meet and are recorded; the recordings are mended, and a player can seek in them", async () => {

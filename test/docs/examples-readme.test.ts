@@ -84,7 +84,7 @@ describe("the commands of the README start", () => {
     expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
     expect(JSON.parse(outcomes[1]?.out ?? "")).toEqual({ channel: "signals/kitchen", published: true });
     expect(JSON.parse(outcomes[3]?.out ?? "")).toEqual({ channel: "signals/kitchen", peers: [] });
-    const [, made] = await pasted(makesKey);
+    const [made] = await pasted(makesKey);
     expect(made).toMatchObject({ code: 0, out: expect.stringContaining("sk_secret_") });
   });
 

@@ -13,18 +13,17 @@ let server: Server;
 let exports: string;
 beforeAll(async () => {
   server = await startParley({ env: { PARLEY_ADMIN_TOKEN: "" } });
-  const { secretKey, publishableKey, adminToken } = server.keys;
+  const { secretKey, publishableKey } = server.keys;
   exports = block(PAGE, "sh", "2. Copy your keys")
     .replace("sk_id_…:sk_secret_…", secretKey)
-    .replace("pk_live_…", publishableKey)
-    .replace("parley_admin_…", adminToken);
+    .replace("pk_live_…", publishableKey);
 });
 afterAll(() => server.stop());
 
 const here = (script: string): string => script.replaceAll("localhost:8080", new URL(server.url).host);
 
 /** Runs a block that ends with an interactive program. */
-const interactive = (script: string): Child => stay(`${exports}${here(script)}`, { PARLEY_URL: server.url });
+const interactive = (script: string): Child => stay(here(script), { PARLEY_URL: server.url, PARLEY_DATA: server.data });
 
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
 const none = { command: /^export PARLEY_/, holds: () => undefined };
@@ -51,7 +50,6 @@ test("two people talk, and the backend publishes", async () => {
   await bob.writes(/here: Alice/);
 
   const expected: Expected[] = [
-    none,
     none,
     none,
     {
@@ -114,7 +112,6 @@ test("the commands make an application with its keys", async () => {
   const expected: Expected[] = [
     none,
     none,
-    none,
     { command: /apps create/, holds: ({ out }) => expect(out).toMatch(/^name +store$/m) },
     {
       command: /--type secret/,
@@ -127,5 +124,5 @@ test("the commands make an application with its keys", async () => {
     { command: /keys list/, holds: ({ out }) => expect(out.match(/ live /g)).toHaveLength(2) },
   ];
   const script = block(PAGE, "sh", "7. Make your own application");
-  hold(await paste(`${exports}${here(script)}`, { PARLEY_URL: server.url }), expected);
+  hold(await paste(`${exports}${here(script)}`, { PARLEY_URL: server.url, PARLEY_DATA: server.data }), expected);
 });
