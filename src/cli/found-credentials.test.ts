@@ -166,9 +166,9 @@ test("a server is not set to a credential of another kind, and does not print it
   for (const [value, what] of kinds) {
     writeFileSync(file, JSON.stringify({ "admin-token": value }));
     const starts = [
-      parley(["up", "--data", fresh], { env: { PARLEY_ADMIN_TOKEN: value } }),
-      parley(["up", "--data", fresh, "--admin-token", value]),
-      parley(["up", "--data", fresh, "--config", file]),
+      parley(["up", "--port", "0", "--data", fresh], { env: { PARLEY_ADMIN_TOKEN: value } }),
+      parley(["up", "--port", "0", "--data", fresh, "--admin-token", value]),
+      parley(["up", "--port", "0", "--data", fresh, "--config", file]),
       parley(["config"], { env: { PARLEY_ADMIN_TOKEN: value } }),
     ];
     for (const { exitCode, stdout, stderr } of await Promise.all(starts)) {

@@ -56,8 +56,9 @@ const APP_SECRET: Kind = {
   }),
 };
 
-/** A secret key for the REST API, and to mint tokens with. */
-export const foundKey = (input: Input): Promise<Credential> => found(input, SECRET_KEY);
+/** A secret key for the REST API, and to mint tokens with. `give` is how this command is given one. */
+export const foundKey = (input: Input, give = SECRET_KEY.give): Promise<Credential> =>
+  found(input, { ...SECRET_KEY, give });
 
 /** The application's secret key, for its own host. */
 export const foundAppSecret = (input: Input): Promise<Credential> => found(input, APP_SECRET);

@@ -48,10 +48,9 @@ export async function verify(input: Input): Promise<CommandResult> {
 /** The key of a service on this machine is sent only there, also if several addresses are named. */
 async function keyHere(input: Input): Promise<Credential> {
   const elsewhere = addresses(input).find((url) => !isThisMachine(url));
-  if (elsewhere === undefined || input.isOn("data")) return foundKey(input);
-  throw new UsageError(
-    `a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that contains it with --secret-key-file (${elsewhere} is on another machine)`,
-  );
+  const give = "set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that contains it with --secret-key-file";
+  if (elsewhere === undefined || input.isOn("data")) return foundKey(input, give);
+  throw new UsageError(`a key is needed: ${give} (${elsewhere} is on another machine)`);
 }
 
 async function open(options: FleetOptions): Promise<Fleet> {

@@ -74,7 +74,7 @@ test("a reset of the admin token ends its sessions on every node, and leaves tho
   const cluster = await Cluster.start({ env: { PARLEY_ADMIN_TOKEN: "" } });
   try {
     const reset = async (): Promise<string> => {
-      const { output } = await runParley(["admin", "reset-token", "--json"], cluster.env);
+      const { output } = await runParley(["admin", "reset-token", "--json", "--yes"], cluster.env);
       return (JSON.parse(output.split("\n").find((line) => line.startsWith("{")) ?? "") as { adminToken: string })
         .adminToken;
     };

@@ -66,7 +66,7 @@ test("of several nodes that start on an empty database at once one creates the d
     expect(lines.filter(({ msg }) => !isFolder(msg))).toEqual([]);
   }
   // A new admin token is accepted by all running nodes within a second.
-  const reset = await runParley(["admin", "reset-token", "--json"], cluster.env);
+  const reset = await runParley(["admin", "reset-token", "--json", "--yes"], cluster.env);
   expect(reset.code).toBe(0);
   const { adminToken: fresh } = JSON.parse(/\{.*\}/s.exec(reset.output)?.[0] ?? "") as { adminToken: string };
   for (const node of nodes) {

@@ -87,6 +87,6 @@ test.each([
 });
 
 test("without a key it says which one is needed", async () => {
-  const { code, output } = await runParley(["verify"]);
+  const { code, output } = await runParley(["verify"], { PARLEY_DATA: "/no/data/folder" });
   expect([code, output]).toEqual([2, expect.stringContaining("set PARLEY_KEY=SK_ID:SK_SECRET, or name a file")]);
 });
