@@ -1,6 +1,7 @@
 /** Every state of the page without a service, by the name in the address: `?state=door&lang=de`. For tests and pictures; it is not served. */
 import { render } from "preact";
 import type { Kind } from "../call/contract.ts";
+import { DeviceError } from "../call/devices.ts";
 import type { Person } from "../call/room-contract.ts";
 import { type Joined, Refused } from "../lib/api.ts";
 import type { Meeting } from "../meeting.ts";
@@ -74,7 +75,7 @@ const devices = fakeDevices(
   ],
 );
 const denied = fakeDevices(() => {
-  throw new Error("denied");
+  throw new DeviceError("denied");
 });
 
 const people = (count: number, isLong = false): Person[] =>
@@ -128,7 +129,7 @@ const queue = (fakes: Fakes, count: number): void =>
   );
 const refuse = (fakes: Fakes, code: string, opensAt?: number): Promise<void> => {
   fakes.api.doorNow = () => {
-    throw new Refused(403, code, "", opensAt);
+    throw new Refused(403, code, "", { opensAt });
   };
   return fakes.meeting.look();
 };
