@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import type { Kind } from "./call/contract.ts";
+import { announcements } from "./lib/announce.ts";
 import { type Joined, Refused } from "./lib/api.ts";
 import type { MeetingParts } from "./meeting-parts.ts";
-import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./testing/fakes.ts";
+import { DOOR, FakeRoom, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./testing/fakes.ts";
 
 const track = (kind: Kind) =>
   Object.assign(new EventTarget(), { kind, stop: () => undefined }) as unknown as MediaStreamTrack;
@@ -155,6 +156,49 @@ test("put out: says why, closes all devices, and does not return by itself", asy
     if (why !== "replaced") continue;
     await meeting.bringBack();
     expect(api.joins.at(-1)?.resume).toBe("rt_1");
+  }
+});
+
+test("removed while it was away: says so, and not that the connection was lost", async () => {
+  let renew: (() => Promise<string | null>) | undefined;
+  const room = new FakeRoom();
+  const { meeting, api } = visit({
+    openRoom: (opening) => {
+      renew = opening.renew;
+      return room;
+    },
+  });
+  await meeting.start("Ada");
+  await meeting.enter("Ada");
+  const endsWith = async (code: string) => {
+    api.answer = () => {
+      throw new Refused(403, code, "");
+    };
+    expect(await renew?.()).toBeNull();
+    room.emit("ended", "lost");
+    return meeting.session.stage.value;
+  };
+  expect(await endsWith("removed")).toEqual({ at: "out", why: "removed" });
+});
+
+test("a second tab goes on under the name of the stay, and says so if another one was typed", async () => {
+  const kept = new Map<string, string>();
+  const storage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => kept.set(key, value),
+    removeItem: (key: string) => kept.delete(key),
+  };
+  Object.assign(globalThis, { localStorage: storage });
+  try {
+    await inside();
+    const second = visit();
+    second.api.answer = ({ resume }) => ({ ...JOINED, name: resume ? "Ada" : "Eve" });
+    await second.meeting.start("Ada");
+    await second.meeting.enter("Eve");
+    expect(announcements.value.map(({ text }) => text)).toContain("You are already in this meeting as Ada.");
+    expect(second.meeting.name).toBe("Ada");
+  } finally {
+    Reflect.deleteProperty(globalThis, "localStorage");
   }
 });
 

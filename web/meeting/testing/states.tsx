@@ -141,9 +141,22 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
     await meeting.start("");
   },
   "door-denied": ({ meeting }) => meeting.start(LONG),
+  "door-invited": async ({ meeting, api }) => {
+    api.doorNow = () => ({ ...DOOR, privacy: "private", you: { name: LONG, isAdmin: true, isInvited: true } });
+    await meeting.start("");
+  },
+  invitation: async ({ meeting, api }) => {
+    api.doorNow = () => ({ ...DOOR, privacy: "private", enableRequestToJoin: false });
+    await meeting.start("");
+  },
   waiting: async ({ meeting, api }) => {
     api.answer = () => ({ waiting: true, ticket: "t", connect: JOINED.connect });
     await meeting.enter("Ada");
+  },
+  "waiting-alone": async ({ meeting, api, lobby }) => {
+    api.answer = () => ({ waiting: true, ticket: "t", connect: JOINED.connect });
+    await meeting.enter("Ada");
+    lobby().emit("hosts", false);
   },
   "not-open": (fakes) => refuse(fakes, "room_not_open", 1_900_000_000),
   over: (fakes) => refuse(fakes, "room_over"),

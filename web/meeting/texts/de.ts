@@ -25,7 +25,7 @@ export const de: Texts = {
   insideNone: "Noch ist niemand da.",
   insideOne: "Eine Person ist da.",
   insideOther: "{count} Personen sind da.",
-  privateRoom: "Dieser Raum ist privat. Ohne Einladung muss Sie jemand hereinlassen.",
+  privateRoom: "Dieser Raum ist privat. Ohne Einladung muss Sie die Leitung hereinlassen.",
   audioOnly: "In diesem Raum wird nur gesprochen.",
   preview: "Ihre Kamera",
   cameraIsOff: "Ihre Kamera ist aus",

@@ -24,7 +24,7 @@ export const en = {
   insideNone: "No one is inside yet.",
   insideOne: "One person is inside.",
   insideOther: "{count} people are inside.",
-  privateRoom: "This room is private. Without an invitation, someone inside has to let you in.",
+  privateRoom: "This room is private. Without an invitation, a host has to let you in.",
   audioOnly: "This room is for sound only.",
   preview: "Your camera",
   cameraIsOff: "Your camera is off",

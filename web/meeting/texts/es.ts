@@ -25,7 +25,7 @@ export const es: Texts = {
   insideNone: "Todavía no hay nadie.",
   insideOne: "Hay una persona dentro.",
   insideOther: "Hay {count} personas dentro.",
-  privateRoom: "Esta sala es privada. Sin invitación, alguien de dentro tiene que dejarle entrar.",
+  privateRoom: "Esta sala es privada. Sin invitación, un anfitrión tiene que dejarle entrar.",
   audioOnly: "Esta sala es solo de sonido.",
   preview: "Su cámara",
   cameraIsOff: "Su cámara está apagada",

@@ -25,7 +25,7 @@ export const fr: Texts = {
   insideNone: "Il n’y a encore personne.",
   insideOne: "Une personne est présente.",
   insideOther: "{count} personnes sont présentes.",
-  privateRoom: "Cette salle est privée. Sans invitation, quelqu’un doit vous faire entrer.",
+  privateRoom: "Cette salle est privée. Sans invitation, un hôte doit vous faire entrer.",
   audioOnly: "Cette salle est réservée au son.",
   preview: "Votre caméra",
   cameraIsOff: "Votre caméra est éteinte",

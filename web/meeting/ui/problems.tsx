@@ -36,7 +36,10 @@ function problemsOf(problems: readonly DeviceProblem[]): readonly Problem[] {
     const kinds = ORDER.filter((kind) => problems.some((one) => one.kind === kind && one.reason === reason));
     return { kinds, reason };
   });
-  const apart = problems.filter(({ reason }) => !OF_THE_PAGE.includes(reason));
+  // Always in this order: a device that is tried again keeps its place.
+  const apart = ORDER.flatMap((kind) =>
+    problems.filter((one) => one.kind === kind && !OF_THE_PAGE.includes(one.reason)),
+  );
   return [
     ...together.filter(({ kinds }) => kinds.length > 0),
     ...apart.map(({ kind, reason }) => ({ kinds: [kind], reason })),
