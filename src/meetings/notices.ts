@@ -32,7 +32,7 @@ export type LobbyEnd = "time" | "room_not_found" | "token_required";
 export type MutedKind = "audio" | "video" | "screen";
 
 const LOBBY_END_TEXTS: Readonly<Record<LobbyEnd, string>> = {
-  time: `No one has let you in for ${WAIT_MAX_SEC / 60} minutes. You can ask again.`,
+  time: `No one has let you in for ${WAIT_MAX_SEC / 60} minutes. You can make another request.`,
   room_not_found: "The room is closed.",
   token_required: "This room can be entered only with an access token now.",
 };

@@ -7,7 +7,7 @@ import { extensionOf } from "./signature.ts";
 
 const WHO_MAX_CHARS = 40;
 
-/** What the page of a meeting records, in the words of lists. A backend's upload may be any video or audio. */
+/** What the page of a meeting records, as lists call it. A backend's upload may be any video or audio. */
 const SOURCES: Readonly<Record<RecordingType, string>> = {
   video: "camera",
   audio: "microphone",
@@ -19,13 +19,13 @@ type Named = Pick<RecordingRow, "id" | "participantUsername" | "type" | "mended"
 
 export function downloadName({ id, participantUsername, type, mended, startTime, format }: Named): string {
   const source = mended === null ? type : SOURCES[type];
-  return `${[...words(participantUsername), source, timeOf(startTime), id].join("-")}.${extensionOf(format)}`;
+  return `${[...namesIn(participantUsername), source, timeOf(startTime), id].join("-")}.${extensionOf(format)}`;
 }
 
 /** Letters and digits of any script: nothing that a file system, a shell or a header could take for something else. */
-function words(name: string): string[] {
+function namesIn(name: string): string[] {
   const text = [...name.normalize("NFC").replace(/[^\p{L}\p{N}\p{M}]+/gu, "-")].slice(0, WHO_MAX_CHARS).join("");
-  return text.split("-").filter((word) => word !== "");
+  return text.split("-").filter((part) => part !== "");
 }
 
 /** 20261117T102100Z. */

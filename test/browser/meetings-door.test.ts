@@ -188,7 +188,7 @@ test("the lobby says whether a host is there, as hosts come and go", async () =>
   await guest.heading("This room needs an invitation").waitFor();
 });
 
-test("a removed guest is told the same wherever it is told, and an invited person that it cannot return", async () => {
+test("a removed guest is shown nothing about returning, and an invited person that it cannot until the end", async () => {
   const url = await rooms().room({ audioOnlyRoom: true });
   const host = await rooms().visit(await hostLink(url, { name: "Hana" }));
   await host.button("Enter").click();

@@ -113,7 +113,7 @@ describe("with an admin inside", () => {
 });
 
 describe("without an admin", () => {
-  test("a visitor is told so, and when a host comes and goes", async () => {
+  test("a visitor is shown so, and when a host comes and goes", async () => {
     const room = await newLobby();
     const eve = await visitor(room, "Eve");
     const hosts = async (): Promise<unknown> => (await eve.wire.until("message", isAboutHosts)).data;

@@ -85,9 +85,9 @@ export type Act =
   | { readonly do: "end" | "lock" | "unlock" | "record" | "stopRecord" };
 
 interface RefusalMore {
-  /** Of room_not_open; Unix seconds. */
+  /** With room_not_open; Unix seconds. */
   readonly opensAt?: number | undefined;
-  /** Of room_over: whose time it is. */
+  /** With room_over: whose time it is. */
   readonly over?: string | undefined;
 }
 
