@@ -1,4 +1,5 @@
 /** `parley doctor`: checks a running server against the production checklist. */
+import { asCalled } from "../config/program.ts";
 import type { CommandResult } from "./command.ts";
 import { examine, examineWithoutServer } from "./doctor-checks.ts";
 import { type DirectEvidence, tryDirectly } from "./doctor-direct.ts";
@@ -53,7 +54,7 @@ const WIDTHS = { verdict: 15, check: 18 } as const;
 
 function lines({ verdict, check, found, todo }: Finding): string {
   const head = `${LABELS[verdict].padEnd(WIDTHS.verdict)}  ${check.padEnd(WIDTHS.check)}  `;
-  return `${head}${found}\n${todo ? `${" ".repeat(head.length)}-> ${todo}\n` : ""}`;
+  return `${head}${found}\n${todo ? `${" ".repeat(head.length)}-> ${asCalled(todo)}\n` : ""}`;
 }
 
 function summary(findings: readonly Finding[]): string {

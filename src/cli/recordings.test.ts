@@ -20,7 +20,6 @@ beforeAll(async () => {
 interface Shown {
   _id: string;
   sizeInBytes: number;
-  fileName: string;
 }
 
 const UPLOAD = `recordings upload ${file} --room standup --username alice`;
@@ -35,6 +34,8 @@ test("a recording is uploaded, shown, listed, downloaded and deleted", async () 
   });
   const { stdout } = await run(`recordings show ${made._id}`);
   expect(stdout).toMatch(/^started +2030-01-31 18:00:00Z$/m);
+  // The name of a download that is given none: it says which recording it is.
+  expect(stdout).toMatch(new RegExp(`^file +alice-audio-20300131T180000Z-${made._id}\\.webm$`, "m"));
   expect(stdout).toMatch(new RegExp(`^bytes +${bytes.length}$`, "m"));
   const listed = await run("recordings list --room standup --type audio --username alice");
   expect(listed.stdout).toMatch(

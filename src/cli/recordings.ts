@@ -20,7 +20,7 @@ interface Recording {
   readonly participantUsername: string;
   readonly participantSession: string;
   readonly meetingSession: string;
-  readonly fileName: string;
+  readonly downloadName: string;
   readonly sizeInBytes: number;
   readonly type: string;
   readonly startTime: number;
@@ -53,7 +53,7 @@ const describe = (one: Recording): string =>
     username: one.participantUsername,
     "meeting session": one.meetingSession,
     "participant session": one.participantSession,
-    file: one.fileName,
+    file: one.downloadName,
     bytes: one.sizeInBytes,
     started: time(one.startTime),
     ended: time(one.endTime),
@@ -210,7 +210,7 @@ export async function download(input: Input): Promise<CommandResult> {
   const api = applicationApi(input);
   const one = await api.get<Recording>(recordingPath(input));
   // The name from the server must not lead out of this folder.
-  const file = input.operand(1) || basename(one.fileName);
+  const file = input.operand(1) || basename(one.downloadName);
   if (existsSync(file) && !input.isOn("force"))
     throw new UsageError(`${file} exists already; name another file, or replace it with --force`);
   const { url } = await api.get<{ url: string }>(`${recordingPath(input)}/download`);

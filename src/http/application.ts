@@ -123,6 +123,12 @@ export const applicationProblem = z
     offset: z.int().optional().describe("For uploads: how many bytes are held"),
     budget: z.enum(["application", "stay"]).optional().describe("For insufficient_storage: which limit is reached"),
     opensAt: z.int().optional().describe("For room_not_open: when it opens, in Unix seconds"),
+    over: z
+      .enum(["room", "token", "stay"])
+      .optional()
+      .describe(
+        "For room_over: whose time is over, the room's, the access token's, or that of a person in this meeting",
+      ),
   })
   .meta({ id: "ApplicationProblem" });
 

@@ -25,7 +25,18 @@ const door = z
     recording: z.boolean().describe("It is being recorded, or will be as soon as the first participant enters"),
     opensAt: z.int().optional().describe("Unix seconds, while it is not open yet"),
     state: z.enum(["open", "not_open", "over"]).describe("By the room's own times; those of an access token win"),
+    enableRequestToJoin: z
+      .boolean()
+      .describe("Without an access token one may ask to be let into a private room; false: it needs an invitation"),
     inside: z.int().optional().describe("How many people are inside; of public rooms only"),
+    you: z
+      .object({
+        name: z.string().optional().describe("The name of the access token, which wins over a typed one"),
+        isAdmin: z.boolean(),
+        isInvited: z.boolean().describe("The access token is for this room, or for all rooms"),
+      })
+      .optional()
+      .describe("If an access token was sent: how its holder would enter"),
   })
   .meta({ id: "Door" });
 
@@ -39,6 +50,10 @@ const joinRequest = z
     resume: text.optional().describe("The connect token of an earlier answer: the same stay goes on"),
   })
   .meta({ examples: [{ name: "Alice" }] });
+
+const doorRequest = z
+  .object({ token: text.optional().describe("An access token") })
+  .meta({ examples: [{ token: "eyJhbGciOi…" }] });
 
 const connect = z.object({ url: z.string().describe("The WebSocket address"), token: z.string() });
 
@@ -82,17 +97,30 @@ export function meetingJoinEndpoints(
 ): Endpoint[] {
   const base = { tag: "meetings", origins } as const;
   const guard = (name: string) => new MeetingRates(name, throttle).guard(open);
+  const doors = guard("door");
   const path = "/api/v1/room/:roomName";
   return [
     endpoint({
       ...base,
-      guard: guard("door"),
+      guard: doors,
       method: "GET",
       path: `${path}/door`,
       summary: "What a room's door looks like before one enters; needs no secret key",
       response: door,
       problems: ["room_not_found"],
       handle: (call, { caller }) => meetings.door(caller, roomNameOf(call)),
+    }),
+    endpoint({
+      ...base,
+      guard: doors,
+      method: "POST",
+      path: `${path}/door`,
+      summary: "What a room's door looks like for the holder of an access token; needs no secret key",
+      body: doorRequest,
+      bodyMaxBytes: JOIN_BODY_MAX_BYTES,
+      response: door,
+      problems: ["invalid_access_token", "room_not_open", "room_over", "room_not_found"],
+      handle: (call, { caller, body: { token } }) => meetings.door(caller, roomNameOf(call), token),
     }),
     endpoint({
       ...base,

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { Problem } from "../protocol/codes.ts";
 import { hasControl, isWellFormed } from "../protocol/names.ts";
+import { downloadName } from "../recordings/download-name.ts";
 import {
   RECORDING_SESSION_MAX_CHARS,
   RECORDING_USERNAME_MAX_CHARS,
@@ -69,7 +70,8 @@ export const recording = z
     participantSession: z.string(),
     meetingSession: z.string(),
     participantUsername: z.string(),
-    fileName: z.string(),
+    fileName: z.string().describe("A random name with the ending of its format"),
+    downloadName: z.string().describe("The name that the file is downloaded under: who, what, when, and _id"),
     sizeInBytes: z.int(),
     type: z.enum(types),
     startTime: unixSeconds,
@@ -90,6 +92,7 @@ export const recordingFields = (row: RecordingRow): z.infer<typeof recording> =>
   meetingSession: row.meetingSession,
   participantUsername: row.participantUsername,
   fileName: row.fileName,
+  downloadName: downloadName(row),
   sizeInBytes: row.sizeInBytes,
   type: row.type,
   startTime: row.startTime,

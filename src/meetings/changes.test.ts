@@ -175,11 +175,15 @@ describe("people in the lobby", () => {
     const bob = await world.wait(node, room);
     await put({ enableRequestToJoin: false });
     await until("an answer", () => answer(bob.id) !== undefined);
-    expect(answer(bob.id)).toEqual({ notice: "declined", text: expect.stringContaining("access token") });
+    expect(answer(bob.id)).toEqual({
+      notice: "declined",
+      reason: "token_required",
+      text: expect.stringContaining("access token"),
+    });
     await put({ enableRequestToJoin: true });
     const eve = await world.wait(node, room, "Eve", "elsewhere");
     await node.rooms.archive(APP, "standup");
     await until("an answer", () => answer(eve.id) !== undefined);
-    expect(answer(eve.id)).toEqual({ notice: "declined", text: "The room is closed." });
+    expect(answer(eve.id)).toEqual({ notice: "declined", reason: "room_not_found", text: "The room is closed." });
   });
 });

@@ -167,9 +167,8 @@ export class Changes {
 
   private async decideWaiting(ref: RoomRef, row: RoomRow | undefined): Promise<void> {
     const { lobby } = this.parts;
-    if (!row) await lobby.decideAll(ref, "declined", "The room is closed.");
+    if (!row) await lobby.decideAll(ref, "declined", "room_not_found");
     else if (valuesOf(row).privacy !== "private") await lobby.decideAll(ref, "admitted");
-    else if (!flagOf(row, "enableRequestToJoin"))
-      await lobby.decideAll(ref, "declined", "This room can be entered only with an access token now.");
+    else if (!flagOf(row, "enableRequestToJoin")) await lobby.decideAll(ref, "declined", "token_required");
   }
 }

@@ -31,8 +31,21 @@ export interface Door {
   /** Unix seconds. */
   readonly opensAt?: number;
   readonly state: "open" | "not_open" | "over";
+  /** Whether a visitor without an access token may ask to be let into a private room. */
+  readonly enableRequestToJoin: boolean;
   /** How many are inside; of public rooms only. */
   readonly inside?: number;
+  /** Only if an access token was shown: how its holder would enter. */
+  readonly you?: Holder;
+}
+
+/** What an access token says about a person in this room. */
+export interface Holder {
+  /** The token's name, which takes precedence over a typed one; absent: the person is asked for it. */
+  readonly name?: string;
+  readonly isAdmin: boolean;
+  /** The token is for this room, or for all rooms: its holder enters without asking. */
+  readonly isInvited: boolean;
 }
 
 export interface JoinRequest {

@@ -34,13 +34,19 @@ export function doorOf(room: RoomRow, token: DoorToken | undefined, nowMs: numbe
 export function refusalByTime(door: DoorState, token: DoorToken | undefined): Problem | undefined {
   switch (door.state) {
     case "over":
-      return new Problem("room_over", isOverByToken(token) ? "The access token has expired." : undefined);
+      return isOverByToken(token) ? roomOver("token", "The access token has expired.") : roomOver("room");
     case "not_open":
       return new Problem("room_not_open", undefined, undefined, { fields: { opensAt: door.opensAt } });
     default:
       return undefined;
   }
 }
+
+/** Whose time is over: the room's, the access token's, or that of a person in this meeting. */
+export type Over = "room" | "token" | "stay";
+
+export const roomOver = (over: Over, message?: string): Problem =>
+  new Problem("room_over", message, undefined, { fields: { over } });
 
 /** The token's own end has decided, and not the room's. */
 const isOverByToken = (token: DoorToken | undefined): boolean =>

@@ -5,7 +5,7 @@ import type { RoomClaims } from "../access/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Entered, Entering, MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
-import { type DoorState, doorOf, refusalByTime } from "./door.ts";
+import { type DoorState, doorOf, refusalByTime, roomOver } from "./door.ts";
 import { ejectAtOf, ejectionOf } from "./ejection.ts";
 import { nextMeetingId } from "./meeting-id.ts";
 import { recordsFrom } from "./recording.ts";
@@ -74,7 +74,7 @@ export class Entry {
       throw new Problem("removed");
     const first = claims.accessToken && (await store.firstEntry(current.id, claims.accessToken));
     const ejectAt = ejectAtOf(ejectionOf(row, claims), first || now);
-    if (ejectAt !== null && ejectAt <= now) throw new Problem("room_over", TIME_OVER);
+    if (ejectAt !== null && ejectAt <= now) throw roomOver("stay", TIME_OVER);
     if ((await store.inside(row.app, row.id)) >= capacityOf(row, meshMax)) throw new Problem("room_full");
     if (current.isLocked && !claims.isAdmin && !claims.isLetIn) throw new Problem("room_locked");
   }
@@ -145,7 +145,7 @@ function refusalOf({ outcome }: Refused, stay: StayRow | undefined): Problem {
     case "removed":
       return new Problem("removed");
     case "time":
-      return new Problem("room_over", TIME_OVER);
+      return roomOver("stay", TIME_OVER);
     case "ended":
       return stay?.why === "removed" ? new Problem("removed") : new Problem("token_expired", STAY_OVER);
   }

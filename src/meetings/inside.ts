@@ -73,6 +73,7 @@ export function buildInside(parts: InsideParts): MeetingInside {
     },
     stop: async () => {
       recording.stop();
+      lobby.stop();
       await Promise.all([ticking.stop(), sweeping.stop()]);
     },
   };

@@ -7,8 +7,8 @@ import type { AccessTokens, VerifiedAccess } from "../rooms/access-token.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
-import type { Joined, JoinRequest, PublicRoom, Waiting } from "./contract.ts";
-import { doorOf, refusalByTime } from "./door.ts";
+import type { Holder, Joined, JoinRequest, PublicRoom, Waiting } from "./contract.ts";
+import { doorOf, refusalByTime, roomOver } from "./door.ts";
 import { ejectionOf } from "./ejection.ts";
 import {
   BEGIN_WITHIN_SEC,
@@ -18,7 +18,7 @@ import {
   WAIT_MAX_SEC,
 } from "./limits.ts";
 import { nextMeetingId } from "./meeting-id.ts";
-import { typedName, vouchedName } from "./person-name.ts";
+import { DEFAULT_HOST_NAME, DEFAULT_NAME, typedName, vouchedName } from "./person-name.ts";
 import type { IceServers, LobbyPort } from "./ports.ts";
 import { recordingOf } from "./recording.ts";
 import { capacityOf, mayOf, publicRoomOf } from "./rights.ts";
@@ -82,6 +82,14 @@ export class Joining {
     return isInside && (await store.meeting(app.id, stay.meeting))?.roomName === roomName ? room : undefined;
   }
 
+  /** How the holder of an access token would enter the room. Rejects with a Problem if a join with that token would be refused by its times. */
+  async holder(app: AppRow, room: RoomRow, token: string): Promise<Holder> {
+    const access = await this.parts.accessTokens.verify(app, token, room);
+    const refusal = access?.isForRoom && refusalByTime(doorOf(room, access, this.parts.nowMs()), access);
+    if (refusal) throw refusal;
+    return holderOf(access);
+  }
+
   /** Rejects with a Problem. */
   async join(app: AppRow, room: RoomRow, request: JoinRequest, caller: Caller): Promise<Joined | Waiting> {
     const earlier = await this.earlierStay(room, request.resume);
@@ -90,10 +98,11 @@ export class Joining {
     const access =
       request.token === undefined ? undefined : await this.parts.accessTokens.verify(app, request.token, room);
     const door = doorOf(room, access, this.parts.nowMs());
-    const name = vouchedName(access?.data.name);
+    const { name, isAdmin } = holderOf(access);
     const person = {
-      name: name ?? typedName(request.name),
-      isGuest: name === undefined,
+      name: name ?? typedName(request.name, isAdmin ? DEFAULT_HOST_NAME : DEFAULT_NAME),
+      // A "join as host" link has no name: its holder types one, and is no guest.
+      isGuest: name === undefined && !isAdmin,
       access,
       id: placeToTakeOver(earlier, access) ?? newObjectId(this.parts.nowMs()),
     };
@@ -153,7 +162,7 @@ export class Joining {
     const { id, name, isGuest, isLetIn, access } = person;
     const { data, digest, isForRoom = false } = access ?? {};
     const who: Who = {
-      isAdmin: isForRoom && data?.isAdmin === true,
+      isAdmin: holderOf(access).isAdmin,
       externalUserId: textOf(data?.externalUserId),
       accessToken: digest,
       ejectAfterSec: isForRoom ? secondsOf(data?.ejectAfterElapsedTimeInSec) : undefined,
@@ -164,7 +173,7 @@ export class Joining {
     if (current) await this.refuse(current, who);
     const ejectAt = await this.ejectAt(room, current, who);
     if (ejectAt !== undefined && ejectAt <= now)
-      throw new Problem("room_over", "The time of this access token in this meeting is over.");
+      throw roomOver("stay", "The time of this access token in this meeting is over.");
     const max = capacityOf(room, meshMax);
     const held = await store.hold(room.app, room.id, id, max, now + PLACE_HELD_MS, now, caller.address);
     if (held === "full") throw new Problem("room_full");
@@ -257,6 +266,13 @@ export class Joining {
  */
 function placeToTakeOver(earlier: Earlier | undefined, access: VerifiedAccess | undefined): string | undefined {
   return earlier && !earlier.stay && earlier.claims.accessToken === access?.digest ? earlier.claims.id : undefined;
+}
+
+/** A token of another room makes no one an admin; `access` is undefined where it counts as none. */
+function holderOf(access: VerifiedAccess | undefined): Holder {
+  const { data, isForRoom: isInvited = false } = access ?? {};
+  const name = vouchedName(data?.name);
+  return { ...(name !== undefined && { name }), isAdmin: isInvited && data?.isAdmin === true, isInvited };
 }
 
 /** What an access token, or the lobby, says about a person. */

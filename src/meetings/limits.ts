@@ -38,6 +38,8 @@ export const LOBBY_SWEEP_EVERY_MS = 2000;
 export const DECLINED_MS = 60_000;
 /** The queue is read again that long after it was shown. */
 export const QUEUE_SETTLES_MS = 300;
+/** The same for whether a host is inside. */
+export const HOSTS_SETTLE_MS = 300;
 /** The same for whether a meeting is being recorded. */
 export const RECORDING_SETTLES_MS = 300;
 

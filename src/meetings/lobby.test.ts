@@ -226,7 +226,9 @@ describe("a place in the lobby", () => {
       world.now += 15_000;
       await node.inside.lobby.sweep();
     }
-    expect(answers(bob.id)).toEqual([{ notice: "declined", text: expect.stringContaining("30 minutes") }]);
+    expect(answers(bob.id)).toEqual([
+      { notice: "declined", reason: "time", text: expect.stringContaining("30 minutes") },
+    ]);
     expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "time" }]);
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
     expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
@@ -263,5 +265,45 @@ describe("flooding", () => {
     for (let n = 0; n < 200; n++) node.inside.lobby.queueWanted(admin.seat.claims);
     await until("a notice", () => world.floors.on("/admin").length > 0);
     expect(world.floors.on("/admin").length).toBeLessThan(3);
+  });
+});
+
+describe("a person who waits", () => {
+  const hosts = (ticket: string): unknown[] =>
+    answers(ticket)
+      .filter(({ notice }) => notice === "hosts")
+      .map(({ inside }) => inside);
+  const knows = (ticket: string, inside: boolean): Promise<unknown> =>
+    until(`a host is inside: ${inside}`, () => hosts(ticket).at(-1) === inside);
+  const listens = async (on: typeof node, name: string): Promise<string> => {
+    const one = await world.wait(on, room, name, name);
+    on.meetings.subscribed(one.seat, `_parley/room/${room.id}/wait/${one.id}`);
+    return one.id;
+  };
+
+  test("is shown whether a host is there, also when one comes or goes on another node", async () => {
+    const bob = await listens(node, "Bob");
+    await knows(bob, false);
+    const host = await world.enter(other, room, { isAdmin: true });
+    await knows(bob, true);
+    const eve = await listens(node, "Eve");
+    await knows(eve, true);
+    expect(answers(eve)).toEqual([{ notice: "hosts", inside: true }]);
+    other.meetings.disconnected(host.seat, host.connection, "goodbye");
+    await Promise.all([knows(bob, false), knows(eve, false)]);
+  });
+
+  test("hears nothing of guests, and a second host who leaves changes nothing", async () => {
+    const bob = await listens(node, "Bob");
+    await knows(bob, false);
+    const guest = await world.enter(node, room);
+    const host = await world.enter(node, room, { isAdmin: true });
+    const second = await world.enter(other, room, { isAdmin: true });
+    await knows(bob, true);
+    other.meetings.disconnected(second.seat, second.connection, "goodbye");
+    node.meetings.disconnected(guest.seat, guest.connection, "goodbye");
+    node.meetings.disconnected(host.seat, host.connection, "goodbye");
+    await knows(bob, false);
+    expect(hosts(bob).filter((inside, at, all) => inside !== all[at - 1])).toEqual([false, true, false]);
   });
 });

@@ -8,6 +8,7 @@ import { Problem } from "../protocol/codes.ts";
 import type { MeetingStore, WaitingRow } from "../store/meetings.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { Floor } from "./floor.ts";
+import { HostNotices } from "./host-notices.ts";
 import {
   DECLINED_MS,
   LOBBY_ADDRESS_MAX,
@@ -16,13 +17,15 @@ import {
   LOBBY_SEEN_EVERY_MS,
   WAIT_MAX_SEC,
 } from "./limits.ts";
-import { type Notices, type RoomRef, refOf } from "./notices.ts";
+import { type LobbyEnd, type Notices, type RoomRef, refOf } from "./notices.ts";
 import type { LobbyPlace, LobbyPort, Visitor } from "./ports.ts";
 import { QueueNotices } from "./queue-notices.ts";
+import type { Stays } from "./stays.ts";
 
 export interface LobbyParts {
   readonly store: MeetingStore;
   readonly floor: Pick<Floor, "close">;
+  readonly stays: Pick<Stays, "listen">;
   readonly notices: Notices;
   readonly nowMs: () => number;
   readonly failed: (error: unknown) => void;
@@ -37,16 +40,21 @@ interface WaitingHere {
 }
 
 const WAIT_MAX_MS = WAIT_MAX_SEC * 1000;
-const TOO_LONG = `No one has let you in for ${WAIT_MAX_SEC / 60} minutes. You may ask once more.`;
 
 export class Lobby implements LobbyPort {
   /** By ticket. Bound: one entry per connection. */
   private readonly here = new Map<string, WaitingHere>();
   private readonly queues: QueueNotices;
+  private readonly hosts: HostNotices;
 
   constructor(private readonly parts: LobbyParts) {
-    const { store, notices, failed } = parts;
+    const { store, notices, stays, failed } = parts;
     this.queues = new QueueNotices(store, notices, failed);
+    this.hosts = new HostNotices(store, notices, failed);
+    stays.listen({
+      connected: ({ claims }) => claims.isAdmin && this.hosts.changed(claims),
+      ended: (stay) => stay.isAdmin && this.hosts.changed(stay),
+    });
   }
 
   async ask(room: RoomRow, { name, address }: Visitor): Promise<string> {
@@ -112,31 +120,33 @@ export class Lobby implements LobbyPort {
     this.queues.changed({ app, room });
   }
 
-  /** A waiting page listens now. It may have been decided while it did not, so the answer is repeated. */
+  /** A waiting page listens now: it is shown whether a host is there. It may have been decided while it did not listen, so the answer is repeated. */
   answerWanted({ id, app, room }: RoomClaims): void {
     const { store, notices, failed } = this.parts;
     const repeat = async (): Promise<void> => {
       const row = await store.ticket(id);
       if (row?.state === "admitted") await notices.admitted({ app, room }, id);
       if (row?.state === "declined") await notices.declined({ app, room }, id);
+      if (row?.state === "waiting") this.hosts.wanted({ app, room }, id);
     };
     void repeat().catch(failed);
   }
 
-  async decide(room: RoomRef, ticket: string, state: "admitted" | "declined", text?: string): Promise<void> {
+  /** `reason`: without a host's decision. */
+  async decide(room: RoomRef, ticket: string, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
     const { store, notices, nowMs } = this.parts;
     const row = (await this.find(room, ticket)) && (await store.decide(ticket, state, nowMs()));
     if (!row) throw new Problem("ticket_not_found");
     // A page that is away just now gets its whole time to hear of it and to enter.
     if (state === "admitted") await store.setGone(ticket, nowMs());
-    await (state === "admitted" ? notices.admitted(room, ticket) : notices.declined(room, ticket, text));
+    await (state === "admitted" ? notices.admitted(room, ticket) : notices.declined(room, ticket, reason));
     this.queues.changed(room);
   }
 
   /** The room has changed so that no one needs to wait any more, or cannot. */
-  async decideAll(room: RoomRef, state: "admitted" | "declined", text?: string): Promise<void> {
+  async decideAll(room: RoomRef, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
     for (const { ticket } of await this.parts.store.waiting(room.app, room.room))
-      await this.decide(room, ticket, state, text).catch((error: unknown) => {
+      await this.decide(room, ticket, state, reason).catch((error: unknown) => {
         if (!(error instanceof Problem)) throw error;
       });
   }
@@ -149,7 +159,7 @@ export class Lobby implements LobbyPort {
       const now = nowMs();
       if (now - one.since >= WAIT_MAX_MS) {
         this.here.delete(id);
-        await notices.declined({ app, room }, id, TOO_LONG);
+        await notices.declined({ app, room }, id, "time");
         floor.close(app, id, "time");
       } else if (one.connections.size > 0 && now - one.seen >= LOBBY_SEEN_EVERY_MS) {
         one.seen = now;
@@ -157,6 +167,10 @@ export class Lobby implements LobbyPort {
       }
     }
     await this.forget();
+  }
+
+  stop(): void {
+    this.hosts.stop();
   }
 
   /** A page that was let in may close this connection before it joins: its ticket is kept for as long as that of a lost one. */

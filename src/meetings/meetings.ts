@@ -17,7 +17,7 @@ import { BEAT_EVERY_MS } from "./limits.ts";
 import type { IceServers, LobbyPort, NoticesPort, Refusal, SignalsPort } from "./ports.ts";
 import { Present } from "./present.ts";
 import { type Recording, recordingOf } from "./recording.ts";
-import { publicRoomOf } from "./rights.ts";
+import { flagOf, publicRoomOf } from "./rights.ts";
 import { StayWrites } from "./stay-writes.ts";
 import { Stays } from "./stays.ts";
 import { Upkeep } from "./upkeep.ts";
@@ -105,9 +105,13 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     await this.writes.idle();
   }
 
-  /** `app` is undefined if there is no such application: it is answered like an unknown room. */
-  async door(app: AppRow | undefined, roomName: string): Promise<Door> {
+  /**
+   * `app` is undefined if there is no such application: it is answered like an unknown room. With an access token it also says how its holder would
+   * enter, and rejects with what a join would be refused for.
+   */
+  async door(app: AppRow | undefined, roomName: string, token?: string): Promise<Door> {
     const room = await this.room(app, roomName);
+    const you = app && token !== undefined ? await this.joining.holder(app, room, token) : undefined;
     const { privacy, lang, autoJoin, audioOnlyRoom } = publicRoomOf(room) as unknown as Door;
     // What a visitor of a private room may do depends on the token: the door is open to those who have one.
     const door = doorOf(room, { isForRoom: true }, this.parts.nowMs());
@@ -120,7 +124,9 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
       recording: recordingOf(room, await this.meetingOf(room), this.parts.nowMs()) !== null,
       ...(door.state === "not_open" && { opensAt: door.opensAt }),
       state: door.state === "not_open" || door.state === "over" ? door.state : "open",
+      enableRequestToJoin: flagOf(room, "enableRequestToJoin"),
       ...(valuesOf(room).privacy !== "private" && { inside: await this.parts.store.inside(room.app, room.id) }),
+      ...(you && { you }),
     };
   }
 

@@ -7,6 +7,7 @@ import { adminChannel, chatChannel, roomChannel, waitChannel } from "../protocol
 import type { MeetingRecording } from "../store/meetings.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { Floor } from "./floor.ts";
+import { WAIT_MAX_SEC } from "./limits.ts";
 import { publicRoomOf } from "./rights.ts";
 
 /** An application's id, and the id of one of its rooms. */
@@ -25,7 +26,16 @@ export interface Queued {
   readonly since: number;
 }
 
+/** Why a place in the lobby has ended without a host who declined it: its time is over, the room is archived, or it takes no requests any more. */
+export type LobbyEnd = "time" | "room_not_found" | "token_required";
+
 export type MutedKind = "audio" | "video" | "screen";
+
+const LOBBY_END_TEXTS: Readonly<Record<LobbyEnd, string>> = {
+  time: `No one has let you in for ${WAIT_MAX_SEC / 60} minutes. You can make another request.`,
+  room_not_found: "The room is closed.",
+  token_required: "This room can be entered only with an access token now.",
+};
 
 export class Notices {
   constructor(
@@ -69,8 +79,15 @@ export class Notices {
     return this.publish(app, waitChannel(room, ticket), { notice: "admitted" });
   }
 
-  declined({ app, room }: RoomRef, ticket: string, text?: string): Promise<void> {
-    return this.publish(app, waitChannel(room, ticket), { notice: "declined", ...(text && { text }) });
+  /** Without a reason a host has declined. */
+  declined({ app, room }: RoomRef, ticket: string, reason?: LobbyEnd): Promise<void> {
+    const why = reason && { reason, text: LOBBY_END_TEXTS[reason] };
+    return this.publish(app, waitChannel(room, ticket), { notice: "declined", ...why });
+  }
+
+  /** To a person who waits: whether a host is inside, and nothing else about the meeting. */
+  hosts({ app, room }: RoomRef, ticket: string, inside: boolean): Promise<void> {
+    return this.publish(app, waitChannel(room, ticket), { notice: "hosts", inside });
   }
 
   /** A line of the chat from the application's server. Rejects if it was not kept: it is what the caller asked for. */

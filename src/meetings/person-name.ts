@@ -2,7 +2,9 @@
 import { Problem } from "../protocol/codes.ts";
 import { PERSON_NAME_MAX_CHARS } from "./limits.ts";
 
+/** Names of people who give none. A host is never shown as a guest. */
 export const DEFAULT_NAME = "Guest";
+export const DEFAULT_HOST_NAME = "Host";
 
 /**
  * Characters that show nothing, or change the direction of the text around them: control and format characters, lone surrogates, separators of
@@ -22,13 +24,13 @@ const shown = (text: string): string =>
 const isBlank = (text: string): boolean => text.replace(EMPTY, "").trim() === "";
 
 /** The name that a person has typed; a default where nothing is left of it. */
-export function typedName(text: string | undefined): string {
+export function typedName(text: string | undefined, otherwise = DEFAULT_NAME): string {
   const name = shown(text ?? "");
   if ([...name].length > PERSON_NAME_MAX_CHARS) {
     const message = `must have at most ${PERSON_NAME_MAX_CHARS} characters`;
     throw new Problem("invalid_request", `name: ${message}`, undefined, { details: [{ field: "name", message }] });
   }
-  return isBlank(name) ? DEFAULT_NAME : name;
+  return isBlank(name) ? otherwise : name;
 }
 
 /** The name in an access token, which may be longer; undefined if it has none. */

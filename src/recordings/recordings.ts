@@ -4,6 +4,7 @@ import { Problem } from "../protocol/codes.ts";
 import { LEASE_MS, type Lease } from "../store/leases.ts";
 import type { RecordingFilter, RecordingRow, RecordingStore, Stored, UploadRow } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
+import { dispositionOf, downloadName } from "./download-name.ts";
 import type { Disposition, Links } from "./links.ts";
 import type { RecordingMetrics } from "./metrics.ts";
 import type { Ownership } from "./ownership.ts";
@@ -307,10 +308,13 @@ export class Recordings {
 }
 
 /** A file whose format is not recognised is never shown inline, whatever was asked for. */
-export function servedAs({ format, type, fileName }: RecordingRow, wanted: Disposition): Served {
-  const contentType = contentTypeOf(format, type);
+export function servedAs(row: RecordingRow, wanted: Disposition): Served {
+  const contentType = contentTypeOf(row.format, row.type);
   const how = wanted === "view" && contentType !== undefined ? "inline" : "attachment";
-  return { contentType: contentType ?? "application/octet-stream", disposition: `${how}; filename="${fileName}"` };
+  return {
+    contentType: contentType ?? "application/octet-stream",
+    disposition: dispositionOf(how, downloadName(row)),
+  };
 }
 
 /** The bytes of a recording are in a file of its own id, or in the file that was made of it by mending. */

@@ -143,13 +143,13 @@ describe("the bytes", () => {
   test("come whole, in part, and as a download, with headers that keep them from being run", async () => {
     const { backend, path } = await newBackend();
     const bytes = webm(100_000);
-    const { _id, fileName } = await backend.record({}, bytes);
+    const { _id, downloadName } = await backend.record({}, bytes);
     const whole = await ask(`${path}/${_id}/file`);
     expect(whole.status).toBe(200);
     expect(Object.fromEntries(whole.headers)).toMatchObject({
       "content-type": "video/webm",
       "content-length": "100000",
-      "content-disposition": `inline; filename="${fileName}"`,
+      "content-disposition": `inline; filename="${downloadName}"`,
       "content-security-policy": "sandbox",
       "x-content-type-options": "nosniff",
       "cache-control": "private, no-store",
@@ -161,7 +161,7 @@ describe("the bytes", () => {
     const beyond = await ask(`${path}/${_id}/file`, { Range: "bytes=100000-" });
     expect([beyond.status, beyond.headers.get("content-range")]).toEqual([416, "bytes */100000"]);
     const download = await ask(`${path}/${_id}/file?download=1`);
-    expect(download.headers.get("content-disposition")).toBe(`attachment; filename="${fileName}"`);
+    expect(download.headers.get("content-disposition")).toBe(`attachment; filename="${downloadName}"`);
     await download.body?.cancel();
     expect((await ask(`${path}/${_id}/file?download=yes`)).status).toBe(400);
     expect((await ask(`${path}/${_id}/file`, {}, "wrong")).status).toBe(401);

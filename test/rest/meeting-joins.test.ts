@@ -34,12 +34,21 @@ const codeOf = ({ status, body }: Answer<{ error?: { code?: string } }>): string
 describe("the door", () => {
   test("shows what a page needs before one enters, and who is inside of public rooms only", async () => {
     const room = await roomWith({ lang: "de", autoJoin: true });
-    const shown = { roomName: room.name, lang: "de", autoJoin: true, audioOnlyRoom: false, recording: false };
+    const shown = {
+      roomName: room.name,
+      lang: "de",
+      autoJoin: true,
+      audioOnlyRoom: false,
+      recording: false,
+      enableRequestToJoin: true,
+    };
     expect((await doorOf(room.name)).body).toEqual({ ...shown, privacy: "public", state: "open", inside: 0 });
     const { wire } = await room.enter();
     expect((await doorOf(room.name)).body).toMatchObject({ inside: 1 });
     await app.must("PUT", `/room/${room.name}`, { privacy: "private" });
     expect((await doorOf(room.name)).body).toEqual({ ...shown, privacy: "private", state: "open" });
+    await app.must("PUT", `/room/${room.name}`, { enableRequestToJoin: false });
+    expect((await doorOf(room.name)).body).toMatchObject({ enableRequestToJoin: false });
     wire.close(1000);
   });
 
@@ -51,7 +60,23 @@ describe("the door", () => {
     expect((await doorOf(over.name)).body).toMatchObject({ state: "over" });
     const refused = await early.tryJoin();
     expect(refused).toMatchObject({ status: 403, body: { error: { code: "room_not_open" }, opensAt } });
-    expect(codeOf(await over.tryJoin())).toBe("403 room_over");
+    expect(await over.tryJoin()).toMatchObject({ status: 403, body: { error: { code: "room_over" }, over: "room" } });
+  });
+
+  test("says to the holder of an access token how it would enter, or why not", async () => {
+    const room = await roomWith({ privacy: "private" });
+    const knock = (token?: string, of = room.name): Promise<Answer> =>
+      app.call("POST", `/room/${of}/door`, { token }, { headers: asClient() });
+    const host = await knock(await room.accessToken({ name: "Ada", isAdmin: true }));
+    expect(host.body).toMatchObject({
+      roomName: room.name,
+      state: "open",
+      you: { name: "Ada", isAdmin: true, isInvited: true },
+    });
+    expect((await knock(await room.accessToken())).body).toMatchObject({ you: { isAdmin: false, isInvited: true } });
+    expect((await knock()).body).not.toHaveProperty("you");
+    expect(codeOf(await knock("x.y.z"))).toBe("400 invalid_access_token");
+    expect(codeOf(await knock(undefined, "missing"))).toBe("404 room_not_found");
   });
 
   test("of an unknown application looks like that of an unknown room", async () => {

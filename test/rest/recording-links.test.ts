@@ -79,7 +79,7 @@ describe("GET /recording/:id/view, /download", () => {
       expect(Object.fromEntries(response.headers)).toMatchObject({
         "content-type": "video/webm",
         "content-length": "100000",
-        "content-disposition": `${how}; filename="${made.fileName}"`,
+        "content-disposition": `${how}; filename="${made.downloadName}"`,
         "x-content-type-options": "nosniff",
         "content-security-policy": "sandbox",
         "cache-control": "private, no-store",
@@ -106,7 +106,7 @@ describe("GET /recording/:id/view, /download", () => {
     for (const kind of ["view", "download"] as const) {
       const { headers } = await backend.fetch(await backend.link(one._id, kind));
       expect(headers.get("content-type")).toBe("application/octet-stream");
-      expect(headers.get("content-disposition")).toBe(`attachment; filename="${one.fileName}"`);
+      expect(headers.get("content-disposition")).toBe(`attachment; filename="${one.downloadName}"`);
       expect(headers.get("content-security-policy")).toBe("sandbox");
       expect(headers.get("x-content-type-options")).toBe("nosniff");
     }

@@ -45,6 +45,7 @@ describe("GET /recordings", () => {
       meetingSession: "m".repeat(24),
       participantUsername: "Ann Ärger",
       fileName: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.webm$/) as unknown as string,
+      downloadName: `Ann-Ärger-screen-20231114T221320Z-${made._id}.webm`,
       sizeInBytes: 100,
       type: "screen",
       startTime: 1_700_000_000,

@@ -78,7 +78,7 @@ test.each(CUTS_AFTER_MS)(
     expect(view).toStartWith(`${service.endpoint}/${service.bucket}/some/prefix/recordings/${id}/${_id}?`);
     const response = await fetch(view);
     expect(response.headers.get("content-type")).toBe("video/webm");
-    expect(response.headers.get("content-disposition")).toBe(`inline; filename="${made.fileName}"`);
+    expect(response.headers.get("content-disposition")).toBe(`inline; filename="${made.downloadName}"`);
     expect(sha256(await response.bytes())).toBe(sha256(bytes));
     expect(objects()).toEqual([`recordings/${id}/${_id}`]);
     expect(existsSync(join(folder.path, "recordings"))).toBe(false);
@@ -108,7 +108,7 @@ test("an operator gets the bytes from the bucket, whole and in parts, under our 
   const { admin } = server;
   const backend = new Backend(await newApplication(server));
   const bytes = webm(5 * MIB + 7);
-  const { _id, fileName } = await backend.record({}, bytes);
+  const { _id, downloadName } = await backend.record({}, bytes);
   const url = `${server.url}/api/internal/v1/apps/${backend.app.name}/recordings/${_id}/file`;
   const ask = (more: RequestInit = {}, query = ""): Promise<Response> =>
     fetch(url + query, {
@@ -119,7 +119,7 @@ test("an operator gets the bytes from the bucket, whole and in parts, under our 
   const whole = await ask();
   expect(Object.fromEntries(whole.headers)).toMatchObject({
     "content-type": "video/webm",
-    "content-disposition": `inline; filename="${fileName}"`,
+    "content-disposition": `inline; filename="${downloadName}"`,
     "content-security-policy": "sandbox",
     "x-content-type-options": "nosniff",
     "accept-ranges": "bytes",
@@ -132,7 +132,7 @@ test("an operator gets the bytes from the bucket, whole and in parts, under our 
   ]);
   expect(sha256(await part.bytes())).toBe(sha256(bytes.slice(2 * MIB - 3)));
   const head = await ask({ method: "HEAD" }, "?download=1");
-  expect(head.headers.get("content-disposition")).toBe(`attachment; filename="${fileName}"`);
+  expect(head.headers.get("content-disposition")).toBe(`attachment; filename="${downloadName}"`);
   // Clients that stop reading give their place back.
   for (let i = 0; i < 40; i++) await (await ask()).body?.cancel();
   expect((await ask({ headers: { Range: "bytes=0-3" } })).status).toBe(206);

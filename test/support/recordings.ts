@@ -11,6 +11,7 @@ export interface Recording {
   readonly meetingSession: string;
   readonly participantUsername: string;
   readonly fileName: string;
+  readonly downloadName: string;
   readonly sizeInBytes: number;
   readonly type: string;
   readonly startTime: number;

@@ -39,7 +39,7 @@ const meeting = new Meeting({
   token: carried.token,
   isFramed: framing.isFramed,
   expiresAt: Number(expires) || undefined,
-  defaultName: () => t("defaultName"),
+  defaultName: (isHost) => t(isHost ? "defaultHostName" : "defaultName"),
 });
 meeting.session.iceServers.value = listed(ice).map((urls) => ({ urls }));
 effect(postStages(meeting.session, framing));

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import type { Kind } from "./call/contract.ts";
+import { announcements } from "./lib/announce.ts";
 import { type Joined, Refused } from "./lib/api.ts";
 import type { MeetingParts } from "./meeting-parts.ts";
-import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./testing/fakes.ts";
+import { DOOR, FakeRoom, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./testing/fakes.ts";
 
 const track = (kind: Kind) =>
   Object.assign(new EventTarget(), { kind, stop: () => undefined }) as unknown as MediaStreamTrack;
@@ -73,13 +74,73 @@ test("declined, and a place that is over", async () => {
   const { meeting, api, lobby } = visit();
   api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
   await meeting.enter("Ada");
-  lobby().emit("declined", "Not today");
+  lobby().emit("declined", { text: "Not today" });
   expect(meeting.session.stage.value).toEqual({ at: "closed", why: "declined", text: "Not today" });
   await meeting.enter("Ada");
   // The service lets a declined ticket wait.
   expect(api.joins.map(({ ticket }) => ticket)).toEqual([undefined, "t1"]);
   lobby().emit("ended");
   expect(meeting.session.stage.value).toEqual({ at: "closed", why: "waiting_over" });
+});
+
+test("a place in the lobby that ends without a host: says why, and no host has declined", async () => {
+  const whys = { time: "waiting_over", room_not_found: "missing", token_required: "invitation" } as const;
+  for (const [reason, why] of Object.entries(whys)) {
+    const { meeting, api, lobby } = visit();
+    api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
+    await meeting.enter("Ada");
+    lobby().emit("declined", { reason, text: "No one has let you in." });
+    expect(meeting.session.stage.value).toEqual({ at: "closed", why });
+    expect(lobby().isClosed).toBe(true);
+  }
+});
+
+test("in the lobby: whether a host is there, as soon as the service says it", async () => {
+  const { meeting, api, lobby } = visit();
+  api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
+  await meeting.enter("Ada");
+  expect(meeting.session.stage.value).not.toHaveProperty("hasHost");
+  for (const hasHost of [false, true, false]) {
+    lobby().emit("hosts", hasHost);
+    expect(meeting.session.stage.value).toMatchObject({ at: "waiting", hasHost });
+  }
+});
+
+test("the door: a private room that takes no requests needs an invitation, and says so before it asks for anything", async () => {
+  const closed = { ...DOOR, privacy: "private", enableRequestToJoin: false };
+  const stranger = visit();
+  stranger.api.doorNow = () => closed;
+  await stranger.meeting.start("Ada");
+  expect(stranger.meeting.session.stage.value).toEqual({ at: "closed", why: "invitation" });
+  expect(stranger.meeting.media.tracks.value).toEqual({});
+  const invited = visit({ token: "access" });
+  invited.api.doorNow = () => ({ ...closed, you: { isAdmin: false, isInvited: true } });
+  await invited.meeting.start("Ada");
+  expect(invited.meeting.session.stage.value.at).toBe("door");
+  expect(invited.api.tokens).toEqual(["access"]);
+});
+
+test("refusals: an expired invitation is no closed room, and one's own time no room's", async () => {
+  const refusedBy = async (code: string, over?: string) => {
+    const { meeting, api } = visit({ token: "access" });
+    api.doorNow = () => {
+      throw new Refused(403, code, "", { over });
+    };
+    await meeting.start("Ada");
+    return meeting.session.stage.value;
+  };
+  expect(await refusedBy("room_over", "token")).toEqual({ at: "closed", why: "stale" });
+  expect(await refusedBy("room_over", "room")).toEqual({ at: "closed", why: "over" });
+  expect(await refusedBy("room_over", "stay")).toEqual({ at: "out", why: "time" });
+  expect(await refusedBy("lobby_full")).toEqual({ at: "closed", why: "lobby_full" });
+});
+
+test("a host who gives no name is called so", async () => {
+  const { meeting, api } = visit({ defaultName: (isHost) => (isHost ? "Host" : "Guest"), token: "access" });
+  api.doorNow = () => ({ ...DOOR, you: { isAdmin: true, isInvited: true } });
+  await meeting.start("");
+  await meeting.enter("  ");
+  expect(api.joins[0]?.name).toBe("Host");
 });
 
 test("put out: says why, closes all devices, and does not return by itself", async () => {
@@ -95,6 +156,49 @@ test("put out: says why, closes all devices, and does not return by itself", asy
     if (why !== "replaced") continue;
     await meeting.bringBack();
     expect(api.joins.at(-1)?.resume).toBe("rt_1");
+  }
+});
+
+test("removed while it was away: says so, and not that the connection was lost", async () => {
+  let renew: (() => Promise<string | null>) | undefined;
+  const room = new FakeRoom();
+  const { meeting, api } = visit({
+    openRoom: (opening) => {
+      renew = opening.renew;
+      return room;
+    },
+  });
+  await meeting.start("Ada");
+  await meeting.enter("Ada");
+  const endsWith = async (code: string) => {
+    api.answer = () => {
+      throw new Refused(403, code, "");
+    };
+    expect(await renew?.()).toBeNull();
+    room.emit("ended", "lost");
+    return meeting.session.stage.value;
+  };
+  expect(await endsWith("removed")).toEqual({ at: "out", why: "removed" });
+});
+
+test("a second tab goes on under the name of the stay, and says so if another one was typed", async () => {
+  const kept = new Map<string, string>();
+  const storage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => kept.set(key, value),
+    removeItem: (key: string) => kept.delete(key),
+  };
+  Object.assign(globalThis, { localStorage: storage });
+  try {
+    await inside();
+    const second = visit();
+    second.api.answer = ({ resume }) => ({ ...JOINED, name: resume ? "Ada" : "Eve" });
+    await second.meeting.start("Ada");
+    await second.meeting.enter("Eve");
+    expect(announcements.value.map(({ text }) => text)).toContain("You are already in this meeting as Ada.");
+    expect(second.meeting.name).toBe("Ada");
+  } finally {
+    Reflect.deleteProperty(globalThis, "localStorage");
   }
 });
 

@@ -1,11 +1,14 @@
 /** A visit to a room: from the door, perhaps through the lobby, to the inside and out. inside.ts has what happens inside. */
 import type { Kind } from "./call/contract.ts";
 import type { Ending, LobbyLink } from "./call/room-contract.ts";
+import { waitIn } from "./in-lobby.ts";
 import { Inside } from "./inside.ts";
 import { StayMemory } from "./kept-stay.ts";
+import { announce } from "./lib/announce.ts";
 import { type Act, type InLobby, type Joined, Refused } from "./lib/api.ts";
+import { isStranger, vouchedName } from "./lib/door.ts";
 import { cleanName } from "./lib/names.ts";
-import { closedBy } from "./lib/refusals.ts";
+import { closedBy, endingBy, isFinal, stayEndedBy } from "./lib/refusals.ts";
 import { keep } from "./lib/storage.ts";
 import type { MeetingParts } from "./meeting-parts.ts";
 import type { OwnMedia } from "./own-media.ts";
@@ -13,6 +16,7 @@ import type { Uploads } from "./recording/contract.ts";
 import { MeetingRecording } from "./recording/meeting-recording.ts";
 import { OwnRecording } from "./recording/own-recording.ts";
 import { type Closed, newSession, type Session } from "./session.ts";
+import { t } from "./texts/texts.ts";
 
 /** A room that opens is looked at again then, not by all pages at the same moment. */
 const OPENS_SPREAD_MS = 3000;
@@ -36,6 +40,8 @@ export class Meeting {
   #declined: string | undefined;
   /** The stay that a reload is about to continue. */
   #reloadOf: string | undefined;
+  /** Why the stay could not be renewed; its connection then ends without a reason. */
+  #refusedStay: Ending | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #memory: StayMemory;
 
@@ -94,11 +100,14 @@ export class Meeting {
     this.recording.forget();
     const { session } = this;
     try {
-      const door = await this.#parts.api.door();
+      const door = await this.#parts.api.door(this.#memory.token);
       session.door.value = door;
       // The times in an access token win over the room's: then joining says whether it is open.
       if (door.state === "not_open" && !this.hasToken) return this.#close("not_open", door.opensAt);
       if (door.state === "over" && !this.hasToken) return this.#close("over", this.#parts.expiresAt);
+      // Who was let in before can go on, in a second tab too.
+      if (isStranger(door) && !door.enableRequestToJoin && this.#memory.ofOtherTab() === undefined)
+        return this.#close("invitation");
       if (door.autoJoin) return await this.#enterByItself(door.recording);
       session.stage.value = { at: "door" };
       this.#preview(door.audioOnlyRoom);
@@ -110,8 +119,9 @@ export class Meeting {
   /** Enters, or asks to. Where the door says that the meeting is recorded, the button to enter is one to agree. */
   async enter(name: string): Promise<void> {
     if (this.session.stage.value.at === "door" && this.session.door.value?.recording) this.recording.agreeToNext();
-    this.#name = cleanName(name) || this.#parts.defaultName();
-    keep("local", "name", this.#name);
+    const typed = cleanName(name);
+    if (typed !== "" && vouchedName(this.session.door.value) === undefined) keep("local", "name", typed);
+    this.#name = typed || this.#defaultName();
     await this.#join({});
   }
 
@@ -163,7 +173,8 @@ export class Meeting {
   async #join(more: { readonly ticket?: string }): Promise<void> {
     const { api } = this.#parts;
     this.session.stage.value = { at: "entering" };
-    this.#resume ??= this.#memory.ofOtherTab();
+    const other = this.#resume === undefined ? this.#memory.ofOtherTab() : undefined;
+    this.#resume ??= other;
     const reloadOf = this.#reloadOf;
     this.#reloadOf = undefined;
     try {
@@ -176,13 +187,17 @@ export class Meeting {
       });
       if (reloadOf !== undefined && !isStay(answer, reloadOf)) await this.#startAfresh();
       else if ("waiting" in answer) this.#wait(answer);
-      else if (await this.recording.joining(answer)) await this.#enter(answer);
-      else await this.#join(more);
+      else if (await this.recording.joining(answer)) {
+        // A stay keeps its name: what was typed in a second tab is not used.
+        const isAsked = vouchedName(this.session.door.value) === undefined;
+        if (other !== undefined && isAsked && answer.name !== this.#name)
+          announce(t("alreadyInside", { name: answer.name }));
+        await this.#enter(answer);
+      } else await this.#join(more);
     } catch (error) {
-      const isFinal = error instanceof Refused && error.status >= 400 && error.status < 500 && error.status !== 429;
-      const isStale = this.#resume !== undefined && isFinal;
+      const isStale = this.#resume !== undefined && isFinal(error);
       // Without an answer the stay may go on: it is not forgotten.
-      if (isFinal) this.#forget();
+      if (isFinal(error)) this.#forget();
       // The stay that a reload would continue is over: the visit begins at the door.
       if (isStale && this.session.door.value === undefined) await this.look();
       else this.#refused(error);
@@ -204,38 +219,32 @@ export class Meeting {
       this.#wishes.audio ??= false;
       this.#wishes.video ??= false;
     }
-    this.#name ||= this.#parts.defaultName();
+    this.#name ||= this.#defaultName();
     await this.#join({});
+  }
+
+  #defaultName(): string {
+    return this.#parts.defaultName(this.session.door.value?.you?.isAdmin === true);
   }
 
   #wait({ ticket, connect }: InLobby): void {
     this.#declined = undefined;
-    const { session } = this;
     const lobby = this.#parts.openLobby({ ticket, connect });
     this.#lobby = lobby;
-    session.stage.value = { at: "waiting", sinceMs: Date.now() };
-    const isOurs = (): boolean => this.#lobby === lobby;
-    lobby.on("admitted", () => {
-      if (!isOurs()) return;
-      this.#lobby = undefined;
-      // The place in the lobby ends with its connection: it is needed until the join is answered.
-      void this.#join({ ticket }).finally(() => lobby.close());
-    });
-    lobby.on("declined", (text) => {
-      if (!isOurs()) return;
-      this.#endLobby();
-      this.#declined = ticket;
-      session.stage.value = { at: "closed", why: "declined", ...(text !== undefined && { text }) };
-    });
-    lobby.on("ended", () => {
-      if (!isOurs()) return;
-      this.#endLobby();
-      session.stage.value = { at: "closed", why: "waiting_over" };
+    waitIn(this.session, lobby, () => this.#lobby === lobby, {
+      admitted: () => {
+        this.#lobby = undefined;
+        // The place in the lobby ends with its connection: it is needed until the join is answered.
+        void this.#join({ ticket }).finally(() => lobby.close());
+      },
+      declined: () => (this.#declined = ticket),
+      over: () => this.#endLobby(),
     });
   }
 
   async #enter(joined: Joined): Promise<void> {
     const isResumed = this.#resume !== undefined;
+    this.#refusedStay = undefined;
     this.#resume = joined.connect.token;
     this.#name = joined.name;
     const inside = new Inside({
@@ -265,12 +274,14 @@ export class Meeting {
       return answer.connect.token;
     } catch (error) {
       // Without an answer it is asked for again; a refusal is final.
-      if (error instanceof Refused && error.status >= 400 && error.status < 500 && error.status !== 429) return null;
-      throw error;
+      if (!isFinal(error)) throw error;
+      this.#refusedStay = stayEndedBy(error);
+      return null;
     }
   }
 
-  #out(why: Ending): void {
+  #out(how: Ending): void {
+    const why = how === "lost" ? (this.#refusedStay ?? how) : how;
     const resume = this.#resume;
     const { agreedTo } = this.recording;
     this.#end();
@@ -303,10 +314,10 @@ export class Meeting {
 
   #refused(error: unknown): void {
     const refusal = error instanceof Refused ? error : new Refused(0, "", String(error));
-    if (refusal.code === "removed") {
-      this.media.closeAll();
-      this.session.stage.value = { at: "out", why: "removed" };
-    } else this.#close(closedBy(refusal), refusal.opensAt);
+    const why = endingBy(refusal);
+    if (why === undefined) return this.#close(closedBy(refusal), refusal.more.opensAt);
+    this.media.closeAll();
+    this.session.stage.value = { at: "out", why };
   }
 
   #preview(isAudioOnly: boolean): void {

@@ -1,7 +1,25 @@
-import { expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import type { Kind } from "./call/contract.ts";
+import * as devices from "./call/devices.ts";
 import { OwnMedia } from "./own-media.ts";
 import { fakeDevices } from "./testing/fakes.ts";
+
+const real = {
+  navigator: globalThis.navigator,
+  document: globalThis.document,
+  isSecureContext: globalThis.isSecureContext,
+};
+
+function withBrowser(navigator: object, isSecure = true): void {
+  const given = { navigator, document: {}, isSecureContext: isSecure };
+  for (const [name, value] of Object.entries(given))
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+}
+
+afterEach(() => {
+  for (const [name, value] of Object.entries(real))
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+});
 
 class Track extends EventTarget {
   isStopped = false;
@@ -56,11 +74,42 @@ test("a camera that is unplugged, or a screen that the browser stops, is off", a
   expect(own.isOn.value.screen).toBe(false);
 });
 
+test("the reason is the one that the browser has given, of each device", async () => {
+  const cases = [
+    ["NotAllowedError", "Permission denied", "denied"],
+    ["NotAllowedError", "Permission denied by system", "system"],
+    ["SecurityError", "", "denied"],
+    ["NotFoundError", "", "none"],
+    ["NotReadableError", "", "busy"],
+    ["OverconstrainedError", "", "failed"],
+    ["AbortError", "", "failed"],
+  ] as const;
+  for (const kind of ["video", "audio"] as const)
+    for (const [name, message, reason] of cases) {
+      const getUserMedia = () => Promise.reject(new DOMException(message, name));
+      withBrowser({
+        mediaDevices: { getUserMedia, enumerateDevices: async () => [], addEventListener: () => undefined },
+      });
+      const own = new OwnMedia(devices);
+      await own.turnOn(kind);
+      expect(own.problems.value).toEqual([{ kind, reason }]);
+    }
+  for (const [isSecure, reason] of [
+    [true, "unsupported"],
+    [false, "insecure"],
+  ] as const) {
+    withBrowser({}, isSecure);
+    const own = new OwnMedia(devices);
+    await own.turnOn("video");
+    expect(own.problems.value).toEqual([{ kind: "video", reason }]);
+  }
+});
+
 test("what cannot be opened is a problem until it works; to cancel the choice of a screen is none", async () => {
   let isAllowed = false;
   const own = new OwnMedia(
     fakeDevices(() => {
-      if (!isAllowed) throw new Error("denied");
+      if (!isAllowed) throw new devices.DeviceError("denied");
       return new Track() as unknown as MediaStreamTrack;
     }),
   );

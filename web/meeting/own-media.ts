@@ -1,10 +1,10 @@
 /** One's own microphone, camera and screen: which are on, which devices, and why one cannot be used. */
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Kind } from "./call/contract.ts";
-import type { Device, DeviceReason } from "./call/devices.ts";
+import { type Device, DeviceError, type DeviceReason } from "./call/devices.ts";
 import { keep, kept } from "./lib/storage.ts";
 
-/** call/devices.ts; tests have their own. */
+/** call/devices.ts; tests have their own. What cannot be opened rejects with a DeviceError, which has the reason. */
 export interface DeviceAccess {
   openMicrophone(deviceId?: string): Promise<MediaStreamTrack>;
   openCamera(deviceId?: string): Promise<MediaStreamTrack>;
@@ -12,7 +12,6 @@ export interface DeviceAccess {
   canShareScreen(): boolean;
   listDevices(): Promise<readonly Device[]>;
   onDevicesChanged(listener: () => void): () => void;
-  reasonOf(error: unknown): DeviceReason;
 }
 
 export type OwnTracks = Readonly<Partial<Record<Kind, MediaStreamTrack>>>;
@@ -108,7 +107,7 @@ export class OwnMedia {
       return true;
     } catch (error) {
       this.#wanted[kind] = false;
-      this.#complain(kind, this.#access.reasonOf(error));
+      this.#complain(kind, error);
       return false;
     } finally {
       this.#starting.value = this.#starting.value.filter((one) => one !== kind);
@@ -146,7 +145,7 @@ export class OwnMedia {
       if (this.#tracks.value[kind] && (kind === "audio" || this.#wanted[kind])) this.#set(kind, track);
       else track.stop();
     } catch (error) {
-      this.#complain(kind, this.#access.reasonOf(error));
+      this.#complain(kind, error);
     }
   }
 
@@ -167,7 +166,8 @@ export class OwnMedia {
     });
   }
 
-  #complain(kind: Kind, reason: DeviceReason): void {
+  #complain(kind: Kind, error: unknown): void {
+    const reason = error instanceof DeviceError ? error.reason : "failed";
     const others = this.#problems.value.filter((one) => one.kind !== kind);
     // To cancel the choice of a screen is no problem.
     this.#problems.value = kind === "screen" && reason === "denied" ? others : [...others, { kind, reason }];

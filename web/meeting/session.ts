@@ -17,6 +17,7 @@ export type Closed =
   | "busy"
   | "failed"
   | "declined"
+  | "lobby_full"
   | "waiting_over";
 
 export type Stage =
@@ -26,7 +27,8 @@ export type Stage =
   | { readonly at: "entering" }
   /** The meeting is recorded: a click on the notice goes on. */
   | { readonly at: "consent"; readonly by: string }
-  | { readonly at: "waiting"; readonly sinceMs: number }
+  /** `hasHost` is undefined until the service has said it. */
+  | { readonly at: "waiting"; readonly sinceMs: number; readonly hasHost?: boolean }
   | { readonly at: "closed"; readonly why: Closed; readonly timeMs?: number; readonly text?: string }
   | { readonly at: "inside" }
   /** Put out, or the connection was lost for good. */

@@ -17,7 +17,7 @@ test("a recording is found, played, downloaded and deleted; the others are selec
   const { backend, world } = await newShop(server, "shop");
   const bytes = await recordedVideo(browser());
   const kept = await backend.record({ participantUsername: "ann" }, bytes);
-  const { fileName, _id } = await backend.record({ participantUsername: "bob" }, bytes);
+  const { downloadName, _id } = await backend.record({ participantUsername: "bob" }, bytes);
   await using dashboard = await open();
   const page = await dashboard.page("/apps/shop");
   await go(page, "Recordings");
@@ -33,7 +33,8 @@ test("a recording is found, played, downloaded and deleted; the others are selec
   const downloading = page.waitForEvent("download");
   await link(page, "Download").click();
   const download = await downloading;
-  expect(download.suggestedFilename()).toBe(fileName);
+  expect(download.suggestedFilename()).toBe(downloadName);
+  expect(downloadName).toMatch(new RegExp(`^bob-video-\\d{8}T\\d{6}Z-${_id}\\.webm$`));
   expect(sha256(new Uint8Array(await Bun.file(await download.path()).arrayBuffer()))).toBe(sha256(bytes));
   await page.goBack();
   await page.waitForURL(/participantUsername=bob/);

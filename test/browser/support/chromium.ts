@@ -31,6 +31,8 @@ const ARGS = [
     "ProactivelySwapBrowsingInstance",
     // Without multicast, two pages on this machine could not resolve each other's hidden (mDNS) address.
     "WebRtcHideLocalIpsWithMdns",
+    // A page that plays one of another host, without https, must reach the service here.
+    "LocalNetworkAccessChecks",
     // Our list replaces playwright's; these options of it keep Chromium from contacting its vendor.
     "AimEnabled",
     "MediaRouter",

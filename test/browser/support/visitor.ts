@@ -16,6 +16,8 @@ export interface Visit {
   readonly locale?: string;
   /** Texts of errors in the console that the test causes itself. */
   readonly expected?: RegExp;
+  /** Runs before the scripts of every page. */
+  readonly script?: string;
 }
 
 let addresses = 0;
@@ -31,7 +33,7 @@ export class Visitor {
 
   /** Each has an address of its own, as a proxy would forward it: joins are limited by address. */
   static async open(browser: Browser, visit: Visit = {}): Promise<Visitor> {
-    const { width = 1280, height = 800, scheme = "light", locale = "en-GB", expected } = visit;
+    const { width = 1280, height = 800, scheme = "light", locale = "en-GB", expected, script } = visit;
     const address = `10.1.${(++addresses >> 8) & 255}.${addresses & 255}`;
     const context = await browser.newContext({
       viewport: { width, height },
@@ -42,6 +44,7 @@ export class Visitor {
     });
     context.setDefaultTimeout(TIMEOUT_MS);
     await context.addInitScript(OBSERVERS);
+    if (script !== undefined) await context.addInitScript(script);
     const visitor = new Visitor(context, await context.newPage(), expected);
     visitor.watch();
     return visitor;

@@ -57,7 +57,8 @@ export interface Recording {
   readonly participantSession: string;
   readonly meetingSession: string;
   readonly participantUsername: string;
-  readonly fileName: string;
+  /** The name of its file, wherever it is downloaded. */
+  readonly downloadName: string;
   readonly sizeInBytes: number;
   readonly type: "video" | "audio" | "screen" | "composition";
   readonly startTime: number;

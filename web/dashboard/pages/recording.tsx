@@ -43,7 +43,7 @@ export function Recording({ at }: { readonly at: PageParameters }) {
             <button type="button" class="danger" onClick={() => askToDelete(app, data)}>
               Delete …
             </button>
-            <a class="button" href={`${address}?download=1`} download={data.fileName}>
+            <a class="button" href={`${address}?download=1`} download={data.downloadName}>
               Download
             </a>
           </>
@@ -117,7 +117,7 @@ function Facts({ app, of: one }: { readonly app: string; readonly of: RecordingD
     ["Size", bytes(one.sizeInBytes)],
     mended !== undefined && ["Mended", mended ? "yes" : "no, it may not seek"],
     ["Completed", exactTime(one.completed)],
-    ["File", <code key="file">{one.fileName}</code>],
+    ["File", <code key="file">{one.downloadName}</code>],
     ["Id", <Id key="id" of={one._id} what="id of the recording" />],
     ["meetingSession", <Id key="meeting" of={one.meetingSession} what="meetingSession" />],
     ["participantSession", <Id key="participant" of={one.participantSession} what="participantSession" />],

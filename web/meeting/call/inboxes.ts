@@ -3,6 +3,7 @@ import { ParleyError } from "../../../client/src/errors.ts";
 import type { Message } from "../../../client/src/message.ts";
 import type { Parley } from "../../../client/src/parley.ts";
 import { inboxChannel } from "../../../src/protocol/room-channels.ts";
+import { randomId } from "../lib/ids.ts";
 import { Listeners } from "./listeners.ts";
 import type { Signal, Signalling } from "./signalling.ts";
 
@@ -118,5 +119,3 @@ export class Inboxes implements Signalling {
     this.#listeners.emit("signal", from, data as Readonly<Record<string, unknown>>);
   }
 }
-
-const randomId = (): string => crypto.randomUUID();

@@ -17,7 +17,7 @@ beforeEach(async () => {
   Object.assign(globalThis, { WebSocket: kit.service.WebSocket });
   story = [];
   lobby = openLobby({ connect: { url: "wss://service/v1", token: roomToken("r1", "t1") }, ticket: "t1" });
-  for (const event of ["admitted", "declined", "ended"] as const)
+  for (const event of ["admitted", "declined", "hosts", "ended"] as const)
     lobby.on(event, (...args: unknown[]) => story.push([event, ...args]));
   await settled();
   await kit.service.socket.welcome();
@@ -35,9 +35,15 @@ const message = (from: string, data: object): Promise<void> =>
 
 test("the answer is the service's", async () => {
   await message("eve", { notice: "admitted" });
-  await message("service", { notice: "declined", text: "full" });
+  await message("eve", { notice: "hosts", inside: true });
+  await message("service", { notice: "hosts", inside: false });
+  await message("service", { notice: "declined", reason: "time", text: "full" });
   await message("service", { notice: "admitted" });
-  expect(story).toEqual([["declined", "full"], ["admitted"]]);
+  expect(story).toEqual([
+    ["hosts", false],
+    ["declined", { is: "declined", reason: "time", text: "full" }],
+    ["admitted"],
+  ]);
 });
 
 test("a place that is over ends once", async () => {

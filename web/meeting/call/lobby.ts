@@ -3,7 +3,7 @@ import { Parley } from "../../../client/src/parley.ts";
 import { waitChannel } from "../../../src/protocol/room-channels.ts";
 import { isFinalRefusal } from "./ending.ts";
 import { Listeners } from "./listeners.ts";
-import { lobbyAnswerOf } from "./notices.ts";
+import { lobbyNoticeOf } from "./notices.ts";
 import type { LobbyEvents, LobbyLink, LobbyOpening } from "./room-contract.ts";
 import { claimsOf, serviceOf } from "./room-token.ts";
 
@@ -30,10 +30,11 @@ export function openLobby({ connect, ticket }: LobbyOpening): LobbyLink {
   const channel = parley.channel(waitChannel(claimsOf(connect.token).room, ticket));
   channel.on("error", end);
   channel.on("message", (message) => {
-    const answer = lobbyAnswerOf(message);
-    if (!answer || isOver) return;
-    if (answer.is === "admitted") listeners.emit("admitted");
-    else listeners.emit("declined", answer.text);
+    const notice = lobbyNoticeOf(message);
+    if (!notice || isOver) return;
+    if (notice.is === "admitted") listeners.emit("admitted");
+    else if (notice.is === "hosts") listeners.emit("hosts", notice.inside);
+    else listeners.emit("declined", notice);
   });
   return { on: (event, listener) => listeners.on(event, listener as never), close };
 }

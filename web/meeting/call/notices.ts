@@ -2,7 +2,7 @@
 import type { Message } from "../../../client/src/message.ts";
 import { SERVICE } from "../../../src/protocol/room-channels.ts";
 import { factOf } from "../recording/consent.ts";
-import type { RoomNotice, Waiting } from "./room-contract.ts";
+import type { Declined, RoomNotice, Waiting } from "./room-contract.ts";
 
 type Data = Readonly<Record<string, unknown>>;
 
@@ -38,10 +38,15 @@ export function queueOf(message: Message): readonly Waiting[] | undefined {
   });
 }
 
-export type LobbyAnswer = { readonly is: "admitted" } | { readonly is: "declined"; readonly text: string | undefined };
+export type LobbyNotice =
+  | { readonly is: "admitted" }
+  | ({ readonly is: "declined" } & Declined)
+  | { readonly is: "hosts"; readonly inside: boolean };
 
-export function lobbyAnswerOf(message: Message): LobbyAnswer | undefined {
-  const { notice, text } = dataOf(message) ?? {};
+export function lobbyNoticeOf(message: Message): LobbyNotice | undefined {
+  const { notice, text, reason, inside } = dataOf(message) ?? {};
   if (notice === "admitted") return { is: notice };
-  return notice === "declined" ? { is: notice, text: isText(text) ? text : undefined } : undefined;
+  if (notice === "hosts") return { is: notice, inside: inside === true };
+  if (notice !== "declined") return undefined;
+  return { is: notice, ...(isText(text) && { text }), ...(isText(reason) && { reason }) };
 }

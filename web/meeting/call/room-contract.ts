@@ -92,9 +92,17 @@ export interface RoomOpening {
   readonly renew: () => Promise<string | null>;
 }
 
+export interface Declined {
+  readonly text?: string;
+  /** No host has declined: the time is over, the room is gone, or it takes no requests any more. */
+  readonly reason?: string;
+}
+
 export interface LobbyEvents {
   admitted: [];
-  declined: [text: string | undefined];
+  declined: [answer: Declined];
+  /** Whether a host is inside: when the page begins to wait, and when it changes. */
+  hosts: [inside: boolean];
   /** The place in the lobby is over, or the connection could not be restored. */
   ended: [];
 }

@@ -10,8 +10,19 @@ export interface Door {
   /** Unix seconds. */
   readonly opensAt?: number;
   readonly state: "open" | "not_open" | "over";
+  /** Whether a visitor without an invitation may ask to be let into a private room. */
+  readonly enableRequestToJoin: boolean;
   /** How many are inside; only public rooms say it. */
   readonly inside?: number;
+  /** How the holder of the access token enters; only if one was sent. */
+  readonly you?: Holder;
+}
+
+export interface Holder {
+  /** The token has it: no other name is taken. */
+  readonly name?: string;
+  readonly isAdmin: boolean;
+  readonly isInvited: boolean;
 }
 
 export interface May {
@@ -73,21 +84,28 @@ export type Act =
   | { readonly do: "mute" | "remove"; readonly participantSession: string }
   | { readonly do: "end" | "lock" | "unlock" | "record" | "stopRecord" };
 
+interface RefusalMore {
+  /** With room_not_open; Unix seconds. */
+  readonly opensAt?: number | undefined;
+  /** With room_over: whose time it is. */
+  readonly over?: string | undefined;
+}
+
 /** A refusal of the service. Status 0: there was no answer. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     message: string,
-    /** Unix seconds. */
-    readonly opensAt?: number,
+    readonly more: RefusalMore = {},
   ) {
     super(message);
   }
 }
 
 export interface Api {
-  door(): Promise<Door>;
+  /** With an access token: also how its holder enters. */
+  door(token?: string): Promise<Door>;
   join(request: JoinRequest): Promise<Joined | InLobby>;
   act(connectToken: string, act: Act): Promise<void>;
 }
@@ -104,7 +122,7 @@ export function apiOf(base: string, roomName: string): Api {
       body: JSON.stringify(body),
     });
   return {
-    door: async () => (await call(`${path}/door`, {})) as Door,
+    door: async (token) => (await (token === undefined ? call(`${path}/door`, {}) : post("door", { token }))) as Door,
     join: async (request) => (await post("join", request)) as Joined | InLobby,
     act: async (token, act) => {
       await post("act", act, token);
@@ -112,10 +130,9 @@ export function apiOf(base: string, roomName: string): Api {
   };
 }
 
-interface RefusalBody {
+interface RefusalBody extends RefusalMore {
   readonly message?: string;
   readonly error?: { readonly code?: string };
-  readonly opensAt?: number;
 }
 
 async function call(url: string, init: RequestInit): Promise<unknown> {
@@ -127,7 +144,7 @@ async function call(url: string, init: RequestInit): Promise<unknown> {
   }
   const body = (await response.json().catch(() => ({}))) as RefusalBody;
   if (response.ok) return body;
-  throw new Refused(response.status, body.error?.code ?? "", body.message ?? "", body.opensAt);
+  throw new Refused(response.status, body.error?.code ?? "", body.message ?? "", body);
 }
 
 const FLAGS: RoomFlags = {

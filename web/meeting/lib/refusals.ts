@@ -1,4 +1,5 @@
 /** What a refusal of the service means for a visitor. */
+import type { Ending } from "../call/room-contract.ts";
 import type { Closed } from "../session.ts";
 import type { TextKey } from "../texts/en.ts";
 import { Refused } from "./api.ts";
@@ -10,18 +11,34 @@ const BY_CODE: Readonly<Record<string, Closed>> = {
   room_over: "over",
   room_full: "full",
   room_locked: "locked",
+  lobby_full: "lobby_full",
   room_not_found: "missing",
   not_found: "missing",
   rate_limited: "busy",
 };
 
-export function closedBy({ status, code }: Refused): Closed {
+export function closedBy({ status, code, more }: Refused): Closed {
+  if (code === "room_over" && more.over === "token") return "stale";
   const known = Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined;
   if (known) return known;
   if (code.includes("token")) return "stale";
   if (status === 404) return "missing";
   return status === 429 ? "busy" : "failed";
 }
+
+/** Trying again changes nothing. */
+export const isFinal = (error: unknown): error is Refused =>
+  error instanceof Refused && error.status >= 400 && error.status < 500 && error.status !== 429;
+
+/** A refusal that ends the visit: the person was inside before. */
+export function endingBy({ code, more }: Refused): Ending | undefined {
+  if (code === "removed") return "removed";
+  return code === "room_over" && more.over === "stay" ? "time" : undefined;
+}
+
+/** Why a stay that was away cannot go on; undefined: no one knows. */
+export const stayEndedBy = (refusal: Refused): Ending | undefined =>
+  endingBy(refusal) ?? (refusal.code === "room_not_found" ? "ended" : undefined);
 
 /** What an admin is shown about an act that was refused; undefined: nothing, because the list of who waits shows it already. */
 export function refusedAct(error: unknown): TextKey | undefined {

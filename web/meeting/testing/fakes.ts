@@ -142,6 +142,7 @@ export const DOOR: Door = {
   audioOnlyRoom: false,
   recording: false,
   state: "open",
+  enableRequestToJoin: true,
   inside: 3,
 };
 
@@ -162,7 +163,10 @@ export class FakeApi implements Api {
   doorNow: () => Door = () => DOOR;
   answer: (request: JoinRequest) => Joined | InLobby = () => JOINED;
 
-  async door(): Promise<Door> {
+  readonly tokens: (string | undefined)[] = [];
+
+  async door(token?: string): Promise<Door> {
+    this.tokens.push(token);
     return this.doorNow();
   }
 
@@ -184,7 +188,6 @@ export const fakeDevices = (open: (kind: Kind) => MediaStreamTrack, devices: rea
   canShareScreen: () => true,
   listDevices: async () => devices,
   onDevicesChanged: () => () => undefined,
-  reasonOf: () => "denied",
 });
 
 /** Takes everything, and uploads nothing. */

@@ -1,6 +1,7 @@
 /** Every state of the page without a service, by the name in the address: `?state=door&lang=de`. For tests and pictures; it is not served. */
 import { render } from "preact";
 import type { Kind } from "../call/contract.ts";
+import { DeviceError } from "../call/devices.ts";
 import type { Person } from "../call/room-contract.ts";
 import { type Joined, Refused } from "../lib/api.ts";
 import type { Meeting } from "../meeting.ts";
@@ -74,7 +75,7 @@ const devices = fakeDevices(
   ],
 );
 const denied = fakeDevices(() => {
-  throw new Error("denied");
+  throw new DeviceError("denied");
 });
 
 const people = (count: number, isLong = false): Person[] =>
@@ -128,7 +129,7 @@ const queue = (fakes: Fakes, count: number): void =>
   );
 const refuse = (fakes: Fakes, code: string, opensAt?: number): Promise<void> => {
   fakes.api.doorNow = () => {
-    throw new Refused(403, code, "", opensAt);
+    throw new Refused(403, code, "", { opensAt });
   };
   return fakes.meeting.look();
 };
@@ -140,9 +141,22 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
     await meeting.start("");
   },
   "door-denied": ({ meeting }) => meeting.start(LONG),
+  "door-invited": async ({ meeting, api }) => {
+    api.doorNow = () => ({ ...DOOR, privacy: "private", you: { name: LONG, isAdmin: true, isInvited: true } });
+    await meeting.start("");
+  },
+  invitation: async ({ meeting, api }) => {
+    api.doorNow = () => ({ ...DOOR, privacy: "private", enableRequestToJoin: false });
+    await meeting.start("");
+  },
   waiting: async ({ meeting, api }) => {
     api.answer = () => ({ waiting: true, ticket: "t", connect: JOINED.connect });
     await meeting.enter("Ada");
+  },
+  "waiting-alone": async ({ meeting, api, lobby }) => {
+    api.answer = () => ({ waiting: true, ticket: "t", connect: JOINED.connect });
+    await meeting.enter("Ada");
+    lobby().emit("hosts", false);
   },
   "not-open": (fakes) => refuse(fakes, "room_not_open", 1_900_000_000),
   over: (fakes) => refuse(fakes, "room_over"),

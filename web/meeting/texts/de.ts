@@ -15,14 +15,17 @@ export const de: Texts = {
   doorTitle: "Bereit zum Eintreten?",
   yourName: "Ihr Name",
   yourNameHint: "Die anderen sehen ihn.",
+  enterAs: "Sie treten als {name} ein.",
+  alreadyInside: "Sie sind schon als {name} in dieser Besprechung.",
   defaultName: "Gast",
+  defaultHostName: "Leitung",
   enter: "Eintreten",
   entering: "Sie treten ein …",
   askToEnter: "Um Einlass bitten",
   insideNone: "Noch ist niemand da.",
   insideOne: "Eine Person ist da.",
   insideOther: "{count} Personen sind da.",
-  privateRoom: "Dieser Raum ist privat. Ohne Einladung muss Sie jemand hereinlassen.",
+  privateRoom: "Dieser Raum ist privat. Ohne Einladung muss Sie die Leitung hereinlassen.",
   audioOnly: "In diesem Raum wird nur gesprochen.",
   preview: "Ihre Kamera",
   cameraIsOff: "Ihre Kamera ist aus",
@@ -35,9 +38,18 @@ export const de: Texts = {
   numberedDevice: "{kind} {number}",
   noneFound: "Keine Geräte gefunden",
   deviceDenied:
-    "Diese Seite darf nicht zugreifen: {device}. Erlauben Sie es neben der Adresse, oder treten Sie ohne ein.",
-  deviceMissing: "Nicht gefunden: {device}. Sie können auch ohne eintreten.",
-  deviceBusy: "Zurzeit nicht verfügbar: {device}. Vielleicht verwendet es ein anderes Programm.",
+    "Ihr Browser sperrt auf dieser Seite: {device}. Erlauben Sie den Zugriff in der Adresszeile, und versuchen Sie es noch einmal.",
+  deviceMissing:
+    "Nicht gefunden: {device}. Schließen Sie ein Gerät an und versuchen Sie es noch einmal, oder nehmen Sie ohne teil.",
+  deviceBusy: "Ließ sich nicht starten: {device}. Vielleicht verwendet es ein anderes Programm.",
+  deviceSystem:
+    "Ihr System lässt diesen Browser nicht zugreifen: {device}. Erlauben Sie es in den Datenschutzeinstellungen, und versuchen Sie es noch einmal.",
+  deviceFramed:
+    "Die Website um diese Besprechung herum erlaubt keinen Zugriff: {device}. Öffnen Sie die Besprechung in einem eigenen Tab.",
+  deviceInsecure:
+    "Browser geben nur Seiten mit https Zugriff: {device}. Bitten Sie die Leitung der Besprechung um einen Link mit https.",
+  deviceUnsupported: "Dieser Browser kann das nicht verwenden: {device}. Versuchen Sie es mit einem anderen Browser.",
+  deviceFailed: "Ließ sich nicht starten: {device}. Versuchen Sie es noch einmal, oder wählen Sie ein anderes Gerät.",
   aMicrophone: "Mikrofon",
   aCamera: "Kamera",
   aScreen: "Bildschirm",
@@ -53,8 +65,11 @@ export const de: Texts = {
     "Ihr Netz sperrt etwas, das Anrufe brauchen. Nehmen Sie ein anderes Netz, oder fragen Sie dessen Verwaltung.",
 
   waitingTitle: "Sie warten auf Einlass",
-  waitingText:
-    "Die Leitung sieht, dass Sie hier sind. Sie treten ein, sobald man Sie hereinlässt. Lassen Sie diese Seite offen.",
+  waitingText: "Sie treten ein, sobald die Leitung Sie hereinlässt. Lassen Sie diese Seite offen.",
+  waitingSeen:
+    "Die Leitung sieht, dass Sie warten. Sie treten ein, sobald man Sie hereinlässt. Lassen Sie diese Seite offen.",
+  waitingAlone:
+    "Noch ist niemand von der Leitung da. Ihre Anfrage gilt 30 Minuten, und die Leitung sieht sie, sobald sie kommt. Lassen Sie diese Seite offen.",
   waitingSince: "Sie warten seit {time}",
   stopWaiting: "Nicht länger warten",
   waitingOverTitle: "Ihr Platz in der Warteschlange ist abgelaufen",
@@ -63,6 +78,8 @@ export const de: Texts = {
   declinedTitle: "Sie wurden nicht hereingelassen",
   declinedText: "Die Leitung hat Ihre Bitte abgelehnt.",
   declinedSaid: "Die Leitung schreibt: {text}",
+  lobbyFullTitle: "Zu viele Personen warten",
+  lobbyFullText: "In der Warteschlange ist kein Platz frei. Versuchen Sie es in einer Minute noch einmal.",
 
   notOpenTitle: "Dieser Raum ist noch nicht offen",
   notOpenText: "Er öffnet {time}. Lassen Sie diese Seite offen: Es geht von selbst weiter.",
@@ -75,7 +92,8 @@ export const de: Texts = {
   lockedTitle: "Dieser Raum ist abgeschlossen",
   lockedText: "Die Leitung lässt zurzeit niemanden mehr herein.",
   invitationTitle: "Dieser Raum braucht eine Einladung",
-  invitationText: "Bitten Sie die Leitung der Besprechung um einen persönlichen Link.",
+  invitationText:
+    "Man kann ihn nur mit einem persönlichen Link betreten. Bitten Sie die Leitung der Besprechung um einen.",
   staleTitle: "Diese Einladung gilt nicht",
   staleText: "Der Link ist abgelaufen oder gilt für einen anderen Raum. Bitten Sie um einen neuen.",
   enterWithout: "Ohne sie weiter",
@@ -87,7 +105,8 @@ export const de: Texts = {
   failedText: "Prüfen Sie Ihre Netzverbindung, und versuchen Sie es noch einmal.",
 
   removedTitle: "Sie wurden aus der Besprechung entfernt",
-  removedText: "Die Leitung hat Sie entfernt. Sie können erst zurück, wenn diese Besprechung beendet ist.",
+  removedText: "Die Leitung hat Sie aus dieser Besprechung entfernt. Sie können erst zurück, wenn sie beendet ist.",
+  removedGuestText: "Die Leitung hat Sie aus dieser Besprechung entfernt.",
   endedTitle: "Die Besprechung ist beendet",
   endedText: "Sie wurde für alle beendet.",
   timeTitle: "Ihre Zeit in dieser Besprechung ist um",

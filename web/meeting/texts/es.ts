@@ -15,14 +15,17 @@ export const es: Texts = {
   doorTitle: "¿Listo para entrar?",
   yourName: "Su nombre",
   yourNameHint: "Los demás lo ven.",
+  enterAs: "Entra como {name}.",
+  alreadyInside: "Ya está en esta reunión como {name}.",
   defaultName: "Invitado",
+  defaultHostName: "Anfitrión",
   enter: "Entrar",
   entering: "Entrando…",
   askToEnter: "Pedir permiso para entrar",
   insideNone: "Todavía no hay nadie.",
   insideOne: "Hay una persona dentro.",
   insideOther: "Hay {count} personas dentro.",
-  privateRoom: "Esta sala es privada. Sin invitación, alguien de dentro tiene que dejarle entrar.",
+  privateRoom: "Esta sala es privada. Sin invitación, un anfitrión tiene que dejarle entrar.",
   audioOnly: "Esta sala es solo de sonido.",
   preview: "Su cámara",
   cameraIsOff: "Su cámara está apagada",
@@ -34,9 +37,18 @@ export const es: Texts = {
   systemDefault: "Predeterminado del sistema",
   numberedDevice: "{kind} {number}",
   noneFound: "No se encontró ninguno",
-  deviceDenied: "Esta página no puede usar: {device}. Permítalo junto a la dirección o entre sin ello.",
-  deviceMissing: "No se encontró el dispositivo: {device}. Puede entrar sin él.",
-  deviceBusy: "El dispositivo no está disponible ahora: {device}. Quizá lo usa otro programa.",
+  deviceDenied:
+    "Su navegador bloquea en esta página: {device}. Permítalo en la barra de direcciones e inténtelo de nuevo.",
+  deviceMissing: "No se encontró el dispositivo: {device}. Conecte uno e inténtelo de nuevo, o participe sin él.",
+  deviceBusy: "No se pudo iniciar: {device}. Quizá lo usa otro programa.",
+  deviceSystem:
+    "Su sistema no permite a este navegador usar: {device}. Permítalo en los ajustes de privacidad e inténtelo de nuevo.",
+  deviceFramed:
+    "El sitio web que muestra esta reunión no le permite usar: {device}. Abra la reunión en su propia pestaña.",
+  deviceInsecure:
+    "Los navegadores solo dan acceso ({device}) a páginas con https. Pida un enlace https a quien dirige la reunión.",
+  deviceUnsupported: "Este navegador no puede usar: {device}. Pruebe con otro navegador.",
+  deviceFailed: "No se pudo iniciar: {device}. Inténtelo de nuevo o elija otro dispositivo.",
   aMicrophone: "micrófono",
   aCamera: "cámara",
   aScreen: "pantalla",
@@ -51,8 +63,11 @@ export const es: Texts = {
   checkFailedHint: "Su red bloquea algo que las llamadas necesitan. Pruebe otra red o pregunte a su administrador.",
 
   waitingTitle: "Esperando a que le dejen entrar",
-  waitingText:
-    "Los anfitriones ven que está aquí. Entrará en cuanto uno de ellos le deje. Mantenga abierta esta página.",
+  waitingText: "Entrará en cuanto un anfitrión le deje. Mantenga abierta esta página.",
+  waitingSeen:
+    "Los anfitriones ven que está esperando. Entrará en cuanto uno de ellos le deje. Mantenga abierta esta página.",
+  waitingAlone:
+    "Todavía no hay ningún anfitrión. Su solicitud se guarda 30 minutos y los anfitriones la ven al llegar. Mantenga abierta esta página.",
   waitingSince: "Esperando desde {time}",
   stopWaiting: "Dejar de esperar",
   waitingOverTitle: "Su lugar en la cola ha caducado",
@@ -60,6 +75,8 @@ export const es: Texts = {
   declinedTitle: "No le han dejado entrar",
   declinedText: "Un anfitrión ha rechazado su petición.",
   declinedSaid: "El anfitrión escribió: {text}",
+  lobbyFullTitle: "Hay demasiadas personas esperando",
+  lobbyFullText: "No queda sitio en la sala de espera. Inténtelo de nuevo dentro de un minuto.",
 
   notOpenTitle: "Esta sala todavía no está abierta",
   notOpenText: "Abre {time}. Mantenga abierta esta página: continuará sola.",
@@ -72,7 +89,7 @@ export const es: Texts = {
   lockedTitle: "Esta sala está bloqueada",
   lockedText: "Los anfitriones no dejan entrar a nadie más por ahora.",
   invitationTitle: "Esta sala necesita una invitación",
-  invitationText: "Pida un enlace personal a quien dirige la reunión.",
+  invitationText: "Solo se puede entrar con un enlace personal. Pida uno a quien dirige la reunión.",
   staleTitle: "Esta invitación no es válida",
   staleText: "El enlace ha caducado o es de otra sala. Pida uno nuevo.",
   enterWithout: "Continuar sin ella",
@@ -84,7 +101,8 @@ export const es: Texts = {
   failedText: "Compruebe su conexión de red e inténtelo de nuevo.",
 
   removedTitle: "Le han sacado de la reunión",
-  removedText: "Un anfitrión le ha sacado. No podrá volver hasta que termine esta reunión.",
+  removedText: "Un anfitrión le ha sacado de esta reunión. No podrá volver hasta que termine.",
+  removedGuestText: "Un anfitrión le ha sacado de esta reunión.",
   endedTitle: "La reunión ha terminado",
   endedText: "Se ha terminado para todos.",
   timeTitle: "Su tiempo en esta reunión ha terminado",

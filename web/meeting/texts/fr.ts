@@ -15,14 +15,17 @@ export const fr: Texts = {
   doorTitle: "Prêt à entrer ?",
   yourName: "Votre nom",
   yourNameHint: "Les autres le voient.",
+  enterAs: "Vous entrez sous le nom {name}.",
+  alreadyInside: "Vous êtes déjà dans cette réunion sous le nom {name}.",
   defaultName: "Invité",
+  defaultHostName: "Hôte",
   enter: "Entrer",
   entering: "Entrée en cours…",
   askToEnter: "Demander à entrer",
   insideNone: "Il n’y a encore personne.",
   insideOne: "Une personne est présente.",
   insideOther: "{count} personnes sont présentes.",
-  privateRoom: "Cette salle est privée. Sans invitation, quelqu’un doit vous faire entrer.",
+  privateRoom: "Cette salle est privée. Sans invitation, un hôte doit vous faire entrer.",
   audioOnly: "Cette salle est réservée au son.",
   preview: "Votre caméra",
   cameraIsOff: "Votre caméra est éteinte",
@@ -34,9 +37,18 @@ export const fr: Texts = {
   systemDefault: "Réglage du système",
   numberedDevice: "{kind} {number}",
   noneFound: "Aucun appareil trouvé",
-  deviceDenied: "Cette page n’a pas accès à : {device}. Autorisez cela à côté de l’adresse, ou entrez sans.",
-  deviceMissing: "Appareil introuvable : {device}. Vous pouvez entrer sans.",
-  deviceBusy: "Appareil indisponible pour le moment : {device}. Un autre programme l’utilise peut-être.",
+  deviceDenied:
+    "Votre navigateur bloque sur cette page : {device}. Autorisez l’accès dans la barre d’adresse, puis réessayez.",
+  deviceMissing: "Appareil introuvable : {device}. Branchez-en un et réessayez, ou participez sans.",
+  deviceBusy: "Impossible de démarrer : {device}. Un autre programme l’utilise peut-être.",
+  deviceSystem:
+    "Votre système n’autorise pas ce navigateur à utiliser : {device}. Autorisez-le dans les réglages de confidentialité, puis réessayez.",
+  deviceFramed:
+    "Le site qui affiche cette réunion ne donne pas accès à : {device}. Ouvrez la réunion dans son propre onglet.",
+  deviceInsecure:
+    "Les navigateurs ne donnent accès à votre matériel ({device}) qu’aux pages en https. Demandez un lien https à la personne qui dirige la réunion.",
+  deviceUnsupported: "Ce navigateur ne peut pas utiliser : {device}. Essayez un autre navigateur.",
+  deviceFailed: "Impossible de démarrer : {device}. Réessayez, ou choisissez un autre appareil.",
   aMicrophone: "micro",
   aCamera: "caméra",
   aScreen: "écran",
@@ -52,8 +64,11 @@ export const fr: Texts = {
     "Votre réseau bloque quelque chose dont les appels ont besoin. Essayez un autre réseau ou demandez à son administrateur.",
 
   waitingTitle: "En attente d’être admis",
-  waitingText:
-    "Les hôtes voient que vous êtes là. Vous entrez dès que l’un d’eux vous admet. Laissez cette page ouverte.",
+  waitingText: "Vous entrez dès qu’un hôte vous admet. Laissez cette page ouverte.",
+  waitingSeen:
+    "Les hôtes voient que vous attendez. Vous entrez dès que l’un d’eux vous admet. Laissez cette page ouverte.",
+  waitingAlone:
+    "Aucun hôte n’est encore là. Votre demande est gardée 30 minutes, et les hôtes la voient à leur arrivée. Laissez cette page ouverte.",
   waitingSince: "En attente depuis {time}",
   stopWaiting: "Ne plus attendre",
   waitingOverTitle: "Votre place dans la file a expiré",
@@ -61,6 +76,8 @@ export const fr: Texts = {
   declinedTitle: "Vous n’avez pas été admis",
   declinedText: "Un hôte a refusé votre demande.",
   declinedSaid: "L’hôte a écrit : {text}",
+  lobbyFullTitle: "Trop de personnes attendent",
+  lobbyFullText: "Il n’y a plus de place dans la file d’attente. Réessayez dans une minute.",
 
   notOpenTitle: "Cette salle n’est pas encore ouverte",
   notOpenText: "Elle ouvre {time}. Laissez cette page ouverte : la suite vient d’elle-même.",
@@ -73,7 +90,7 @@ export const fr: Texts = {
   lockedTitle: "Cette salle est verrouillée",
   lockedText: "Les hôtes ne laissent plus entrer personne pour le moment.",
   invitationTitle: "Cette salle demande une invitation",
-  invitationText: "Demandez un lien personnel à la personne qui dirige la réunion.",
+  invitationText: "On n’y entre qu’avec un lien personnel. Demandez-en un à la personne qui dirige la réunion.",
   staleTitle: "Cette invitation n’est pas valable",
   staleText: "Le lien a expiré ou concerne une autre salle. Demandez-en un nouveau.",
   enterWithout: "Continuer sans elle",
@@ -85,7 +102,8 @@ export const fr: Texts = {
   failedText: "Vérifiez votre connexion au réseau, puis réessayez.",
 
   removedTitle: "Vous avez été retiré de la réunion",
-  removedText: "Un hôte vous a retiré. Vous ne pourrez revenir qu’après la fin de cette réunion.",
+  removedText: "Un hôte vous a retiré de cette réunion. Vous ne pourrez revenir qu’une fois la réunion terminée.",
+  removedGuestText: "Un hôte vous a retiré de cette réunion.",
   endedTitle: "La réunion est terminée",
   endedText: "Elle a été terminée pour tout le monde.",
   timeTitle: "Votre temps dans cette réunion est écoulé",

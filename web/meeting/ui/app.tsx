@@ -44,7 +44,7 @@ function Page({ meeting }: { readonly meeting: Meeting }) {
     case "consent":
       return <ConsentPage by={stage.by} />;
     case "waiting":
-      return <WaitingPage sinceMs={stage.sinceMs} />;
+      return <WaitingPage {...stage} />;
     case "closed":
       return <ClosedPage {...stage} />;
     case "inside":

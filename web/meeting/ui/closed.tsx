@@ -47,10 +47,14 @@ export function LoadingPage() {
   );
 }
 
-export function WaitingPage({ sinceMs }: { readonly sinceMs: number }) {
+export function WaitingPage({ sinceMs, hasHost }: Extract<Stage, { readonly at: "waiting" }>) {
   const meeting = useMeeting();
+  const text = hasHost === undefined ? "waitingText" : hasHost ? "waitingSeen" : "waitingAlone";
   return (
-    <Message title={t("waitingTitle")} text={t("waitingText")} isBusy>
+    <Message title={t("waitingTitle")} isBusy>
+      <p class="muted" aria-live="polite">
+        {t(text)}
+      </p>
       <p class="muted small">{t("waitingSince", { time: timeOfDay(sinceMs) })}</p>
       <button type="button" onClick={() => meeting.stopWaiting()}>
         {t("stopWaiting")}
@@ -72,10 +76,11 @@ const CLOSED: Readonly<Record<Closed, MessageKeys>> = {
   busy: ["busyTitle", "busyText"],
   failed: ["failedTitle", "failedText"],
   declined: ["declinedTitle", "declinedText"],
+  lobby_full: ["lobbyFullTitle", "lobbyFullText"],
   waiting_over: ["waitingOverTitle", "waitingOverText"],
 };
 
-/** Nothing changes by trying once more. */
+/** Nothing changes by trying again. */
 const FINAL: readonly Closed[] = ["over", "missing", "invitation", "not_open"];
 
 export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: "closed" }>) {
@@ -127,8 +132,10 @@ export function ConsentPage({ by }: { readonly by: string }) {
 export function OutPage({ why }: { readonly why: Ending }) {
   const meeting = useMeeting();
   const [title, text] = OUT[why];
+  // Without an invitation a person is not recognised: it could enter again.
+  const isGuest = why === "removed" && !meeting.hasToken;
   return (
-    <Message title={t(title)} text={t(text)}>
+    <Message title={t(title)} text={t(isGuest ? "removedGuestText" : text)}>
       <UploadStatus />
       {why === "replaced" && (
         <button type="button" class="primary" onClick={() => void meeting.bringBack()}>

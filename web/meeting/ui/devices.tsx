@@ -32,6 +32,8 @@ function Choice({ kind }: { readonly kind: Device["kind"] }) {
   const id = useId();
   const name = t(NAMES[kind]);
   const found = media.devices.value.filter((one) => one.kind === kind && one.deviceId !== "default");
+  // Without a permission browsers list no devices: that does not mean that there are none.
+  const isMissing = media.problems.value.some((one) => one.kind === kind && one.reason === "none");
   const chosen = found.some(({ deviceId }) => deviceId === media.chosen(kind)) ? media.chosen(kind) : "";
   return (
     <div class="field">
@@ -42,7 +44,7 @@ function Choice({ kind }: { readonly kind: Device["kind"] }) {
         disabled={found.length === 0}
         onChange={(event) => void media.choose(kind, event.currentTarget.value)}
       >
-        <option value="">{t(found.length === 0 ? "noneFound" : "systemDefault")}</option>
+        <option value="">{t(isMissing ? "noneFound" : "systemDefault")}</option>
         {found.map(({ deviceId, label }, at) => (
           <option key={deviceId} value={deviceId}>
             {label || t("numberedDevice", { kind: name, number: at + 1 })}

@@ -1,6 +1,7 @@
 /** Before entering: how one looks and sounds, the name, and the button to enter. */
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
+import { isStranger, vouchedName } from "../lib/door.ts";
 import { NAME_MAX_CHARS } from "../lib/names.ts";
 import { counted, t } from "../texts/texts.ts";
 import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
@@ -49,7 +50,8 @@ function EnterForm() {
   const { session } = meeting;
   const name = useSignal(meeting.name);
   const id = useId();
-  const isAsking = session.door.value?.privacy === "private" && !meeting.hasToken;
+  const isAsking = isStranger(session.door.value);
+  const given = vouchedName(session.door.value);
   const isRecorded = session.door.value?.recording === true;
   const plain = isAsking ? "askToEnter" : "enter";
   const agree = isAsking ? "agreeAndAsk" : "agreeAndEnter";
@@ -60,21 +62,27 @@ function EnterForm() {
   };
   return (
     <form class="enter" onSubmit={enter}>
-      <div class="field">
-        <label for={id}>{t("yourName")}</label>
-        <input
-          id={id}
-          name="name"
-          autocomplete="name"
-          maxLength={NAME_MAX_CHARS}
-          value={name.value}
-          aria-describedby={`${id}-hint`}
-          onInput={(event) => (name.value = event.currentTarget.value)}
-        />
-        <p id={`${id}-hint`} class="muted small">
-          {t("yourNameHint")}
+      {given === undefined ? (
+        <div class="field">
+          <label for={id}>{t("yourName")}</label>
+          <input
+            id={id}
+            name="name"
+            autocomplete="name"
+            maxLength={NAME_MAX_CHARS}
+            value={name.value}
+            aria-describedby={`${id}-hint`}
+            onInput={(event) => (name.value = event.currentTarget.value)}
+          />
+          <p id={`${id}-hint`} class="muted small">
+            {t("yourNameHint")}
+          </p>
+        </div>
+      ) : (
+        <p>
+          <bdi>{t("enterAs", { name: given })}</bdi>
         </p>
-      </div>
+      )}
       {isAsking && <p class="muted small">{t("privateRoom")}</p>}
       {isRecorded && <RecordingNotice />}
       <button type="submit" class="primary large" disabled={isBusy}>

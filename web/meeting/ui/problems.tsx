@@ -8,11 +8,19 @@ import { useMeeting } from "./view.ts";
 
 const TEXTS: Readonly<Record<DeviceReason, TextKey>> = {
   denied: "deviceDenied",
+  system: "deviceSystem",
+  framed: "deviceFramed",
   none: "deviceMissing",
   busy: "deviceBusy",
-  unsupported: "deviceMissing",
-  failed: "deviceBusy",
+  insecure: "deviceInsecure",
+  unsupported: "deviceUnsupported",
+  failed: "deviceFailed",
 };
+
+/** These are about the page and not about one device: both devices have one notice. On a phone, two would push the button to enter out of sight. */
+const OF_THE_PAGE: readonly DeviceReason[] = ["denied", "system", "framed", "insecure", "unsupported"];
+/** Nothing changes by trying again. */
+const FINAL: readonly DeviceReason[] = ["framed", "insecure", "unsupported"];
 
 const DEVICES = { audio: "aMicrophone", video: "aCamera", screen: "aScreen" } as const;
 
@@ -21,13 +29,20 @@ interface Problem {
   readonly reason: DeviceReason;
 }
 
-/** Browsers ask once for microphone and camera: a refusal is one problem. On a phone, two would push the button to enter out of sight. */
+const ORDER: readonly Kind[] = ["audio", "video", "screen"];
+
 function problemsOf(problems: readonly DeviceProblem[]): readonly Problem[] {
-  const denied = problems.filter(({ reason }) => reason === "denied").map(({ kind }) => kind);
-  const others = problems.filter(({ reason }) => reason !== "denied");
+  const together = OF_THE_PAGE.map((reason) => {
+    const kinds = ORDER.filter((kind) => problems.some((one) => one.kind === kind && one.reason === reason));
+    return { kinds, reason };
+  });
+  // Always in this order: a device that is tried again keeps its place.
+  const apart = ORDER.flatMap((kind) =>
+    problems.filter((one) => one.kind === kind && !OF_THE_PAGE.includes(one.reason)),
+  );
   return [
-    ...(denied.length > 0 ? [{ kinds: denied, reason: "denied" as const }] : []),
-    ...others.map(({ kind, reason }) => ({ kinds: [kind], reason })),
+    ...together.filter(({ kinds }) => kinds.length > 0),
+    ...apart.map(({ kind, reason }) => ({ kinds: [kind], reason })),
   ];
 }
 
@@ -48,7 +63,7 @@ function ProblemNotice({ kinds, reason }: Problem) {
   return (
     <p class="notice warn">
       <span>{t(TEXTS[reason], { device })}</span>
-      {!kinds.includes("screen") && (
+      {!kinds.includes("screen") && !FINAL.includes(reason) && (
         <button type="button" class="small" onClick={() => void Promise.all(kinds.map((kind) => media.turnOn(kind)))}>
           {t("tryAgain")}
         </button>
