@@ -154,7 +154,7 @@ function nats(_: Evidence, { nats }: NodeFacts): Outcome {
 
 function recordings(_: Evidence, { storage }: NodeFacts): Outcome {
   if (storage.kind === "folder")
-    return unchecked("in the data folder", "copy recordings/ with your backups: \"parley backup\" does not");
+    return unchecked("in the data folder", 'copy recordings/ with your backups: "parley backup" does not');
   if (!storage.isEncrypted)
     return attention("in a bucket whose endpoint is http", "give PARLEY_STORAGE_URL an https endpoint");
   return ok("in a bucket, over https");

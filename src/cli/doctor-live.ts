@@ -78,7 +78,7 @@ export function liveOutcome(check: string, { health, direct }: LiveEvidence): Ou
   if (!health) return live.report(`it cannot be used from this machine: ${tried}`, live.todo);
   return attention(
     `the node reaches it, but doctor does not with the settings of its own environment: ${tried}`,
-    "compare these settings with the server's: \"parley config\"",
+    'compare these settings with the server\'s: "parley config"',
   );
 }
 
