@@ -86,7 +86,7 @@ test("two nodes on one machine: every command does what the page says", async ()
     for (const node of nodes) await node.writes(/"host":"0\.0\.0\.0".*"msg":"parley is ready"/);
     await using listener = stay(script(4), env());
     await listener.writes(/"degraded":\[\].*"nats":"ok"/);
-    await listener.writes(/name +shop/);
+    await listener.writes(/name +fleet/);
     await listener.writes(/listening to chat\/1/);
     hold(await paste(script(5), env()), [
       { command: /^\. /, holds: nothing },
