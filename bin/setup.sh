@@ -3,9 +3,12 @@
 
 root=$(dirname "$here")
 modules=$root/node_modules
+# A package that npm has installed: its dependencies are beside it, and it has no lock file to install them from.
+[ -f "$root/package-lock.json" ] || [ -d "$modules/zod" ] || modules=$(dirname "$root")
 bun=$modules/bun/bin/bun.exe
 
 complete() {
+  [ -f "$root/package-lock.json" ] || [ ! -d "$modules/zod" ] || return 0
   [ -d "$modules/zod" ] && [ -f "$modules/.package-lock.json" ] || return 1
   [ "$root/package-lock.json" -nt "$modules/.package-lock.json" ] && return 1
   [ -z "$want_dev" ] || [ -d "$modules/@biomejs/biome" ]
