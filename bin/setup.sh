@@ -12,7 +12,10 @@ staging=$root/node_modules.new
 replaced=$root/node_modules.old
 
 usable() {
-  [ -d "$modules/zod" ] && [ -f "$modules/.package-lock.json" ] && "$bun" --version >/dev/null 2>&1 || return 1
+  [ -d "$modules/zod" ] && "$bun" --version >/dev/null 2>&1 || return 1
+  # A package that npm has installed has no lock file to compare with.
+  [ -f "$root/package-lock.json" ] || return 0
+  [ -f "$modules/.package-lock.json" ] || return 1
   [ -z "$want_dev" ] || [ -d "$modules/@biomejs/biome" ]
 }
 

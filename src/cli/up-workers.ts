@@ -3,6 +3,7 @@ import { Service, type ServiceParts } from "../workers/service.ts";
 import { WorkerFailed } from "../workers/worker-process.ts";
 import { announce } from "./announce.ts";
 import { Failure, ReportedFailure } from "./errors.ts";
+import { onHangup } from "./hangup.ts";
 import { Shutdown } from "./shutdown.ts";
 
 /** The supervisor waits for its workers, which have a timeout of their own. */
@@ -26,7 +27,10 @@ export async function upWorkers(parts: Omit<ServiceParts, "command">): Promise<v
   process.on("SIGINT", (signal) => shutdown.signalled(signal));
   process.on("uncaughtException", (error) => shutdown.uncaught(error));
   process.on("unhandledRejection", (error) => shutdown.uncaught(error));
-  process.on("SIGHUP", () => service.reloadTls());
+  onHangup(
+    () => service.reloadTls(),
+    () => shutdown.signalled("SIGHUP"),
+  );
   process.on("SIGUSR2", () => void service.reload().catch((error: Error) => log.error(error.message)));
   try {
     announce({ ...(await service.start()), workers: count }, config, log);

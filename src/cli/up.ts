@@ -7,6 +7,7 @@ import { type Log, makeLog } from "../telemetry/log.ts";
 import { CAN_SHARE_PORTS, workerCount } from "../workers/count.ts";
 import { announce, keepFirstRun } from "./announce.ts";
 import { LOW_OPEN_FILES } from "./defaults.ts";
+import { onHangup } from "./hangup.ts";
 import type { Input } from "./input.ts";
 import { Shutdown } from "./shutdown.ts";
 
@@ -35,25 +36,31 @@ async function up(loaded: Loaded, loadPages?: LoadPages): Promise<void> {
   if (count > 1) log.warn("PARLEY_WORKERS: workers share a port on Linux only; this system gets one");
   // Before the start: without a handler, both signals end a process.
   let started: Node | undefined;
-  process.on("SIGHUP", () => started && reloadTls(started, log));
+  let shutdown: Shutdown | undefined;
+  onHangup(
+    () => started && reloadTls(started, log),
+    // As SIGTERM does: before the node has started, there is nothing to drain.
+    () => (shutdown ? shutdown.signalled("SIGHUP") : process.exit(1)),
+  );
   process.on("SIGUSR2", () =>
     log.warn("SIGUSR2 is ignored: it replaces workers, and this service is one process (PARLEY_WORKERS)"),
   );
   const node = await startNode(loaded, nodeId, log, { loadPages });
   started = node;
   // Before the ready line is printed, because a SIGTERM may follow at once and needs its handler.
-  onEnd(node, log, 2 * config.drainSeconds * 1000 + DRAIN_SLACK_MS);
+  shutdown = onEnd(node, log, 2 * config.drainSeconds * 1000 + DRAIN_SLACK_MS);
   announce({ ...addressesOf(node), firstRunText: await keepFirstRun(node, config.data) }, config, log);
 }
 
 const addressesOf = ({ url, host, adminUrl, port, adminPort }: Node) => ({ url, host, adminUrl, port, adminPort });
 
-function onEnd(node: Node, log: Log, drainMaxMs: number): void {
+function onEnd(node: Node, log: Log, drainMaxMs: number): Shutdown {
   const shutdown = new Shutdown({ stop: () => node.stop(), log, drainMaxMs, exit: (code) => process.exit(code) });
   process.on("SIGTERM", (signal) => shutdown.signalled(signal));
   process.on("SIGINT", (signal) => shutdown.signalled(signal));
   process.on("uncaughtException", (error) => shutdown.uncaught(error));
   process.on("unhandledRejection", (error) => shutdown.uncaught(error));
+  return shutdown;
 }
 
 export function reloadTls(node: Pick<Node, "reloadTls">, log: Log): void {

@@ -1,8 +1,10 @@
-/** SIGTERM to the first process of every way to start drains and ends the server, and leaves no orphan. */
+/** SIGTERM to the first process of every way to start drains and ends the server, as does the end of its terminal, and leaves no orphan. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
 import { Server } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 import { Terminal } from "../support/terminal.ts";
+import { until, within } from "../support/wait.ts";
 
 setDefaultTimeout(60_000);
 
@@ -23,7 +25,7 @@ for (const [name, command] of Object.entries(WAYS))
     const server = new Server([...command, ...flags], { PARLEY_LOG_FORMAT: "json" }, folder.path, false);
     const ready = await server.logged(({ msg }) => msg === "parley is ready");
     const url = String(ready.url);
-    using _orphan = endsWithTest(Number(ready.pid));
+    using _orphan = endWithTest([Number(ready.pid)]);
     const socket = new WebSocket(`${url.replace("http", "ws")}/v1?key=${server.keys.publishableKey}`);
     const closed = Promise.withResolvers<number>();
     socket.onclose = ({ code }) => closed.resolve(code);
@@ -57,15 +59,49 @@ test("npm start: one Ctrl-C drains the server, although it arrives as two signal
   expect(terminal.text).toMatch(/stopped\n/);
 });
 
+for (const workers of ["1", "2"])
+  test(`closing the terminal ends the server and frees its data folder, with ${workers} workers`, async () => {
+    using folder = scratch();
+    const flags = ["--port", "0", "--data", folder.path, "--workers", workers];
+    await using terminal = new Terminal(["npm", "start", "--", ...flags], { HOME: folder.path });
+    const [, url = ""] = /open {7}(\S+)\//.exec(await terminal.shows(/open {7}\S+\/\s/)) ?? [];
+    const [, key = ""] = /publishable key {2}(\S+)/.exec(await terminal.shows(/admin token .*\n/)) ?? [];
+    using _orphans = endWithTest(serversOn(folder.path));
+    const socket = new WebSocket(`${url.replace("http", "ws")}/v1?key=${key}`);
+    const closed = Promise.withResolvers<number>();
+    socket.onclose = ({ code }) => closed.resolve(code);
+    await new Promise<unknown>((resolve) => {
+      socket.onmessage = resolve;
+    });
+    terminal.hangUp();
+    expect(await within("the server drains", closed.promise, ENDED_WITHIN_MS)).toBe(1001);
+    await until("the server has ended", () => serversOn(folder.path).length === 0);
+  });
+
+/** The processes with this folder among their arguments. */
+function serversOn(data: string): number[] {
+  const argumentsOf = (pid: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    } catch {
+      return "";
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && argumentsOf(name).includes(data))
+    .map(Number);
+}
+
 /** A server that outlives its starter is the fault that this file looks for: it must not outlive the test as well. */
-function endsWithTest(pid: number): Disposable {
+function endWithTest(pids: readonly number[]): Disposable {
   return {
     [Symbol.dispose]: () => {
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch {
-        // It has ended, as expected.
-      }
+      for (const pid of pids)
+        try {
+          process.kill(pid, "SIGKILL");
+        } catch {
+          // It has ended, as expected.
+        }
     },
   };
 }

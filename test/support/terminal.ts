@@ -58,6 +58,11 @@ export class Terminal {
     this.child.terminal?.write(text);
   }
 
+  /** As the window is closed: the program gets a SIGHUP, and its terminal is gone. */
+  hangUp(): void {
+    this.child.terminal?.close();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.child.kill("SIGTERM");
     await this.child.exited;

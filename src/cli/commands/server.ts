@@ -9,7 +9,7 @@ export const SERVER: readonly Command[] = [
     flags: SETTINGS_FLAGS,
     details: `Every setting can also be in the environment (PARLEY_PORT) or in the file of --config (port = 9000).
 The log goes to stdout: JSON lines, or readable ones on a terminal (--log-format).
-SIGTERM and SIGINT stop it cleanly; SIGHUP reloads its TLS certificate.
+SIGTERM, SIGINT (Ctrl-C) and closing its terminal stop it cleanly; SIGHUP reloads its TLS certificate.
 With --workers, several processes share the port and the work; "parley reload" replaces them one after another.`,
     examples: ["parley up", "parley up --port 9000 --data /var/lib/parley", "parley up --workers auto"],
     load: async () => (await import("../up.ts")).runUp,
