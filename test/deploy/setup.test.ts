@@ -22,7 +22,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** What npm has "installed": a Bun that prints how it was started. */
 const BUN = `#!/bin/sh
 [ "$1" = --version ] && exit 0
-echo "$PARLEY_PROGRAM: $(basename "$2") $3, version $(cat "$(dirname "$0")/../../zod/version")"
+while case "$1" in --*) ;; *) false ;; esac do shift; done
+echo "$PARLEY_PROGRAM: $(basename "$1") $2, version $(cat "$(dirname "$0")/../../zod/version")"
 `;
 /** Notes each run, and begins only when the test has written to its pipe. */
 const NPM = `#!/bin/sh
