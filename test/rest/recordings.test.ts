@@ -327,6 +327,6 @@ describe("DELETE /apps/:app", () => {
     expect((await other.list()).data).toEqual([kept]);
     // The name is free, and its next owner finds no recordings there.
     const successor = new Backend(await newApplication(server, backend.app.name));
-    expect([(await successor.list()).total, (await successor.app.call("GET", "/rooms")).text]).toEqual([0, "[]"]);
+    expect([(await successor.list()).total, (await successor.app.call("GET", "/rooms")).text]).toEqual([0, "[]\n"]);
   });
 });
