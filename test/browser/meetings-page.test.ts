@@ -2,6 +2,7 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { eventually } from "./support/eventually.ts";
 import { meetingRooms } from "./support/meeting-rooms.ts";
+import type { Visitor } from "./support/visitor.ts";
 
 setDefaultTimeout(60_000);
 
@@ -109,6 +110,43 @@ test("an admin mutes, removes, locks, unlocks and ends", async () => {
   await host.button("End the meeting").click();
   await olga.heading("The meeting has ended").waitFor();
   await host.heading("The meeting has ended").waitFor();
+});
+
+test("a button keeps its meaning while the list changes under it", async () => {
+  const url = await rooms().room({ privacy: "private", audioOnlyRoom: true });
+  const link = async (fields: object): Promise<string> => `${url}#token=${await rooms().token(url, fields)}`;
+  const enter = async (fields: object): Promise<Visitor> => {
+    const visitor = await rooms().visit(await link(fields));
+    await visitor.button("Enter").click();
+    await visitor.inside();
+    return visitor;
+  };
+  const host = await enter({ isAdmin: true, name: "Hana" });
+  const ann = await enter({ name: "Ann" });
+  const asks = async (name: string): Promise<Visitor> => {
+    const visitor = await rooms().visit(url);
+    await visitor.page.getByLabel("Your name").fill(name);
+    await visitor.button("Ask to enter").click();
+    return visitor;
+  };
+  const gil = await asks("Gil");
+  const letIn = await host.button("Let in Gil").elementHandle();
+  await asks("Olga");
+  await host.page.getByText("2 waiting").first().waitFor();
+  await gil.button("Stop waiting").click();
+  await host.button("Let in Olga").waitFor();
+  // A click that was meant for Gil must not let in Olga.
+  const isThere = (button: { readonly isConnected: boolean }): boolean => button.isConnected;
+  expect(await letIn?.evaluate<boolean>(isThere as never)).toBe(false);
+
+  await host.choose("People");
+  const remove = await host.button("Remove Ann").elementHandle();
+  await host.button("Turn off Ann’s microphone").waitFor();
+  await ann.button("Turn the microphone off").click();
+  await host.button("Turn off Ann’s microphone").waitFor({ state: "detached" });
+  await ann.button("Turn the microphone on").click();
+  await host.button("Turn off Ann’s microphone").waitFor();
+  expect(await remove?.getAttribute("aria-label")).toBe("Remove Ann");
 });
 
 test("a reload continues the stay; a second window takes it over, and it can be brought back", async () => {

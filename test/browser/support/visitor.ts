@@ -1,13 +1,15 @@
 /** A visitor of a meeting's page, in a browser context of its own; everything that a page must never do is gathered as a complaint. */
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
-import { TIMEOUT_MS } from "../../support/wait.ts";
+import { TIMEOUT_MS, until } from "../../support/wait.ts";
 
 /** The browser would contact the page's own host alone; violations of the policy become visible. */
 const OBSERVERS = `
   addEventListener("securitypolicyviolation", (event) =>
     console.error("policy: " + event.violatedDirective + " " + event.blockedURI + " " + event.sample));`;
 
-const FRAMES = "video.getVideoPlaybackQuality().totalVideoFrames";
+/** Runs in the page. Not as text: what a text evaluates to is returned as it is, and a function would never be called. */
+const framesOf = (video: { getVideoPlaybackQuality(): { readonly totalVideoFrames: number } }): number =>
+  video.getVideoPlaybackQuality().totalVideoFrames;
 
 export interface Visit {
   readonly width?: number;
@@ -108,9 +110,9 @@ export class Visitor {
   async plays(name: string, kind = "camera"): Promise<void> {
     const video = this.tile(name, kind).locator("video");
     await video.waitFor();
-    const element = await video.elementHandle();
-    const shown = await this.page.evaluate<number>(`(video) => ${FRAMES}` as never, element as never);
-    await this.page.waitForFunction(`([video, shown]) => ${FRAMES} > shown + 2`, [element, shown] as never);
+    const frames = (): Promise<number> => video.evaluate<number, undefined>(framesOf as never, undefined);
+    const shown = await frames();
+    await until(`the pictures of ${name} move`, async () => (await frames()) > shown + 2);
   }
 
   close(): Promise<void> {

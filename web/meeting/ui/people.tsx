@@ -70,8 +70,10 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
           <span class="hidden-text">{t("hasHand")}</span>
         </span>
       )}
+      {/* With keys: otherwise one button would become the other when the microphone is turned on, under a finger that is about to press. */}
       {mayManage && state.audio ? (
         <button
+          key="mute"
           type="button"
           class="quiet icon-button"
           aria-label={t("muteNamed", { name })}
@@ -90,6 +92,7 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
       )}
       {mayManage && (
         <button
+          key="remove"
           type="button"
           class="quiet icon-button"
           aria-label={t("removeNamed", { name })}
@@ -166,7 +169,7 @@ export function LobbyCard() {
       <p>
         <bdi>{t("lobbyAsks", { name: first.name })}</bdi>
       </p>
-      <Answers ticket={first.ticket} name={first.name} />
+      <Answers key={first.ticket} ticket={first.ticket} name={first.name} />
       {queue.length > 1 && (
         <button type="button" class="quiet small" onClick={() => (panel.value = "people")}>
           {counted(queue.length, "waitingOne", "waitingOther")} · {t("showAllWaiting")}
