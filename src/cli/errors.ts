@@ -31,6 +31,9 @@ export class ReportedFailure extends Error {
   }
 }
 
+/** Of SQLite, of the system, and of a quota. */
+const DISK_FULL: readonly string[] = ["SQLITE_FULL", "ENOSPC", "EDQUOT"];
+
 /** Returns undefined for an unexpected error, whose stack must be shown. */
 export function reportOf(error: unknown): FailureReport | undefined {
   if (error instanceof ReportedFailure) return error.report;
@@ -40,6 +43,12 @@ export function reportOf(error: unknown): FailureReport | undefined {
     return { exitCode: 1, code: "store", message: `the store does not answer: ${error.message}` };
   if (error instanceof StoreError) return { exitCode: 1, code: "store", message: error.message };
   if (error instanceof Failure) return { exitCode: 1, code: error.code, message: error.message };
+  if (error instanceof Error && "code" in error && DISK_FULL.includes(String(error.code)))
+    return {
+      exitCode: 1,
+      code: "system",
+      message: `the disk is full (${error.message}); free some space, or name another data folder with --data`,
+    };
   // Errors of the system (a port in use, a folder without write permission) have a sufficient message.
   if (error instanceof Error && "code" in error && /^E[A-Z0-9]+$/.test(String(error.code)))
     return { exitCode: 1, code: "system", message: error.message };

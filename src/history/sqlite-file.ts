@@ -4,8 +4,9 @@
  * process at any moment, but not a power cut.
  */
 import { Database, SQLiteError } from "bun:sqlite";
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { prepareFile } from "../store/data-folder.ts";
 import { StoreError } from "../store/store.ts";
 
 export type HistorySync = "process" | "disk";
@@ -118,7 +119,7 @@ export function setAside(path: string, damage: Error): string {
 }
 
 function open({ path, sync }: HistoryFileOptions): Database {
-  if (path !== ":memory:") prepare(path);
+  if (path !== ":memory:") prepareFile(path);
   const db = closeStatementsWith(connect(path));
   try {
     // Locked, so that no second process works on this file.
@@ -168,15 +169,4 @@ function migrate(db: Database, path: string): void {
   }).exclusive();
   // A damaged page is better found now than by a publish; this reads the structure of the small tables only.
   for (const table of ["streams", "gone"]) db.query(`SELECT COUNT(*) FROM ${table}`).get();
-}
-
-function prepare(path: string): void {
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    // Created before SQLite does it, so that only the owner can ever read it.
-    if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
-    chmodSync(path, 0o600);
-  } catch (error) {
-    throw new StoreError(`the data folder ${dirname(path)} cannot be written: ${(error as Error).message}`);
-  }
 }

@@ -27,3 +27,5 @@ export const PINGS_UNANSWERED_MAX = 2;
 export const START_WAIT_MS = 10_000;
 export const RECONNECT_MIN_MS = 50;
 export const RECONNECT_MAX_MS = 1000;
+/** The kernel's limit for the path of a Unix socket. */
+export const SOCKET_PATH_MAX_BYTES = 107;

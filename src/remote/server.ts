@@ -13,11 +13,8 @@ import type { SqliteHistory } from "../history/sqlite.ts";
 import type { SqlStore } from "../store/sql.ts";
 import { StoreError } from "../store/store.ts";
 import { Claims } from "./claims.ts";
-import { CONNECTIONS_MAX } from "./limits.ts";
+import { CONNECTIONS_MAX, SOCKET_PATH_MAX_BYTES } from "./limits.ts";
 import { WorkerConnection } from "./worker.ts";
-
-/** The kernel's limit for the path of a Unix socket. */
-export const SOCKET_PATH_MAX_BYTES = 107;
 
 export interface ServeOptions {
   /** Where the socket is: in a folder that only the owner can open. */

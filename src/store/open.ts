@@ -1,8 +1,8 @@
 /** Opens the store that the configuration names. */
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { SQL } from "bun";
 import { explainDamage } from "./damage.ts";
+import { prepareFile } from "./data-folder.ts";
 import { OneConnection } from "./database.ts";
 import { migrate } from "./migrate.ts";
 import { lockForMigrations, openPostgres } from "./postgres.ts";
@@ -37,14 +37,7 @@ export async function openStore(dataFolder: string, databaseUrl = ""): Promise<S
 
 export async function openSqlite(path: string): Promise<SQL> {
   const folder = join(path, "..");
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // Created before SQLite does it, so that only the owner can ever read it.
-    if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
-    chmodSync(path, 0o600);
-  } catch (error) {
-    throw new StoreError(`the data folder ${folder} cannot be written: ${(error as Error).message}`);
-  }
+  prepareFile(path);
   let sql: SQL | undefined;
   try {
     sql = openPrepared(path);

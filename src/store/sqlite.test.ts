@@ -1,6 +1,6 @@
 /** The embedded store: the suite of every store, and what only SQLite has. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite, openStore, sqliteFile } from "./open.ts";
 import { fillAsVersion } from "./testing/older.ts";
@@ -68,5 +68,16 @@ describe("opening", () => {
 
   test("the error names a folder that cannot be written", async () => {
     await expect(openStore("/proc/nothing")).rejects.toThrow("/proc/nothing");
+  });
+
+  test("the error says what is in the place of the data folder", async () => {
+    const [file, link] = [join(newFolder(), "data"), join(newFolder(), "data")];
+    writeFileSync(file, "");
+    symlinkSync("/nowhere/data", link);
+    await expect(openStore(file)).rejects.toThrow(`${file} cannot be written: there is a file with this name`);
+    await expect(openStore(join(file, "below"))).rejects.toThrow("that of a folder above it");
+    await expect(openStore(link)).rejects.toThrow(
+      `${link} cannot be written: it is a link to a folder that does not exist`,
+    );
   });
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { FakeClock } from "../realtime/testing/fake-clock.ts";
 import { makeLog } from "./log.ts";
 import { LINES_PER_REASON, LOG_REASONS_MAX, LOG_WINDOW_MS } from "./log-rate.ts";
@@ -78,4 +79,19 @@ test("an error that quotes its input is cut", () => {
   const { lines, log } = setup();
   log.error({ err: new Error("x".repeat(100_000)) }, "failed");
   expect(lines[0]?.err?.message.length).toBeLessThan(5000);
+});
+
+test("on a terminal, times are local; in JSON they are in UTC", () => {
+  const code = `
+    const { makeLog } = await import(${JSON.stringify(join(import.meta.dir, "log.ts"))});
+    const shown = [];
+    for (const format of ["pretty", "json"]) makeLog("info", format, "n", (line) => shown.push(line)).info("x");
+    const utc = new Date(JSON.parse(shown[1]).time);
+    console.log(Number(shown[0].slice(0, 2)), utc.getUTCHours());`;
+  // 14 hours ahead, all year.
+  const { stdout } = Bun.spawnSync([process.execPath, "--no-env-file", "-e", code], {
+    env: { TZ: "Pacific/Kiritimati" },
+  });
+  const [local, utc] = String(stdout).trim().split(" ").map(Number);
+  expect(local).toBe((Number(utc) + 14) % 24);
 });

@@ -88,11 +88,16 @@ const boundedError = (error: Error): object =>
 const standardOutput = new WholeLines((bytes) => writeSync(1, bytes));
 const toStandardOutput = (line: string): void => standardOutput.add(line);
 
+/** On a terminal, times are those of the clock on the wall; JSON lines are in UTC, with their date. */
+const localTime = (at: Date): string =>
+  [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":") +
+  `.${String(at.getMilliseconds()).padStart(3, "0")}`;
+
 const COLORS: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33, error: 31, fatal: 31 };
 
 function prettyLine(line: string): string {
   const { time, level, msg, node: _node, ...rest } = JSON.parse(line) as Record<string, unknown>;
-  const clock = String(time).slice(11, 23);
+  const clock = localTime(new Date(String(time)));
   const fields = Object.entries(rest).map(
     ([key, value]) => ` ${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
   );

@@ -39,6 +39,31 @@ test("it is in the folder for temporary files if RUNTIME_DIRECTORY is not set, o
   }
 });
 
+/** Runs `work` with TMPDIR set. */
+function withTemporary(folder: string, work: () => void): void {
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = folder;
+  try {
+    work();
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+}
+
+test("a TMPDIR that does not exist, or is too long for sockets, is not used", () => {
+  const long = join(place, "l".repeat(100));
+  mkdirSync(long);
+  for (const folder of [join(place, "missing"), long])
+    withTemporary(folder, () => {
+      const run = new RunFolder(data);
+      expect(dirname(run.path)).toBe("/tmp");
+      run.announce();
+      removeLeftFolder(data);
+      expect(existsSync(run.path)).toBe(false);
+    });
+});
+
 test("the folder that an earlier service has left is removed", () => {
   for (const runtime of ["", place]) {
     process.env.RUNTIME_DIRECTORY = runtime;

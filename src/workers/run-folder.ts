@@ -1,41 +1,58 @@
 /**
- * The folder of the sockets of a running service, and the note in the data folder that says where it is. The sockets are not in the data
- * folder itself: the path of a Unix socket has at most 107 characters.
+ * The folder of the sockets of a running service, and the note in the data folder that says where it is. The sockets are in the data
+ * folder itself only if there is no other place: the path of a Unix socket has at most 107 bytes.
  */
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { ConfigError } from "../config/load.ts";
+import { SOCKET_PATH_MAX_BYTES } from "../remote/limits.ts";
 
 export const controlSocket = (folder: string): string => join(folder, "control.sock");
 export const storeSocket = (folder: string): string => join(folder, "store.sock");
 
 const PREFIX = "parley-";
+/** For a TMPDIR that does not exist, cannot be written, or is too long. */
+const SYSTEM_TEMPORARY = "/tmp";
+/** `mkdtemp` adds six characters to the prefix; no socket in the folder has a longer name than that of the control. */
+const PLACE_MAX_BYTES = SOCKET_PATH_MAX_BYTES - Buffer.byteLength(`/${PREFIX}123456/control.sock`);
 
 const noteOf = (dataFolder: string): string => join(dataFolder, "workers.json");
 
 /** Where the folder may be, the best place first. */
-function places(): string[] {
+function places(dataFolder: string): string[] {
   // Set by systemd for RuntimeDirectory=. A unit with PrivateTmp= has a /tmp of its own, which `parley reload` outside of it does not see.
   const [runtime = ""] = (process.env.RUNTIME_DIRECTORY ?? "").split(":");
-  return (runtime.startsWith("/") ? [runtime, tmpdir()] : [tmpdir()]).map((place) => resolve(place));
+  const all = [...(runtime.startsWith("/") ? [runtime] : []), tmpdir(), SYSTEM_TEMPORARY, dataFolder];
+  return [...new Set(all.map((place) => resolve(place)))];
 }
 
 /** Only its owner may enter: a program that can connect to the sockets reads and writes everything. */
-function makeFolder(): string {
-  for (const place of places().slice(0, -1)) {
+function makeFolder(dataFolder: string): string {
+  const tried: string[] = [];
+  for (const place of places(dataFolder)) {
+    if (Buffer.byteLength(place) > PLACE_MAX_BYTES) {
+      tried.push(`${place} has a path of more than ${PLACE_MAX_BYTES} bytes`);
+      continue;
+    }
     try {
       return mkdtempSync(join(place, PREFIX));
-    } catch {
-      // The variable was inherited from another service, whose folder is gone or not ours.
+    } catch (error) {
+      // A variable that was inherited from another service names a folder that is gone or not ours; TMPDIR may be wrong as well.
+      tried.push((error as Error).message);
     }
   }
-  return mkdtempSync(join(resolve(tmpdir()), PREFIX));
+  throw new ConfigError(
+    `the workers need a folder for their sockets, and there is none; set TMPDIR to a folder with a short path that can be written (${tried.join("; ")})`,
+  );
 }
 
 export class RunFolder {
-  readonly path = makeFolder();
+  readonly path: string;
 
-  constructor(private readonly dataFolder: string) {}
+  constructor(private readonly dataFolder: string) {
+    this.path = makeFolder(dataFolder);
+  }
 
   /** From then on, `parley reload` finds the service. */
   announce(): void {
@@ -53,12 +70,13 @@ export class RunFolder {
 /** Removes the folder of an earlier service that ended without doing so. Only while no other one works on the data folder. */
 export function removeLeftFolder(dataFolder: string): void {
   const folder = announcedFolder(dataFolder);
-  if (folder !== undefined && isOurs(folder)) removeRunFolder(folder);
+  if (folder !== undefined && isOurs(folder, dataFolder)) removeRunFolder(folder);
 }
 
 /** The note may be wrong: the name may be used by another user meanwhile, or be something else than a folder. */
-function isOurs(folder: string): boolean {
-  if (!places().some((place) => folder.startsWith(join(place, PREFIX)) && dirname(folder) === place)) return false;
+function isOurs(folder: string, dataFolder: string): boolean {
+  if (!places(dataFolder).some((place) => folder.startsWith(join(place, PREFIX)) && dirname(folder) === place))
+    return false;
   try {
     const found = lstatSync(folder);
     return found.isDirectory() && found.uid === process.getuid?.();

@@ -1,6 +1,6 @@
 /** Where people install and start Parley: as a package, in folders with files of other programs, with folders for temporary files that cannot be used. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Child, run } from "../docs/support/child.ts";
 import { PROJECT } from "../docs/support/page.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newApplication } from "../support/application.ts";
 import { inPieces } from "../support/http.ts";
-import { type Server, startParley } from "../support/parley.ts";
+import { refusedStart, type Server, startParley } from "../support/parley.ts";
 import { Backend, isRefusal, sha256, webm } from "../support/recordings.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 
@@ -20,9 +20,13 @@ afterAll(() => {
 });
 
 function smallDisk(mib: number): string {
+  return diskOf(`${mib}m`);
+}
+
+function diskOf(size: string): string {
   const path = tempFolder();
   mounted.push(path);
-  const { exitCode, stderr } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${mib}m`, "parley-test", path]);
+  const { exitCode, stderr } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${size}`, "parley-test", path]);
   if (exitCode !== 0) throw new Error(`no tmpfs could be mounted: ${stderr}`);
   return path;
 }
@@ -39,6 +43,14 @@ async function start(data: string, floor: number): Promise<{ server: Server; bac
 
 const whole = async (backend: Backend, id: string): Promise<string> =>
   sha256(await (await backend.fetch(await backend.link(id, "download"))).bytes());
+
+test.skipIf(!mayMount)("a first start on a full disk ends with one line that says so", async () => {
+  const { code, output } = await refusedStart(diskOf("100k"));
+  expect([code, output]).toEqual([
+    1,
+    expect.stringMatching(/^parley: the disk is full \(.+\); free some space, .+--data\n$/),
+  ]);
+});
 
 test.skipIf(!mayMount)(
   "no space left: 507 during the upload, received bytes are kept, and the upload continues once there is space",
