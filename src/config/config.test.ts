@@ -152,9 +152,17 @@ test("variables that our own pages tell people to export cause no warning", asyn
   const texts = await Promise.all(pages.map((page) => Bun.file(join(root, page)).text()));
   const exported = texts.flatMap((text) => [...text.matchAll(/\bexport (PARLEY_\w+)=/g)].map(([, name = ""]) => name));
   expect(exported).toContain("PARLEY_PUBLISHABLE_KEY");
-  const values = Object.fromEntries(exported.map((name) => [name, "parley_admin_0123456789abcdef"]));
+  const values = Object.fromEntries(exported.map((name) => [name, exampleOf(name)]));
   expect(load({}, values).warnings).toEqual([]);
 });
+
+/** A value that the variable may have. */
+function exampleOf(name: string): string {
+  if (name === "PARLEY_MASTER_KEY") return Buffer.alloc(32).toString("base64");
+  if (name === "PARLEY_DATABASE_URL") return "postgres://realtime:secret@127.0.0.1/realtime";
+  if (name === "PARLEY_NATS_URL") return "nats://127.0.0.1:4222";
+  return name === "PARLEY_HOST" ? "0.0.0.0" : "parley_admin_0123456789abcdef";
+}
 
 test("secrets are hidden when settings are shown", () => {
   const loaded = load({}, { PARLEY_ADMIN_TOKEN: "a-very-secret-one", PARLEY_TRUSTED_PROXIES: "10.0.0.0/8,fd00::/8" });

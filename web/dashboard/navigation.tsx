@@ -63,7 +63,7 @@ export function Navigation() {
   useSignalEffect(() => {
     if (rawPath.value) isOpen.value = false;
   });
-  // Of an application that does not exist there are no pages.
+  // An application that does not exist has no pages.
   const app = currentApp.value && appName.value;
   const root = app === undefined ? "" : `/apps/${encodeURIComponent(app)}`;
   return (
