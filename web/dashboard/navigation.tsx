@@ -63,7 +63,8 @@ export function Navigation() {
   useSignalEffect(() => {
     if (rawPath.value) isOpen.value = false;
   });
-  const app = appName.value;
+  // An application that does not exist has no pages.
+  const app = currentApp.value && appName.value;
   const root = app === undefined ? "" : `/apps/${encodeURIComponent(app)}`;
   return (
     <nav class={`side ${isOpen.value ? "open" : ""}`} aria-label="Dashboard">

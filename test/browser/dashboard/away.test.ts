@@ -165,6 +165,7 @@ test("an application that is deleted elsewhere is gone from its page, and one th
   await using dashboard = await open(/404/);
   const page = await dashboard.page("/apps/cinema/rooms");
   await page.getByText("No application is named “cinema”.").waitFor();
+  expect(await link(page.getByRole("navigation"), "Rooms").count()).toBe(0);
   await server.admin.createApp("cinema");
   await page.getByText("This application has no rooms yet.").waitFor();
   await server.admin.must("DELETE", "/apps/cinema");

@@ -22,8 +22,8 @@ const addressOf = (entry: string): string => {
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: "When", width: 17, cell: ({ at }) => <Time at={at} /> },
-  { title: "Who", width: 14, cell: (row) => <Name>{row.who}</Name> },
-  { title: "What", width: 20, cell: ({ _id, what }) => <a href={addressOf(_id)}>{what}</a> },
+  { title: "Who", width: 18, cell: (row) => <Name>{row.who}</Name> },
+  { title: "What", cell: ({ _id, what }) => <a href={addressOf(_id)}>{what}</a> },
   { title: "On", isMinor: true, cell: ({ on }) => <Name>{on}</Name> },
   { title: "Application", width: 14, isMinor: true, cell: ({ app }) => app && <Name>{nameOfApp(app)}</Name> },
   { title: "From", width: 13, isMinor: true, cell: ({ address }) => address && <Name>{address}</Name> },

@@ -99,7 +99,8 @@ export function Operators(_: { readonly at: PageParameters }) {
           ))}
           <dt>admin token</dt>
           <dd>
-            Not in this list. It is replaced by stopping the service and running <code>parley admin reset-token</code>.
+            Not in this list. It is replaced by stopping the service and running{" "}
+            <code>bin/parley admin reset-token</code>.
           </dd>
         </dl>
       </Card>

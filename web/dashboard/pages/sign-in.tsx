@@ -39,7 +39,7 @@ export function SignIn() {
           <p class="small muted">
             The first start printed it, or wrote it to <code>first-run.txt</code> in the data folder; else it is
             <code> PARLEY_ADMIN_TOKEN</code>. If it is lost, stop the service and run{" "}
-            <code>parley admin reset-token</code>.
+            <code>bin/parley admin reset-token</code>.
           </p>
         </details>
       </div>
