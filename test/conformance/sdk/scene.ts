@@ -68,11 +68,16 @@ export class Scene {
 
   /** That many members, joining at the same moment; resolves when each knows all others. */
   async crowd(channel: string, count: number, claims: Json = {}): Promise<Member[]> {
-    const names = Array.from({ length: count }, (_, at) => `peer${at}`);
-    const roles = await Promise.all(names.map((name) => this.token(name, claims)));
-    const members = await Promise.all(roles.map((role) => this.join(channel, role)));
+    const members = await this.gather(channel, count, claims);
     await this.acquainted(members);
     return members;
+  }
+
+  /** As a crowd, but they may not know each other yet. */
+  async gather(channel: string, count: number, claims: Json = {}): Promise<Member[]> {
+    const names = Array.from({ length: count }, (_, at) => `peer${at}`);
+    const roles = await Promise.all(names.map((name) => this.token(name, claims)));
+    return Promise.all(roles.map((role) => this.join(channel, role)));
   }
 
   /** Resolves when each of them knows exactly the others. */
