@@ -31,8 +31,7 @@ beforeAll(async () => {
     ["sudo -u postgres ", ""],
     ["@127.0.0.1/realtime", `@127.0.0.1:${postgres.port}/realtime`],
     ["127.0.0.1:4222", `127.0.0.1:${nats.port}`],
-    ["mkdir -p data", `mkdir -p ${folder.path}`],
-    ["data/cluster.env", join(folder.path, "cluster.env")],
+    ["data-cluster", folder.path],
     ["8081", String(one)],
     ["8082", String(other)],
   ];
@@ -54,11 +53,10 @@ function script(at: number): string {
   return text;
 }
 
-/** `PARLEY_DATA` instead of ./data; the rest is for psql and createdb. */
+/** For psql and createdb. */
 const env = (): Record<string, string> => {
   const { username, password, port } = new URL(postgres.url("postgres"));
   return {
-    PARLEY_DATA: folder.path,
     PARLEY_LOG_FORMAT: "json",
     PGHOST: "127.0.0.1",
     PGPORT: port,
