@@ -48,10 +48,9 @@ export class Newcomer {
   /** Prints what a start prints, to a pipe. */
   async start(...flags: string[]): Promise<string> {
     const command = flags.length > 0 ? ["npm", "start", "--", ...flags] : ["npm", "start"];
-    // Not a file of the user's, and no question of npm's own.
-    const env = { NO_UPDATE_NOTIFIER: "1" };
+    const env = { npm_config_ignore_scripts: "true" };
     this.server = new Child([...this.prefix, ...command], { cwd: this.folder, env });
-    await this.server.writes(/parley is ready/);
+    await this.server.writes(/parley is ready/, PATIENCE_MS);
     return this.server.output;
   }
 

@@ -55,8 +55,8 @@ export class Child {
   }
 
   /** Resolves with the next match in the output; everything before it counts as read. */
-  async writes(pattern: RegExp): Promise<RegExpExecArray> {
-    const deadline = performance.now() + PATIENCE_MS;
+  async writes(pattern: RegExp, patienceMs = PATIENCE_MS): Promise<RegExpExecArray> {
+    const deadline = performance.now() + patienceMs;
     for (;;) {
       const found = pattern.exec(this.output.slice(this.readTo));
       if (found) {
