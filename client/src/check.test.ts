@@ -85,6 +85,24 @@ describe("key", () => {
     expect(made({ url: "https://service", key })).toThrow("parley: ");
   });
 
+  test.each(["pk_live_…", "pk_live_...", "pk_live_ab…"])("%p, left in from an example, is refused", (key) => {
+    expect(made({ url: "https://service", key })).toThrow(/^parley: `key` is shortened/);
+  });
+
+  test("one that the service refuses is named in the error, and so is a token", async () => {
+    kit.service.refuses(401, "unauthorized");
+    for (const [credential, name] of [
+      [{ key: "pk_wrong" }, "key"],
+      [{ key: undefined, token: () => "a?key=b" }, "token"],
+    ] as const) {
+      const parley = kit.client(credential);
+      await settled();
+      await kit.service.socket.end();
+      expect(parley.status.error?.message).toStartWith(`The service has refused \`${name}\`: `);
+      parley.close();
+    }
+  });
+
   test("a secret key that the token function returns is not sent either", async () => {
     const parley = kit.client({ token: () => "sk_id_abc:sk_secret_def" });
     await settled();

@@ -16,6 +16,8 @@ export function checkOptions({ url, key, token }: Partial<LinkOptions> = {}): vo
   if (!isKey && !(key === undefined && typeof token === "function"))
     throw new TypeError("parley: give either `key`, a publishable key, or `token`, a function that gets a token");
   if (key) checkSecret(key, "`key` is");
+  if (key && /…|\.\.\./.test(key))
+    throw new TypeError("parley: `key` is shortened (…), as in an example: give the whole publishable key");
 }
 
 /** Everyone who can see the page could read it, and do everything with it. */

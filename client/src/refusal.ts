@@ -47,7 +47,11 @@ export async function whyRefused(url: string, signal: AbortSignal): Promise<Refu
   if (status === UPGRADE_REQUIRED)
     return { error: unreachable("would accept this connection now, but the WebSocket failed"), ...AT_ONCE };
   if (!error || !message) return { error: unreachable(`gave the answer ${status}`), isCredential: false, retryAfterMs };
-  return { error: new ParleyError(error, message), isCredential: status === UNAUTHORIZED, retryAfterMs };
+  const isCredential = status === UNAUTHORIZED;
+  // The service does not know which option of the client it was, and a reader of the message may not know either.
+  const option = /[?&]key=/.test(url) ? "key" : "token";
+  const text = isCredential ? `The service has refused \`${option}\`: ${message}` : message;
+  return { error: new ParleyError(error, text), isCredential, retryAfterMs };
 }
 
 const UNAUTHORIZED = 401;

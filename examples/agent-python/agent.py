@@ -64,7 +64,12 @@ def talk(connection, channel, welcomed):
 
 def main():
     base = os.environ.get("PARLEY_URL", "http://localhost:8080")
-    key_id, _, secret = os.environ["PARLEY_KEY"].partition(":")
+    key_id, _, secret = os.environ.get("PARLEY_KEY", "").partition(":")
+    if not secret:
+        sys.exit(
+            "Set PARLEY_KEY to a secret key, sk_id_…:sk_secret_… That of the demo, in the project's folder:\n"
+            "  export PARLEY_KEY=$(sed -n 's/^ *secret key  *//p' data/first-run.txt)"
+        )
     channel = sys.argv[1] if len(sys.argv) > 1 else "chat/1"
     failures = 0
 

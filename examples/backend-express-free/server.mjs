@@ -6,7 +6,10 @@ import { createServer } from "node:http";
 
 const parley = process.env.PARLEY_URL ?? "http://localhost:8080";
 const [keyId, secret] = (process.env.PARLEY_KEY ?? "").split(":");
-if (!secret) throw new Error("set PARLEY_KEY to a secret key, sk_id_…:sk_secret_…");
+if (!secret) {
+  console.error("Set PARLEY_KEY to a secret key, sk_id_…:sk_secret_…");
+  process.exit(1);
+}
 const port = Number(process.env.PORT ?? 3000);
 const TOKEN_SECONDS = 600;
 const BODY_MAX_CHARS = 1000;
@@ -73,6 +76,12 @@ createServer(async (request, response) => {
   } catch (error) {
     response.writeHead(400).end(`${error.message}\n`);
   }
-}).listen(port, "127.0.0.1", function () {
-  console.log(`open http://localhost:${this.address().port} in two tabs`);
-});
+})
+  .on("error", (error) => {
+    if (error.code !== "EADDRINUSE") throw error;
+    console.error(`Port ${port} is in use. Choose another one: PORT=${port + 1} node server.mjs`);
+    process.exit(1);
+  })
+  .listen(port, "127.0.0.1", function () {
+    console.log(`open http://localhost:${this.address().port} in two tabs`);
+  });

@@ -10,7 +10,12 @@ if (!globalThis.WebSocket) {
 }
 
 const base = process.env.PARLEY_URL ?? "http://localhost:8080";
-const token = process.env.PARLEY_TOKEN ?? "";
+const token = process.env.PARLEY_TOKEN;
+if (!token) {
+  console.error(`Set PARLEY_TOKEN to a connect token. With a secret key in PARLEY_KEY, in the project's folder:
+  export PARLEY_TOKEN=$(bin/parley token mint --peer alice --channels 'chat/*' --peer-metadata '{"name":"Alice"}')`);
+  process.exit(1);
+}
 const channel = process.argv[2] ?? "chat/1";
 const address = `${base}/v1?token=${token}`;
 

@@ -19,8 +19,9 @@ function secretKey() {
   const firstRun = join(HERE, "../../data/first-run.txt");
   const found = existsSync(firstRun) ? /^ *secret key +(\S+)$/m.exec(readFileSync(firstRun, "utf8"))?.[1] : undefined;
   const key = process.env.PARLEY_KEY ?? found ?? "";
-  if (!/^sk_id_\w+:sk_secret_/.test(key)) throw new Error("set PARLEY_KEY to a secret key, sk_id_…:sk_secret_…");
-  return key;
+  if (/^sk_id_\w+:sk_secret_/.test(key)) return key;
+  console.error("Set PARLEY_KEY to a secret key, sk_id_…:sk_secret_…");
+  process.exit(1);
 }
 
 const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -97,11 +98,15 @@ async function page(request, response) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  createServer((request, response) => backend(request, response, () => page(request, response))).listen(
-    Number(process.env.PORT ?? 3000),
-    "127.0.0.1",
-    function () {
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const port = Number(process.env.PORT ?? 3000);
+  createServer((request, response) => backend(request, response, () => page(request, response)))
+    .on("error", (error) => {
+      if (error.code !== "EADDRINUSE") throw error;
+      console.error(`Port ${port} is in use. Choose another one: PORT=${port + 1} npm start`);
+      process.exit(1);
+    })
+    .listen(port, "127.0.0.1", function () {
       console.log(`open http://localhost:${this.address().port} in two tabs`);
-    },
-  );
+    });
+}

@@ -123,6 +123,7 @@ export const applicationProblem = z
     offset: z.int().optional().describe("For uploads: how many bytes are held"),
     budget: z.enum(["application", "stay"]).optional().describe("For insufficient_storage: which limit is reached"),
     opensAt: z.int().optional().describe("For room_not_open: when it opens, in Unix seconds"),
+    retryAfterSec: z.int().optional().describe("For declined: in how many seconds one may ask again"),
     over: z
       .enum(["room", "token", "stay"])
       .optional()

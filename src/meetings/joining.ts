@@ -17,6 +17,7 @@ import {
   PLACE_HELD_MS,
   WAIT_MAX_SEC,
 } from "./limits.ts";
+import { declined } from "./lobby.ts";
 import { nextMeetingId } from "./meeting-id.ts";
 import { DEFAULT_HOST_NAME, DEFAULT_NAME, typedName, vouchedName } from "./person-name.ts";
 import type { IceServers, LobbyPort } from "./ports.ts";
@@ -124,7 +125,7 @@ export class Joining {
     const place = ticket === undefined ? undefined : await lobby.placeOf(room, ticket);
     // An admin decides by the name that is shown: it is not changed after that.
     const name = place?.name ?? person.name;
-    if (place?.state === "declined") throw new Problem("declined");
+    if (place?.state === "declined") throw declined(place, this.parts.nowMs());
     if (ticket !== undefined && place?.state === "admitted") {
       // One ticket is good for one stay, however often it is shown.
       const id = stayOfTicket(ticket);

@@ -119,10 +119,15 @@ describe("an answer", () => {
   test("declines: the ticket cannot join for a minute", async () => {
     const bob = await world.wait(node, room);
     await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "declined");
-    expect(answers(bob.id)).toEqual([{ notice: "declined" }]);
-    world.now += DECLINED_MS - 1;
+    expect(answers(bob.id)).toEqual([{ notice: "declined", retryAfterSec: DECLINED_MS / 1000 }]);
+    world.now += 20_500;
+    // The page has reloaded or lost its connection: what is left of the wait is rounded up.
+    node.meetings.subscribed(bob.seat, `_parley/room/${room.id}/wait/${bob.id}`);
+    await until("the answer again", () => answers(bob.id).length > 1);
+    expect(answers(bob.id).at(-1)).toEqual({ notice: "declined", retryAfterSec: 40 });
+    world.now += DECLINED_MS - 20_501;
     expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "declined" });
-    await expect(node.meetings.enter(bob.seat)).rejects.toMatchObject({ code: "declined" });
+    await expect(node.meetings.enter(bob.seat)).rejects.toMatchObject({ code: "declined", retryAfterSeconds: 1 });
     world.now += 1;
     expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
   });

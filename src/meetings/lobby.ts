@@ -91,7 +91,7 @@ export class Lobby implements LobbyPort {
   async check(claims: RoomClaims): Promise<WaitingRow> {
     const row = await this.find(claims, claims.id);
     if (!row || this.isOver(row)) throw new Problem("token_expired", "Your place in the lobby is gone; ask again.");
-    if (row.state === "declined") throw new Problem("declined");
+    if (row.state === "declined") throw declined(row, this.parts.nowMs());
     return row;
   }
 
@@ -122,11 +122,12 @@ export class Lobby implements LobbyPort {
 
   /** A waiting page listens now: it is shown whether a host is there. It may have been decided while it did not listen, so the answer is repeated. */
   answerWanted({ id, app, room }: RoomClaims): void {
-    const { store, notices, failed } = this.parts;
+    const { store, notices, nowMs, failed } = this.parts;
     const repeat = async (): Promise<void> => {
       const row = await store.ticket(id);
       if (row?.state === "admitted") await notices.admitted({ app, room }, id);
-      if (row?.state === "declined") await notices.declined({ app, room }, id);
+      if (row?.state === "declined")
+        await notices.declined({ app, room }, id, { retryAfterSec: retryAfterSec(row, nowMs()) });
       if (row?.state === "waiting") this.hosts.wanted({ app, room }, id);
     };
     void repeat().catch(failed);
@@ -139,7 +140,8 @@ export class Lobby implements LobbyPort {
     if (!row) throw new Problem("ticket_not_found");
     // A page that is away just now gets its whole time to hear of it and to enter.
     if (state === "admitted") await store.setGone(ticket, nowMs());
-    await (state === "admitted" ? notices.admitted(room, ticket) : notices.declined(room, ticket, reason));
+    const why = reason ? { reason } : { retryAfterSec: retryAfterSec(row, nowMs()) };
+    await (state === "admitted" ? notices.admitted(room, ticket) : notices.declined(room, ticket, why));
     this.queues.changed(room);
   }
 
@@ -159,7 +161,7 @@ export class Lobby implements LobbyPort {
       const now = nowMs();
       if (now - one.since >= WAIT_MAX_MS) {
         this.here.delete(id);
-        await notices.declined({ app, room }, id, "time");
+        await notices.declined({ app, room }, id, { reason: "time" });
         floor.close(app, id, "time");
       } else if (one.connections.size > 0 && now - one.seen >= LOBBY_SEEN_EVERY_MS) {
         one.seen = now;
@@ -199,4 +201,16 @@ export class Lobby implements LobbyPort {
     if (state === "declined") return decided !== null && now - decided >= DECLINED_MS;
     return now - since >= WAIT_MAX_MS || (goneSince !== null && now - goneSince >= LOBBY_GONE_MS);
   }
+}
+
+/** How long the holder of a declined ticket waits before it may ask again, rounded up: then asking again is certain to work. */
+const retryAfterSec = ({ decided }: Pick<LobbyPlace, "decided">, nowMs: number): number =>
+  Math.max(0, Math.ceil(((decided ?? nowMs) + DECLINED_MS - nowMs) / 1000));
+
+/** The refusal says how long, so that it is not taken for a second decision of a host. */
+export function declined(place: Pick<LobbyPlace, "decided">, nowMs: number): Problem {
+  const seconds = retryAfterSec(place, nowMs);
+  return new Problem("declined", `The request to join was declined. You can ask again in ${seconds} s.`, seconds, {
+    fields: { retryAfterSec: seconds },
+  });
 }

@@ -79,10 +79,14 @@ export class Notices {
     return this.publish(app, waitChannel(room, ticket), { notice: "admitted" });
   }
 
-  /** Without a reason a host has declined. */
-  declined({ app, room }: RoomRef, ticket: string, reason?: LobbyEnd): Promise<void> {
-    const why = reason && { reason, text: LOBBY_END_TEXTS[reason] };
-    return this.publish(app, waitChannel(room, ticket), { notice: "declined", ...why });
+  /** Why a place has ended; without a reason a host has declined, and `retryAfterSec` says when one may ask again. */
+  declined(
+    { app, room }: RoomRef,
+    ticket: string,
+    why: { readonly reason: LobbyEnd } | { readonly retryAfterSec: number },
+  ): Promise<void> {
+    const more = "reason" in why ? { text: LOBBY_END_TEXTS[why.reason] } : {};
+    return this.publish(app, waitChannel(room, ticket), { notice: "declined", ...why, ...more });
   }
 
   /** To a person who waits: whether a host is inside, and nothing else about the meeting. */

@@ -27,6 +27,8 @@ export interface LobbyPlace {
   readonly state: "waiting" | "admitted" | "declined";
   /** The one that admins were shown. */
   readonly name: string;
+  /** When it was admitted or declined, Unix ms; null while it waits. */
+  readonly decided: number | null;
 }
 
 /** The lobby, as a join and the gate use it (lobby.ts). */

@@ -49,6 +49,7 @@ test("a private room: ask, be declined, ask again, be let in", async () => {
   await guest.page.getByLabel("Your name").fill("Gil");
   await guest.button("Ask to enter").click();
   await guest.heading("Waiting to be let in").waitFor();
+  await guest.page.clock.install();
 
   // It works although no admin was there: the queue is shown on arrival.
   const host = await rooms().visit(`${url}#token=${await rooms().token(url, { isAdmin: true, name: "Hana" })}`);
@@ -57,6 +58,12 @@ test("a private room: ask, be declined, ask again, be let in", async () => {
   await host.announced("Gil asks to enter.");
   await host.button("Decline Gil").click();
   await guest.heading("You were not let in").waitFor();
+  // Asking at once would be refused, which looks like a second decision of the host.
+  await guest.page.getByText(/^You can ask again in \d+ seconds\.$/).waitFor();
+  expect(await guest.button("Try again").isDisabled()).toBe(true);
+  await guest.page.clock.fastForward(60_000);
+  await guest.page.getByText("You can ask again now.").waitFor();
+  expect(await guest.button("Try again").isEnabled()).toBe(true);
   await host.button("Decline Gil").waitFor({ state: "detached" });
 
   const other = await rooms().visit(url);

@@ -157,6 +157,19 @@ test("earlier messages: the list begins with the last three, and the others are 
   await page.waitForSelector("#earlier", { state: "detached" });
 });
 
+test("earlier messages are offered only where there may be some", async () => {
+  await publish("1");
+  const page = await enter("alice");
+  await lists(page, "server: 1");
+  expect(await page.locator("#earlier").count()).toBe(0);
+  // A channel that keeps no messages.
+  room = `plain/${rooms}`;
+  const plain = await enter("bob");
+  await say(plain, "2");
+  await lists(plain, "bob: 2");
+  expect(await plain.locator("#earlier").count()).toBe(0);
+});
+
 test("a cut of the network shows in the status; what was missed arrives, and too much is shown as a gap", async () => {
   const page = await enter("alice", line.port);
   await publish("one");

@@ -72,6 +72,16 @@ describe("chat-terminal", () => {
     expect([code, err]).toEqual([1, expect.stringContaining("node --experimental-websocket")]);
   });
 
+  test("without a token it says what to set, and how", async () => {
+    const { code, err } = await run([process.execPath, example("chat-terminal/chat.mjs")], {
+      env: { PARLEY_URL: server.url },
+    });
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/^Set PARLEY_TOKEN .*\n +export PARLEY_TOKEN=\$\(bin\/parley /),
+    ]);
+  });
+
   test("what others send cannot control the terminal", async () => {
     await using alice = await chat("Bun", "Alice", "chat/escapes");
     await alice.writes(/nobody else/);
@@ -127,6 +137,15 @@ describe("agent-python", () => {
       env: { PARLEY_URL: url, PARLEY_KEY: server.keys.secretKey, PYTHONDONTWRITEBYTECODE: "1" },
     });
 
+  test("without a key it says what to set, and how", async () => {
+    for (const env of [{}, { PARLEY_KEY: "pk_live_1" }]) {
+      const { code, err } = await run(["python3", example("agent-python/agent.py")], {
+        env: { PARLEY_URL: server.url, PYTHONDONTWRITEBYTECODE: "1", ...env },
+      });
+      expect([code, err]).toEqual([1, expect.stringMatching(/^Set PARLEY_KEY .*\n +export PARLEY_KEY=/)]);
+    }
+  });
+
   test("it answers messages that are addressed to it, and no others", async () => {
     using ann = await listenerFor("ann");
     await ann.join("chat/agent");
@@ -175,6 +194,21 @@ describe("agent-python", () => {
     // This server has other keys, so the refusal shows that the connect reached it.
     await python.writes(/refused: 401 .*invalid_token/);
   });
+});
+
+describe("the backends", () => {
+  for (const name of ["react-chat", "backend-express-free"])
+    test(`${name}: a port in use and a missing key are named, without a stack`, async () => {
+      const { port } = new URL(server.url);
+      const command = ["node", example(`${name}/server.mjs`)];
+      const used = await run(command, { env: { PORT: port, PARLEY_KEY: server.keys.secretKey } });
+      expect([used.code, used.err]).toEqual([
+        1,
+        expect.stringMatching(new RegExp(`^Port ${port} is in use\\..* PORT=${Number(port) + 1} .*\n$`)),
+      ]);
+      const keyless = await run(command, { env: { PORT: "0", PARLEY_KEY: "" } });
+      expect([keyless.code, keyless.err]).toEqual([1, "Set PARLEY_KEY to a secret key, sk_id_…:sk_secret_…\n"]);
+    });
 });
 
 describe("iot-signals", () => {

@@ -136,6 +136,7 @@ if (missingBrowser) {
       await bob.shows(".typing", "Alice is typing…");
       await alice.say(" Bob");
       await bob.lists("Alice: hello Bob");
+      for (const { page } of [alice, bob]) expect(await page.locator("text=Load earlier messages").count()).toBe(0);
       await bob.shows(".typing", "");
       await bob.say("hello Alice");
       await alice.lists("You: hello Bob", "Bob: hello Alice");

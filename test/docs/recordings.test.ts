@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { RECORDINGS_DEFAULT_BYTES } from "../../src/access/limits.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
+import { en } from "../../web/meeting/texts/en.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { blocks, readPage } from "./support/page.ts";
 import { hold, paste } from "./support/shell.ts";
@@ -31,6 +32,13 @@ test("every command of the page does what it says", async () => {
     { command: /rooms open/, holds: ({ out }) => expect(out).toStartWith(`${address}#token=`) },
     { command: /recordings list/, holds: ({ err }) => expect(err).toBe("There are no such recordings.\n") },
   ]);
+});
+
+test("it names the controls of the meeting's page as they are labelled", () => {
+  const page = readPage(PAGE);
+  expect(page).toContain(`${en.more} → "${en.record}", then "${en.recordStart}"`);
+  expect(page).toContain(`${en.more} → "${en.record}" → "${en.recordStart}"`);
+  expect(page).not.toMatch(/record button|"Record" in the page/);
 });
 
 test("its budgets are those of the service", () => {

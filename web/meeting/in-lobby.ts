@@ -21,9 +21,9 @@ export interface LobbyOutcome {
 export function waitIn(session: Session, lobby: LobbyLink, isOurs: () => boolean, outcome: LobbyOutcome): void {
   const sinceMs = Date.now();
   session.stage.value = { at: "waiting", sinceMs };
-  const close = (why: Closed, text?: string): void => {
+  const close = (why: Closed, more: { readonly text?: string; readonly timeMs?: number } = {}): void => {
     outcome.over();
-    session.stage.value = { at: "closed", why, ...(text !== undefined && { text }) };
+    session.stage.value = { at: "closed", why, ...more };
   };
   lobby.on("hosts", (hasHost) => {
     if (isOurs()) session.stage.value = { at: "waiting", sinceMs, hasHost };
@@ -31,12 +31,15 @@ export function waitIn(session: Session, lobby: LobbyLink, isOurs: () => boolean
   lobby.on("admitted", () => {
     if (isOurs()) outcome.admitted();
   });
-  lobby.on("declined", ({ text, reason = "" }: Declined) => {
+  lobby.on("declined", ({ text, reason = "", retryAfterSec }: Declined) => {
     if (!isOurs()) return;
     const end = Object.hasOwn(ENDS, reason) ? ENDS[reason] : undefined;
     if (end) return close(end);
     outcome.declined();
-    close("declined", text);
+    close("declined", {
+      ...(text !== undefined && { text }),
+      ...(retryAfterSec !== undefined && { timeMs: Date.now() + retryAfterSec * 1000 }),
+    });
   });
   lobby.on("ended", () => {
     if (isOurs()) close("waiting_over");

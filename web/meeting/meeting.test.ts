@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setSystemTime, test } from "bun:test";
 import type { Kind } from "./call/contract.ts";
 import { announcements } from "./lib/announce.ts";
 import { type Joined, Refused } from "./lib/api.ts";
@@ -81,6 +81,24 @@ test("declined, and a place that is over", async () => {
   expect(api.joins.map(({ ticket }) => ticket)).toEqual([undefined, "t1"]);
   lobby().emit("ended");
   expect(meeting.session.stage.value).toEqual({ at: "closed", why: "waiting_over" });
+});
+
+test("declined: the page knows when one may ask again, from the notice and from the refusal", async () => {
+  setSystemTime(new Date(1_000_000));
+  try {
+    const { meeting, api, lobby } = visit();
+    api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
+    await meeting.enter("Ada");
+    lobby().emit("declined", { retryAfterSec: 60 });
+    expect(meeting.session.stage.value).toEqual({ at: "closed", why: "declined", timeMs: 1_060_000 });
+    api.answer = () => {
+      throw new Refused(403, "declined", "", { retryAfterSec: 40 });
+    };
+    await meeting.enter("Ada");
+    expect(meeting.session.stage.value).toEqual({ at: "closed", why: "declined", timeMs: 1_040_000 });
+  } finally {
+    setSystemTime();
+  }
 });
 
 test("a place in the lobby that ends without a host: says why, and no host has declined", async () => {

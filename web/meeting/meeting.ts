@@ -301,7 +301,7 @@ export class Meeting {
     this.media.closeAll();
   }
 
-  /** `at`: when it opens, or was closed; Unix seconds. */
+  /** `at`: when it opens, was closed, or one may ask again; Unix seconds. */
   #close(why: Closed, at?: number): void {
     this.media.closeAll();
     const timeMs = at === undefined ? undefined : at * 1000;
@@ -315,7 +315,9 @@ export class Meeting {
   #refused(error: unknown): void {
     const refusal = error instanceof Refused ? error : new Refused(0, "", String(error));
     const why = endingBy(refusal);
-    if (why === undefined) return this.#close(closedBy(refusal), refusal.more.opensAt);
+    const { opensAt, retryAfterSec } = refusal.more;
+    const againAt = retryAfterSec === undefined ? undefined : Date.now() / 1000 + retryAfterSec;
+    if (why === undefined) return this.#close(closedBy(refusal), opensAt ?? againAt);
     this.media.closeAll();
     this.session.stage.value = { at: "out", why };
   }

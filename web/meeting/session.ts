@@ -29,6 +29,7 @@ export type Stage =
   | { readonly at: "consent"; readonly by: string }
   /** `hasHost` is undefined until the service has said it. */
   | { readonly at: "waiting"; readonly sinceMs: number; readonly hasHost?: boolean }
+  /** `timeMs`: when the room opens or has closed, or when a visitor who was declined may ask again. */
   | { readonly at: "closed"; readonly why: Closed; readonly timeMs?: number; readonly text?: string }
   | { readonly at: "inside" }
   /** Put out, or the connection was lost for good. */

@@ -85,6 +85,7 @@ class Messages<T, M> {
     () => {
       this.stops = [
         this.channel.on("message", (message) => this.add(message)),
+        this.channel.on("subscribed", ({ recovered, replay }) => this.began(recovered, replay)),
         this.channel.on("gap", (gap) => this.push({ key: ++this.lastKey, gap })),
       ];
     },
@@ -102,6 +103,13 @@ class Messages<T, M> {
     isOwn: message.from === this.parley.peerId,
   });
 
+  /** A rewind that brought fewer messages than it asked for has brought the oldest one too. */
+  private began(recovered: boolean | undefined, replay: number): void {
+    const { entries, hasEarlier } = this.list;
+    const isWhole = recovered === true && replay < Number(this.channel.options.rewind);
+    if (entries.length === 0) this.show({ entries, hasEarlier: recovered === false || (hasEarlier && !isWhole) });
+  }
+
   private add(message: Message<T, M>): void {
     this.push(this.entry(message, ++this.lastKey));
   }
@@ -110,7 +118,9 @@ class Messages<T, M> {
     const { entries, hasEarlier } = this.list;
     const limit = Math.max(...this.shown.values());
     const over = Math.max(0, entries.length + 1 - limit - this.loaded);
-    this.show({ entries: [...entries.slice(over), entry], hasEarlier: hasEarlier || over > 0 });
+    // A message without a position is of a channel that keeps none.
+    const isKept = entry.gap || entry.message.pos;
+    this.show({ entries: [...entries.slice(over), entry], hasEarlier: !!isKept && (hasEarlier || over > 0) });
   }
 
   private show(list: List<T, M>): void {

@@ -40,7 +40,7 @@ export async function startReactSite({ url, secretKey }: Backend): Promise<Bun.S
       "/page.js": new Response(page, { headers: { "Content-Type": "text/javascript" } }),
       "/token": async (request) => {
         const { searchParams } = new URL(request.url);
-        const wanted = { peerId: searchParams.get("peer"), channels: ["room/*"], expiresInSec: 3600 };
+        const wanted = { peerId: searchParams.get("peer"), channels: ["room/*", "plain/*"], expiresInSec: 3600 };
         return new Response(await mintToken(url, secretKey, wanted));
       },
     },

@@ -88,9 +88,11 @@ describe("with an admin inside", () => {
     const eve = await visitor(room, "Eve");
     await queue(host.wire, "Eve");
     expect(await act(room, host, { do: "decline", ticket: eve.id })).toEqual({ success: true });
-    expect(await answerTo(eve)).toEqual({ notice: "declined" });
+    expect(await answerTo(eve)).toEqual({ notice: "declined", retryAfterSec: 60 });
     const { status, body } = await room.tryJoin({ ticket: eve.id });
     expect([status, body.error.code]).toEqual([403, "declined"]);
+    // Otherwise a page cannot tell that it has to wait from a second decision of a host.
+    expect(body.retryAfterSec).toBeWithin(50, 61);
     expect((await refusedConnect(server.url, eve.token)).status).toBe(403);
     expect(await act(room, host, { do: "admit", ticket: eve.id })).toBe("ticket_not_found");
   });

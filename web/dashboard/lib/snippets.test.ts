@@ -37,6 +37,15 @@ test("browsers use WebSocket addresses, and only what the key may do", () => {
   expect(text).not.toContain("publish(");
 });
 
+test("what happens if it runs twice is said as it is, and only where the key may do it", () => {
+  for (const language of ["js", "python"] as const) {
+    const both = "the first one prints what the second one publishes.";
+    expect(snippet(keyOf({}), ORIGIN, language)).toContain(both);
+    for (const actions of [["publish"], ["subscribe"]])
+      expect(snippet(keyOf({ actions }), ORIGIN, language)).not.toMatch(/twice|two terminals/);
+  }
+});
+
 test("names with quotes stay inside their string", () => {
   const channelPatterns = [`a'b"c\${x}/*`];
   expect(snippet(keyOf({ channelPatterns }), ORIGIN, "js")).toContain(`subscribe("a'b\\"c\${x}/42")`);

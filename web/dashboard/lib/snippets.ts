@@ -28,10 +28,16 @@ interface Parts {
 const lines = (...all: readonly (string | false)[]): string => all.filter((line) => line !== false).join("\n");
 const may = ({ actions }: Key, action: string): boolean => actions.includes(action);
 
+/** Each run publishes once, at its start: only those that run already receive it. */
+const runTwice = (key: Key): string =>
+  may(key, "subscribe") && may(key, "publish")
+    ? " Run it in two terminals: the first one prints what the second one publishes."
+    : "";
+
 const PUBLISHABLE: Readonly<Record<Language, (parts: Parts) => string>> = {
   js: ({ key, origin, channel }) =>
     lines(
-      "// npm install @metered-ca/realtime. Run it twice: each receives what the other publishes.",
+      `// npm install @metered-ca/realtime.${runTwice(key)}`,
       'import { SignallingClient } from "@metered-ca/realtime";',
       "",
       `const client = new SignallingClient({ url: ${quoted(origin.replace(/^http/, "ws"))}, apiKey: ${quoted(key.keyId)} });`,
@@ -43,7 +49,7 @@ const PUBLISHABLE: Readonly<Record<Language, (parts: Parts) => string>> = {
     ),
   python: ({ key, origin, channel }) =>
     lines(
-      "# pip install metered-realtime. Run it twice: each receives what the other publishes.",
+      `# pip install metered-realtime.${runTwice(key)}`,
       "import asyncio",
       "from metered_realtime import Message, SignallingClient",
       "",

@@ -38,10 +38,12 @@ test("the answer is the service's", async () => {
   await message("eve", { notice: "hosts", inside: true });
   await message("service", { notice: "hosts", inside: false });
   await message("service", { notice: "declined", reason: "time", text: "full" });
+  await message("service", { notice: "declined", retryAfterSec: 60 });
   await message("service", { notice: "admitted" });
   expect(story).toEqual([
     ["hosts", false],
     ["declined", { is: "declined", reason: "time", text: "full" }],
+    ["declined", { is: "declined", retryAfterSec: 60 }],
     ["admitted"],
   ]);
 });

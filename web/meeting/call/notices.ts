@@ -44,9 +44,14 @@ export type LobbyNotice =
   | { readonly is: "hosts"; readonly inside: boolean };
 
 export function lobbyNoticeOf(message: Message): LobbyNotice | undefined {
-  const { notice, text, reason, inside } = dataOf(message) ?? {};
+  const { notice, text, reason, inside, retryAfterSec } = dataOf(message) ?? {};
   if (notice === "admitted") return { is: notice };
   if (notice === "hosts") return { is: notice, inside: inside === true };
   if (notice !== "declined") return undefined;
-  return { is: notice, ...(isText(text) && { text }), ...(isText(reason) && { reason }) };
+  return {
+    is: notice,
+    ...(isText(text) && { text }),
+    ...(isText(reason) && { reason }),
+    ...(typeof retryAfterSec === "number" && { retryAfterSec }),
+  };
 }

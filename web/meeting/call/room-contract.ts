@@ -96,6 +96,8 @@ export interface Declined {
   readonly text?: string;
   /** No host has declined: the time is over, the room is gone, or it takes no requests any more. */
   readonly reason?: string;
+  /** A host has declined: in how many seconds one may ask again. */
+  readonly retryAfterSec?: number;
 }
 
 export interface LobbyEvents {

@@ -87,6 +87,8 @@ export type Act =
 interface RefusalMore {
   /** With room_not_open; Unix seconds. */
   readonly opensAt?: number | undefined;
+  /** With declined: in how many seconds one may ask again. */
+  readonly retryAfterSec?: number | undefined;
   /** With room_over: whose time it is. */
   readonly over?: string | undefined;
 }

@@ -127,9 +127,9 @@ const queue = (fakes: Fakes, count: number): void =>
     "queue",
     Array.from({ length: count }, (_, at) => ({ ticket: `t${at}`, name: at === 2 ? LONG : `Visitor ${at}`, since: 0 })),
   );
-const refuse = (fakes: Fakes, code: string, opensAt?: number): Promise<void> => {
+const refuse = (fakes: Fakes, code: string, more: Refused["more"] = {}): Promise<void> => {
   fakes.api.doorNow = () => {
-    throw new Refused(403, code, "", { opensAt });
+    throw new Refused(403, code, "", more);
   };
   return fakes.meeting.look();
 };
@@ -158,11 +158,11 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
     await meeting.enter("Ada");
     lobby().emit("hosts", false);
   },
-  "not-open": (fakes) => refuse(fakes, "room_not_open", 1_900_000_000),
+  "not-open": (fakes) => refuse(fakes, "room_not_open", { opensAt: 1_900_000_000 }),
   over: (fakes) => refuse(fakes, "room_over"),
   full: (fakes) => refuse(fakes, "room_full"),
   stale: (fakes) => refuse(fakes, "invalid_access_token"),
-  declined: (fakes) => refuse(fakes, "declined"),
+  declined: (fakes) => refuse(fakes, "declined", { retryAfterSec: 60 }),
   removed: async (fakes) => {
     await enter(fakes, {});
     fakes.room().emit("ended", "removed");

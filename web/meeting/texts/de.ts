@@ -78,6 +78,8 @@ export const de: Texts = {
   declinedTitle: "Sie wurden nicht hereingelassen",
   declinedText: "Die Leitung hat Ihre Bitte abgelehnt.",
   declinedSaid: "Die Leitung schreibt: {text}",
+  askAgainIn: "In {time} können Sie noch einmal fragen.",
+  askAgainNow: "Sie können jetzt noch einmal fragen.",
   lobbyFullTitle: "Zu viele Personen warten",
   lobbyFullText: "In der Warteschlange ist kein Platz frei. Versuchen Sie es in einer Minute noch einmal.",
 

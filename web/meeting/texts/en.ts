@@ -71,6 +71,8 @@ export const en = {
   declinedTitle: "You were not let in",
   declinedText: "A host has declined your request.",
   declinedSaid: "The host wrote: {text}",
+  askAgainIn: "You can ask again in {time}.",
+  askAgainNow: "You can ask again now.",
   lobbyFullTitle: "Too many people are waiting",
   lobbyFullText: "The lobby of this room has no free place. Try again in a minute.",
 

@@ -75,6 +75,8 @@ export const es: Texts = {
   declinedTitle: "No le han dejado entrar",
   declinedText: "Un anfitrión ha rechazado su petición.",
   declinedSaid: "El anfitrión escribió: {text}",
+  askAgainIn: "Podrá volver a pedirlo en {time}.",
+  askAgainNow: "Ya puede volver a pedirlo.",
   lobbyFullTitle: "Hay demasiadas personas esperando",
   lobbyFullText: "No queda sitio en la sala de espera. Inténtelo de nuevo dentro de un minuto.",
 

@@ -76,6 +76,8 @@ export const fr: Texts = {
   declinedTitle: "Vous n’avez pas été admis",
   declinedText: "Un hôte a refusé votre demande.",
   declinedSaid: "L’hôte a écrit : {text}",
+  askAgainIn: "Vous pourrez redemander dans {time}.",
+  askAgainNow: "Vous pouvez redemander maintenant.",
   lobbyFullTitle: "Trop de personnes attendent",
   lobbyFullText: "Il n’y a plus de place dans la file d’attente. Réessayez dans une minute.",
 

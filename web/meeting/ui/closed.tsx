@@ -1,10 +1,11 @@
 /** Pages with one message: waiting in the lobby, why one cannot enter, why one was put out, and after leaving. */
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Ending } from "../call/room-contract.ts";
 import type { Closed, Stage } from "../session.ts";
 import type { TextKey } from "../texts/en.ts";
-import { moment, recordedBy, t, timeOfDay } from "../texts/texts.ts";
+import { duration, moment, recordedBy, t, timeOfDay } from "../texts/texts.ts";
 import { UploadStatus } from "./recording.tsx";
 import { useMeeting } from "./view.ts";
 
@@ -97,12 +98,37 @@ export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: 
           {t("enterWithout")}
         </button>
       )}
-      {why !== "stale" && !FINAL.includes(why) && (
+      {why === "declined" && <AskAgain timeMs={timeMs ?? 0} />}
+      {why !== "stale" && why !== "declined" && !FINAL.includes(why) && (
         <button type="button" class="primary" onClick={() => void meeting.returnToDoor()}>
           {t("tryAgain")}
         </button>
       )}
     </Message>
+  );
+}
+
+/** The service refuses a declined visitor for a while: without the countdown that would look like a second decision of a host. */
+function AskAgain({ timeMs }: { readonly timeMs: number }) {
+  const meeting = useMeeting();
+  const now = useSignal(Date.now());
+  const seconds = Math.max(0, Math.ceil((timeMs - now.value) / 1000));
+  const isEarly = seconds > 0;
+  useEffect(() => {
+    if (!isEarly) return;
+    const timer = setInterval(() => (now.value = Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [isEarly]);
+  return (
+    <>
+      {/* The seconds are not read aloud, only that they are over. */}
+      <p class="muted small" role="status">
+        {isEarly ? <span aria-live="off">{t("askAgainIn", { time: duration(seconds) })}</span> : t("askAgainNow")}
+      </p>
+      <button type="button" class="primary" disabled={isEarly} onClick={() => void meeting.returnToDoor()}>
+        {t("tryAgain")}
+      </button>
+    </>
   );
 }
 

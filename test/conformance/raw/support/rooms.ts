@@ -44,7 +44,7 @@ export class Room {
     return `_parley/room/${this.id}/${rest}`;
   }
 
-  tryJoin(body: Json = {}): Promise<Answer<Joined & { error: { code: string } }>> {
+  tryJoin(body: Json = {}): Promise<Answer<Joined & { error: { code: string }; retryAfterSec?: number }>> {
     const headers = { "X-Forwarded-For": freshAddress(), Authorization: "" };
     return this.app.call("POST", `/room/${this.name}/join`, body, { headers }) as never;
   }
