@@ -47,3 +47,9 @@ export function applicationHost(input: Input): { base: string; host: string } {
   const base = isLocal ? url.href : `${url.protocol}//${host}${url.pathname}`;
   return { base: base.replace(/\/+$/, ""), host };
 }
+
+/** The address of a room's page, where people enter the meeting. */
+export function roomPage(input: Input, roomName: string): string {
+  const { base, host } = applicationHost(input);
+  return `${new URL(base).protocol}//${host}/${roomName}`;
+}
