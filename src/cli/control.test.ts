@@ -224,7 +224,7 @@ test("without an admin token the error says how to set it, and with a wrong one 
   expect(wrong).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: `parley: the admin token of PARLEY_ADMIN_TOKEN is not this server's, or not any more (${url})\n`,
+    stderr: `parley: the token of PARLEY_ADMIN_TOKEN is not this server's, or no longer valid (${url})\n`,
   });
   const noKey = await parley(["token", "mint", "--peer", "a", "--url", url]);
   expect([noKey.exitCode, noKey.stderr]).toEqual([
@@ -239,7 +239,7 @@ test("the admin token can come from a file, which overrides the environment", as
   const args = ["apps", "list", "--url", cli.server.url, "--admin-token-file", file];
   expect((await parley(args, { env: { PARLEY_ADMIN_TOKEN: "wrong" } })).exitCode).toBe(0);
   writeFileSync(file, "two parts\n");
-  expect((await parley(args)).stderr).toContain("must contain the admin token and nothing else");
+  expect((await parley(args)).stderr).toContain("must contain a token and nothing else");
   const missing = await parley(["apps", "list", "--admin-token-file", join(folder, "nowhere")]);
   expect([missing.exitCode, missing.stderr]).toEqual([2, expect.stringContaining("cannot be read")]);
 });
