@@ -2,7 +2,7 @@
 import { CODES } from "../protocol/codes.ts";
 import { didYouMean } from "../protocol/did-you-mean.ts";
 import { isObject } from "../protocol/json.ts";
-import { applicationHost, serverUrl } from "./address.ts";
+import { applicationHost, noServerHint, serverUrl } from "./address.ts";
 import { adminToken, type Credential } from "./credentials.ts";
 import { CredentialRefused, Failure } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -131,7 +131,7 @@ export class Server {
     } catch (error) {
       throw new Failure(
         "unreachable",
-        `no server can be reached at ${this.origin} (${causeOf(error)}); start one with "parley up", or name another with --url or PARLEY_URL`,
+        `no server can be reached at ${this.origin} (${causeOf(error)}); ${noServerHint(this.origin)}`,
       );
     }
   }

@@ -3,7 +3,7 @@ import { type Credential, type ErrorCode, Parley, ParleyError, type ParleyOption
 import { asCalled, asShellWord } from "../config/program.ts";
 import type { Action } from "../protocol/actions.ts";
 import { isChannelName, isPeerId } from "../protocol/names.ts";
-import { serverUrl } from "./address.ts";
+import { noServerHint, serverUrl } from "./address.ts";
 import { backendApi } from "./client.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -133,7 +133,7 @@ function failureOf(error: unknown, origin: string, found: TalkCredential, wanted
   if (code === "unreachable")
     return new Failure(
       code,
-      `no connection to ${origin} can be made: ${asClause(message)}; start a server with "parley up", or name another with --url or PARLEY_URL`,
+      `no connection to ${origin} can be made: ${asClause(message)}; ${noServerHint(origin)}`,
     );
   if (code === "token_failed" && error.cause instanceof Failure) return error.cause;
   if (REFUSED.includes(code) && found.kind === "token")
