@@ -19,6 +19,7 @@ export async function dispatch(argv: readonly string[], env: Env): Promise<numbe
   }
   try {
     const { command, operands, flags, repeated } = parseCommand(argv);
+    output.follow(flags);
     const run = await command.load();
     const result = await run(new Input(operands, flags, env, repeated));
     if (!result) return undefined;
