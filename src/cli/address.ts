@@ -25,6 +25,12 @@ export function serverUrl({ flags, env }: Input): string {
   return url.href.replace(/\/+$/, "");
 }
 
+/** What to do if nothing answers at an address. Nobody can know a port that differs from the default. */
+export const noServerHint = (origin: string): string =>
+  isThisMachine(origin)
+    ? 'start one with "parley up"; if it listens on another port: --url http://127.0.0.1:PORT, or export PARLEY_URL'
+    : "name the right address with --url or PARLEY_URL";
+
 /** Whether an address leads to this machine, whatever the network is. */
 export const isThisMachine = (url: string): boolean => LOOPBACK.test(new URL(url).hostname);
 
@@ -46,4 +52,10 @@ export function applicationHost(input: Input): { base: string; host: string } {
   const host = `${app}.${domain}${url.port ? `:${url.port}` : ""}`;
   const base = isLocal ? url.href : `${url.protocol}//${host}${url.pathname}`;
   return { base: base.replace(/\/+$/, ""), host };
+}
+
+/** The address of a room's page, where people enter the meeting. */
+export function roomPage(input: Input, roomName: string): string {
+  const { base, host } = applicationHost(input);
+  return `${new URL(base).protocol}//${host}/${roomName}`;
 }

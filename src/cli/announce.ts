@@ -3,7 +3,7 @@ import type { Config } from "../config/settings.ts";
 import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../node/first-run.ts";
 import type { Node } from "../node/node.ts";
 import type { Log } from "../telemetry/log.ts";
-import { greeting, howToOpen, readyFields } from "./greeting.ts";
+import { commandsVariable, greeting, howToOpen, readyFields } from "./greeting.ts";
 
 export interface Announced extends Pick<Node, "url" | "host" | "adminUrl" | "port" | "adminPort"> {
   /** What the first start made, in clear. */
@@ -31,6 +31,8 @@ export function announce(node: Announced, config: Config, log: Log): void {
   if (isTerminal) return;
   const hint = howToOpen(started);
   if (hint) log.info(hint);
+  const variable = commandsVariable(started);
+  if (variable) log.info(`commands need the address of this server: ${variable}`);
   const { workers } = node;
   const ports = node.adminPort !== node.port && { adminPort: node.adminPort };
   log.info(

@@ -1,7 +1,8 @@
 /** Calls a running server over HTTP, and turns what goes wrong into messages that help the user. */
 import { CODES } from "../protocol/codes.ts";
+import { didYouMean } from "../protocol/did-you-mean.ts";
 import { isObject } from "../protocol/json.ts";
-import { applicationHost, serverUrl } from "./address.ts";
+import { applicationHost, noServerHint, serverUrl } from "./address.ts";
 import { adminToken, type Credential } from "./credentials.ts";
 import { CredentialRefused, Failure } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -38,6 +39,8 @@ type FindCredential = () => Promise<Credential>;
 
 export class Server {
   private credential: Credential | undefined;
+  /** Fields that the server did not know in the last request, and ignored. */
+  private lastIgnored: readonly string[] = [];
 
   constructor(
     private readonly base: string,
@@ -94,7 +97,15 @@ export class Server {
     const content = await readObject(response);
     if (!content) throw this.notParley(response);
     if (!response.ok) throw this.refusal(response, content);
+    this.lastIgnored = ignoredBy(response);
     return content as T;
+  }
+
+  /** Notes about the fields that the server ignored in the last request: a typo would otherwise go unnoticed. */
+  ignoredNotes(known: readonly string[]): string[] {
+    return this.lastIgnored.map(
+      (name) => `The field ${JSON.stringify(name)} is unknown and was ignored${didYouMean(name, known, String)}`,
+    );
   }
 
   private async send(
@@ -120,7 +131,7 @@ export class Server {
     } catch (error) {
       throw new Failure(
         "unreachable",
-        `no server can be reached at ${this.origin} (${causeOf(error)}); start one with "parley up", or name another with --url or PARLEY_URL`,
+        `no server can be reached at ${this.origin} (${causeOf(error)}); ${noServerHint(this.origin)}`,
       );
     }
   }
@@ -172,6 +183,21 @@ const LISTS: Readonly<Record<string, string>> = {
   [CODES.meeting_not_found.text]: "rooms meetings",
   [CODES.recording_not_found.text]: "recordings list",
 };
+
+/** docs/rooms.md: names are percent-encoded and separated by commas. */
+const ignoredBy = ({ headers }: Response): string[] =>
+  (headers.get("x-parley-ignored") ?? "")
+    .split(",")
+    .map((name) => decodedName(name.trim()))
+    .filter(Boolean);
+
+function decodedName(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
 
 /** The application API nests the code one level deeper. */
 function codeOf(error: unknown): string {

@@ -9,6 +9,8 @@ export interface Flag {
   readonly required?: true;
   /** The flag may be repeated. */
   readonly many?: true;
+  /** The value is a JSON object with these fields. */
+  readonly fields?: readonly string[];
 }
 
 export interface Operand {

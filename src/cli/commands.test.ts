@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { COMMANDS, GROUPS } from "./commands/all.ts";
 import { parseCommand } from "./dispatch.ts";
 import { help } from "./help.ts";
+import { asTyped } from "./hints.ts";
 import { Input } from "./input.ts";
 
 const helpText = async (command: string): Promise<string> =>
@@ -29,6 +30,26 @@ test.each(COMMANDS.map((command) => [command.name, command] as const))(
     expect(typeof (await command.load())).toBe("function");
   },
 );
+
+test.each(COMMANDS.map(({ name }) => name))("the help of %s is plain text", async (name) => {
+  expect(await helpText(name)).not.toMatch(/\]\(|`/);
+});
+
+test("hints repeat the flags that lead to the service, where the command takes them", () => {
+  const flags = new Map([
+    ["url", "http://127.0.0.1:9000"],
+    ["data", "/var/lib/my data"],
+    ["app", "shop"],
+  ]);
+  const hint = (text: string): string => asTyped(text, flags);
+  expect(hint('"parley apps secret fleet" prints it')).toBe(
+    `"parley apps secret fleet --url http://127.0.0.1:9000 --data '/var/lib/my data'" prints it`,
+  );
+  expect(hint('start one with "parley up"')).toBe(`start one with "parley up --data '/var/lib/my data'"`);
+  expect(hint('see "parley help apps list"')).toBe('see "parley help apps list"');
+  expect(hint('"parley restore FILE --data OTHER"')).toBe('"parley restore FILE --data OTHER"');
+  expect(asTyped('"parley apps list" lists them', new Map())).toBe('"parley apps list" lists them');
+});
 
 test("the overview has every command", async () => {
   const text = await helpText("");
@@ -77,6 +98,15 @@ test.each([
     "publish c -hello",
     'there is no flag -hello for "parley publish"; did you mean --help? If it is DATA, put -- before it: -- -hello. See',
   ],
+  ["publish c hi --foo", 'there is no flag --foo for "parley publish". See'],
+  [
+    "rooms create typo --record-room on",
+    `there is no flag --record-room for "parley rooms create"; recordRoom is a field: --fields '{"recordRoom":true}'. See`,
+  ],
+  ["rooms edit a --enable-chat=off", `enableChat is a field: --fields '{"enableChat":false}'.`],
+  ["rooms edit a --audio-only-room", `audioOnlyRoom is a field: --fields '{"audioOnlyRoom":true}'.`],
+  ["rooms token a --eject-after-elapsed-time-in-sec 60", `--fields '{"ejectAfterElapsedTimeInSec":60}'.`],
+  ["rooms create a --foo", 'there is no flag --foo for "parley rooms create". See'],
   ["keys list --version", "does not take --version"],
   ["keys list --app a --app b", "--app is given twice"],
   ["keys list --json --json", "--json is given twice"],

@@ -1,10 +1,13 @@
-/** `parley config`: the settings that a server would use, and where each comes from. */
+/** `parley config`: the settings that a server started here would use, and where each comes from. It asks no running server. */
 import { loadConfig } from "../config/load.ts";
 import { keyOf, NAMES } from "../config/settings.ts";
 import { shownValue } from "../config/show.ts";
 import type { CommandResult } from "./command.ts";
 import type { Input } from "./input.ts";
 import { table } from "./output.ts";
+
+const NOT_THE_RUNNING_ONE =
+  "These are the settings of a server that you start here, with these flags and this environment. A running server may have others: its dashboard shows them under Settings.";
 
 export async function showConfig({ flags, env }: Input): Promise<CommandResult> {
   const loaded = loadConfig(flags, env);
@@ -20,6 +23,6 @@ export async function showConfig({ flags, env }: Input): Promise<CommandResult> 
       ["SETTING", "VALUE", "FROM"],
       settings.map(({ key, shown, source }) => [key, shown, source]),
     ),
-    notes: loaded.warnings,
+    notes: [...loaded.warnings, NOT_THE_RUNNING_ONE],
   };
 }

@@ -224,7 +224,7 @@ test("without an admin token the error says how to set it, and with a wrong one 
   expect(wrong).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: `parley: the admin token of PARLEY_ADMIN_TOKEN is not this server's, or not any more (${url})\n`,
+    stderr: `parley: the token of PARLEY_ADMIN_TOKEN is not this server's, or no longer valid (${url})\n`,
   });
   const noKey = await parley(["token", "mint", "--peer", "a", "--url", url]);
   expect([noKey.exitCode, noKey.stderr]).toEqual([
@@ -239,9 +239,15 @@ test("the admin token can come from a file, which overrides the environment", as
   const args = ["apps", "list", "--url", cli.server.url, "--admin-token-file", file];
   expect((await parley(args, { env: { PARLEY_ADMIN_TOKEN: "wrong" } })).exitCode).toBe(0);
   writeFileSync(file, "two parts\n");
-  expect((await parley(args)).stderr).toContain("must contain the admin token and nothing else");
+  expect((await parley(args)).stderr).toContain("must contain a token and nothing else");
   const missing = await parley(["apps", "list", "--admin-token-file", join(folder, "nowhere")]);
   expect([missing.exitCode, missing.stderr]).toEqual([2, expect.stringContaining("cannot be read")]);
+});
+
+test("the hint after apps create leads to the same server", async () => {
+  const { url, adminToken } = cli.server;
+  const made = await parley(["apps", "create", "fleet", "--url", url], { env: { PARLEY_ADMIN_TOKEN: adminToken } });
+  expect(made.stderr).toBe(`Keep the secret key to yourself; "parley apps secret fleet --url ${url}" prints it.\n`);
 });
 
 test("the error about an unreachable server has its address and how to start one", async () => {
@@ -251,8 +257,12 @@ test("the error about an unreachable server has its address and how to start one
   const unreachable = await parley(["apps", "list", "--url", url], { env: { PARLEY_ADMIN_TOKEN: "x" } });
   expect(unreachable.exitCode).toBe(1);
   expect(unreachable.stderr).toBe(
-    `parley: no server can be reached at ${url} (connection refused); start one with "parley up", or name another with --url or PARLEY_URL\n`,
+    `parley: no server can be reached at ${url} (connection refused); start one with "parley up"; if it listens on another port: --url http://127.0.0.1:PORT, or export PARLEY_URL\n`,
   );
+  const elsewhere = await parley(["apps", "list", "--url", "http://parley.invalid"], {
+    env: { PARLEY_ADMIN_TOKEN: "x" },
+  });
+  expect(elsewhere.stderr).toEndWith("; name the right address with --url or PARLEY_URL\n");
   const asJson = await parley(["apps", "list", "--json"], { env: { PARLEY_ADMIN_TOKEN: "x", PARLEY_URL: url } });
   expect(JSON.parse(asJson.stderr)).toMatchObject({ error: "unreachable", message: expect.stringContaining(url) });
 });

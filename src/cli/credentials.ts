@@ -43,11 +43,22 @@ export function adminToken(input: Input): Credential {
 export const hasAdminToken = (input: Input): boolean =>
   input.isOn("admin-token-file") || TOKEN_VARIABLES.some((name) => Boolean(input.env[name]?.trim()));
 
+export const hasPlaceholder = (value: string): boolean => /…|\.\.\./.test(value);
+
+/** Our pages and first-run.txt show credentials cut short, as `sk_id_…:sk_secret_…`; some people paste them so. */
+export function refusePlaceholder(value: string, from: string): void {
+  if (hasPlaceholder(value))
+    throw new UsageError(
+      `${from} contains the placeholder ${value.includes("…") ? "…" : "..."}: replace it with the value in data/first-run.txt, which the first start of the service wrote`,
+    );
+}
+
 function tokenCredential(value: string, from: string): Credential {
-  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain the admin token and nothing else`);
+  refusePlaceholder(value, from);
+  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain a token and nothing else`);
   const refused = value.startsWith(OPERATOR_PREFIX)
     ? `the operator's token of ${from} is revoked, or is not this server's`
-    : `the admin token of ${from} is not this server's, or not any more`;
+    : `the token of ${from} is not this server's, or no longer valid`;
   return { value, refused };
 }
 
@@ -65,6 +76,7 @@ export function keyFromFile(input: Input): Credential | undefined {
 }
 
 export function keyCredential(value: string, from: string): Credential {
+  refusePlaceholder(value, from);
   if (!/^sk_id_[^:]+:[^:]+$/.test(value) || !HEADER_SAFE.test(value))
     throw new UsageError(`${from} must be a secret key's id and its secret, separated by a colon: sk_id_…:sk_secret_…`);
   return { value, refused: `the secret key of ${from} was refused: it is unknown or revoked, or its secret is wrong` };
@@ -83,6 +95,7 @@ export function givenAppSecret(input: Input): Credential | undefined {
 }
 
 export function appSecretCredential(value: string, from: string): Credential {
+  refusePlaceholder(value, from);
   if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain the secret key and nothing else`);
   return { value, refused: `there is no such application, or the secret key of ${from} belongs to another one` };
 }

@@ -4,6 +4,7 @@ import { type Args, parseArgs } from "./args.ts";
 import type { Command } from "./command.ts";
 import { commandAt, commandsOf, FLAG_KINDS, flagKindsOf } from "./commands/all.ts";
 import { reportOf, UsageError } from "./errors.ts";
+import { fieldHint } from "./field-hint.ts";
 import { HELP } from "./flags.ts";
 import { noSuchCommand, overview } from "./help.ts";
 import { type Env, Input } from "./input.ts";
@@ -18,6 +19,7 @@ export async function dispatch(argv: readonly string[], env: Env): Promise<numbe
   }
   try {
     const { command, operands, flags, repeated } = parseCommand(argv);
+    output.follow(flags);
     const run = await command.load();
     const result = await run(new Input(operands, flags, env, repeated));
     if (!result) return undefined;
@@ -47,8 +49,8 @@ export function parseCommand(argv: readonly string[]): ParsedCommand {
     if (unknown[0] !== undefined && argv[0]?.startsWith("-")) throw unknownFlag(unknown[0], [...FLAG_KINDS.keys()]);
     throw unknownCommand(positionals);
   }
-  if (unknown[0] !== undefined) throw unknownFlag(unknown[0], flagNames(command), command);
   const operands = positionals.slice(command.name.split(" ").length);
+  if (unknown[0] !== undefined) throw unknownFlagOf(command, unknown[0], operands, argv);
   check(command, operands, flags);
   const twice = [...repeated.keys()].find((name) => !command.flags.some((flag) => flag.name === name && flag.many));
   if (twice !== undefined) throw new UsageError(`--${twice} is given twice`);
@@ -106,17 +108,25 @@ function unknownCommand(positionals: readonly string[]): UsageError {
   return new UsageError(`"parley ${first}" needs one of ${seconds}. See "parley help ${first}"`);
 }
 
-function unknownFlag(flag: string, known: readonly string[], command?: Command): UsageError {
-  const name = flag.replace(/^-+/, "");
-  const of = command ? ` for "parley ${command.name}"` : "";
-  const hint = flagHint(name, known);
-  // `publish chat/1 -hello`: what begins with a dash may be meant as an operand.
-  const mayBeOperand = hint === "." || !flag.startsWith("--");
-  const operand = mayBeOperand ? command?.operands?.at(-1)?.name : undefined;
-  const behind = operand === undefined ? "" : ` If it is ${operand}, put -- before it: -- ${flag}.`;
-  return new UsageError(
-    `there is no flag ${flag}${of}${hint}${behind} ${command ? seeHelp(command) : 'See "parley help"'}`,
-  );
+function unknownFlag(flag: string, known: readonly string[]): UsageError {
+  return new UsageError(`there is no flag ${flag}${flagHint(flag.replace(/^-+/, ""), known)} See "parley help"`);
+}
+
+function unknownFlagOf(
+  command: Command,
+  flag: string,
+  operands: readonly string[],
+  argv: readonly string[],
+): UsageError {
+  const there = `there is no flag ${flag} for "parley ${command.name}"`;
+  const field = fieldHint(command, flag, argv);
+  if (field !== undefined) return new UsageError(`${there}; ${field}. ${seeHelp(command)}`);
+  const hint = flagHint(flag.replace(/^-+/, ""), flagNames(command));
+  // `publish chat/1 -hello`: what begins with a dash may be meant as an operand, unless all of them are given.
+  const declared = command.operands ?? [];
+  const mayBeOperand = (hint === "." || !flag.startsWith("--")) && operands.length < declared.length;
+  const behind = mayBeOperand ? ` If it is ${declared.at(-1)?.name}, put -- before it: -- ${flag}.` : "";
+  return new UsageError(`${there}${hint}${behind} ${seeHelp(command)}`);
 }
 
 const flagHint = (name: string, known: readonly string[]): string =>

@@ -95,7 +95,7 @@ function metrics({ metrics, isOutside }: Evidence): Outcome {
 function demo({ hasDemo, isOutside }: Evidence, { host }: NodeFacts): Outcome {
   if (hasDemo === undefined) return NOT_ANSWERED;
   if (!hasDemo) return ok("the application demo does not exist");
-  const todo = "parley apps delete demo";
+  const todo = 'delete it: "parley apps delete demo"';
   const found = "the application demo exists, with keys that may do everything";
   return isOutside || !isLoopback(host) ? serious(found, todo) : attention(found, todo);
 }
@@ -108,7 +108,7 @@ function openKeys({ openKeys }: Evidence): Outcome {
   const more = others.length > NAMED_KEYS_MAX ? ` and ${others.length - NAMED_KEYS_MAX} more` : "";
   return attention(
     `pages of every origin may use ${named.join(", ")}${more}`,
-    "parley keys edit KEY --origins 'https://your.page'",
+    `allow only yours: "parley keys edit KEY --origins 'https://your.page'"`,
   );
 }
 
@@ -163,8 +163,8 @@ function recordings(_: Evidence, { storage }: NodeFacts): Outcome {
 function backup(_: Evidence, { database }: NodeFacts): Outcome {
   const todo = database
     ? "use pg_dump --format=custom, and test a restore"
-    : "run parley backup FILE with the server stopped, and test parley restore";
-  return unchecked("backups are made outside of Parley", todo);
+    : 'with the server stopped, run "parley backup FILE"; test it with "parley restore FILE --data ANOTHER_FOLDER"';
+  return unchecked("doctor cannot see whether you make backups", todo);
 }
 
 function openFiles(_: Evidence, { openFilesLimit }: NodeFacts): Outcome {

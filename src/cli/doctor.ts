@@ -1,11 +1,11 @@
 /** `parley doctor`: checks a running server against the production checklist. */
-import { asCalled } from "../config/program.ts";
 import type { CommandResult } from "./command.ts";
 import { examine, examineWithoutServer } from "./doctor-checks.ts";
 import { type DirectEvidence, tryDirectly } from "./doctor-direct.ts";
 import { gatherEvidence } from "./doctor-evidence.ts";
 import type { Finding, Verdict } from "./doctor-findings.ts";
 import { Failure } from "./errors.ts";
+import { asTyped } from "./hints.ts";
 import type { Input } from "./input.ts";
 
 const LABELS: Readonly<Record<Verdict, string>> = {
@@ -20,7 +20,9 @@ const ORDER: readonly Verdict[] = ["serious", "attention", "unchecked", "ok"];
 export async function doctor(input: Input): Promise<CommandResult> {
   const direct = await tryDirectly(input);
   const { findings: found, node } = await findingsOf(input, direct);
-  const findings = found.toSorted((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
+  const findings = found
+    .map((finding) => asPasted(finding, input))
+    .toSorted((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
   const isPassed = findings.every(({ verdict }) => verdict !== "serious");
   return {
     value: { passed: isPassed, node: node ?? null, findings },
@@ -50,11 +52,18 @@ async function findingsOf(input: Input, direct: DirectEvidence): Promise<Finding
   }
 }
 
+/** With commands as the user calls them, in text and in JSON. */
+const asPasted = (finding: Finding, { flags }: Input): Finding => ({
+  ...finding,
+  found: asTyped(finding.found, flags),
+  ...(finding.todo !== undefined && { todo: asTyped(finding.todo, flags) }),
+});
+
 const WIDTHS = { verdict: 15, check: 18 } as const;
 
 function lines({ verdict, check, found, todo }: Finding): string {
   const head = `${LABELS[verdict].padEnd(WIDTHS.verdict)}  ${check.padEnd(WIDTHS.check)}  `;
-  return `${head}${found}\n${todo ? `${" ".repeat(head.length)}-> ${asCalled(todo)}\n` : ""}`;
+  return `${head}${found}\n${todo ? `${" ".repeat(head.length)}-> ${todo}\n` : ""}`;
 }
 
 function summary(findings: readonly Finding[]): string {

@@ -1,5 +1,6 @@
 /** Flags that several commands share. */
 import { keyOf, NAMES, SETTINGS, type Setting, type SettingName } from "../config/settings.ts";
+import { withoutLinks } from "../config/show.ts";
 import type { Flag } from "./command.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 
@@ -57,7 +58,7 @@ export function settingFlag(name: SettingName): Flag {
   return {
     name: keyOf(name),
     value: "VALUE",
-    meaning: `${one.meaning.replaceAll("`", "")}${one.secret ? `; prefer ${one.env}, because ${VISIBLE}` : ""} (${one.shown ?? one.initial})`,
+    meaning: `${withoutLinks(one.meaning).replaceAll("`", "")}${one.secret ? `; prefer ${one.env}, because ${VISIBLE}` : ""} (${one.shown ?? one.initial})`,
   };
 }
 

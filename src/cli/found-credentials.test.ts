@@ -138,6 +138,39 @@ test("a variable or a flag comes before the data folder", async () => {
   }
 });
 
+test("a credential with the placeholder of our pages is refused, with where its value is", async () => {
+  const lines: readonly [line: string, env: Record<string, string>][] = [
+    ["publish chat/1 hi", { PARLEY_KEY: "sk_id_…:sk_secret_…" }],
+    ["publish chat/1 hi", { PARLEY_KEY: "pk_live_…" }],
+    ["usage", { PARLEY_KEY: "sk_id_...:sk_secret_..." }],
+    ["apps list", { PARLEY_OPERATOR_TOKEN: "parley_admin_…" }],
+    ["apps list", { PARLEY_ADMIN_TOKEN: "parley_admin_…" }],
+    ["rooms list", { PARLEY_APP_SECRET: "…" }],
+    ["verify --seconds 1", { PARLEY_KEY: "sk_id_…:sk_secret_…" }],
+  ];
+  for (const [line, env] of lines) {
+    const { exitCode, stderr } = await here(line, env);
+    const [name] = Object.keys(env);
+    const mark = line === "usage" ? "..." : "…";
+    expect([line, exitCode, stderr]).toEqual([
+      line,
+      2,
+      `parley: ${name} contains the placeholder ${mark}: replace it with the value in data/first-run.txt, which the first start of the service wrote\n`,
+    ]);
+  }
+  const token = await here("publish chat/1 hi", { PARLEY_TOKEN: "eyJ…" });
+  expect([token.exitCode, token.stderr]).toEqual([2, expect.stringContaining("PARLEY_TOKEN contains a placeholder")]);
+  const server = await here("config", { PARLEY_ADMIN_TOKEN: "parley_admin_…" });
+  expect([server.exitCode, server.stderr]).toEqual([2, expect.stringContaining('contains the placeholder "…"')]);
+});
+
+test("a refused token of PARLEY_OPERATOR_TOKEN is not called an admin token", async () => {
+  const { stderr } = await here("apps list", { PARLEY_OPERATOR_TOKEN: "wrong" });
+  expect(stderr).toBe(
+    `parley: the token of PARLEY_OPERATOR_TOKEN is not this server's, or no longer valid (${cli.server.url})\n`,
+  );
+});
+
 test("commands take the token of PARLEY_OPERATOR_TOKEN, before that of PARLEY_ADMIN_TOKEN, which is the server's setting", async () => {
   const { token } = await cli.json<{ token: string }>("operators create reader --role read");
   const admin = cli.server.adminToken;

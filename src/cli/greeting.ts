@@ -1,6 +1,7 @@
 /** What a server prints when it has started: version, data folder and addresses. */
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { VERSION } from "../version.ts";
+import { DEFAULT_URL } from "./defaults.ts";
 
 export interface Started {
   /** The address of the server, as seen from this machine. */
@@ -60,6 +61,13 @@ export const howToOpen = ({ host, isHostDefault }: Started): string | undefined 
     ? "only this machine can connect, because the first start made a demo; --host 0.0.0.0 or PARLEY_HOST=0.0.0.0 lets other machines connect"
     : undefined;
 
+/** The variable that lets commands find a server that is not at their default address; undefined if it is. */
+export function commandsVariable({ url }: Started): string | undefined {
+  const { protocol, port } = new URL(url);
+  const usual = new URL(DEFAULT_URL);
+  return protocol === usual.protocol && port === usual.port ? undefined : `export PARLEY_URL=${url}`;
+}
+
 /** The text for a terminal. */
 export function greeting(started: Started): string {
   const { version, data } = readyFields(started);
@@ -70,6 +78,8 @@ export function greeting(started: Started): string {
     `  docs       ${started.url}/docs`,
     `  data       ${data}`,
   ];
+  const variable = commandsVariable(started);
+  if (variable) lines.push(`  commands   need its address in other terminals: ${variable}`);
   const hint = howToOpen(started);
   if (hint) lines.push(`  note       ${hint}`);
   return `\n${lines.join("\n")}\n`;

@@ -1,5 +1,5 @@
 /** `parley rooms open|meetings|meeting|end|record|stop-recording|remove`: meetings in rooms. Calls the application's own host, as the other commands of rooms do. */
-import { applicationHost } from "./address.ts";
+import { roomPage } from "./address.ts";
 import { applicationApi } from "./application-api.ts";
 import type { CommandResult } from "./command.ts";
 import { confirm } from "./confirm.ts";
@@ -58,8 +58,7 @@ export async function open(input: Input): Promise<CommandResult> {
     );
   const wanted = { roomName, isAdmin: true, expireUnixSec: expiresAt, name: input.text("name") };
   const { token } = await api.post<{ token: string }>("/token", wanted);
-  const { base, host } = applicationHost(input);
-  const page = `${new URL(base).protocol}//${host}/${roomName}`;
+  const page = roomPage(input, roomName);
   const url = `${page}#token=${token}`;
   return {
     value: { url, expiresAt },

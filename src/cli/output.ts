@@ -1,19 +1,26 @@
 /** Prints results on stdout and everything else on stderr: aligned text for people, JSON for scripts. */
-import { asCalled } from "../config/program.ts";
 import type { CommandResult } from "./command.ts";
 import type { FailureReport } from "./errors.ts";
+import { asTyped } from "./hints.ts";
 
 export class Output {
+  private flags: ReadonlyMap<string, string> = new Map();
+
   constructor(private readonly json: boolean) {}
+
+  /** The flags of the command line, when it has been understood: hints repeat some of them. */
+  follow(flags: ReadonlyMap<string, string>): void {
+    this.flags = flags;
+  }
 
   async result({ value, text, notes = [] }: CommandResult): Promise<void> {
     const objects: readonly object[] = Array.isArray(value) ? value : [value];
     await write(Bun.stdout, this.json ? objects.map(jsonLine).join("") : text);
-    for (const note of notes) await write(Bun.stderr, `${escaped(asCalled(note))}\n`);
+    for (const note of notes) await write(Bun.stderr, `${escaped(asTyped(note, this.flags))}\n`);
   }
 
   async failure({ code, message }: FailureReport): Promise<void> {
-    const said = asCalled(message);
+    const said = asTyped(message, this.flags);
     await write(Bun.stderr, this.json ? jsonLine({ error: code, message: said }) : `parley: ${escaped(said)}\n`);
   }
 

@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { TOKEN_FIELD_NAMES } from "./field-names.ts";
 import { shell, withServer } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
@@ -30,6 +31,45 @@ test("a room is created, shown, listed, changed, renamed and archived", async ()
     exitCode: 1,
     stderr: 'parley: room not found; "parley rooms list" lists them\n',
   });
+});
+
+test("a field that the server does not know is named on stderr, with the one that was probably meant", async () => {
+  const note = 'The field "recordRom" is unknown and was ignored; did you mean recordRoom?\n';
+  const fields = '--fields={"recordRom":true}';
+  const made = await run("rooms create typo", fields);
+  expect([made.exitCode, made.stderr]).toEqual([0, note]);
+  for (const line of ["rooms edit typo", "rooms edit typo --json", "rooms create typo2 --json"])
+    expect([line, (await run(line, fields)).stderr]).toEqual([line, note]);
+  const odd = await run("rooms edit typo", '--fields={"a, b é":1,"enableChat":false}');
+  expect(odd.stderr).toBe('The field "a, b é" is unknown and was ignored.\n');
+  const token = await run("rooms token typo", '--fields={"isadmn":true}');
+  expect(token.stderr).toBe(
+    'It is for typo.\nThe field "isadmn" is unknown and was ignored; did you mean isAdmin?\n',
+  );
+});
+
+test("the server knows every field of access tokens that is suggested", async () => {
+  await json("rooms create all-fields");
+  const values: Record<string, unknown> = {
+    roomURL: "https://example.com/all-fields",
+    externalUserId: "1",
+    name: "Ann",
+    email: "a@b.example",
+    meta: "x",
+    expireUnixSec: 2_000_000_000,
+    notBeforeUnixSec: 1_000_000_000,
+    ejectAfterElapsedTimeInSec: 60,
+  };
+  const all = Object.fromEntries(TOKEN_FIELD_NAMES.map((name) => [name, values[name] ?? true]));
+  const minted = await run("rooms token all-fields", `--fields=${JSON.stringify(all)}`);
+  expect([minted.exitCode, minted.stderr]).toEqual([0, "It is for all-fields.\n"]);
+});
+
+test("the text of a room has the address of its page, and the JSON is what the API answers", async () => {
+  const page = `http://demo.localhost:${new URL(cli.server.url).port}/lounge`;
+  for (const line of ["rooms create lounge", "rooms show lounge", "rooms edit lounge --lang de"])
+    expect((await run(line)).stdout).toMatch(new RegExp(`^page +${page}$`, "m"));
+  expect(await json("rooms show lounge")).not.toHaveProperty("page");
 });
 
 test("a list of several pages is complete", async () => {

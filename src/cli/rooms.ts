@@ -1,8 +1,10 @@
 /** `parley rooms …`: rooms and access tokens. Calls the application's own host. */
+import { roomPage } from "./address.ts";
 import { applicationApi, openApplicationApi } from "./application-api.ts";
 import type { CommandResult } from "./command.ts";
 import { confirm } from "./confirm.ts";
 import { Failure, UsageError } from "./errors.ts";
+import { ROOM_FIELD_NAMES, TOKEN_FIELD_NAMES } from "./field-names.ts";
 import type { Input } from "./input.ts";
 import { type Cell, fields, table, time } from "./output.ts";
 import { tokenOf } from "./token.ts";
@@ -23,16 +25,17 @@ const TIMES = ["expireUnixSec", "notBeforeUnixSec"];
 
 const roomPath = (input: Input): string => `/room/${input.id(0, "the name of a room")}`;
 
-/** All fields, with the names of the API. */
-const describe = (room: Room): string =>
-  fields(
-    Object.fromEntries(
+/** All fields, with the names of the API, and where people enter. */
+const describe = (room: Room, input: Input): string =>
+  fields({
+    ...Object.fromEntries(
       Object.entries(room).map(([name, value]): [string, Cell] => [
         name,
         TIMES.includes(name) ? time(Number(value)) : String(value),
       ]),
     ),
-  );
+    page: roomPage(input, room.roomName),
+  });
 
 /** The fields of --fields and of the other flags, which take precedence. */
 const fieldsOf = (input: Input): Record<string, unknown> => ({
@@ -52,8 +55,9 @@ const defined = (pairs: Readonly<Record<string, unknown>>): Record<string, unkno
 
 export async function create(input: Input): Promise<CommandResult> {
   const roomName = input.operand(0) || undefined;
-  const room = await applicationApi(input).post<Room>("/room", { ...fieldsOf(input), ...defined({ roomName }) });
-  return { value: room, text: describe(room) };
+  const api = applicationApi(input);
+  const room = await api.post<Room>("/room", { ...fieldsOf(input), ...defined({ roomName }) });
+  return { value: room, text: describe(room, input), notes: api.ignoredNotes(ROOM_FIELD_NAMES) };
 }
 
 export async function list(input: Input): Promise<CommandResult> {
@@ -82,15 +86,16 @@ export async function list(input: Input): Promise<CommandResult> {
 
 export async function show(input: Input): Promise<CommandResult> {
   const room = await applicationApi(input).get<Room>(roomPath(input));
-  return { value: room, text: describe(room) };
+  return { value: room, text: describe(room, input) };
 }
 
 export async function edit(input: Input): Promise<CommandResult> {
   const change = { ...fieldsOf(input), ...defined({ roomName: input.text("rename") }) };
   if (Object.keys(change).length === 0)
     throw new UsageError('nothing to change: name a flag, or --fields; see "parley help rooms edit"');
-  const room = await applicationApi(input).put<Room>(roomPath(input), change);
-  return { value: room, text: describe(room) };
+  const api = applicationApi(input);
+  const room = await api.put<Room>(roomPath(input), change);
+  return { value: room, text: describe(room, input), notes: api.ignoredNotes(ROOM_FIELD_NAMES) };
 }
 
 export async function remove(input: Input): Promise<CommandResult> {
@@ -115,14 +120,18 @@ export async function token(input: Input): Promise<CommandResult> {
       notBeforeUnixSec: input.timeOrNone("not-before"),
     }),
   };
-  const minted = await applicationApi(input).post<{ token: string }>("/token", wanted);
+  const api = applicationApi(input);
+  const minted = await api.post<{ token: string }>("/token", wanted);
   // Only the token goes to stdout, for `$(parley rooms token …)`.
   const [first] = input.operands;
   const isForOneRoom = first !== undefined && !input.isOn("global");
   return {
     value: minted,
     text: `${minted.token}\n`,
-    notes: [isForOneRoom ? `It is for ${first}.` : "It is for every room."],
+    notes: [
+      isForOneRoom ? `It is for ${first}.` : "It is for every room.",
+      ...api.ignoredNotes(TOKEN_FIELD_NAMES),
+    ],
   };
 }
 

@@ -1,5 +1,5 @@
 /** How commands that talk identify themselves: with a secret key, a publishable key or a connect token. */
-import { type Credential, keyCredential } from "./credentials.ts";
+import { type Credential, hasPlaceholder, keyCredential, refusePlaceholder } from "./credentials.ts";
 import { UsageError } from "./errors.ts";
 import { foundKey } from "./found-credentials.ts";
 import type { Input } from "./input.ts";
@@ -38,11 +38,14 @@ export async function restCredential(input: Input): Promise<Credential> {
 }
 
 function tokenCredential(token: string, from: string): TalkCredential {
+  if (hasPlaceholder(token))
+    throw new UsageError(`${from} contains a placeholder: replace it with a token, as "parley token mint" prints it`);
   if (!TOKEN.test(token)) throw new UsageError(`${from} must be a connect token, as "parley token mint" prints it`);
   return { kind: "token", token, from };
 }
 
 function keyOfEitherType(key: string, from: string): TalkCredential {
+  refusePlaceholder(key, from);
   if (PUBLISHABLE.test(key)) return { kind: "publishable", key, from };
   if (!key.startsWith("sk_id_"))
     throw new UsageError(`${from} must be a secret key, sk_id_…:sk_secret_…, or a publishable key, pk_live_…`);

@@ -118,7 +118,7 @@ describe("what is wrong is refused with a sentence:", () => {
     ["listen a --key pk_live_unknown", 1, "the publishable key of --key was refused"],
     ["listen a --key sk_id_1:sk_secret_2", 1, "the secret key of --key was refused: it is unknown or revoked"],
     ["listen a --key secret", 2, "--key must be a secret key, sk_id_…:sk_secret_…, or a publishable key"],
-    ["listen a --token e.e.e", 1, "the token of --token was refused: The token is not valid."],
+    ["listen a --token e.e.e", 1, "the token of --token was refused: the token is not valid"],
     ["listen a --token x", 2, '--token must be a connect token, as "parley token mint" prints it'],
     ["listen a --token e.e.e --key pk_live_1", 2, "--token and --key cannot be used together"],
     ["listen a --key pk_live_1 --as ann", 2, "--as needs a secret key: with --key the peer id is given"],
@@ -145,9 +145,9 @@ describe("what is wrong is refused with a sentence:", () => {
     ]);
     expect([channel.exitCode, JSON.parse(channel.stderr)]).toEqual([
       1,
-      { error: "channel_not_authorized", message: expect.stringContaining("The key or token must cover it") },
+      { error: "channel_not_authorized", message: expect.stringContaining("The key must cover it") },
     ]);
-    expect([action.exitCode, action.stderr]).toEqual([1, expect.stringContaining("The key or token must permit it")]);
+    expect([action.exitCode, action.stderr]).toEqual([1, expect.stringContaining("The key must permit it")]);
     const publishable = await newKey("publishable", "only/*", "subscribe");
     const refused = await cli.run(`listen only/1 other --key ${publishable}`);
     expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("parley: other: ")]);
@@ -177,7 +177,20 @@ describe("credentials", () => {
     const env = { PARLEY_TOKEN: stdout.trim(), PARLEY_KEY: "" };
     expect((await cli.runWith(env, "publish t/1 x")).exitCode).toBe(0);
     const refused = await cli.runWith(env, "publish other x");
-    expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("does not cover this channel")]);
+    expect([refused.exitCode, refused.stderr]).toEqual([
+      1,
+      'parley: The token does not cover this channel. It is the token of PARLEY_TOKEN: unset PARLEY_TOKEN, or mint another with "parley token mint --peer NAME --channels other"\n',
+    ]);
+    const flag = await cli.run(`publish logs/app x --token ${stdout.trim()}`);
+    expect(flag.stderr).toContain("It is the token of --token: leave --token out, or mint another with");
+    const action = await cli.runWith(env, "listen t/1");
+    expect(action.stderr).toContain(
+      'unset PARLEY_TOKEN, or mint another with "parley token mint --peer NAME --permissions ',
+    );
+    const ended = await cli.runWith({ ...env, PARLEY_TOKEN: "e.e.e" }, "publish t/1 x");
+    expect(ended.stderr).toBe(
+      `parley: the token of PARLEY_TOKEN was refused: the token is not valid (${cli.server.url}); unset PARLEY_TOKEN, or mint another with "parley token mint --peer NAME"\n`,
+    );
   });
 
   test("for another application a key is made with the admin token, kept, and replaced when it is revoked", async () => {

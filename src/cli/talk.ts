@@ -1,9 +1,9 @@
 /** Connects a command to a service as a peer, with the client that applications use. */
 import { type Credential, type ErrorCode, Parley, ParleyError, type ParleyOptions } from "../../client/src/index.ts";
-import { asCalled } from "../config/program.ts";
+import { asCalled, asShellWord } from "../config/program.ts";
 import type { Action } from "../protocol/actions.ts";
 import { isChannelName, isPeerId } from "../protocol/names.ts";
-import { serverUrl } from "./address.ts";
+import { noServerHint, serverUrl } from "./address.ts";
 import { backendApi } from "./client.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -35,7 +35,7 @@ export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
   const url = serverUrl(input);
   const credential = await talkCredential(input);
   const { origin } = new URL(url);
-  const failure = (error: unknown): unknown => failureOf(error, origin, credential);
+  const failure = (error: unknown): unknown => failureOf(error, origin, credential, wanted);
   const given = await clientCredential(input, credential, wanted);
   const client = new Parley({ url, ...given, ...(wanted.queue && { queue: wanted.queue }) });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -116,9 +116,9 @@ export function channelName(text: string): string {
 /** What to do next about an error of the service. */
 const NEXT: Readonly<Record<string, string>> = {
   channel_not_authorized:
-    'The key or token must cover it: "parley keys show KEY" and "parley keys edit KEY --channels LIST".',
+    'The key must cover it: "parley keys show KEY" and "parley keys edit KEY --channels LIST".',
   action_not_permitted:
-    'The key or token must permit it: "parley keys show KEY" and "parley keys edit KEY --actions LIST".',
+    'The key must permit it: "parley keys show KEY" and "parley keys edit KEY --actions LIST".',
   peer_not_found: '"parley peers CHANNEL" lists who is in a channel.',
   over_message_quota: '"parley usage" shows what is used.',
   kicked: "It may connect again unless it is blocked.",
@@ -127,22 +127,38 @@ const NEXT: Readonly<Record<string, string>> = {
 const REFUSED: readonly ErrorCode[] = ["unauthorized", "invalid_token", "token_expired", "origin_not_allowed"];
 
 /** A ParleyError as a failure of the command; everything else as it is. */
-function failureOf(error: unknown, origin: string, found: TalkCredential): unknown {
+function failureOf(error: unknown, origin: string, found: TalkCredential, wanted: Wanted): unknown {
   if (!(error instanceof ParleyError)) return error;
   const { code, message } = error;
   if (code === "unreachable")
     return new Failure(
       code,
-      `no connection to ${origin} can be made: ${asClause(message)}; start a server with "parley up", or name another with --url or PARLEY_URL`,
+      `no connection to ${origin} can be made: ${asClause(message)}; ${noServerHint(origin)}`,
     );
   if (code === "token_failed" && error.cause instanceof Failure) return error.cause;
-  if (REFUSED.includes(code) && found.kind !== "secret")
+  if (REFUSED.includes(code) && found.kind === "token")
     return new Failure(
       code,
-      `the ${found.kind === "token" ? "token" : "publishable key"} of ${found.from} was refused: ${message} (${origin})`,
+      `the token of ${found.from} was refused: ${asClause(message)} (${origin}); ${otherToken(found, "")}`,
+    );
+  if (REFUSED.includes(code) && found.kind === "publishable")
+    return new Failure(code, `the publishable key of ${found.from} was refused: ${message} (${origin})`);
+  if (found.kind === "token" && code === "channel_not_authorized")
+    return new Failure(code, `${message} It is the token of ${found.from}: ${otherToken(found, channelsFlag(wanted))}`);
+  if (found.kind === "token" && code === "action_not_permitted")
+    return new Failure(
+      code,
+      `${message} It is the token of ${found.from}: ${otherToken(found, ` --permissions ${wanted.permissions.join(",")}`)}`,
     );
   return withNext(code, message);
 }
+
+/** What a token permits cannot be changed, unlike a key. People forget that they have exported one. */
+const otherToken = ({ from }: Extract<TalkCredential, { kind: "token" }>, flags: string): string =>
+  `${from.startsWith("--") ? `leave ${from} out` : `unset ${from}`}, or mint another with "parley token mint --peer NAME${flags}"`;
+
+const channelsFlag = ({ channels }: Wanted): string =>
+  ` --channels ${channels.length === 1 ? asShellWord(channels.map(asPattern).join()) : "LIST"}`;
 
 function withNext(code: string, message: string): Failure {
   const next = NEXT[code];

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "./load.ts";
 import { asCalled } from "./program.ts";
-import { settingsPage, shownValue } from "./show.ts";
+import { settingsPage, shownSettings, shownValue, withoutLinks } from "./show.ts";
 
 const load = (flags: Record<string, string>, env: Record<string, string> = {}) =>
   loadConfig(new Map(Object.entries(flags)), env);
@@ -176,4 +176,13 @@ test("secrets are hidden when settings are shown", () => {
 
 test("docs/settings.md is up to date (sh bin/dev scripts/settings.ts writes it)", async () => {
   expect(await Bun.file(join(import.meta.dir, "../../docs/settings.md")).text()).toBe(settingsPage());
+});
+
+test("a link in the meaning of a setting is shown as the page that it leads to", () => {
+  expect(withoutLinks("see [turn.md](turn.md), [the rates](limits.md#rates) and [x](https://x.example)")).toBe(
+    "see docs/turn.md, the rates (docs/limits.md#rates) and x (https://x.example)",
+  );
+  const meanings = shownSettings(loadConfig(new Map(), {})).map(({ meaning }) => meaning);
+  expect(meanings.filter((meaning) => meaning.includes("]("))).toEqual([]);
+  expect(meanings.join()).toContain("(docs/turn.md)");
 });

@@ -3,7 +3,8 @@
 /** Set by bin/parley. */
 export const PROGRAM_VARIABLE = "PARLEY_PROGRAM";
 
-const asShellWord = (text: string): string =>
+/** As one word of a command line that a user can paste. */
+export const asShellWord = (text: string): string =>
   /^[\w./~+@%:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 export const PROGRAM = asShellWord(process.env[PROGRAM_VARIABLE] || "parley");

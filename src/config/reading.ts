@@ -56,6 +56,8 @@ const OTHER_CREDENTIALS: readonly (readonly [RegExp, string])[] = [
 
 /** Printable ASCII because it is sent in a header, long because it alone protects the control plane. */
 export const adminToken: Read<string> = (text) => {
+  if (text.includes("…"))
+    return { problem: 'contains the placeholder "…": replace it with a token (make one: openssl rand -hex 32)' };
   const [, other] = OTHER_CREDENTIALS.find(([form]) => form.test(text.trim())) ?? [];
   if (other !== undefined)
     return {

@@ -36,8 +36,15 @@ export const shownSettings = (
       value: withoutCredentials(inForce[name] ?? shownValue(name, loaded)),
       source: loaded.sources[name],
       default: one.shown ?? shownDefault(one.initial),
-      meaning: one.meaning,
+      meaning: withoutLinks(one.meaning),
     };
+  });
+
+/** Meanings are written for docs/settings.md. Elsewhere, a link becomes the name of the page that it leads to. */
+export const withoutLinks = (markdown: string): string =>
+  markdown.replaceAll(/\[([^\]]*)\]\(([^)]*)\)/g, (_, label: string, target: string) => {
+    const page = /^[a-z]+:/.test(target) ? target : `docs/${target}`;
+    return label === target ? page : `${label} (${page})`;
   });
 
 const shownDefault = (value: unknown): string => (typeof value === "boolean" ? (value ? "on" : "off") : String(value));
@@ -60,8 +67,9 @@ export function settingsPage(): string {
     "file that `--config FILE` or `PARLEY_CONFIG` names: TOML (`port = 9000`) or, if its name ends in `.json`, JSON. In a file,",
     "a setting has the name of its flag without the leading dashes. A relative path is relative to the folder in which the command is",
     "started. A server does not start with a value that is not allowed; the",
-    "error says which setting it is, its value and what is allowed. `bin/parley config` prints the settings in force and where each",
-    "value comes from.",
+    "error says which setting it is, its value and what is allowed. `bin/parley config` prints the settings that a start from this folder",
+    "and this shell would use, and where each value comes from. A server that is running may have been started with others: the dashboard",
+    "shows those under Settings.",
     "",
     "| environment | flag | default | meaning |",
     "|---|---|---|---|",

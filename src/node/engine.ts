@@ -47,7 +47,7 @@ async function connectNats({ config, nodeId, log, metrics, faults }: NodeContext
     transport = await nats.NatsTransport.connect({ url: natsUrl, name: `parley ${nodeId}`, warn });
   } catch (error) {
     // Without the address: it may hold a credential.
-    throw new ConfigError(`PARLEY_NATS_URL: no server there lets us in: ${(error as Error).message}`);
+    throw new ConfigError(`PARLEY_NATS_URL: ${nats.connectProblem(error)}`);
   }
   const engine = new ClusterEngine(transport, {
     prefix: natsPrefix,

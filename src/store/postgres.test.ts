@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { freePort } from "../testing/ports.ts";
 import { schemaVersion } from "./migrate.ts";
 import { openStore } from "./open.ts";
+import { connectProblem, Postgres } from "./postgres.ts";
 import type { Store } from "./store.ts";
 import { StoreUnreachable } from "./store.ts";
 import { withApps } from "./testing/places.ts";
@@ -193,8 +195,23 @@ describe("unreachable", () => {
     const url = server.url("not_there");
     const refused = await open(url).catch((error: Error) => error.message);
     expect(refused).toBe(
-      `PARLEY_DATABASE_URL: PostgreSQL at 127.0.0.1:${server.port}/not_there does not let us in: database "not_there" does not exist`,
+      `PARLEY_DATABASE_URL: PostgreSQL at 127.0.0.1:${server.port}/not_there refuses the connection: database "not_there" does not exist`,
     );
+  });
+
+  test("at the start: a server that is down is distinguished from one that refuses the login", async () => {
+    const problem = async (url: string): Promise<string> => {
+      const database = new Postgres(url);
+      const error: unknown = await database.probe((sql) => sql`SELECT 1`).catch((reason: unknown) => reason);
+      await database.close();
+      return connectProblem(error);
+    };
+    const down = await problem(`postgres://parley:hunter2@127.0.0.1:${await freePort()}/parley`);
+    expect(down).toMatch(/^cannot be reached \(.+\): start it, or correct the address$/);
+    const login = await problem(server.url("postgres").replace(/\/\/([^@/]+@)?/, "//nobody_there:hunter2@"));
+    expect(login).toMatch(/^refuses the login: .*nobody_there/);
+    expect(down + login).not.toContain("hunter2");
+    expect(connectProblem(new StoreUnreachable("it has not answered for 3 seconds"))).toStartWith("cannot be reached");
   });
 
   test("calls fail meanwhile, acknowledged changes are kept, and the store recovers by itself", async () => {

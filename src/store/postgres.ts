@@ -48,13 +48,10 @@ export async function openPostgres(url: string): Promise<Postgres> {
       return database;
     } catch (error) {
       await database.close();
-      const cause = error instanceof StoreUnreachable ? error.cause : error;
-      const isPermanent = PERMANENT.test(stateOf(cause));
+      const isPermanent = PERMANENT.test(stateOf(causeOf(error)));
       if (isPermanent || performance.now() > until)
         // The URL may contain a password, so the message has only host and database.
-        throw new StoreError(
-          `PARLEY_DATABASE_URL: PostgreSQL at ${placeOf(url)} does not let us in: ${reasonOf(cause)}`,
-        );
+        throw new StoreError(`PARLEY_DATABASE_URL: PostgreSQL at ${placeOf(url)} ${connectProblem(error)}`);
       await Bun.sleep(START_RETRY_MS);
     }
   }
@@ -175,6 +172,19 @@ const stateOf = (error: unknown): string =>
   error instanceof SQL.PostgresError && error.errno !== undefined ? String(error.errno) : "";
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Without a cause, a probe has timed out. */
+const causeOf = (error: unknown): unknown => (error instanceof StoreUnreachable ? (error.cause ?? error) : error);
+
+/** Why a connection could not be made, for people. A server that is down and one that refuses are repaired in different places. */
+export function connectProblem(error: unknown): string {
+  const cause = causeOf(error);
+  if (/^28/.test(stateOf(cause))) return `refuses the login: ${reasonOf(cause)}`;
+  const isDown = cause instanceof StoreUnreachable || (isUnreachable(cause) && stateOf(cause) === "");
+  return isDown
+    ? `cannot be reached (${reasonOf(cause)}): start it, or correct the address`
+    : `refuses the connection: ${reasonOf(cause)}`;
+}
 
 const databaseOf = (url: string): string | undefined => {
   const name = URL.parse(url)?.pathname.slice(1);

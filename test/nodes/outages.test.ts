@@ -217,7 +217,7 @@ test.skipIf(!IS_FULL)(
     });
     removeFolder(data);
     expect(code).not.toBe(0);
-    expect(output).toContain("PARLEY_DATABASE_URL: PostgreSQL at 127.0.0.1:1/parley does not let us in");
+    expect(output).toContain("PARLEY_DATABASE_URL: PostgreSQL at 127.0.0.1:1/parley cannot be reached");
     expect(output).not.toContain("hunter2");
   },
 );

@@ -88,6 +88,7 @@ describe("what a start reports", () => {
     const everywhere = await started(folder.path, {}, "--host", "0.0.0.0");
     expect(everywhere.url).toMatch(/^http:\/\/localhost:\d+$/);
     expect(everywhere.host).toBe("0.0.0.0");
+    expect(everywhere.log).toContain(`commands need the address of this server: export PARLEY_URL=${everywhere.url}`);
   });
 
   test("an IPv6 address is in brackets", async () => {
@@ -106,6 +107,8 @@ describe("what a start reports", () => {
       expect(text).toMatch(/^ {2}open {7}http:\/\/127\.0\.0\.1:\d+\/$/m);
       expect(text).toContain(`  data       ${folder.path}`);
       expect(text).toContain(HOW_TO_OPEN);
+      const [, url] = /^ {2}open {7}(\S+)\/$/m.exec(text) ?? [];
+      expect(text).toContain(`  commands   need its address in other terminals: export PARLEY_URL=${url}`);
       expect(/^ {4}admin token +parley_admin_/m.test(text)).toBe(start === "first");
       expect(text).not.toContain('{"level"');
     }

@@ -1,10 +1,16 @@
 /** Rooms of an application, and access tokens for them. */
 import type { Command, Flag, Operand } from "../command.ts";
+import { ROOM_FIELD_NAMES, TOKEN_FIELD_NAMES } from "../field-names.ts";
 import { APPLICATION, forLists, YES } from "../flags.ts";
 
 const ROOM: Operand = { name: "NAME", meaning: "the room's name" };
 const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, or none";
-const FIELDS_FLAG: Flag = { name: "fields", value: "JSON", meaning: "further fields, with the names of the API" };
+const fieldsFlag = (fields: readonly string[]): Flag => ({
+  name: "fields",
+  value: "JSON",
+  meaning: "further fields, with the names of the API",
+  fields,
+});
 
 const EXPIRES: Flag = { name: "expires", value: "TIME", meaning: `no one can join after this time: ${WHEN}` };
 const NOT_BEFORE: Flag = { name: "not-before", value: "TIME", meaning: `no one can join before this time: ${WHEN}` };
@@ -16,7 +22,7 @@ const ROOM_FLAGS: readonly Flag[] = [
   { name: "delete-on-expiry", value: "on|off", meaning: "archive the room when it expires" },
   { name: "max-participants", value: "N|none", meaning: "participants at the same time" },
   { name: "lang", value: "TAG", meaning: "language of the page: en, pt-BR" },
-  FIELDS_FLAG,
+  fieldsFlag(ROOM_FIELD_NAMES),
 ];
 
 export const ROOMS: readonly Command[] = [
@@ -79,7 +85,7 @@ export const ROOMS: readonly Command[] = [
       { name: "global", meaning: "for every room" },
       { ...EXPIRES, meaning: `not valid after this time: ${WHEN}` },
       { ...NOT_BEFORE, meaning: `not valid before this time: ${WHEN}` },
-      FIELDS_FLAG,
+      fieldsFlag(TOKEN_FIELD_NAMES),
       ...APPLICATION,
     ],
     examples: ["parley rooms token standup --name Alice --admin", "parley rooms token --user 42"],

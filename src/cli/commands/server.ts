@@ -25,9 +25,11 @@ so no WebSocket connect fails. Settings stay as they were when the service was s
   },
   {
     name: "config",
-    summary: "show the settings in force, and where each comes from",
+    summary: "show the settings that a start would use here, and where each comes from",
     flags: [...SETTINGS_FLAGS, JSON_OUT],
-    details: `It has the flags of "parley up", and shows the settings that "parley up" would use. Secrets are hidden.`,
+    details: `It has the flags of "parley up", and shows the settings that "parley up" would use in this folder and this environment.
+It does not ask a running server, which may have been started with others: the dashboard shows those under Settings.
+Secrets are hidden.`,
     examples: ["parley config", "parley config --config parley.toml --json"],
     load: async () => (await import("../config.ts")).showConfig,
   },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { freePort } from "../../testing/ports.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
 import { transportSuite } from "../testing/transport.suite.ts";
-import { NatsTransport } from "./nats.ts";
+import { connectProblem, NatsTransport } from "./nats.ts";
 import { parseNatsUrl } from "./nats-address.ts";
 import { protocolOf } from "./nats-subscription.ts";
 import { NO_EVENTS } from "./transport.ts";
@@ -48,6 +48,22 @@ describe("the payload limit of the server", () => {
   test("is refused when it is below the minimum", async () => {
     await expect(connect("max_payload: 512")).rejects.toThrow("its max_payload is 512 bytes, at least 1024 are needed");
   });
+});
+
+test("the reason of a failed connect says whether the server is down, refuses the login or cannot be used", async () => {
+  const problem = (url: string): Promise<string> =>
+    NatsTransport.connect({ url, name: "test" }).then(() => "", connectProblem);
+  expect(await problem(`nats://127.0.0.1:${await freePort()}`)).toBe(
+    "no server can be reached there (connection refused): start it, or correct the address",
+  );
+  const strict = await startNats([], undefined, "authorization { user: u, password: p }\nmax_payload: 512");
+  try {
+    const { port } = strict;
+    expect(await problem(`nats://u:wrong@127.0.0.1:${port}`)).toMatch(/^the server refuses the login: .*uthorization/);
+    expect(await problem(`nats://u:p@127.0.0.1:${port}`)).toStartWith("the server cannot be used: its max_payload");
+  } finally {
+    await strict.stop();
+  }
 });
 
 test("a subject that the server refuses is reported, and other subscriptions go on", async () => {

@@ -34,6 +34,18 @@ export interface NatsOptions {
   readonly warn?: (text: string) => void;
 }
 
+/** Below PAYLOAD_MIN_BYTES. */
+class UnusableServer extends Error {}
+
+/** Why `connect` failed, for people: a server that is down and one that refuses are repaired in different places. */
+export function connectProblem(error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error);
+  if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError)
+    return `the server refuses the login: ${reason}`;
+  if (error instanceof UnusableServer) return `the server cannot be used: ${reason}`;
+  return `no server can be reached there (${reason}): start it, or correct the address`;
+}
+
 export class NatsTransport implements Transport {
   private isConnected = true;
   private events: TransportEvents = NO_EVENTS;
@@ -76,7 +88,7 @@ export class NatsTransport implements Transport {
     const limit = connection.info?.max_payload ?? PAYLOAD_ADVISED_BYTES;
     if (limit >= PAYLOAD_MIN_BYTES) return new NatsTransport(connection, warn);
     await connection.close();
-    throw new Error(`its max_payload is ${limit} bytes, at least ${PAYLOAD_MIN_BYTES} are needed`);
+    throw new UnusableServer(`its max_payload is ${limit} bytes, at least ${PAYLOAD_MIN_BYTES} are needed`);
   }
 
   get isUp(): boolean {
