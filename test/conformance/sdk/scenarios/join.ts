@@ -71,7 +71,7 @@ function watchStandstill(): { readonly longestMs: number; stop(): void } {
   };
 }
 
-/** Repeats a join of many, on another channel, while this process stood still for so long that the SDK may have lost a roster. */
+/** Repeats a join of many, on another channel, if this process stood still longer than the service waits: the SDK may have lost a roster. */
 async function undisturbed(
   scene: Scene,
   join: (channel: string, tries: number) => Promise<Member[]>,
