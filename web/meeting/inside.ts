@@ -10,6 +10,7 @@ import type { OwnMedia } from "./own-media.ts";
 import type { MeetingRecording } from "./recording/meeting-recording.ts";
 import { CHAT_LINES_MAX, MAY_NOTHING, NO_ONE, type Session } from "./session.ts";
 import { t } from "./texts/texts.ts";
+import { watchUnreached } from "./unreached.ts";
 
 const KINDS = ["audio", "video", "screen"] as const;
 
@@ -168,6 +169,7 @@ export class Inside {
       engine.on("speaker", (who) => {
         session.speaker.value = who;
       }),
+      watchUnreached(session),
     );
     showPeople();
   }

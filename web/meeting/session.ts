@@ -64,6 +64,8 @@ export interface Session {
   readonly people: Signal<readonly Person[]>;
   readonly tracks: Signal<readonly RemoteTrack[]>;
   readonly qualities: Signal<ReadonlyMap<string, Quality>>;
+  /** People to whom there is no connection after a while; unreached.ts. */
+  readonly unreached: Signal<ReadonlySet<string>>;
   readonly speaker: Signal<string | undefined>;
   readonly isHandUp: Signal<boolean>;
   readonly chat: Signal<readonly ChatLine[]>;
@@ -87,6 +89,7 @@ export const newSession = (roomName: string): Session => ({
   people: signal([]),
   tracks: signal([]),
   qualities: signal(new Map()),
+  unreached: signal(new Set()),
   speaker: signal(undefined),
   isHandUp: signal(false),
   chat: signal([]),

@@ -6,6 +6,10 @@ import { $, h, messageOf } from "./dom.ts";
 
 const GATHER_MAX_MS = 2000;
 const ROUND_TRIP_EVERY_MS = 1000;
+/** From the answer on. Browsers report a failure only after half a minute, or never if the other one is gone. */
+const CONNECT_WITHIN_MS = 15_000;
+const NO_ROUTE =
+  "There is probably no direct route between the two browsers; then a call needs a relay, a TURN server: docs/turn.md.";
 
 interface Call {
   readonly peer: string;
@@ -15,6 +19,10 @@ interface Call {
   pc?: RTCPeerConnection;
   pinging?: ReturnType<typeof setInterval>;
   camera?: MediaStreamTrack;
+  /** From then on the tabs talk directly: neither the service nor the roster matters to the call. */
+  hasConnected?: true;
+  connecting?: ReturnType<typeof setTimeout>;
+  isLate?: true;
 }
 
 interface Signal {
@@ -51,7 +59,7 @@ export class Calls {
   /** Members have joined or left. */
   rosterChanged(): void {
     const { call } = this;
-    if (call && call.state !== "live" && !this.around.others().has(call.peer))
+    if (call && !call.hasConnected && !this.around.others().has(call.peer))
       this.end(`${this.around.nameOf(call.peer)} has left.`);
   }
 
@@ -62,9 +70,8 @@ export class Calls {
     if (what === "decline") this.end(`${this.around.nameOf(from)} declined the call.`);
     else if (what === "end") this.end(`${this.around.nameOf(from)} has hung up.`);
     else if (what === "answer" && call.state === "calling") {
-      call.state = "live";
+      this.goLive(call);
       call.pc?.setRemoteDescription({ type: "answer", sdp }).catch((error) => this.end(messageOf(error), call));
-      this.draw();
     }
   }
 
@@ -91,12 +98,21 @@ export class Calls {
   }
 
   private async answer(call: Call): Promise<void> {
-    call.state = "live";
-    this.draw();
+    this.goLive(call);
     await this.negotiate(call, "answer", async (pc) => {
       await pc.setRemoteDescription({ type: "offer", sdp: call.offer ?? "" });
       for (const transceiver of pc.getTransceivers()) transceiver.direction = "sendrecv";
     });
+  }
+
+  /** Answered: the tabs look for a way to each other. */
+  private goLive(call: Call): void {
+    call.state = "live";
+    call.connecting = setTimeout(() => {
+      call.isLate = true;
+      this.draw();
+    }, CONNECT_WITHIN_MS);
+    this.draw();
   }
 
   /** `prepare` says what to negotiate. After each await, the call may have ended and another one begun. */
@@ -137,8 +153,13 @@ export class Calls {
     pc.ondatachannel = (event) => this.measureRoundTrips(call, event.channel);
     pc.onconnectionstatechange = () => {
       if (this.call?.pc !== pc) return;
-      if (pc.connectionState === "failed") this.end("The tabs could not connect to each other directly.");
-      else this.draw();
+      if (pc.connectionState === "connected") {
+        clearTimeout(call.connecting);
+        call.hasConnected = true;
+      }
+      if (pc.connectionState !== "failed") return this.draw();
+      const name = this.around.nameOf(call.peer);
+      this.end(call.hasConnected ? `The connection to ${name} was lost.` : `No connection to ${name}. ${NO_ROUTE}`);
     };
     return pc;
   }
@@ -186,9 +207,10 @@ export class Calls {
   /** `which`: a late end of an earlier call must not end the present one. */
   end(text: string, which = this.call): void {
     if (!which || which !== this.call) return;
-    const { pc, pinging, camera } = which;
+    const { pc, pinging, camera, connecting } = which;
     this.call = undefined;
     clearInterval(pinging);
+    clearTimeout(connecting);
     camera?.stop();
     pc?.close();
     for (const id of ["mine", "theirs"] as const) {
@@ -206,7 +228,9 @@ export class Calls {
     const name = around.nameOf(call.peer);
     if (call.state === "calling") return `Calling ${name} …`;
     if (call.state === "called") return `${name} is calling.`;
-    return call.pc?.connectionState === "connected" ? `In a call with ${name}.` : `Connecting to ${name} …`;
+    if (call.pc?.connectionState === "connected") return `In a call with ${name}.`;
+    if (call.isLate && !call.hasConnected) return `No connection to ${name} yet. ${NO_ROUTE} Hang up, or keep waiting.`;
+    return `Connecting to ${name} …`;
   }
 
   draw(text = ""): void {

@@ -51,8 +51,9 @@ export class Chat {
     lost: () => {
       clearTimeout(this.rosterDue);
       this.others.clear();
-      this.calls.connectionLost();
       this.showRoster();
+      // Last: showing the roster would replace why the call has ended.
+      this.calls.connectionLost();
     },
     welcome: () => void this.subscribe(),
     message: ({ from, data }) => note(h("b", {}, nameOf(from)), " ", textOf(data)),
@@ -62,8 +63,8 @@ export class Chat {
       for (const { peerId } of left) this.others.delete(peerId);
       if (!snapshot) for (const { peerId } of joined) softNote(`${nameOf(peerId)} has joined.`);
       for (const { peerId } of left) softNote(`${nameOf(peerId)} has left.`);
-      this.calls.rosterChanged();
       this.showRoster();
+      this.calls.rosterChanged();
     },
     direct: ({ from, data }) => {
       if (isSignal(data)) this.calls.receive(from, data);

@@ -18,6 +18,8 @@ export interface Tile {
   readonly isLost: boolean;
   readonly isSpeaking: boolean;
   readonly quality: Quality | undefined;
+  /** No connection could be made so far. */
+  readonly isUnreached: boolean;
 }
 
 export interface OnStage {
@@ -29,6 +31,7 @@ export interface OnStage {
   readonly isHandUp: boolean;
   readonly speaker: string | undefined;
   readonly qualities: ReadonlyMap<string, Quality>;
+  readonly unreached: ReadonlySet<string>;
 }
 
 /** Screens first, then the others in the order in which they came, then oneself. */
@@ -49,6 +52,7 @@ export function tilesOf(stage: OnStage): readonly Tile[] {
     isLost: false,
     isSpeaking: false,
     quality: undefined,
+    isUnreached: false,
   };
   const myScreen: readonly Tile[] = own.screen
     ? [{ ...mine, key: `${me.participantSession} screen`, kind: "screen", track: own.screen }]
@@ -56,7 +60,7 @@ export function tilesOf(stage: OnStage): readonly Tile[] {
   return [...screens, ...myScreen, ...others, mine];
 }
 
-function cameraOf({ tracks, speaker, qualities }: OnStage, person: Person): Tile {
+function cameraOf({ tracks, speaker, qualities, unreached }: OnStage, person: Person): Tile {
   const { participantSession, name, isGuest, isLost, state } = person;
   return {
     key: `${participantSession} camera`,
@@ -72,6 +76,7 @@ function cameraOf({ tracks, speaker, qualities }: OnStage, person: Person): Tile
     isLost,
     isSpeaking: speaker === participantSession && state.audio,
     quality: qualities.get(participantSession),
+    isUnreached: unreached.has(participantSession),
   };
 }
 

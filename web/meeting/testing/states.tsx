@@ -220,6 +220,10 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
     await enter(fakes, {});
     fakes.room().emit("online", false);
   },
+  unreached: async (fakes) => {
+    await enter(fakes, { count: 2, isLong: true });
+    fakes.meeting.session.unreached.value = new Set(["p0", "p1"]);
+  },
   devices: async (fakes) => {
     await enter(fakes, {});
     dialog.value = "devices";

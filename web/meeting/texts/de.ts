@@ -141,6 +141,11 @@ export const de: Texts = {
   isMuted: "Mikrofon aus",
   hasHand: "meldet sich",
   isAway: "Verbindung verloren",
+  isUnreached: "keine Verbindung",
+  unreachedText:
+    "Keine Verbindung zu {name}. Ihre Netze lassen keine direkte Verbindung zu. Fragen Sie die Leitung nach einem Relay-Server (TURN).",
+  unreachedWithRelay:
+    "Keine Verbindung zu {name}. Ein Netz zwischen Ihnen sperrt den Anruf. Nehmen Sie ein anderes Netz, oder schalten Sie Ihr VPN aus.",
   screenOf: "Bildschirm von {name}",
   yourScreen: "Ihr Bildschirm",
   qualityConnecting: "verbindet sich",

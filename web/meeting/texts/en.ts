@@ -132,6 +132,11 @@ export const en = {
   isMuted: "microphone off",
   hasHand: "hand raised",
   isAway: "connection lost",
+  isUnreached: "no connection",
+  unreachedText:
+    "No connection to {name}. Your networks do not let you connect directly. Ask the host about a relay server (TURN).",
+  unreachedWithRelay:
+    "No connection to {name}. A network between you blocks the call. Try another network, or turn off your VPN.",
   screenOf: "Screen of {name}",
   yourScreen: "Your screen",
   qualityConnecting: "connecting",

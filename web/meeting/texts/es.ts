@@ -136,6 +136,11 @@ export const es: Texts = {
   isMuted: "micrófono apagado",
   hasHand: "mano levantada",
   isAway: "conexión perdida",
+  isUnreached: "sin conexión",
+  unreachedText:
+    "Sin conexión con {name}. Sus redes no permiten una conexión directa. Pregunte al anfitrión por un servidor de retransmisión (TURN).",
+  unreachedWithRelay:
+    "Sin conexión con {name}. Una red entre ustedes bloquea la llamada. Pruebe otra red o desactive su VPN.",
   screenOf: "Pantalla de {name}",
   yourScreen: "Su pantalla",
   qualityConnecting: "conectando",

@@ -137,6 +137,11 @@ export const fr: Texts = {
   isMuted: "micro coupé",
   hasHand: "main levée",
   isAway: "connexion perdue",
+  isUnreached: "pas de connexion",
+  unreachedText:
+    "Pas de connexion avec {name}. Vos réseaux ne permettent pas de connexion directe. Demandez à l’hôte un serveur relais (TURN).",
+  unreachedWithRelay:
+    "Pas de connexion avec {name}. Un réseau entre vous bloque l’appel. Essayez un autre réseau, ou désactivez votre VPN.",
   screenOf: "Écran de {name}",
   yourScreen: "Votre écran",
   qualityConnecting: "connexion en cours",

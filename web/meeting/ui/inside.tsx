@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { isWritingIn, type Shortcut, shortcutOf } from "../lib/shortcuts.ts";
 import type { Meeting } from "../meeting.ts";
 import { duration, t } from "../texts/texts.ts";
+import { unreachedText } from "../unreached.ts";
 import { ChatPanel, useUnread } from "./chat.tsx";
 import { Controls, Header } from "./controls.tsx";
 import { Dialogs } from "./dialogs.tsx";
@@ -39,6 +40,7 @@ export function InsidePage() {
             </p>
           )}
           <EndingBanner />
+          <UnreachedBanner />
           <Sound />
           <DeviceProblems />
           <RecordingProblems />
@@ -55,6 +57,12 @@ export function InsidePage() {
       <ConsentDialog />
     </div>
   );
+}
+
+function UnreachedBanner() {
+  const { session } = useMeeting();
+  const text = unreachedText(session);
+  return text === "" ? null : <p class="banner warn">{text}</p>;
 }
 
 function EndingBanner() {

@@ -22,6 +22,7 @@ export function Stage() {
     isHandUp: session.isHandUp.value,
     speaker,
     qualities: session.qualities.value,
+    unreached: session.unreached.value,
   });
   const view = { pinned: pinned.value, layout: layout.value, lastSpeaker: lastSpeaker.current };
   const focus = focusOf(tiles, view);

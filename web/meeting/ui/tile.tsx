@@ -29,7 +29,7 @@ export const titleOf = ({ kind, isMe, name }: Tile): string => {
 };
 
 export function TileItem({ tile, size }: TileProps) {
-  const { key, kind, name, isMe, isSpeaking, isLost, track, participantSession } = tile;
+  const { key, kind, name, isMe, isSpeaking, isLost, isUnreached, track, participantSession } = tile;
   const title = titleOf(tile);
   const isScreen = kind === "screen";
   const isPinned = pinned.value === key;
@@ -37,7 +37,7 @@ export function TileItem({ tile, size }: TileProps) {
   const classes = ["tile", `hue-${hueOf(participantSession)}`];
   if (isSpeaking) classes.push("speaking");
   if (isScreen) classes.push("tile-screen");
-  if (isLost) classes.push("away");
+  if (isLost || isUnreached) classes.push("away");
   return (
     <li class={classes.join(" ")} style={size} data-person={participantSession} data-kind={kind}>
       {/* The first picture covers them. */}
@@ -65,9 +65,9 @@ export function TileItem({ tile, size }: TileProps) {
         >
           <Icon name="pin" />
         </button>
-        {!isMe && !isScreen && <Bars quality={isLost ? "lost" : (tile.quality ?? "connecting")} />}
+        {!isMe && !isScreen && <TileBars tile={tile} />}
       </div>
-      {isLost && <p class="tile-away">{t("isAway")}</p>}
+      {(isLost || isUnreached) && <p class="tile-away">{t(isLost ? "isAway" : "isUnreached")}</p>}
     </li>
   );
 }
@@ -95,8 +95,12 @@ function TileName({ tile, title }: { readonly tile: Tile; readonly title: string
   );
 }
 
-function Bars({ quality }: { readonly quality: Quality }) {
-  const text = t(QUALITIES[quality]);
+function TileBars({ tile: { isLost, isUnreached, quality = "connecting" } }: { readonly tile: Tile }) {
+  if (isLost) return <Bars quality="lost" text={t("qualityLost")} />;
+  return isUnreached ? <Bars quality="lost" text={t("isUnreached")} /> : <Bars quality={quality} />;
+}
+
+function Bars({ quality, text = t(QUALITIES[quality]) }: { readonly quality: Quality; readonly text?: string }) {
   return (
     <span class={`bars bars-${quality}`} title={text}>
       {[1, 2, 3].map((bar) => (
