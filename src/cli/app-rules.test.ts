@@ -56,6 +56,20 @@ test("rules are added, replaced, moved and removed one by one, and shown as a ta
   expect(await patternsOf(app)).toEqual(["chat/*", "**"]);
 });
 
+test("a rule behind one that matches all of its channels is named on stderr, also with --json", async () => {
+  const app = await newApp();
+  const first = await rules(app, "--add=chat/**", "--grace=30");
+  expect(first.stderr).toBe("");
+  const note =
+    "Rule 2, chat/*, never applies: rule 1, chat/**, matches all of its channels first. Move it with --add 'chat/*' … --at 1.\n";
+  const added = await rules(app, "--add=chat/*", "--messages=5", "--seconds=60");
+  expect([added.exitCode, added.stderr]).toEqual([0, note]);
+  const shown = await rules(app, "--json");
+  expect([JSON.parse(shown.stdout).channelRules.length, shown.stderr]).toEqual([2, note]);
+  const moved = await rules(app, "--add=chat/*", "--messages=5", "--seconds=60", "--at=1", "--yes");
+  expect([moved.exitCode, moved.stderr]).toEqual([0, ""]);
+});
+
 test("all rules are replaced from a file or from stdin", async () => {
   const app = await newApp();
   const file = join(folder, "rules.json");

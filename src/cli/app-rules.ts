@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { ChannelRule } from "../protocol/channel-rules.ts";
 import { isObject, parseStrict } from "../protocol/json.ts";
-import { mayLose } from "../protocol/rule-changes.ts";
+import { mayLose, shadowOf } from "../protocol/rule-changes.ts";
 import { controlPlane } from "./client.ts";
 import type { CommandResult } from "./command.ts";
 import { confirm } from "./confirm.ts";
@@ -127,8 +127,19 @@ function shown({ name, channelRules = [] }: AppWithRules): CommandResult {
     history && durationOf(history.seconds),
     graceSec === 0 ? undefined : `${graceSec}s`,
   ]);
-  return { value, text: table(["", "PATTERN", "MESSAGES", "KEPT FOR", "GRACE"], rows) };
+  return { value, text: table(["", "PATTERN", "MESSAGES", "KEPT FOR", "GRACE"], rows), notes: shadowed(channelRules) };
 }
+
+/** A note per rule that never applies. */
+const shadowed = (rules: readonly ChannelRule[]): string[] =>
+  rules.flatMap(({ pattern }, at) => {
+    const by = shadowOf(rules, at);
+    return by < 0
+      ? []
+      : [
+          `Rule ${at + 1}, ${pattern}, never applies: rule ${by + 1}, ${rules[by]?.pattern}, matches all of its channels first. Move it with --add '${pattern}' … --at ${by + 1}.`,
+        ];
+  });
 
 const UNITS = [
   ["d", 86_400],

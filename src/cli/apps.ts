@@ -89,7 +89,7 @@ export async function show(input: Input): Promise<CommandResult> {
 export async function remove(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = appPath(input);
-  await confirm(input, `delete the application ${input.operand(0)} and revoke its keys`);
+  await confirm(input, `delete the application ${input.operand(0)} and revoke its keys`, () => server.get(path));
   const app = await server.delete<App>(path);
   return { value: app, text: describe(app), notes: ["Its keys are revoked."] };
 }
@@ -139,7 +139,11 @@ export async function rotateSecret(input: Input): Promise<CommandResult> {
   const path = appPath(input);
   const hasEnded = endsNow(options);
   if (hasEnded)
-    await confirm(input, `end the present secret key of ${input.operand(0)}, and the access tokens made with it, now`);
+    await confirm(
+      input,
+      `end the present secret key of ${input.operand(0)}, and the access tokens made with it, now`,
+      () => server.get(path),
+    );
   const response = await server.post<{ secretKey: string }>(`${path}/secret-key/rotate`, options);
   const note = hasEnded
     ? "The old secret key no longer works, nor do the access tokens made under it."

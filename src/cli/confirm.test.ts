@@ -86,6 +86,27 @@ test("without a terminal and without --yes, nothing is deleted or ended", async 
     expect((await run(line)).exitCode).toBe(0);
 });
 
+test("nothing is asked about what does not exist", async () => {
+  await using terminal = onTerminal("apps delete stroe");
+  expect(await terminal.exited).toBe(1);
+  expect(terminal.text).toContain("There is no such application");
+  expect(terminal.text).not.toContain("[y/N]");
+  for (const [line, message] of [
+    ["apps delete stroe", "There is no such application"],
+    ["apps rotate-secret stroe --grace 0", "There is no such application"],
+    ["keys revoke sk_id_none", "There is no such key"],
+    ["keys rotate sk_id_none --grace 0", "There is no such key"],
+    ["rooms delete stroe", "room not found"],
+    ["rooms end stroe", "room not found"],
+    ["recordings delete 0123456789abcdef01234567", "ecording"],
+    ["operators revoke stroe", "there is no operator"],
+  ] as const) {
+    const { exitCode, stderr } = await run(line);
+    expect([line, exitCode, stderr]).toEqual([line, 1, expect.stringContaining(message)]);
+    expect(stderr).not.toContain("--yes");
+  }
+});
+
 test("a question that cannot be seen counts as none", async () => {
   await run("apps create third");
   const hidden = `${parleyCommand("apps", "delete", "third").join(" ")} 2>/dev/null`;

@@ -5,10 +5,12 @@ import type { Input } from "./input.ts";
 
 /**
  * `what` is an order, such as "delete the room standup". Throws unless --yes is given or the answer is yes: a script that has no
- * terminal must say what it wants, because a wrong name would otherwise destroy something without a question.
+ * terminal must say what it wants, because a wrong name would otherwise destroy something without a question. `find` throws if there is
+ * nothing of that name: no one should be asked about a typo, or told to add --yes to it.
  */
-export async function confirm(input: Input, what: string): Promise<void> {
+export async function confirm(input: Input, what: string, find?: () => Promise<unknown>): Promise<void> {
   if (input.isOn("yes")) return;
+  await find?.();
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new UsageError(`nothing was changed, because there is no terminal to ask on: add --yes to ${what}`);
   // `terminal: false` keeps the line editing of the system, and Ctrl-C remains a signal.

@@ -127,7 +127,7 @@ export async function rotate(input: Input): Promise<CommandResult> {
   const options = rotation(input);
   const server = controlPlane(input);
   const path = keyPath(input);
-  if (endsNow(options)) await confirm(input, `end the present secret of ${input.operand(0)}, and its tokens, now`);
+  if (endsNow(options)) await confirm(input, `end the present secret of ${input.operand(0)}, and its tokens, now`, () => server.get(path));
   const response = await server.post<Rotated>(`${path}/rotate`, options);
   const text = fields({
     key: response.keyId,
@@ -140,7 +140,7 @@ export async function rotate(input: Input): Promise<CommandResult> {
 export async function revoke(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = keyPath(input);
-  await confirm(input, `revoke the key ${input.operand(0)} and end its connections`);
+  await confirm(input, `revoke the key ${input.operand(0)} and end its connections`, () => server.get(path));
   const key = await server.delete<Key>(path);
   return { value: key, text: describe(key) };
 }

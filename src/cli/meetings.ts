@@ -126,7 +126,7 @@ export async function show(input: Input): Promise<CommandResult> {
 export async function end(input: Input): Promise<CommandResult> {
   const api = applicationApi(input);
   const path = roomPath(input);
-  await confirm(input, `end the meeting of ${input.operand(0)} for everyone`);
+  await confirm(input, `end the meeting of ${input.operand(0)} for everyone`, () => api.get(path));
   const response = await api.post<{ message: string; ended: number }>(`${path}/end`);
   return { value: response, text: `${response.message}: ${response.ended} inside.\n` };
 }

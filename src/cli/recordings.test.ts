@@ -51,7 +51,10 @@ test("a recording is uploaded, shown, listed, downloaded and deleted", async () 
   ]);
   expect(readFileSync(copy).equals(bytes)).toBe(true);
   expect(existsSync(`${copy}.partial`)).toBe(false);
-  expect((await run(`recordings download ${made._id} ${copy}`)).stderr).toContain("exists already");
+  expect(await run(`recordings download ${made._id} ${copy}`)).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("exists already"),
+  });
   expect((await run(`recordings download ${made._id} ${copy} --force`)).exitCode).toBe(0);
   const gone = await run(`recordings delete ${made._id} --yes`);
   expect([gone.exitCode, gone.stdout]).toEqual([0, "Recording successfully deleted.\n"]);

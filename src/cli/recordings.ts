@@ -127,7 +127,7 @@ export async function show(input: Input): Promise<CommandResult> {
 export async function remove(input: Input): Promise<CommandResult> {
   const api = applicationApi(input);
   const path = recordingPath(input);
-  await confirm(input, `delete the recording ${input.operand(0)} and its file`);
+  await confirm(input, `delete the recording ${input.operand(0)} and its file`, () => api.get(path));
   const response = await api.delete<{ message: string }>(path);
   return { value: response, text: `${response.message}.\n` };
 }

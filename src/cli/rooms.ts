@@ -101,7 +101,7 @@ export async function edit(input: Input): Promise<CommandResult> {
 export async function remove(input: Input): Promise<CommandResult> {
   const api = applicationApi(input);
   const path = roomPath(input);
-  await confirm(input, `delete the room ${input.operand(0)}`);
+  await confirm(input, `delete the room ${input.operand(0)}`, () => api.get(path));
   const response = await api.delete<{ message: string }>(path);
   return { value: response, text: `${response.message}.\n` };
 }

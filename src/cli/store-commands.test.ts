@@ -102,12 +102,12 @@ test("a backup replaces a file only with --force", async () => {
   const file = join(folder, "kept");
   writeFileSync(file, "mine");
   const refused = await parley(["backup", file, "--data", data]);
-  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("exists already")]);
+  expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining("exists already")]);
   expect(readFileSync(file, "utf8")).toBe("mine");
   const forced = await parley(["backup", file, "--data", data, "--force", "--json"]);
   expect(JSON.parse(forced.stdout)).toEqual({ file, bytes: statSync(file).size, masterKeyIncluded: false });
   const itself = await parley(["backup", join(data, "parley.sqlite"), "--data", data, "--force"]);
-  expect(itself.stderr).toContain("is the store itself");
+  expect([itself.exitCode, itself.stderr]).toEqual([2, expect.stringContaining("is the store itself")]);
 });
 
 test("without a store, backup and reset-token fail and create none", async () => {

@@ -297,7 +297,7 @@ export const SETTINGS = {
   logLevel: setting<LogLevel>({
     env: "PARLEY_LOG_LEVEL",
     initial: "info",
-    meaning: "debug, info, warn, error or silent",
+    meaning: "debug, info, warn, error or silent; on a terminal, errors have their stacks only with debug",
     read: oneOf("debug", "info", "warn", "error", "silent"),
   }),
   logFormat: setting<LogFormat>({

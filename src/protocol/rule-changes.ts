@@ -1,5 +1,6 @@
-/** What a change of an application's channel rules may cost. */
+/** What a change of an application's channel rules may cost, and which rules have no effect. */
 import type { ChannelRule } from "./channel-rules.ts";
+import { parseGlob, Scope } from "./glob.ts";
 
 type Rule = Pick<ChannelRule, "pattern" | "history">;
 
@@ -15,3 +16,13 @@ export const mayLose = (before: readonly Rule[], after: readonly Rule[]): boolea
     const [had, has] = [old.history, now.history];
     return !had || (has !== undefined && has.messages >= had.messages && has.seconds >= had.seconds);
   });
+
+/** The place of the first rule that covers all channels of a later one, which therefore never applies; -1: there is none. */
+export function shadowOf(rules: readonly Pick<ChannelRule, "pattern">[], at: number): number {
+  const glob = parseGlob(rules[at]?.pattern ?? "");
+  if (typeof glob === "string") return -1;
+  return rules.slice(0, at).findIndex(({ pattern }) => {
+    const earlier = parseGlob(pattern);
+    return typeof earlier !== "string" && new Scope([earlier]).covers(glob) === true;
+  });
+}

@@ -19,7 +19,7 @@ import {
 import { dirname, resolve } from "node:path";
 import { schemaVersion } from "./migrate.ts";
 import { APPLICATION_ID, openSqlite, sqliteFile } from "./open.ts";
-import { StoreError } from "./store.ts";
+import { StoreError, WrongTarget } from "./store.ts";
 
 const MAGIC = Buffer.from("SQLite format 3\0");
 /** Offset of the number that `PRAGMA application_id` sets. */
@@ -52,10 +52,11 @@ export async function backupStore(dataFolder: string, file: string, force: boole
 
 function refuseTarget(file: string, store: string, force: boolean): void {
   const present = statSync(file, { throwIfNoEntry: false });
-  if (isSame(file, store)) throw new StoreError(`${file} is the store itself; name another file`);
-  if (present?.isDirectory()) throw new StoreError(`${file} is a folder; name a file in it`);
-  if (present && !force) throw new StoreError(`${file} exists already; name another file, or replace it with --force`);
-  if (!existsSync(dirname(resolve(file)))) throw new StoreError(`the folder of ${file} does not exist; make it first`);
+  if (isSame(file, store)) throw new WrongTarget(`${file} is the store itself; name another file`);
+  if (present?.isDirectory()) throw new WrongTarget(`${file} is a folder; name a file in it`);
+  if (present && !force)
+    throw new WrongTarget(`${file} exists already; name another file, or replace it with --force`);
+  if (!existsSync(dirname(resolve(file)))) throw new WrongTarget(`the folder of ${file} does not exist; make it first`);
 }
 
 /** Whether two paths lead to the same file. */

@@ -191,5 +191,8 @@ export interface Store extends Reads {
 /** The store cannot be used; the message tells the operator what to do. */
 export class StoreError extends Error {}
 
+/** A backup cannot be written to the file that was named. */
+export class WrongTarget extends StoreError {}
+
 /** The store cannot be reached at the moment; the message is for the log. */
 export class StoreUnreachable extends Error {}

@@ -1,7 +1,7 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { FakeClock } from "../realtime/testing/fake-clock.ts";
-import { makeLog } from "./log.ts";
+import { type Log, makeLog } from "./log.ts";
 import { LINES_PER_REASON, LOG_REASONS_MAX, LOG_WINDOW_MS } from "./log-rate.ts";
 
 interface Line {
@@ -94,4 +94,41 @@ test("on a terminal, times are local; in JSON they are in UTC", () => {
   });
   const [local, utc] = String(stdout).trim().split(" ").map(Number);
   expect(local).toBe((Number(utc) + 14) % 24);
+});
+
+describe("an error on a terminal", () => {
+  const pretty = (level: string, log: (to: Log) => void): string => {
+    let text = "";
+    log(makeLog(level, "pretty", "n", (line) => (text += line)));
+    return text;
+  };
+  const away = Object.assign(new Error("Failed\nto connect"), { code: "ERR_POSTGRES_CONNECTION_REFUSED" });
+
+  test("is one line with its message, without the stack", () => {
+    const text = pretty("info", (log) => log.error({ err: away, route: "/x" }, "the store does not answer"));
+    expect(text).toEndWith(
+      " the store does not answer: Failed to connect (ERR_POSTGRES_CONNECTION_REFUSED) route=/x\n",
+    );
+    expect(text.split("\n")).toHaveLength(2);
+  });
+
+  test("has a stack of several lines at level debug, and when the process ends", () => {
+    for (const text of [
+      pretty("debug", (log) => log.error({ err: away }, "failed")),
+      pretty("info", (log) => log.fatal({ err: away }, "failed")),
+    ]) {
+      expect(text).toMatch(/\n +at .*log\.test\.ts:\d+/);
+      expect(text).not.toContain("\\n");
+    }
+  });
+
+  test("cannot control the terminal", () => {
+    const text = pretty("debug", (log) => log.error({ err: new Error("\u001b[2Jx"), who: "\u001b[2J" }, "failed"));
+    expect(text).toContain("\\u001b[2Jx");
+    expect(text).not.toContain("\u001b[2J");
+  });
+
+  test("that is no Error is shown as it is", () => {
+    expect(pretty("info", (log) => log.warn({ err: "odd" }, "failed"))).toEndWith(" failed err=odd\n");
+  });
 });

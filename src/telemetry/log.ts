@@ -40,7 +40,7 @@ export function makeLog(
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: "(hidden)" },
     },
-    { write: (line: string) => write(pretty ? prettyLine(line) : line) },
+    { write: (line: string) => write(pretty ? prettyLine(line, level === "debug" || level === "trace") : line) },
   );
   const rate = new LogRate(clock);
   return {
@@ -75,15 +75,18 @@ function kindOf(error: unknown): string {
   return typeof code === "string" ? code : typeof name === "string" ? name : typeof error;
 }
 
-const boundedError = (error: Error): object =>
-  Object.fromEntries(
-    Object.entries(Object(pino.stdSerializers.err(error))).map(([name, value]) => [
-      name,
-      typeof value === "string" && value.length > ERROR_TEXT_MAX_CHARS
-        ? `${value.slice(0, ERROR_TEXT_MAX_CHARS)}… (cut)`
-        : value,
-    ]),
-  );
+const bounded = (value: unknown): unknown =>
+  typeof value === "string" && value.length > ERROR_TEXT_MAX_CHARS
+    ? `${value.slice(0, ERROR_TEXT_MAX_CHARS)}… (cut)`
+    : value;
+
+/** What was thrown need not be an Error. */
+const boundedError = (error: unknown): unknown =>
+  error instanceof Error
+    ? Object.fromEntries(
+        Object.entries(Object(pino.stdSerializers.err(error))).map(([name, value]) => [name, bounded(value)]),
+      )
+    : bounded(error);
 
 const standardOutput = new WholeLines((bytes) => writeSync(1, bytes));
 const toStandardOutput = (line: string): void => standardOutput.add(line);
@@ -95,12 +98,33 @@ const localTime = (at: Date): string =>
 
 const COLORS: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33, error: 31, fatal: 31 };
 
-function prettyLine(line: string): string {
-  const { time, level, msg, node: _node, ...rest } = JSON.parse(line) as Record<string, unknown>;
+/** Errors have a line of their own words; their stacks, with real line breaks, only if `stacks` is set or the process cannot go on. */
+function prettyLine(line: string, stacks: boolean): string {
+  const { time, level, msg, node: _node, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const clock = localTime(new Date(String(time)));
   const fields = Object.entries(rest).map(
     ([key, value]) => ` ${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
   );
   const label = `\u001b[${COLORS[String(level)] ?? 0}m${String(level).padEnd(5)}\u001b[0m`;
-  return `${clock} ${label} ${msg}${fields.join("")}\n`;
+  const { text, stack } = errorText(err);
+  const below = stack !== "" && (stacks || level === "fatal") ? `${stack.split("\n").map(printable).join("\n")}\n` : "";
+  return `${clock} ${label} ${printable(`${msg}${text}${fields.join("")}`)}\n${below}`;
 }
+
+/** What a client has sent may be part of an error, and must not control the terminal. */
+const printable = (text: string): string =>
+  text.replaceAll(/\p{Cc}/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+function errorText(err: unknown): { text: string; stack: string } {
+  if (err === undefined) return { text: "", stack: "" };
+  if (!isError(err)) return { text: ` err=${typeof err === "string" ? err : JSON.stringify(err)}`, stack: "" };
+  const { type, message, code, stack } = err;
+  const kind = typeof code === "string" ? code : typeof type === "string" && type !== "Error" ? type : "";
+  return {
+    text: `: ${message.replaceAll(/\s+/g, " ")}${kind === "" ? "" : ` (${kind})`}`,
+    stack: typeof stack === "string" ? stack : "",
+  };
+}
+
+const isError = (value: unknown): value is Record<string, unknown> & { message: string } =>
+  typeof value === "object" && value !== null && "message" in value && typeof value.message === "string";

@@ -1,9 +1,8 @@
 /** What a change of an application's channel rules does, before it is saved. */
 import { ChannelRules } from "../../../src/protocol/channel-rules.ts";
-import { parseGlob, Scope } from "../../../src/protocol/glob.ts";
 import type { ChannelRule } from "./rule-draft.ts";
 
-export { mayLose } from "../../../src/protocol/rule-changes.ts";
+export { mayLose, shadowOf } from "../../../src/protocol/rule-changes.ts";
 
 type Rules = readonly ChannelRule[];
 
@@ -11,16 +10,6 @@ type Rules = readonly ChannelRule[];
 export function appliedTo(rules: Rules, channel: string): number {
   const rule = new ChannelRules(rules).ruleFor(channel);
   return rule ? rules.indexOf(rule) : -1;
-}
-
-/** The first rule that covers all channels of a later one, which therefore never applies. */
-export function shadowOf(rules: Rules, at: number): number {
-  const glob = parseGlob(rules[at]?.pattern ?? "");
-  if (typeof glob === "string") return -1;
-  return rules.slice(0, at).findIndex(({ pattern }) => {
-    const earlier = parseGlob(pattern);
-    return typeof earlier !== "string" && new Scope([earlier]).covers(glob) === true;
-  });
 }
 
 export interface Effect {
