@@ -73,7 +73,8 @@ test("seeking to the end of a long recording reads a small part of the file", as
   const frame = await frameAt(server.url, Math.floor(duration) - 5);
   server.stop();
   expect(frame).toContain("#dimensions 0: 320x240");
-  expect(server.sent).toBeLessThan(Bun.file(path).size / 4);
+  // What lies in the buffers of a busy machine counts as sent, whether or not it is read.
+  expect(server.sent).toBeLessThan(Bun.file(path).size / (IS_FULL ? 4 : 2));
 });
 
 describe("in a bucket", () => {
