@@ -210,7 +210,7 @@ const retryAfterSec = ({ decided }: Pick<LobbyPlace, "decided">, nowMs: number):
 /** The refusal says how long, so that it is not taken for a second decision of a host. */
 export function declined(place: Pick<LobbyPlace, "decided">, nowMs: number): Problem {
   const seconds = retryAfterSec(place, nowMs);
-  return new Problem("declined", `The request to join was declined. You can ask again in ${seconds} s.`, seconds, {
+  return new Problem("declined", `The request to join was declined. Wait ${seconds} s before the next one.`, seconds, {
     fields: { retryAfterSec: seconds },
   });
 }

@@ -59,7 +59,7 @@ test("a private room: ask, be declined, ask again, be let in", async () => {
   await host.button("Decline Gil").click();
   await guest.heading("You were not let in").waitFor();
   // Asking at once would be refused, which looks like a second decision of the host.
-  await guest.page.getByText(/^You can ask again in \d+ seconds\.$/).waitFor();
+  await guest.page.getByText("You can ask again in").waitFor();
   expect(await guest.button("Try again").isDisabled()).toBe(true);
   await guest.page.clock.fastForward(60_000);
   await guest.page.getByText("You can ask again now.").waitFor();

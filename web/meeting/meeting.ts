@@ -8,7 +8,7 @@ import { announce } from "./lib/announce.ts";
 import { type Act, type InLobby, type Joined, Refused } from "./lib/api.ts";
 import { isStranger, vouchedName } from "./lib/door.ts";
 import { cleanName } from "./lib/names.ts";
-import { closedBy, endingBy, isFinal, stayEndedBy } from "./lib/refusals.ts";
+import { changesAt, closedBy, endingBy, isFinal, stayEndedBy } from "./lib/refusals.ts";
 import { keep } from "./lib/storage.ts";
 import type { MeetingParts } from "./meeting-parts.ts";
 import type { OwnMedia } from "./own-media.ts";
@@ -315,9 +315,7 @@ export class Meeting {
   #refused(error: unknown): void {
     const refusal = error instanceof Refused ? error : new Refused(0, "", String(error));
     const why = endingBy(refusal);
-    const { opensAt, retryAfterSec } = refusal.more;
-    const againAt = retryAfterSec === undefined ? undefined : Date.now() / 1000 + retryAfterSec;
-    if (why === undefined) return this.#close(closedBy(refusal), opensAt ?? againAt);
+    if (why === undefined) return this.#close(closedBy(refusal), changesAt(refusal));
     this.media.closeAll();
     this.session.stage.value = { at: "out", why };
   }

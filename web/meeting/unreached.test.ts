@@ -51,7 +51,7 @@ test("with a relay, the page does not advise to ask for one", async () => {
   expect(unreachedText(session)).not.toContain("relay");
 });
 
-test("whoever is away or has left is not waited for, and neither is anyone while this page is away", async () => {
+test("a person who is away or has left is not waited for, and neither is anyone while this page is away", async () => {
   session.people.value = [person("ben")];
   await clock.advance(WITHIN_MS - 1);
   session.isOnline.value = false;

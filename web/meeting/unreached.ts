@@ -1,6 +1,6 @@
 /**
  * People inside to whom this page gets no connection: after a while it says so, and why that may be. Networks that block the direct way are not
- * seen in any other way: a tile would stay on "connecting" for ever.
+ * seen in any other way: a tile would stay on "connecting".
  */
 import { effect } from "@preact/signals";
 import { announce } from "./lib/announce.ts";

@@ -26,6 +26,10 @@ export function closedBy({ status, code, more }: Refused): Closed {
   return status === 429 ? "busy" : "failed";
 }
 
+/** When another try has another answer, if the service says so; Unix seconds. */
+export const changesAt = ({ more: { opensAt, retryAfterSec } }: Refused): number | undefined =>
+  opensAt ?? (retryAfterSec === undefined ? undefined : Date.now() / 1000 + retryAfterSec);
+
 /** Trying again changes nothing. */
 export const isFinal = (error: unknown): error is Refused =>
   error instanceof Refused && error.status >= 400 && error.status < 500 && error.status !== 429;
