@@ -25,7 +25,7 @@ export function serverUrl({ flags, env }: Input): string {
   return url.href.replace(/\/+$/, "");
 }
 
-/** What to do if nothing answers at an address. Nobody can know a port that differs from the default. */
+/** What to do if nothing answers at an address. A port that differs from the default cannot be guessed. */
 export const noServerHint = (origin: string): string =>
   isThisMachine(origin)
     ? 'start one with "parley up"; if it listens on another port: --url http://127.0.0.1:PORT, or export PARLEY_URL'

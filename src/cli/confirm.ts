@@ -6,7 +6,7 @@ import type { Input } from "./input.ts";
 /**
  * `what` is an order, such as "delete the room standup". Throws unless --yes is given or the answer is yes: a script that has no
  * terminal must say what it wants, because a wrong name would otherwise destroy something without a question. `find` throws if there is
- * nothing of that name: no one should be asked about a typo, or told to add --yes to it.
+ * nothing of that name: a typo needs neither a question nor --yes.
  */
 export async function confirm(input: Input, what: string, find?: () => Promise<unknown>): Promise<void> {
   if (input.isOn("yes")) return;

@@ -46,7 +46,9 @@ describe("against a first start", () => {
   test("the text has the worst findings first, and no secret", async () => {
     const { stdout, stderr } = await parley(["doctor"], { env: cli.server.env });
     expect(stdout).toMatch(/^could not check +backup +doctor cannot see whether you make backups\n/m);
-    expect(stdout).toMatch(/^attention +demo +the application demo exists.*\n +-> delete it: "parley apps delete demo"$/m);
+    expect(stdout).toMatch(
+      /^attention +demo +the application demo exists.*\n +-> delete it: "parley apps delete demo"$/m,
+    );
     expect(stdout.indexOf("attention ")).toBeLessThan(stdout.indexOf("\nok "));
     expect(stderr).toMatch(/^Checked the node \w+, version /);
     for (const secret of [cli.server.adminToken, ...cli.server.secretKey.split(":")])
@@ -56,12 +58,18 @@ describe("against a first start", () => {
   test("commands are written as the program was called, and lead to the same server", async () => {
     const { PARLEY_URL: url = "", ...env } = cli.server.env;
     for (const json of [[], ["--json"]]) {
-      const { stdout } = await parley(["doctor", "--url", url, ...json], { env: { ...env, PARLEY_PROGRAM: "bin/parley" } });
+      const { stdout } = await parley(["doctor", "--url", url, ...json], {
+        env: { ...env, PARLEY_PROGRAM: "bin/parley" },
+      });
       expect(stdout).toContain(`bin/parley apps delete demo --url ${url}`);
       expect(stdout).toContain("bin/parley backup FILE");
       expect(stdout).not.toMatch(/(?<!bin\/)parley [a-z]/);
     }
-    const direct = { PARLEY_PROGRAM: "bin/parley", PARLEY_NATS_URL: "nats://127.0.0.1:1", PARLEY_URL: "http://127.0.0.1:1" };
+    const direct = {
+      PARLEY_PROGRAM: "bin/parley",
+      PARLEY_NATS_URL: "nats://127.0.0.1:1",
+      PARLEY_URL: "http://127.0.0.1:1",
+    };
     const down = await parley(["doctor"], { env: { ...env, ...direct } });
     expect(down.stdout).toContain('start one with "bin/parley up"');
   });

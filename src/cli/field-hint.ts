@@ -11,12 +11,12 @@ export function fieldHint(command: Command, flag: string, argv: readonly string[
   const at = argv.findIndex((arg) => arg === flag || arg.startsWith(`${flag}=`));
   const [arg = "", next = ""] = argv.slice(at);
   const text = arg === flag ? next : arg.slice(flag.length + 1);
-  const json = JSON.stringify({ [name]: valueOf(text) }).replaceAll("'", `'\\''`);
+  const json = JSON.stringify({ [name]: fieldValue(text) }).replaceAll("'", `'\\''`);
   return `${name} is a field: --${taking.name} '${json}'`;
 }
 
 /** A switch without a value means on. */
-function valueOf(text: string): string | number | boolean {
+function fieldValue(text: string): string | number | boolean {
   if (["", "on", "yes", "true"].includes(text) || text.startsWith("-")) return true;
   if (["off", "no", "false"].includes(text)) return false;
   return /^\d{1,15}$/.test(text) ? Number(text) : text;

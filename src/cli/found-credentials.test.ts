@@ -71,7 +71,7 @@ test("a data folder that cannot be written to is enough for what is only fetched
   expect([usage.exitCode, usage.stderr]).toEqual([1, expect.stringContaining("a key for locked cannot be kept")]);
   expect(await cli.jsonLines("keys list --app locked")).toMatchObject([{ revoked: expect.any(Number) }]);
   const none = await here(`rooms show none --app locked --data ${folder}`);
-  expect(none.stderr).toBe('parley: room not found; "parley rooms list --app locked" lists them\n');
+  expect(none.stderr).toBe(`parley: room not found; "parley rooms list --app locked --data ${folder}" lists them\n`);
 });
 
 test("a key of the demo that was revoked is replaced", async () => {

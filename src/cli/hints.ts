@@ -12,11 +12,11 @@ export const asTyped = (text: string, flags: Flags): string =>
   asCalled(text.replaceAll(/"(parley [a-z][^"]*)"/g, (_, hint: string) => `"${hint}${missingFlags(hint, flags)}"`));
 
 function missingFlags(hint: string, flags: Flags): string {
-  const [, ...words] = hint.split(" ");
-  const command = words[0] === "help" ? undefined : commandAt(words);
+  const [, ...args] = hint.split(" ");
+  const command = args[0] === "help" ? undefined : commandAt(args);
   return REPEATED.map((name) => {
     const value = flags.get(name);
-    const isTaken = command?.flags.some((flag) => flag.name === name) && !words.includes(`--${name}`);
+    const isTaken = command?.flags.some((flag) => flag.name === name) && !args.includes(`--${name}`);
     return value === undefined || !isTaken ? "" : ` --${name} ${asShellWord(value)}`;
   }).join("");
 }

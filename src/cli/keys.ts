@@ -127,7 +127,8 @@ export async function rotate(input: Input): Promise<CommandResult> {
   const options = rotation(input);
   const server = controlPlane(input);
   const path = keyPath(input);
-  if (endsNow(options)) await confirm(input, `end the present secret of ${input.operand(0)}, and its tokens, now`, () => server.get(path));
+  if (endsNow(options))
+    await confirm(input, `end the present secret of ${input.operand(0)}, and its tokens, now`, () => server.get(path));
   const response = await server.post<Rotated>(`${path}/rotate`, options);
   const text = fields({
     key: response.keyId,

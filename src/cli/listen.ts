@@ -140,6 +140,6 @@ class Listener {
     if (!isWithoutMessages) return;
     const page = await history(channel, { limit: 1 }).catch(() => undefined);
     if (page && page.pos === undefined)
-      await note(`${channel.name} keeps no history; "parley apps rules APP" says which channels do`);
+      await note(`${channel.name} keeps no history; "parley apps rules APP" says which channels do`, this.talk.flags);
   }
 }

@@ -43,9 +43,7 @@ test("a field that the server does not know is named on stderr, with the one tha
   const odd = await run("rooms edit typo", '--fields={"a, b é":1,"enableChat":false}');
   expect(odd.stderr).toBe('The field "a, b é" is unknown and was ignored.\n');
   const token = await run("rooms token typo", '--fields={"isadmn":true}');
-  expect(token.stderr).toBe(
-    'It is for typo.\nThe field "isadmn" is unknown and was ignored; did you mean isAdmin?\n',
-  );
+  expect(token.stderr).toBe('It is for typo.\nThe field "isadmn" is unknown and was ignored; did you mean isAdmin?\n');
 });
 
 test("the server knows every field of access tokens that is suggested", async () => {

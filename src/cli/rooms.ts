@@ -128,10 +128,7 @@ export async function token(input: Input): Promise<CommandResult> {
   return {
     value: minted,
     text: `${minted.token}\n`,
-    notes: [
-      isForOneRoom ? `It is for ${first}.` : "It is for every room.",
-      ...api.ignoredNotes(TOKEN_FIELD_NAMES),
-    ],
+    notes: [isForOneRoom ? `It is for ${first}.` : "It is for every room.", ...api.ignoredNotes(TOKEN_FIELD_NAMES)],
   };
 }
 

@@ -1,11 +1,12 @@
 /** Connects a command to a service as a peer, with the client that applications use. */
 import { type Credential, type ErrorCode, Parley, ParleyError, type ParleyOptions } from "../../client/src/index.ts";
-import { asCalled, asShellWord } from "../config/program.ts";
+import { asShellWord } from "../config/program.ts";
 import type { Action } from "../protocol/actions.ts";
 import { isChannelName, isPeerId } from "../protocol/names.ts";
 import { noServerHint, serverUrl } from "./address.ts";
 import { backendApi } from "./client.ts";
 import { Failure, UsageError } from "./errors.ts";
+import { asTyped } from "./hints.ts";
 import type { Input } from "./input.ts";
 import { LineWriter } from "./line-writer.ts";
 import { escaped } from "./output.ts";
@@ -28,6 +29,8 @@ export interface Talk {
   failure(error: unknown): unknown;
   /** Rejects when the service has ended the connection for good, with the reason; never resolves. */
   readonly ended: Promise<never>;
+  /** The flags of the command, for hints. */
+  readonly flags: ReadonlyMap<string, string>;
 }
 
 /** Resolves when the connection is made. The first attempt counts: a command that can do nothing says so at once. */
@@ -51,7 +54,7 @@ export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
   } finally {
     end();
   }
-  return { client, origin, failure, ended: endOf(client, failure) };
+  return { client, origin, failure, ended: endOf(client, failure), flags: input.flags };
 }
 
 function endOf(client: Parley, failure: Talk["failure"]): Promise<never> {
@@ -115,10 +118,8 @@ export function channelName(text: string): string {
 
 /** What to do next about an error of the service. */
 const NEXT: Readonly<Record<string, string>> = {
-  channel_not_authorized:
-    'The key must cover it: "parley keys show KEY" and "parley keys edit KEY --channels LIST".',
-  action_not_permitted:
-    'The key must permit it: "parley keys show KEY" and "parley keys edit KEY --actions LIST".',
+  channel_not_authorized: 'The key must cover it: "parley keys show KEY" and "parley keys edit KEY --channels LIST".',
+  action_not_permitted: 'The key must permit it: "parley keys show KEY" and "parley keys edit KEY --actions LIST".',
   peer_not_found: '"parley peers CHANNEL" lists who is in a channel.',
   over_message_quota: '"parley usage" shows what is used.',
   kicked: "It may connect again unless it is blocked.",
@@ -131,10 +132,7 @@ function failureOf(error: unknown, origin: string, found: TalkCredential, wanted
   if (!(error instanceof ParleyError)) return error;
   const { code, message } = error;
   if (code === "unreachable")
-    return new Failure(
-      code,
-      `no connection to ${origin} can be made: ${asClause(message)}; ${noServerHint(origin)}`,
-    );
+    return new Failure(code, `no connection to ${origin} can be made: ${asClause(message)}; ${noServerHint(origin)}`);
   if (code === "token_failed" && error.cause instanceof Failure) return error.cause;
   if (REFUSED.includes(code) && found.kind === "token")
     return new Failure(
@@ -168,8 +166,8 @@ function withNext(code: string, message: string): Failure {
 const stderr = new LineWriter(Bun.stderr);
 
 /** A note for people, on stderr, behind those before it. */
-export function note(message: string): Promise<void> {
-  stderr.add(`parley: ${escaped(asCalled(message))}\n`);
+export function note(message: string, flags: Talk["flags"] = new Map()): Promise<void> {
+  stderr.add(`parley: ${escaped(asTyped(message, flags))}\n`);
   return stderr.done();
 }
 

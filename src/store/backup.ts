@@ -54,8 +54,7 @@ function refuseTarget(file: string, store: string, force: boolean): void {
   const present = statSync(file, { throwIfNoEntry: false });
   if (isSame(file, store)) throw new WrongTarget(`${file} is the store itself; name another file`);
   if (present?.isDirectory()) throw new WrongTarget(`${file} is a folder; name a file in it`);
-  if (present && !force)
-    throw new WrongTarget(`${file} exists already; name another file, or replace it with --force`);
+  if (present && !force) throw new WrongTarget(`${file} exists already; name another file, or replace it with --force`);
   if (!existsSync(dirname(resolve(file)))) throw new WrongTarget(`the folder of ${file} does not exist; make it first`);
 }
 

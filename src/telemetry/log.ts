@@ -98,7 +98,7 @@ const localTime = (at: Date): string =>
 
 const COLORS: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33, error: 31, fatal: 31 };
 
-/** Errors have a line of their own words; their stacks, with real line breaks, only if `stacks` is set or the process cannot go on. */
+/** The message of an error is part of the line. Its stack follows, with real line breaks, only if `stacks` is set or the process cannot go on. */
 function prettyLine(line: string, stacks: boolean): string {
   const { time, level, msg, node: _node, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const clock = localTime(new Date(String(time)));
