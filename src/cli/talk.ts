@@ -130,7 +130,9 @@ const REFUSED: readonly ErrorCode[] = ["unauthorized", "invalid_token", "token_e
 /** A ParleyError as a failure of the command; everything else as it is. */
 function failureOf(error: unknown, origin: string, found: TalkCredential, wanted: Wanted): unknown {
   if (!(error instanceof ParleyError)) return error;
-  const { code, message } = error;
+  const { code } = error;
+  // Programs know the client's options by name; a user of the command line knows where the credential came from.
+  const message = error.message.replace(/^The service has refused `(key|token)`: /, "");
   if (code === "unreachable")
     return new Failure(code, `no connection to ${origin} can be made: ${asClause(message)}; ${noServerHint(origin)}`);
   if (code === "token_failed" && error.cause instanceof Failure) return error.cause;
