@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { call } from "../support/http.ts";
 import { runParley, type Server, startParley } from "../support/parley.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { scratch } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
@@ -94,7 +95,7 @@ describe.skipIf(!Bun.spawnSync(["unshare", "--mount", "true"]).success)(
   },
 );
 
-test.concurrent.each([1, 2])(
+test.concurrent.each(IS_FULL ? [1, 2] : [2])(
   "with %d workers, mending that cannot work is shown by whichever is asked, and its return too",
   async (workers) => {
     using folder = scratch();

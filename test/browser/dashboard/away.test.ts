@@ -1,6 +1,7 @@
 /** The service or the network is away, or what an address names is: pages say what happened, and go on by themselves. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
+import { IS_FULL } from "../../support/slack.ts";
 import { browserForTests, button, Dashboard, go, heading, link } from "../support/dashboard.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
@@ -68,7 +69,7 @@ test("a service that does not respond at all leaves no blank page", async () => 
   await link(page, "standup").waitFor();
 });
 
-test("the dashboard itself waits for the service, also for the list of applications", async () => {
+test.if(IS_FULL)("the dashboard itself waits for the service, also for the list of applications", async () => {
   await using dashboard = await open(FAILED);
   const page = await dashboard.context.newPage();
   await page.route("**/api/internal/**", (route) => route.abort("connectionrefused"));
@@ -79,7 +80,7 @@ test("the dashboard itself waits for the service, also for the list of applicati
   await link(page, "standup").waitFor();
 });
 
-test("charts are drawn once they can be loaded", async () => {
+test.if(IS_FULL)("charts are drawn once they can be loaded", async () => {
   await using dashboard = await open(FAILED);
   const page = await dashboard.context.newPage();
   await page.route("**/assets/plot-*", (route) => route.abort("connectionrefused"));
@@ -91,7 +92,7 @@ test("charts are drawn once they can be loaded", async () => {
   await page.getByText("The chart cannot be drawn").first().waitFor({ state: "detached" });
 });
 
-test("the API reference is drawn once its document can be loaded", async () => {
+test.if(IS_FULL)("the API reference is drawn once its document can be loaded", async () => {
   await using dashboard = await open(FAILED);
   const page = await dashboard.context.newPage();
   await page.route("**/openapi.json", (route) => route.abort("connectionrefused"));
@@ -123,7 +124,7 @@ test("a page whose scripts are of another release is loaded again once, and then
   await heading(page, "Nodes").waitFor();
 });
 
-test("a page that was opened before a release loads itself again when a part of it is gone", async () => {
+test.if(IS_FULL)("a page that was opened before a release loads itself again when a part of it is gone", async () => {
   await using dashboard = await open(FAILED);
   const page = await dashboard.page("/nodes");
   await heading(page, "Nodes").waitFor();
@@ -161,14 +162,17 @@ test("an address that names nothing says what is missing, with a way to the othe
   }
 });
 
-test("an application that is deleted elsewhere is gone from its page, and one that is created appears", async () => {
-  await using dashboard = await open(/404/);
-  const page = await dashboard.page("/apps/cinema/rooms");
-  await page.getByText("No application is named “cinema”.").waitFor();
-  expect(await link(page.getByRole("navigation"), "Rooms").count()).toBe(0);
-  await server.admin.createApp("cinema");
-  await page.getByText("This application has no rooms yet.").waitFor();
-  await server.admin.must("DELETE", "/apps/cinema");
-  await page.getByText("No application is named “cinema”.").waitFor();
-  await link(page.getByRole("main"), "shop").waitFor();
-});
+test.if(IS_FULL)(
+  "an application that is deleted elsewhere is gone from its page, and one that is created appears",
+  async () => {
+    await using dashboard = await open(/404/);
+    const page = await dashboard.page("/apps/cinema/rooms");
+    await page.getByText("No application is named “cinema”.").waitFor();
+    expect(await link(page.getByRole("navigation"), "Rooms").count()).toBe(0);
+    await server.admin.createApp("cinema");
+    await page.getByText("This application has no rooms yet.").waitFor();
+    await server.admin.must("DELETE", "/apps/cinema");
+    await page.getByText("No application is named “cinema”.").waitFor();
+    await link(page.getByRole("main"), "shop").waitFor();
+  },
+);

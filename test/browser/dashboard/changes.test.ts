@@ -5,6 +5,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { Room } from "../../conformance/raw/support/rooms.ts";
+import { IS_FULL } from "../../support/slack.ts";
 import { until } from "../../support/wait.ts";
 import { browserForTests, button, Dashboard, dialog, link, row } from "../support/dashboard.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
@@ -67,7 +68,7 @@ test("rooms, meetings, recordings, keys, operators, applications and the audit",
   expect(await recordings.getByLabel("Days that recordings are kept").inputValue()).toBe("30");
 });
 
-test("a reader in the middle of a long list keeps the place and the focus", async () => {
+test.if(IS_FULL)("a reader in the middle of a long list keeps the place and the focus", async () => {
   const stage = await newShop(server, "stage");
   const names = Array.from({ length: 130 }, (_, at) => `room-${String(at).padStart(3, "0")}`);
   for (const name of names) await stage.backend.room(name);
@@ -93,7 +94,7 @@ test("a reader in the middle of a long list keeps the place and the focus", asyn
   await link(page, "new-3").waitFor();
 });
 
-test("a selection, a search and what was typed stay", async () => {
+test.if(IS_FULL)("a selection, a search and what was typed stay", async () => {
   const { backend: theirs, world: own } = await newShop(server, "attic");
   const room = await theirs.room("standup");
   for (const name of ["Ann", "Bob"]) await theirs.record({ room, participantUsername: name, type: "audio" });

@@ -83,22 +83,25 @@ const CUT = `[...document.querySelectorAll("main table")].flatMap((table) => {
   return [...cut, ...actions].map((one) => table.ariaLabel + ": " + one.textContent);
 })`;
 
-test.each([820, 1000])("at %d px, between a phone and a desk, no column is cut or lies over another", async (width) => {
-  await using dashboard = await Dashboard.open(browser(), server.url, {
-    width,
-    token: server.adminToken,
-    expected: /404/,
-  });
-  const page = await dashboard.page();
-  const faults: Record<string, string[]> = {};
-  for (const one of PAGES.filter(({ path }) => !path.includes("?"))) {
-    await page.goto(`${server.url}/dashboard${one.path}`);
-    await page.locator("main").getByText(one.ready).first().waitFor();
-    const cut = await page.evaluate<string[]>(CUT);
-    if (cut.length > 0) faults[one.name] = cut;
-  }
-  expect(faults).toEqual({});
-});
+test.each(isFull ? [820, 1000] : [820])(
+  "at %d px, between a phone and a desk, no column is cut or lies over another",
+  async (width) => {
+    await using dashboard = await Dashboard.open(browser(), server.url, {
+      width,
+      token: server.adminToken,
+      expected: /404/,
+    });
+    const page = await dashboard.page();
+    const faults: Record<string, string[]> = {};
+    for (const one of PAGES.filter(({ path }) => !path.includes("?"))) {
+      await page.goto(`${server.url}/dashboard${one.path}`);
+      await page.locator("main").getByText(one.ready).first().waitFor();
+      const cut = await page.evaluate<string[]>(CUT);
+      if (cut.length > 0) faults[one.name] = cut;
+    }
+    expect(faults).toEqual({});
+  },
+);
 
 test("no page runs two texts together", async () => {
   await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken, expected: /404/ });
