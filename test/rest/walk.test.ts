@@ -290,8 +290,13 @@ test("every operation with a body has refused a wrong one with 400", async () =>
   // With the headers of a browser, which other calls do not need.
   const here = await newWorld({ path: "/dashboard/session" });
   for (const step of steps.filter((one) => one.operation.requestBody?.content["application/json"])) {
-    const names = here.names;
-    const answer = await take(step, here, { params: names, query: {}, body: "{" });
+    const draw = { params: here.names, query: {}, body: "{" };
+    let answer = await take(step, here, draw);
+    // The other tests may have used up what one address may do.
+    while (answer.status === 429) {
+      await Bun.sleep(Number(answer.headers.get("retry-after")) * 1000);
+      answer = await take(step, here, draw);
+    }
     expect([step.path, answer.status]).toEqual([step.path, 400]);
   }
   expect(worlds).toBeGreaterThan(0);
