@@ -128,7 +128,8 @@ test("nodes that do everything at once in a few rooms wait for each other, and n
   const doings: readonly ((i: number, room: string) => Promise<unknown>)[] = [
     (i, room) => node(i).hold("a", room, `x${i}`, MAX, 16_000, 1000),
     (i, room) => node(i).enter(entering(`x${i}`, room, { accessToken: "t", externalUserId: "u" }), MAX, 1000),
-    (i, room) => node(i).enter(entering(`x${i % 9}`, room), MAX, 1000),
+    // Ids of meetings are never used twice, those of stays are.
+    (i, room) => node(i).enter(entering(`x${i % 9}`, room, { newMeeting: `m-${i}` }), MAX, 1000),
     (i) => node(i).lost(`x${i % 9}`, "n1", 1100),
     (i) => node(i).end(`x${i % 31}`, "left", 1200),
     (i) => node(i).endOverdue(1150, 20),
