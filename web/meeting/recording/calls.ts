@@ -11,12 +11,15 @@ export interface Answer {
 
 export type Send = (url: string, init: RequestInit) => Promise<Answer>;
 
-/** A part of some hundred KB takes a minute at most; after that it is tried again. */
-const ANSWER_WITHIN_MS = 60_000;
+/**
+ * A part of some hundred KB takes a minute at most; after that it is tried again. A call without one has nothing to carry: if its answer does
+ * not come, as from a node that is gone, the parts behind it must not wait for a minute.
+ */
+export const answerWithinMs = ({ body }: RequestInit): number => (body instanceof Uint8Array ? 60_000 : 15_000);
 
 export const send: Send = async (url, init) => {
   try {
-    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(answerWithinMs(init)) });
     const body = (await response.json().catch(() => ({}))) as Answer["body"];
     const error = body.error as { readonly code?: unknown } | undefined;
     return { status: response.status, code: typeof error?.code === "string" ? error.code : "", body };
