@@ -51,7 +51,7 @@ export interface Holder {
 export interface JoinRequest {
   readonly token?: string | undefined;
   readonly name?: string | undefined;
-  /** Of an earlier answer `waiting`. */
+  /** The one that an earlier answer gave to this visitor. */
   readonly ticket?: string | undefined;
   /** The earlier connect token of the stay. */
   readonly resume?: string | undefined;
