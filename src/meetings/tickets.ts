@@ -1,6 +1,7 @@
 /**
- * The ticket of a visitor in the lobby is a credential: a client that shows it after an admin has let the visitor in enters the room. Only its holder gets it. Everything
- * else is named by a digest of it, under a label of its own, so that none of these names gives away the ticket or another name.
+ * The ticket of a visitor in the lobby is a credential: a client that shows it after an admin has let the visitor in enters the room. Only its
+ * holder gets it. Everything else is named by a digest of it, under a label of its own, so that none of these names gives away the ticket or
+ * another name.
  */
 import { randomBytes } from "node:crypto";
 import { digestOf } from "../access/vault.ts";
