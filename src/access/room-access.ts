@@ -46,5 +46,5 @@ export const stayAccess = (room: string, participantSession: string, { isAdmin, 
   ]);
 
 /** A visitor in the lobby. */
-export const waitAccess = (room: string, ticket: string): RoomAccess =>
-  new RoomAccess([{ channel: waitChannel(room, ticket), actions: SUBSCRIBE }]);
+export const waitAccess = (room: string, waitId: string): RoomAccess =>
+  new RoomAccess([{ channel: waitChannel(room, waitId), actions: SUBSCRIBE }]);

@@ -22,7 +22,7 @@ export interface TokenTimes {
 export interface RoomClaims {
   /** A stay inside, or a visitor who waits in the lobby. */
   readonly kind: "stay" | "wait";
-  /** The participantSession, or the ticket. It is the peer id. */
+  /** The participantSession, or the waitId of a visitor. It is the peer id, which others see. */
   readonly id: string;
   readonly app: string;
   /** The room's id. */

@@ -16,10 +16,10 @@ const act = z
   .object({
     do: z.enum(["admit", "decline", "mute", "remove", "end", "lock", "unlock", "record", "stopRecord"]),
     participantSession: id.optional().describe("Of mute and remove"),
-    ticket: id.optional().describe("Of admit and decline"),
+    waitId: id.optional().describe("Of admit and decline: from the queue of the lobby"),
     kind: z.enum(["audio", "video", "screen"]).optional().describe("Of mute: what to mute; audio if absent"),
   })
-  .meta({ examples: [{ do: "admit", ticket: "5f0c…" }] });
+  .meta({ examples: [{ do: "admit", waitId: "5f0c…" }] });
 
 const BODY_MAX_BYTES = 4096;
 

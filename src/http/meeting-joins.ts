@@ -46,7 +46,7 @@ const joinRequest = z
   .object({
     token: text.optional().describe("An access token"),
     name: text.optional().describe("Up to 64 characters; the name in the access token wins"),
-    ticket: text.optional().describe("Of the lobby, from an earlier answer"),
+    ticket: text.optional().describe("Of the lobby, from an earlier answer to this caller; it is secret"),
     resume: text.optional().describe("The connect token of an earlier answer: the same stay goes on"),
   })
   .meta({ examples: [{ name: "Alice" }] });
@@ -83,7 +83,15 @@ const joined = z
   })
   .meta({ id: "Joined" });
 
-const waiting = z.object({ waiting: z.literal(true), ticket: z.string(), connect }).meta({ id: "WaitingInLobby" });
+const waiting = z
+  .object({
+    waiting: z.literal(true),
+    ticket: z
+      .string()
+      .describe("A secret of the visitor, for the next join; others are shown a digest of it, the waitId"),
+    connect,
+  })
+  .meta({ id: "WaitingInLobby" });
 
 export interface MeetingJoinParts {
   readonly meetings: Pick<Meetings, "door" | "join">;

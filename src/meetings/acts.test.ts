@@ -71,7 +71,7 @@ describe("an act", () => {
       code: "invalid_request",
       more: { details: [{ field: "participantSession" }] },
     });
-    await expect(act(admin.token, { do: "admit" })).rejects.toMatchObject({ more: { details: [{ field: "ticket" }] } });
+    await expect(act(admin.token, { do: "admit" })).rejects.toMatchObject({ more: { details: [{ field: "waitId" }] } });
   });
 });
 

@@ -41,7 +41,7 @@ export class Acts {
     switch (request.do) {
       case "admit":
       case "decline":
-        return lobby.decide(ref, given(request, "ticket"), request.do === "admit" ? "admitted" : "declined");
+        return lobby.decide(ref, given(request, "waitId"), request.do === "admit" ? "admitted" : "declined");
       case "mute": {
         const { id } = await this.inside(room, given(request, "participantSession"));
         return notices.muted(ref, id, request.kind ?? "audio");
@@ -108,7 +108,7 @@ export class Acts {
   }
 }
 
-function given(request: StayAct, field: "ticket" | "participantSession"): string {
+function given(request: StayAct, field: "waitId" | "participantSession"): string {
   const value = request[field];
   if (value === undefined) throw refusal(field, `is missing; ${request.do} needs it`);
   return value;

@@ -162,7 +162,7 @@ test("a stay that was ended on another node, unheard, is closed within ten secon
 });
 
 describe("people in the lobby", () => {
-  const answer = (ticket: string): unknown => world.floors.on(`/wait/${ticket}`).at(-1);
+  const answer = (waitId: string): unknown => world.floors.on(`/wait/${waitId}`).at(-1);
 
   test("are let in when the room becomes public", async () => {
     const bob = await world.wait(node, room);

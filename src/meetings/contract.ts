@@ -51,6 +51,7 @@ export interface Holder {
 export interface JoinRequest {
   readonly token?: string | undefined;
   readonly name?: string | undefined;
+  /** The one that an earlier answer gave to this visitor. */
   readonly ticket?: string | undefined;
   /** The earlier connect token of the stay. */
   readonly resume?: string | undefined;
@@ -132,6 +133,7 @@ export interface Joined {
 
 export interface Waiting {
   readonly waiting: true;
+  /** A credential: only its holder gets it. */
   readonly ticket: string;
   readonly connect: Connect;
 }
@@ -141,5 +143,5 @@ export type Act = "admit" | "decline" | "mute" | "remove" | "end" | "lock" | "un
 export interface ActRequest {
   readonly do: Act;
   readonly participantSession?: string | undefined;
-  readonly ticket?: string | undefined;
+  readonly waitId?: string | undefined;
 }

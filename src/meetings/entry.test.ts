@@ -142,7 +142,7 @@ test("a visitor who was let in enters a private room, and one that is over by th
   const letIn = async (): Promise<Joined> => {
     const visitor = await world.wait(node, room, "Bob", `address ${++addresses}`);
     await node.inside.lobby.decide({ app: APP, room: room.id }, visitor.id, "admitted");
-    return join({ ticket: visitor.id });
+    return join({ ticket: visitor.ticket });
   };
   const [first, second] = [await letIn(), await letIn()];
   await node.rooms.update(APP, "standup", { enableRequestToJoin: false });

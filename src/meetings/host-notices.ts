@@ -11,10 +11,10 @@ import type { Notices, RoomRef } from "./notices.ts";
 interface Wish {
   isForAll: boolean;
   /** Bound: those who wait for one room, LOBBY_MAX. */
-  readonly tickets: Set<string>;
+  readonly waitIds: Set<string>;
 }
 
-const noWish = (): Wish => ({ isForAll: false, tickets: new Set() });
+const noWish = (): Wish => ({ isForAll: false, waitIds: new Set() });
 
 export class HostNotices {
   /** By the room's id, while its state is being shown. Bound: rooms with a change or a newcomer in the last moment. */
@@ -32,9 +32,9 @@ export class HostNotices {
     this.wish(room).isForAll = true;
   }
 
-  /** The holder of a ticket does not know it yet. */
-  wanted(room: RoomRef, ticket: string): void {
-    this.wish(room).tickets.add(ticket);
+  /** This visitor does not know it yet. */
+  wanted(room: RoomRef, waitId: string): void {
+    this.wish(room).waitIds.add(waitId);
   }
 
   /** Nothing is read any more: the store is about to be closed. */
@@ -59,16 +59,16 @@ export class HostNotices {
     for (;;) {
       // After the wish was made: the caller adds to it.
       await Promise.resolve();
-      const { isForAll, tickets } = this.showing.get(room.room) ?? noWish();
+      const { isForAll, waitIds } = this.showing.get(room.room) ?? noWish();
       this.showing.set(room.room, noWish());
       const inside = await this.hasHost(room);
       const isOther = shown !== undefined && shown !== inside;
-      const to = isForAll || isOther ? await this.waiting(room) : [...tickets];
+      const to = isForAll || isOther ? await this.waiting(room) : [...waitIds];
       if (to.length === 0 && this.isIdle(room)) {
         this.showing.delete(room.room);
         return;
       }
-      for (const ticket of to) await this.notices.hosts(room, ticket, inside);
+      for (const waitId of to) await this.notices.hosts(room, waitId, inside);
       shown = inside;
       if (to.length > 0) await Bun.sleep(HOSTS_SETTLE_MS);
       if (this.isStopped) return;
@@ -77,7 +77,7 @@ export class HostNotices {
 
   private isIdle({ room }: RoomRef): boolean {
     const wish = this.showing.get(room);
-    return !wish || (!wish.isForAll && wish.tickets.size === 0);
+    return !wish || (!wish.isForAll && wish.waitIds.size === 0);
   }
 
   private async hasHost({ app, room }: RoomRef): Promise<boolean> {
@@ -85,6 +85,6 @@ export class HostNotices {
   }
 
   private async waiting({ app, room }: RoomRef): Promise<string[]> {
-    return (await this.store.waiting(app, room)).map(({ ticket }) => ticket);
+    return (await this.store.waiting(app, room)).map(({ waitId }) => waitId);
   }
 }

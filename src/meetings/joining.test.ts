@@ -3,6 +3,7 @@ import { AccessTokens } from "../rooms/access-token.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Joined, JoinRequest, Waiting } from "./contract.ts";
 import { APP, World, type WorldNode } from "./testing/world.ts";
+import { stayOfTicket, waitIdOf } from "./tickets.ts";
 
 const CALLER = { address: "a", url: "ws://app.localhost/v1" };
 
@@ -282,20 +283,25 @@ describe("a private room", () => {
     });
     expect(world.tokens.verify(first.connect.token, world.now)).toMatchObject({
       kind: "wait",
-      id: first.ticket,
+      id: waitIdOf(first.ticket),
       name: "Bob",
       exp: seconds() + 1800,
     });
     expect(await answer({ name: "Bob", ticket: first.ticket })).toMatchObject({ ticket: first.ticket });
+    expect(JSON.stringify(world.tokens.verify(first.connect.token, world.now))).not.toContain(first.ticket);
   });
 
   test("lets one stay in per ticket, under an id that does not give the ticket away", async () => {
     const { ticket } = (await answer({ name: "Bob" })) as Waiting;
-    await world.store.meetings.decide(ticket, "admitted", world.now);
+    await world.store.meetings.decide(waitIdOf(ticket), "admitted", world.now);
     // Under the name that admins were shown.
     const [first, second] = [await join({ ticket, name: "Bob" }), await join({ ticket, name: "Boss" })];
     expect(second).toMatchObject({ participantSession: first.participantSession, name: "Bob", isGuest: true });
     expect(first.participantSession).not.toContain(ticket.slice(0, 8));
+    // Others know the waitId and the stay: neither is the ticket, nor is one derived from the other.
+    for (const known of [waitIdOf(ticket), first.participantSession])
+      expect([ticket, known]).not.toContain(((await answer({ ticket: known })) as Waiting).ticket);
+    expect(stayOfTicket(waitIdOf(ticket))).not.toBe(first.participantSession);
     const { seat, connection } = await world.take(node, first);
     node.meetings.disconnected(seat, connection, "goodbye");
     await node.meetings.stop();
@@ -304,7 +310,7 @@ describe("a private room", () => {
 
   test("refuses a declined ticket, and keeps no one waiting where requests are off", async () => {
     const { ticket } = (await answer({ name: "Bob" })) as Waiting;
-    await world.store.meetings.decide(ticket, "declined", world.now);
+    await world.store.meetings.decide(waitIdOf(ticket), "declined", world.now);
     world.now += 20_000;
     await expect(answer({ ticket })).rejects.toMatchObject({
       code: "declined",

@@ -1,7 +1,6 @@
 /** A join: a place is held, or a place in the lobby; both are answered with a connect token. No stay begins here. */
 import { newObjectId } from "../access/ids.ts";
 import type { RoomClaims, RoomTokens, TokenTimes } from "../access/room-token.ts";
-import { digestOf } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AccessTokens, VerifiedAccess } from "../rooms/access-token.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
@@ -23,6 +22,7 @@ import { DEFAULT_HOST_NAME, DEFAULT_NAME, typedName, vouchedName } from "./perso
 import type { IceServers, LobbyPort } from "./ports.ts";
 import { recordingOf } from "./recording.ts";
 import { capacityOf, mayOf, publicRoomOf } from "./rights.ts";
+import { stayOfTicket, waitIdOf } from "./tickets.ts";
 
 export interface JoinParts {
   readonly store: MeetingStore;
@@ -146,7 +146,7 @@ export class Joining {
     const exp = Math.floor(this.parts.nowMs() / 1000) + WAIT_MAX_SEC;
     const claims: RoomClaims = {
       kind: "wait",
-      id: ticket,
+      id: waitIdOf(ticket),
       app: room.app,
       room: room.id,
       name,
@@ -278,9 +278,6 @@ function holderOf(access: VerifiedAccess | undefined): Holder {
 
 /** What an access token, or the lobby, says about a person. */
 type Who = Pick<RoomClaims, "isAdmin" | "externalUserId" | "accessToken" | "ejectAfterSec" | "isLetIn">;
-
-/** Tickets are known to the visitor and to admins, participantSessions to all participants: neither may give away the other. */
-const stayOfTicket = (ticket: string): string => digestOf(`stay of ${ticket}`).slice(0, 24);
 
 const expiryOf = (nowMs: number, ejectAt: number | undefined): number =>
   Math.floor(Math.min(nowMs / 1000 + CONNECT_TOKEN_MAX_SEC, (ejectAt ?? Infinity) / 1000 + CONNECT_TOKEN_SPARE_SEC));

@@ -4,6 +4,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import { DECLINED_MS, LOBBY_ADDRESS_MAX, LOBBY_GONE_MS, LOBBY_MAX, WAIT_MAX_SEC } from "./limits.ts";
 import { World } from "./testing/world.ts";
+import { waitIdOf } from "./tickets.ts";
 
 let world: World;
 let node: ReturnType<World["node"]>;
@@ -26,10 +27,10 @@ const queue = (): string[] | undefined => {
 };
 const shown = (names: readonly string[]): Promise<unknown> =>
   until(`the queue ${names.join()}`, () => Bun.deepEquals(queue(), names));
-const answers = (ticket: string): JsonObject[] => world.floors.on(`/wait/${ticket}`);
+const answers = (waitId: string): JsonObject[] => world.floors.on(`/wait/${waitId}`);
 
 describe("the queue", () => {
-  test("is shown as a whole on each change, oldest first, with ticket, name and time only", async () => {
+  test("is shown as a whole on each change, oldest first, with waitId, name and time only", async () => {
     const bob = await world.wait(node, room, "Bob");
     world.now += 5;
     await world.wait(other, room, "Eve");
@@ -37,10 +38,20 @@ describe("the queue", () => {
     expect(world.floors.on("/admin").at(-1)).toEqual({
       notice: "waiting",
       queue: [
-        { ticket: bob.id, name: "Bob", since: world.now - 5 },
-        { ticket: expect.any(String), name: "Eve", since: world.now },
+        { waitId: bob.id, name: "Bob", since: world.now - 5 },
+        { waitId: expect.any(String), name: "Eve", since: world.now },
       ],
     });
+  });
+
+  test("has no ticket in it, nor has the store or what is published", async () => {
+    const bob = await world.wait(node, room, "Bob");
+    await shown(["Bob"]);
+    expect(JSON.stringify(world.floors.published)).toContain(bob.id);
+    expect(JSON.stringify(world.floors.published)).not.toContain(bob.ticket);
+    const rows = await world.store.meetings.waiting(room.app, room.id);
+    expect(rows.map(({ waitId }) => waitId)).toEqual([bob.id]);
+    expect(JSON.stringify(rows)).not.toContain(bob.ticket);
   });
 
   test("is kept while no admin is there, and shown to one that subscribes", async () => {
@@ -98,7 +109,7 @@ describe("an answer", () => {
     const bob = await world.wait(node, room);
     await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
     expect(answers(bob.id)).toEqual([{ notice: "admitted" }]);
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "admitted" });
+    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "admitted" });
     await shown([]);
   });
 
@@ -111,9 +122,9 @@ describe("an answer", () => {
     node.meetings.disconnected(back.seat, back.connection, "goodbye");
     world.now += LOBBY_GONE_MS - 1000;
     await other.inside.lobby.sweep();
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "admitted" });
+    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "admitted" });
     world.now += 2000;
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
+    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toBeUndefined();
   });
 
   test("declines: the ticket cannot join for a minute", async () => {
@@ -126,10 +137,10 @@ describe("an answer", () => {
     await until("the answer again", () => answers(bob.id).length > 1);
     expect(answers(bob.id).at(-1)).toEqual({ notice: "declined", retryAfterSec: 40 });
     world.now += DECLINED_MS - 20_501;
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "declined" });
+    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "declined" });
     await expect(node.meetings.enter(bob.seat)).rejects.toMatchObject({ code: "declined", retryAfterSeconds: 1 });
     world.now += 1;
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
+    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toBeUndefined();
   });
 
   test("is given once", async () => {
@@ -142,14 +153,26 @@ describe("an answer", () => {
     expect(answers(bob.id)).toEqual([{ notice: "admitted" }]);
   });
 
-  test("is not given to a ticket of another room", async () => {
+  test("is not given to a visitor of another room", async () => {
     const second = await world.room(node.rooms, { roomName: "second", privacy: "private" });
     const bob = await world.wait(node, room);
     await expect(
       node.inside.lobby.decide({ app: second.app, room: second.id }, bob.id, "admitted"),
     ).rejects.toMatchObject({ code: "ticket_not_found" });
-    expect(await node.inside.lobby.placeOf(second, bob.id)).toBeUndefined();
+    expect(await node.inside.lobby.placeOf(second, bob.ticket)).toBeUndefined();
     expect(answers(bob.id)).toEqual([]);
+  });
+
+  test("is given by waitId, which is no ticket; and a ticket is no waitId", async () => {
+    const ref = { app: room.app, room: room.id };
+    const bob = await world.wait(node, room);
+    await expect(node.inside.lobby.decide(ref, bob.ticket, "admitted")).rejects.toMatchObject({
+      code: "ticket_not_found",
+    });
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
+    await node.inside.lobby.decide(ref, bob.id, "admitted");
+    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
+    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "admitted" });
   });
 
   test("that came before the page listened is repeated when it does", async () => {
@@ -170,10 +193,10 @@ describe("a place in the lobby", () => {
       await node.inside.lobby.sweep();
       await other.inside.lobby.sweep();
     }
-    expect(await other.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "waiting" });
+    expect(await other.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "waiting" });
     node.meetings.disconnected(bob.seat, bob.connection, "lost");
     world.now += LOBBY_GONE_MS;
-    expect(await other.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
+    expect(await other.inside.lobby.placeOf(room, bob.ticket)).toBeUndefined();
     world.now += 1;
     await other.inside.lobby.sweep();
     await shown([]);
@@ -187,7 +210,7 @@ describe("a place in the lobby", () => {
     await world.connect(other.meetings, bob.seat.claims);
     world.now += 5000;
     await node.inside.lobby.sweep();
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "waiting" });
+    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "waiting" });
   });
 
   test("is not kept by asking whether it is there", async () => {
@@ -204,7 +227,7 @@ describe("a place in the lobby", () => {
     const bob = await world.wait(node, room);
     const secondTab = await world.connect(node.meetings, bob.seat.claims);
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toMatchObject({ state: "waiting" });
+    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "waiting" });
     node.meetings.disconnected(secondTab.seat, secondTab.connection, "goodbye");
     await shown([]);
   });
@@ -236,7 +259,7 @@ describe("a place in the lobby", () => {
     ]);
     expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "time" }]);
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
+    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toBeUndefined();
   });
 });
 
@@ -249,7 +272,8 @@ describe("flooding", () => {
     const refusal = { code: "lobby_full", message: expect.stringContaining("3 from one address") };
     await expect(ask("more", "one")).rejects.toMatchObject(refusal);
     await ask("another person", "two");
-    for (const ticket of tickets) await node.inside.lobby.decide({ app: room.app, room: room.id }, ticket, "declined");
+    for (const ticket of tickets)
+      await node.inside.lobby.decide({ app: room.app, room: room.id }, waitIdOf(ticket), "declined");
     await expect(ask("again", "one")).rejects.toMatchObject(refusal);
     world.now += DECLINED_MS + 1;
     await node.inside.lobby.sweep();
@@ -274,12 +298,12 @@ describe("flooding", () => {
 });
 
 describe("a person who waits", () => {
-  const hosts = (ticket: string): unknown[] =>
-    answers(ticket)
+  const hosts = (waitId: string): unknown[] =>
+    answers(waitId)
       .filter(({ notice }) => notice === "hosts")
       .map(({ inside }) => inside);
-  const knows = (ticket: string, inside: boolean): Promise<unknown> =>
-    until(`a host is inside: ${inside}`, () => hosts(ticket).at(-1) === inside);
+  const knows = (waitId: string, inside: boolean): Promise<unknown> =>
+    until(`a host is inside: ${inside}`, () => hosts(waitId).at(-1) === inside);
   const listens = async (on: typeof node, name: string): Promise<string> => {
     const one = await world.wait(on, room, name, name);
     on.meetings.subscribed(one.seat, `_parley/room/${room.id}/wait/${one.id}`);

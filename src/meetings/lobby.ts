@@ -1,8 +1,8 @@
 /**
  * The lobby: who waits to be let into a private room, and what became of them. The queue is in the store, so it is there whether or not an admin is, and
- * whichever node they are on. A ticket that no one has a connection of is forgotten; while there is one, its node says so from time to time.
+ * whichever node they are on. A place that no one has a connection of is forgotten; while there is one, its node says so from time to time. All of this knows a
+ * visitor by its waitId; the ticket comes in with a join, and is kept nowhere (tickets.ts).
  */
-import { randomBytes } from "node:crypto";
 import type { RoomClaims } from "../access/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { MeetingStore, WaitingRow } from "../store/meetings.ts";
@@ -21,6 +21,7 @@ import { type LobbyEnd, type Notices, type RoomRef, refOf } from "./notices.ts";
 import type { LobbyPlace, LobbyPort, Visitor } from "./ports.ts";
 import { QueueNotices } from "./queue-notices.ts";
 import type { Stays } from "./stays.ts";
+import { newTicket, waitIdOf } from "./tickets.ts";
 
 export interface LobbyParts {
   readonly store: MeetingStore;
@@ -31,7 +32,7 @@ export interface LobbyParts {
   readonly failed: (error: unknown) => void;
 }
 
-/** A ticket with connections on this node. */
+/** A visitor with connections on this node. */
 interface WaitingHere {
   readonly claims: RoomClaims;
   readonly since: number;
@@ -42,7 +43,7 @@ interface WaitingHere {
 const WAIT_MAX_MS = WAIT_MAX_SEC * 1000;
 
 export class Lobby implements LobbyPort {
-  /** By ticket. Bound: one entry per connection. */
+  /** By waitId. Bound: one entry per connection. */
   private readonly here = new Map<string, WaitingHere>();
   private readonly queues: QueueNotices;
   private readonly hosts: HostNotices;
@@ -60,12 +61,11 @@ export class Lobby implements LobbyPort {
   async ask(room: RoomRow, { name, address }: Visitor): Promise<string> {
     const { store, nowMs } = this.parts;
     const now = nowMs();
-    // The holder of an admitted ticket may enter, so it cannot be guessed.
-    const ticket = randomBytes(16).toString("hex");
+    const ticket = newTicket();
     const ref = refOf(room);
     const row: WaitingRow = {
       ...ref,
-      ticket,
+      waitId: waitIdOf(ticket),
       name,
       address,
       since: now,
@@ -84,7 +84,7 @@ export class Lobby implements LobbyPort {
   }
 
   async placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined> {
-    const row = await this.find(refOf(room), ticket);
+    const row = await this.find(refOf(room), waitIdOf(ticket));
     return row && !this.isOver(row) ? row : undefined;
   }
 
@@ -98,9 +98,9 @@ export class Lobby implements LobbyPort {
   async enter(claims: RoomClaims): Promise<void> {
     const row = await this.check(claims);
     const now = this.parts.nowMs();
-    if (!this.here.has(row.ticket))
-      this.here.set(row.ticket, { claims, since: row.since, seen: now, connections: new Set() });
-    await this.parts.store.setGone(row.ticket, now);
+    if (!this.here.has(row.waitId))
+      this.here.set(row.waitId, { claims, since: row.since, seen: now, connections: new Set() });
+    await this.parts.store.setGone(row.waitId, now);
   }
 
   connected({ id }: RoomClaims, connection: string): void {
@@ -124,7 +124,7 @@ export class Lobby implements LobbyPort {
   answerWanted({ id, app, room }: RoomClaims): void {
     const { store, notices, nowMs, failed } = this.parts;
     const repeat = async (): Promise<void> => {
-      const row = await store.ticket(id);
+      const row = await store.waitingOne(id);
       if (row?.state === "admitted") await notices.admitted({ app, room }, id);
       if (row?.state === "declined")
         await notices.declined({ app, room }, id, { retryAfterSec: retryAfterSec(row, nowMs()) });
@@ -134,26 +134,26 @@ export class Lobby implements LobbyPort {
   }
 
   /** `reason`: without a host's decision. */
-  async decide(room: RoomRef, ticket: string, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
+  async decide(room: RoomRef, waitId: string, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
     const { store, notices, nowMs } = this.parts;
-    const row = (await this.find(room, ticket)) && (await store.decide(ticket, state, nowMs()));
+    const row = (await this.find(room, waitId)) && (await store.decide(waitId, state, nowMs()));
     if (!row) throw new Problem("ticket_not_found");
     // A page that is away just now gets its whole time to hear of it and to enter.
-    if (state === "admitted") await store.setGone(ticket, nowMs());
+    if (state === "admitted") await store.setGone(waitId, nowMs());
     const why = reason ? { reason } : { retryAfterSec: retryAfterSec(row, nowMs()) };
-    await (state === "admitted" ? notices.admitted(room, ticket) : notices.declined(room, ticket, why));
+    await (state === "admitted" ? notices.admitted(room, waitId) : notices.declined(room, waitId, why));
     this.queues.changed(room);
   }
 
   /** The room has changed so that no one needs to wait any more, or cannot. */
   async decideAll(room: RoomRef, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
-    for (const { ticket } of await this.parts.store.waiting(room.app, room.room))
-      await this.decide(room, ticket, state, reason).catch((error: unknown) => {
+    for (const { waitId } of await this.parts.store.waiting(room.app, room.room))
+      await this.decide(room, waitId, state, reason).catch((error: unknown) => {
         if (!(error instanceof Problem)) throw error;
       });
   }
 
-  /** Every few seconds: says which tickets have a connection here, and forgets what is over, on any node. */
+  /** Every few seconds: says which visitors have a connection here, and forgets what is over, on any node. */
   async sweep(): Promise<void> {
     const { store, nowMs, notices, floor } = this.parts;
     for (const one of [...this.here.values()]) {
@@ -175,11 +175,11 @@ export class Lobby implements LobbyPort {
     this.hosts.stop();
   }
 
-  /** A page that was let in may close this connection before it joins: its ticket is kept for as long as that of a lost one. */
-  private async left(ticket: string, isGoodbye: boolean, atMs: number): Promise<void> {
+  /** A page that was let in may close this connection before it joins: its place is kept for as long as that of a lost one. */
+  private async left(waitId: string, isGoodbye: boolean, atMs: number): Promise<void> {
     const { store } = this.parts;
-    const isGone = isGoodbye && (await store.ticket(ticket))?.state === "waiting";
-    await store.setGone(ticket, isGone ? atMs - LOBBY_GONE_MS - 1 : atMs);
+    const isGone = isGoodbye && (await store.waitingOne(waitId))?.state === "waiting";
+    await store.setGone(waitId, isGone ? atMs - LOBBY_GONE_MS - 1 : atMs);
     if (isGone) await this.forget();
   }
 
@@ -190,8 +190,8 @@ export class Lobby implements LobbyPort {
     for (const room of changed) this.queues.changed(room);
   }
 
-  private async find({ app, room }: RoomRef, ticket: string): Promise<WaitingRow | undefined> {
-    const row = await this.parts.store.ticket(ticket);
+  private async find({ app, room }: RoomRef, waitId: string): Promise<WaitingRow | undefined> {
+    const row = await this.parts.store.waitingOne(waitId);
     return row?.app === app && row.room === room ? row : undefined;
   }
 

@@ -20,7 +20,7 @@ export const refOf = ({ app, id }: RoomRow): RoomRef => ({ app, room: id });
 
 /** A person in the lobby, as admins see it. */
 export interface Queued {
-  readonly ticket: string;
+  readonly waitId: string;
   readonly name: string;
   /** Unix ms. */
   readonly since: number;
@@ -75,23 +75,23 @@ export class Notices {
     return this.publish(app, adminChannel(room), { notice: "waiting", queue });
   }
 
-  admitted({ app, room }: RoomRef, ticket: string): Promise<void> {
-    return this.publish(app, waitChannel(room, ticket), { notice: "admitted" });
+  admitted({ app, room }: RoomRef, waitId: string): Promise<void> {
+    return this.publish(app, waitChannel(room, waitId), { notice: "admitted" });
   }
 
   /** Why a place has ended; without a reason a host has declined, and `retryAfterSec` says when one may ask again. */
   declined(
     { app, room }: RoomRef,
-    ticket: string,
+    waitId: string,
     why: { readonly reason: LobbyEnd } | { readonly retryAfterSec: number },
   ): Promise<void> {
     const more = "reason" in why ? { text: LOBBY_END_TEXTS[why.reason] } : {};
-    return this.publish(app, waitChannel(room, ticket), { notice: "declined", ...why, ...more });
+    return this.publish(app, waitChannel(room, waitId), { notice: "declined", ...why, ...more });
   }
 
   /** To a person who waits: whether a host is inside, and nothing else about the meeting. */
-  hosts({ app, room }: RoomRef, ticket: string, inside: boolean): Promise<void> {
-    return this.publish(app, waitChannel(room, ticket), { notice: "hosts", inside });
+  hosts({ app, room }: RoomRef, waitId: string, inside: boolean): Promise<void> {
+    return this.publish(app, waitChannel(room, waitId), { notice: "hosts", inside });
   }
 
   /** A line of the chat from the application's server. Rejects if it was not kept: it is what the caller asked for. */

@@ -37,7 +37,7 @@ export interface LobbyPort {
   ask(room: RoomRow, visitor: Visitor): Promise<string>;
   /** What became of a ticket of this room; undefined: it is none, or it is over. */
   placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined>;
-  /** The gate of waiting connections: rejects with a Problem if the ticket does not wait any more. */
+  /** The gate of waiting connections: rejects with a Problem if the visitor does not wait any more. */
   enter(claims: RoomClaims): Promise<void>;
   /** As `enter`, but nothing begins. */
   check(claims: RoomClaims): Promise<unknown>;

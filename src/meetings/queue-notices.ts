@@ -54,6 +54,6 @@ export class QueueNotices {
 
   private async queue({ app, room }: RoomRef): Promise<Queued[]> {
     const rows = await this.store.waiting(app, room);
-    return rows.map(({ ticket, name, since }) => ({ ticket, name, since }));
+    return rows.map(({ waitId, name, since }) => ({ waitId, name, since }));
   }
 }

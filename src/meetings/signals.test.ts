@@ -169,7 +169,7 @@ describe("the chat", () => {
 
 test("no one publishes where only the service does", () => {
   const { says } = inside({}, { isAdmin: true });
-  for (const channel of [roomChannel(ROOM), adminChannel(ROOM), waitChannel(ROOM, "ticket")])
+  for (const channel of [roomChannel(ROOM), adminChannel(ROOM), waitChannel(ROOM, "wait-id")])
     expect(says(channel, { notice: "admitted" })?.code).toBe("action_not_permitted");
 });
 

@@ -20,7 +20,7 @@ export const HTTP_CODES = {
   method_not_allowed: { status: 405, text: "This address does not take that method." },
   meeting_not_found: { status: 404, text: "meeting not found" },
   participant_not_found: { status: 404, text: "No one with this participantSession is in the room." },
-  ticket_not_found: { status: 404, text: "No one with this ticket waits in the lobby of the room." },
+  ticket_not_found: { status: 404, text: "No one with this waitId waits in the lobby of the room." },
   recording_not_found: { status: 404, text: "recording not found" },
   upload_stalled: { status: 408, text: "No bytes came for too long; go on from the offset that is held." },
   room_limit_reached: { status: 409, text: "The application has as many rooms as it may have; archive some first." },

@@ -6,7 +6,7 @@
  * - `chat`: all participants.
  * - `in/<participantSession>`: the inbox of a stay, for signalling; all participants publish, only its owner subscribes.
  * - `admin`: who waits in the lobby; only admins subscribe, only the service publishes.
- * - `wait/<ticket>`: the answer to a visitor who waits; only the service publishes.
+ * - `wait/<waitId>`: the answer to a visitor who waits; only the service publishes.
  */
 const PREFIX = "_parley/room/";
 
@@ -18,7 +18,7 @@ export const adminChannel = (room: string): string => `${PREFIX}${room}/admin`;
 /** With a participantSession: its inbox. Without: what all inboxes of the room begin with. */
 export const inboxChannel = (room: string, participantSession = ""): string =>
   `${PREFIX}${room}/in/${participantSession}`;
-export const waitChannel = (room: string, ticket: string): string => `${PREFIX}${room}/wait/${ticket}`;
+export const waitChannel = (room: string, waitId: string): string => `${PREFIX}${room}/wait/${waitId}`;
 
 /** What a channel of a room is for; undefined: it is none. */
 export function roomChannelKind(channel: string): RoomChannelKind | undefined {

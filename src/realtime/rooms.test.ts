@@ -10,7 +10,7 @@ const ROOM = roomChannel(ROOM_ID);
 const CHAT = chatChannel(ROOM_ID);
 const ADMIN = adminChannel(ROOM_ID);
 const inbox = (id: string): string => inboxChannel(ROOM_ID, id);
-const wait = (ticket: string): string => waitChannel(ROOM_ID, ticket);
+const wait = (waitId: string): string => waitChannel(ROOM_ID, waitId);
 
 /** The answer to the last frame: "ack" or the code of its error. */
 async function answer(world: RoomsWorld, client: Client, send: () => string): Promise<string> {

@@ -124,7 +124,7 @@ const rooms: Listed<RoomStore> = {
 const meetings: Listed<MeetingStore> = {
   wait: true,
   waiting: true,
-  ticket: true,
+  waitingOne: true,
   decide: true,
   setGone: true,
   forgetWaiting: true,

@@ -35,7 +35,8 @@ export const toStay = (row: DbRow): StayRow => ({
 });
 
 export const toWaiting = (row: DbRow): WaitingRow => ({
-  ticket: text(row.ticket),
+  // The column has the name of version 14 of the schema.
+  waitId: text(row.ticket),
   app: text(row.app),
   room: text(row.room),
   name: text(row.name),

@@ -106,7 +106,8 @@ export interface MeetingSearch {
 
 /** A client that waits in the lobby. */
 export interface WaitingRow {
-  readonly ticket: string;
+  /** A digest of the ticket: the store does not have what lets a visitor in. */
+  readonly waitId: string;
   readonly app: string;
   readonly room: string;
   readonly name: string;
@@ -198,17 +199,18 @@ export interface OverdueStay {
 export interface LobbyStore {
   /**
    * `full`: the room has `max` that wait, or this address has `maxPerAddress` that wait or were declined and are not forgotten yet. A
-   * ticket that is known already changes nothing.
+   * waitId that is known already changes nothing.
    */
   wait(row: WaitingRow, max: number, maxPerAddress: number): Promise<"waiting" | "full">;
   waiting(app: string, room: string): Promise<readonly WaitingRow[]>;
-  ticket(ticket: string): Promise<WaitingRow | undefined>;
+  /** One visitor, in whichever state. */
+  waitingOne(waitId: string): Promise<WaitingRow | undefined>;
   /** undefined: it does not wait any more. */
-  decide(ticket: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined>;
+  decide(waitId: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined>;
   /** Its connection is gone, or back (null). */
-  setGone(ticket: string, goneSince: number | null): Promise<void>;
+  setGone(waitId: string, goneSince: number | null): Promise<void>;
   /**
-   * Forgets tickets that are older than `sinceMs`, gone before `goneMs`, or declined before `declinedMs`; a declined one that is gone has to wait too.
+   * Forgets visitors who are older than `sinceMs`, gone before `goneMs`, or declined before `declinedMs`; a declined one that is gone has to wait too.
    * Returns the rooms whose queue changed.
    */
   forgetWaiting(

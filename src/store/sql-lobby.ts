@@ -1,4 +1,4 @@
-/** The lobby on SQL. */
+/** The lobby on SQL. The column `ticket` has the waitId, a digest of the ticket. */
 import type { Database } from "./database.ts";
 import type { HeldPlaces } from "./held-places.ts";
 import { toWaiting } from "./meeting-rows.ts";
@@ -15,7 +15,7 @@ export class SqlLobby implements LobbyStore {
     return this.database.quickTransaction(async (tx) => {
       await this.places.lock(tx, row.app, row.room);
       const [counted]: DbRow[] = await tx`
-        SELECT COUNT(*) AS known, SUM(CASE WHEN ticket = ${row.ticket} THEN 1 ELSE 0 END) AS own,
+        SELECT COUNT(*) AS known, SUM(CASE WHEN ticket = ${row.waitId} THEN 1 ELSE 0 END) AS own,
           SUM(CASE WHEN state = 'waiting' THEN 1 ELSE 0 END) AS waiting,
           SUM(CASE WHEN address = ${row.address} AND state <> 'admitted' THEN 1 ELSE 0 END) AS near
         FROM lobby_tickets WHERE app = ${row.app} AND room = ${row.room}`;
@@ -23,7 +23,7 @@ export class SqlLobby implements LobbyStore {
       if (Number(counted?.waiting) >= max || Number(counted?.near) >= maxPerAddress) return "full";
       await tx`
         INSERT INTO lobby_tickets (ticket, app, room, name, address, since, gone_since, state, decided)
-        VALUES (${row.ticket}, ${row.app}, ${row.room}, ${row.name}, ${row.address}, ${row.since}, ${row.goneSince},
+        VALUES (${row.waitId}, ${row.app}, ${row.room}, ${row.name}, ${row.address}, ${row.since}, ${row.goneSince},
           ${row.state}, ${row.decided})`;
       return "waiting";
     });
@@ -37,25 +37,25 @@ export class SqlLobby implements LobbyStore {
     return rows.map(toWaiting);
   }
 
-  async ticket(ticket: string): Promise<WaitingRow | undefined> {
+  async waitingOne(waitId: string): Promise<WaitingRow | undefined> {
     const rows: DbRow[] = await this.database.quickRun(
-      (sql) => sql`SELECT * FROM lobby_tickets WHERE ticket = ${searchable(ticket)}`,
+      (sql) => sql`SELECT * FROM lobby_tickets WHERE ticket = ${searchable(waitId)}`,
     );
     return rows.map(toWaiting)[0];
   }
 
-  async decide(ticket: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined> {
+  async decide(waitId: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined> {
     const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         UPDATE lobby_tickets SET state = ${state}, decided = ${nowMs}
-        WHERE ticket = ${searchable(ticket)} AND state = 'waiting' RETURNING *`,
+        WHERE ticket = ${searchable(waitId)} AND state = 'waiting' RETURNING *`,
     );
     return rows.map(toWaiting)[0];
   }
 
-  async setGone(ticket: string, goneSince: number | null): Promise<void> {
+  async setGone(waitId: string, goneSince: number | null): Promise<void> {
     await this.database.quickRun(
-      (sql) => sql`UPDATE lobby_tickets SET gone_since = ${goneSince} WHERE ticket = ${searchable(ticket)}`,
+      (sql) => sql`UPDATE lobby_tickets SET gone_since = ${goneSince} WHERE ticket = ${searchable(waitId)}`,
     );
   }
 

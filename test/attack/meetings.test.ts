@@ -1,7 +1,14 @@
 /** Clients that want more of a meeting than they were given: other people's places, a second try, and other people's time. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { attempt } from "../conformance/raw/support/connect.ts";
-import { newRoom, type Person, ROOMS_ENV, type Room, refusedConnect } from "../conformance/raw/support/rooms.ts";
+import {
+  claimsOf,
+  newRoom,
+  type Person,
+  ROOMS_ENV,
+  type Room,
+  refusedConnect,
+} from "../conformance/raw/support/rooms.ts";
 import { Wire } from "../conformance/raw/support/wire.ts";
 import { subscribe, tokenQuery } from "../conformance/raw/support/world.ts";
 import { serverForTests } from "../support/for-tests.ts";
@@ -68,8 +75,8 @@ describe("a second try", () => {
   test("of a guest who was let in and removed does not succeed with the ticket", async () => {
     const room = await newRoom(server, { privacy: "private" });
     const admin = await host(room);
-    const { ticket } = await room.join({ name: "Eve" });
-    await room.act(admin.token, { do: "admit", ticket });
+    const { ticket, connect } = await room.join({ name: "Eve" });
+    await room.act(admin.token, { do: "admit", waitId: claimsOf(connect.token).id });
     const eve = await room.inside({ ticket, name: "Eve" });
     await room.act(admin.token, { do: "remove", participantSession: eve.id });
     expect(await eve.wire.closed()).toMatchObject({ code: 4021, reason: "removed" });
@@ -125,8 +132,8 @@ describe("a second try", () => {
     const eve = await room.connected(joined);
     await subscribe(eve.wire, room.channel(`wait/${eve.id}`));
     const answers = await Promise.all([
-      room.act(one.token, { do: "admit", ticket: eve.id }),
-      room.act(other.token, { do: "decline", ticket: eve.id }),
+      room.act(one.token, { do: "admit", waitId: eve.id }),
+      room.act(other.token, { do: "decline", waitId: eve.id }),
     ]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
     const isDecision = (frame: { readonly data?: unknown }): boolean =>

@@ -221,11 +221,11 @@ describe("a lobby over three nodes", () => {
     const host = await admin(rooms[1]);
     await subscribe(host.wire, rooms[1].channel("admin"));
     await queueOf(host.wire, "Eve");
-    expect((await rooms[2].act(host.token, { do: "admit", ticket: eve.id })).status).toBe(200);
+    expect((await rooms[2].act(host.token, { do: "admit", waitId: eve.id })).status).toBe(200);
     const isHosts = ({ data }: { readonly data: unknown }): boolean => JSON.stringify(data).includes("hosts");
     const seen = await eve.wire.until("message", (frame) => !isHosts(frame));
     expect(seen).toMatchObject({ from: "service", data: { notice: "admitted" } });
-    await rooms[2].inside({ ticket: eve.id });
+    await rooms[2].inside({ ticket: joined.ticket });
     await queueOf(host.wire);
   });
 
@@ -243,12 +243,12 @@ describe("a lobby over three nodes", () => {
       const host = await admin(rooms[0]);
       await subscribe(host.wire, rooms[0].channel("admin"));
       const [eve, bob] = [await third.join({ name: "Eve" }), await third.join({ name: "Bob" })];
-      await Promise.all([third.connected(eve), third.connected(bob)]);
+      const [{ id: waitId }] = await Promise.all([third.connected(eve), third.connected(bob)]);
       await queueOf(host.wire, "Eve", "Bob");
       await lost.kill("SIGKILL");
       cluster.nodes.splice(cluster.nodes.indexOf(lost), 1);
       const back = await rooms[1].connected(await rooms[1].join({ ticket: String(eve.ticket) }));
-      expect(back.id).toBe(String(eve.ticket));
+      expect(back.id).toBe(waitId);
       // The other is forgotten 30 seconds after its node was last heard of.
       const seen = host.wire.frames.length;
       const hasOnlyEve = (frame: AnyFrame): boolean => {
@@ -259,7 +259,10 @@ describe("a lobby over three nodes", () => {
         );
       };
       await until("the queue without Bob", () => host.wire.frames.slice(seen).some(hasOnlyEve), 50_000);
-      expect((await rooms[2].tryJoin({ ticket: back.id })).body).toMatchObject({ waiting: true, ticket: back.id });
+      expect((await rooms[2].tryJoin({ ticket: eve.ticket })).body).toMatchObject({
+        waiting: true,
+        ticket: eve.ticket,
+      });
     },
   );
 });

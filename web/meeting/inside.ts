@@ -148,8 +148,8 @@ export class Inside {
       link.on("chat", (line) => this.#chatted(line)),
       link.on("notice", (notice) => this.#noticed(notice)),
       link.on("queue", (queue) => {
-        const before = new Set(session.queue.value.map(({ ticket }) => ticket));
-        const newcomers = queue.filter(({ ticket }) => !before.has(ticket));
+        const before = new Set(session.queue.value.map(({ waitId }) => waitId));
+        const newcomers = queue.filter(({ waitId }) => !before.has(waitId));
         session.queue.value = queue;
         for (const { name } of newcomers) announce(t("lobbyAsks", { name }), true);
         if (newcomers.length > 0) lobbyChime();

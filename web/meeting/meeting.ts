@@ -229,7 +229,7 @@ export class Meeting {
 
   #wait({ ticket, connect }: InLobby): void {
     this.#declined = undefined;
-    const lobby = this.#parts.openLobby({ ticket, connect });
+    const lobby = this.#parts.openLobby({ connect });
     this.#lobby = lobby;
     waitIn(this.session, lobby, () => this.#lobby === lobby, {
       admitted: () => {

@@ -15,6 +15,7 @@ import { appRow } from "../../store/testing/rows.ts";
 import type { Joined } from "../contract.ts";
 import { buildInside, type MeetingInside } from "../inside.ts";
 import { Meetings } from "../meetings.ts";
+import { waitIdOf } from "../tickets.ts";
 import { type FakeFloor, FakeFloors } from "./fake-floor.ts";
 
 export const APP = "app";
@@ -31,6 +32,11 @@ export interface Someone {
   readonly token: string;
   readonly id: string;
   readonly connection: string;
+}
+
+/** Its id is the waitId. */
+export interface Visitor extends Someone {
+  readonly ticket: string;
 }
 
 export class World {
@@ -151,11 +157,11 @@ export class World {
   }
 
   /** A person waits in the lobby, on that node. */
-  async wait({ inside, meetings }: WorldNode, room: RoomRow, name = "Bob", address = "address"): Promise<Someone> {
+  async wait({ inside, meetings }: WorldNode, room: RoomRow, name = "Bob", address = "address"): Promise<Visitor> {
     const ticket = await inside.lobby.ask(room, { name, address });
-    return this.connect(meetings, {
+    const visitor = await this.connect(meetings, {
       kind: "wait",
-      id: ticket,
+      id: waitIdOf(ticket),
       app: APP,
       room: room.id,
       name,
@@ -163,6 +169,7 @@ export class World {
       isGuest: true,
       exp: Math.floor(this.now / 1000) + 1800,
     });
+    return { ...visitor, ticket };
   }
 
   /** The node is killed: it answers nothing any more. */

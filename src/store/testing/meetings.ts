@@ -25,12 +25,12 @@ export function inside(entered: Entered): { readonly stay: StayRow; readonly mee
   return entered;
 }
 
-export const waitingRow = (ticket: string, room: string, fields: Partial<WaitingRow> = {}): WaitingRow => ({
-  ticket,
+export const waitingRow = (waitId: string, room: string, fields: Partial<WaitingRow> = {}): WaitingRow => ({
+  waitId,
   app: "a",
   room,
-  name: `Ben ü'"\\ ${ticket}`,
-  address: `address of ${ticket}`,
+  name: `Ben ü'"\\ ${waitId}`,
+  address: `address of ${waitId}`,
   since: 1000,
   goneSince: null,
   state: "waiting",

@@ -14,8 +14,8 @@ export function lobbySuite(newPlace: NewPlace): void {
   });
   afterAll(() => store.close());
 
-  const tickets = async (room: string): Promise<string[]> =>
-    (await meetings.waiting("a", room)).map(({ ticket }) => ticket);
+  const waitIds = async (room: string): Promise<string[]> =>
+    (await meetings.waiting("a", room)).map(({ waitId }) => waitId);
 
   describe("the lobby", () => {
     test("shows who waits in one room, oldest first, as it was written", async () => {
@@ -27,10 +27,10 @@ export function lobbySuite(newPlace: NewPlace): void {
         waitingRow("w2", "shown", { since: 2000 }),
       ]);
       expect(await meetings.waiting("b", "shown")).toEqual([]);
-      expect(await meetings.ticket("w3")).toEqual(waitingRow("w3", "other"));
-      for (const ticket of ["nothing", "\0"]) {
-        expect(await meetings.ticket(ticket)).toBeUndefined();
-        expect(await meetings.decide(ticket, "admitted", 1)).toBeUndefined();
+      expect(await meetings.waitingOne("w3")).toEqual(waitingRow("w3", "other"));
+      for (const waitId of ["nothing", "\0"]) {
+        expect(await meetings.waitingOne(waitId)).toBeUndefined();
+        expect(await meetings.decide(waitId, "admitted", 1)).toBeUndefined();
       }
     });
 
@@ -39,20 +39,20 @@ export function lobbySuite(newPlace: NewPlace): void {
         Array.from({ length: 30 }, (_, i) => meetings.wait(waitingRow(`l${i}`, "limited"), 5, 3)),
       );
       expect(asked.filter((outcome) => outcome === "waiting")).toHaveLength(5);
-      expect(await tickets("limited")).toHaveLength(5);
+      expect(await waitIds("limited")).toHaveLength(5);
       const near = await Promise.all(
         Array.from({ length: 30 }, (_, i) => meetings.wait(waitingRow(`n${i}`, "near", { address: "x" }), 50, 3)),
       );
       expect(near.filter((outcome) => outcome === "waiting")).toHaveLength(3);
       expect(await meetings.wait(waitingRow("far", "near"), 50, 3)).toBe("waiting");
-      // A ticket that waits already is not a second one.
-      const [first = ""] = await tickets("limited");
+      // A visitor who waits already is not a second one.
+      const [first = ""] = await waitIds("limited");
       expect(await meetings.wait(waitingRow(first, "limited", { name: "another" }), 5, 3)).toBe("waiting");
-      expect((await meetings.ticket(first))?.name).not.toBe("another");
+      expect((await meetings.waitingOne(first))?.name).not.toBe("another");
       // A client that was let in has left the queue; one that was declined still counts for its address.
       await meetings.decide(first, "admitted", 5);
       expect(await meetings.wait(waitingRow("l99", "limited"), 5, 3)).toBe("waiting");
-      const [one = "", other = ""] = await tickets("near");
+      const [one = "", other = ""] = await waitIds("near");
       await meetings.decide(one, "declined", 5);
       expect(await meetings.wait(waitingRow("n98", "near", { address: "x" }), 50, 3)).toBe("full");
       await meetings.decide(other, "admitted", 5);
@@ -66,15 +66,15 @@ export function lobbySuite(newPlace: NewPlace): void {
       );
       const decided = all.filter((row) => row !== undefined);
       expect(decided).toHaveLength(1);
-      expect(await meetings.ticket("d")).toEqual(decided[0]);
+      expect(await meetings.waitingOne("d")).toEqual(decided[0]);
       expect(decided[0]?.state).not.toBe("waiting");
-      expect(await tickets("decided")).toEqual([]);
+      expect(await waitIds("decided")).toEqual([]);
     });
 
     test("forgets who waited too long, whose connection is gone, and who was declined", async () => {
       await meetings.forgetWaiting(Number.MAX_SAFE_INTEGER, 0, 0);
-      const row = (ticket: string, room: string, since: number): Promise<unknown> =>
-        meetings.wait(waitingRow(ticket, room, { since }), 9, 9);
+      const row = (waitId: string, room: string, since: number): Promise<unknown> =>
+        meetings.wait(waitingRow(waitId, room, { since }), 9, 9);
       await row("old", "f1", 999);
       await row("stays", "f1", 1000);
       await row("gone", "f2", 5000);
@@ -86,7 +86,7 @@ export function lobbySuite(newPlace: NewPlace): void {
       await meetings.setGone("back", 5999);
       await meetings.setGone("back", null);
       await meetings.setGone("nothing", 1);
-      expect(await meetings.ticket("gone")).toMatchObject({ goneSince: 5999, state: "waiting" });
+      expect(await meetings.waitingOne("gone")).toMatchObject({ goneSince: 5999, state: "waiting" });
       await meetings.decide("declined", "declined", 6999);
       await meetings.decide("admitted", "admitted", 6999);
       await meetings.decide("declined late", "declined", 7000);
@@ -95,11 +95,11 @@ export function lobbySuite(newPlace: NewPlace): void {
       const changed = await meetings.forgetWaiting(1000, 6000, 7000);
       // The queue of f3 has not changed: no client waited there any more.
       expect(changed.map(({ app, room }) => `${app}/${room}`).sort()).toEqual(["a/f1", "a/f2"]);
-      expect(await tickets("f1")).toEqual(["stays"]);
-      expect(await tickets("f2")).toEqual(["back"]);
-      expect(await meetings.ticket("declined")).toBeUndefined();
-      expect((await meetings.ticket("admitted"))?.state).toBe("admitted");
-      expect((await meetings.ticket("declined late"))?.state).toBe("declined");
+      expect(await waitIds("f1")).toEqual(["stays"]);
+      expect(await waitIds("f2")).toEqual(["back"]);
+      expect(await meetings.waitingOne("declined")).toBeUndefined();
+      expect((await meetings.waitingOne("admitted"))?.state).toBe("admitted");
+      expect((await meetings.waitingOne("declined late"))?.state).toBe("declined");
       expect(await meetings.forgetWaiting(1000, 6000, 7000)).toEqual([]);
     });
   });

@@ -11,9 +11,14 @@ setDefaultTimeout(60_000);
 const { server } = await worldForTests({ env: ROOMS_ENV });
 
 interface Queued {
-  readonly ticket: string;
+  readonly waitId: string;
   readonly name: string;
   readonly since: number;
+}
+
+/** Its id is the waitId. */
+interface Visitor extends Person {
+  readonly ticket: string;
 }
 
 const newLobby = (fields: Json = {}): Promise<Room> => newRoom(server, { privacy: "private", ...fields });
@@ -25,12 +30,12 @@ async function admin(room: Room): Promise<Person> {
 }
 
 /** Asks to be let in, and listens for the answer. */
-async function visitor(room: Room, name: string): Promise<Person> {
+async function visitor(room: Room, name: string): Promise<Visitor> {
   const joined = await room.join({ name });
   expect(Object.keys(joined).sort()).toEqual(["connect", "ticket", "waiting"]);
   const person = await room.connected(joined);
   await subscribe(person.wire, room.channel(`wait/${person.id}`));
-  return person;
+  return { ...person, ticket: String(joined.ticket) };
 }
 
 /** The queue as the service has published it, when it has these names. */
@@ -67,17 +72,17 @@ describe("with an admin inside", () => {
     await queue(host.wire);
     const eve = await visitor(room, "Eve");
     const [shown] = await queue(host.wire, "Eve");
-    expect(shown).toEqual({ ticket: eve.id, name: "Eve", since: expect.any(Number) as number });
-    expect(await act(room, host, { do: "admit", ticket: eve.id })).toEqual({ success: true });
+    expect(shown).toEqual({ waitId: eve.id, name: "Eve", since: expect.any(Number) as number });
+    expect(await act(room, host, { do: "admit", waitId: eve.id })).toEqual({ success: true });
     expect(await answerTo(eve)).toEqual({ notice: "admitted" });
     await queue(host.wire);
     // The page may close this connection before it joins.
     eve.wire.close(1000);
     await eve.wire.closed();
-    const inside = await room.inside({ ticket: eve.id, name: "Boss" });
+    const inside = await room.inside({ ticket: eve.ticket, name: "Boss" });
     expect(inside.join).toMatchObject({ isAdmin: false, isGuest: true, name: "Eve" });
     // One ticket is one stay: with it again, the same one goes on.
-    const second = await room.inside({ ticket: eve.id, name: "Boss" });
+    const second = await room.inside({ ticket: eve.ticket, name: "Boss" });
     expect([second.id, second.join.name]).toEqual([inside.id, "Eve"]);
     expect(await inside.wire.closed()).toMatchObject({ code: 4021, reason: "replaced" });
   });
@@ -87,14 +92,14 @@ describe("with an admin inside", () => {
     const host = await admin(room);
     const eve = await visitor(room, "Eve");
     await queue(host.wire, "Eve");
-    expect(await act(room, host, { do: "decline", ticket: eve.id })).toEqual({ success: true });
+    expect(await act(room, host, { do: "decline", waitId: eve.id })).toEqual({ success: true });
     expect(await answerTo(eve)).toEqual({ notice: "declined", retryAfterSec: 60 });
-    const { status, body } = await room.tryJoin({ ticket: eve.id });
+    const { status, body } = await room.tryJoin({ ticket: eve.ticket });
     expect([status, body.error.code]).toEqual([403, "declined"]);
     // Otherwise a page cannot tell that it has to wait from a second decision of a host.
     expect(body.retryAfterSec).toBeWithin(50, 61);
     expect((await refusedConnect(server.url, eve.token)).status).toBe(403);
-    expect(await act(room, host, { do: "admit", ticket: eve.id })).toBe("ticket_not_found");
+    expect(await act(room, host, { do: "admit", waitId: eve.id })).toBe("ticket_not_found");
   });
 
   test("a visitor whose tab goes is gone from the queue", async () => {
@@ -106,10 +111,10 @@ describe("with an admin inside", () => {
     await queue(host.wire, "Bob");
     // One that loses its network is back in its place.
     bob.wire.drop();
-    const back = await room.connected(await room.join({ ticket: bob.id }));
+    const back = await room.connected(await room.join({ ticket: bob.ticket }));
     expect(back.id).toBe(bob.id);
     await subscribe(back.wire, room.channel(`wait/${bob.id}`));
-    expect(await act(room, host, { do: "admit", ticket: bob.id })).toEqual({ success: true });
+    expect(await act(room, host, { do: "admit", waitId: bob.id })).toEqual({ success: true });
     expect(await answerTo(back)).toEqual({ notice: "admitted" });
   });
 });
@@ -131,7 +136,7 @@ describe("without an admin", () => {
     const eve = await visitor(room, "Eve");
     const host = await admin(room);
     await queue(host.wire, "Eve");
-    await act(room, host, { do: "admit", ticket: eve.id });
+    await act(room, host, { do: "admit", waitId: eve.id });
     expect(await answerTo(eve)).toEqual({ notice: "admitted" });
   });
 
@@ -139,8 +144,8 @@ describe("without an admin", () => {
     const room = await newLobby();
     const host = await admin(room);
     const joined = await room.join({ name: "Eve" });
-    await queue(host.wire, "Eve");
-    await act(room, host, { do: "admit", ticket: String(joined.ticket) });
+    const [{ waitId } = { waitId: "" }] = await queue(host.wire, "Eve");
+    await act(room, host, { do: "admit", waitId });
     const late = await room.connected(joined);
     await subscribe(late.wire, room.channel(`wait/${late.id}`));
     expect(await answerTo(late)).toEqual({ notice: "admitted" });
@@ -170,7 +175,7 @@ describe("forged answers", () => {
     expect([...new Set(refusals)].sort()).toEqual(["action_not_permitted", "channel_not_authorized"]);
     const seen = [...(await eve.wire.sync()), ...(await bob.wire.sync())];
     expect(seen.filter((frame) => !isAboutHosts(frame as { data?: unknown }))).toEqual([]);
-    const { body } = await room.tryJoin({ ticket: eve.id });
+    const { body } = await room.tryJoin({ ticket: eve.ticket });
     expect(body.waiting).toBeTrue();
   });
 
@@ -179,20 +184,20 @@ describe("forged answers", () => {
     const stranger = await admin(other);
     const member = await room.inside({ token: await room.accessToken({ name: "Member" }) });
     const eve = await visitor(room, "Eve");
-    const admit = { do: "admit", ticket: eve.id };
+    const admit = { do: "admit", waitId: eve.id };
     expect(await act(room, member, admit)).toBe("action_not_permitted");
     expect(await act(room, eve, admit)).toBe("invalid_token");
     expect(await act(room, stranger, admit)).toBe("invalid_token");
     expect(await act(other, stranger, admit)).toBe("ticket_not_found");
-    expect((await room.tryJoin({ ticket: eve.id })).body.waiting).toBeTrue();
+    expect((await room.tryJoin({ ticket: eve.ticket })).body.waiting).toBeTrue();
   });
 
   test("a made-up ticket is a new request, and one of another room too", async () => {
     const [room, other] = [await newLobby(), await newLobby()];
     const host = await admin(other);
     const eve = await visitor(other, "Eve");
-    await act(other, host, { do: "admit", ticket: eve.id });
-    for (const ticket of ["0".repeat(32), eve.id, "", "'; --"]) {
+    await act(other, host, { do: "admit", waitId: eve.id });
+    for (const ticket of ["0".repeat(32), eve.ticket, eve.id, "", "'; --"]) {
       const joined = await room.join({ ticket, name: "Eve" });
       expect(joined.waiting).toBeTrue();
       expect(joined.ticket).not.toBe(ticket);
@@ -242,6 +247,6 @@ describe("a change of the room", () => {
     const bob = await visitor(other, "Bob");
     await other.app.must("DELETE", `/room/${other.name}`);
     expect(await answerTo(bob)).toEqual({ notice: "declined", reason: "room_not_found", text: "The room is closed." });
-    await until("the join finds no room", async () => (await other.tryJoin({ ticket: bob.id })).status === 404);
+    await until("the join finds no room", async () => (await other.tryJoin({ ticket: bob.ticket })).status === 404);
   });
 });

@@ -76,7 +76,7 @@ describe("record and stopRecord", () => {
     const ann = await room.inside({ token: await room.accessToken({ name: "Ann" }) });
     const waiting = await room.join({ name: "Eve" });
     const eve = await room.connected(waiting);
-    await subscribe(eve.wire, room.channel(`wait/${waiting.ticket}`));
+    await subscribe(eve.wire, room.channel(`wait/${eve.id}`));
     const forged = { type: "publish", channel: room.channel("room"), data: off("Ann") };
     for (const { wire } of [ann, eve]) expect((await wire.request(forged)).type).toBe("error");
     expect(await eve.wire.request({ type: "subscribe", channel: room.channel("room") })).toMatchObject({

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Json } from "../../support/http.ts";
 import { nowSeconds } from "../../support/jwt.ts";
 import { until } from "../../support/wait.ts";
-import { type Joined, newRoom, type Person, ROOMS_ENV, type Room, refusedConnect } from "./support/rooms.ts";
+import { claimsOf, type Joined, newRoom, type Person, ROOMS_ENV, type Room, refusedConnect } from "./support/rooms.ts";
 import { subscribe, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -35,13 +35,13 @@ describe("every act", () => {
     const member = await room.inside({ token: await room.accessToken({ name: "Member" }) });
     const foreign = await room.inside({ token: await room.accessToken({ isAdmin: false, name: "admin" }) });
     const waiting = await room.join({ name: "Eve" });
-    await room.connected(waiting);
+    const { id: waitId } = await room.connected(waiting);
     left.wire.close(1000);
-    const none = { do: "admit", ticket: "none" };
+    const none = { do: "admit", waitId: "none" };
     await until("it has left", async () => codeOf(await room.act(left.token, none)) === "action_not_permitted");
     await admin.wire.sync();
     for (const does of ACTS) {
-      const body = { do: does, ticket: waiting.ticket, participantSession: member.id };
+      const body = { do: does, waitId, participantSession: member.id };
       for (const { token } of [member, foreign, left, elsewhere])
         expect([does, codeOf(await room.act(token, body))]).toEqual([does, "action_not_permitted"]);
       for (const token of [waiting.connect.token, await room.accessToken({ isAdmin: true }), room.app.secretKey, "x"])
@@ -174,8 +174,8 @@ describe("a place that is held while the room changes", () => {
   test("a visitor who was let in, too", async () => {
     const room = await newRoom(server, { privacy: "private" });
     const admin = await host(room);
-    const { ticket } = await room.join({ name: "Eve" });
-    await room.act(admin.token, { do: "admit", ticket });
+    const { ticket, connect } = await room.join({ name: "Eve" });
+    await room.act(admin.token, { do: "admit", waitId: claimsOf(connect.token).id });
     const eve = await room.join({ ticket });
     await changed(room, { expireUnixSec: 1 });
     expect(await connectCode(eve)).toEqual([403, "room_over"]);

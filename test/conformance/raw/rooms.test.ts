@@ -124,7 +124,8 @@ describe("a visitor who waits", () => {
     const joined = await room.join({ name: "Eve" });
     expect(joined.waiting).toBeTrue();
     const { wire, id } = await room.connected(joined);
-    expect(id).toBe(String(joined.ticket));
+    expect(id).not.toBe(String(joined.ticket));
+    expect(claimsOf(joined.connect.token).id).toBe(id);
     const own = room.channel(`wait/${id}`);
     expect(await codesOf(wire, [...channelsOf(room, admin.id), "lobby"])).toEqual(["channel_not_authorized"]);
     expect(await outcome(wire, { type: "send", to: admin.id, data: 1 })).toBe("action_not_permitted");
@@ -134,11 +135,11 @@ describe("a visitor who waits", () => {
     const { token } = admin;
     expect(await outcome(wire, { type: "renew", token })).toBe("invalid_token");
     await admin.wire.until("message", ({ data }) => JSON.stringify(data).includes("Eve"));
-    expect((await room.act(token, { do: "admit", ticket: id })).status).toBe(200);
+    expect((await room.act(token, { do: "admit", waitId: id })).status).toBe(200);
     const isHosts = ({ data }: { readonly data: unknown }): boolean => JSON.stringify(data).includes("hosts");
     const seen = await wire.until("message", (frame) => !isHosts(frame));
     expect(seen).toMatchObject({ from: "service", data: { notice: "admitted" } });
-    const eve = await room.inside({ ticket: id, name: "Eve" });
+    const eve = await room.inside({ ticket: joined.ticket, name: "Eve" });
     expect(eve.roster.joined.map(({ peerId }) => peerId)).toEqual([admin.id]);
     expect(eve.id).not.toBe(id);
   });

@@ -5,7 +5,7 @@ import { openLobby } from "./lobby.ts";
 import type { LobbyLink } from "./room-contract.ts";
 import { roomToken } from "./testing/token.ts";
 
-const CHANNEL = "_parley/room/r1/wait/t1";
+const CHANNEL = "_parley/room/r1/wait/w1";
 
 let kit: Kit;
 let lobby: LobbyLink;
@@ -16,7 +16,7 @@ beforeEach(async () => {
   kit = new Kit();
   Object.assign(globalThis, { WebSocket: kit.service.WebSocket });
   story = [];
-  lobby = openLobby({ connect: { url: "wss://service/v1", token: roomToken("r1", "t1") }, ticket: "t1" });
+  lobby = openLobby({ connect: { url: "wss://service/v1", token: roomToken("r1", "w1") } });
   for (const event of ["admitted", "declined", "hosts", "ended"] as const)
     lobby.on(event, (...args: unknown[]) => story.push([event, ...args]));
   await settled();

@@ -7,7 +7,7 @@ import { lobbyNoticeOf } from "./notices.ts";
 import type { LobbyEvents, LobbyLink, LobbyOpening } from "./room-contract.ts";
 import { claimsOf, serviceOf } from "./room-token.ts";
 
-export function openLobby({ connect, ticket }: LobbyOpening): LobbyLink {
+export function openLobby({ connect }: LobbyOpening): LobbyLink {
   const listeners = new Listeners<LobbyEvents>();
   let isOver = false;
   // There is no second token for a place: when this one is refused, the place is over.
@@ -27,7 +27,8 @@ export function openLobby({ connect, ticket }: LobbyOpening): LobbyLink {
   parley.on("status", ({ state, error }) => {
     if (state === "closed" || (error && isFinalRefusal(error))) end();
   });
-  const channel = parley.channel(waitChannel(claimsOf(connect.token).room, ticket));
+  const { room, id: waitId } = claimsOf(connect.token);
+  const channel = parley.channel(waitChannel(room, waitId));
   channel.on("error", end);
   channel.on("message", (message) => {
     const notice = lobbyNoticeOf(message);

@@ -33,8 +33,8 @@ export function queueOf(message: Message): readonly Waiting[] | undefined {
   const { notice, queue } = dataOf(message) ?? {};
   if (notice !== "waiting" || !Array.isArray(queue)) return undefined;
   return queue.slice(0, WAITING_MAX).flatMap((one: Partial<Waiting> | null) => {
-    const { ticket, name, since } = one ?? {};
-    return isText(ticket) && isText(name) ? [{ ticket, name, since: Number(since) || 0 }] : [];
+    const { waitId, name, since } = one ?? {};
+    return isText(waitId) && isText(name) ? [{ waitId, name, since: Number(since) || 0 }] : [];
   });
 }
 

@@ -45,7 +45,7 @@ export type RoomNotice =
 
 /** A person in the lobby. `since` is Unix milliseconds. */
 export interface Waiting {
-  readonly ticket: string;
+  readonly waitId: string;
   readonly name: string;
   readonly since: number;
 }
@@ -116,5 +116,4 @@ export interface LobbyLink {
 
 export interface LobbyOpening {
   readonly connect: { readonly url: string; readonly token: string };
-  readonly ticket: string;
 }

@@ -2,7 +2,7 @@
 export interface SeatClaims {
   /** The id of the room, which its channels are named by. */
   readonly room: string;
-  /** The participantSession, or the ticket of the lobby. */
+  /** The participantSession, or the waitId of the lobby. */
   readonly id: string;
 }
 

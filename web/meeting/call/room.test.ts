@@ -193,10 +193,10 @@ test("notices are the service's alone", async () => {
   await message("room", "ann", { notice: "muted", participantSession: "me", kind: "audio" });
   await message("room", "service", { notice: "muted", participantSession: "me", kind: "audio" });
   await message("admin", "ann", { notice: "waiting", queue: [] });
-  await message("admin", "service", { notice: "waiting", queue: [{ ticket: "t", name: "Eve", since: 1 }, null, {}] });
+  await message("admin", "service", { notice: "waiting", queue: [{ waitId: "w", name: "Eve", since: 1 }, null, {}] });
   expect(story.slice(1)).toEqual([
     ["notice", { notice: "muted", participantSession: "me", kind: "audio" }],
-    ["queue", [{ ticket: "t", name: "Eve", since: 1 }]],
+    ["queue", [{ waitId: "w", name: "Eve", since: 1 }]],
   ]);
 });
 

@@ -80,7 +80,7 @@ export interface JoinRequest {
 }
 
 export type Act =
-  | { readonly do: "admit" | "decline"; readonly ticket: string }
+  | { readonly do: "admit" | "decline"; readonly waitId: string }
   | { readonly do: "mute" | "remove"; readonly participantSession: string }
   | { readonly do: "end" | "lock" | "unlock" | "record" | "stopRecord" };
 

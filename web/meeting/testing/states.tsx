@@ -125,7 +125,7 @@ const admin = { joined: { isAdmin: true } } as const;
 const queue = (fakes: Fakes, count: number): void =>
   fakes.room().emit(
     "queue",
-    Array.from({ length: count }, (_, at) => ({ ticket: `t${at}`, name: at === 2 ? LONG : `Visitor ${at}`, since: 0 })),
+    Array.from({ length: count }, (_, at) => ({ waitId: `w${at}`, name: at === 2 ? LONG : `Visitor ${at}`, since: 0 })),
   );
 const refuse = (fakes: Fakes, code: string, more: Refused["more"] = {}): Promise<void> => {
   fakes.api.doorNow = () => {

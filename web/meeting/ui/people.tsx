@@ -121,20 +121,20 @@ function Queue() {
   const { session } = useMeeting();
   return (
     <ul class="people">
-      {session.queue.value.map(({ ticket, name, since }) => (
-        <li key={ticket} class="person">
+      {session.queue.value.map(({ waitId, name, since }) => (
+        <li key={waitId} class="person">
           <span class="person-name">
             <bdi title={name}>{name}</bdi>
             <span class="person-marks muted small">{timeOfDay(since)}</span>
           </span>
-          <Answers ticket={ticket} name={name} />
+          <Answers waitId={waitId} name={name} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Answers({ ticket, name }: { readonly ticket: string; readonly name: string }) {
+function Answers({ waitId, name }: { readonly waitId: string; readonly name: string }) {
   const act = useAct();
   return (
     <span class="answers">
@@ -142,7 +142,7 @@ function Answers({ ticket, name }: { readonly ticket: string; readonly name: str
         type="button"
         class="primary small"
         aria-label={t("letInNamed", { name })}
-        onClick={() => act({ do: "admit", ticket })}
+        onClick={() => act({ do: "admit", waitId })}
       >
         {t("letIn")}
       </button>
@@ -150,7 +150,7 @@ function Answers({ ticket, name }: { readonly ticket: string; readonly name: str
         type="button"
         class="small"
         aria-label={t("declineNamed", { name })}
-        onClick={() => act({ do: "decline", ticket })}
+        onClick={() => act({ do: "decline", waitId })}
       >
         {t("decline")}
       </button>
@@ -169,7 +169,7 @@ export function LobbyCard() {
       <p>
         <bdi>{t("lobbyAsks", { name: first.name })}</bdi>
       </p>
-      <Answers key={first.ticket} ticket={first.ticket} name={first.name} />
+      <Answers key={first.waitId} waitId={first.waitId} name={first.name} />
       {queue.length > 1 && (
         <button type="button" class="quiet small" onClick={() => (panel.value = "people")}>
           {counted(queue.length, "waitingOne", "waitingOther")} · {t("showAllWaiting")}
