@@ -215,6 +215,8 @@ describe("a session", () => {
     expect(await sessionStatus(url, given)).toBe(200);
     // Cookies that others have set beside it do not hide it.
     expect((await withCookie(`${API}/apps`, `${planted}; other=1; ${given}`)).status).toBe(200);
+    const many = Array.from({ length: 179 }, (_, i) => `parley=${String(i).padStart(48, "A")}; `).join("");
+    expect((await withCookie(`${API}/apps`, many + given)).status).toBe(200);
   });
 
   test("of another service on this machine counts as none, and as no wrong try", async () => {
