@@ -51,6 +51,13 @@ export class Throttle {
     return bucket.left < 0 ? this.secondsToWait(bucket) : 0;
   }
 
+  /** Seconds to wait until one is available; 0: now. Takes nothing. */
+  wait(key: string): number {
+    if (this.perSecond === 0) return 0;
+    const bucket = this.refilled(key);
+    return bucket.left < 1 ? this.secondsToWait(bucket) : 0;
+  }
+
   protected has(key: string): boolean {
     return this.buckets.has(key);
   }

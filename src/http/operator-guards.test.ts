@@ -24,6 +24,7 @@ function setup({ role = "admin" as Role, hasDashboard = true, isKnown = true } =
       adminOperator: operator,
     },
     wrongTries: new Throttle(10, 1, () => 0),
+    guesses: { turn: () => undefined },
     isOwnHost: (call) => call.host === HOST,
     hasDashboard,
     storeFollower: {

@@ -264,4 +264,20 @@ describe("guessing", () => {
     expect((await call(`${own.url}/api/internal/v1/apps`, { bearer: "wrong" })).status).toBe(429);
     expect((await call(`${own.url}/api/internal/v1/apps`, { bearer: token })).status).toBe(200);
   });
+
+  test("tokens that a person may have chosen: 20 a second beyond the rate, at the sign-in and with calls together", async () => {
+    const chosen = "chosen-by-a-person";
+    await using own = await startParley({ env: { PARLEY_ADMIN_TOKEN: chosen } });
+    const withCall = (bearer: string): Promise<{ status: number }> =>
+      call(`${own.url}/api/internal/v1/apps`, { bearer });
+    for (let i = 0; i < 10; i++) expect((await withCall("wrong")).status).toBe(401);
+    const beganMs = performance.now();
+    const guesses = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? withCall(`wrong-${i}`) : signIn(own.url, `wrong-${i}`))),
+    );
+    expect(performance.now() - beganMs).toBeGreaterThan(900);
+    expect(guesses.every(({ status }) => status === 429)).toBe(true);
+    expect((await withCall(chosen)).status).toBe(200);
+    expect((await signIn(own.url, chosen)).status).toBe(200);
+  });
 });
