@@ -45,6 +45,9 @@ export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
 
 /** Wrong admin tokens per address before it has to wait. */
 export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
+/** Tokens of addresses beyond that, which are checked per second and process, and how long one waits for its turn. */
+export const GUESSES_PER_SECOND = 20;
+export const GUESS_WAIT_MAX_MS = 2000;
 /** Sign-ins per operator at once, then one per second: each is a change of the store, and an entry of the audit. */
 export const SIGN_INS_BURST = 100;
 /** Operators that are not revoked. */

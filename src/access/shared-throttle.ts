@@ -45,6 +45,10 @@ class SharedThrottle extends Throttle {
     return super.debt(bounded(key));
   }
 
+  override wait(key: string): number {
+    return super.wait(bounded(key));
+  }
+
   /** What was taken here since the last call. */
   takeNotes(): Readonly<Record<string, number>> | undefined {
     if (this.taken.size === 0) return undefined;

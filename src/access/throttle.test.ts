@@ -54,3 +54,13 @@ test("beyond the maximum of buckets the oldest key starts with a full one", () =
   expect(throttle.take(`key ${BUCKETS_MAX}`)).toBeGreaterThan(0);
   expect(throttle.take("key 0")).toBe(0);
 });
+
+test("charges keep to the maximum of buckets too, and giving back keeps none", () => {
+  const throttle = new Throttle(2, 0.001, () => 0);
+  for (let i = 0; i < BUCKETS_MAX + 5; i++) throttle.charge(`key ${i}`, 3);
+  expect(throttle.size).toBe(BUCKETS_MAX);
+  expect(throttle.debt(`key ${BUCKETS_MAX}`)).toBeGreaterThan(0);
+  throttle.charge(`key ${BUCKETS_MAX}`, -3);
+  throttle.charge("never seen", -3);
+  expect(throttle.size).toBe(BUCKETS_MAX - 1);
+});

@@ -30,9 +30,7 @@ export class Throttle {
     const bucket = this.refilled(key);
     if (bucket.left < 1) return this.secondsToWait(bucket);
     bucket.left -= 1;
-    if (this.buckets.size >= BUCKETS_MAX && !this.buckets.has(key)) this.removeOldest();
-    this.buckets.set(key, bucket);
-    this.sweepSometimes();
+    this.keep(key, bucket);
     return 0;
   }
 
@@ -41,7 +39,9 @@ export class Throttle {
     if (this.perSecond === 0) return;
     const bucket = this.refilled(key);
     bucket.left -= cost;
-    this.buckets.set(key, bucket);
+    // Full again: a key without a bucket starts with a full one, so there is nothing to keep.
+    if (bucket.left >= this.burst) this.buckets.delete(key);
+    else this.keep(key, bucket);
   }
 
   /** Seconds to wait if more was charged than was left; 0 without a debt. Takes nothing. */
@@ -49,6 +49,13 @@ export class Throttle {
     if (this.perSecond === 0) return 0;
     const bucket = this.refilled(key);
     return bucket.left < 0 ? this.secondsToWait(bucket) : 0;
+  }
+
+  /** Seconds to wait until one is available; 0: now. Takes nothing. */
+  wait(key: string): number {
+    if (this.perSecond === 0) return 0;
+    const bucket = this.refilled(key);
+    return bucket.left < 1 ? this.secondsToWait(bucket) : 0;
   }
 
   protected has(key: string): boolean {
@@ -70,6 +77,12 @@ export class Throttle {
 
   private secondsToWait(bucket: Bucket): number {
     return Math.max(1, Math.ceil((1 - bucket.left) / this.perSecond));
+  }
+
+  private keep(key: string, bucket: Bucket): void {
+    if (this.buckets.size >= BUCKETS_MAX && !this.buckets.has(key)) this.removeOldest();
+    this.buckets.set(key, bucket);
+    this.sweepSometimes();
   }
 
   private removeOldest(): void {

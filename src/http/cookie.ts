@@ -14,8 +14,11 @@ const SECURE_NAME = "__Host-parley";
 const LOOPBACK_NAME = "parley";
 /** The form of a session's secret; values of other services are not looked up. */
 const SECRET = /^[\w-]{48}$/;
-/** Bound: cookies of that name that are looked up. A host of the same site can add some. */
-const COOKIES_MAX = 5;
+/**
+ * Bound: cookies of that name that are looked up. Pages on other ports of `localhost` can add some, and browsers send those with a longer
+ * path first. A browser keeps at most 180 per host, so all of them together cannot hide the session. A lookup is one digest.
+ */
+const COOKIES_MAX = 200;
 
 const isHttps = (call: Call): boolean => call.origin.startsWith("https:");
 const cookieName = (call: Call): string => (isHttps(call) ? SECURE_NAME : LOOPBACK_NAME);
@@ -25,13 +28,13 @@ export function sessionSecretsIn(call: Call): string[] {
   const header = call.request.headers.get("cookie");
   if (header === null) return [];
   const prefix = `${cookieName(call)}=`;
-  return header
+  const values = header
     .split(";")
     .map((pair) => pair.trim())
     .filter((pair) => pair.startsWith(prefix))
     .map((pair) => pair.slice(prefix.length))
-    .filter((value) => SECRET.test(value))
-    .slice(0, COOKIES_MAX);
+    .filter((value) => SECRET.test(value));
+  return [...new Set(values)].slice(0, COOKIES_MAX);
 }
 
 export const setCookie = (call: Call, secret: string): void => writeCookie(call, secret, SESSION_SECONDS);

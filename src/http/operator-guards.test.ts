@@ -11,16 +11,20 @@ const HOST = "127.0.0.1:8080";
 const ORIGIN = `http://${HOST}`;
 
 function setup({ role = "admin" as Role, hasDashboard = true, isKnown = true } = {}) {
-  const state = { isKnown, caughtUp: 0 };
+  const state = { isKnown, caughtUp: 0, lookups: 0 };
   const operator: Operator = { name: "ann", role, revoked: new AbortController().signal };
   const row = { digest: "d", operator: "o", credential: "o", created: 0, ends: 1 };
   const guards = operatorGuards({
     operators: {
       byToken: (token) => (state.isKnown && token === TOKEN ? { operator, id: "o" } : undefined),
-      bySession: (secret) => (state.isKnown && secret === SECRET ? { operator, row } : undefined),
+      bySession: (secret) => {
+        state.lookups++;
+        return state.isKnown && secret === SECRET ? { operator, row } : undefined;
+      },
       adminOperator: operator,
     },
     wrongTries: new Throttle(10, 1, () => 0),
+    guesses: { turn: () => undefined },
     isOwnHost: (call) => call.host === HOST,
     hasDashboard,
     storeFollower: {
@@ -88,6 +92,23 @@ describe("a cookie", () => {
     const over = (name: string): Promise<string> =>
       outcome(() => guards.operator.admit(callWith({ Cookie: `${name}=${SECRET}`, ...HEADER }, "GET", "https")));
     expect([await over("__Host-parley"), await over("parley")]).toEqual(["ann", "unauthorized"]);
+  });
+
+  test("is found behind as many of the same name and form as a browser keeps per host, and the lookups have a bound", async () => {
+    const { guards, state } = setup();
+    const others = (count: number): string =>
+      Array.from({ length: count }, (_, i) => `parley=${String(i).padStart(48, "x")}; `).join("");
+    const behind = async (count: number): Promise<[string, number]> => {
+      state.lookups = 0;
+      const headers = { Cookie: `${others(count)}parley=${SECRET}`, ...HEADER };
+      return [await outcome(() => guards.operator.admit(callWith(headers))), state.lookups];
+    };
+    expect(await behind(5)).toEqual(["ann", 6]);
+    expect(await behind(180)).toEqual(["ann", 181]);
+    const [refusal, lookups] = await behind(2000);
+    expect(refusal).toBe("unauthorized");
+    // Before and after the store's latest changes.
+    expect(lookups).toBe(400);
   });
 
   test("is ignored without the dashboard", async () => {

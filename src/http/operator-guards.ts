@@ -15,6 +15,7 @@ import { Problem } from "../protocol/codes.ts";
 import type { Call } from "./call.ts";
 import { checkOrigin, sessionSecretsIn } from "./cookie.ts";
 import type { Guard } from "./endpoint.ts";
+import type { GuessPace } from "./guess-pace.ts";
 import { afterLatestChanges, refuseOverRate } from "./refusals.ts";
 
 export interface OperatorGuardParts {
@@ -25,6 +26,8 @@ export interface OperatorGuardParts {
   };
   /** Rate of wrong tokens per address. */
   readonly wrongTries: Throttle;
+  /** Paces the tokens of addresses beyond that rate. */
+  readonly guesses: Pick<GuessPace, "turn">;
   /** Whether the request names the service by one of its own addresses (own-host.ts). */
   readonly isOwnHost: (call: Call) => boolean;
   /** False: there is no dashboard, and cookies are ignored. */
@@ -64,13 +67,18 @@ export function operatorGuards(parts: OperatorGuardParts): OperatorGuards {
       call.isAuthenticated = true;
       return allow(found);
     };
+    const check = (call: Call): Operator | Promise<Operator> => {
+      const found = find(call);
+      // Before the rate: wrong tries of others behind the same address must not lock the operator out (protocol 8).
+      if (found || !parts.storeFollower || !mayBeNew(parts, call)) return admitted(call, found);
+      return afterLatestChanges(parts.storeFollower, () => find(call)).then((one) => admitted(call, one));
+    };
     return {
       security: "admin",
       admit: (call) => {
-        const found = find(call);
-        // Before the rate: wrong tries of others behind the same address must not lock the operator out (protocol 8).
-        if (found || !parts.storeFollower || !mayBeNew(parts, call)) return admitted(call, found);
-        return afterLatestChanges(parts.storeFollower, () => find(call)).then((one) => admitted(call, one));
+        const token = tokenIn(call);
+        const turn = token === undefined || without?.(call) ? undefined : turnOf(parts, call, token);
+        return turn ? turn.then(() => check(call)) : check(call);
       },
       recheck: (call) => {
         const found = find(call);
@@ -104,6 +112,7 @@ export const rateLimited = (guard: Guard<Operator>, rate: Pick<Throttle, "take">
 
 /** Signing in: charges wrong tries like a call with a wrong token. */
 export async function holderOfToken(parts: OperatorGuardParts, call: Call, token: string): Promise<TokenHolder> {
+  await turnOf(parts, call, token);
   const find = (): TokenHolder | undefined => parts.operators.byToken(token);
   const found =
     find() ??
@@ -114,6 +123,9 @@ export async function holderOfToken(parts: OperatorGuardParts, call: Call, token
   refuseOverRate(parts.wrongTries.take(rateKey(call.client)));
   throw notAnOperator(true);
 }
+
+const turnOf = ({ guesses, wrongTries }: OperatorGuardParts, call: Call, token: string): Promise<void> | undefined =>
+  guesses.turn(token, () => wrongTries.wait(rateKey(call.client)) > 0);
 
 /** The session of the call's cookie, without any check of where the request comes from. */
 export function sessionOf(parts: OperatorGuardParts, call: Call): { secret: string; session: Session } | undefined {

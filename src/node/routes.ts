@@ -17,6 +17,7 @@ import type { Endpoint } from "../http/endpoint.ts";
 import type { NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
 import { type GuardParts, type Guards, makeGuards } from "../http/guards.ts";
+import { GuessPace } from "../http/guess-pace.ts";
 import { meetingActEndpoints } from "../http/meeting-acts.ts";
 import { meetingJoinEndpoints } from "../http/meeting-joins.ts";
 import { MeetingRates } from "../http/meeting-rates.ts";
@@ -141,7 +142,7 @@ function guardPartsOf({
   throttle,
   keyring,
   operators,
-  realtime: { keyRate, storeFollower },
+  realtime: { clock, keyRate, storeFollower },
 }: RouteParts): GuardParts {
   const ownHosts = new OwnHosts(config.publicUrl);
   return {
@@ -150,6 +151,7 @@ function guardPartsOf({
     nowMs,
     requests: keyRate,
     wrongTries: throttle("wrong-tries", ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60),
+    guesses: new GuessPace(clock),
     isOwnHost: (call) => ownHosts.has(call.host),
     hasDashboard: config.dashboard,
     storeFollower,

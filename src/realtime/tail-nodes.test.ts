@@ -1,5 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { LEASE_MS, READERS_MAX, READERS_PER_OPERATOR_MAX, REMOTE_READERS_MAX } from "../telemetry/tail/limits.ts";
+import {
+  LEASE_MS,
+  READ_ROLE_READERS_MAX,
+  READERS_MAX,
+  READERS_PER_ADMIN_MAX,
+  READERS_PER_READ_OPERATOR_MAX,
+  REMOTE_READ_ROLE_READERS_MAX,
+  REMOTE_READERS_MAX,
+} from "../telemetry/tail/limits.ts";
 import { TailCluster, type TailTestNode } from "./testing/tail-cluster.ts";
 
 function clusterOf(...ids: string[]) {
@@ -119,18 +127,34 @@ describe("over several nodes", () => {
 });
 
 describe("bounds", () => {
-  test("one operator cannot take the places of the others", () => {
+  test.each([
+    ["admin", true, READERS_PER_ADMIN_MAX],
+    ["read", false, READERS_PER_READ_OPERATOR_MAX],
+  ])("one operator of the role %s cannot take the places of the others", (role, payloads, max) => {
     const { node } = clusterOf("n1");
-    const readers = Array.from({ length: READERS_PER_OPERATOR_MAX }, () => node(0).open({}, "ann"));
-    expect(() => node(0).open({}, "ann")).toThrow("each operator with at most 10 readers");
-    expect(() => node(0).open({}, "ben")).not.toThrow();
+    const readers = Array.from({ length: max }, () => node(0).open({ payloads }, "ann"));
+    expect(() => node(0).open({ payloads }, "ann")).toThrow(
+      `each operator of the role ${role} with at most ${max} readers`,
+    );
+    expect(() => node(0).open({ payloads }, "ben")).not.toThrow();
     readers[0]?.open.close();
-    expect(() => node(0).open({}, "ann")).not.toThrow();
+    expect(() => node(0).open({ payloads }, "ann")).not.toThrow();
+  });
+
+  test("operators of the role read leave places for admins, however many they are", () => {
+    const { node } = clusterOf("n1");
+    const readers = Array.from({ length: READ_ROLE_READERS_MAX }, (_, i) => node(0).open({}, `operator ${i}`));
+    expect(() => node(0).open({}, "one more")).toThrow(
+      "all operators of the role read together with at most 12 readers",
+    );
+    for (let i = READ_ROLE_READERS_MAX; i < READERS_MAX; i++) node(0).open({ payloads: true }, "admin");
+    readers[0]?.open.close();
+    expect(() => node(0).open({}, "one more")).not.toThrow();
   });
 
   test(`a node serves ${READERS_MAX} readers, and refuses more with a sentence`, () => {
     const { node } = clusterOf("n1");
-    const readers = Array.from({ length: READERS_MAX }, (_, i) => node(0).open({}, `operator ${i}`));
+    const readers = Array.from({ length: READERS_MAX }, (_, i) => node(0).open({ payloads: true }, `operator ${i}`));
     expect(() => node(0).open()).toThrow("at most 20 readers");
     readers[0]?.open.close();
     expect(() => node(0).open()).not.toThrow();
@@ -138,10 +162,21 @@ describe("bounds", () => {
 
   test("a node gathers for a bounded number of readers of other nodes", async () => {
     const { node } = clusterOf("n1");
-    const readers = Array.from({ length: READERS_MAX }, (_, id) => ({ id: `r${id}`, query: { payloads: false } }));
-    for (const from of ["a", "b", "c", "d"])
-      await node(0).requests.respond(JSON.stringify({ name: "tail", payload: { from, version: 1, readers } }));
-    expect(node(0).tail.size).toBe(REMOTE_READERS_MAX);
+    let version = 0;
+    const ask = async (payloads: boolean, count = READERS_MAX): Promise<number> => {
+      version++;
+      const readers = Array.from({ length: count }, (_, id) => ({ id: `r${id}`, query: { payloads } }));
+      for (const at of ["a", "b", "c", "d"]) {
+        const payload = { from: `${at} ${payloads}`, version, readers };
+        await node(0).requests.respond(JSON.stringify({ name: "tail", payload }));
+      }
+      return node(0).tail.size;
+    };
+    expect(await ask(false)).toBe(REMOTE_READ_ROLE_READERS_MAX);
+    expect(await ask(true)).toBe(REMOTE_READERS_MAX);
+    expect(await ask(true, 0)).toBe(REMOTE_READ_ROLE_READERS_MAX);
+    expect(await ask(false, 0)).toBe(0);
+    expect(await ask(false)).toBe(REMOTE_READ_ROLE_READERS_MAX);
   });
 
   test("a node that stops ends its readers, and takes no others", async () => {

@@ -6,7 +6,14 @@ import { randomUUID } from "node:crypto";
 import type { NodeId } from "../engine/engine.ts";
 import type { NodeRequests } from "../engine/node-requests.ts";
 import { Problem } from "../protocol/codes.ts";
-import { LEASES_MAX, READERS_MAX, READERS_PER_OPERATOR_MAX, RENEW_EVERY_MS } from "../telemetry/tail/limits.ts";
+import {
+  LEASES_MAX,
+  READ_ROLE_READERS_MAX,
+  READERS_MAX,
+  READERS_PER_ADMIN_MAX,
+  READERS_PER_READ_OPERATOR_MAX,
+  RENEW_EVERY_MS,
+} from "../telemetry/tail/limits.ts";
 import { TailReader, type TailSink } from "../telemetry/tail/reader.ts";
 import type { Tail } from "../telemetry/tail/tail.ts";
 import type { Clock } from "./clock.ts";
@@ -69,12 +76,9 @@ export class TailNodes {
   open(operator: string, query: TailQuery, sink: TailSink, ended: () => void): OpenTail {
     const filter = tailFilter(query);
     if (this.isClosed) throw new Problem("internal_error", "This node is shutting down; try again.", RETRY_SECONDS);
-    if (this.own.size >= READERS_MAX) throw tooMany(`at most ${READERS_MAX} readers of the tail`);
-    const own = [...this.own.values()].filter((one) => one.operator === operator).length;
-    if (own >= READERS_PER_OPERATOR_MAX)
-      throw tooMany(`each operator with at most ${READERS_PER_OPERATOR_MAX} readers of the tail`);
-    const id = randomUUID();
     const reader = new TailReader(filter, sink);
+    this.refuseTooMany(operator, reader);
+    const id = randomUUID();
     this.own.set(id, { operator, query, reader, totals: new Map(), ended });
     this.parts.tail.add(reader);
     const nodes = this.announce().then((answers) => answers.filter((ids) => ids.has(id)).length);
@@ -109,6 +113,20 @@ export class TailNodes {
     this.parts.tail.remove(one.reader);
     // At once: an operator whose access has ended must not cause work on other nodes until the lease is over.
     void this.announce();
+  }
+
+  private refuseTooMany(operator: string, { isOfAdmin }: TailReader): void {
+    const all = [...this.own.values()];
+    const perOperatorMax = isOfAdmin ? READERS_PER_ADMIN_MAX : READERS_PER_READ_OPERATOR_MAX;
+    if (all.length >= READERS_MAX) throw tooMany(`at most ${READERS_MAX} readers of the tail`);
+    if (all.filter((one) => one.operator === operator).length >= perOperatorMax)
+      throw tooMany(
+        `each operator of the role ${isOfAdmin ? "admin" : "read"} with at most ${perOperatorMax} readers of the tail`,
+      );
+    if (!isOfAdmin && all.filter(({ reader }) => !reader.isOfAdmin).length >= READ_ROLE_READERS_MAX)
+      throw tooMany(
+        `all operators of the role read together with at most ${READ_ROLE_READERS_MAX} readers of the tail`,
+      );
   }
 
   /** Sends the filters of all readers to all nodes. Never rejects. */

@@ -3,7 +3,7 @@
  * them until LEASE_MS after the last time: what a node asked for ends by itself when that node is gone.
  */
 import type { NodeId } from "../engine/engine.ts";
-import { LEASE_MS, LEASES_MAX, REMOTE_READERS_MAX } from "../telemetry/tail/limits.ts";
+import { LEASE_MS, LEASES_MAX, REMOTE_READ_ROLE_READERS_MAX, REMOTE_READERS_MAX } from "../telemetry/tail/limits.ts";
 import { TailReader, type TailSink } from "../telemetry/tail/reader.ts";
 import type { Tail } from "../telemetry/tail/tail.ts";
 import type { Clock } from "./clock.ts";
@@ -30,6 +30,8 @@ export class TailWatches {
   private readonly leases = new Map<NodeId, Lease>();
   /** Readers of all leases. */
   private count = 0;
+  /** Those of operators of the role read. */
+  private readRoleCount = 0;
   private isLooking = false;
 
   constructor(private readonly parts: WatchParts) {}
@@ -57,8 +59,10 @@ export class TailWatches {
     for (const id of lease.readers.keys()) if (!wanted.has(id)) this.end(lease, id);
     for (const { id, reader } of added) {
       if (lease.readers.has(id) || this.count >= REMOTE_READERS_MAX) continue;
+      if (!reader.isOfAdmin && this.readRoleCount >= REMOTE_READ_ROLE_READERS_MAX) continue;
       lease.readers.set(id, reader);
       this.count++;
+      if (!reader.isOfAdmin) this.readRoleCount++;
       this.parts.tail.add(reader);
     }
     this.look();
@@ -87,6 +91,7 @@ export class TailWatches {
     if (!reader) return;
     lease.readers.delete(id);
     this.count--;
+    if (!reader.isOfAdmin) this.readRoleCount--;
     this.parts.tail.remove(reader);
   }
 

@@ -3,9 +3,10 @@
  *
  * Workers listen with SO_REUSEPORT. A second service started by mistake would then listen beside them without an error, and take half of
  * the connections. An address that is opened without that option is refused if anyone listens on it; the lock covers the moment between
- * that check and the first worker. It is a socket in the abstract namespace, which the kernel removes with the process, however it ends.
+ * that check and the first worker. Services of other users need no lock: the system shares an address only between sockets of one user.
  */
 import { listenError } from "../http/listener.ts";
+import { takeLock } from "./file-lock.ts";
 
 export interface Address {
   readonly host: string;
@@ -21,12 +22,14 @@ export interface PortLock {
   release(): void;
 }
 
-export function lockPort({ host, port, settings }: Address): PortLock {
+/** `places`: folders for the lock, the best first (file-lock.ts). */
+export function lockPort({ host, port, settings }: Address, places: readonly string[]): PortLock {
   try {
     const probe = Bun.listen({ hostname: host, port, socket: { data: () => undefined } });
     try {
-      const lock = Bun.listen({ unix: `\0parley ${host} ${probe.port}`, socket: { data: () => undefined } });
-      return { port: probe.port, release: () => lock.stop(true) };
+      const lock = takeLock(`${host} ${probe.port}`, places);
+      if (!lock) throw Object.assign(new Error("locked by another service"), { code: "EADDRINUSE" });
+      return { port: probe.port, release: () => lock.release() };
     } finally {
       probe.stop(true);
     }

@@ -1,4 +1,5 @@
 /** A service of several workers: the stores that they share, the locks of its ports, and their supervisor. */
+import { mkdirSync } from "node:fs";
 import type { Loaded } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
 import type { SqliteHistory } from "../history/sqlite.ts";
@@ -8,6 +9,7 @@ import { openStore } from "../store/open.ts";
 import type { SqlStore } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
+import { lockPlaces } from "./file-lock.ts";
 import { endLeftWorkers } from "./left-workers.ts";
 import type { Ready } from "./messages.ts";
 import { lockPort, type PortLock } from "./port-lock.ts";
@@ -148,12 +150,13 @@ async function hostOf(config: Config, embedded: Store | undefined): Promise<stri
 }
 
 type Ports = Pick<Config, "port" | "adminListen">;
+type PortSettings = Ports & Pick<Config, "data">;
 
 /** The sockets of a killed process may be open for a moment after it is gone. */
 const SOCKETS_CLOSE_MS = 2000;
 const TRY_EVERY_MS = 50;
 
-async function lockPortsWithin(ms: number, config: Ports, host: string): Promise<ReturnType<typeof lockPorts>> {
+async function lockPortsWithin(ms: number, config: PortSettings, host: string): Promise<ReturnType<typeof lockPorts>> {
   const untilMs = performance.now() + ms;
   for (;;) {
     try {
@@ -166,14 +169,20 @@ async function lockPortsWithin(ms: number, config: Ports, host: string): Promise
 }
 
 /** All workers need the same ports, so a free one is chosen here. */
-function lockPorts({ port, adminListen }: Ports, host: string): Ports & { readonly locks: readonly PortLock[] } {
-  const main = lockPort({ host, port, settings: { host: "--host", port: "--port" } });
+function lockPorts(
+  { port, adminListen, data }: PortSettings,
+  host: string,
+): Ports & { readonly locks: readonly PortLock[] } {
+  // With PostgreSQL, nothing may have made the data folder yet.
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  const places = lockPlaces(data);
+  const main = lockPort({ host, port, settings: { host: "--host", port: "--port" } }, places);
   if (adminListen === "") return { port: main.port, adminListen, locks: [main] };
   const colon = adminListen.lastIndexOf(":");
   const [name, adminPort] = [adminListen.slice(0, colon), Number(adminListen.slice(colon + 1))];
   try {
     const settings = { host: "--admin-listen", port: "--admin-listen" };
-    const admin = lockPort({ host: name.replace(/^\[|\]$/g, ""), port: adminPort, settings });
+    const admin = lockPort({ host: name.replace(/^\[|\]$/g, ""), port: adminPort, settings }, places);
     return { port: main.port, adminListen: `${name}:${admin.port}`, locks: [main, admin] };
   } catch (error) {
     main.release();

@@ -215,6 +215,8 @@ describe("a session", () => {
     expect(await sessionStatus(url, given)).toBe(200);
     // Cookies that others have set beside it do not hide it.
     expect((await withCookie(`${API}/apps`, `${planted}; other=1; ${given}`)).status).toBe(200);
+    const many = Array.from({ length: 179 }, (_, i) => `parley=${String(i).padStart(48, "A")}; `).join("");
+    expect((await withCookie(`${API}/apps`, many + given)).status).toBe(200);
   });
 
   test("of another service on this machine counts as none, and as no wrong try", async () => {
@@ -261,5 +263,21 @@ describe("guessing", () => {
     // Tries at the sign-in and with calls are counted together.
     expect((await call(`${own.url}/api/internal/v1/apps`, { bearer: "wrong" })).status).toBe(429);
     expect((await call(`${own.url}/api/internal/v1/apps`, { bearer: token })).status).toBe(200);
+  });
+
+  test("tokens that a person may have chosen: 20 a second beyond the rate, at the sign-in and with calls together", async () => {
+    const chosen = "chosen-by-a-person";
+    await using own = await startParley({ env: { PARLEY_ADMIN_TOKEN: chosen } });
+    const withCall = (bearer: string): Promise<{ status: number }> =>
+      call(`${own.url}/api/internal/v1/apps`, { bearer });
+    for (let i = 0; i < 10; i++) expect((await withCall("wrong")).status).toBe(401);
+    const beganMs = performance.now();
+    const guesses = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? withCall(`wrong-${i}`) : signIn(own.url, `wrong-${i}`))),
+    );
+    expect(performance.now() - beganMs).toBeGreaterThan(900);
+    expect(guesses.every(({ status }) => status === 429)).toBe(true);
+    expect((await withCall(chosen)).status).toBe(200);
+    expect((await signIn(own.url, chosen)).status).toBe(200);
   });
 });

@@ -30,7 +30,8 @@ const noReaders = (): Promise<number> =>
 
 describe("readers", () => {
   test("beyond 20 are refused with a sentence, and free places are used", async () => {
-    const tokens = [adminToken, (await reading("second")).token];
+    const second: { token: string } = await admin.must("POST", "/operators", { name: "second", role: "admin" });
+    const tokens = [adminToken, second.token];
     const readers = await Promise.all(Array.from({ length: 20 }, (_, i) => tail("", tokens[i % 2])));
     for (let i = 0; i < 5; i++) {
       const { status, headers, body } = await admin.call("GET", "/tail");
@@ -44,12 +45,21 @@ describe("readers", () => {
     await noReaders();
   });
 
-  test("of one operator leave places for the others", async () => {
-    const { token } = await reading("greedy");
-    const readers = await Promise.all(Array.from({ length: 10 }, () => tail("", token)));
+  test("of operators of the role read leave places for other operators, and some for admins only", async () => {
+    const greedy = await Promise.all(["greedy 1", "greedy 2", "greedy 3"].map(reading));
+    const readers: TailReader[] = [];
+    for (const { token } of greedy) {
+      readers.push(...(await Promise.all(Array.from({ length: 4 }, () => tail("", token)))));
+      const { status, body } = await call(`${url}/api/internal/v1/tail`, { bearer: token });
+      expect([status, body.message]).toEqual([429, expect.stringContaining("role read with at most 4 readers")]);
+    }
+    const { token } = await reading("fourth");
     const { status, body } = await call(`${url}/api/internal/v1/tail`, { bearer: token });
-    expect([status, body.message]).toEqual([429, expect.stringContaining("each operator with at most 10 readers")]);
-    await (await tail())[Symbol.asyncDispose]();
+    expect([status, body.message]).toEqual([
+      429,
+      expect.stringContaining("role read together with at most 12 readers"),
+    ]);
+    readers.push(...(await Promise.all(Array.from({ length: 8 }, () => tail()))));
     await Promise.all(readers.map((reader) => reader[Symbol.asyncDispose]()));
     await noReaders();
   });

@@ -11,9 +11,13 @@ export const LINE_MAX_CHARS = 32_768;
 
 /** Readers that this node serves, and readers of other nodes that it gathers events for. */
 export const READERS_MAX = 20;
-/** Readers of one operator on this node: a single one must not take the places of all others. */
-export const READERS_PER_OPERATOR_MAX = 10;
 export const REMOTE_READERS_MAX = 40;
+/** All operators of the role read together have at most this many of them. The rest is kept for admins, who need the tail in an incident. */
+export const READ_ROLE_READERS_MAX = 12;
+export const REMOTE_READ_ROLE_READERS_MAX = 24;
+/** Readers of one operator on this node: a single one must not take the places of all others. */
+export const READERS_PER_ADMIN_MAX = 10;
+export const READERS_PER_READ_OPERATOR_MAX = 4;
 
 /** Channel names whose match is cached per reader. */
 export const CACHED_CHANNELS_MAX = 1000;

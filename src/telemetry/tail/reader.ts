@@ -34,6 +34,11 @@ export class TailReader {
     private readonly sink: TailSink,
   ) {}
 
+  /** Only admins may see payloads. This tells the role also of readers on other nodes, whatever version those have. */
+  get isOfAdmin(): boolean {
+    return this.filter.showsData;
+  }
+
   /** Whether this reader gets the event. Called per frame: the cheapest comparisons come first, and nothing is built. */
   takes(
     kind: KindSet,
