@@ -16,7 +16,7 @@ import { CredentialRun } from "./support/credential-run.ts";
 
 setDefaultTimeout(60_000);
 
-/** Of several nodes, or of the process itself: this run has none. */
+/** These belong to several nodes, to a bucket or to the listener: this run has none. */
 const ELSEWHERE = ["bucket key", "signed bucket address", "database password", "NATS credential", "TLS private key"];
 /** Their purpose is to hold secrets. */
 const SECRET_FILES = ["first-run.txt", "master.key"];

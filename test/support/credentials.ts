@@ -43,7 +43,7 @@ export interface Credential {
 }
 
 const randomBits = (bytes: number): string => `${bytes * 8} random bits`;
-/** Of a secret in base64url, after its prefix. */
+/** How many of a secret in base64url are random: its prefix is not. */
 const ofText = (secret: string): string =>
   randomBits(Buffer.from(secret.replace(/^(sk_secret|op|parley_admin)_/, ""), "base64url").length);
 const ofHex = (id: string): string => randomBits(Buffer.from(id.replace("pk_live_", ""), "hex").length);
