@@ -8,11 +8,12 @@ import { join } from "node:path";
 import { ROOMS_ENV } from "../conformance/raw/support/rooms.ts";
 import { Admin } from "../support/admin.ts";
 import { CREDENTIALS } from "../support/credentials.ts";
-import { call } from "../support/http.ts";
+import { type Answer, call } from "../support/http.ts";
 import { launchParley, startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { CredentialRun } from "./support/credential-run.ts";
+import { doorsOf, isOpened, namesIn } from "./support/doors.ts";
 
 setDefaultTimeout(60_000);
 
@@ -70,6 +71,49 @@ test("a refusal does not repeat the credential that it refuses", () => {
   for (const { where, status } of run.refusals)
     expect({ where, isRefused: status >= 400 && status < 500 }).toEqual({ where, isRefused: true });
   expect(run.refusals.length).toBeGreaterThan(7);
+});
+
+test("names that others see open nothing: each is refused wherever a credential is taken", async () => {
+  if (!run.left) throw new Error("the run has left nothing open");
+  const { room, admin, ...files } = run.left;
+  // The most that a name could open: the place of a visitor who was let in and has not entered yet.
+  const zoe = await room.connected(await room.join({ name: "Zoe" }));
+  expect((await room.act(admin.token, { do: "admit", waitId: zoe.id })).status).toBe(200);
+  await room.act(admin.token, { do: "unlock" });
+  await room.app.must("PUT", `/room/${room.name}`, { enableRequestToJoin: false });
+  const shown = run.outlets.filter(({ where }) => !/openapi|settings/.test(where)).map(({ text }) => text);
+  const names = namesIn([JSON.stringify({ waitId: zoe.id, participantSession: admin.id }), ...shown]);
+  for (const field of [
+    "waitId",
+    "participantSession",
+    "meetingSession",
+    "connectionId",
+    "peerId",
+    "_id",
+    "keyId",
+    "pos",
+  ])
+    expect([...names.keys()].join()).toContain(field);
+  expect(names.size).toBeLessThan(60);
+  const doors = doorsOf({ url: server.url, room, ...files });
+  const tried = async (value: string): Promise<[string, Answer][]> =>
+    Promise.all(Object.entries(doors).map(async ([door, open]) => [door, await open(value)] as [string, Answer]));
+  const opened: string[] = [];
+  for (const [name, value] of names)
+    for (const [door, answer] of await tried(value)) {
+      // A rate would say nothing about the value.
+      if (isOpened(answer) || answer.status === 429) opened.push(`${name}: ${door} answered ${answer.status}`);
+    }
+  // A publishable key is public.
+  const publicOnes = opened.filter((one) => one.startsWith("keyId of 40 characters: connect with a key"));
+  expect(opened).toEqual(publicOnes);
+  // The right values do open them.
+  run.opens.set("join with a ticket, or an earlier token", String(zoe.join.ticket));
+  expect(run.opens.size).toBeGreaterThan(11);
+  for (const [door, value] of run.opens) {
+    const answer = await doors[door]?.(value);
+    expect([door, answer && isOpened(answer)]).toEqual([door, true]);
+  }
 });
 
 test("the page of a room that does not exist takes a token out of its address", async () => {

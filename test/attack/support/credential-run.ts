@@ -12,6 +12,7 @@ import { SecretSearch } from "../../support/leaks.ts";
 import type { Server } from "../../support/parley.ts";
 import { Backend, webm } from "../../support/recordings.ts";
 import { TailReader } from "../../support/tail.ts";
+import type { DoorParts } from "./doors.ts";
 import { Recorder } from "./recorder.ts";
 
 const CHANNEL = "chat/credentials";
@@ -37,6 +38,10 @@ export class CredentialRun {
   readonly outlets: Outlet[] = [];
   /** Answers to credentials that are wrong by one character: where they were sent, and the status. */
   readonly refusals: (Outlet & { readonly status: number })[] = [];
+  /** Left open for those who try to get in without a credential. */
+  left: (Omit<DoorParts, "url"> & { readonly admin: Person }) | undefined;
+  /** By the names of doors (doors.ts): what opens them. */
+  readonly opens = new Map<string, string>();
   private readonly url: string;
 
   private constructor(private readonly server: Server) {
@@ -70,7 +75,7 @@ export class CredentialRun {
 
   private async go(): Promise<void> {
     const { admin } = this.server;
-    this.has("admin token", admin.token);
+    this.opens.set("control plane", this.has("admin token", admin.token));
     const created = await admin.must<{ token: string; _id: string }>("POST", "/operators", {
       name: "rea",
       role: "read",
@@ -84,7 +89,11 @@ export class CredentialRun {
 
     const key = await this.talk(app);
     const { room, host } = await this.meet(app);
-    const recording = await this.record(room);
+    const recorded = await this.record(room);
+    const { recording } = recorded;
+    const upload = await new Backend(app).begin({ room: ROOM });
+    this.left = { room, ...recorded, upload: upload._id };
+    this.opens.set("upload", this.has("upload address", proofIn(upload.uploadUrl)));
     await this.relay(app);
 
     const ids = { app: name, keyId: key.keyId, peerId: "ann", channel: CHANNEL, roomName: ROOM };
@@ -120,6 +129,7 @@ export class CredentialRun {
     await join(other, CHANNEL, { includeSenderMetadata: true, state: true });
 
     const minted = this.has("connect token", await mintToken(this.url, key.credential, { peerId: "ann" }));
+    this.opens.set("connect with a key", publishable).set("connect with a token", minted);
     const ann = await connect(this.url, { query: tokenQuery(minted) });
     const welcome = await ann.frame("welcome");
     const { iceServers = [] } = (welcome.metadata ?? {}) as { iceServers?: readonly Ice[] };
@@ -169,6 +179,7 @@ export class CredentialRun {
     const host = await room.inside({ token: hostToken });
     this.has("stay token", host.token);
     const guestToken = this.has("access token", await room.accessToken({ name: "Gus", externalUserId: "gus" }));
+    this.opens.set("join with a token", guestToken);
     const guest = await room.inside({ token: guestToken }, { includeSenderMetadata: true, state: true });
     await this.refused("validate", "/api/v1/token/validate", { ...at(app), body: { token: altered(guestToken) } });
 
@@ -196,7 +207,7 @@ export class CredentialRun {
   }
 
   /** One recording by the page of a participant, and one by a backend. */
-  private async record(room: Room): Promise<string> {
+  private async record(room: Room): Promise<{ recording: string; expires: string; admin: Person }> {
     const backend = new Backend(room.app);
     const begun = await backend.begin({ room: room.name });
     const proof = this.has("upload address", proofIn(begun.uploadUrl));
@@ -218,13 +229,16 @@ export class CredentialRun {
     await (await backend.fetch(link)).bytes();
     const { pathname, search } = new URL(link);
     await this.refused("link", pathname + altered(search), at(room.app));
-    return begun._id;
+    this.opens.set("link", proofIn(link)).set("act", page.person.token).set("recording of a stay", page.person.token);
+    const expires = new URL(link).searchParams.get("expires") ?? "";
+    return { recording: begun._id, expires, admin: page.person };
   }
 
   private async relay(app: Application): Promise<void> {
     const made = await app.must<{ apiKey: string; password: string }>("POST", "/turn/credential", { label: "web" });
     this.has("TURN credential", made.password);
     const apiKey = this.has("TURN API key", made.apiKey);
+    this.opens.set("TURN", apiKey);
     const { body } = await call<Ice[]>(`${this.url}/api/v1/turn/credentials?apiKey=${apiKey}`, at(app));
     this.has("TURN credential", body.at(-1)?.credential ?? "");
     await this.refused("TURN", `/api/v1/turn/credentials?apiKey=${altered(apiKey)}`, at(app));
@@ -257,16 +271,26 @@ export class CredentialRun {
   }
 
   private async readPages(app: Application): Promise<void> {
-    for (const path of ["/", "/docs", "/dashboard", "/dashboard/why-not", "/openapi.json"]) await this.read(path);
+    for (const path of [
+      "/",
+      "/docs",
+      "/dashboard",
+      "/dashboard/why-not",
+      "/openapi.json",
+      "/assets/recover.js",
+      "/client.js",
+    ])
+      await this.read(path);
     for (const path of [`/${ROOM}?token=abc`, "/no-such-room?token=abc"]) await this.read(path, at(app));
   }
 
   private async rotate(app: Application, key: SecretKey): Promise<void> {
     const { admin } = this.server;
-    this.has("secret key", (await admin.rotate(key.keyId)).secret);
+    const { secret } = await admin.rotate(key.keyId);
+    this.opens.set("secret key", `${key.keyId}:${this.has("secret key", secret)}`);
     const path = `/apps/${app.id}/secret-key`;
     const { secretKey } = await admin.must<{ secretKey: string }>("POST", `${path}/rotate`, { graceSec: 60 });
-    this.has("application secret", secretKey);
+    this.opens.set("application secret", this.has("application secret", secretKey));
     await admin.must("GET", path);
   }
 
