@@ -9,7 +9,7 @@ export interface DoorParts {
   /** An open upload. */
   readonly upload: string;
   readonly recording: string;
-  /** Of a link to that recording. */
+  /** When a link to that recording expires, as its query has it. */
   readonly expires: string;
 }
 
