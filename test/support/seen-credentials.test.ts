@@ -3,7 +3,14 @@ import { newAppSecret, newOperatorToken, newSessionSecret, newSigningSecret } fr
 import { newTicket } from "../../src/meetings/tickets.ts";
 import { credentialOf } from "../../src/meetings/turn.ts";
 import { selfSigned } from "./jwt.ts";
-import { credentialsIn, refuseLeaks, rememberAnswer, rememberSettings, searchLog } from "./seen-credentials.ts";
+import {
+  credentialsIn,
+  refuseLeaks,
+  refuseListed,
+  rememberAnswer,
+  rememberSettings,
+  searchLog,
+} from "./seen-credentials.ts";
 
 const lineWith = (text: string): string => `{"level":"error","route":"/v1","err":{"message":"no ${text}, or"}}\n`;
 
@@ -42,6 +49,16 @@ test("and so are those that a server was started with", () => {
   rememberSettings({ PARLEY_ADMIN_TOKEN: token, PARLEY_NATS_URL: `nats://me:${password}@host:4222`, PARLEY_PORT: "0" });
   expect(credentialsIn(lineWith(token))).toEqual(["admin token"]);
   expect(credentialsIn(lineWith(password))).toEqual(["NATS credential"]);
+});
+
+test("a list that has one is refused; what shows one on purpose is not", () => {
+  const text = JSON.stringify({ data: [{ name: "ann", token: newOperatorToken() }] });
+  expect(() => refuseListed("GET", "/operators?limit=1", text)).toThrow(
+    "GET /operators shows credentials: operator token",
+  );
+  refuseListed("POST", "/operators", text);
+  refuseListed("GET", "/apps/demo/secret-key", text);
+  refuseListed("GET", "/operators", JSON.stringify({ data: [{ name: "ann", _id: crypto.randomUUID() }] }));
 });
 
 test("a log that has one fails what stops the server, once", () => {

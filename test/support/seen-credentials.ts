@@ -1,5 +1,5 @@
 /**
- * No server that a test starts may write a credential to its log. Credentials are known by their form (credentials.ts), or because this process
+ * No server that a test starts may write a credential to its log, or list one. Credentials are known by their form (credentials.ts), or because this process
  * has set them or was answered with them. Each log is searched once, when its server has ended: one pass, whatever the number of credentials.
  */
 import { CREDENTIALS } from "./credentials.ts";
@@ -76,6 +76,16 @@ export function credentialsIn(text: string): string[] {
     if (kind !== undefined) kinds.add(kind);
   }
   return [...kinds];
+}
+
+/** Answers to GET whose purpose is to show a credential: a secret key, a link, ICE servers. */
+const SHOWS_ONE = /\/(secret-key|view|download|turn\/credentials)(\?|$)/;
+
+/** To be called with what a server has answered: what is read shows none. */
+export function refuseListed(method: string, path: string, text: string): void {
+  if (method !== "GET" || text.length > ANSWER_MAX_CHARS || SHOWS_ONE.test(path)) return;
+  const kinds = credentialsIn(text);
+  if (kinds.length > 0) throw new Error(`GET ${path.split("?")[0]} shows credentials: ${kinds.join(", ")}`);
 }
 
 /** To be called with the log of a server that has ended. */
