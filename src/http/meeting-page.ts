@@ -99,14 +99,16 @@ function languageOf({ request }: Call): Language {
   return wanted.find(isLanguage) ?? "en";
 }
 
-/** Complete without scripts: there is nothing to find out. */
+/** Complete without scripts: there is nothing to find out. The only one takes a token out of the address. */
 const noSuchRoom =
   (language: Language): Fill =>
   (html) => {
     const { title, text } = NO_ROOM[language];
+    const [, script = ""] = /data-no-room="([^"]*)"/.exec(html) ?? [];
     return html
       .replace('lang="en"', `lang="${language}"`)
       .replace(/<script\b[^>]*><\/script>/g, "")
+      .replace("<head>", `<head><script src="${script}"></script>`)
       .replace(/<title>[^<]*<\/title>/, `<title>${title}</title>`)
       .replace(
         '<div id="app"></div>',

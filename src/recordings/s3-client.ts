@@ -67,7 +67,7 @@ export class S3Client {
 
   /** Throws if there is no such bucket, or it may not be used. */
   async headBucket(): Promise<void> {
-    await this.send({ method: "HEAD" });
+    await this.send({ method: "HEAD" }, {}, nothing);
   }
 
   link(key: string, query: Readonly<Record<string, string>>, seconds: number): string {
@@ -79,7 +79,8 @@ export class S3Client {
   }
 
   async uploadPart(key: string, uploadId: string, partNumber: number, body: Uint8Array<ArrayBuffer>): Promise<void> {
-    await this.send({ method: "PUT", key, query: { uploadId, partNumber: String(partNumber) }, body }, digestOf(body));
+    const query = { uploadId, partNumber: String(partNumber) };
+    await this.send({ method: "PUT", key, query, body }, digestOf(body), nothing);
   }
 
   /** undefined: there is no such upload, or not any more. */
@@ -115,7 +116,7 @@ export class S3Client {
   }
 
   async put(key: string, body: Uint8Array<ArrayBuffer>): Promise<void> {
-    await this.send({ method: "PUT", key, body }, digestOf(body));
+    await this.send({ method: "PUT", key, body }, digestOf(body), nothing);
   }
 
   /** For small objects, because the whole text is held in memory. undefined: there is no such object. */
@@ -124,15 +125,13 @@ export class S3Client {
   }
 
   async get(key: string, first = 0, last?: number): Promise<Uint8Array> {
-    const response = await this.send({ method: "GET", key }, { Range: `bytes=${first}-${last ?? ""}` });
-    return response.bytes();
+    return this.send({ method: "GET", key }, { Range: `bytes=${first}-${last ?? ""}` }, (response) => response.bytes());
   }
 
   /** undefined: there is no such object. */
   async sizeOf(key: string): Promise<number | undefined> {
     try {
-      const response = await this.send({ method: "HEAD", key });
-      return Number(response.headers.get("content-length"));
+      return await this.send({ method: "HEAD", key }, {}, ({ headers }) => Number(headers.get("content-length")));
     } catch (error) {
       if (isAbsent(error)) return undefined;
       throw error;
@@ -181,48 +180,56 @@ export class S3Client {
     }
   }
 
-  private async text(request: S3Request): Promise<string> {
-    return (await this.send(request)).text();
+  private text(request: S3Request): Promise<string> {
+    return this.send(request, {}, (response) => response.text());
   }
 
-  /** Retries. All calls are idempotent, so a call whose response was lost can be repeated. */
-  private async send(request: S3Request, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+  /** Retries. All calls are idempotent, so a call whose response was lost can be repeated. `read`: what is wanted of the response. */
+  private async send<T>(
+    request: S3Request,
+    headers: Readonly<Record<string, string>>,
+    read: (response: Response) => T | Promise<T>,
+  ): Promise<T> {
     for (let attempts = 1; ; attempts++) {
-      const failure = await this.attempt(request, headers);
-      if (failure instanceof Response) return failure;
+      const outcome = await this.attempt(request, headers, read);
+      if ("value" in outcome) return outcome.value;
+      const { failure } = outcome;
       const isTransient = !(failure instanceof S3Refusal) || failure.status >= 500 || failure.status === 429;
       if (!isTransient || attempts === this.patience.attemptsMax) throw failure;
       await Bun.sleep(FIRST_RETRY_MS * 4 ** (attempts - 1));
     }
   }
 
-  private async attempt(
-    { method, key = "", query = {}, body }: S3Request,
+  private async attempt<T>(
+    request: S3Request,
     headers: Readonly<Record<string, string>>,
-  ): Promise<Response | Error> {
+    read: (response: Response) => T | Promise<T>,
+  ): Promise<{ readonly value: T } | { readonly failure: Error }> {
+    const { method, key = "", query = {}, body } = request;
     const url = signedUrl(this.address, { method, key, query, seconds: SIGNED_FOR_SECONDS }, this.nowMs());
-    let response: Response;
     try {
       const signal = AbortSignal.timeout(this.patience.responseMs);
-      response = await fetch(url, { method, headers, redirect: "error", signal, ...(body !== undefined && { body }) });
-    } catch (error) {
-      // The error itself is not passed on, because it may contain the signed URL.
-      return new StorageUnavailable(
-        `the bucket cannot be reached for ${method}: ${error instanceof Error ? error.name : "unknown"}`,
-      );
-    }
-    if (response.ok) {
+      const init = { method, headers, redirect: "error", signal, ...(body !== undefined && { body }) } as const;
+      const response = await fetch(url, init);
+      if (!response.ok) return { failure: this.refusal(method, response.status, one(await response.text(), "Code")) };
       if (method === "PUT") this.fullMs = Number.NEGATIVE_INFINITY;
-      return response;
+      return { value: await read(response) };
+    } catch (error) {
+      // The error itself is not passed on, because it contains the signed URL: also that of a response that breaks off.
+      const kind = error instanceof Error ? error.name : "unknown";
+      return { failure: new StorageUnavailable(`the bucket cannot be reached for ${method}: ${kind}`) };
     }
-    const code = one(await response.text(), "Code");
-    if (FULL_CODES.includes(code) || response.status === 507) {
-      this.fullMs = performance.now();
-      return new StorageFull("the bucket is full");
-    }
-    return new S3Refusal(method, response.status, code);
+  }
+
+  private refusal(method: string, status: number, code: string): Error {
+    if (!FULL_CODES.includes(code) && status !== 507) return new S3Refusal(method, status, code);
+    this.fullMs = performance.now();
+    return new StorageFull("the bucket is full");
   }
 }
+
+/** For calls whose status says everything. */
+const nothing = (): undefined => undefined;
 
 /** Makes the service reject a body that was cut off: not every service compares the length. */
 const digestOf = (body: Uint8Array): Record<string, string> => ({

@@ -1,6 +1,6 @@
 /**
  * Structured logs. Secrets stay out because nothing logs a URL, a header or a body. The redaction below is a second protection, for
- * field names that could contain one.
+ * field names that could contain one, and for errors of libraries, which quote addresses (hidden.ts).
  *
  * Warnings and errors have a rate per reason (log-rate.ts), because any client that can reach the port can cause some. Level info
  * has no rate: only starts, timers and holders of the admin token write it, and audit lines must not be dropped. Nor has level
@@ -8,6 +8,7 @@
  */
 import { writeSync } from "node:fs";
 import pino, { type Logger } from "pino";
+import { withoutCredentials } from "./hidden.ts";
 import { type LogClock, LogRate } from "./log-rate.ts";
 import { WholeLines } from "./whole-lines.ts";
 
@@ -75,18 +76,24 @@ function kindOf(error: unknown): string {
   return typeof code === "string" ? code : typeof name === "string" ? name : typeof error;
 }
 
-const bounded = (value: unknown): unknown =>
-  typeof value === "string" && value.length > ERROR_TEXT_MAX_CHARS
-    ? `${value.slice(0, ERROR_TEXT_MAX_CHARS)}… (cut)`
-    : value;
+/** Errors of libraries have fields of their own, such as the address of a request; what lies deeper is left out. */
+const ERROR_DEPTH_MAX = 3;
+const ERROR_ITEMS_MAX = 50;
+
+function safe(value: unknown, depth = 0): unknown {
+  if (typeof value === "string") return withoutCredentials(bounded(value));
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === ERROR_DEPTH_MAX) return "(left out)";
+  if (Array.isArray(value)) return value.slice(0, ERROR_ITEMS_MAX).map((one) => safe(one, depth + 1));
+  const fields = Object.entries(value).slice(0, ERROR_ITEMS_MAX);
+  return Object.fromEntries(fields.map(([name, one]) => [name, safe(one, depth + 1)]));
+}
+
+const bounded = (text: string): string =>
+  text.length > ERROR_TEXT_MAX_CHARS ? `${text.slice(0, ERROR_TEXT_MAX_CHARS)}… (cut)` : text;
 
 /** What was thrown need not be an Error. */
-const boundedError = (error: unknown): unknown =>
-  error instanceof Error
-    ? Object.fromEntries(
-        Object.entries(Object(pino.stdSerializers.err(error))).map(([name, value]) => [name, bounded(value)]),
-      )
-    : bounded(error);
+const boundedError = (error: unknown): unknown => safe(error instanceof Error ? pino.stdSerializers.err(error) : error);
 
 const standardOutput = new WholeLines((bytes) => writeSync(1, bytes));
 const toStandardOutput = (line: string): void => standardOutput.add(line);

@@ -1,5 +1,6 @@
 /** A small client of the control plane and of POST /v1/tokens. */
 import { type Answer, type Call, call, type Json, type Refusal } from "./http.ts";
+import { refuseListed } from "./seen-credentials.ts";
 
 export const ALL_ACTIONS = ["publish", "subscribe", "presence", "send"];
 
@@ -74,6 +75,7 @@ export class Admin {
     const whole = `/api/internal/v1${path}`;
     const answer = await call<T & Refusal>(this.url + whole, { method, body, bearer: this.token, ...rest });
     this.observe(method, whole, answer as Answer);
+    refuseListed(method, path, answer.text);
     return answer;
   }
 

@@ -5,6 +5,7 @@ import { expectFrame } from "./checks.ts";
 import { Contract, type Document } from "./contract.ts";
 import { type Answer, type Call, call, type Json } from "./http.ts";
 import type { Server } from "./parley.ts";
+import { refuseListed } from "./seen-credentials.ts";
 
 /** Every refusal of the application API has this body. */
 export interface AppRefusal {
@@ -43,6 +44,7 @@ export class Application {
     // The document has each address once, without the optional trailing slash.
     this.contract?.check(method, whole.replace(/\/(?=\?|$)/, ""), answer as Answer);
     expectFrame(answer);
+    refuseListed(method, path, answer.text);
     return answer;
   }
 

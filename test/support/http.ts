@@ -1,5 +1,6 @@
 /** HTTP for tests: one call, one response with everything in it. */
 import { connect } from "node:net";
+import { rememberAnswer } from "./seen-credentials.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -34,6 +35,7 @@ export async function call<T = Json>(url: string, { method, body, bearer, header
     tls: { rejectUnauthorized: false },
   });
   const text = await textOf(response);
+  rememberAnswer(text, response.headers);
   return { status: response.status, headers: response.headers, text, body: parsed(text) as T };
 }
 

@@ -12,6 +12,7 @@ import { SQL } from "bun";
 import { Admin } from "./admin.ts";
 import { type LogLine, launchParley, type Options, Server } from "./parley.ts";
 import { RoundRobin } from "./round-robin.ts";
+import { refuseLeaks } from "./seen-credentials.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
 
 const COUNT = 3;
@@ -100,14 +101,19 @@ class Nodes extends Server {
     for (const node of this.nodes) node.signal(name);
   }
 
-  override kill(name: NodeJS.Signals = "SIGKILL"): Promise<number> {
+  override async kill(name: NodeJS.Signals = "SIGKILL"): Promise<number> {
     this.signal(name);
-    return this.exited;
+    const code = await this.exited;
+    refuseLeaks();
+    return code;
   }
 
   override async stop(): Promise<void> {
-    await this.kill("SIGTERM");
-    if (this.isOwnData) removeFolder(this.data);
+    try {
+      await this.kill("SIGTERM");
+    } finally {
+      if (this.isOwnData) removeFolder(this.data);
+    }
   }
 
   private async over(): Promise<void> {

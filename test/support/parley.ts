@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { Admin } from "./admin.ts";
 import { parleyCommand, sourcesCommand } from "./command.ts";
+import { refuseLeaks, rememberSettings, searchLog } from "./seen-credentials.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
 
 const PROJECT = join(import.meta.dir, "../..");
@@ -99,15 +100,20 @@ export class Parley {
     this.child.kill(name);
   }
 
-  /** Ends the process and keeps its data: SIGKILL by default, as in a power loss. */
+  /** Ends the process and keeps its data: SIGKILL by default, as in a power loss. Throws if the log of a server shows a credential. */
   async kill(name: NodeJS.Signals = "SIGKILL"): Promise<number> {
     this.child.kill(name);
-    return this.exited;
+    const code = await this.exited;
+    refuseLeaks();
+    return code;
   }
 
   async stop(): Promise<void> {
-    await this.kill("SIGTERM");
-    if (this.ownsData) removeFolder(this.data);
+    try {
+      await this.kill("SIGTERM");
+    } finally {
+      if (this.ownsData) removeFolder(this.data);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -176,6 +182,8 @@ export function launchParley(options: Options = {}): Server {
   const command = options.env?.BUN_OPTIONS ? sourcesCommand : parleyCommand;
   const server = new Server([...(options.wrap ?? []), ...command(...flags)], env, data, options.data === undefined);
   server.setToken = env.PARLEY_ADMIN_TOKEN;
+  rememberSettings(env);
+  void server.exited.then(() => searchLog(server.output));
   return server;
 }
 

@@ -1,4 +1,5 @@
 /** What all test files of a suite share in `npm test`: made once per process, and closed after its last file (run-end.ts). */
+import { refuseLeaks } from "./seen-credentials.ts";
 
 /** Set beside the preloaded run-end.ts. In a process without it, nothing would close what is shared. */
 export const IS_SHARING = process.env.PARLEY_TEST_SHARING === "1";
@@ -11,4 +12,6 @@ export function closeAtEndOfRun(close: () => Promise<unknown>): void {
 
 export async function endRun(): Promise<void> {
   await Promise.all(closings.splice(0).map((close) => close()));
+  // Those of servers that no one has stopped by a call.
+  refuseLeaks();
 }

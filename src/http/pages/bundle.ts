@@ -20,6 +20,9 @@ export type PageName = (typeof PAGES)[number];
 /** Uploads the recordings of a meeting: a script of its own, beside the page's. */
 const UPLOAD_WORKER = "meeting/recording/upload-worker.ts";
 
+/** The script of the page for a room that does not exist. */
+const NO_ROOM = "meeting/no-room.ts";
+
 /** Loads a page again whose scripts are those of another release. It must be found by pages of every release: its name has no hash. */
 const RECOVER = "recover/recover.ts";
 export const RECOVER_NAME = "recover.js";
@@ -63,7 +66,7 @@ export async function loadBundle(): Promise<Bundle> {
 }
 
 async function build(): Promise<Bundle> {
-  const [texts, workers, [client], [recover], plots] = await Promise.all([
+  const [texts, workers, noRooms, [client], [recover], plots] = await Promise.all([
     bundled("the pages of web/", {
       entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
       root: WEB,
@@ -75,6 +78,11 @@ async function build(): Promise<Bundle> {
       entrypoints: [join(WEB, UPLOAD_WORKER)],
       naming: { entry: "[name]-[hash].[ext]" },
     }),
+    bundled("the page without a room", {
+      entrypoints: [join(WEB, NO_ROOM)],
+      naming: { entry: "[name]-[hash].[ext]" },
+      format: "iife",
+    }),
     bundled("parley-client", { entrypoints: [join(CLIENT, "all.ts")] }),
     bundled("the recovery of pages", { entrypoints: [join(WEB, RECOVER)], format: "iife" }),
     bundled("the charts", {
@@ -85,15 +93,18 @@ async function build(): Promise<Bundle> {
   ]);
   // They are loaded by their addresses, which the bundler does not write into the pages by itself.
   const worker = `${ASSETS_PATH}${workers[0]?.[0] ?? ""}`;
+  const noRoom = `${ASSETS_PATH}${noRooms[0]?.[0] ?? ""}`;
   const plot = `${ASSETS_PATH}${plots[0]?.[0] ?? ""}`;
   const htmlOf = (name: PageName): string =>
     (texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "")
       .replace('data-uploads=""', `data-uploads="${worker}"`)
+      .replace('data-no-room=""', `data-no-room="${noRoom}"`)
       .replace('data-plots=""', `data-plots="${plot}"`)
       .replace("<head>", `<head><script src="${ASSETS_PATH}${RECOVER_NAME}"></script>`);
   const files = [
     ...texts.filter(([path]) => !path.endsWith(".html")),
     ...workers,
+    ...noRooms,
     ...plots,
     [RECOVER_NAME, recover?.[1] ?? ""] as const,
   ];

@@ -37,8 +37,8 @@ export class Recorder {
     this.backend = new Backend(room.app);
   }
 
-  static async in(room: Room): Promise<Recorder> {
-    return new Recorder(room, await room.inside());
+  static async in(room: Room, join: Json = {}): Promise<Recorder> {
+    return new Recorder(room, await room.inside(join));
   }
 
   call<T = Json>(

@@ -1,0 +1,144 @@
+/**
+ * Every credential that the service makes or accepts. SECURITY.md has a row for each (test/docs/security.test.ts), and the attack suite uses
+ * each once and looks for it everywhere (test/attack/credentials.test.ts). Entropy and lifetime are those of the code.
+ */
+import {
+  newAdminToken,
+  newAppSecret,
+  newOperatorToken,
+  newPublishableId,
+  newSessionSecret,
+  newSigningSecret,
+} from "../../src/access/ids.ts";
+import {
+  ADMIN_TOKEN_MIN_CHARS,
+  MASTER_KEY_BYTES,
+  SESSION_SECONDS,
+  TOKEN_MAX_SECONDS,
+  TURN_SECRET_MIN_CHARS,
+} from "../../src/access/limits.ts";
+import {
+  CONNECT_TOKEN_MAX_SEC,
+  HOST_LINK_SEC,
+  TURN_CREDENTIAL_MAX_SEC,
+  WAIT_MAX_SEC,
+} from "../../src/meetings/limits.ts";
+import { newTicket } from "../../src/meetings/tickets.ts";
+import { credentialOf } from "../../src/meetings/turn.ts";
+import { LINK_MAX_SECONDS, UPLOAD_ABANDONED_MS } from "../../src/recordings/limits.ts";
+import { Links } from "../../src/recordings/links.ts";
+
+export interface Credential {
+  readonly name: string;
+  /** What the column "entropy" of the table begins with. */
+  readonly entropy: string;
+  /** Is part of the column "lifetime". */
+  readonly lives: string;
+  /** How it is recognised in any text; absent: only by its value. */
+  readonly form?: RegExp;
+  /** It may be seen by everyone. */
+  readonly isPublic?: true;
+  /** The setting that it comes from: the service makes none. */
+  readonly setting?: string;
+}
+
+const randomBits = (bytes: number): string => `${bytes * 8} random bits`;
+/** How many of a secret in base64url are random: its prefix is not. */
+const ofText = (secret: string): string =>
+  randomBits(Buffer.from(secret.replace(/^(sk_secret|op|parley_admin)_/, ""), "base64url").length);
+const ofHex = (id: string): string => randomBits(Buffer.from(id.replace("pk_live_", ""), "hex").length);
+const signatureOf = (text: string, encoding: "base64" | "base64url" = "base64url"): string =>
+  `a signature of ${Buffer.from(text, encoding).length * 8} bits`;
+
+const hours = (seconds: number): string => `${seconds / 3600} h`;
+const minutes = (seconds: number): string => `${seconds / 60} min`;
+const days = (seconds: number): string => `${seconds / 86_400} days`;
+
+const HMAC_SHA256 = signatureOf(new Links(Buffer.alloc(32)).uploadProof("", ""));
+const JWT = /eyJ[\w-]{10,}\.[\w-]+\.[\w-]{43}/;
+const ROOM_JWT = /rt_eyJ[\w-]{10,}/;
+const PROOF = /proof=[\w-]{43}/;
+
+export const CREDENTIALS: readonly Credential[] = [
+  {
+    name: "admin token",
+    entropy: `${ofText(newAdminToken())}; one that you choose has at least ${ADMIN_TOKEN_MIN_CHARS} characters`,
+    lives: "until it is replaced",
+    form: /parley_admin_[\w-]{48}/,
+  },
+  {
+    name: "operator token",
+    entropy: ofText(newOperatorToken()),
+    lives: "until it is revoked",
+    form: /\bop_[\w-]{48}/,
+  },
+  { name: "dashboard session", entropy: ofText(newSessionSecret()), lives: hours(SESSION_SECONDS) },
+  {
+    name: "secret key",
+    entropy: ofText(newSigningSecret()),
+    lives: "until it is rotated or revoked",
+    form: /sk_secret_[\w-]{48}/,
+  },
+  { name: "publishable key", entropy: ofHex(newPublishableId()), lives: "until it is revoked", isPublic: true },
+  { name: "application secret", entropy: ofText(newAppSecret()), lives: "until it is rotated" },
+  { name: "connect token", entropy: HMAC_SHA256, lives: hours(TOKEN_MAX_SECONDS), form: JWT },
+  { name: "access token", entropy: HMAC_SHA256, lives: "expireUnixSec", form: JWT },
+  { name: "host link", entropy: HMAC_SHA256, lives: minutes(HOST_LINK_SEC), form: JWT },
+  { name: "stay token", entropy: HMAC_SHA256, lives: hours(CONNECT_TOKEN_MAX_SEC), form: ROOM_JWT },
+  { name: "lobby token", entropy: HMAC_SHA256, lives: minutes(WAIT_MAX_SEC), form: ROOM_JWT },
+  { name: "lobby ticket", entropy: ofHex(newTicket()), lives: minutes(WAIT_MAX_SEC) },
+  { name: "upload address", entropy: HMAC_SHA256, lives: hours(UPLOAD_ABANDONED_MS / 1000), form: PROOF },
+  { name: "recording link", entropy: HMAC_SHA256, lives: hours(LINK_MAX_SECONDS), form: PROOF },
+  {
+    name: "signed bucket address",
+    entropy: HMAC_SHA256,
+    lives: hours(LINK_MAX_SECONDS),
+    form: /X-Amz-(Signature|Security-Token)=\w/,
+  },
+  {
+    name: "TURN credential",
+    entropy: signatureOf(credentialOf("secret", "name", 0).credential, "base64"),
+    lives: days(TURN_CREDENTIAL_MAX_SEC),
+  },
+  { name: "TURN API key", entropy: HMAC_SHA256, lives: "expiryInSeconds", form: /tk_eyJ[\w-]{10,}/ },
+  {
+    name: "master key",
+    entropy: randomBits(MASTER_KEY_BYTES),
+    lives: "as long as the data",
+    setting: "PARLEY_MASTER_KEY",
+  },
+  {
+    name: "TURN secret",
+    entropy: `yours, at least ${TURN_SECRET_MIN_CHARS} characters`,
+    lives: "until you change it",
+    setting: "PARLEY_TURN_SECRET",
+  },
+  { name: "bucket key", entropy: "yours", lives: "until you change it", setting: "PARLEY_STORAGE_URL" },
+  { name: "database password", entropy: "yours", lives: "until you change it", setting: "PARLEY_DATABASE_URL" },
+  { name: "NATS credential", entropy: "yours", lives: "until you change it", setting: "PARLEY_NATS_URL" },
+  { name: "TLS private key", entropy: "yours", lives: "until you change it", setting: "PARLEY_TLS_KEY" },
+];
+
+/** Credentials whose signature is made with a key that is derived from the master key, by the label of that key. */
+export const DERIVED_KEYS: Readonly<Record<string, string | undefined>> = {
+  "access tokens of": "access token",
+  "API keys of TURN credentials": "TURN API key",
+  "connect tokens of rooms": "stay token",
+  "links to recordings": "recording link",
+  // Neither is a credential: one encrypts, and the other compares.
+  "secrets at rest": undefined,
+  "sessions of the admin token": undefined,
+};
+
+/** Makers of random values in src/access/ids.ts, and what they make. */
+export const MADE_BY: Readonly<Record<string, string | undefined>> = {
+  newAdminToken: "admin token",
+  newAppSecret: "application secret",
+  newOperatorToken: "operator token",
+  newPublishableId: "publishable key",
+  newSessionSecret: "dashboard session",
+  newSigningSecret: "secret key",
+  // Names, which open nothing.
+  newObjectId: undefined,
+  newSecretId: undefined,
+};
