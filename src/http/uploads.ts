@@ -8,6 +8,7 @@ import { type ContentRange, parseContentRange } from "../recordings/range.ts";
 import type { Recordings } from "../recordings/recordings.ts";
 import type { StayUploads } from "../recordings/stay-uploads.ts";
 import type { Sent, Uploads } from "../recordings/uploads.ts";
+import type { AppRow } from "../store/store.ts";
 import type { ApplicationGuards } from "./application.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
@@ -75,17 +76,17 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
         "internal_error",
         "insufficient_storage",
       ],
-      handle: async (call, { caller }) => {
+      handle: async (call, { caller, recheck }) => {
         const query = queryOf(call.request);
         const gen = generationIn(query.get("gen"));
         const isProven = links.isUploadProof(caller?.id ?? "", idOf(call), query.get("proof") ?? "", gen);
         if (!isProven || !caller) throw new Problem("link_not_valid");
         call.isAuthenticated = true;
-        // Only the uploads of stays name a generation.
-        if (gen !== undefined && !isLiveRoomToken(caller, { gen }, nowMs()))
-          throw new Problem("link_not_valid", "The application's secret key has been rotated since the upload began.");
+        // Only the uploads of stays name a generation. It may end while a body is being sent.
+        const check = gen === undefined ? undefined : () => checkGeneration(recheck(), gen, nowMs());
+        check?.();
         try {
-          return { offset: await uploads.write(caller.id, idOf(call), sentIn(call)) };
+          return { offset: await uploads.write(caller.id, idOf(call), { ...sentIn(call), check }) };
         } finally {
           call.restoreIdleTimeout();
         }
@@ -128,6 +129,11 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       },
     }),
   ];
+}
+
+function checkGeneration(app: AppRow | undefined, gen: number, nowMs: number): void {
+  if (app && !isLiveRoomToken(app, { gen }, nowMs))
+    throw new Problem("link_not_valid", "The application's secret key has been rotated since the upload began.");
 }
 
 /** What is no number gives one that no link was signed with. */

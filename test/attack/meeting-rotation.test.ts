@@ -7,6 +7,7 @@ import { claimsOf, newRoom, ROOMS_ENV, Room, refusedConnect } from "../conforman
 import { Application } from "../support/application.ts";
 import { serverForTests } from "../support/for-tests.ts";
 import { webm } from "../support/recordings.ts";
+import { until } from "../support/wait.ts";
 import { Recorder, recordedRoom } from "./support/recorder.ts";
 
 setDefaultTimeout(60_000);
@@ -62,6 +63,26 @@ test("an upload of a stay cannot be continued without the generation that it nam
   ])
     expect(answer.status).toBe(403);
   expect((await ann.part(run, 0, webm(10))).status).toBe(200);
+});
+
+test("a body that is being sent while the key is rotated is not kept from then on", async () => {
+  const room = await recordedRoom(server);
+  const ann = await Recorder.in(room);
+  const run = await ann.begin();
+  const rest = Promise.withResolvers<void>();
+  const body = new ReadableStream({
+    async start(stream) {
+      stream.enqueue(webm(100));
+      await rest.promise;
+      stream.enqueue(webm(100));
+      stream.close();
+    },
+  });
+  const sending = ann.put(run, body, "bytes 0-199/*");
+  await until("the first half is held", async () => (await ann.held(run)) === 100);
+  await rotate(room);
+  rest.resolve();
+  expect((await sending).status).toBe(403);
 });
 
 test("a ticket that the holder of a leaked key let in opens nothing after the rotation", async () => {
