@@ -6,7 +6,7 @@ import type { StateEvents } from "./state.ts";
 
 type Names<Events> = Readonly<Record<keyof Events, 1>>;
 
-const CLIENT: Names<ParleyEvents> = { direct: 1, status: 1, welcome: 1, error: 1 };
+const CLIENT: Names<ParleyEvents> = { direct: 1, status: 1, welcome: 1, metadata: 1, error: 1 };
 const CHANNEL: Names<ChannelEvents> = { message: 1, gap: 1, subscribed: 1, occupancy: 1, error: 1 };
 const PRESENCE: Names<PresenceEvents> = { joined: 1, left: 1, changed: 1 };
 const STATES: Names<StateEvents<object>> = { changed: 1 };

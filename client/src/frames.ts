@@ -46,6 +46,8 @@ export interface Frame {
   readonly more?: boolean;
   readonly retryAfterMs?: number;
   readonly expiresAt?: number | null;
+  /** In the ack of a renewal. */
+  readonly metadata?: unknown;
 }
 
 /** A frame that the client sends; the request id is added. */

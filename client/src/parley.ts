@@ -21,6 +21,8 @@ export interface ParleyEvents {
   status: Status;
   /** The connection is made: with what the token carries for this peer alone. */
   welcome: Welcome;
+  /** A renewal of the token has brought other metadata, such as new TURN credentials; `parley.metadata` has it. */
+  metadata: unknown;
   /** Something went wrong that no call was waiting for. */
   error: ParleyError;
 }
@@ -72,7 +74,7 @@ export class Parley extends Emitter<ParleyEvents> {
       frame: (frame, length) => this.#received(frame, length),
       lost: (error) => this.#lost(error),
       error: (error) => this.report(error),
-      renew: (token) => this.request({ type: "renew", token }),
+      renew: (token) => this.request({ type: "renew", token }, ({ metadata }) => this.#renewed(metadata)),
     });
     if (options.autoConnect !== false) this.#link.open();
   }
@@ -174,6 +176,13 @@ export class Parley extends Emitter<ParleyEvents> {
     this.#welcomed = welcome;
     for (const channel of this.used) channel.connected(before);
     this.emit("welcome", welcome);
+  }
+
+  /** Most renewals bring none: what the first token carried stays as it was. */
+  #renewed(metadata: unknown): void {
+    if (metadata === undefined || !this.#welcomed) return;
+    this.#welcomed = { ...this.#welcomed, metadata };
+    this.emit("metadata", metadata);
   }
 
   #received(frame: Frame, length: number): void {

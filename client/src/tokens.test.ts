@@ -147,6 +147,19 @@ describe("renewal", () => {
     expect(kit.statuses).toEqual(["connected"]);
   });
 
+  test("brings other metadata where the service has some, and leaves it as it was otherwise", async () => {
+    const parley = await connectedFor(120);
+    const came: unknown[] = [];
+    parley.on("metadata", (metadata) => came.push(metadata));
+    const before = parley.metadata;
+    await kit.clock.advance(100_000);
+    await kit.service.socket.ack("renew", { expiresAt: NOW + 240 });
+    expect([came, parley.metadata]).toEqual([[], before]);
+    await kit.clock.advance(120_000);
+    await kit.service.socket.ack("renew", { expiresAt: NOW + 360, metadata: { iceServers: [1] } });
+    expect([came, parley.metadata]).toEqual([[{ iceServers: [1] }], { iceServers: [1] }]);
+  });
+
   test("of a short token after two thirds of its life; not all clients at the same moment", async () => {
     await connectedFor(6);
     await kit.clock.advance(2800);

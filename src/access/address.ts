@@ -104,6 +104,19 @@ export const formatAddress = (address: Address): string =>
 export const rateKey = (address: Address): string =>
   address.length === 4 ? address.join(".") : address.slice(0, 8).join(":");
 
+/** What the rate of a client is counted by where one network must not act as many: also by the /48, which a provider gives to one site. */
+export interface Networks {
+  /** As `rateKey`. */
+  readonly address: string;
+  /** IPv4 has none: its addresses are too few to be given away by the thousand. */
+  readonly site: string | undefined;
+}
+
+export const networksOf = (address: Address): Networks => ({
+  address: rateKey(address),
+  site: address.length === 4 ? undefined : `${address.slice(0, 6).join(":")}/48`,
+});
+
 /** As people write it: dotted decimals, or the shortest form of RFC 5952. */
 export function addressText(address: Address): string {
   if (address.length === 4) return address.join(".");

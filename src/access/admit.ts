@@ -4,6 +4,7 @@ import type { ActionSet } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
 import { Scope } from "../protocol/glob.ts";
 import { originAllowed } from "../protocol/origin.ts";
+import { isLiveRoomToken } from "./app-secret.ts";
 import type { Blocks } from "./blocks.ts";
 import { type AdmitCheck, BLOCK_CHECK } from "./checks.ts";
 import type { KeyRate } from "./coverage.ts";
@@ -154,11 +155,22 @@ function withRoomToken(
     return new Refusal("invalid_token", "it is not a room's token of this service", "signature");
   if (claims === "expired") return new Refusal("token_expired", "its time is over", "expiry");
   const { app, id: peerId } = claims;
-  if (!keyring.app(app)) return new Refusal("invalid_token", "its application does not exist", "token key", true);
+  const row = keyring.app(app);
+  if (!row) return new Refusal("invalid_token", "its application does not exist", "token key", true);
+  if (!isLiveRoomToken(row, claims, nowMs))
+    return new Refusal("token_expired", "the application's secret key was rotated", "expiry");
   const seat = seatOf(claims);
   return {
     app: roomSpaceOf(app),
-    key: { type: "secret", id: "", app, scope: NO_PATTERNS, actions: seat.access.actions, turn: false, secrets: [] },
+    key: {
+      type: "secret",
+      id: "",
+      app,
+      scope: NO_PATTERNS,
+      actions: seat.access.actions,
+      turn: claims.kind === "stay",
+      secrets: [],
+    },
     peerId,
     tokenScope: undefined,
     tokenActions: undefined,

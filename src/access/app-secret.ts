@@ -2,7 +2,11 @@
 import type { AppRow } from "../store/store.ts";
 import { isLive } from "./keyring.ts";
 import { PREVIOUS_SECRETS_MAX } from "./limits.ts";
+import type { RoomClaims } from "./room-token.ts";
 import { DUMMY_DIGEST, indexOfMatch } from "./vault.ts";
+
+/** The generation of what was signed before generations were written into it. */
+export const FIRST_GENERATION = 1;
 
 /**
  * The generation (`seq`) of the live secret that was presented, or undefined if it matches none. The number of digests compared
@@ -19,3 +23,13 @@ export function generationOf(presented: string, app: AppRow | undefined, nowMs: 
 /** Whether what was made under that generation of the secret is still valid. */
 export const isLiveGeneration = (app: AppRow, seq: number, nowMs: number): boolean =>
   seq === app.secretSeq || app.previousSecrets.some((one) => one.seq === seq && isLive(one, nowMs));
+
+/**
+ * The same for connect tokens of rooms (meetings.md 6). The service has signed them: a generation that this node does not know yet is one of a rotation that
+ * another node made a moment ago.
+ */
+export const isLiveRoomToken = (
+  app: AppRow,
+  { gen = FIRST_GENERATION }: Pick<RoomClaims, "gen">,
+  nowMs: number,
+): boolean => gen > app.secretSeq || isLiveGeneration(app, gen, nowMs);

@@ -74,6 +74,7 @@ export class Keyring {
   private rules = new Map<string, ChannelRules>();
   private readonly ruleListeners: ((app: string) => void)[] = [];
   private readonly deletionListeners: ((app: string) => void)[] = [];
+  private readonly rotationListeners: ((app: string) => void)[] = [];
 
   constructor(private readonly vault: Vault) {}
 
@@ -90,6 +91,11 @@ export class Keyring {
   /** Called after an application was deleted. */
   onDeletion(listener: (app: string) => void): void {
     this.deletionListeners.push(listener);
+  }
+
+  /** Called after the secret key of an application was rotated. */
+  onRotation(listener: (app: string) => void): void {
+    this.rotationListeners.push(listener);
   }
 
   /** The channel rules of a space: those of an application, or of its rooms. */
@@ -117,6 +123,7 @@ export class Keyring {
     for (const id of new Set([...before.keys(), ...this.keys.keys()]))
       if (before.get(id) !== this.keys.get(id)) this.notify(id);
     for (const app of appsBefore.keys()) if (!this.apps.has(app)) this.notifyDeletion(app);
+    for (const { id, secretSeq } of appsBefore.values()) this.notifyIfRotated(id, secretSeq);
   }
 
   /** The revision of the store that this keyring reflects. */
@@ -140,6 +147,7 @@ export class Keyring {
    */
   apply(touched: Touched, revision: number): boolean {
     if (revision <= this.currentRevision) return false;
+    const before = (touched.apps ?? []).flatMap(({ id }) => this.apps.get(id) ?? []);
     for (const app of touched.apps ?? []) this.putApp(app);
     for (const { row, secrets } of touched.keys ?? []) this.putKey(row, secrets);
     this.hasGap ||= revision !== this.currentRevision + 1;
@@ -147,6 +155,7 @@ export class Keyring {
     this.applied++;
     for (const { row } of touched.keys ?? []) this.notify(row.id);
     for (const { id, deleted } of touched.apps ?? []) if (deleted !== null) this.notifyDeletion(id);
+    for (const { id, secretSeq } of before) this.notifyIfRotated(id, secretSeq);
     return true;
   }
 
@@ -156,6 +165,11 @@ export class Keyring {
 
   private notifyDeletion(app: string): void {
     for (const listener of this.deletionListeners) listener(app);
+  }
+
+  private notifyIfRotated(app: string, before: number): void {
+    const now = this.apps.get(app)?.secretSeq;
+    if (now !== undefined && now !== before) for (const listener of this.rotationListeners) listener(app);
   }
 
   get size(): number {

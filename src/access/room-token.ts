@@ -45,6 +45,11 @@ export interface RoomClaims {
   readonly isLetIn?: true | undefined;
   /** The version of the room that the page was shown with this token. */
   readonly version?: number | undefined;
+  /**
+   * The generation of the application's secret key that it ends with: that of its access token, of a guest the one of its join. Tokens of earlier releases have
+   * none, and end with the first (app-secret.ts).
+   */
+  readonly gen?: number | undefined;
   /** Unix seconds until which the stay may begin; one that has begun goes on after it. */
   readonly beginBy?: number | undefined;
   /** No one was inside when it was signed: the meeting begins with the first of those who enter. */

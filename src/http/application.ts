@@ -10,6 +10,8 @@
  *   endpoint({ …, guard: guards.open, handle: (call, { caller }) => … })
  *     needs no key (access tokens are checked) and is counted against the client's address. `caller` is undefined if there is no
  *     such application; the response must then equal the one for a wrong proof, so that clients cannot find out which exist.
+ *   endpoint({ …, guard: guards.unpaid, handle: (call, { caller }) => … })
+ *     like `open`, but the handler decides who pays for the call once it knows whether the caller is verified (meeting-rates.ts).
  *   endpoint({ …, guard: guards.signed, handle: (call, { caller }) => … })
  *     the address carries its own proof (links, uploads). The handler checks it and then sets `call.isAuthenticated`; requests
  *     that it refuses before that are counted against the client's address.
@@ -48,6 +50,7 @@ export interface ApplicationGuards {
   readonly secretKey: Guard<AppRow>;
   readonly minting: Guard<SecretHolder>;
   readonly open: Guard<AppRow | undefined>;
+  readonly unpaid: Guard<AppRow | undefined>;
   readonly signed: Guard<AppRow | undefined>;
 }
 
@@ -104,7 +107,8 @@ export function applicationGuards(parts: ApplicationParts): ApplicationGuards {
     },
     minting: { ...application, admit, recheck: (call) => checked(holderOf(call)) },
     open: { security: "applicationOpen", admit: admitOpen, recheck: appOf, parameters: ["secretKey"] },
-    signed: { security: "applicationOpen", admit: appOf, recheck: appOf, parameters: ["proof", "expires"] },
+    unpaid: { security: "applicationOpen", admit: appOf, recheck: appOf, parameters: ["secretKey"] },
+    signed: { security: "applicationOpen", admit: appOf, recheck: appOf, parameters: ["proof", "expires", "gen"] },
   };
 }
 

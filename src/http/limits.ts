@@ -27,8 +27,13 @@ export const REST_BODY_MAX_BYTES = 128 * KIB;
 export const LONG_HEAD_CONNECTIONS_MAX = 1000;
 export const REQUEST_HEAD_SHORT_BYTES = 16 * KIB;
 
-/** Calls about one room that need no secret key: door, join, act. */
+/** Calls about one room that need no secret key: door, join, act, recording. Of guests, and of callers whose credential is refused, by their address. */
 export const MEETING_CALLS_PER_MINUTE_PER_ADDRESS = 20;
+/** The same for a /48 of IPv6. Less than half of what the guests of a room have together. */
+export const MEETING_CALLS_PER_MINUTE_PER_SITE = 50;
+/** All guests of a room have it together. */
 export const MEETING_CALLS_PER_MINUTE_PER_ROOM = 120;
+/** One participant has it, or one access token, which several people may share. */
+export const MEETING_CALLS_PER_MINUTE_PER_CALLER = 60;
 /** An access token, an earlier connect token, a name and a ticket. */
 export const JOIN_BODY_MAX_BYTES = 16 * KIB;

@@ -1,13 +1,10 @@
 /** What participants of a meeting do, mostly admins: `POST /api/v1/room/:roomName/act`, with the connect token of their stay. */
 import { z } from "zod";
-import { bearer } from "../access/credential.ts";
 import type { Acts } from "../meetings/acts.ts";
-import { noStayToken } from "../meetings/stay-tokens.ts";
-import type { ApplicationGuards } from "./application.ts";
 import type { Origins } from "./cors.ts";
-import { type Endpoint, endpoint } from "./endpoint.ts";
-import type { MeetingRates } from "./meeting-rates.ts";
+import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { roomNameOf } from "./room-schemas.ts";
+import type { StayCaller } from "./stay-guard.ts";
 
 const ID_MAX_CHARS = 64;
 const id = z.string().min(1).max(ID_MAX_CHARS, `must have at most ${ID_MAX_CHARS} characters`);
@@ -25,15 +22,15 @@ const BODY_MAX_BYTES = 4096;
 
 export interface ActParts {
   readonly acts: Acts;
-  readonly rates: MeetingRates;
+  readonly guard: Guard<StayCaller>;
   readonly frameOrigins: Origins;
 }
 
-export function meetingActEndpoints({ open }: ApplicationGuards, { acts, rates, frameOrigins }: ActParts): Endpoint[] {
+export function meetingActEndpoints({ acts, guard, frameOrigins }: ActParts): Endpoint[] {
   return [
     endpoint({
       tag: "meetings",
-      guard: rates.guard(open),
+      guard,
       origins: frameOrigins,
       method: "POST",
       path: "/api/v1/room/:roomName/act",
@@ -50,10 +47,8 @@ export function meetingActEndpoints({ open }: ApplicationGuards, { acts, rates, 
         "participant_not_found",
         "ticket_not_found",
       ],
-      handle: async (call, { caller, body }) => {
-        const token = bearer(call.request.headers.get("authorization"));
-        if (!caller || token === undefined) throw noStayToken();
-        await acts.act(caller.id, roomNameOf(call), token, body);
+      handle: async (call, { caller: { app, token }, body }) => {
+        await acts.act(app.id, roomNameOf(call), token, body);
         return { success: true };
       },
     }),

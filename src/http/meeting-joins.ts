@@ -1,17 +1,16 @@
 /** The way into a room over HTTP, for pages: `/api/v1/room/:roomName/door` and `/join`. They need no secret key. */
 
 import { z } from "zod";
-import { rateKey } from "../access/address.ts";
-import type { MakeThrottle } from "../access/shared-throttle.ts";
-import { digestOf } from "../access/vault.ts";
+import { addressDigest } from "../access/address-digest.ts";
 import type { Caller } from "../meetings/joining.ts";
 import type { Meetings } from "../meetings/meetings.ts";
+import type { JoinBudget } from "../meetings/ports.ts";
 import type { ApplicationGuards } from "./application.ts";
 import type { Call } from "./call.ts";
 import type { Origins } from "./cors.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { JOIN_BODY_MAX_BYTES } from "./limits.ts";
-import { MeetingRates } from "./meeting-rates.ts";
+import type { MakeRates } from "./meeting-rates.ts";
 import { recordingState } from "./meeting-schemas.ts";
 import { roomNameOf } from "./room-schemas.ts";
 
@@ -95,32 +94,29 @@ const waiting = z
 
 export interface MeetingJoinParts {
   readonly meetings: Pick<Meetings, "door" | "join">;
-  readonly throttle: MakeThrottle;
+  readonly rates: MakeRates;
   readonly frameOrigins: Origins;
 }
 
 export function meetingJoinEndpoints(
-  { open }: ApplicationGuards,
-  { meetings, throttle, frameOrigins: origins }: MeetingJoinParts,
+  { unpaid: guard }: ApplicationGuards,
+  { meetings, rates, frameOrigins: origins }: MeetingJoinParts,
 ): Endpoint[] {
-  const base = { tag: "meetings", origins } as const;
-  const guard = (name: string) => new MeetingRates(name, throttle).guard(open);
-  const doors = guard("door");
+  const base = { tag: "meetings", guard, origins } as const;
+  const [doors, joins] = [rates("door"), rates("join")];
   const path = "/api/v1/room/:roomName";
   return [
     endpoint({
       ...base,
-      guard: doors,
       method: "GET",
       path: `${path}/door`,
       summary: "What a room's door looks like before one enters; needs no secret key",
       response: door,
       problems: ["room_not_found"],
-      handle: (call, { caller }) => meetings.door(caller, roomNameOf(call)),
+      handle: (call, { caller }) => meetings.door(caller, roomNameOf(call), doors.budgetOf(call)),
     }),
     endpoint({
       ...base,
-      guard: doors,
       method: "POST",
       path: `${path}/door`,
       summary: "What a room's door looks like for the holder of an access token; needs no secret key",
@@ -128,11 +124,11 @@ export function meetingJoinEndpoints(
       bodyMaxBytes: JOIN_BODY_MAX_BYTES,
       response: door,
       problems: ["invalid_access_token", "room_not_open", "room_over", "room_not_found"],
-      handle: (call, { caller, body: { token } }) => meetings.door(caller, roomNameOf(call), token),
+      handle: (call, { caller, body: { token } }) =>
+        meetings.door(caller, roomNameOf(call), doors.budgetOf(call), token),
     }),
     endpoint({
       ...base,
-      guard: guard("join"),
       method: "POST",
       path: `${path}/join`,
       summary: "Join a room, or ask to be let in; needs no secret key",
@@ -152,12 +148,14 @@ export function meetingJoinEndpoints(
         "room_locked",
         "internal_error",
       ],
-      handle: (call, { caller, body }) => meetings.join(caller, roomNameOf(call), body, callerOf(call)),
+      handle: (call, { caller, body }) =>
+        meetings.join(caller, roomNameOf(call), body, callerOf(call, joins.budgetOf(call))),
     }),
   ];
 }
 
-const callerOf = (call: Call): Caller => ({
-  address: digestOf(rateKey(call.client)),
+const callerOf = (call: Call, budget: JoinBudget): Caller => ({
+  address: addressDigest(call.client),
+  budget,
   url: `${call.origin.replace(/^http/, "ws")}/v1`,
 });

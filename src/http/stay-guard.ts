@@ -1,40 +1,73 @@
-/** The guard of calls that an application's server makes with its secret key, and a page with the connect token of its stay. */
+/** Guards of calls that a page makes with the connect token of its stay as Bearer; an application's server makes some of them with its secret key. */
 import { bearer } from "../access/credential.ts";
 import { isRoomToken } from "../access/room-token.ts";
+import { noStayToken, type StayTokens } from "../meetings/stay-tokens.ts";
 import type { AppRow } from "../store/store.ts";
 import type { ApplicationGuards } from "./application.ts";
 import type { Call } from "./call.ts";
 import type { Guard } from "./endpoint.ts";
+import type { MeetingRates } from "./meeting-rates.ts";
 
-/** `token` is not verified yet. */
-export type ServerOrStay =
-  | { readonly by: "server"; readonly app: AppRow }
-  | { readonly by: "stay"; readonly app: AppRow | undefined; readonly token: string };
+/** The token was verified; whether its stay goes on is for the store to say. */
+export interface StayCaller {
+  readonly app: AppRow;
+  readonly token: string;
+}
 
-/** Calls with a token of a room are counted against the client's address, like all without a secret key. */
-export function serverOrStay({ secretKey, open }: ApplicationGuards): Guard<ServerOrStay> {
+export interface StayGuardParts {
+  readonly guards: ApplicationGuards;
+  readonly stayTokens: Pick<StayTokens, "claims">;
+  readonly rates: MeetingRates;
+  /** A token may have expired up to that long ago: a page sends what it has recorded after its stay. */
+  readonly keptMs?: number;
+}
+
+/** The signature is checked before anything is charged, so that no one can use up the rate of another caller (meeting-rates.ts). */
+export function stayGuard({ guards: { unpaid }, stayTokens, rates, keptMs }: StayGuardParts): Guard<StayCaller> {
+  const verified = (call: Call): StayCaller & { readonly id: string } => {
+    const app = unpaid.recheck(call);
+    const token = bearer(call.request.headers.get("authorization"));
+    if (token === undefined) throw noStayToken();
+    // Verified also where there is no application: the time it takes does not reveal which exist.
+    const { id } = stayTokens.claims(app?.id, token, keptMs);
+    if (!app) throw noStayToken();
+    return { app, token, id };
+  };
+  return {
+    ...unpaid,
+    admit: (call) => {
+      let caller: ReturnType<typeof verified>;
+      try {
+        caller = verified(call);
+      } catch (refusal) {
+        rates.refused(call);
+        throw refusal;
+      }
+      rates.own(call, `stay ${caller.id}`);
+      return caller;
+    },
+    recheck: verified,
+  };
+}
+
+export type ServerOrStay = { readonly by: "server"; readonly app: AppRow } | ({ readonly by: "stay" } & StayCaller);
+
+/** For calls that both make. */
+export function serverOrStay({ secretKey }: ApplicationGuards, stay: Guard<StayCaller>): Guard<ServerOrStay> {
   const byServer = (app: AppRow): ServerOrStay => ({ by: "server", app });
-  const byStay =
-    (token: string) =>
-    (app: AppRow | undefined): ServerOrStay => ({ by: "stay", app, token });
+  const byStay = (caller: StayCaller): ServerOrStay => ({ by: "stay", ...caller });
   return {
     ...secretKey,
-    admit: (call) => {
-      const token = stayTokenOf(call);
-      return token === undefined ? then(secretKey.admit(call), byServer) : then(open.admit(call), byStay(token));
-    },
-    recheck: (call) => {
-      const token = stayTokenOf(call);
-      return token === undefined ? byServer(secretKey.recheck(call)) : byStay(token)(open.recheck(call));
-    },
+    admit: (call) => (isOfStay(call) ? then(stay.admit(call), byStay) : then(secretKey.admit(call), byServer)),
+    recheck: (call) => (isOfStay(call) ? byStay(stay.recheck(call)) : byServer(secretKey.recheck(call))),
   };
 }
 
 const then = <T, R>(value: T | Promise<T>, make: (value: T) => R): R | Promise<R> =>
   value instanceof Promise ? value.then(make) : make(value);
 
-/** The Bearer, if it is a token of a room. No secret key looks like one. */
-function stayTokenOf({ request }: Call): string | undefined {
+/** Whether the Bearer is a token of a room. No secret key looks like one. */
+function isOfStay({ request }: Call): boolean {
   const text = bearer(request.headers.get("authorization"));
-  return text !== undefined && isRoomToken(text) ? text : undefined;
+  return text !== undefined && isRoomToken(text);
 }

@@ -1,21 +1,15 @@
 /** What the page of a stay uploads of its own: `/api/v1/room/:roomName/recording`, with the connect token of the stay as Bearer. */
 
 import { z } from "zod";
-import { bearer } from "../access/credential.ts";
-import type { MakeThrottle } from "../access/shared-throttle.ts";
 import { type BegunStayUpload, RECORDING_SOURCES } from "../meetings/contract.ts";
 import type { StayRecorders } from "../meetings/stay-recorders.ts";
-import { noStayToken } from "../meetings/stay-tokens.ts";
 import { STAY_UPLOAD_STARTED_AGO_MAX_MS } from "../recordings/limits.ts";
 import type { Links } from "../recordings/links.ts";
-import type { AppRow } from "../store/store.ts";
-import type { ApplicationGuards } from "./application.ts";
-import type { Call } from "./call.ts";
 import type { Origins } from "./cors.ts";
-import { type Endpoint, endpoint } from "./endpoint.ts";
+import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { linkFrom } from "./host.ts";
-import { MeetingRates } from "./meeting-rates.ts";
 import { roomNameOf } from "./room-schemas.ts";
+import type { StayCaller } from "./stay-guard.ts";
 
 const BODY_MAX_BYTES = 1024;
 const ID_MAX_CHARS = 64;
@@ -43,16 +37,17 @@ const begun = z
 export interface StayRecordingParts {
   readonly recorders: StayRecorders;
   readonly links: Links;
-  readonly throttle: MakeThrottle;
+  readonly guard: (name: string) => Guard<StayCaller>;
   readonly frameOrigins: Origins;
 }
 
-export function stayRecordingEndpoints(
-  { open }: ApplicationGuards,
-  { recorders, links, throttle, frameOrigins: origins }: StayRecordingParts,
-): Endpoint[] {
+export function stayRecordingEndpoints({
+  recorders,
+  links,
+  guard,
+  frameOrigins: origins,
+}: StayRecordingParts): Endpoint[] {
   const base = { tag: "meetings", origins, path: "/api/v1/room/:roomName/recording" } as const;
-  const guard = (name: string) => new MeetingRates(name, throttle).guard(open);
   return [
     endpoint({
       ...base,
@@ -72,11 +67,11 @@ export function stayRecordingEndpoints(
         "internal_error",
         "insufficient_storage",
       ],
-      handle: async (call, { caller, body }): Promise<BegunStayUpload> => {
-        const { app, token } = holderOf(call, caller);
-        const { id } = await recorders.begin(app.id, roomNameOf(call), token, body);
-        const proof = links.uploadProof(app.id, id);
-        return { _id: id, uploadUrl: linkFrom(call, `${call.origin}/api/v1/upload/${id}?proof=${proof}`), offset: 0 };
+      handle: async (call, { caller: { app, token }, body }): Promise<BegunStayUpload> => {
+        const { id, generation } = await recorders.begin(app.id, roomNameOf(call), token, body);
+        const proof = links.uploadProof(app.id, id, generation);
+        const url = `${call.origin}/api/v1/upload/${id}?proof=${proof}&gen=${generation}`;
+        return { _id: id, uploadUrl: linkFrom(call, url), offset: 0 };
       },
     }),
     endpoint({
@@ -96,17 +91,10 @@ export function stayRecordingEndpoints(
         "internal_error",
         "insufficient_storage",
       ],
-      handle: async (call, { caller, body }) => {
-        const { app, token } = holderOf(call, caller);
+      handle: async (call, { caller: { app, token }, body }) => {
         await recorders.end(app.id, roomNameOf(call), token, body._id);
         return { success: true };
       },
     }),
   ];
-}
-
-function holderOf(call: Call, app: AppRow | undefined): { readonly app: AppRow; readonly token: string } {
-  const token = bearer(call.request.headers.get("authorization"));
-  if (!app || token === undefined) throw noStayToken();
-  return { app, token };
 }

@@ -1,20 +1,21 @@
 /** Uploads over HTTP: begun and completed with the secret key, written through a signed address without it. */
 import { z } from "zod";
+import { isLiveRoomToken } from "../access/app-secret.ts";
 import type { StayRecorders } from "../meetings/stay-recorders.ts";
-import { noStayToken } from "../meetings/stay-tokens.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Links } from "../recordings/links.ts";
 import { type ContentRange, parseContentRange } from "../recordings/range.ts";
 import type { Recordings } from "../recordings/recordings.ts";
 import type { StayUploads } from "../recordings/stay-uploads.ts";
 import type { Sent, Uploads } from "../recordings/uploads.ts";
+import type { AppRow } from "../store/store.ts";
 import type { ApplicationGuards } from "./application.ts";
 import type { Call } from "./call.ts";
-import { type Endpoint, endpoint } from "./endpoint.ts";
+import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { linkFrom } from "./host.ts";
 import { queryOf } from "./query.ts";
 import { idOf, newUpload, recording, recordingFields, seconds } from "./recording-schemas.ts";
-import { serverOrStay } from "./stay-guard.ts";
+import { type StayCaller, serverOrStay } from "./stay-guard.ts";
 
 const begun = z
   .object({
@@ -31,10 +32,12 @@ export interface UploadParts {
   readonly links: Links;
   readonly stayUploads: Pick<StayUploads, "endByServer">;
   readonly recorders: Pick<StayRecorders, "end">;
+  readonly stay: Guard<StayCaller>;
+  readonly nowMs: () => number;
 }
 
 export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): Endpoint[] {
-  const { uploads, recordings, links, stayUploads, recorders } = parts;
+  const { uploads, recordings, links, stayUploads, recorders, nowMs } = parts;
   const tag = "recordings";
   return [
     endpoint({
@@ -73,12 +76,17 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
         "internal_error",
         "insufficient_storage",
       ],
-      handle: async (call, { caller }) => {
-        const proof = queryOf(call.request).get("proof") ?? "";
-        if (!links.isUploadProof(caller?.id ?? "", idOf(call), proof) || !caller) throw new Problem("link_not_valid");
+      handle: async (call, { caller, recheck }) => {
+        const query = queryOf(call.request);
+        const gen = generationIn(query.get("gen"));
+        const isProven = links.isUploadProof(caller?.id ?? "", idOf(call), query.get("proof") ?? "", gen);
+        if (!isProven || !caller) throw new Problem("link_not_valid");
         call.isAuthenticated = true;
+        // Only the uploads of stays name a generation. It may end while a body is being sent.
+        const check = gen === undefined ? undefined : () => checkGeneration(recheck(), gen, nowMs());
+        check?.();
         try {
-          return { offset: await uploads.write(caller.id, idOf(call), sentIn(call)) };
+          return { offset: await uploads.write(caller.id, idOf(call), { ...sentIn(call), check }) };
         } finally {
           call.restoreIdleTimeout();
         }
@@ -86,7 +94,7 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
     }),
     endpoint({
       tag,
-      guard: serverOrStay(guards),
+      guard: serverOrStay(guards, parts.stay),
       method: "POST",
       path: "/api/v1/recording/:id/complete",
       summary:
@@ -113,7 +121,6 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       handle: async (call, { caller, body }) => {
         const id = idOf(call);
         if (caller.by === "stay") {
-          if (!caller.app) throw noStayToken();
           await recorders.end(caller.app.id, undefined, caller.token, id, body.total);
           return { success: true };
         }
@@ -123,6 +130,14 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
     }),
   ];
 }
+
+function checkGeneration(app: AppRow | undefined, gen: number, nowMs: number): void {
+  if (app && !isLiveRoomToken(app, { gen }, nowMs))
+    throw new Problem("link_not_valid", "The application's secret key has been rotated since the upload began.");
+}
+
+/** What is no number gives one that no link was signed with. */
+const generationIn = (text: string | null): number | undefined => (text === null ? undefined : Number(text));
 
 function sentIn(call: Call): Sent {
   const { request } = call;

@@ -4,7 +4,7 @@ import { AccessTokens } from "../rooms/access-token.ts";
 import type { RoomEdits } from "../rooms/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Joined, JoinRequest, Waiting } from "./contract.ts";
-import { APP, World } from "./testing/world.ts";
+import { APP, callerAt, World } from "./testing/world.ts";
 
 let world: World;
 let node: ReturnType<World["node"]>;
@@ -22,7 +22,7 @@ const mint = (request: Parameters<AccessTokens["mint"]>[1]): Promise<string> =>
 const seconds = (): number => Math.floor(world.now / 1000);
 
 const answer = (request: JoinRequest): Promise<Joined | Waiting> =>
-  node.meetings.join(app, "standup", request, { address: `a${++addresses}`, url: "ws://app.localhost/v1" });
+  node.meetings.join(app, "standup", request, callerAt(`a${++addresses}`));
 
 async function join(request: JoinRequest = {}): Promise<Joined> {
   const joined = await answer(request);

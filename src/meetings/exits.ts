@@ -40,6 +40,16 @@ export class Exits {
     await this.close(room, [id], "time");
   }
 
+  /** The secret key that these stays depend on has ended; the others of the meeting stay. */
+  async endStaysOf(room: RoomRef, ids: readonly string[]): Promise<void> {
+    const { stays, notices, nowMs } = this.parts;
+    for (const id of ids) {
+      await stays.end(id, "ended", nowMs());
+      await notices.ending(room, 0, id);
+    }
+    await this.close(room, ids, "ended");
+  }
+
   /**
    * It must not come back into this meeting, as far as it can be recognised; other stays of the same user go with it. A token may be one that
    * many people share, so stays with the same token stay. false: it had ended before.

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type AccessTokenRequest, AccessTokens } from "../rooms/access-token.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Joined, JoinRequest, Waiting } from "./contract.ts";
-import { APP, World } from "./testing/world.ts";
+import { APP, callerAt, NO_LIMITS, World } from "./testing/world.ts";
 
 let world: World;
 let node: ReturnType<World["node"]>;
@@ -18,7 +18,7 @@ afterEach(() => world.close());
 const mint = (request: AccessTokenRequest): Promise<string> =>
   new AccessTokens(world.store.rooms, world.vault, world.nowMs).mint({ app, generation: 1 }, request);
 const join = (request: JoinRequest): Promise<Joined | Waiting> =>
-  node.meetings.join(app, "standup", request, { address: "a", url: "ws://app.localhost/v1" });
+  node.meetings.join(app, "standup", request, callerAt());
 const seconds = (): number => Math.floor(world.now / 1000);
 
 describe("an access token", () => {
@@ -34,19 +34,21 @@ describe("an access token", () => {
     await world.room(node.rooms, { privacy: "private" });
     await world.room(node.rooms, { roomName: "open" });
     const door = async (roomName: string, data: AccessTokenRequest) =>
-      (await node.meetings.door(app, roomName, await mint(data))).you;
+      (await node.meetings.door(app, roomName, NO_LIMITS, await mint(data))).you;
     const named = { roomName: "standup", name: "Ada\u202e", isAdmin: true };
     expect(await door("standup", named)).toEqual({ name: "Ada", isAdmin: true, isInvited: true });
     expect(await door("standup", { roomName: "standup" })).toEqual({ isAdmin: false, isInvited: true });
     // As a join: the name counts in a public room, and nothing does in a private one.
     expect(await door("open", named)).toEqual({ name: "Ada", isAdmin: false, isInvited: false });
     expect(await door("standup", { roomName: "open", name: "Ada" })).toEqual({ isAdmin: false, isInvited: false });
-    expect((await node.meetings.door(app, "standup")).you).toBeUndefined();
+    expect((await node.meetings.door(app, "standup", NO_LIMITS)).you).toBeUndefined();
     const token = await mint({ roomName: "standup", expireUnixSec: seconds() + 60 });
     world.now += 60_000;
     const expired = { code: "room_over", more: { fields: { over: "token" } } };
-    await expect(node.meetings.door(app, "standup", token)).rejects.toMatchObject(expired);
+    await expect(node.meetings.door(app, "standup", NO_LIMITS, token)).rejects.toMatchObject(expired);
     await expect(join({ token })).rejects.toMatchObject(expired);
-    await expect(node.meetings.door(app, "standup", "x.y.z")).rejects.toMatchObject({ code: "invalid_access_token" });
+    await expect(node.meetings.door(app, "standup", NO_LIMITS, "x.y.z")).rejects.toMatchObject({
+      code: "invalid_access_token",
+    });
   });
 });

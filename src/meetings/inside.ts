@@ -8,6 +8,7 @@ import { Acts } from "./acts.ts";
 import { Changes } from "./changes.ts";
 import { Exits } from "./exits.ts";
 import type { Floor } from "./floor.ts";
+import { Generations, type IsLive } from "./generations.ts";
 import { LOBBY_SWEEP_EVERY_MS, TICK_MS } from "./limits.ts";
 import { Lobby } from "./lobby.ts";
 import type { Inside, MeetingCore } from "./meetings.ts";
@@ -24,6 +25,7 @@ export interface InsideParts extends MeetingCore {
   readonly roomChanges: Pick<Rooms, "onChange">;
   readonly tokens: RoomTokens;
   readonly floor: Floor;
+  readonly isLive: IsLive;
   readonly nowMs: () => number;
   readonly failed: (error: unknown) => void;
 }
@@ -36,6 +38,8 @@ export interface MeetingInside extends Inside {
   readonly sessions: Sessions;
   /** Every second; `start` repeats it. */
   tick(): Promise<void>;
+  /** The secret key of an application was rotated. Nothing depends on this call: the next tick and the next sweep find the same. */
+  secretRotated(): void;
 }
 
 export function buildInside(parts: InsideParts): MeetingInside {
@@ -51,7 +55,9 @@ export function buildInside(parts: InsideParts): MeetingInside {
     recording.roomChanged(change);
   });
   const times = new Times({ ...parts, notices, exits });
+  const generations = new Generations({ ...parts, exits });
   const tick = async (): Promise<void> => {
+    await generations.tick();
     await times.tick();
     await changes.tick();
   };
@@ -67,6 +73,13 @@ export function buildInside(parts: InsideParts): MeetingInside {
     acts: new Acts({ ...parts, notices, exits, lobby, recording, stayTokens }),
     sessions: new Sessions(parts),
     tick,
+    secretRotated: () => {
+      const end = async (): Promise<void> => {
+        await generations.tick();
+        await lobby.endWithSecret();
+      };
+      void end().catch(failed);
+    },
     start: () => {
       ticking.start();
       sweeping.start();

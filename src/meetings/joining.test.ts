@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AccessTokens } from "../rooms/access-token.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Joined, JoinRequest, Waiting } from "./contract.ts";
-import { APP, World, type WorldNode } from "./testing/world.ts";
+import { APP, callerAt, NO_LIMITS, World, type WorldNode } from "./testing/world.ts";
 import { stayOfTicket, waitIdOf } from "./tickets.ts";
 
-const CALLER = { address: "a", url: "ws://app.localhost/v1" };
+const CALLER = callerAt();
 
 let world: World;
 let node: ReturnType<World["node"]>;
@@ -71,7 +71,7 @@ describe("a join", () => {
     await world.room(node.rooms);
     await expect(node.meetings.join(app, "other", {}, CALLER)).rejects.toEqual(refusal("room_not_found"));
     await expect(node.meetings.join(undefined, "standup", {}, CALLER)).rejects.toEqual(refusal("room_not_found"));
-    await expect(node.meetings.door(undefined, "standup")).rejects.toEqual(refusal("room_not_found"));
+    await expect(node.meetings.door(undefined, "standup", NO_LIMITS)).rejects.toEqual(refusal("room_not_found"));
   });
 
   test("is refused before the room opens and after it is over, unless the token says otherwise", async () => {

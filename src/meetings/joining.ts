@@ -4,10 +4,11 @@ import type { RoomClaims, RoomTokens, TokenTimes } from "../access/room-token.ts
 import { Problem } from "../protocol/codes.ts";
 import type { AccessTokens, VerifiedAccess } from "../rooms/access-token.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { RoomRow } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Holder, Joined, JoinRequest, PublicRoom, Waiting } from "./contract.ts";
 import { doorOf, refusalByTime, roomOver } from "./door.ts";
+import { type EarlierStays, placeToTakeOver } from "./earlier-stays.ts";
 import { ejectionOf } from "./ejection.ts";
 import {
   BEGIN_WITHIN_SEC,
@@ -19,14 +20,14 @@ import {
 import { declined } from "./lobby.ts";
 import { nextMeetingId } from "./meeting-id.ts";
 import { DEFAULT_HOST_NAME, DEFAULT_NAME, typedName, vouchedName } from "./person-name.ts";
-import type { IceServers, LobbyPort } from "./ports.ts";
+import type { IceServers, JoinBudget, LobbyPort } from "./ports.ts";
 import { recordingOf } from "./recording.ts";
 import { capacityOf, mayOf, publicRoomOf } from "./rights.ts";
-import { stayOfTicket, waitIdOf } from "./tickets.ts";
+import { generationOfTicket, stayOfTicket, waitIdOf } from "./tickets.ts";
 
 export interface JoinParts {
   readonly store: MeetingStore;
-  readonly rooms: RoomStore;
+  readonly earlierStays: EarlierStays;
   readonly accessTokens: AccessTokens;
   readonly roomTokens: RoomTokens;
   readonly lobby: LobbyPort;
@@ -42,6 +43,7 @@ export interface Caller {
   readonly address: string;
   /** The service's WebSocket address on the host that was called. */
   readonly url: string;
+  readonly budget: JoinBudget;
 }
 
 /** A person who may enter. */
@@ -50,14 +52,10 @@ interface Person {
   readonly name: string;
   readonly isGuest: boolean;
   readonly access: VerifiedAccess | undefined;
+  /** The generation of the application's secret key that the stay ends with. */
+  readonly generation: number;
   /** From the lobby. */
   readonly isLetIn?: true;
-}
-
-/** What an earlier connect token says; the stay is undefined if it has not begun. */
-interface Earlier {
-  readonly claims: RoomClaims;
-  readonly stay: StayRow | undefined;
 }
 
 /** What a participant is shown of the meeting and of its own time in it. */
@@ -70,19 +68,6 @@ interface About extends Pick<Joined, "recording"> {
 export class Joining {
   constructor(private readonly parts: JoinParts) {}
 
-  /** A page that is inside while its room is renamed goes on with the name it knows, whichever room has that name now. */
-  async roomOfStay(app: AppRow, roomName: string, resume: string): Promise<RoomRow | undefined> {
-    const { roomTokens, rooms, store, nowMs } = this.parts;
-    const claims = roomTokens.verify(resume, nowMs());
-    if (claims === undefined || claims === "expired" || claims.kind !== "stay" || claims.app !== app.id)
-      return undefined;
-    const room = await rooms.roomById(app.id, claims.room, nowMs());
-    if (!room || room.name === roomName) return room;
-    const stay = await store.stay(claims.id);
-    const isInside = stay?.ended === null && stay.room === room.id;
-    return isInside && (await store.meeting(app.id, stay.meeting))?.roomName === roomName ? room : undefined;
-  }
-
   /** How the holder of an access token would enter the room. Rejects with a Problem if a join with that token would be refused by its times. */
   async holder(app: AppRow, room: RoomRow, token: string): Promise<Holder> {
     const access = await this.parts.accessTokens.verify(app, token, room);
@@ -91,11 +76,20 @@ export class Joining {
     return holderOf(access);
   }
 
-  /** Rejects with a Problem. */
-  async join(app: AppRow, room: RoomRow, request: JoinRequest, caller: Caller): Promise<Joined | Waiting> {
-    const earlier = await this.earlierStay(room, request.resume);
-    if (earlier?.stay && earlier.stay.ended === null) return this.resumed(room, earlier.claims, earlier.stay, caller);
-    if (earlier?.stay?.why === "removed") await this.refuseWhileMeeting(room, earlier.stay.meeting);
+  /** `resumed`: what the connect token in `request` says. Rejects with a Problem. */
+  async join(
+    app: AppRow,
+    room: RoomRow,
+    request: JoinRequest,
+    caller: Caller,
+    resumed: RoomClaims | undefined,
+  ): Promise<Joined | Waiting> {
+    const earlier = resumed && (await this.parts.earlierStays.of(room, resumed));
+    const before = earlier?.row;
+    if (earlier?.isLive && before?.ended === null) return this.resumed(room, earlier.claims, before, caller);
+    if (before?.why === "removed") await this.refuseWhileMeeting(room, before.meeting);
+    // It has paid as the holder of a stay that goes on.
+    if (resumed) this.charge(app, request, caller.budget);
     const access =
       request.token === undefined ? undefined : await this.parts.accessTokens.verify(app, request.token, room);
     const door = doorOf(room, access, this.parts.nowMs());
@@ -105,12 +99,29 @@ export class Joining {
       // A "join as host" link has no name: its holder types one, and is no guest.
       isGuest: name === undefined && !isAdmin,
       access,
+      generation: access?.generation ?? app.secretSeq,
       id: placeToTakeOver(earlier, access) ?? newObjectId(this.parts.nowMs()),
     };
     const refusal = refusalByTime(door, access);
     if (refusal) throw refusal;
-    if (door.state === "open") return this.place(room, person, caller);
+    if (door.state === "open") {
+      // Here a ticket is good for nothing: its holder is a guest like all others.
+      if (request.token === undefined && request.ticket !== undefined) caller.budget.guest();
+      return this.place(room, person, caller);
+    }
     return this.fromLobby(room, person, request.ticket, door.state === "ask", caller);
+  }
+
+  /**
+   * Before any store is asked: each caller pays from a budget that only callers like it can use up (meetings.md 6). Whether a ticket is one is known only to the
+   * store; `fromLobby` charges its holder.
+   */
+  charge(app: AppRow | undefined, { token, ticket }: JoinRequest, budget: JoinBudget): void {
+    const holder = token === undefined ? undefined : this.parts.accessTokens.holderOf(app, token);
+    if (holder !== undefined) budget.own(`token ${holder}`);
+    else if (token !== undefined) budget.refused();
+    else if (ticket !== undefined) budget.stranger();
+    else budget.guest();
   }
 
   /** A private room without an access token for it. */
@@ -123,6 +134,8 @@ export class Joining {
   ): Promise<Joined | Waiting> {
     const { lobby, store } = this.parts;
     const place = ticket === undefined ? undefined : await lobby.placeOf(room, ticket);
+    if (ticket !== undefined && place) caller.budget.own(`ticket ${waitIdOf(ticket)}`);
+    else if (ticket !== undefined) caller.budget.guest();
     // An admin decides by the name that is shown: it is not changed after that.
     const name = place?.name ?? person.name;
     if (place?.state === "declined") throw declined(place, this.parts.nowMs());
@@ -130,16 +143,13 @@ export class Joining {
       // One ticket is good for one stay, however often it is shown.
       const id = stayOfTicket(ticket);
       if (((await store.stay(id))?.ended ?? null) === null)
-        return this.place(room, { ...person, id, name, isLetIn: true }, caller);
+        return this.place(room, { ...person, id, name, generation: generationOfTicket(ticket), isLetIn: true }, caller);
     }
     if (!mayAsk) throw new Problem("token_required");
     if (ticket !== undefined && place?.state === "waiting") return this.waiting(room, ticket, name, caller);
-    return this.waiting(
-      room,
-      await lobby.ask(room, { name: person.name, address: caller.address }),
-      person.name,
-      caller,
-    );
+    const visitor = { name: person.name, address: caller.address, generation: person.generation };
+    const granted = await paidByGuests(caller, room, () => lobby.ask(room, visitor));
+    return this.waiting(room, granted, person.name, caller);
   }
 
   private waiting(room: RoomRow, ticket: string, name: string, { url }: Caller): Waiting {
@@ -152,6 +162,7 @@ export class Joining {
       name,
       isAdmin: false,
       isGuest: true,
+      gen: generationOfTicket(ticket),
       exp,
     };
     return { waiting: true, ticket, connect: { url, token: this.parts.roomTokens.sign(claims) } };
@@ -160,7 +171,7 @@ export class Joining {
   private async place(room: RoomRow, person: Person, caller: Caller): Promise<Joined> {
     const { store, nowMs, meshMax } = this.parts;
     const now = nowMs();
-    const { id, name, isGuest, isLetIn, access } = person;
+    const { id, name, isGuest, isLetIn, access, generation: gen } = person;
     const { data, digest, isForRoom = false } = access ?? {};
     const who: Who = {
       isAdmin: holderOf(access).isAdmin,
@@ -176,8 +187,11 @@ export class Joining {
     if (ejectAt !== undefined && ejectAt <= now)
       throw roomOver("stay", "The time of this access token in this meeting is over.");
     const max = capacityOf(room, meshMax);
-    const held = await store.hold(room.app, room.id, id, max, now + PLACE_HELD_MS, now, caller.address);
-    if (held === "full") throw new Problem("room_full");
+    const hold = async (): Promise<void> => {
+      const held = await store.hold(room.app, room.id, id, max, now + PLACE_HELD_MS, now, caller.address);
+      if (held === "full") throw new Problem("room_full");
+    };
+    await (access || isLetIn ? hold() : paidByGuests(caller, room, hold));
     const claims: RoomClaims = {
       ...who,
       kind: "stay",
@@ -189,6 +203,7 @@ export class Joining {
       isGuest,
       opens: access && isForRoom ? timesOf(access) : undefined,
       disabled: disabledBy(data),
+      gen,
       beginBy: Math.floor(now / 1000) + BEGIN_WITHIN_SEC,
       ...(!current && { opensMeeting: true as const }),
       exp: expiryOf(now, ejectAt),
@@ -206,9 +221,9 @@ export class Joining {
     return this.joined(room, { ...claims, meeting: stay.meeting, exp }, { ejectAt, recording }, caller);
   }
 
-  private joined(room: RoomRow, claims: RoomClaims, { ejectAt, recording, data }: About, { url }: Caller): Joined {
+  private joined(room: RoomRow, claims: RoomClaims, { ejectAt, recording, data }: About, caller: Caller): Joined {
     const { roomTokens, iceServers, nowMs } = this.parts;
-    const { id, name, isAdmin, isGuest, meeting = "", app } = claims;
+    const { id, name, isAdmin, isGuest, meeting = "" } = claims;
     return {
       participantSession: id,
       meetingSession: meeting,
@@ -219,19 +234,11 @@ export class Joining {
       may: mayOf(room, claims),
       room: roomFor(room, data),
       recording,
-      connect: { url, token: roomTokens.sign({ ...claims, version: room.version }) },
+      connect: { url: caller.url, token: roomTokens.sign({ ...claims, version: room.version }) },
       media: { engine: "mesh" },
-      iceServers: iceServers({ app, participantSession: id, nowMs: nowMs() }),
+      iceServers: iceServers(claims, caller.address, nowMs()),
       ...(ejectAt !== undefined && { ejectAt: Math.floor(ejectAt / 1000) }),
     };
-  }
-
-  /** The stay of an earlier connect token for this room. A token that is none, or too old, is as good as none. */
-  private async earlierStay(room: RoomRow, resume: string | undefined): Promise<Earlier | undefined> {
-    const claims = resume === undefined ? undefined : this.parts.roomTokens.verify(resume, this.parts.nowMs());
-    if (claims === undefined || claims === "expired") return undefined;
-    if (claims.kind !== "stay" || claims.app !== room.app || claims.room !== room.id) return undefined;
-    return { claims, stay: await this.parts.store.stay(claims.id) };
   }
 
   private async refuseWhileMeeting({ app, id }: RoomRow, meeting: string): Promise<void> {
@@ -261,12 +268,15 @@ export class Joining {
   }
 }
 
-/**
- * The place that a join holds is taken over by the next one of the same page, with the same access token. With another one it would be the same stay: a removed
- * admin could begin it as a guest, and go on with it as an admin.
- */
-function placeToTakeOver(earlier: Earlier | undefined, access: VerifiedAccess | undefined): string | undefined {
-  return earlier && !earlier.stay && earlier.claims.accessToken === access?.digest ? earlier.claims.id : undefined;
+/** The guests of a room share a budget; those who are refused use up nothing of it. */
+async function paidByGuests<T>({ budget }: Caller, { id }: RoomRow, work: () => Promise<T>): Promise<T> {
+  const giveBack = budget.guestOf(id);
+  try {
+    return await work();
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
 }
 
 /** A token of another room makes no one an admin; `access` is undefined where it counts as none. */

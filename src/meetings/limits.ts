@@ -68,6 +68,8 @@ export const HOST_LINK_SEC = 15 * 60;
 
 /** TURN credentials are good for that long unless a call says otherwise: as long as a connect token. */
 export const TURN_CREDENTIAL_SEC = CONNECT_TOKEN_MAX_SEC;
+/** Those in the answer to a join: until its connection opens, whose welcome has the ones of the stay. */
+export const TURN_JOIN_SEC = 120;
 export const TURN_CREDENTIAL_MAX_SEC = 365 * 24 * 3600;
 /** The username has that many characters of the digest. */
 export const TURN_NAME_CHARS = 16;

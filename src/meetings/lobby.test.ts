@@ -240,7 +240,7 @@ describe("a place in the lobby", () => {
   });
 
   test("whose page never came ends too, and so does one of a node that was killed", async () => {
-    await node.inside.lobby.ask(room, { name: "Bob", address: "1" });
+    await node.inside.lobby.ask(room, { name: "Bob", address: "1", generation: 1 });
     await world.wait(node, room, "Eve");
     world.now += LOBBY_GONE_MS + 1;
     // The first node beats no more.
@@ -264,7 +264,8 @@ describe("a place in the lobby", () => {
 });
 
 describe("flooding", () => {
-  const ask = (name: string, address: string): Promise<string> => node.inside.lobby.ask(room, { name, address });
+  const ask = (name: string, address: string): Promise<string> =>
+    node.inside.lobby.ask(room, { name, address, generation: 1 });
 
   test("from one address: three wait, and those that were declined count for their minute", async () => {
     const tickets: string[] = [];

@@ -8,6 +8,7 @@ import { Problem } from "../protocol/codes.ts";
 import type { MeetingStore, WaitingRow } from "../store/meetings.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { Floor } from "./floor.ts";
+import type { IsLive } from "./generations.ts";
 import { HostNotices } from "./host-notices.ts";
 import {
   DECLINED_MS,
@@ -21,13 +22,14 @@ import { type LobbyEnd, type Notices, type RoomRef, refOf } from "./notices.ts";
 import type { LobbyPlace, LobbyPort, Visitor } from "./ports.ts";
 import { QueueNotices } from "./queue-notices.ts";
 import type { Stays } from "./stays.ts";
-import { newTicket, waitIdOf } from "./tickets.ts";
+import { generationOfTicket, newTicket, waitIdOf } from "./tickets.ts";
 
 export interface LobbyParts {
   readonly store: MeetingStore;
   readonly floor: Pick<Floor, "close">;
   readonly stays: Pick<Stays, "listen">;
   readonly notices: Notices;
+  readonly isLive: IsLive;
   readonly nowMs: () => number;
   readonly failed: (error: unknown) => void;
 }
@@ -58,10 +60,10 @@ export class Lobby implements LobbyPort {
     });
   }
 
-  async ask(room: RoomRow, { name, address }: Visitor): Promise<string> {
+  async ask(room: RoomRow, { name, address, generation }: Visitor): Promise<string> {
     const { store, nowMs } = this.parts;
     const now = nowMs();
-    const ticket = newTicket();
+    const ticket = newTicket(generation);
     const ref = refOf(room);
     const row: WaitingRow = {
       ...ref,
@@ -84,6 +86,7 @@ export class Lobby implements LobbyPort {
   }
 
   async placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined> {
+    if (!this.parts.isLive({ app: room.app, gen: generationOfTicket(ticket) })) return undefined;
     const row = await this.find(refOf(room), waitIdOf(ticket));
     return row && !this.isOver(row) ? row : undefined;
   }
@@ -156,6 +159,7 @@ export class Lobby implements LobbyPort {
   /** Every few seconds: says which visitors have a connection here, and forgets what is over, on any node. */
   async sweep(): Promise<void> {
     const { store, nowMs, notices, floor } = this.parts;
+    await this.endWithSecret();
     for (const one of [...this.here.values()]) {
       const { id, app, room } = one.claims;
       const now = nowMs();
@@ -169,6 +173,18 @@ export class Lobby implements LobbyPort {
       }
     }
     await this.forget();
+  }
+
+  /** Visitors whose secret key has ended: their tickets open nothing any more, also if an admin lets them in now. */
+  async endWithSecret(): Promise<void> {
+    const { store, nowMs, floor, isLive } = this.parts;
+    const over = [...this.here.values()].filter(({ claims }) => !isLive(claims));
+    for (const { claims } of over) {
+      this.here.delete(claims.id);
+      await store.setGone(claims.id, nowMs() - LOBBY_GONE_MS - 1);
+      floor.close(claims.app, claims.id, "ended");
+    }
+    if (over.length > 0) await this.forget();
   }
 
   stop(): void {

@@ -10,11 +10,13 @@ import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Door, Joined, JoinRequest, Waiting } from "./contract.ts";
 import { doorOf } from "./door.ts";
+import { EarlierStays } from "./earlier-stays.ts";
 import { Entry } from "./entry.ts";
 import type { Floor } from "./floor.ts";
+import type { IsLive } from "./generations.ts";
 import { type Caller, Joining } from "./joining.ts";
 import { BEAT_EVERY_MS } from "./limits.ts";
-import type { IceServers, LobbyPort, NoticesPort, Refusal, SignalsPort } from "./ports.ts";
+import type { IceServers, JoinBudget, LobbyPort, NoticesPort, Refusal, SignalsPort } from "./ports.ts";
 import { Present } from "./present.ts";
 import { type Recording, recordingOf } from "./recording.ts";
 import { flagOf, publicRoomOf } from "./rights.ts";
@@ -33,6 +35,7 @@ export interface MeetingParts<I extends Inside = Inside> {
   /** PARLEY_MESH_MAX. */
   readonly meshMax: number;
   readonly iceServers: IceServers;
+  readonly isLive: IsLive;
   /** Builds what happens inside, with the stays and who is present, which they share. */
   readonly inside: (core: MeetingCore) => I;
   readonly failed: (error: unknown) => void;
@@ -67,6 +70,7 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
   readonly upkeep: Upkeep;
   readonly stays: Stays;
   private readonly entry: Entry;
+  private readonly earlierStays: EarlierStays;
   private readonly joining: Joining;
   readonly inside: I;
   private readonly writes: StayWrites;
@@ -88,7 +92,8 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     });
     this.stays = new Stays({ ...parts, present: this.present, entry: this.entry, writes });
     this.inside = parts.inside(this);
-    this.joining = new Joining({ ...parts, lobby: this.inside.lobby });
+    this.earlierStays = new EarlierStays(parts);
+    this.joining = new Joining({ ...parts, lobby: this.inside.lobby, earlierStays: this.earlierStays });
     this.work = new Repeating(BEAT_EVERY_MS, () => upkeep.run(this.stays), parts.failed);
   }
 
@@ -109,8 +114,10 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
    * `app` is undefined if there is no such application: it is answered like an unknown room. With an access token it also says how its holder would
    * enter, and rejects with what a join would be refused for.
    */
-  async door(app: AppRow | undefined, roomName: string, token?: string): Promise<Door> {
+  async door(app: AppRow | undefined, roomName: string, budget: JoinBudget, token?: string): Promise<Door> {
+    this.joining.charge(app, { token }, budget);
     const room = await this.room(app, roomName);
+    if (token === undefined) budget.guestOf(room.id);
     const you = app && token !== undefined ? await this.joining.holder(app, room, token) : undefined;
     const { privacy, lang, autoJoin, audioOnlyRoom } = publicRoomOf(room) as unknown as Door;
     // What a visitor of a private room may do depends on the token: the door is open to those who have one.
@@ -141,11 +148,12 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     request: JoinRequest,
     caller: Caller,
   ): Promise<Joined | Waiting> {
-    const { resume } = request;
-    const earlier = app && resume !== undefined ? await this.joining.roomOfStay(app, roomName, resume) : undefined;
-    const room = earlier ?? (await this.room(app, roomName));
+    const resumed = this.earlierStays.claims(app?.id, request.resume);
+    if (resumed) caller.budget.own(`stay ${resumed.id}`);
+    else this.joining.charge(app, request, caller.budget);
+    const room = (resumed && (await this.earlierStays.roomOf(resumed, roomName))) ?? (await this.room(app, roomName));
     if (!app) throw new Problem("room_not_found");
-    return this.joining.join(app, room, request, caller);
+    return this.joining.join(app, room, request, caller, resumed);
   }
 
   enter(seat: RoomSeat): Promise<void> {

@@ -57,6 +57,11 @@ export class Notices {
     return this.inRoom(room, { notice: "ending", ...(participantSession && { participantSession }), inSec });
   }
 
+  /** The end that was announced does not come: something happens in the meeting again, or the room's times have changed. */
+  continues(room: RoomRef, participantSession?: string): Promise<void> {
+    return this.inRoom(room, { notice: "continues", ...(participantSession && { participantSession }) });
+  }
+
   locked(room: RoomRef, on: boolean): Promise<void> {
     return this.inRoom(room, { notice: "locked", on });
   }

@@ -21,6 +21,8 @@ export interface Visitor {
   readonly name: string;
   /** A digest of the client's address. */
   readonly address: string;
+  /** The generation of the application's secret key that the ticket ends with. */
+  readonly generation: number;
 }
 
 export interface LobbyPlace {
@@ -61,9 +63,21 @@ export interface NoticesPort {
   noticesWanted(seat: RoomSeat): void;
 }
 
-/** The ICE servers of a join; TURN credentials are made per person. */
-export type IceServers = (who: {
-  readonly app: string;
-  readonly participantSession: string;
-  readonly nowMs: number;
-}) => readonly IceServer[];
+/** The ICE servers in the answer to a join, for a moment only: whether its holder will connect is not known yet. `address` is a digest of the client's. */
+export type IceServers = (claims: RoomClaims, address: string, nowMs: number) => readonly IceServer[];
+
+/**
+ * Who pays for a call about a room (meetings.md 6): no caller can use up what callers of another kind need. All of it throws rate_limited where nothing is left.
+ */
+export interface JoinBudget {
+  /** A caller whose credential was verified pays from a budget of its own, under this name. */
+  own(holder: string): void;
+  /** The caller has shown something that the service has not made: its address pays. */
+  refused(): void;
+  /** A caller whose credential is not looked up yet; `own` or `guest` follows. */
+  stranger(): void;
+  /** A caller without a credential: its address pays. */
+  guest(): void;
+  /** A guest that is not refused: the guests of the room pay together. Returns what gives it back if it is refused after all. */
+  guestOf(room: string): () => void;
+}

@@ -4,7 +4,7 @@ import { roomChannel } from "../protocol/room-channels.ts";
 import type { RoomEdits } from "../rooms/rooms.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import { appRow } from "../store/testing/rows.ts";
-import { APP, type Someone, World } from "./testing/world.ts";
+import { APP, callerAt, NO_LIMITS, type Someone, World } from "./testing/world.ts";
 
 let world: World;
 let node: ReturnType<World["node"]>;
@@ -164,8 +164,8 @@ describe("a participant that subscribes", () => {
 describe("a room that records every meeting", () => {
   test("says so before anyone is inside, and its meetings begin with it", async () => {
     await put({ recordRoom: true });
-    const [app, caller] = [appRow(APP), { address: "here", url: "ws://x" }];
-    expect(await node.meetings.door(app, "standup")).toMatchObject({ recording: true });
+    const [app, caller] = [appRow(APP), callerAt()];
+    expect(await node.meetings.door(app, "standup", NO_LIMITS)).toMatchObject({ recording: true });
     const joined = await node.meetings.join(app, "standup", {}, caller);
     expect(joined).toMatchObject({ recording: { by: "", since: since() }, may: { record: true } });
     if ("waiting" in joined) throw new Error("it waits");
@@ -173,7 +173,7 @@ describe("a room that records every meeting", () => {
     expect(await recording()).toEqual({ by: "", since: world.now });
     expect(await byServer(false)).toBe(true);
     // A meeting that goes on is as it is now.
-    expect(await node.meetings.door(app, "standup")).toMatchObject({ recording: false });
+    expect(await node.meetings.door(app, "standup", NO_LIMITS)).toMatchObject({ recording: false });
     expect(await node.meetings.join(app, "standup", {}, caller)).toMatchObject({ recording: null });
     const resumed = await node.meetings.join(app, "standup", { resume: joined.connect.token }, caller);
     expect(resumed).toMatchObject({ recording: null });

@@ -1,4 +1,5 @@
 /** The recorders of pages: whether a stay may upload what it records, and which of its uploads it may end. */
+import { FIRST_GENERATION } from "../access/app-secret.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RecordingSource, StayUploadRequest } from "./contract.ts";
@@ -11,6 +12,12 @@ export interface StayUploadsPort {
   readonly keptMs: number;
   begin(stay: StayRow, source: RecordingSource, startedMsAgo?: number): Promise<{ readonly id: string }>;
   end(stay: StayRow, id: string, total?: number): Promise<void>;
+}
+
+/** An upload that its page may write to as long as this generation of the application's secret key works. */
+export interface BegunByStay {
+  readonly id: string;
+  readonly generation: number;
 }
 
 export interface StayRecorderParts {
@@ -35,7 +42,7 @@ export class StayRecorders {
     roomName: string,
     token: string,
     { source, startedMsAgo = 0 }: StayUploadRequest,
-  ): Promise<{ readonly id: string }> {
+  ): Promise<BegunByStay> {
     const { stayTokens, store, uploads, nowMs } = this.parts;
     const { room, stay, claims } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
     const startedMs = nowMs() - startedMsAgo;
@@ -47,7 +54,8 @@ export class StayRecorders {
       throw new Problem("action_not_permitted", `You may not share your ${source} in this room.`);
     const meeting = await store.meeting(app, stay.meeting);
     if (!meeting || !this.wasRecorded(meeting, startedMs)) throw new Problem("not_recording");
-    return uploads.begin(stay, source, startedMsAgo);
+    const { id } = await uploads.begin(stay, source, startedMsAgo);
+    return { id, generation: claims.gen ?? FIRST_GENERATION };
   }
 
   private wasRecorded({ recording, recordingStopped }: MeetingRow, startedMs: number): boolean {

@@ -3,11 +3,13 @@ import type { RoomClaims, RoomTokens } from "../access/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { IsLive } from "./generations.ts";
 
 export interface StayTokenParts {
   readonly store: Pick<MeetingStore, "stay" | "meeting">;
   readonly rooms: Pick<RoomStore, "roomById">;
   readonly tokens: RoomTokens;
+  readonly isLive: IsLive;
   readonly nowMs: () => number;
 }
 
@@ -30,10 +32,10 @@ export const noStayToken = (): Problem =>
 export class StayTokens {
   constructor(private readonly parts: StayTokenParts) {}
 
-  /** Checked in this order: the signature, the application, the room, whether the stay goes on. */
+  /** Checked in this order: the signature, the application, the generation of its secret key, the room, whether the stay goes on. */
   async inside(app: string, roomName: string, token: string): Promise<InsideStay> {
     const { rooms, store, nowMs } = this.parts;
-    const claims = this.claims(app, token, nowMs());
+    const claims = this.claims(app, token);
     const [room, stay] = [await rooms.roomById(app, claims.room, nowMs()), await store.stay(claims.id)];
     if (!room) throw new Problem("room_not_found");
     if (stay?.room !== room.id || stay.ended !== null)
@@ -45,7 +47,7 @@ export class StayTokens {
   /** As `inside`, but a stay may have ended, or its token expired, up to `forMs` ago; its room may be archived by now. */
   async recent(app: string, roomName: string | undefined, token: string, forMs: number): Promise<RecentStay> {
     const { rooms, store, nowMs } = this.parts;
-    const claims = this.claims(app, token, nowMs() - forMs);
+    const claims = this.claims(app, token, forMs);
     const stay = await store.stay(claims.id);
     if (!stay || stay.app !== app || stay.room !== claims.room)
       throw new Problem("action_not_permitted", "Your stay in this room has not begun, or is forgotten.");
@@ -56,10 +58,14 @@ export class StayTokens {
     return { room, stay, claims };
   }
 
-  private claims(app: string, token: string, nowMs: number): RoomClaims {
-    const claims = this.parts.tokens.verify(token, nowMs);
+  /** What the token of a stay says; it may have expired up to `forMs` ago. Asks no store: it can be decided before anything is charged to anyone. */
+  claims(app: string | undefined, token: string, forMs = 0): RoomClaims {
+    const { tokens, isLive, nowMs } = this.parts;
+    const claims = tokens.verify(token, nowMs() - forMs);
     if (claims === "expired") throw new Problem("token_expired");
     if (claims?.kind !== "stay" || claims.app !== app) throw noStayToken();
+    if (!isLive(claims))
+      throw new Problem("token_expired", "The application's secret key has been rotated: join again.");
     return claims;
   }
 

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
 import { roomChannel } from "../protocol/room-channels.ts";
-import type { RoomEdits } from "../rooms/rooms.ts";
+import { type RoomEdits, valuesOf } from "../rooms/rooms.ts";
+import type { RoomRow } from "../store/rooms.ts";
 import { APP, World } from "./testing/world.ts";
 
 let world: World;
@@ -20,6 +21,10 @@ afterEach(async () => {
 const room = (edits: RoomEdits) => world.room(node.rooms, edits);
 const inSec = (sec: number): number => Math.floor(world.now / 1000) + sec;
 const notices = (): unknown[] => world.floors.on("/room").filter(({ notice }) => notice === "ending");
+/** All notices about ends, and that they do not come. */
+const announced = (): unknown[] =>
+  world.floors.on("/room").filter(({ notice }) => notice === "ending" || notice === "continues");
+const fieldsOf = (id: string): RoomEdits => valuesOf(node.meetings.present.room(id)?.row as RoomRow);
 /** A check that comes late: the machine, or the store, has stood still for that long. */
 const lateTick = async (seconds: number): Promise<void> => {
   world.now += seconds * 1000;
@@ -175,5 +180,77 @@ describe("endMeetingAfterNoActivityInSec", () => {
     expect(node.floor.closed).toEqual([]);
     await tick(2);
     expect(node.floor.closed).toEqual([{ peerId: ada.id, reason: "ended" }]);
+  });
+
+  test.each(["audio", "video", "screen"])("the warning is taken back when a person shares %s", async (kind) => {
+    const row = await room({ endMeetingAfterNoActivityInSec: 30 });
+    const ada = await world.enter(node, row);
+    world.members(row, { [ada.id]: {} });
+    await tick(20);
+    expect(announced()).toEqual([{ notice: "ending", inSec: 15 }]);
+    world.members(row, { [ada.id]: { [kind]: true } });
+    await tick(2);
+    expect(announced().slice(1)).toEqual([{ notice: "continues" }]);
+    world.members(row, { [ada.id]: {} });
+    await tick(17);
+    expect(announced().slice(2)).toEqual([{ notice: "ending", inSec: 15 }]);
+  });
+
+  test("the warning is taken back also for a person who comes in and listens", async () => {
+    const row = await room({ endMeetingAfterNoActivityInSec: 30 });
+    const ada = await world.enter(node, row);
+    world.members(row, { [ada.id]: {} });
+    await tick(20);
+    const bob = await world.enter(node, row);
+    world.members(row, { [ada.id]: {}, [bob.id]: {} });
+    node.meetings.subscribed(bob.seat, roomChannel(row.id));
+    await tick(1);
+    expect(announced()).toEqual([{ notice: "ending", inSec: 15 }, { notice: "continues" }]);
+  });
+
+  test("the warning is taken back when the room allows more time, or all of it", async () => {
+    const row = await room({ endMeetingAfterNoActivityInSec: 30 });
+    const ada = await world.enter(node, row);
+    world.members(row, { [ada.id]: {} });
+    await tick(20);
+    for (const [at, sec] of [300, null].entries()) {
+      await node.rooms.update(APP, "standup", { endMeetingAfterNoActivityInSec: sec } as RoomEdits);
+      await until("the edit is known", () => fieldsOf(row.id).endMeetingAfterNoActivityInSec === (sec ?? undefined));
+      await tick(1);
+      expect(announced()).toHaveLength(2 + 2 * at);
+      expect(announced().at(-1)).toEqual({ notice: "continues" });
+      await node.rooms.update(APP, "standup", { endMeetingAfterNoActivityInSec: 30 });
+      await until("the edit is known", () => fieldsOf(row.id).endMeetingAfterNoActivityInSec === 30);
+      await tick(1);
+      if (at === 0) expect(announced().at(-1)).toEqual({ notice: "ending", inSec: 9 });
+    }
+    expect(node.floor.closed).toEqual([]);
+  });
+});
+
+describe("an end that was announced and moves away", () => {
+  test("is taken back for everyone if it was the room's", async () => {
+    const row = await room({ ejectAtRoomExp: true, expireUnixSec: inSec(50) });
+    const ada = await world.enter(node, row);
+    await tick(1);
+    expect(announced()).toEqual([{ notice: "ending", inSec: 49 }]);
+    await node.rooms.update(APP, "standup", { expireUnixSec: inSec(1000) });
+    await until("the edit is known", () => node.meetings.present.stay(ada.seat)?.ejectAt === inSec(1000) * 1000);
+    await tick(1);
+    expect(announced().slice(1)).toEqual([{ notice: "continues" }]);
+  });
+
+  test("is taken back for one person, and what holds for everyone is not", async () => {
+    const row = await room({ ejectAfterElapsedTimeInSec: 50, endMeetingAfterNoActivityInSec: 40 });
+    const ada = await world.enter(node, row);
+    world.members(row, { [ada.id]: {} });
+    await tick(25);
+    await node.rooms.update(APP, "standup", { ejectAfterElapsedTimeInSec: 1000 });
+    await until("the edit is known", () => (node.meetings.present.stay(ada.seat)?.ejectAt ?? 0) > world.now + 100_000);
+    await tick(1);
+    expect(announced().slice(-2)).toEqual([
+      { notice: "ending", inSec: 20 },
+      { notice: "continues", participantSession: ada.id },
+    ]);
   });
 });

@@ -29,14 +29,22 @@ interface Watch {
   /** There was activity at the check before. */
   wasActive: boolean;
   members: ReadonlySet<string>;
-  isWarned: boolean;
+  warning: Warning | undefined;
+}
+
+/** An end that was announced. */
+interface Warning {
+  /** Unix ms. Unknown for a meeting that ends without activity: then it is later with each check that finds some. */
+  readonly atMs?: number;
+  /** false: a page has subscribed since, and may not know of it. */
+  isShown: boolean;
 }
 
 export class Times {
   /** Bound: rooms with people on this node. */
   private readonly watches = new WeakMap<PresentRoom, Watch>();
-  /** The time that a person, or everyone in a room, was warned of. */
-  private readonly warned = new WeakMap<PresentStay | PresentRoom, number>();
+  /** What a person, or everyone in a room, was warned of. */
+  private readonly warned = new WeakMap<PresentStay | PresentRoom, Warning>();
 
   constructor(private readonly parts: TimeParts) {}
 
@@ -45,10 +53,8 @@ export class Times {
     const room = this.parts.present.room(seat.claims.room);
     const stay = this.parts.present.stay(seat);
     if (!room || !stay) return;
-    this.warned.delete(room);
-    this.warned.delete(stay);
-    const watch = this.watches.get(room);
-    if (watch) watch.isWarned = false;
+    for (const warning of [this.warned.get(room), this.warned.get(stay), this.watches.get(room)?.warning])
+      if (warning) warning.isShown = false;
   }
 
   async tick(): Promise<void> {
@@ -66,34 +72,61 @@ export class Times {
     const { nowMs } = this.parts;
     const { archiveAt } = room.row;
     if (archiveAt !== null && archiveAt <= nowMs()) return this.end(room.row);
-    const roomEnd = roomEndOf(room.row);
-    if (roomEnd !== null) await this.warn(room, room.row, roomEnd);
+    await this.warn(room, room.row, roomEndOf(room.row));
     const idleSec = valuesOf(room.row).endMeetingAfterNoActivityInSec;
-    return idleSec === undefined ? false : this.checkActivity(room, idleSec * 1000);
+    if (idleSec !== undefined) return this.checkActivity(room, idleSec * 1000);
+    const watch = this.watches.get(room);
+    if (watch) await this.takeBack(room, watch);
+    this.watches.delete(room);
+    return false;
   }
 
   private async checkStays({ row, stays }: PresentRoom): Promise<void> {
     const roomEnd = roomEndOf(row);
     for (const stay of [...stays.values()]) {
       const { ejectAt, seat } = stay;
-      if (ejectAt === null) continue;
       const { id } = seat.claims;
-      if (ejectAt !== roomEnd) await this.warn(stay, row, ejectAt, id);
-      if (ejectAt <= this.parts.nowMs()) await this.parts.exits.timeOver(refOf(row), id);
+      await this.warn(stay, row, ejectAt === roomEnd ? null : ejectAt, id);
+      if (ejectAt !== null && ejectAt <= this.parts.nowMs()) await this.parts.exits.timeOver(refOf(row), id);
     }
   }
 
-  /** Once per time: when it was changed, again. Also for a time that is over: if a check is late, no other notice comes before the close. */
+  /**
+   * Once per time: when it was changed, again; if it is far away or gone, the warning is taken back. Also for a time that is over: if a check is late, no other
+   * notice comes before the close.
+   */
   private async warn(
     whom: PresentStay | PresentRoom,
     row: RoomRow,
-    atMs: number,
+    atMs: number | null,
     participantSession?: string,
   ): Promise<void> {
-    const inMs = atMs - this.parts.nowMs();
-    if (inMs > WARNED_BEFORE_MS || this.warned.get(whom) === atMs) return;
-    this.warned.set(whom, atMs);
-    await this.parts.notices.ending(refOf(row), Math.max(0, Math.ceil(inMs / 1000)), participantSession);
+    const { notices, nowMs } = this.parts;
+    const before = this.warned.get(whom);
+    const inMs = atMs === null ? Number.POSITIVE_INFINITY : atMs - nowMs();
+    if (atMs !== null && inMs <= WARNED_BEFORE_MS) {
+      if (before?.isShown && before.atMs === atMs) return;
+      this.warned.set(whom, { atMs, isShown: true });
+      await notices.ending(refOf(row), Math.max(0, Math.ceil(inMs / 1000)), participantSession);
+    } else if (before) {
+      this.warned.delete(whom);
+      await this.continues(row, participantSession);
+    }
+  }
+
+  /** It ends what was announced to everyone, whatever that was: what still holds of it is announced again. */
+  private async continues(row: RoomRow, participantSession?: string): Promise<void> {
+    const room = participantSession === undefined ? this.parts.present.room(row.id) : undefined;
+    if (room)
+      for (const warning of [this.warned.get(room), this.watches.get(room)?.warning])
+        if (warning) warning.isShown = false;
+    await this.parts.notices.continues(refOf(row), participantSession);
+  }
+
+  private async takeBack(room: PresentRoom, watch: Watch): Promise<void> {
+    if (!watch.warning) return;
+    watch.warning = undefined;
+    await this.continues(room.row);
   }
 
   /** Activity is that a person shares something, as the pages say, or that a person comes in. */
@@ -108,7 +141,7 @@ export class Times {
     if (isNew || members.some(({ state }) => shares(state))) {
       watch.lastActive = now;
       watch.wasActive = true;
-      watch.isWarned = false;
+      await this.takeBack(room, watch);
       return false;
     }
     // It ended at some time since the check before. If this check is late, that one is too long ago to count from.
@@ -116,8 +149,9 @@ export class Times {
     watch.wasActive = false;
     const leftMs = watch.lastActive + idleMs - now;
     if (leftMs <= 0) return this.end(room.row);
-    if (leftMs <= Math.min(WARNED_BEFORE_MS, idleMs / 2) && !watch.isWarned) {
-      watch.isWarned = true;
+    if (leftMs > Math.min(WARNED_BEFORE_MS, idleMs / 2)) await this.takeBack(room, watch);
+    else if (!watch.warning?.isShown) {
+      watch.warning = { isShown: true };
       await notices.ending(refOf(room.row), Math.ceil(leftMs / 1000));
     }
     return false;
@@ -134,7 +168,7 @@ const newWatch = (nowMs: number): Watch => ({
   lastActive: nowMs,
   wasActive: true,
   members: new Set(),
-  isWarned: false,
+  warning: undefined,
 });
 
 const shares = (state: unknown): boolean =>

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { RoomClaims } from "../access/room-token.ts";
 import { Vault } from "../access/vault.ts";
 import { appRow } from "../store/testing/rows.ts";
 import { credentialOf, Turn, turnName } from "./turn.ts";
@@ -43,6 +44,32 @@ test("the name in a username is that of one peer, and does not show its id", () 
   expect(turnName("app", "alice@example.com")).toMatch(/^app\.[0-9a-f]{16}$/);
   expect(turnName("app", "alice")).toBe(turnName("app", "alice"));
   expect(turnName("app", "alice")).not.toBe(turnName("app", "bob"));
+});
+
+test("people in rooms are counted by their user, their access token, or else their address, however often they join", () => {
+  const turn = new Turn({ urls: ["turn:a.example"], secrets: [SECRET] });
+  const exp = NOW_MS / 1000 + 600;
+  const claims: RoomClaims = {
+    kind: "stay",
+    id: "1",
+    app: "app",
+    room: "r",
+    name: "A",
+    isAdmin: false,
+    isGuest: true,
+    exp,
+  };
+  const ofJoin = (more: Partial<RoomClaims>, address = "x") =>
+    turn.iceServersOfJoin({ ...claims, ...more }, address, NOW_MS)[0]?.username ?? "";
+  const ofStay = (more: Partial<RoomClaims>, address = "x") =>
+    turn.iceServersOfStay({ ...claims, ...more }, address)[0]?.username ?? "";
+  expect(ofJoin({})).toBe(`${NOW_MS / 1000 + 120}:${turnName("app", "guest x")}`);
+  expect(ofStay({})).toBe(`${exp}:${turnName("app", "guest x")}`);
+  expect(ofStay({ id: "2" })).toBe(ofStay({}));
+  expect(ofStay({}, "y")).not.toBe(ofStay({}));
+  expect(ofStay({ accessToken: "t" }, "y")).toBe(ofStay({ accessToken: "t", id: "2" }));
+  expect(ofStay({ accessToken: "u", externalUserId: "ann" })).toBe(ofStay({ accessToken: "t", externalUserId: "ann" }));
+  expect(new Set([ofStay({}), ofStay({ accessToken: "x" }), ofStay({ externalUserId: "x" })]).size).toBe(3);
 });
 
 const keys = new TurnKeys(new Vault(Buffer.alloc(32, 7)));

@@ -3,8 +3,9 @@
  * and the credential is computed from it. Nothing is stored, and the TURN server is not asked.
  */
 import { createHash, createHmac } from "node:crypto";
+import type { RoomClaims } from "../access/room-token.ts";
 import type { IceServer } from "./contract.ts";
-import { TURN_CREDENTIAL_SEC, TURN_NAME_CHARS } from "./limits.ts";
+import { TURN_CREDENTIAL_SEC, TURN_JOIN_SEC, TURN_NAME_CHARS } from "./limits.ts";
 
 export interface TurnSettings {
   /** PARLEY_TURN_URLS. */
@@ -50,8 +51,21 @@ export class Turn {
 
   /** For one peer of an application, good for a day. */
   iceServersFor(app: string, peer: string, nowMs: number): readonly IceServer[] {
-    if (!this.hasRelays) return this.iceServers("", 0);
-    return this.iceServers(turnName(app, peer), Math.floor(nowMs / 1000) + TURN_CREDENTIAL_SEC);
+    return this.named(app, peer, Math.floor(nowMs / 1000) + TURN_CREDENTIAL_SEC);
+  }
+
+  /** For a person who has joined and may never connect. `address`: a digest of the client's. */
+  iceServersOfJoin(claims: RoomClaims, address: string, nowMs: number): readonly IceServer[] {
+    return this.named(claims.app, holderOf(claims, address), Math.floor(nowMs / 1000) + TURN_JOIN_SEC);
+  }
+
+  /** For a person who is inside, as long as its connect token is good. */
+  iceServersOfStay(claims: RoomClaims, address: string): readonly IceServer[] {
+    return this.named(claims.app, holderOf(claims, address), claims.exp);
+  }
+
+  private named(app: string, who: string, expiresAt: number): readonly IceServer[] {
+    return this.hasRelays ? this.iceServers(turnName(app, who), expiresAt) : this.iceServers("", 0);
   }
 }
 
@@ -67,5 +81,14 @@ export function credentialOf(secret: string, name: string, expiresAt: number): T
  */
 export const turnName = (app: string, peer: string): string =>
   `${app}.${createHash("sha256").update(`${app} ${peer}`, "utf8").digest("hex").slice(0, TURN_NAME_CHARS)}`;
+
+/**
+ * Whom the quota of a TURN server counts. Each join makes another participantSession, so that cannot be it: a person is known by what the access token says,
+ * and a guest by nothing but its address.
+ */
+function holderOf({ externalUserId, accessToken }: RoomClaims, address: string): string {
+  if (externalUserId !== undefined) return `user ${externalUserId}`;
+  return accessToken !== undefined ? `token ${accessToken}` : `guest ${address}`;
+}
 
 const isRelay = (url: string): boolean => /^turns?:/.test(url);

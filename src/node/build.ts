@@ -111,7 +111,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
 
   // The application API: independent of realtime, except for people in rooms.
   const rooms = await buildRooms({ ...context, vault });
-  const meetings = buildMeetings({ ...context, realtime, rooms, roomGate, turn });
+  const meetings = buildMeetings({ ...context, keyring, realtime, rooms, roomGate, turn });
   const recordings = buildRecordings({ ...context, vault });
 
   // Background work, which start.ts starts.

@@ -1,4 +1,7 @@
 /** Builds meetings: realtime asks it about people in rooms, and it acts on their connections. */
+import { isLiveRoomToken } from "../access/app-secret.ts";
+import type { Keyring } from "../access/keyring.ts";
+import type { IsLive } from "../meetings/generations.ts";
 import { buildInside, type MeetingInside } from "../meetings/inside.ts";
 import { Meetings } from "../meetings/meetings.ts";
 import { MeetingRetention } from "../meetings/retention.ts";
@@ -13,6 +16,7 @@ import type { TurnService } from "./turn.ts";
 export type MeetingService = Meetings<MeetingInside>;
 
 export interface MeetingServiceParts extends NodeContext {
+  readonly keyring: Keyring;
   readonly realtime: Realtime;
   readonly rooms: RoomService;
   readonly roomGate: LateRoomGate;
@@ -20,12 +24,17 @@ export interface MeetingServiceParts extends NodeContext {
 }
 
 export function buildMeetings(parts: MeetingServiceParts): MeetingService {
-  const { config, store, log, realtime, rooms, roomGate, turn } = parts;
+  const { config, store, log, keyring, realtime, rooms, roomGate, turn } = parts;
   const { hub, clock, roomTokens } = realtime;
+  const isLive: IsLive = (claims) => {
+    const app = keyring.app(claims.app);
+    return app !== undefined && isLiveRoomToken(app, claims, clock.nowMs());
+  };
   const shared = {
     store: store.meetings,
     rooms: store.rooms,
     floor: new RoomFloor(hub),
+    isLive,
     nowMs: clock.nowMs,
     failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
   };
@@ -36,10 +45,11 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
     // The id of this run of the node: it must not take the stays of an earlier run for its own.
     nodeId: hub.nodeRequests.self,
     meshMax: config.meshMax,
-    iceServers: ({ app, participantSession, nowMs }) => turn.turn.iceServersFor(app, participantSession, nowMs),
+    iceServers: (claims, address, nowMs) => turn.turn.iceServersOfJoin(claims, address, nowMs),
     inside: (core) => buildInside({ ...core, ...shared, roomChanges: rooms.rooms, tokens: roomTokens }),
   });
   roomGate.use(meetings);
+  keyring.onRotation(() => meetings.inside.secretRotated());
   return meetings;
 }
 

@@ -3,6 +3,7 @@
 import { fullGC } from "bun:jsc";
 import { randomUUID } from "node:crypto";
 import type { WebSocketHandler } from "bun";
+import { addressDigest } from "../access/address-digest.ts";
 import { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { RoomTokens } from "../access/room-token.ts";
@@ -111,8 +112,11 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     storeFollower,
     roomTokens,
     roomGate,
-    iceServersOf: (app, peerId) => {
-      const servers = context.turn.turn.iceServersFor(app, peerId, clock.nowMs());
+    iceServersOf: ({ app, peerId, seat }, client) => {
+      const { turn } = context.turn;
+      const servers = seat
+        ? turn.iceServersOfStay(seat.claims, addressDigest(client))
+        : turn.iceServersFor(app, peerId, clock.nowMs());
       return servers.length === 0 ? undefined : JSON.stringify(servers);
     },
   });

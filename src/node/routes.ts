@@ -13,14 +13,14 @@ import { channelHistoryEndpoints } from "../http/channel-history.ts";
 import { channelEndpoints } from "../http/channels.ts";
 import { connectHandler } from "../http/connect.ts";
 import type { Origins } from "../http/cors.ts";
-import type { Endpoint } from "../http/endpoint.ts";
+import type { Endpoint, Guard } from "../http/endpoint.ts";
 import type { NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
 import { type GuardParts, type Guards, makeGuards } from "../http/guards.ts";
 import { GuessPace } from "../http/guess-pace.ts";
 import { meetingActEndpoints } from "../http/meeting-acts.ts";
 import { meetingJoinEndpoints } from "../http/meeting-joins.ts";
-import { MeetingRates } from "../http/meeting-rates.ts";
+import { type MakeRates, MeetingRates } from "../http/meeting-rates.ts";
 import { meetingSessionEndpoints } from "../http/meeting-sessions.ts";
 import { memberStateEndpoints } from "../http/member-states.ts";
 import { openapiResponse } from "../http/openapi.ts";
@@ -33,6 +33,7 @@ import { recordingEndpoints } from "../http/recordings.ts";
 import { roomEndpoints } from "../http/rooms.ts";
 import { routesOf } from "../http/router.ts";
 import { sessionEndpoints } from "../http/sessions.ts";
+import { type StayCaller, stayGuard } from "../http/stay-guard.ts";
 import { stayRecordingEndpoints } from "../http/stay-recordings.ts";
 import type { LogIncomplete } from "../http/streamed-array.ts";
 import { Streams } from "../http/streams.ts";
@@ -189,30 +190,49 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
   const { recordings, uploads, links, stayUploads } = parts.recordings;
   const { stayTokens } = parts.meetings.inside;
   const recorders = new StayRecorders({ store: parts.store.meetings, stayTokens, uploads: stayUploads, nowMs });
+  const rates: MakeRates = (name) => new MeetingRates(name, parts.throttle, unauthenticated);
+  const stay: MakeStayGuard = (name, keptMs = 0) => stayGuard({ guards, stayTokens, rates: rates(name), keptMs });
   return [
     ...roomEndpoints(guards, { rooms, streams, logIncomplete, audit }),
     ...accessTokenEndpoints(guards, accessTokens),
-    ...meetingEndpoints(parts, recorders, guards, audit),
+    ...meetingEndpoints(parts, { recorders, guards, audit, rates, stay }),
     ...turnEndpoints(guards, { ...parts.turn, nowMs, storeFollower: parts.realtime.storeFollower }),
     ...recordingEndpoints(guards, { recordings, linkSeconds: config.linkSeconds, audit }),
-    ...uploadEndpoints(guards, { uploads, recordings, links, stayUploads, recorders }),
+    ...uploadEndpoints(guards, {
+      uploads,
+      recordings,
+      links,
+      stayUploads,
+      recorders,
+      stay: stay("recording-complete", stayUploads.keptMs),
+      nowMs,
+    }),
     ...fileEndpoints(guards, { recordings, links, nowMs }),
   ];
 }
 
+/** The guard of calls with the connect token of a stay, each with rates under a name of its own. */
+type MakeStayGuard = (name: string, keptMs?: number) => Guard<StayCaller>;
+
+interface MeetingEndpointParts {
+  readonly recorders: StayRecorders;
+  readonly guards: ApplicationGuards;
+  readonly audit: AppAudit;
+  readonly rates: MakeRates;
+  readonly stay: MakeStayGuard;
+}
+
 /** Rooms that people enter. */
 function meetingEndpoints(
-  { keyring, meetings, throttle, recordings: { links } }: RouteParts,
-  recorders: StayRecorders,
-  guards: ApplicationGuards,
-  audit: AppAudit,
+  { keyring, meetings, recordings: { links, stayUploads } }: RouteParts,
+  { recorders, guards, audit, rates, stay }: MeetingEndpointParts,
 ): Endpoint[] {
   const { acts, sessions } = meetings.inside;
   const frameOrigins: Origins = (call) => keyring.appNamed(call.target.app ?? "")?.allowedFrameOrigins ?? [];
   return [
-    ...meetingJoinEndpoints(guards, { meetings, throttle, frameOrigins }),
-    ...meetingActEndpoints(guards, { acts, rates: new MeetingRates("acts", throttle), frameOrigins }),
+    ...meetingJoinEndpoints(guards, { meetings, rates, frameOrigins }),
+    ...meetingActEndpoints({ acts, guard: stay("acts"), frameOrigins }),
     ...meetingSessionEndpoints(guards, { sessions, acts, audit }),
-    ...stayRecordingEndpoints(guards, { recorders, links, throttle, frameOrigins }),
+    ...stayRecordingEndpoints({ recorders, links, guard: (name) => stay(name, stayUploads.keptMs), frameOrigins }),
   ];
 }

@@ -41,7 +41,7 @@ export interface ConnectionsParts {
   readonly rates: Rates;
   readonly emitter: Emitter;
   readonly holds: Holds;
-  /** For keys with `turn`; absent: there are none. */
+  /** For keys with `turn` and for people in rooms; absent: there are none. */
   readonly iceServersOf?: IceServersOf | undefined;
 }
 
@@ -106,19 +106,25 @@ export class Connections {
     return connection;
   }
 
-  private welcome({ peerId, socket, id }: Connection, grant: Grant, nowMs: number): void {
+  private welcome({ peerId, socket, id, client }: Connection, grant: Grant, nowMs: number): void {
     const { metrics } = this.parts;
     const { expiresAtMs, key } = grant;
-    const metadataJson = key.turn ? this.metadataWithTurn(grant) : grant.metadataJson;
+    const metadataJson = key.turn ? this.metadataWithTurn(grant, client) : grant.metadataJson;
     metrics.connects.inc();
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
     metrics.welcomes.inc();
     socket.send(encode.welcome(peerId, expiresAt, Math.floor(nowMs / 1000), metadataJson, id));
   }
 
-  private metadataWithTurn({ app, peerId, metadataJson }: Grant): string | undefined {
+  /** A connection of a room goes on with another token: the credentials of the one before end with that. Others get nothing again (protocol.md 2). */
+  renewedMetadata({ client }: Connection, grant: Grant): string | undefined {
+    return grant.seat && grant.key.turn ? this.metadataWithTurn(grant, client) : undefined;
+  }
+
+  private metadataWithTurn(grant: Grant, client: Address): string | undefined {
+    const { metadataJson } = grant;
     if (metadataJson !== undefined && bringsIceServers(metadataJson)) return metadataJson;
-    const iceServers = this.parts.iceServersOf?.(app, peerId);
+    const iceServers = this.parts.iceServersOf?.(grant, client);
     return iceServers === undefined ? metadataJson : withIceServers(metadataJson, iceServers);
   }
 

@@ -4,6 +4,7 @@
  */
 import type { Address } from "../access/address.ts";
 import { type AdmitParts, admit, type Grant, Refusal } from "../access/admit.ts";
+import { isLiveRoomToken } from "../access/app-secret.ts";
 import { appOfSpace } from "../access/room-space.ts";
 import type { RoomSeat } from "../access/room-token.ts";
 import type { Follower } from "../access/store-follower.ts";
@@ -155,9 +156,11 @@ export class Gateway {
     try {
       await this.askRoom(attempt, grant, roomGate.enter(seat));
       try {
-        // Meanwhile its application may have been deleted, or the node may have begun to stop. The token is not verified a second time.
+        // Meanwhile its application may have been deleted or its secret rotated, or the node may have begun to stop. The signature is not verified a second time.
         this.refuseIfDraining(attempt);
-        if (!this.parts.keyring.app(seat.claims.app)) throw this.refused(attempt, "invalid_token");
+        const app = this.parts.keyring.app(seat.claims.app);
+        if (!app) throw this.refused(attempt, "invalid_token");
+        if (!isLiveRoomToken(app, seat.claims, this.parts.clock.nowMs())) throw this.refused(attempt, "token_expired");
         return this.upgrade(attempt, pending);
       } catch (error) {
         // Its stay has begun, and no connection will end it.

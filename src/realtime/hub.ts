@@ -75,7 +75,7 @@ export interface HubParts {
   readonly nudged: (app?: string) => Promise<void>;
   /** Decides about people in rooms. */
   readonly roomGate: RoomGate;
-  /** For keys with `turn`; absent: there are none. */
+  /** For keys with `turn` and for people in rooms; absent: there are none. */
   readonly iceServersOf?: IceServersOf | undefined;
   /** Calls back when what has arrived already has been read from its sockets; absent: at the end of the turn. */
   readonly defer?: (callback: () => void) => void;

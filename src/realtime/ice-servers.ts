@@ -1,8 +1,10 @@
-/** ICE servers in the metadata of a welcome, for keys with the field `turn`. */
+/** ICE servers in the metadata of a welcome: for keys with the field `turn`, and for people in rooms, whose renewals bring new ones. */
+import type { Address } from "../access/address.ts";
+import type { Grant } from "../access/admit.ts";
 import { scanObject } from "../protocol/scan.ts";
 
-/** JSON of the ICE servers for one peer of an application, with fresh credentials; undefined: the service has none. */
-export type IceServersOf = (app: string, peerId: string) => string | undefined;
+/** JSON of the ICE servers for one connection, with fresh credentials; undefined: the service has none. */
+export type IceServersOf = (grant: Pick<Grant, "app" | "peerId" | "seat">, client: Address) => string | undefined;
 
 const FIELD = "iceServers";
 

@@ -111,7 +111,9 @@ export class Renewals {
     this.apply(connection, renewed);
     const { expiresAtMs } = renewed;
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
-    replies.ack(connection, request.requestId, `,"expiresAt":${expiresAt}`);
+    const metadata = this.parts.hub.connections.renewedMetadata(connection, renewed);
+    const more = metadata === undefined ? "" : `,"metadata":${metadata}`;
+    replies.ack(connection, request.requestId, `,"expiresAt":${expiresAt}${more}`);
   }
 
   private apply(connection: Connection, grant: Grant): void {

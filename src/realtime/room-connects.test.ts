@@ -1,5 +1,5 @@
 /** Connects with a token of a room: the room is asked before the upgrade, and what happens meanwhile counts. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { RoomClaims } from "../access/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { SocketData } from "./socket-handlers.ts";
@@ -131,4 +131,40 @@ test("a token's time ends its connection as any other's", async () => {
   const ann = await world.enter("ann", { exp: Math.floor(world.clock.nowMs() / 1000) + 10 });
   world.advance(10_000);
   expect(ann.closeCode).toBe(4002);
+});
+
+describe("the rotation of the application's secret key", () => {
+  const LATER = { secretSeq: 2, previousSecrets: [] };
+
+  test("ends tokens that were made under it, for a connect and for a renewal; newer ones are not known here yet", async () => {
+    const world = new RoomsWorld();
+    const ann = await world.enter("ann", { gen: 1 });
+    world.keys.editApp(LATER);
+    for (const [gen, outcome] of [
+      [1, "token_expired"],
+      [undefined, "token_expired"],
+      [2, "in"],
+      [3, "in"],
+    ] as const)
+      expect((await connect(world, { id: "ben", gen }).outcome).split(":")[0]).toBe(outcome);
+    const answerTo = (gen: number) => {
+      ann.request({ type: "renew", token: world.roomToken("ann", { gen }) });
+      return ann.take().at(-1);
+    };
+    expect(answerTo(1)).toMatchObject({ type: "error", code: "token_expired" });
+    expect(answerTo(2)).toMatchObject({ type: "ack" });
+  });
+
+  test("counts also while the room decides", async () => {
+    const world = new RoomsWorld();
+    const decided = Promise.withResolvers<void>();
+    world.gate.until = decided.promise;
+    const { upgraded, outcome } = connect(world, { gen: 1 });
+    await turn();
+    world.keys.editApp(LATER);
+    decided.resolve();
+    expect(await outcome).toStartWith("token_expired");
+    expect(upgraded).toEqual([]);
+    expect(world.gate.take()).toEqual(["enter ann", "lost ann without a connection"]);
+  });
 });

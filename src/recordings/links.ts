@@ -29,12 +29,13 @@ export class Links {
     return isSame(this.fileProof(link), proof);
   }
 
-  uploadProof(app: string, upload: string): string {
-    return this.proof("upload", app, upload);
+  /** `generation`: of the application's secret key, for the upload of a stay, which ends with it. */
+  uploadProof(app: string, upload: string, generation?: number): string {
+    return this.proof("upload", app, upload, ...(generation === undefined ? [] : [String(generation)]));
   }
 
-  isUploadProof(app: string, upload: string, proof: string): boolean {
-    return isSame(this.uploadProof(app, upload), proof);
+  isUploadProof(app: string, upload: string, proof: string, generation?: number): boolean {
+    return isSame(this.uploadProof(app, upload, generation), proof);
   }
 
   private proof(...parts: readonly string[]): string {

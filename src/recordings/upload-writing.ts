@@ -26,6 +26,8 @@ export interface Sent {
   readonly body: ReadableStream<Uint8Array> | null;
   /** Called when the body is accepted and about to be read, which may take hours. */
   readonly onTaken?: () => void;
+  /** Called before each piece of the body is kept: throws a Problem if its sender may not write any more. */
+  readonly check?: (() => void) | undefined;
 }
 
 export interface WritingParts {
@@ -120,7 +122,7 @@ export class UploadWriting {
     if (count !== undefined) await this.budgets.require(row, Math.max(offset + count, total ?? 0));
     if (!(await this.noteBefore(row, lease, offset, total))) return this.refuseGone(place, lease);
     sent.onTaken?.();
-    const taken = await this.append(row, offset, count, sent.body, lease).catch(async (error: unknown) => {
+    const taken = await this.append(row, offset, count, sent, lease).catch(async (error: unknown) => {
       // The storage may have failed because the upload was deleted with its bytes: then the answer is that it is gone.
       if (error instanceof Problem || error instanceof LeaseLost || (await store.upload(row.app, row.id))) throw error;
       return this.refuseGone(place, lease);
@@ -175,7 +177,7 @@ export class UploadWriting {
     row: UploadRow,
     offset: number,
     count: number | undefined,
-    body: Sent["body"],
+    { body, check }: Sent,
     lease: Lease,
   ): Promise<number> {
     const { storage, metrics, nowMs, maxBytes, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
@@ -188,7 +190,7 @@ export class UploadWriting {
     const most = count ?? Math.max(0, Math.min(maxBytes, room?.bytes ?? maxBytes) - offset);
     const received = new UploadBody(body ?? new Blob([]).stream(), most, tooMany, silenceMaxMs);
     try {
-      await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks()), lease);
+      await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks(), check), lease);
     } catch (error) {
       // This upload cannot be completed any more: its bytes are removed now, not when it is abandoned. Of a page's recording nothing that has
       // come is lost.
@@ -206,6 +208,7 @@ export class UploadWriting {
     id: string,
     lease: Lease,
     chunks: AsyncIterable<Uint8Array>,
+    check: Sent["check"],
   ): AsyncGenerator<Uint8Array> {
     const { store, nowMs } = this.parts;
     let touched = nowMs();
@@ -214,6 +217,7 @@ export class UploadWriting {
         touched = nowMs();
         if (!(await store.touchUpload(id, lease.generation, null, touched))) throw notOpen();
       }
+      check?.();
       yield chunk;
     }
   }

@@ -8,7 +8,7 @@
  * Validation goes in this order: parse → verify the signature → the generation → the token's times → its room and the room's times → the
  * room that the request names. The token's values take precedence over the room's.
  */
-import { isLiveGeneration } from "../access/app-secret.ts";
+import { FIRST_GENERATION, isLiveGeneration } from "../access/app-secret.ts";
 import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/jws.ts";
 import { digestOf, type Vault } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -45,12 +45,11 @@ export interface VerifiedAccess {
   readonly digest: string;
   /** It is for this room, or for all rooms. Otherwise it only says who its holder is. */
   readonly isForRoom: boolean;
+  /** The generation of the application's secret key that it was minted with. */
+  readonly generation: number;
   readonly expireUnixSec: number | undefined;
   readonly notBeforeUnixSec: number | undefined;
 }
-
-/** The generation of tokens without that claim: they were minted before rotations had a grace period. */
-const FIRST_GENERATION = 1;
 
 interface Minter {
   readonly app: AppRow;
@@ -131,9 +130,24 @@ export class AccessTokens {
       data: claims.data,
       digest: digestOf(token),
       isForRoom,
+      generation: claims.generation,
       expireUnixSec: claims.data.expireUnixSec ?? undefined,
       notBeforeUnixSec: claims.data.notBeforeUnixSec ?? undefined,
     };
+  }
+
+  /**
+   * The digest of a token that this service has made for the application, under a secret key that still works; undefined: it is none. Asks no store, so it can
+   * be decided before anything is charged to anyone.
+   */
+  holderOf(app: AppRow | undefined, token: string): string | undefined {
+    try {
+      this.verifiedClaims(app, token);
+      return digestOf(token);
+    } catch (error) {
+      if (error instanceof Problem) return undefined;
+      throw error;
+    }
   }
 
   private async isInTime(claims: VerifiedClaims): Promise<boolean> {

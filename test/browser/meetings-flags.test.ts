@@ -130,6 +130,18 @@ test.if(isFull)("a page that shares something keeps a meeting from ending", asyn
   await ada.heading("The meeting has ended").waitFor();
 });
 
+test.if(isFull)(
+  "the countdown of a meeting in which nothing happens disappears when a page shares something",
+  async () => {
+    const url = await rooms().room({ autoJoin: true, endMeetingAfterNoActivityInSec: 20 });
+    const [ada, ben] = [await rooms().visit(url), await rooms().visit(url)];
+    const banner = ({ page }: Visitor) => page.locator(".banner", { hasText: "The meeting ends in" });
+    for (const visitor of [ada, ben]) await banner(visitor).waitFor();
+    await ada.button("Turn the microphone on").click();
+    for (const visitor of [ada, ben]) await banner(visitor).waitFor({ state: "detached" });
+  },
+);
+
 test.if(isFull).each([true, false])(
   "newChatForMeetingSession %p: what the next meeting finds in the chat",
   async (isNew) => {

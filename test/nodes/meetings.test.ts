@@ -266,3 +266,12 @@ describe("a lobby over three nodes", () => {
     },
   );
 });
+
+test("a rotation of the secret key on one node ends the stays on all of them", async () => {
+  const rooms = await newRooms();
+  const people = await oneOnEach(rooms);
+  const [first] = cluster.nodes as [Server];
+  await first.admin.must("POST", `/apps/${apps[0]?.id}/secret-key/rotate`, { retirePrevious: true });
+  for (const [n, { token }] of people.entries()) expect((await rooms[n]?.act(token, { do: "lock" }))?.status).toBe(401);
+  for (const { wire } of people) expect(await wire.closed()).toMatchObject({ code: 4021, reason: "ended" });
+});

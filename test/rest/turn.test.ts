@@ -173,7 +173,7 @@ describe("joins and welcomes", () => {
   let world: World;
   afterAll(() => world?.hangUp());
 
-  const expectIceServers = (servers: unknown): void => {
+  const expectIceServers = (servers: unknown, seconds = DAY): void => {
     const [stun, relay] = servers as IceServer[];
     expect(stun).toEqual({ urls: [STUN] });
     expect(relay).toEqual({
@@ -181,18 +181,34 @@ describe("joins and welcomes", () => {
       username: relay?.username ?? "",
       credential: credentialOf(relay?.username ?? ""),
     });
-    expectGoodFor(relay?.username, DAY);
+    expectGoodFor(relay?.username, seconds);
   };
 
-  test("a join has ICE servers with a credential of its own", async () => {
+  test("a join has ICE servers for a moment, and the welcome of its stay those for its time", async () => {
     const { roomName, _id } = await app.must<{ roomName: string; _id: string }>("POST", "/room", { roomName: "calls" });
     const room = new Room(app, roomName, _id);
-    const joins = [await room.join({ name: "Ann" }), await room.join({ name: "Bob" })] as unknown as {
-      iceServers: IceServer[];
-    }[];
-    for (const { iceServers } of joins) expectIceServers(iceServers);
-    const [ann, bob] = joins.map(({ iceServers }) => iceServers[1]?.username);
-    expect(ann).not.toBe(bob);
+    const nameIn = (servers: unknown): string | undefined => (servers as IceServer[])[1]?.username?.split(":")[1];
+    const joinAndConnect = async (body: object): Promise<string | undefined> => {
+      const { wire, welcome, token, join } = await room.enter({ ...body });
+      const { iceServers } = join as unknown as { iceServers: IceServer[] };
+      const ofStay = (welcome.metadata as { iceServers: unknown }).iceServers;
+      expectIceServers(iceServers, 120);
+      expectIceServers(ofStay);
+      expect(nameIn(ofStay)).toBe(nameIn(iceServers));
+      const next = (await room.join({ resume: token })).connect.token;
+      const renewed = await wire.request({ type: "renew", token: next });
+      expectIceServers((renewed as unknown as { metadata: { iceServers: unknown } }).metadata.iceServers);
+      wire.close(1000);
+      return nameIn(ofStay);
+    };
+    const token = await room.accessToken({ name: "Ann" });
+    const [ann, sameToken, bob] = [
+      await joinAndConnect({ token }),
+      await joinAndConnect({ token }),
+      await joinAndConnect({}),
+    ];
+    expect(sameToken).toBe(ann);
+    expect(bob).not.toBe(ann);
   });
 
   test("a welcome has none unless the key has turn, publishable or secret", async () => {

@@ -2,6 +2,7 @@
 import { effect } from "@preact/signals";
 import type { Kind, MediaEngine } from "./call/contract.ts";
 import type { ChatLine, Ending, Person, RoomLink, RoomNotice, RoomOpening } from "./call/room-contract.ts";
+import { Endings } from "./endings.ts";
 import { announce } from "./lib/announce.ts";
 import { flagsOf, type Joined } from "./lib/api.ts";
 import { disabledByToken, mayNow, roomAllows } from "./lib/rights.ts";
@@ -30,6 +31,7 @@ export class Inside {
   #link: RoomLink | undefined;
   #ends: (() => void)[] = [];
   #disabled: readonly Kind[] = [];
+  #endings = new Endings();
 
   constructor(parts: InsideParts) {
     this.#parts = parts;
@@ -49,7 +51,8 @@ export class Inside {
     session.isHandUp.value = false;
     session.isLocked.value = false;
     session.isOnline.value = true;
-    session.ending.value = ejectAt === undefined ? undefined : { timeMs: ejectAt * 1000, isForAll: false };
+    this.#endings = new Endings(ejectAt);
+    session.ending.value = this.#endings.first;
     const link = open({ connect, name, isAdmin, isGuest });
     this.#link = link;
     this.#listen(link);
@@ -79,10 +82,6 @@ export class Inside {
 
   async say(text: string): Promise<void> {
     await this.#link?.say(text);
-  }
-
-  setIceServers(iceServers: readonly RTCIceServer[]): void {
-    this.#parts.engine.setIceServers(iceServers);
   }
 
   end(): void {
@@ -157,7 +156,13 @@ export class Inside {
       link.on("online", (isOnline) => {
         if (session.isOnline.value === isOnline) return;
         session.isOnline.value = isOnline;
+        if (isOnline) this.#endings.connectedAgain();
+        session.ending.value = this.#endings.first;
         announce(t(isOnline ? "reconnected" : "reconnecting"), !isOnline);
+      }),
+      link.on("iceServers", (iceServers) => {
+        session.iceServers.value = iceServers;
+        engine.setIceServers(iceServers);
       }),
       link.on("ended", ended),
       engine.on("tracks", () => {
@@ -201,7 +206,15 @@ export class Inside {
       case "ending": {
         const isForAll = notice.participantSession === undefined;
         if (!isForAll && !isMine) return;
-        session.ending.value = { timeMs: Date.now() + notice.inSec * 1000, isForAll };
+        this.#endings.announced(isForAll, Date.now() + notice.inSec * 1000);
+        session.ending.value = this.#endings.first;
+        return;
+      }
+      case "continues": {
+        const isForAll = notice.participantSession === undefined;
+        if (!isForAll && !isMine) return;
+        this.#endings.takenBack(isForAll);
+        session.ending.value = this.#endings.first;
         return;
       }
       case "locked":

@@ -268,7 +268,6 @@ export class Meeting {
       const answer = await this.#parts.api.join({ token: this.#memory.token, name: this.#name, resume: this.#resume });
       if ("waiting" in answer) return null;
       this.#resume = answer.connect.token;
-      this.#inside?.setIceServers(answer.iceServers);
       this.uploads.setToken(answer.participantSession, answer.connect.token);
       this.#keepStay();
       return answer.connect.token;

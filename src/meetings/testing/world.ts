@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isLiveRoomToken } from "../../access/app-secret.ts";
 import { newObjectId } from "../../access/ids.ts";
 import { type RoomClaims, type RoomSeat, RoomTokens, seatOf } from "../../access/room-token.ts";
 import { Vault } from "../../access/vault.ts";
@@ -11,14 +12,34 @@ import { type RoomEdits, Rooms } from "../../rooms/rooms.ts";
 import { openStore } from "../../store/open.ts";
 import type { RoomRow } from "../../store/rooms.ts";
 import type { SqlStore } from "../../store/sql.ts";
+import type { AppRow } from "../../store/store.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import type { Joined } from "../contract.ts";
+import type { IsLive } from "../generations.ts";
 import { buildInside, type MeetingInside } from "../inside.ts";
+import type { Caller } from "../joining.ts";
 import { Meetings } from "../meetings.ts";
-import { waitIdOf } from "../tickets.ts";
+import type { JoinBudget } from "../ports.ts";
+import { generationOfTicket, waitIdOf } from "../tickets.ts";
 import { type FakeFloor, FakeFloors } from "./fake-floor.ts";
 
 export const APP = "app";
+
+/** Who pays is decided by HTTP: here no one does. */
+export const NO_LIMITS: JoinBudget = {
+  own: () => undefined,
+  refused: () => undefined,
+  stranger: () => undefined,
+  guest: () => undefined,
+  guestOf: () => () => undefined,
+};
+
+/** Where a join comes from; `address` stands for a digest. */
+export const callerAt = (address = "a", budget = NO_LIMITS): Caller => ({
+  address,
+  url: "ws://app.localhost/v1",
+  budget,
+});
 
 export interface WorldNode {
   readonly meetings: Meetings;
@@ -44,6 +65,8 @@ export class World {
   readonly tokens: RoomTokens;
   readonly failures: unknown[] = [];
   now = 1_800_000_000_000;
+  /** As all nodes know it. */
+  app: AppRow = appRow(APP);
   readonly vault = new Vault(Buffer.alloc(32, 7));
   private connections = 0;
   private nodes = 0;
@@ -68,10 +91,18 @@ export class World {
   }
 
   readonly nowMs = (): number => this.now;
+  readonly isLive: IsLive = (claims) => isLiveRoomToken(this.app, claims, this.now);
+
+  /** The secret key of the application is rotated; the present one works for that much longer. */
+  rotate(graceSec = 0): void {
+    const { secretSeq: seq, secretDigest: digest } = this.app;
+    const ends = this.now + graceSec * 1000;
+    this.app = { ...this.app, secretSeq: seq + 1, previousSecrets: graceSec > 0 ? [{ seq, digest, ends }] : [] };
+  }
 
   /** The rooms of one node: it hears of the edits that are made there. */
   node(): WorldNode & { readonly rooms: Rooms } {
-    const { store, tokens, nowMs, vault } = this;
+    const { store, tokens, nowMs, vault, isLive } = this;
     const failed = (error: unknown): void => {
       this.failures.push(error);
     };
@@ -96,6 +127,7 @@ export class World {
       nowMs,
       meshMax: 6,
       iceServers: () => [],
+      isLive,
       failed,
       inside: (core) => {
         inside = buildInside({
@@ -107,6 +139,7 @@ export class World {
           roomChanges: rooms,
           tokens,
           floor,
+          isLive,
           nowMs,
           failed,
         });
@@ -158,7 +191,7 @@ export class World {
 
   /** A person waits in the lobby, on that node. */
   async wait({ inside, meetings }: WorldNode, room: RoomRow, name = "Bob", address = "address"): Promise<Visitor> {
-    const ticket = await inside.lobby.ask(room, { name, address });
+    const ticket = await inside.lobby.ask(room, { name, address, generation: this.app.secretSeq });
     const visitor = await this.connect(meetings, {
       kind: "wait",
       id: waitIdOf(ticket),
@@ -167,6 +200,7 @@ export class World {
       name,
       isAdmin: false,
       isGuest: true,
+      gen: generationOfTicket(ticket),
       exp: Math.floor(this.now / 1000) + 1800,
     });
     return { ...visitor, ticket };

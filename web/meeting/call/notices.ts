@@ -22,10 +22,17 @@ export function noticeOf(message: Message): RoomNotice | undefined {
   if (notice === "muted" && isText(participantSession) && isText(kind)) return { notice, participantSession, kind };
   if (notice === "removed" || notice === "ending")
     return { notice, ...(isText(participantSession) && { participantSession }), inSec: Number(inSec) || 0 };
+  if (notice === "continues") return { notice, ...(isText(participantSession) && { participantSession }) };
   if (notice === "locked") return { notice, on: on === true };
   if (notice === "recording") return { notice, on: on === true, fact: factOf(data) ?? { by: "", since: 0 } };
   if (notice === "flags" && typeof room === "object" && room !== null) return { notice, room: room as Data };
   return undefined;
+}
+
+/** The ICE servers in the metadata that the service gives to this connection alone; undefined: it has none. */
+export function iceServersIn(metadata: unknown): readonly RTCIceServer[] | undefined {
+  const { iceServers } = (typeof metadata === "object" && metadata !== null ? metadata : {}) as Data;
+  return Array.isArray(iceServers) ? (iceServers as RTCIceServer[]) : undefined;
 }
 
 /** Who waits in the lobby. */

@@ -39,6 +39,8 @@ export interface ChatLine {
 export type RoomNotice =
   | { readonly notice: "muted"; readonly participantSession: string; readonly kind: string }
   | { readonly notice: "removed" | "ending"; readonly participantSession?: string; readonly inSec: number }
+  /** The end that was announced does not come. */
+  | { readonly notice: "continues"; readonly participantSession?: string }
   | { readonly notice: "locked"; readonly on: boolean }
   | { readonly notice: "recording"; readonly on: boolean; readonly fact: RecordingFact }
   | { readonly notice: "flags"; readonly room: Readonly<Record<string, unknown>> };
@@ -66,6 +68,8 @@ export interface RoomEvents {
   queue: [waiting: readonly Waiting[]];
   /** false: the connection is lost and is being restored. */
   online: [isOnline: boolean];
+  /** With each connection and each new token: the credentials of the ones before end. */
+  iceServers: [iceServers: readonly RTCIceServer[]];
   ended: [why: Ending];
 }
 

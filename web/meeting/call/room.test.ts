@@ -262,3 +262,24 @@ test("leaving is a goodbye", async () => {
   expect(kit.service.socket.closedWith).toBe(1000);
   expect(story.some((one) => (one as unknown[])[0] === "ended")).toBe(false);
 });
+
+test("ICE servers come with the welcome, and new ones with each renewal of the token", async () => {
+  const next = roomToken("r1", "me", "next");
+  const heard: unknown[] = [];
+  const connect = { url: "wss://service/v1", token: roomToken("r1", "me") };
+  room = openRoom({ connect, name: "Me", isAdmin: false, isGuest: true, renew: async () => next });
+  room.on("iceServers", (iceServers) => heard.push(iceServers));
+  await settled();
+  const { socket } = kit.service;
+  await socket.welcome({
+    peerId: "me",
+    expiresAt: 1_700_000_015,
+    features: ["renew"],
+    metadata: { iceServers: ["a"] },
+  });
+  expect(heard).toEqual([["a"]]);
+  await kit.clock.advance(11_000);
+  expect(socket.last("renew")).toMatchObject({ token: next });
+  await socket.ack("renew", { expiresAt: 1_700_007_200, metadata: { iceServers: ["b"] } });
+  expect(heard).toEqual([["a"], ["b"]]);
+});

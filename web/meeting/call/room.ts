@@ -9,7 +9,7 @@ import { ChatLog } from "./chat-log.ts";
 import { endingOf, isFinalRefusal } from "./ending.ts";
 import { Inboxes } from "./inboxes.ts";
 import { Listeners } from "./listeners.ts";
-import { noticeOf, queueOf } from "./notices.ts";
+import { iceServersIn, noticeOf, queueOf } from "./notices.ts";
 import { type Metadata, personOf } from "./people.ts";
 import type { Ending, Person, PersonState, RoomEvents, RoomLink, RoomOpening } from "./room-contract.ts";
 import { claimsOf, serviceOf } from "./room-token.ts";
@@ -42,6 +42,8 @@ class Room implements RoomLink {
     const parley = new Parley({ url: serviceOf(connect.url), token: () => this.#nextToken() });
     this.#parley = parley;
     parley.on("status", (status) => this.#statusChanged(status));
+    parley.on("welcome", ({ metadata }) => this.#metadataCame(metadata));
+    parley.on("metadata", (metadata) => this.#metadataCame(metadata));
     this.#inboxes = new Inboxes(parley, { room, self, isResumed, others: () => this.#others() });
     this.signalling = this.#inboxes;
     this.#channel = parley.channel<unknown, Metadata>(roomChannel(room));
@@ -135,6 +137,11 @@ class Room implements RoomLink {
     const token = await this.#opening.renew();
     // One of another stay does not continue this one: the others know this page by its participantSession.
     return token === null || claimsOf(token).id !== this.#self ? null : token;
+  }
+
+  #metadataCame(metadata: unknown): void {
+    const iceServers = iceServersIn(metadata);
+    if (iceServers) this.#listeners.emit("iceServers", iceServers);
   }
 
   #statusChanged({ state, error }: Status): void {

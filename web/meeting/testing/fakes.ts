@@ -99,10 +99,16 @@ export class FakeEngine extends Events<MediaEvents> implements MediaEngine {
   isAllowed: (participantSession: string, kind: Kind) => boolean = () => false;
   remote: readonly RemoteTrack[] = [];
   hasLeft = false;
+  /** All that it was given, one after the other. */
+  readonly iceServers: (readonly RTCIceServer[])[] = [];
 
-  join(): void {}
+  join(_signalling: unknown, iceServers: readonly RTCIceServer[]): void {
+    this.iceServers.push(iceServers);
+  }
 
-  setIceServers(): void {}
+  setIceServers(iceServers: readonly RTCIceServer[]): void {
+    this.iceServers.push(iceServers);
+  }
 
   level(): number {
     return 0;

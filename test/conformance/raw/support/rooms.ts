@@ -27,6 +27,7 @@ export interface Person {
   readonly id: string;
   readonly token: string;
   readonly join: Joined;
+  readonly welcome: Frame<"welcome">;
 }
 
 let addresses = 0;
@@ -73,8 +74,8 @@ export class Room {
   async connected(joined: Joined, url = this.app.url): Promise<Person> {
     const { token } = joined.connect;
     const wire = await connect(url, { query: tokenQuery(token) });
-    const { peerId: id } = await wire.frame("welcome");
-    return { wire, id, token, join: joined };
+    const welcome = await wire.frame("welcome");
+    return { wire, id: welcome.peerId, token, join: joined, welcome };
   }
 
   /** The same, in the room: its roster is read. */
