@@ -149,6 +149,7 @@ describe("a fault in a socket event", () => {
       peerId: `far${i}`,
       metadataJson: JSON.stringify("x".repeat(4000)),
       since: i + 1,
+      node: "far",
     }));
     type Found = (members: RemoteMembers) => void;
     const world = plantedWorld({

@@ -15,10 +15,11 @@ import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
 import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
+import { isLive } from "../newest.ts";
 import { hasUncommitted } from "../streams/backlog.ts";
 import type { Subscription } from "../subscription.ts";
 import type { Holds } from "./holds.ts";
-import { isLive, isLonger, lingering, type Stay } from "./stay.ts";
+import { isLonger, lingering, type Stay } from "./stay.ts";
 
 const SLOT_MS = 50;
 const PRESENCE = bitOf("presence");
