@@ -16,10 +16,12 @@ interface Shown {
 /** What a client knows of a peer from all frames that it has got: rosters, changes and states. */
 function knownOf(client: Client, peerId: string): Shown | undefined {
   let known: Shown | undefined;
-  type Told = Shown & { readonly peerId: string };
-  for (const { joined = [], left = [], changed, snapshot } of client.received as (Received & { changed?: Told[] })[]) {
+  type PeerEntry = Shown & { readonly peerId: string };
+  for (const { joined = [], left = [], changed, snapshot } of client.received as (Received & {
+    changed?: PeerEntry[];
+  })[]) {
     if (snapshot) known = undefined;
-    for (const { metadata, state, ...one } of joined as Told[])
+    for (const { metadata, state, ...one } of joined as PeerEntry[])
       if (one.peerId === peerId) known = { metadata, state: state ?? known?.state };
     for (const one of changed ?? []) if (one.peerId === peerId && known) known.state = one.state ?? undefined;
     if (left.some((one) => one.peerId === peerId)) known = undefined;

@@ -20,7 +20,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "lost left",
     file: "src/realtime/rosters.ts",
-    find: "else if (before !== undefined) left.push(before);",
+    find: "else if (before !== undefined) left.push([peerId, before]);",
     replace: "",
   },
   {
