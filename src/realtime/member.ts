@@ -5,7 +5,7 @@ import type { Channel } from "./channel.ts";
 import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
 import type { Loss } from "./lingering/returns.ts";
 import type { Stay } from "./lingering/stay.ts";
-import { MemberExtras } from "./member-extras.ts";
+import { type GoneConnection, MemberExtras } from "./member-extras.ts";
 import { isLive, isNewer } from "./newest.ts";
 import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
@@ -76,6 +76,15 @@ export class Member {
 
   set stay(stay: Stay | undefined) {
     if (stay !== this.stay) this.withExtras.stay = stay;
+  }
+
+  /** The connection of a node that was gone a moment ago, if it had another one then (lingering.ts). */
+  get lastGone(): GoneConnection | undefined {
+    return this.extras?.lastGone;
+  }
+
+  set lastGone(gone: GoneConnection | undefined) {
+    if (gone !== this.lastGone) this.withExtras.lastGone = gone;
   }
 
   /** Receivers that are already up to date about this member (up-to-date.ts); `undefined` if none is known to be. */

@@ -1,5 +1,6 @@
 /** Which of a peer's connections counts is the same on every node, and in everything that shows it. */
 import { describe, expect, test } from "bun:test";
+import { shuffled } from "../engine/testing/traffic.ts";
 import { Live } from "./live/live.ts";
 import { type Aged, isNewer, newestFirst } from "./newest.ts";
 import { CALL, graceWorld } from "./testing/grace.ts";
@@ -103,6 +104,22 @@ describe("two connections of a peer that two nodes have accepted in the same mil
     expect(lists).toHaveLength(8);
     for (const one of lists) expect(one).toEqual(known[0] ?? {});
   });
+});
+
+test("the nodes of both connections die: whichever is noticed first, the others keep the newest", () => {
+  const shown = new Set<string>();
+  for (let seed = 1; seed <= 12; seed++) {
+    const world = graceWorld(4, shuffled(seed));
+    const watchers = [2, 3].map((node) => world.connect(`w${node}`, { node }));
+    for (const watcher of watchers) watcher.subscribe(CALL, { state: true });
+    world.settle();
+    for (const node of [0, 1]) world.connect("ann", { node, metadata: { node } }).subscribe(CALL);
+    world.settle();
+    for (const node of [0, 1]) world.kill(node);
+    world.settle();
+    for (const watcher of watchers) shown.add(JSON.stringify(knownOf(watcher, "ann")?.metadata));
+  }
+  expect([...shown]).toEqual(['{"node":1}']);
 });
 
 test("a live connection counts before a newer one that was lost, in every list", async () => {

@@ -256,7 +256,7 @@ export class Presence {
       member.removeRemote(node);
       // The node that would have reported its leave is gone.
       member.isOurs = true;
-      if (!member.isConnected && (member.isShown || !state.isArriving)) this.lingering.inherit(member, state);
+      if (member.isShown || !state.isArriving) this.lingering.nodeGone(member, state);
       member.keepShown();
       this.onChanged(member);
     }
