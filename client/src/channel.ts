@@ -36,7 +36,10 @@ const MAY_PASS: readonly string[] = ["backend_error", "internal_error", "queue_f
 
 export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, M>> {
   readonly #host: Host;
-  readonly presence: Presence<M> = new Presence(() => this.changed());
+  readonly presence: Presence<M> = new Presence(
+    () => this.changed(),
+    () => this.#host.peerId,
+  );
   /** @internal */
   readonly options: ChannelOptions = {};
   readonly #extensions = new Set<Extension>();

@@ -49,6 +49,25 @@ test("new metadata is a change, and no join", async () => {
   expect(lists).toEqual([[{ peerId: "a", metadata: { n: 1 } }], [{ peerId: "a", metadata: { n: 2 } }]]);
 });
 
+test("an entry about oneself, as earlier versions of the service send it for another tab, is no member", async () => {
+  const lists: unknown[] = [];
+  chat.presence.on("changed", (members) => lists.push(members));
+  await roster("a", "me");
+  await send({ joined: [{ peerId: "me", metadata: { tab: 2 } }] });
+  await send({ joined: entries("b", "me"), left: entries("me") });
+  expect([names(), seen]).toEqual(["a b", ["+a", "+b"]]);
+  expect(lists).toHaveLength(2);
+  expect(chat.presence.get("me")).toBeUndefined();
+});
+
+test("a peer id that becomes one's own with the next connection is no member any more", async () => {
+  await roster("a", "bob");
+  await kit.reconnected(1006, { peerId: "bob" });
+  await kit.service.socket.ack("subscribe");
+  await roster("a", "bob");
+  expect([names(), seen]).toEqual(["a", ["+a", "+bob", "-bob"]]);
+});
+
 describe("after a reconnect", () => {
   test("who is still there has neither left nor joined, and the list is the same", async () => {
     await roster("a", "b");

@@ -20,15 +20,17 @@ const NEXT_PART_WITHIN_MS = 1000;
 
 export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
   readonly #used: () => void;
+  readonly #ownId: () => string | undefined;
   readonly #byId = new Map<string, Member<M>>();
   #list: readonly Member<M>[] | undefined = [];
   /** Members of the time before this subscription that its roster has not confirmed. */
   #stale: Set<string> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(used: () => void) {
+  constructor(used: () => void, ownId: () => string | undefined) {
     super("channel.presence");
     this.#used = used;
+    this.#ownId = ownId;
   }
 
   /** The same array until something changes. */
@@ -84,6 +86,8 @@ export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
   }
 
   #add({ peerId, metadata }: Entry & Member<M>): void {
+    // Earlier versions of the service send the metadata that another connection of the same peer has brought.
+    if (peerId === this.#ownId()) return;
     const before = this.#byId.get(peerId);
     this.#stale?.delete(peerId);
     if (before && JSON.stringify(before.metadata) === JSON.stringify(metadata)) return;

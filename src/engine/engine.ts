@@ -59,8 +59,13 @@ export interface Stored extends Position {
 export interface MemberState {
   readonly peerId: string;
   readonly metadataJson: string | undefined;
-  /** When its newest connection on that node was made, Unix ms. The newest on all nodes decides the metadata. */
+  /** When its newest connection on that node was made, Unix ms. The newest on all nodes decides the metadata and the state. */
   readonly since: number;
+  /**
+   * The node of that connection, by the name that it has for itself: new with each start of its process, and the same on every node.
+   * A member that stays keeps it, also on nodes that have inherited it. Decides between connections of the same time.
+   */
+  readonly node: string;
   /** It has no roster yet. If it is not shown already, it is shown when it is announced without this, or publishes. */
   readonly isArriving?: true;
   /** It had no connection for a while and is back, and has no roster yet. */

@@ -7,7 +7,7 @@ import type { Member } from "./member.ts";
  * Stands for what would have been announced while there is no other node. The state itself is made when a node comes and asks
  * (occupancy.ts): until then only its `isArriving` is read.
  */
-const SHOWN: MemberState = { peerId: "", metadataJson: undefined, since: 0 };
+const SHOWN: MemberState = { peerId: "", metadataJson: undefined, since: 0, node: "" };
 const ARRIVING: MemberState = { ...SHOWN, isArriving: true };
 
 /** `announced` of a member stands for a state that no node was sent. */
@@ -40,6 +40,7 @@ const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
   b !== undefined &&
   a.metadataJson === b.metadataJson &&
   a.since === b.since &&
+  a.node === b.node &&
   a.isArriving === b.isArriving &&
   a.isReturning === b.isReturning &&
   a.stateJson === b.stateJson &&

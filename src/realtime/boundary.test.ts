@@ -145,11 +145,8 @@ describe("a fault in a socket event", () => {
   });
 
   test("of a drain that makes a channel tick resynchronises the channel, where others wait for their rosters", () => {
-    const far = Array.from({ length: 200 }, (_, i) => ({
-      peerId: `far${i}`,
-      metadataJson: JSON.stringify("x".repeat(4000)),
-      since: i + 1,
-    }));
+    const shown = { metadataJson: JSON.stringify("x".repeat(4000)), node: "far" };
+    const far = Array.from({ length: 200 }, (_, i) => ({ ...shown, peerId: `far${i}`, since: i + 1 }));
     type Found = (members: RemoteMembers) => void;
     const world = plantedWorld({
       nodes: 2,

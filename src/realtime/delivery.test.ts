@@ -149,7 +149,7 @@ describe("a direct message", () => {
       "far",
       APP,
       "c",
-      [{ peerId: "far", metadataJson: undefined, since: 1 }],
+      [{ peerId: "far", metadataJson: undefined, since: 1, node: "far" }],
       [],
     );
     ann.send("ben", 1);

@@ -122,7 +122,7 @@ export class Hub {
     const { traffic } = metrics;
     const rateWindow = new RateWindow(SAMPLE_EVERY_MS, clock.nowMs());
     const sampling = new Sampling(clock, traffic, rateWindow);
-    const spaces = new Spaces(engine, traffic, rateWindow, parts.usage);
+    const spaces = new Spaces(parts.id, engine, traffic, rateWindow, parts.usage);
     const recorder = new Recorder(clock, spaces);
     const emitter = new Emitter({ ...parts, events: this.events, recorder, traffic });
     const holds = new Holds({ ...parts, spaces });

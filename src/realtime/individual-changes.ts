@@ -103,9 +103,9 @@ export class IndividualChanges {
     for (const frame of stateFrames(channel.json, changed, this.parts.partMaxBytes)) connection.socket.send(frame);
   }
 
-  /** Writes to this subscription only. A peer is not shown its own join. */
+  /** Writes to this subscription only. A peer is not shown itself. */
   write({ channel, connection }: Subscription, changes: readonly Change[]): void {
-    const ofOthers = changes.filter((change) => !isJoin(change) || change.peerId !== connection.peerId);
+    const ofOthers = changes.filter(({ peerId }) => peerId !== connection.peerId);
     if (ofOthers.length === 0) return;
     const frames = changeFrames(channel.json, ofOthers, this.parts.partMaxBytes);
     this.parts.metrics.presenceFrames.inc(frames.length);
@@ -120,18 +120,15 @@ function only(overrides: Overrides, peerId: string | undefined): [string, string
   return peerId !== undefined && overrides.has(peerId) ? [[peerId, overrides.get(peerId)]] : [];
 }
 
-export const isJoin = ({ before, after }: Change): boolean => before === undefined && after !== undefined;
-
 /**
- * Whether any subscription receives this change as one of the channel: one on the topic, or one off it without an override of
- * this peer. A peer is not shown its own join.
+ * Whether any subscription receives a change of this member as one of the channel: one on the topic, or one off it without an
+ * override of it. A peer is not shown itself.
  */
-export function isReceived(member: Member, change: Change): boolean {
+export function isReceived(member: Member): boolean {
   const { listeners, offTopic } = member.channel;
-  const own = isJoin(change) ? member : undefined;
-  if (listeners > (own?.listening ?? 0)) return true;
+  if (listeners > member.listening) return true;
   if (!offTopic) return false;
-  for (const one of offTopic) if (!one.overrides?.has(change.peerId) && (!own || one.member !== own)) return true;
+  for (const one of offTopic) if (!one.overrides?.has(member.peer.peerId) && one.member !== member) return true;
   return false;
 }
 

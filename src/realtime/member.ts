@@ -4,8 +4,9 @@ import { presenceEntry, stateField } from "../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
 import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
 import type { Loss } from "./lingering/returns.ts";
-import { isLive, type Stay } from "./lingering/stay.ts";
-import { MemberExtras } from "./member-extras.ts";
+import type { Stay } from "./lingering/stay.ts";
+import { type GoneConnection, MemberExtras } from "./member-extras.ts";
+import { isLive, isNewer } from "./newest.ts";
 import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
 import type { UpToDate } from "./up-to-date.ts";
@@ -75,6 +76,15 @@ export class Member {
 
   set stay(stay: Stay | undefined) {
     if (stay !== this.stay) this.withExtras.stay = stay;
+  }
+
+  /** The connection of a node that was gone a moment ago, if it had another one then (lingering.ts). */
+  get lastGone(): GoneConnection | undefined {
+    return this.extras?.lastGone;
+  }
+
+  set lastGone(gone: GoneConnection | undefined) {
+    if (gone !== this.lastGone) this.withExtras.lastGone = gone;
   }
 
   /** Receivers that are already up to date about this member (up-to-date.ts); `undefined` if none is known to be. */
@@ -241,10 +251,15 @@ export class Member {
   }
 
   arrivedState(): MemberState | undefined {
-    const first = this.newest;
-    let newest = first && stateOf(first);
+    let newest = this.arrivedHere();
     for (const other of this.remote?.values() ?? []) if (!newest || isNewer(other, newest)) newest = other;
     return this.orStay(newest);
+  }
+
+  /** The same of this node alone: what lists over REST and of operators are made of. */
+  arrivedHere(): MemberState | undefined {
+    const { newest } = this;
+    return this.orStay(newest && stateOf(newest));
   }
 
   /** It has a connection on this node or another. */
@@ -269,9 +284,10 @@ const isHidden = (subscription: Subscription): boolean => !subscription.isVisibl
 /** Made for every member in every tick: the key is named only where it may be needed, and without a second object. */
 export function stateOf({ connection, channel, stateJson }: Subscription): MemberState {
   const { peerId, metadataJson, connectedMs: since, keyId } = connection;
+  const { node } = channel.space;
   return channel.graceSec > 0
-    ? { peerId, metadataJson, since, stateJson, keyId }
-    : { peerId, metadataJson, since, stateJson };
+    ? { peerId, metadataJson, since, node, stateJson, keyId }
+    : { peerId, metadataJson, since, node, stateJson };
 }
 
 /** What a member says about itself, as a field of an entry. */
@@ -279,12 +295,3 @@ export const fieldOf = (state: MemberState | undefined): string =>
   state?.stateJson === undefined && !state?.lingers
     ? NO_STATE
     : stateField(state.stateJson, state.lingers?.why === "lost");
-
-/**
- * A connection counts before none. Two nodes may have accepted one in the same instant: every node must still choose the same.
- */
-function isNewer(one: MemberState, than: MemberState): boolean {
-  if (isLive(one) !== isLive(than)) return isLive(one);
-  if (one.since !== than.since) return one.since > than.since;
-  return (one.metadataJson ?? "") > (than.metadataJson ?? "");
-}

@@ -1,7 +1,7 @@
 /** Connections, channels and their members: of this node for the other nodes, and of all nodes for REST. */
 import type { ChannelCount, Engine, MemberState } from "../engine/engine.ts";
 import { isUnsent } from "./announce.ts";
-import { stateOf } from "./member.ts";
+import { newestOfEach } from "./newest.ts";
 import type { Spaces } from "./spaces.ts";
 
 export class Occupancy {
@@ -25,9 +25,7 @@ export class Occupancy {
   /** Including peers that wait for their roster, and members without a connection. */
   localPeers(app: string, name: string): readonly MemberState[] {
     const members = this.spaces.channel(app, name)?.members.values() ?? [];
-    return [...members].flatMap(({ subscriptions: [newest], stay }) =>
-      newest ? stateOf(newest) : (stay?.state ?? []),
-    );
+    return [...members].flatMap((member) => member.arrivedHere() ?? []);
   }
 
   localChannels(app: string): readonly ChannelCount[] {
@@ -55,14 +53,7 @@ export class Occupancy {
   async members(app: string, name: string): Promise<MemberState[] | undefined> {
     const remote = await this.engine.members(app, name);
     if (!remote) return undefined;
-    const found = new Map<string, MemberState>();
-    const add = (state: MemberState): void => {
-      const known = found.get(state.peerId);
-      if (!known || known.since < state.since) found.set(state.peerId, state);
-    };
-    for (const states of remote.values()) for (const state of states) add(state);
-    for (const state of this.localPeers(app, name)) add(state);
-    return [...found.values()];
+    return newestOfEach([...[...remote.values()].flat(), ...this.localPeers(app, name)]);
   }
 
   /** Returns `undefined` if a node has not answered. */

@@ -236,7 +236,7 @@ describe("a channel for which the engine has not answered yet", () => {
     });
     const ann = world.connect("ann");
     ann.subscribe("c");
-    const eve = { peerId: "eve", metadataJson: undefined, since: 1 };
+    const eve = { peerId: "eve", metadataJson: undefined, since: 1, node: "far" };
     // A change that came before the answer and is not in it is outdated.
     world.node.hub.engineCallbacks.membersChanged("far", APP, "c", [eve, { ...eve, peerId: "joe" }], []);
     // One read of the network may bring both, with no turn of the event loop between them.

@@ -7,7 +7,7 @@ import { announce } from "./announce.ts";
 import type { Channel } from "./channel.ts";
 import type { Damping } from "./damping.ts";
 import type { Emitter } from "./emitter.ts";
-import { type IndividualChanges, isJoin, isReceived } from "./individual-changes.ts";
+import { type IndividualChanges, isReceived } from "./individual-changes.ts";
 import type { Returns } from "./lingering/returns.ts";
 import { fieldOf, type Member, NO_STATE } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
@@ -17,6 +17,7 @@ import {
   changeFrames,
   makeRoster,
   type Roster,
+  separableChanges,
   shownStateOf,
   stateFrames,
   writeMissed,
@@ -130,7 +131,7 @@ export class PresenceWriter {
         continue;
       }
       const change = { peerId, before, after };
-      if (isReceived(member, change)) this.parts.damping.shown(channel, peerId, before, after);
+      if (isReceived(member)) this.parts.damping.shown(channel, peerId, before, after);
       else this.parts.damping.unseen(channel, peerId);
       changes.push(change);
       member.setShown(state);
@@ -200,25 +201,33 @@ export class PresenceWriter {
     }
   }
 
-  /** A peer must not be shown its own join. Its subscription can listen already if damping held its join back. */
+  /**
+   * A peer must not be shown itself (protocol 5). Its subscription can listen already: another connection of it has brought new
+   * metadata, its token was renewed, or damping held its join back.
+   */
   private writeToListeners(channel: Channel, changes: readonly Change[]): void {
     if (channel.listeners === 0) return;
     const own: Subscription[] = [];
-    for (const change of changes)
-      if (isJoin(change))
-        for (const one of channel.members.get(change.peerId)?.subscriptions ?? []) if (one.isListening) own.push(one);
+    for (const { peerId } of changes)
+      for (const one of channel.members.get(peerId)?.subscriptions ?? []) if (one.isListening) own.push(one);
+    if (own.length === 0) return this.broadcast(channel, changeFrames(channel.json, changes, this.parts.partMaxBytes));
+    const { frames, framesWithout } = separableChanges(channel.json, changes, this.parts.partMaxBytes);
     for (const subscription of own) subscription.pause();
-    if (channel.listeners > 0) this.broadcast(channel, changes);
+    if (channel.listeners > 0) this.broadcast(channel, frames);
     for (const subscription of own) {
-      this.parts.individual.write(subscription, changes);
+      this.send(subscription, framesWithout(subscription.connection.peerId));
       subscription.listen();
     }
   }
 
-  private broadcast(channel: Channel, changes: readonly Change[]): void {
-    const frames = changeFrames(channel.json, changes, this.parts.partMaxBytes);
+  private broadcast(channel: Channel, frames: readonly string[]): void {
     this.parts.metrics.presenceFrames.inc(channel.listeners * frames.length);
     for (const frame of frames) this.parts.broadcast(channel.presenceTopic, frame, undefined);
+  }
+
+  private send({ connection }: Subscription, frames: readonly string[]): void {
+    this.parts.metrics.presenceFrames.inc(frames.length);
+    for (const frame of frames) connection.socket.send(frame);
   }
 
   private broadcastStates(channel: Channel, members: readonly Member[]): void {

@@ -32,9 +32,9 @@ import { IndividualChanges } from "./individual-changes.ts";
 import type { Holds } from "./lingering/holds.ts";
 import { Lingering } from "./lingering/lingering.ts";
 import { Returns } from "./lingering/returns.ts";
-import { isLive } from "./lingering/stay.ts";
 import type { Member } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
+import { isLive } from "./newest.ts";
 import type { Peer } from "./peer.ts";
 import { PresenceWriter } from "./presence-writer.ts";
 import { RosterQueue } from "./roster-queue.ts";
@@ -256,7 +256,7 @@ export class Presence {
       member.removeRemote(node);
       // The node that would have reported its leave is gone.
       member.isOurs = true;
-      if (!member.isConnected && (member.isShown || !state.isArriving)) this.lingering.inherit(member, state);
+      if (member.isShown || !state.isArriving) this.lingering.nodeGone(member, state);
       member.keepShown();
       this.onChanged(member);
     }

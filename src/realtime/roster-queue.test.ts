@@ -9,6 +9,7 @@ const MEMBERS: readonly MemberState[] = Array.from({ length: 200 }, (_, i) => ({
   peerId: `far${i}`,
   metadataJson: METADATA,
   since: i + 1,
+  node: "far",
 }));
 
 /** Every channel has 200 members with 4 KB of metadata, on another node. */

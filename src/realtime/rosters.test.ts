@@ -15,7 +15,7 @@ const withStrangers =
     });
 
 const strangers = (count: number, metadataJson?: string): MemberState[] =>
-  Array.from({ length: count }, (_, i) => ({ peerId: `far${i}`, metadataJson, since: i + 1 }));
+  Array.from({ length: count }, (_, i) => ({ peerId: `far${i}`, metadataJson, since: i + 1, node: "far" }));
 
 describe("a roster too long for one frame", () => {
   const LONG = JSON.stringify("x".repeat(4000));
@@ -262,7 +262,7 @@ describe("large channels", () => {
     const pass = (ms: number): void => {
       for (let i = 0; i < ms; i += 10) {
         // Changes of other members keep the channel as busy as possible.
-        const state: MemberState = { peerId: "far0", metadataJson: `${++changes}`, since: 9 };
+        const state: MemberState = { peerId: "far0", metadataJson: `${++changes}`, since: 9, node: "far" };
         world.node.hub.engineCallbacks.membersChanged("far", "app", "c", [state], []);
         world.advance(10);
       }

@@ -74,10 +74,13 @@ const mayExceed = (chars: number, maxBytes: number): boolean => 3 * chars > maxB
 /** The first part is written even when there are no members: a newcomer must learn that it is alone. */
 export function writePart({ connection, channel }: Subscription, { parts, written }: Roster, index: number): void {
   const { peerId, socket } = connection;
-  const { text, starts } = parts[index] ?? EMPTY_PART;
+  socket.send(rosterFrame(channel.json, textWithout(parts[index] ?? EMPTY_PART, peerId, written)));
+}
+
+/** The entries of a part without that of one peer. `entries`: by peer id, as they are in the part. */
+function textWithout({ text, starts }: RosterPart, peerId: string, entries: ReadonlyMap<string, string>): string {
   const start = starts.get(peerId);
-  const others = start === undefined ? text : without(text, start, written.get(peerId)?.length ?? 0);
-  socket.send(rosterFrame(channel.json, others));
+  return start === undefined ? text : without(text, start, entries.get(peerId)?.length ?? 0);
 }
 
 /** Writes further parts of a roster as long as the client keeps up; returns false if the buffer must drain first. */
@@ -127,19 +130,51 @@ export const stateFrames = (channelJson: string, entries: readonly string[], par
   portions(entries.map(anonymous), partMaxBytes).map((some) => stateChange(channelJson, some.map(textOf)));
 
 /** One frame; several where one would be longer than clients accept. */
-export function changeFrames(channelJson: string, changes: readonly Change[], partMaxBytes: number): string[] {
-  const joined: string[] = [];
-  const left: string[] = [];
-  for (const { before, after } of changes) {
-    if (after !== undefined) joined.push(after);
-    else if (before !== undefined) left.push(before);
+export const changeFrames = (channelJson: string, changes: readonly Change[], partMaxBytes: number): string[] =>
+  changeParts(changes, partMaxBytes).map(({ joined, left }) =>
+    presenceChange(channelJson, joined.map(textOf), left.map(textOf)),
+  );
+
+interface SeparableChanges {
+  readonly frames: readonly string[];
+  /** The same without the change of one peer, which is not shown itself; a frame of which nothing is left is left out. */
+  readonly framesWithout: (peerId: string) => string[];
+}
+
+/** One text for all receivers, as with rosters: when many members change at once, one for each would take their square. */
+export function separableChanges(
+  channelJson: string,
+  changes: readonly Change[],
+  partMaxBytes: number,
+): SeparableChanges {
+  const parts = changeParts(changes, partMaxBytes).map(({ joined, left }) => [partOf(joined), partOf(left)] as const);
+  const entries = new Map(changes.map(({ peerId, before, after }) => [peerId, after ?? before ?? ""]));
+  const frame = (joined: string, left: string): string => presenceChange(channelJson, [joined], [left]);
+  return {
+    frames: parts.map(([joined, left]) => frame(joined.text, left.text)),
+    framesWithout: (peerId) =>
+      parts.flatMap((part) => {
+        const [joined = "", left = ""] = part.map((one) => textWithout(one, peerId, entries));
+        return joined === "" && left === "" ? [] : frame(joined, left);
+      }),
+  };
+}
+
+/** The entries of each frame. */
+function changeParts(
+  changes: readonly Change[],
+  partMaxBytes: number,
+): { readonly joined: readonly Entry[]; readonly left: readonly Entry[] }[] {
+  const joined: Entry[] = [];
+  const left: Entry[] = [];
+  for (const { peerId, before, after } of changes) {
+    if (after !== undefined) joined.push([peerId, after]);
+    else if (before !== undefined) left.push([peerId, before]);
   }
-  if (!areLonger([...joined, ...left], partMaxBytes)) return [presenceChange(channelJson, joined, left)];
-  const frames = (entries: readonly string[], frame: (some: readonly string[]) => string): string[] =>
-    portions(entries.map(anonymous), partMaxBytes).map((some) => frame(some.map(textOf)));
+  if (!areLonger([...joined, ...left], partMaxBytes)) return [{ joined, left }];
   return [
-    ...frames(joined, (some) => presenceChange(channelJson, some, [])),
-    ...frames(left, (some) => presenceChange(channelJson, [], some)),
+    ...portions(joined, partMaxBytes).map((some) => ({ joined: some, left: [] })),
+    ...portions(left, partMaxBytes).map((some) => ({ joined: [], left: some })),
   ];
 }
 
@@ -150,11 +185,11 @@ function without(all: string, start: number, length: number): string {
 }
 
 /** Whether these entries, with commas, take more bytes than that. */
-function areLonger(entries: readonly string[], maxBytes: number): boolean {
+function areLonger(entries: readonly Entry[], maxBytes: number): boolean {
   let chars = 0;
-  for (const entry of entries) chars += entry.length + 1;
+  for (const [, entry] of entries) chars += entry.length + 1;
   if (!mayExceed(chars, maxBytes)) return false;
-  return entries.reduce((sum, entry) => sum + Buffer.byteLength(entry) + 1, 0) > maxBytes;
+  return entries.reduce((sum, [, entry]) => sum + Buffer.byteLength(entry) + 1, 0) > maxBytes;
 }
 
 const anonymous = (entry: string): Entry => ["", entry];

@@ -1,5 +1,6 @@
 /** An application on this node, or its rooms: the peers that are connected, and the channels in use. */
 import { appOfSpace } from "../access/room-space.ts";
+import type { NodeId } from "../engine/engine.ts";
 import type { TrafficCounters } from "../telemetry/traffic.ts";
 import type { Channel } from "./channel.ts";
 import { Peer } from "./peer.ts";
@@ -18,6 +19,8 @@ export class Space {
   constructor(
     /** The application's id, or the name of the space of its rooms. */
     readonly app: string,
+    /** The node's own name, as other nodes know it. */
+    readonly node: NodeId,
     readonly counters: TrafficCounters,
     readonly rateWindow: RateWindow,
     readonly usage: Count,

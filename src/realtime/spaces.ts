@@ -1,6 +1,6 @@
 /** The applications with connections or channels on this node. What nothing uses any more is forgotten. */
 import { appOfSpace, roomSpaceOf } from "../access/room-space.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine, NodeId } from "../engine/engine.ts";
 import type { Traffic } from "../telemetry/traffic.ts";
 import type { Channel } from "./channel.ts";
 import type { Peer } from "./peer.ts";
@@ -12,6 +12,7 @@ export class Spaces {
   private readonly byApp = new Map<string, Space>();
 
   constructor(
+    private readonly node: NodeId,
     private readonly engine: Engine,
     private readonly traffic: Traffic,
     private readonly rateWindow: RateWindow,
@@ -27,7 +28,7 @@ export class Spaces {
     let space = this.byApp.get(app);
     if (!space) {
       const owner = appOfSpace(app);
-      space = new Space(app, this.traffic.of(owner), this.rateWindow, this.usage.of(owner));
+      space = new Space(app, this.node, this.traffic.of(owner), this.rateWindow, this.usage.of(owner));
       this.byApp.set(app, space);
     }
     return space;

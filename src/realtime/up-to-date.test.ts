@@ -127,6 +127,7 @@ describe("direct messages of a peer that is still to be shown in many channels",
       peerId: `far${i}`,
       metadataJson: undefined,
       since: i + 1,
+      node: "far",
     }));
     const world = new World({
       engine: (engine) =>

@@ -20,7 +20,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "lost left",
     file: "src/realtime/rosters.ts",
-    find: "else if (before !== undefined) left.push(before);",
+    find: "else if (before !== undefined) left.push([peerId, before]);",
     replace: "",
   },
   {
@@ -162,8 +162,14 @@ export const BUGS: readonly Bug[] = [
   {
     name: "more: a change of metadata is not shown",
     file: "src/realtime/rosters.ts",
-    find: "if (after !== undefined) joined.push(after);",
-    replace: "if (after !== undefined) joined.push(...(before === undefined ? [after] : []));",
+    find: "if (after !== undefined) joined.push([peerId, after]);",
+    replace: "if (after !== undefined) joined.push(...(before === undefined ? [[peerId, after] as const] : []));",
+  },
+  {
+    name: "more: a peer is shown its own new metadata",
+    file: "src/realtime/presence-writer.ts",
+    find: "if (one.isListening) own.push(one);",
+    replace: "if (one.isListening && false) own.push(one);",
   },
   {
     name: "more: the oldest connection gives the metadata",

@@ -260,8 +260,8 @@ export class Reader {
     this.context.states.entries(connection, subscription, joined, false);
     const mayReturn = (peerId: string): boolean => this.context.graces.isCorrespondent(connection, peerId);
     for (const { peerId, metadata } of joined) {
+      if (peerId === connection.peerId) ruleBroken(connection, `it was shown itself on ${channel}`);
       this.context.damping.add(connection, channel, peerId, textOf(metadata), mayReturn(peerId));
-      if (peerId === connection.peerId) continue;
       if (roster.get(peerId) === textOf(metadata))
         ruleBroken(connection, `${peerId} joined ${channel} twice, unchanged`);
       if (this.context.isOneNode && !roster.has(peerId)) this.joins.push({ connection, channel, peerId });

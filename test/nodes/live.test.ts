@@ -5,6 +5,8 @@ import { fresh, join, tokenQuery } from "../conformance/raw/support/world.ts";
 import type { App, SecretKey } from "../support/admin.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
+import { type Joined, pairs, SAMPLE, walk } from "../support/presence-scenario.ts";
+import { Chance } from "../support/random.ts";
 import { SOON_MS, until } from "../support/wait.ts";
 import { Cluster, connect, frozen } from "./support/cluster.ts";
 
@@ -118,3 +120,18 @@ test("a node that does not respond makes lists incomplete within about a second,
   // Once the node counts as gone, it is certain that no node has the peer.
   expect(`${status} ${body.error}`).toBeOneOf(["503 backend_error", "404 peer_not_found"]);
 });
+
+const joined = (): Joined => ({
+  urls: cluster.nodes.map(({ url }) => url),
+  processesPerUrl: 1,
+  admin: nodeAt(0).admin,
+  appId: app._id,
+  key,
+  pids: () => cluster.nodes.map(({ pid }) => pid),
+});
+
+test("two connections of a peer at the same moment on two nodes: frames and lists of all nodes show the same", () =>
+  pairs(joined(), SAMPLE.rounds));
+
+test("random tabs and states, and a node that stops for a moment: frames and lists of all nodes show the truth", () =>
+  walk(joined(), SAMPLE.walk, new Chance(SAMPLE.seed)));

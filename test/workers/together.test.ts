@@ -9,9 +9,11 @@ import { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, type Guest, newApp, tokenQuery, World } from "../conformance/raw/support/world.ts";
 import { call } from "../support/http.ts";
 import { launchParley, refusedStart, runParley, startParley } from "../support/parley.ts";
+import { pairs, SAMPLE, walk } from "../support/presence-scenario.ts";
+import { Chance } from "../support/random.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { childrenOf, nodesOf, startWorkers } from "./support/workers.ts";
+import { childrenOf, joinedWorkers, nodesOf, startWorkers } from "./support/workers.ts";
 
 setDefaultTimeout(120_000);
 
@@ -47,6 +49,12 @@ test("connections spread over the workers, and messages, presence and direct mes
     expect(await wire.until("direct")).toMatchObject({ from: first?.peerId, data: peerId });
   }
 });
+
+test("two connections of a peer at the same moment: frames and lists of all workers show the same", () =>
+  pairs(joinedWorkers(world, 2), SAMPLE.rounds));
+
+test("random tabs and states, and a worker that stops for a moment: frames and lists of all workers show the truth", () =>
+  walk(joinedWorkers(world, 2), SAMPLE.walk, new Chance(SAMPLE.seed)));
 
 test("a request to any worker gets the metrics of all, and the readiness of the service", async () => {
   const before = (await readMetrics(world.server)).get("parley_connects_total");

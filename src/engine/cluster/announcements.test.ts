@@ -4,7 +4,7 @@ import { Announcements } from "./announcements.ts";
 import { streamItem } from "./decode.ts";
 import { OutgoingStreams } from "./outgoing-streams.ts";
 
-const member = (peerId: string, since = 1): MemberState => ({ peerId, since, metadataJson: undefined });
+const member = (peerId: string, since = 1): MemberState => ({ peerId, since, node: "node", metadataJson: undefined });
 
 function recording() {
   const sent: string[] = [];

@@ -14,6 +14,9 @@ export const parseJson = (text: string): unknown => parseBounded(text, DEPTH_MAX
 export const isText = (value: unknown): value is string => typeof value === "string";
 export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 export const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+/** Nodes use UUIDs. The name becomes part of a subject, and a server may close a connection over a long subject. */
+const NODE_NAME = /^[\w~-]{1,64}$/;
+export const isNode = (value: unknown): value is string => isText(value) && NODE_NAME.test(value);
 const NAME_MAX_CHARS = 128;
 /** The id of a key or of a connection. */
 const isName = (value: unknown): value is string => isText(value) && value.length <= NAME_MAX_CHARS;
@@ -48,9 +51,10 @@ function isObjectText(text: string): boolean {
   return parsed.ok && typeof parsed.value === "object" && parsed.value !== null && !Array.isArray(parsed.value);
 }
 
-export function memberOf(value: unknown): MemberState | undefined {
+/** `sender`: the node that says so. Its members are its own unless they name another node. */
+export function memberOf(value: unknown, sender: string): MemberState | undefined {
   if (!Array.isArray(value)) return undefined;
-  const [peerId, since, metadata, arriving, state, why, untilMs, keyId, returning] = value as Fields;
+  const [peerId, since, metadata, arriving, state, why, untilMs, keyId, returning, node] = value as Fields;
   if (!isPeerId(peerId) || !isNumber(since)) return undefined;
   const metadataJson = metadata ?? undefined;
   if (metadataJson !== undefined && !(isText(metadataJson) && isObjectText(metadataJson))) return undefined;
@@ -61,6 +65,7 @@ export function memberOf(value: unknown): MemberState | undefined {
   return {
     peerId,
     since,
+    node: isNode(node) ? node : sender,
     metadataJson,
     ...(arriving === true && { isArriving: true }),
     ...(returning === true && { isReturning: true }),

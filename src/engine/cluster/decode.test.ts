@@ -24,6 +24,7 @@ const state = fc.record({
   peerId,
   metadataJson: metadata,
   since: fc.double({ noNaN: true, noDefaultInfinity: true, min: 0 }),
+  node,
 });
 const states = fc.array(state, { maxLength: 5 });
 

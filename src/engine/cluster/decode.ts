@@ -5,7 +5,7 @@
 import { CHANNEL_MAX_BYTES } from "../../protocol/limits.ts";
 import { isPeerId } from "../../protocol/names.ts";
 import type { ChannelCount, MemberState } from "../engine.ts";
-import { envelopeOf, type Fields, isCount, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
+import { envelopeOf, type Fields, isCount, isNode, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
 import { STREAMS_FIELD } from "./encode.ts";
 import {
   type ConnectionCount,
@@ -41,9 +41,6 @@ function parse(text: string): Parsed | undefined {
   return { kind: head[1], fields: head.slice(2), body: end < 0 ? "" : text.slice(end + 1) };
 }
 
-/** Nodes use UUIDs. The name becomes part of a subject, and a server may close a connection over a long subject. */
-const NODE_NAME = /^[\w~-]{1,64}$/;
-const isNode = (value: unknown): value is string => isText(value) && NODE_NAME.test(value);
 /** An application's id has 24 characters; a channel name has at least as many bytes as characters. */
 const APP_MAX_CHARS = 128;
 const isApp = (value: unknown): value is string => isText(value) && value.length <= APP_MAX_CHARS;
@@ -82,7 +79,7 @@ export function streamItem(text: string): StreamItem | undefined {
       return envelope && { kind: "message", position, envelope };
     }
     case "members": {
-      const [joined, left] = [listOf(first, memberOf), listOf(second, peerIdOf)];
+      const [joined, left] = [listOf(first, (one) => memberOf(one, position.node)), listOf(second, peerIdOf)];
       return joined && left && { kind: "members", position, change: { joined, left } };
     }
     case "tail":
@@ -190,16 +187,17 @@ export function responsePart(text: string): ResponsePart | undefined {
   const parsed = parse(text);
   const [node, part, parts, value] = parsed?.fields ?? [];
   if (parsed?.kind !== "answer" || !isNode(node) || !isPlain(value)) return undefined;
-  const response = responseOf(value);
+  const response = responseOf(value, node);
   const at = partOf(part, parts);
   if (response?.kind === "text" && Number(parts) > TEXT_PIECES_MAX) return undefined;
   return response && at && { node, ...at, response };
 }
 
-function responseOf(value: Plain): NodeResponse | undefined {
+/** `node`: the one that responds. */
+function responseOf(value: Plain, node: string): NodeResponse | undefined {
   switch (value.what) {
     case "who": {
-      const streams = listOf(value[STREAMS_FIELD], streamStateOf);
+      const streams = listOf(value[STREAMS_FIELD], (one) => streamStateOf(one, node));
       return streams && { kind: "streams", streams };
     }
     case "again": {
@@ -212,7 +210,7 @@ function responseOf(value: Plain): NodeResponse | undefined {
       return counts && { kind: "channels", counts };
     }
     case "members": {
-      const members = listOf(value.members, memberOfObject);
+      const members = listOf(value.members, (one) => memberOfObject(one, node));
       return members && { kind: "members", members };
     }
     case "kick":
@@ -240,8 +238,8 @@ function responseOf(value: Plain): NodeResponse | undefined {
 }
 
 /** In responses members are objects, in streams they are arrays. */
-const memberOfObject = (value: unknown): MemberState | undefined =>
-  isPlain(value) ? memberOf(memberFields(value)) : undefined;
+const memberOfObject = (value: unknown, sender: string): MemberState | undefined =>
+  isPlain(value) ? memberOf(memberFields(value), sender) : undefined;
 
 function memberFields({
   peerId,
@@ -252,15 +250,16 @@ function memberFields({
   stateJson,
   keyId,
   lingers,
+  node,
 }: Plain): Fields {
   const { why, untilMs, keyId: lastKeyId } = isPlain(lingers) ? lingers : {};
-  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, lastKeyId ?? keyId, isReturning];
+  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, lastKeyId ?? keyId, isReturning, node];
 }
 
-function streamStateOf(value: unknown): StreamState | undefined {
+function streamStateOf(value: unknown, sender: string): StreamState | undefined {
   if (!isPlain(value)) return undefined;
   const { app, channel, epoch, n } = value;
-  const members = listOf(value.members, memberOfObject);
+  const members = listOf(value.members, (one) => memberOfObject(one, sender));
   if (!isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n) || !members) return undefined;
   return { app, channel, epoch, n, members };
 }

@@ -39,7 +39,16 @@ export const message = ({ node, app, channel, epoch, n }: Position, envelope: En
   );
 
 export const members = ({ node, app, channel, epoch, n }: Position, { joined, left }: MembersChange): string =>
-  line("members", node, app, channel, epoch, n, joined.map(memberFields), left);
+  line(
+    "members",
+    node,
+    app,
+    channel,
+    epoch,
+    n,
+    joined.map((state) => memberFields(state, node)),
+    left,
+  );
 
 export const tail = ({ node, app, channel, epoch, n }: Position): string => line("tail", node, app, channel, epoch, n);
 
@@ -67,9 +76,11 @@ function storedFields({ id, stored }: Envelope): unknown[] {
   return [id ?? null, epoch, offset, check, time, connection ?? null];
 }
 
-function memberFields(state: MemberState): unknown[] {
-  const { peerId, since, metadataJson, isArriving, isReturning, stateJson, keyId, lingers } = state;
-  if (stateJson !== undefined || lingers || keyId !== undefined || isReturning)
+/** The node is named only if it is another one than `sender`, which has inherited the member. */
+function memberFields(state: MemberState, sender: string): unknown[] {
+  const { peerId, since, node, metadataJson, isArriving, isReturning, stateJson, keyId, lingers } = state;
+  const isInherited = node !== sender;
+  if (stateJson !== undefined || lingers || keyId !== undefined || isReturning || isInherited)
     return [
       peerId,
       since,
@@ -77,8 +88,9 @@ function memberFields(state: MemberState): unknown[] {
       isArriving ?? null,
       stateJson ?? null,
       ...(lingers ? [lingers.why, lingers.untilMs, lingers.keyId] : []),
-      ...(!lingers && (keyId !== undefined || isReturning) ? [null, null, keyId ?? null] : []),
-      ...(isReturning ? [true] : []),
+      ...(!lingers && (keyId !== undefined || isReturning || isInherited) ? [null, null, keyId ?? null] : []),
+      ...(isReturning || isInherited ? [isReturning ?? null] : []),
+      ...(isInherited ? [node] : []),
     ];
   if (isArriving) return [peerId, since, metadataJson ?? null, isArriving];
   return metadataJson === undefined ? [peerId, since] : [peerId, since, metadataJson];
@@ -118,7 +130,7 @@ export const notification = (node: string, text: string): string => `${line("not
 export const request = (node: string, one: NodeRequest): string => line("question", node, requestFields(one));
 
 export const responsePart = ({ node, part, parts, response }: ResponsePart): string =>
-  line("answer", node, part, parts, responseFields(response));
+  line("answer", node, part, parts, responseFields(response, node));
 
 function requestFields(one: NodeRequest): object {
   switch (one.kind) {
@@ -137,10 +149,15 @@ function requestFields(one: NodeRequest): object {
   }
 }
 
-function responseFields(one: NodeResponse): object {
+function responseFields(one: NodeResponse, sender: string): object {
   switch (one.kind) {
     case "streams":
-      return { what: "who", [STREAMS_FIELD]: one.streams };
+      return {
+        what: "who",
+        [STREAMS_FIELD]: one.streams.map((stream) => ({ ...stream, members: membersOf(stream, sender) })),
+      };
+    case "members":
+      return { what: one.kind, members: membersOf(one, sender) };
     case "replay":
       return { what: "again", items: one.items ?? null };
     case "capacity":
@@ -153,5 +170,9 @@ function responseFields(one: NodeResponse): object {
       return withSameName(one);
   }
 }
+
+/** As in items of streams, the sender's own members do not name their node. */
+const membersOf = ({ members }: { readonly members: readonly MemberState[] }, sender: string): object[] =>
+  members.map((state) => (state.node === sender ? { ...state, node: undefined } : state));
 
 const withSameName = ({ kind, ...fields }: { readonly kind: string }): object => ({ what: kind, ...fields });

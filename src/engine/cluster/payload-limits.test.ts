@@ -53,6 +53,7 @@ const members = (count: number): MemberState[] =>
   Array.from({ length: count }, (_, at) => ({
     peerId: `p${at}`,
     since: at,
+    node: "elsewhere",
     metadataJson: `{"x":"${"x".repeat(4000)}"}`,
   }));
 

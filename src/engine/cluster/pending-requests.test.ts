@@ -13,7 +13,7 @@ function pendingRequest() {
   const arrive = (part: number, parts: number, node = "a"): void => {
     const response: NodeResponse = {
       kind: "members",
-      members: [{ peerId: `p${part}`, metadataJson: undefined, since: 0 }],
+      members: [{ peerId: `p${part}`, metadataJson: undefined, since: 0, node: "a" }],
     };
     requests.receive(1, { node, part, parts, response });
   };

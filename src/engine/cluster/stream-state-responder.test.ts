@@ -16,6 +16,7 @@ const crowd = (count: number): MemberState[] =>
   Array.from({ length: count }, (_, at) => ({
     peerId: `p${at}`,
     since: at,
+    node: "here",
     metadataJson: `{"x":"${"€".repeat(1300)}"}`,
   }));
 

@@ -11,8 +11,8 @@ import { Subjects } from "./subjects.ts";
 const position = { node: "n1", app: "app", channel: "chat/1", epoch: 3, n: 7 };
 const envelope = { from: "ann", metadataJson: '{"a":1}', dataJson: '{"x":[1,2]}' };
 const members = [
-  { peerId: "ann", since: 5, metadataJson: undefined },
-  { peerId: "bob", since: 6, metadataJson: '{"b":2}', isArriving: true as const },
+  { peerId: "ann", since: 5, node: "n1", metadataJson: undefined },
+  { peerId: "bob", since: 6, node: "n1", metadataJson: '{"b":2}', isArriving: true as const },
 ];
 const MEMBER_OBJECTS = String.raw`[{"peerId":"ann","since":5},{"peerId":"bob","since":6,"metadataJson":"{\"b\":2}","isArriving":true}]`;
 
@@ -66,7 +66,7 @@ describe("messages to all nodes", () => {
 });
 
 test("what a return adds: a member without a roster yet, and a direct message that waits for one", () => {
-  const ann = { peerId: "ann", since: 5, metadataJson: undefined, isReturning: true as const };
+  const ann = { peerId: "ann", since: 5, node: "n1", metadataJson: undefined, isReturning: true as const };
   const joined = [ann, { ...ann, keyId: "k" }];
   const fields = '["ann",5,null,null,null,null,null,null,true],["ann",5,null,null,null,null,null,"k",true]';
   const change = { joined, left: [] };
@@ -83,6 +83,24 @@ test("what a return adds: a member without a roster yet, and a direct message th
   const directText = '[2,"direct","n1",9,"app","bob","ann",7,null,true]\n{"a":1}{"x":[1,2]}';
   expect(encode.directMessage(direct)).toBe(directText);
   expect(decode.directMessage(directText)).toEqual(direct);
+});
+
+test("a member that its node has inherited names the node of its connection", () => {
+  const ann = { peerId: "ann", since: 5, node: "n0", metadataJson: undefined };
+  const lingers = { why: "lost", untilMs: 9, keyId: "k" } as const;
+  const change = { joined: [ann, { ...ann, lingers }, { ...ann, isReturning: true as const }], left: [] };
+  const fields = [
+    '["ann",5,null,null,null,null,null,null,null,"n0"]',
+    '["ann",5,null,null,null,"lost",9,"k",null,"n0"]',
+    '["ann",5,null,null,null,null,null,null,true,"n0"]',
+  ];
+  const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
+  expect(encode.members(position, change)).toBe(text);
+  expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
+  const response = { kind: "members" as const, members: [ann] };
+  const answer = '[2,"answer","n1",0,1,{"what":"members","members":[{"peerId":"ann","since":5,"node":"n0"}]}]';
+  expect(encode.responsePart({ node: "n1", part: 0, parts: 1, response })).toBe(answer);
+  expect(decode.responsePart(answer)?.response).toEqual(response);
 });
 
 test("a direct message and its receipt", () => {

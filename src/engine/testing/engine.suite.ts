@@ -220,8 +220,8 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
       expect(nodeA.receivedOn("c")).toEqual([published]);
       expect(nodeA.roster("c")).toEqual({
         [nodeB.id]: [
-          { peerId: "after", metadataJson: undefined, since: 3 },
-          { peerId: "before", metadataJson: '{"new":true}', since: 2 },
+          { peerId: "after", metadataJson: undefined, since: 3, node: nodeB.id },
+          { peerId: "before", metadataJson: '{"new":true}', since: 2, node: nodeB.id },
         ],
       });
     });
@@ -234,20 +234,25 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
       await nodes.settle();
       expect(nodeA.roster("c")).toEqual({
         [nodeB.id]: [
-          { peerId: "eve", metadataJson: undefined, since: 1, isArriving: true },
-          { peerId: "joe", metadataJson: '{"a":1}', since: 2, isArriving: true },
+          { peerId: "eve", metadataJson: undefined, since: 1, node: nodeB.id, isArriving: true },
+          { peerId: "joe", metadataJson: '{"a":1}', since: 2, node: nodeB.id, isArriving: true },
         ],
       });
       nodeB.join("c", "eve", 1);
       await nodes.settle();
-      expect(nodeA.roster("c")[nodeB.id]?.[0]).toEqual({ peerId: "eve", metadataJson: undefined, since: 1 });
+      expect(nodeA.roster("c")[nodeB.id]?.[0]).toEqual({
+        peerId: "eve",
+        metadataJson: undefined,
+        since: 1,
+        node: nodeB.id,
+      });
     });
 
     test("several changes in one announcement arrive together", async () => {
       const { nodes, nodeA, nodeB } = await start();
       nodeB.join("c", "leaver", 1);
       await nodeA.watch("c");
-      const joined = ["x", "y"].map((peerId) => ({ peerId, metadataJson: undefined, since: 2 }));
+      const joined = ["x", "y"].map((peerId) => ({ peerId, metadataJson: undefined, since: 2, node: nodeB.id }));
       nodeB.engine.announce(APP, "c", joined, ["leaver"]);
       await nodes.settle();
       expect(nodeA.log).toEqual(["x joins c", "y joins c", "leaver leaves c"]);

@@ -85,7 +85,9 @@ export function requests(start: Start, size: number): void {
     await nodes.settle();
     const members = await nodes.answer(nodeA.engine.members(APP, "c"));
     if (members === LATE || !members) throw new Error(LATE);
-    expect(plain(members)).toEqual({ [nodeB.id]: [{ peerId: "eve", metadataJson: '{"a":1}', since: 2 }] });
+    expect(plain(members)).toEqual({
+      [nodeB.id]: [{ peerId: "eve", metadataJson: '{"a":1}', since: 2, node: nodeB.id }],
+    });
   });
 
   test("connections counts those on other nodes", async () => {

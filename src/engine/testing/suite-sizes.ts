@@ -21,10 +21,10 @@ const metadata = (at: number): string => {
 };
 
 const withMetadata = (length: number): MemberState[] =>
-  Array.from({ length }, (_, at) => ({ peerId: `p${at}`, since: at, metadataJson: metadata(at) }));
+  Array.from({ length }, (_, at) => ({ peerId: `p${at}`, since: at, node: "elsewhere", metadataJson: metadata(at) }));
 
 const withLongNames = (length: number): MemberState[] =>
-  Array.from({ length }, (_, at) => ({ peerId: longName(at), since: at, metadataJson: undefined }));
+  Array.from({ length }, (_, at) => ({ peerId: longName(at), since: at, node: "elsewhere", metadataJson: undefined }));
 
 /** `payloadBytes`: what the transport takes. With PARLEY_TEST_FULL all transports carry what is too large for the widest one. */
 export function sizes(start: Start, size: number, payloadBytes: number): void {

@@ -92,12 +92,12 @@ export class TestNode implements EngineCallbacks {
 
   /** A member joins and is announced at once. */
   join(channel: string, peerId: string, since: number, metadataJson?: string, app = APP): void {
-    this.enter(channel, { peerId, metadataJson, since }, app);
+    this.enter(channel, { peerId, metadataJson, since, node: this.id }, app);
   }
 
   /** A member joins that must not be shown yet. */
   arrive(channel: string, peerId: string, since: number, metadataJson?: string): void {
-    this.enter(channel, { peerId, metadataJson, since, isArriving: true }, APP);
+    this.enter(channel, { peerId, metadataJson, since, node: this.id, isArriving: true }, APP);
   }
 
   private enter(channel: string, state: MemberState, app: string): void {

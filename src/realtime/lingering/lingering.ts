@@ -15,16 +15,20 @@ import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
 import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
+import { isLive, isNewer } from "../newest.ts";
 import { hasUncommitted } from "../streams/backlog.ts";
 import type { Subscription } from "../subscription.ts";
 import type { Holds } from "./holds.ts";
-import { isLive, isLonger, lingering, type Stay } from "./stay.ts";
+import { isLonger, lingering, type Stay } from "./stay.ts";
 
 const SLOT_MS = 50;
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
 /** How much longer than announced a member stays whose node is there and should have ended it. */
 const OVERDUE_MS = 5000;
+
+/** A node that has died is noticed within seconds. */
+const GONE_TOGETHER_MS = 10_000;
 
 /** Within this time after a kick every node has noticed that a node is gone. */
 const KICKED_FOR_MS = 60_000;
@@ -104,29 +108,39 @@ export class Lingering {
     this.begin(member, { state: lingering(stateOf(subscription), lingers), isInherited: false, graceUntilMs });
   }
 
-  /** The node of this member is gone. Returns false if the member is gone with it. */
-  inherit(member: Member, state: MemberState): boolean {
-    const { channel } = member;
+  /**
+   * The node of a member's connection is gone, or of its stay. It stays if it has no other connection. Nodes that die together are
+   * noticed one after the other, by each node in another order: the newest of their connections counts.
+   */
+  nodeGone(member: Member, state: MemberState): void {
     const nowMs = this.parts.clock.nowMs();
+    if (!isLive(state)) return member.isConnected ? undefined : this.inherit(member, state, nowMs);
+    const { lastGone } = member;
+    const before = lastGone && nowMs - lastGone.atMs < GONE_TOGETHER_MS ? lastGone.state : undefined;
+    const newest = before && isNewer(before, state) ? before : state;
+    member.lastGone = member.isConnected ? { state: newest, atMs: nowMs } : undefined;
+    if (!member.isConnected) this.inherit(member, newest, nowMs);
+  }
+
+  private inherit(member: Member, state: MemberState, nowMs: number): void {
     // It was kicked before this node has noticed that its node is gone.
-    if (this.wasKicked(member, state.since)) return false;
-    const lingers = state.lingers ?? lostNow(state, nowMs + channel.graceSec * 1000);
-    return this.keep(member, lingering(state, lingers));
+    if (this.wasKicked(member, state.since)) return;
+    const lingers = state.lingers ?? lostNow(state, nowMs + member.channel.graceSec * 1000);
+    this.keep(member, lingering(state, lingers));
   }
 
   /** Keeps a member whose connection has ended on another node, or before this node started. */
-  private keep(member: Member, state: MemberState): boolean {
+  private keep(member: Member, state: MemberState): void {
     const { lingers } = state;
-    if (!lingers || lingers.untilMs <= this.parts.clock.nowMs() || this.isFull(member)) return false;
-    if (!this.isAllowed(member, lingers.keyId)) return false;
+    if (!lingers || lingers.untilMs <= this.parts.clock.nowMs() || this.isFull(member)) return;
+    if (!this.isAllowed(member, lingers.keyId)) return;
     const isHeld = lingers.why === "held";
     const graceUntilMs = isHeld ? lingers.untilMs - HOLD_MS + member.channel.graceSec * 1000 : lingers.untilMs;
     const stay = { state, isInherited: true, graceUntilMs };
-    if (member.stay && !isLonger(stay, member.stay)) return true;
+    if (member.stay && !isLonger(stay, member.stay)) return;
     this.begin(member, stay);
     const { space, peerId } = member.peer;
     if (isHeld) this.parts.holds.inherit(space.app, peerId, lingers.untilMs, lingers.keyId);
-    return true;
   }
 
   /** Keeps a member of a note, as if its connection had just ended. */

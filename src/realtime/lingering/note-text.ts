@@ -12,6 +12,8 @@ export interface NotedMember {
   readonly metadataJson: string | undefined;
   readonly stateJson: string | undefined;
   readonly since: number;
+  /** The node of its connection; "" in notes of earlier versions, and where nothing depends on it. */
+  readonly node: string;
 }
 
 const TEXT_CHARS = 500_000;
@@ -21,8 +23,8 @@ export function writeNote(members: Iterable<NotedMember>, maxMembers: number, ma
   const texts: string[] = [];
   let some: string[] = [];
   let [chars, inText, count] = [0, 0, 0];
-  for (const { app, peerId, channel, keyId, metadataJson, stateJson, since } of members) {
-    const line = JSON.stringify([app, peerId, channel, keyId, metadataJson, stateJson, since]);
+  for (const { app, peerId, channel, keyId, metadataJson, stateJson, since, node } of members) {
+    const line = JSON.stringify([app, peerId, channel, keyId, metadataJson, stateJson, since, node]);
     chars += line.length;
     if (++count > maxMembers || chars > maxChars) break;
     some.push(line);
@@ -47,12 +49,12 @@ export function readNote(texts: readonly string[], maxMembers: number): NotedMem
 
 function notedMember(line: unknown): NotedMember[] {
   if (!Array.isArray(line)) return [];
-  const [app, peerId, channel, keyId, metadata, state, since] = line as readonly unknown[];
+  const [app, peerId, channel, keyId, metadata, state, since, nodeName] = line as readonly unknown[];
   const [metadataJson, stateJson] = [objectText(metadata), objectText(state)];
   if (typeof app !== "string" || !isPeerId(peerId) || typeof keyId !== "string" || typeof since !== "number") return [];
-  return [
-    { app, peerId, channel: typeof channel === "string" ? channel : undefined, keyId, metadataJson, stateJson, since },
-  ];
+  const noted = { app, peerId, keyId, metadataJson, stateJson, since };
+  const node = typeof nodeName === "string" ? nodeName : "";
+  return [{ ...noted, node, channel: typeof channel === "string" ? channel : undefined }];
 }
 
 /** Both are copied into frames, so they must be JSON of an object. */
@@ -63,6 +65,6 @@ function objectText(value: unknown): string | undefined {
 }
 
 export const stateOfNoted = (
-  { peerId, metadataJson, stateJson, since, keyId }: NotedMember,
+  { peerId, metadataJson, stateJson, since, node, keyId }: NotedMember,
   untilMs: number,
-): MemberState => ({ peerId, metadataJson, stateJson, since, lingers: { why: "held", untilMs, keyId } });
+): MemberState => ({ peerId, metadataJson, stateJson, since, node, lingers: { why: "held", untilMs, keyId } });

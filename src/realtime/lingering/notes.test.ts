@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { clientCloses, drain } from "../testing/grace.ts";
 import { HeldMemory } from "../testing/held-memory.ts";
 import { type Client, leftovers, SECRET_KEY, turn, World } from "../testing/kit.ts";
+import { type NotedMember, readNote, writeNote } from "./note-text.ts";
 
 /** A node with two members in a call has drained, and is started anew. */
 async function restarted(afterMs = 5000): Promise<{ world: World; heldMembers: HeldMemory }> {
@@ -150,4 +151,11 @@ test("a store that fails keeps neither a stop nor a start", async () => {
   await world.node.hub.notes.write();
   await world.node.hub.notes.readAll();
   expect(caught.length).toBe(2);
+});
+
+test("a note names the node of each connection; one of an earlier version, which does not, is read too", () => {
+  const nothing = { metadataJson: undefined, stateJson: undefined };
+  const ann: NotedMember = { ...nothing, app: "a", peerId: "ann", channel: "c", keyId: "k", since: 5, node: "n1" };
+  expect(readNote(writeNote([ann], 10, 1000), 10)).toEqual([ann]);
+  expect(readNote(['[["a","ann","c","k",null,null,5]]'], 10)).toEqual([{ ...ann, node: "" }]);
 });

@@ -130,13 +130,13 @@ export class Notes {
   private *held(): Generator<NotedMember> {
     const { holds, lingering } = this.parts;
     for (const { channel, peer, stay } of lingering.all) {
-      const { lingers, metadataJson, stateJson, since } = stay?.state ?? {};
-      if (lingers?.why !== "held" || since === undefined) continue;
+      if (stay?.state.lingers?.why !== "held") continue;
+      const { peerId, metadataJson, stateJson, since, node, lingers } = stay.state;
       const { keyId } = lingers;
-      yield { app: peer.space.app, peerId: peer.peerId, channel: channel.name, keyId, metadataJson, stateJson, since };
+      yield { app: peer.space.app, peerId, channel: channel.name, keyId, metadataJson, stateJson, since, node };
     }
-    for (const { app, peerId, keyId } of holds.all)
-      yield { app, peerId, channel: undefined, keyId, metadataJson: undefined, stateJson: undefined, since: 0 };
+    const nothing = { channel: undefined, metadataJson: undefined, stateJson: undefined, since: 0, node: "" };
+    for (const { app, peerId, keyId } of holds.all) yield { ...nothing, app, peerId, keyId };
   }
 
   private setTimer(untilMs: number): void {

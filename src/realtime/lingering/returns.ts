@@ -11,9 +11,9 @@
 import type { Clock } from "../clock.ts";
 import type { IndividualChanges } from "../individual-changes.ts";
 import type { Member } from "../member.ts";
+import { isLive } from "../newest.ts";
 import type { Peer } from "../peer.ts";
 import type { Subscription } from "../subscription.ts";
-import { isLive } from "./stay.ts";
 
 export interface Loss {
   /** Unix ms; 0 if the channel was not shown the member on this node before, so that no one has to be shown its return. */

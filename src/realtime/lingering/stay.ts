@@ -1,5 +1,6 @@
 /** The stay of a member without a connection: why it is still shown, and until when. */
 import type { Lingers, MemberState } from "../../engine/engine.ts";
+import { isNewer } from "../newest.ts";
 
 export interface Stay {
   /** Without `lingers`: its connection has ended, but messages of it are still to be delivered before it is shown to leave. */
@@ -10,8 +11,6 @@ export interface Stay {
   readonly graceUntilMs: number;
 }
 
-export const isLive = (state: MemberState): boolean => state.lingers === undefined;
-
 /** Unix ms; one that waits for messages to be stored has no end yet. */
 const endOf = ({ state: { lingers }, graceUntilMs }: Stay): number =>
   lingers ? Math.max(lingers.untilMs, graceUntilMs) : Number.POSITIVE_INFINITY;
@@ -19,7 +18,7 @@ const endOf = ({ state: { lingers }, graceUntilMs }: Stay): number =>
 /** A peer may have lost several connections. Every node must choose the same of two that end together. */
 export function isLonger(one: Stay, than: Stay): boolean {
   const moreMs = endOf(one) - endOf(than);
-  return moreMs > 0 || (moreMs === 0 && one.state.since > than.state.since);
+  return moreMs > 0 || (moreMs === 0 && isNewer(one.state, than.state));
 }
 
 /** The same member from `untilMs` on with another reason. */

@@ -10,10 +10,11 @@ import { isObject, parseStrict } from "../../protocol/json.ts";
 import { CHANNEL_MAX_BYTES, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
 import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
-import { type Member, stateOf } from "../member.ts";
+import type { Member } from "../member.ts";
+import { type Aged, isNewer } from "../newest.ts";
 import type { Spaces } from "../spaces.ts";
 import { FirstOf } from "./first-of.ts";
-import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "./limits.ts";
+import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
 import { rounded } from "./rounded.ts";
 
 const appId = z.string().max(128);
@@ -34,6 +35,8 @@ const busiest = z.array(z.object({ channel: channelName, ratePerSec: rate })).ma
 const member = z.object({
   peerId: z.string().max(PEER_ID_MAX_CHARS),
   since: z.number(),
+  /** Nodes of earlier versions do not name it. */
+  node: z.string().max(NODE_MAX_CHARS).default(""),
   /** Copied into responses as it is. */
   metadataJson: z.string().refine(isObjectText).optional(),
   stateJson: z.string().refine(isObjectText).optional(),
@@ -64,6 +67,7 @@ type OneRequest = z.infer<typeof oneRequest>;
 export interface LiveMember {
   readonly peerId: string;
   readonly since: number;
+  readonly node: string;
   readonly metadataJson?: string | undefined;
   readonly stateJson?: string | undefined;
   /** It has no connection any more, and stays for its grace period. */
@@ -145,7 +149,7 @@ export class LiveChannels {
     const byPeer = new Map<string, LiveMember>();
     for (const one of answers.flatMap(({ members }) => members)) {
       const known = byPeer.get(one.peerId);
-      const shown = known && counts(known, one) ? known : one;
+      const shown = known && isNewer(agedOf(known), agedOf(one)) ? known : one;
       byPeer.set(one.peerId, { ...shown, connections: one.connections + (known?.connections ?? 0) });
     }
     const all = [...byPeer.values()].sort((one, other) => (one.peerId < other.peerId ? -1 : 1));
@@ -205,29 +209,30 @@ export class LiveChannels {
 }
 
 /** A member through this node's own connections, or one that has none left and stays. */
-function memberHere({ subscriptions, stay }: Member): LiveMember[] {
-  const [newest] = subscriptions;
-  if (newest) return [liveMember(stateOf(newest), subscriptions.length)];
-  return stay ? [liveMember(stay.state, 0)] : [];
+function memberHere(member: Member): LiveMember[] {
+  const state = member.arrivedHere();
+  return state ? [liveMember(state, member.subscriptions.length)] : [];
 }
 
 const liveMember = (
-  { peerId, since, metadataJson, stateJson, lingers }: MemberState,
+  { peerId, since, node, metadataJson, stateJson, lingers }: MemberState,
   connections: number,
 ): LiveMember => ({
   peerId,
   since,
+  node,
   metadataJson,
   stateJson,
   ...(lingers?.why === "lost" && { isLost: true }),
   connections,
 });
 
-/** The newest connection decides what is shown, as in rosters; a connection counts before none. */
-function counts(one: LiveMember, before: LiveMember): boolean {
-  if (one.connections > 0 !== before.connections > 0) return one.connections > 0;
-  return one.since > before.since;
-}
+/** The newest connection decides what is shown, as in rosters. */
+const agedOf = ({ since, node, connections }: LiveMember): Aged => ({
+  since,
+  node,
+  lingers: connections === 0 || undefined,
+});
 
 const NOTHING: Figures = { peers: 0, connections: 0, ratePerSec: 0, bytesPerSec: 0 };
 

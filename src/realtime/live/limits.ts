@@ -8,3 +8,5 @@ export const LIVE_MEMBERS_MAX = 200;
 export const LIVE_CONNECTIONS_MAX = 100;
 /** Events that are shown of one peer, the newest. */
 export const LIVE_EVENTS_MAX = 256;
+/** The name that a node has for itself, a UUID. */
+export const NODE_MAX_CHARS = 64;

@@ -4,12 +4,12 @@ import type { NodeRequests } from "../../engine/node-requests.ts";
 import { CHANNEL_MAX_BYTES, CHANNELS_PER_CONNECTION_MAX, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
 import type { Clock } from "../clock.ts";
 import type { Connection } from "../connection.ts";
-
+import { type Aged, newestFirst } from "../newest.ts";
 import type { Peer } from "../peer.ts";
 import type { Spaces } from "../spaces.ts";
 import type { Page } from "./channels.ts";
 import { FirstOf } from "./first-of.ts";
-import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX } from "./limits.ts";
+import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
 import { rounded } from "./rounded.ts";
 
 const appId = z.string().max(128);
@@ -44,9 +44,11 @@ const event = z.object({
   code: z.union([z.string().max(64), z.int()]).optional(),
   count: count.optional(),
 });
+/** As nodes exchange it: with the node's own name, which nodes of earlier versions do not give. Operators know the node by another. */
+const answeredConnection = connection.extend({ node: z.string().max(NODE_MAX_CHARS).default("") });
 const details = z.object({
   total: count,
-  connections: z.array(connection).max(LIVE_CONNECTIONS_MAX),
+  connections: z.array(answeredConnection).max(LIVE_CONNECTIONS_MAX),
   recent: z.array(event).max(LIVE_EVENTS_MAX),
 });
 
@@ -60,6 +62,7 @@ const oneRequest = z.object({ app: appId, peerId: peerName });
 
 export type LivePeer = z.infer<typeof line>;
 export type LiveConnection = z.infer<typeof connection>;
+type AnsweredConnection = z.infer<typeof answeredConnection>;
 export type PeerEvent = z.infer<typeof event>;
 type PageRequest = z.infer<typeof pageRequest>;
 type OneRequest = z.infer<typeof oneRequest>;
@@ -109,11 +112,14 @@ export class LivePeers {
   async one(request: OneRequest): Promise<PeerDetails> {
     const { nodeRequests } = this.parts;
     const { answers, isComplete } = await nodeRequests.gather(ONE, request, (value) => details.parse(value));
-    const connections = answers.flatMap((one) => one.connections).sort((one, other) => other.sinceMs - one.sinceMs);
+    const connections = answers
+      .flatMap((one) => one.connections)
+      .sort((one, other) => newestFirst(agedOf(one), agedOf(other)))
+      .slice(0, LIVE_CONNECTIONS_MAX);
     const recent = answers.flatMap((one) => one.recent).sort((one, other) => one.at - other.at);
     return {
       total: answers.reduce((sum, { total }) => sum + total, 0),
-      connections: connections.slice(0, LIVE_CONNECTIONS_MAX),
+      connections: connections.map(({ node: _, ...shown }) => shown),
       recent: recent.slice(-LIVE_EVENTS_MAX),
       isComplete,
     };
@@ -141,7 +147,7 @@ export class LivePeers {
     };
   }
 
-  private connectionOf(one: Connection): LiveConnection {
+  private connectionOf(one: Connection): AnsweredConnection {
     const { nodeId, clock } = this.parts;
     return {
       connectionId: one.id,
@@ -149,11 +155,14 @@ export class LivePeers {
       keyId: one.keyId,
       address: one.address,
       sinceMs: one.connectedMs,
+      node: one.peer.space.node,
       subscriptions: one.subscriptions.map(({ channel }) => channel.name),
       framesPerSec: rounded(one.framesPerSec(clock.nowMs())),
     };
   }
 }
+
+const agedOf = ({ sinceMs: since, node }: AnsweredConnection): Aged => ({ since, node });
 
 /** A channel that the peer subscribes to on two nodes counts twice: the nodes do not compare names. */
 const added = (one: LivePeer, other: LivePeer): LivePeer => ({

@@ -1,11 +1,12 @@
 /** For tests: an application whose calls have a grace period, and clients that leave it in all ways. */
+import type { Traffic } from "../../engine/testing/traffic.ts";
 import { type Client, World } from "./kit.ts";
 
 /** In this channel members stay for 30 s when they are lost. */
 export const CALL = "calls/1";
 
-export function graceWorld(nodes = 1): World {
-  const world = new World({ nodes });
+export function graceWorld(nodes = 1, traffic?: Traffic): World {
+  const world = new World({ nodes, ...(traffic && { traffic }) });
   world.keys.editApp({ channelRules: [{ pattern: "calls/*", graceSec: 30 }] });
   return world;
 }

@@ -37,6 +37,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     peerId: `member${i}`,
     metadataJson,
     since: i + 1,
+    node: "elsewhere",
   }));
   const engine: Engine = Object.assign(new Exchange().engine(), {
     watch: (_app: string, _channel: string, found: (members: RemoteMembers) => void) =>

@@ -37,12 +37,12 @@ describe("a member is a peer, not a connection", () => {
     expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [], [{ peerId: sub }]));
   });
 
-  test("its metadata is its newest connection's; a change is announced as joined again", async () => {
+  test("its metadata is its newest connection's; a change is announced as joined again, but not to itself", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const sub = fresh("peer");
     const as = (v: number): Claims => ({ sub, peerMetadata: { v } });
-    await world.member(channel, as(1));
+    const one = await world.member(channel, as(1));
     expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub, metadata: { v: 1 } }], []));
     const two = await world.member(channel, as(2));
     expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub, metadata: { v: 2 } }], []));
@@ -53,6 +53,7 @@ describe("a member is a peer, not a connection", () => {
     await same.wire.closed();
     two.wire.close();
     expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub, metadata: { v: 1 } }], []));
+    expect(await one.wire.sync()).toEqual([]);
   });
 
   test("the newest connection counts, not the newest subscription", async () => {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { startWorld, type World } from "../../conformance/raw/support/world.ts";
 import type { Options, Parley } from "../../support/parley.ts";
+import type { Joined } from "../../support/presence-scenario.ts";
 
 export const startWorkers = (options: Options = {}, count = 2): Promise<World> =>
   startWorld({
@@ -22,6 +23,16 @@ export function isRunning(pid: number): boolean {
     return false;
   }
 }
+
+/** For walks of presence-scenario.ts. */
+export const joinedWorkers = ({ url, admin, app, key, server }: World, count: number): Joined => ({
+  urls: [url],
+  processesPerUrl: count,
+  admin,
+  appId: app._id,
+  key,
+  pids: () => childrenOf(server.pid),
+});
 
 /** The process of a worker, as the log has it. */
 export function pidOf({ log }: Pick<Parley, "log">, slot: number): number {
