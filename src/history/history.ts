@@ -149,7 +149,10 @@ export interface HistoryStore {
   /** Forgets all streams of an application. */
   removeApp(app: string): Promise<void>;
   usage(app: string): Promise<HistoryUsage>;
-  /** Removes some of what is over its limits: count, age, bytes per application, old ids, forgotten streams. True: there is more. */
+  /**
+   * Removes some of what is over its limits: count, age, bytes per application together with its rooms (access/room-space.ts), old ids,
+   * forgotten streams. True: there is more.
+   */
   trim(maxBytesOf: (app: string) => number): Promise<boolean>;
   /** Called when the store has lost what it had acknowledged, as after a failover: positions may not mean what they did. */
   onRewound(listener: () => void): void;

@@ -169,8 +169,9 @@ export class PostgresHistory implements HistoryStore {
     this.trimmer.run(async (sql) => {
       const over = await this.overLimits(sql, maxBytesOf);
       const trims: { streams: string | null }[] = await sql`
-        SELECT history_trim(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${TRIM_ROWS}::BIGINT,
+        SELECT history_trim_2(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${TRIM_ROWS}::BIGINT,
           ${arrayLiteral(over.large.map(({ app }) => app))}::TEXT[],
+          ${arrayLiteral(over.large.map(({ app }) => roomSpaceOf(app)))}::TEXT[],
           ${arrayLiteral(over.large.map(({ by }) => by))}::BIGINT[]) AS streams`;
       const trimmed = trims[0]?.streams ?? null;
       // Another node is trimming.
@@ -219,8 +220,12 @@ export class PostgresHistory implements HistoryStore {
       await sql`SELECT app, count(*) AS streams, sum(bytes) AS bytes FROM history_streams GROUP BY app`;
     this.totalsAtMs = performance.now();
     const positive = ({ by }: { readonly by: number }): boolean => by > 0;
+    // The rooms of an application are within its limit.
+    const bytesOf = new Map<string, number>();
+    for (const { app: space, bytes } of rows)
+      bytesOf.set(appOfSpace(space), (bytesOf.get(appOfSpace(space)) ?? 0) + Number(bytes));
     return {
-      large: rows.map(({ app, bytes }) => ({ app, by: Math.ceil(Number(bytes) - maxBytesOf(app)) })).filter(positive),
+      large: [...bytesOf].map(([app, bytes]) => ({ app, by: Math.ceil(bytes - maxBytesOf(app)) })).filter(positive),
       crowded: rows.map(({ app, streams }) => ({ app, by: Number(streams) - this.streamsMax })).filter(positive),
     };
   }
