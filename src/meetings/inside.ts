@@ -11,6 +11,7 @@ import type { Floor } from "./floor.ts";
 import { LOBBY_SWEEP_EVERY_MS, TICK_MS } from "./limits.ts";
 import { Lobby } from "./lobby.ts";
 import type { Inside, MeetingCore } from "./meetings.ts";
+import { Naming } from "./naming.ts";
 import { Notices } from "./notices.ts";
 import { Recording } from "./recording.ts";
 import { Sessions } from "./sessions.ts";
@@ -39,13 +40,14 @@ export interface MeetingInside extends Inside {
 }
 
 export function buildInside(parts: InsideParts): MeetingInside {
-  const { floor, present, failed } = parts;
+  const { floor, failed } = parts;
   const notices = new Notices(floor, failed);
   const exits = new Exits({ ...parts, notices });
   const lobby = new Lobby({ ...parts, notices });
   const changes = new Changes({ ...parts, notices, exits, lobby });
   const stayTokens = new StayTokens(parts);
   const recording = new Recording({ ...parts, notices });
+  const naming = new Naming({ ...parts, notices });
   parts.roomChanges.onChange((change) => {
     changes.changed(change);
     recording.roomChanged(change);
@@ -62,9 +64,9 @@ export function buildInside(parts: InsideParts): MeetingInside {
     times,
     changes,
     recording,
-    signals: new Signals({ present, floor }),
+    signals: new Signals(parts),
     stayTokens,
-    acts: new Acts({ ...parts, notices, exits, lobby, recording, stayTokens }),
+    acts: new Acts({ ...parts, notices, exits, lobby, naming, recording, stayTokens }),
     sessions: new Sessions(parts),
     tick,
     start: () => {
