@@ -24,7 +24,7 @@ test("what a node has stored is found although it is committed long after its ti
   const url = await server.newDatabase();
   await using store = disposable(await openPostgresHistory({ url }));
   await appendTexts(store, ["before"]);
-  // As a node whose server waits for its disk or a standby: the transaction has made its changes, and nobody sees them yet.
+  // As a node whose server waits for its disk or a standby: the transaction has made its changes, and no reader sees them yet.
   const connection = { application_name: "parley-history-of-a-node" };
   await using frozen = new SQL({ ...optionsOf(url), max: 1, connection });
   await frozen`BEGIN`;

@@ -53,8 +53,8 @@ describe("a stay keeps its name", () => {
     expect(second.participantSession).toBe(first.participantSession);
     const ada = await world.take(node, first);
     for (const at of [node, other]) {
-      const again = await world.take(at, second);
-      expect([shown(again), await stored(again)]).toEqual(["Ada", "Ada"]);
+      const tab = await world.take(at, second);
+      expect([shown(tab), await stored(tab)]).toEqual(["Ada", "Ada"]);
     }
     expect([shown(ada), (await join({ name: "Eve", resume: second.connect.token })).name]).toEqual(["Ada", "Ada"]);
   });
@@ -77,8 +77,8 @@ describe("a stay keeps its name", () => {
     const joined = await node.meetings.join(app, "private", { ticket: bob.ticket, name: "Boss" }, caller);
     if ("waiting" in joined) throw new Error("waits");
     const inside = await world.take(node, joined);
-    const again = await node.meetings.join(app, "private", { ticket: bob.ticket, name: "Eve" }, caller);
-    expect([shown(inside), again]).toMatchObject(["Bob", { participantSession: inside.id, name: "Bob" }]);
+    const second = await node.meetings.join(app, "private", { ticket: bob.ticket, name: "Eve" }, caller);
+    expect([shown(inside), second]).toMatchObject(["Bob", { participantSession: inside.id, name: "Bob" }]);
   });
 });
 

@@ -115,7 +115,7 @@ describe("an inbox", () => {
     expect(inside().says(to, of(SIGNAL_MAX_BYTES + 1))?.code).toBe("malformed_message");
   });
 
-  test("is one of a person inside: whoever this node does not know is looked up, and a made-up one is refused", async () => {
+  test("is one of a person inside: one that this node does not know is looked up, and a made-up one is refused", async () => {
     const { reaches, stays } = inside();
     const [open, ended, elsewhere, foreign] = ["1", "2", "3", "4"].map((digit) => digit.repeat(24)) as [
       string,

@@ -9,7 +9,7 @@ const CHAT = chatChannel(ROOM_ID);
 const inbox = (id: string): string => inboxChannel(ROOM_ID, id);
 const NOT_FOUND: RoomRefusal = { code: "peer_not_found" };
 
-/** Whoever is not known is looked up; the test says when that is answered, oldest first. */
+/** Receivers that are not known are looked up; the test says when that is answered, oldest first. */
 async function lookingUp() {
   const world = new RoomsWorld();
   const [ann, ben] = [await world.enter("ann"), await world.enter("ben")];
@@ -53,7 +53,7 @@ test("what is sent meanwhile waits behind it, and everything arrives in order", 
 
 test("a made-up receiver is an error to the sender, and nothing is stored", async () => {
   const { world, ann, answer } = await lookingUp();
-  ann.publish(inbox("nobody"), { bye: true });
+  ann.publish(inbox("made-up"), { bye: true });
   ann.publish(CHAT, { nr: 1 });
   await answer(NOT_FOUND);
   expect(ann.newFrames()).toEqual(["error peer_not_found r1", "ack r2"]);

@@ -188,8 +188,8 @@ function idTests({ newHistory, reopen, wait }: SuiteContext): void {
       [2, false],
     ]);
     expect(await store.settle(batch)).toEqual(results);
-    const again = await store.append(batchOf(smith, john));
-    expect(again.map(({ offset, isDuplicate }) => [offset, isDuplicate])).toEqual([
+    const repeated = await store.append(batchOf(smith, john));
+    expect(repeated.map(({ offset, isDuplicate }) => [offset, isDuplicate])).toEqual([
       [2, true],
       [1, true],
     ]);

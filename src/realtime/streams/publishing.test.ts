@@ -57,23 +57,22 @@ describe("publish", () => {
     expect(ann.newFrames()).toEqual(["error malformed_message r1", "error malformed_message r2"]);
   });
 
-  test("a retry after the history was deleted is a duplicate: nobody gets it, and nobody is closed", async () => {
+  test("a retry after the history was deleted is a duplicate: no one gets it, and no one is closed", async () => {
     const world = new StreamsWorld();
     const ann = await world.joined("ann");
-    const send = (): string => ann.request({ type: "publish", channel: ROOM, data: 1, id: "x" });
-    send();
+    ann.request({ type: "publish", channel: ROOM, data: 1, id: "x" });
     await world.answers();
     const [first] = ann.take();
     await world.node.hub.streams.remove(world.app, ROOM);
     await world.pass(10);
     expect(ann.closeCode).toBe(1001);
-    const [again, ben] = [await world.joined("ann"), await world.joined("ben")];
-    for (const client of [again, world.connect("ann")])
+    const [back, ben] = [await world.joined("ann"), await world.joined("ben")];
+    for (const client of [back, world.connect("ann")])
       client.request({ type: "publish", channel: ROOM, data: 1, id: "x" });
     await world.pass(100);
-    expect(again.take().filter(({ type }) => type === "ack")).toMatchObject([{ pos: first?.pos, duplicate: true }]);
-    expect([dataOf(ben.take()), ben.closeCode, again.closeCode]).toEqual([[], undefined, undefined]);
-    await world.publish(again, 2, 2);
+    expect(back.take().filter(({ type }) => type === "ack")).toMatchObject([{ pos: first?.pos, duplicate: true }]);
+    expect([dataOf(ben.take()), ben.closeCode, back.closeCode]).toEqual([[], undefined, undefined]);
+    await world.publish(back, 2, 2);
     expect(seen(ben)).toEqual(["2"]);
   });
 
