@@ -120,9 +120,24 @@ describe("rename", () => {
     const ada = await enters({ name: "Ada" });
     const opening = seatOf(ada.seat.claims);
     await other.meetings.enter(opening);
+    // The store has answered for this one with the name as it was before.
     const coming = seatOf(ada.seat.claims);
+    const { store } = world;
+    const [enter, answered, goOn] = [
+      store.meetings.enter,
+      Promise.withResolvers<void>(),
+      Promise.withResolvers<void>(),
+    ];
+    store.meetings.enter = async (...args) => {
+      const entered = await enter.apply(store.meetings, args);
+      answered.resolve();
+      await goOn.promise;
+      return entered;
+    };
     const entering = node.meetings.enter(coming);
+    await answered.promise;
     await rename(ada, "Grace");
+    goOn.resolve();
     await entering;
     expect([opening.name, coming.name]).toEqual(["Grace", "Grace"]);
   });
