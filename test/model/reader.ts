@@ -330,7 +330,7 @@ function checkOrder(connection: Connection, requestId: string, request: Request)
   }
 }
 
-/** Of a subscribe or an unsubscribe: a state is answered at once. */
+/** The channel of a subscribe or an unsubscribe. A state is answered at once. */
 const channelOf = ({ subscription, leaves, state }: Request): string | undefined =>
   state === undefined ? (subscription?.channel ?? leaves) : undefined;
 
