@@ -164,13 +164,11 @@ describe("rename", () => {
     expect([await stored(grace), await stored(boss), await stored(host)]).toEqual(["Grace", "Boss", "Host of the day"]);
   });
 
-  test.each([["" as string], ["\u200b \u2800"], ["x".repeat(65)]])(
-    "needs a name that can be shown: %j",
-    async (name) => {
-      const ada = await enters({ name: "Ada" });
+  test("needs a name that can be shown", async () => {
+    const ada = await enters({ name: "Ada" });
+    for (const name of ["", "\u200b \u2800", "x".repeat(65)])
       await expect(rename(ada, name)).rejects.toMatchObject({ code: "invalid_request" });
-      await expect(act(ada, { do: "rename" })).rejects.toMatchObject({ code: "invalid_request" });
-      expect(await stored(ada)).toBe("Ada");
-    },
-  );
+    await expect(act(ada, { do: "rename" })).rejects.toMatchObject({ code: "invalid_request" });
+    expect(await stored(ada)).toBe("Ada");
+  });
 });
