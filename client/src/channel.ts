@@ -183,7 +183,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   #receivedMessage({ type: _, ...frame }: Frame): void {
     if (frame.pos !== undefined) this.#pos = frame.pos;
     // It was being stored when the connection that published it ended.
-    if (!this.#own.delete(`${frame.from} ${frame.id}`)) this.emit("message", frame as Message<T, M>);
+    if (!this.#own.delete(ownKey(frame.from, frame.id))) this.emit("message", frame as Message<T, M>);
   }
 
   get #isUsed(): boolean {
@@ -280,7 +280,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     // other messages may be missing. A later replay may contain it then.
     if (pos !== undefined && (duplicate || this.#state !== "held")) return;
     if (pos !== undefined) this.#pos = pos;
-    this.#own.delete(`${this.#host.peerId} ${id}`);
+    this.#own.delete(ownKey(this.#host.peerId, id));
   }
 
   /** Also without a connection: the next subscription is a first one, which must not recover what came meanwhile. */
@@ -311,9 +311,12 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   #noteOwn(id: string): void {
     const [first] = this.#own;
     if (first !== undefined && this.#own.size >= OWN_IDS_MAX) this.#own.delete(first);
-    this.#own.add(`${this.#host.peerId} ${id}`);
+    this.#own.add(ownKey(this.#host.peerId, id));
   }
 }
+
+/** Peer ids and message ids may contain any separator: joined by one, a message of another peer could be taken for an own one. */
+const ownKey = (peerId: string | undefined, id: string | undefined): string => JSON.stringify([peerId, id]);
 
 interface Resolvers {
   readonly promise: Promise<void>;

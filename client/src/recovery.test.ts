@@ -249,6 +249,15 @@ describe("own messages", () => {
     expect(subscribe()).toMatchObject({ recover: "p2" });
   });
 
+  test("a message of a peer whose id and name together look like an own one is shown", async () => {
+    const chat = await listening();
+    chat.publish("mine", { id: "Smith 1" }).catch(() => undefined);
+    await kit.reconnected();
+    await kit.service.socket.ack("subscribe", { pos: "p1", recovered: true, replay: 1 });
+    await kit.service.socket.receive(message("p1", { from: "me Smith", id: "1", replay: true }));
+    expect(seen).toContain("p1");
+  });
+
   test("one that was accepted while the subscription could not be made is not shown when it is replayed", async () => {
     const chat = await listening();
     await kit.reconnected();

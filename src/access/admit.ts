@@ -10,7 +10,7 @@ import { type AdmitCheck, BLOCK_CHECK } from "./checks.ts";
 import type { KeyRate } from "./coverage.ts";
 import type { Keyring, PublishableKey, SecretKey } from "./keyring.ts";
 import { roomSpaceOf } from "./room-space.ts";
-import { isRoomToken, type RoomClaims, type RoomSeat, type RoomTokens, seatOf } from "./room-token.ts";
+import { isRoomToken, type RoomSeat, type RoomTokens, seatMetadata, seatOf } from "./room-token.ts";
 import { type KnownOfClient, TokenRefusal, verifyToken } from "./token.ts";
 
 /** The result of admission; it lives as long as the connection. */
@@ -177,17 +177,17 @@ function withRoomToken(
     secretSeq: undefined,
     secretEndsMs: null,
     expiresAtMs: claims.exp * 1000,
-    peerMetadataJson: roomMetadata(claims),
+    // See `peerMetadataOf`: the room decides about the name after this.
+    peerMetadataJson: undefined,
     metadataJson: undefined,
     extraConnects: 0,
     seat,
   };
 }
 
+/** What the others are shown of a peer; read when it is needed, because a stay can be renamed. */
+export const peerMetadataOf = ({ seat, peerMetadataJson }: Grant): string | undefined =>
+  seat ? seatMetadata(seat) : peerMetadataJson;
+
 /** A seat has its own channels. */
 const NO_PATTERNS = new Scope([]);
-
-/** What the others in a room are shown of a participant, stamped by the service: nothing of it comes from a client's frame. */
-function roomMetadata({ kind, name, isAdmin, isGuest, externalUserId }: RoomClaims): string | undefined {
-  return kind === "stay" ? JSON.stringify({ name, isAdmin, isGuest, externalUserId }) : undefined;
-}

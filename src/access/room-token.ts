@@ -29,9 +29,12 @@ export interface RoomClaims {
   readonly room: string;
   /** Only a stay has one. */
   readonly meeting?: string | undefined;
+  /** The one under which a stay begins. What it is called from then on is in the store, and in its seat. */
   readonly name: string;
   readonly isAdmin: boolean;
   readonly isGuest: boolean;
+  /** Its access token has no name, although it makes its holder an admin: the name was typed, as a guest's. */
+  readonly hasTypedName?: true | undefined;
   readonly externalUserId?: string | undefined;
   /** The digest of the access token that it was made from, to recognise it again; a guest has none. */
   readonly accessToken?: string | undefined;
@@ -58,10 +61,17 @@ export interface RoomClaims {
   readonly exp: number;
 }
 
-/** A connection's place in a room. Its access is replaced when the room's flags change. */
+/** A connection's place in a room. Its access is replaced when the room's flags change, its name when the stay is renamed. */
 export interface RoomSeat {
   readonly claims: RoomClaims;
+  name: string;
   access: RoomAccess;
+}
+
+/** What the others in a room are shown of a participant, stamped by the service: nothing of it comes from a client's frame. */
+export function seatMetadata({ claims, name }: RoomSeat): string | undefined {
+  const { kind, isAdmin, isGuest, externalUserId } = claims;
+  return kind === "stay" ? JSON.stringify({ name, isAdmin, isGuest, externalUserId }) : undefined;
 }
 
 export class RoomTokens {
@@ -87,6 +97,7 @@ export class RoomTokens {
 /** What a token gives before the room's flags are looked at: a seat without the right to write in the chat. */
 export const seatOf = (claims: RoomClaims): RoomSeat => ({
   claims,
+  name: claims.name,
   access:
     claims.kind === "stay"
       ? stayAccess(claims.room, claims.id, { isAdmin: claims.isAdmin, mayChat: false })

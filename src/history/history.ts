@@ -7,8 +7,9 @@
  *   survive the end of this process. Two messages MUST NOT get the same offset, and a stream MUST NOT have a gap.
  * - If `append` rejects, the batch may be stored or not. `settle` MUST find out which, and MUST prevent a batch that it reports as not
  *   stored from being stored later, also by a connection or a server that was frozen meanwhile.
- * - A message whose id the same scope has used in that stream within MESSAGE_ID_REMEMBERED_MS MUST NOT be stored: its result is that
- *   of the first one, with `isDuplicate`. Ids outlive trimming. Two equal ids in one batch are a duplicate too.
+ * - A message whose id the same scope has used in that channel within MESSAGE_ID_REMEMBERED_MS MUST NOT be stored: its result is that
+ *   of the first one, with `isDuplicate`. Ids outlive trimming, and `remove`: a retry must not bring back what was deleted. Two equal
+ *   ids in one batch are a duplicate too.
  * - `time` MUST NOT decrease within a stream.
  * - The epoch of a stream MUST be new and random whenever its offsets could mean something else: after `remove`, and when a stream
  *   that was forgotten begins again. The offsets of a new epoch begin at 1.
@@ -50,6 +51,8 @@ export interface Appended extends Position {
   readonly time: number;
   /** The message was published before under the same id: this is where the first one is, and nothing was stored. */
   readonly isDuplicate: boolean;
+  /** The first one was removed with the history of its channel: its epoch is over. */
+  readonly isRemoved?: true;
 }
 
 export interface StoredMessage {
@@ -106,6 +109,13 @@ export interface Top extends Position {
   readonly channel: string;
 }
 
+/** Streams that have changed. */
+export interface ChangedTops {
+  readonly tops: readonly Top[];
+  /** What has changed before this, Unix ms, is in these tops or was in those of an earlier call: the next call begins here. */
+  readonly sinceMs: number;
+}
+
 /** What an application has stored. */
 export interface HistoryUsage {
   readonly streams: number;
@@ -128,9 +138,10 @@ export interface HistoryStore {
   read(app: string, channel: string, range: Range): Promise<Page | undefined>;
   /**
    * The ends of streams that were appended to, or removed with `remove`, since then, Unix ms. May contain older ones. Streams that
-   * a change of rules has removed are not in it.
+   * a change of rules has removed are not in it. What a call cannot see yet because its transaction is still open MUST be seen by a
+   * later one, however long that transaction takes.
    */
-  tops(sinceMs: number): Promise<readonly Top[]>;
+  tops(sinceMs: number): Promise<ChangedTops>;
   /** Forgets all messages of a channel: a new epoch begins. Returns false if there was no stream. */
   remove(app: string, channel: string): Promise<boolean>;
   /** After a change of rules: `keep` says what a channel keeps now, or `undefined` if it has no history any more. */
@@ -138,7 +149,10 @@ export interface HistoryStore {
   /** Forgets all streams of an application. */
   removeApp(app: string): Promise<void>;
   usage(app: string): Promise<HistoryUsage>;
-  /** Removes some of what is over its limits: count, age, bytes per application, old ids, forgotten streams. True: there is more. */
+  /**
+   * Removes some of what is over its limits: count, age, bytes per application together with its rooms (access/room-space.ts), old ids,
+   * forgotten streams. True: there is more.
+   */
   trim(maxBytesOf: (app: string) => number): Promise<boolean>;
   /** Called when the store has lost what it had acknowledged, as after a failover: positions may not mean what they did. */
   onRewound(listener: () => void): void;

@@ -1,7 +1,7 @@
 /** A history whose calls are counted, and which knows whether it answers. */
 import type { Retention } from "../protocol/channel-rules.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import type { Appended, Batch, HistoryStore, HistoryUsage, Page, Range, StreamState, Top } from "./history.ts";
+import type { Appended, Batch, ChangedTops, HistoryStore, HistoryUsage, Page, Range, StreamState } from "./history.ts";
 
 /** A failure to store counts for this long, unless something is stored meanwhile: then the store may be well, and only unused. */
 const FAILURE_COUNTS_MS = 60_000;
@@ -73,7 +73,7 @@ export class MeteredHistory implements HistoryStore {
     this.watch(this.inner.open(app, channel, keep));
   read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
     this.watch(this.inner.read(app, channel, range));
-  tops = (sinceMs: number): Promise<readonly Top[]> => this.watch(this.inner.tops(sinceMs));
+  tops = (sinceMs: number): Promise<ChangedTops> => this.watch(this.inner.tops(sinceMs));
   remove = (app: string, channel: string): Promise<boolean> => this.watch(this.inner.remove(app, channel));
   applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>
     this.watch(this.inner.applyRules(app, keep));

@@ -1,5 +1,6 @@
-/** A batch as parameters of `history_append`, and its result. */
+/** A batch as parameters of `history_append_2`, and its result. */
 import type { Appended, Batch, NewMessage } from "./history.ts";
+import { idKey } from "./id-key.ts";
 
 type Cell = string | number | undefined;
 
@@ -37,7 +38,7 @@ export function prepare({ messages }: Batch): Prepared {
     const name = JSON.stringify([message.app, message.channel]);
     const stream = streams.get(name) ?? { number: streams.size + 1, message };
     streams.set(name, stream);
-    const id = message.id === undefined ? undefined : `${name} ${message.idScope} ${message.id}`;
+    const id = message.id === undefined ? undefined : `${name} ${idKey(message.idScope, message.id)}`;
     const earlier = id === undefined ? undefined : ids.get(id);
     if (earlier !== undefined) return { at: earlier, repeats: true };
     if (id !== undefined) ids.set(id, sent.length);
@@ -69,10 +70,21 @@ export function prepare({ messages }: Batch): Prepared {
   };
 }
 
-/** What `history_append` returns. */
+/** What `history_append_2` returns. */
 interface Answer {
   readonly streams: readonly (readonly [epoch: string, top: number, time: number])[];
-  readonly old: readonly (readonly [number: number, offset: number, check: string, time: number])[] | null;
+  readonly old:
+    | readonly (readonly [number: number, offset: number, check: string, time: number, epoch: string])[]
+    | null;
+}
+
+/** `epoch` is that of the stream now. */
+function duplicateOf(
+  [offset, check, time, itsEpoch]: readonly [number, string, number, string],
+  epoch: string,
+): Appended {
+  const first = { epoch: itsEpoch, offset, check, time, isDuplicate: true };
+  return itsEpoch === epoch ? first : { ...first, isRemoved: true };
 }
 
 /** New messages have the offsets behind the top of their stream, in the order of the batch. */
@@ -83,7 +95,7 @@ export function resultsOf({ places, results }: Prepared, check: string, json: st
   const sent = places.map((place, at): Appended => {
     const [epoch = "", , time = 0] = streams[place] ?? [];
     const earlier = known.get(at);
-    if (earlier) return { epoch, offset: earlier[0], check: earlier[1], time: earlier[2], isDuplicate: true };
+    if (earlier) return duplicateOf(earlier, epoch);
     const offset = (tops[place] ?? 0) + 1;
     tops[place] = offset;
     return { epoch, offset, check, time, isDuplicate: false };

@@ -89,7 +89,7 @@ export class PostgresWriter {
     const [places, senders, connections, mids, scopes, metadatas, datas, sizes] = messages;
     return this.link.run(async (sql) => {
       const rows: { result: string | null }[] = await sql`
-        SELECT history_append(${this.id}, ${this.generation}::BIGINT, ${check}, ${this.skewMs()}::BIGINT,
+        SELECT history_append_2(${this.id}, ${this.generation}::BIGINT, ${check}, ${this.skewMs()}::BIGINT,
           ${MESSAGE_ID_REMEMBERED_MS}::BIGINT,
           ${apps}::TEXT[], ${channels}::TEXT[], ${keeps}::BIGINT[], ${keepsMs}::BIGINT[], ${places}::BIGINT[],
           ${senders}::TEXT[], ${connections}::TEXT[], ${mids}::TEXT[], ${scopes}::TEXT[], ${metadatas}::TEXT[],

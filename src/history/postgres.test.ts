@@ -1,9 +1,11 @@
 /** History in a real PostgreSQL: the suite of every implementation. */
-import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { SQL } from "bun";
+import { optionsOf } from "../store/postgres.ts";
 import { PostgresServer } from "../store/testing/postgres.ts";
 import { openPostgresHistory } from "./postgres.ts";
 import { historySuite } from "./testing/history.suite.ts";
-import { STREAMS_MAX } from "./testing/kit.ts";
+import { appendTexts, STREAMS_MAX } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 
@@ -17,3 +19,27 @@ historySuite("history in PostgreSQL", async () => {
   const url = await server.newDatabase();
   return { open: (skewMs) => openPostgresHistory({ url, skewMs, totalsEveryMs: 0, streamsMax: STREAMS_MAX }) };
 });
+
+test("what a node has stored is found although it is committed long after its time, and the node is gone", async () => {
+  const url = await server.newDatabase();
+  await using store = disposable(await openPostgresHistory({ url }));
+  await appendTexts(store, ["before"]);
+  // As a node whose server waits for its disk or a standby: the transaction has made its changes, and no reader sees them yet.
+  const connection = { application_name: "parley-history-of-a-node" };
+  await using frozen = new SQL({ ...optionsOf(url), max: 1, connection });
+  await frozen`BEGIN`;
+  const [row]: { changed: string }[] = await frozen`
+    UPDATE history_streams SET top = 2, top_check = 'late', changed = history_second(history_now(0)) RETURNING changed`;
+  const changedMs = Number(row?.changed);
+  // `changed` is a full second: a read that begins before its end would find it anyway.
+  await Bun.sleep(changedMs - Date.now() + 1);
+  const during = await store.tops(changedMs);
+  expect(during.sinceMs).toBeLessThan(changedMs);
+  await frozen`COMMIT`;
+  const after = await store.tops(during.sinceMs);
+  expect(after.tops).toMatchObject([{ app: "app", channel: "channel", offset: 2, check: "late" }]);
+  expect(after.sinceMs).toBeGreaterThan(changedMs);
+});
+
+const disposable = <T extends { close(): Promise<void> }>(store: T): T & AsyncDisposable =>
+  Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });

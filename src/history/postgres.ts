@@ -1,9 +1,20 @@
 /** History in PostgreSQL, which all nodes share. migrations/ has the functions that these calls run. */
 import { SQL } from "bun";
+import { appOfSpace, roomSpaceOf } from "../access/room-space.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import { LOCK_SPACE, optionsOf } from "../store/postgres.ts";
-import type { Appended, Batch, HistoryStore, HistoryUsage, Page, Range, StreamState, Top } from "./history.ts";
+import type {
+  Appended,
+  Batch,
+  ChangedTops,
+  HistoryStore,
+  HistoryUsage,
+  Page,
+  Range,
+  StreamState,
+  Top,
+} from "./history.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS, STREAM_USE_NOTED_MS, STREAMS_PER_APP_MAX } from "./limits.ts";
 import { arrayLiteral } from "./postgres-batch.ts";
 import { ServerIdentity } from "./postgres-identity.ts";
@@ -15,12 +26,14 @@ import { PostgresWriter } from "./postgres-writer.ts";
 const READ_CONNECTIONS = 3;
 /** Rows that one slice of trimming deletes, about 10 ms on the server. */
 const TRIM_ROWS = 1000;
-/** As in `history_trim`: with this many streams a slice may have left others. */
+/** As in `history_trim_2`: with this many streams a slice may have left others. */
 const TRIM_STREAMS = 100;
 /** Adding up what applications have stored reads every stream. */
 const TOTALS_EVERY_MS = 10_000;
 /** Streams that a call which visits all of an application's streams handles in one transaction. */
 const VISIT_STREAMS = 500;
+/** A transaction that is open for longer is not waited for: each read of the tops would be of everything that has changed since. */
+const OPEN_TRANSACTION_MAX_MS = 600_000;
 /** Trimming and visits may wait longer than a publish. */
 const BACKGROUND_MS = 10_000;
 
@@ -103,19 +116,22 @@ export class PostgresHistory implements HistoryStore {
       return page ? pageOf(page) : undefined;
     });
 
-  tops = (sinceMs: number): Promise<readonly Top[]> =>
+  tops = (sinceMs: number): Promise<ChangedTops> =>
     this.reader.run(async (sql) => {
       await this.identity.compare(sql);
+      const readMs = this.nowMs();
+      // Before the streams are read: one that is committed in between is seen by that read.
+      const openMs = await this.openTransactionsMs(sql);
       const rows: (Omit<Top, "offset"> & { offset: string })[] = await sql`
         SELECT app, channel, epoch, top::TEXT AS "offset", top_check AS "check" FROM history_streams
           WHERE changed >= history_now(${this.skewMs()}::BIGINT) - ${this.nowMs() - sinceMs}::BIGINT`;
-      return rows.map((row) => ({ ...row, offset: Number(row.offset) }));
+      return { tops: rows.map((row) => ({ ...row, offset: Number(row.offset) })), sinceMs: readMs - openMs };
     });
 
   remove = (app: string, channel: string): Promise<boolean> =>
     this.reader.run(async (sql) => {
       const rows: { removed: boolean }[] = await sql`
-        SELECT history_remove(${app}, ${channel}, ${this.skewMs()}::BIGINT) AS removed`;
+        SELECT history_remove_2(${app}, ${channel}, ${this.skewMs()}::BIGINT) AS removed`;
       return rows[0]?.removed === true;
     });
 
@@ -153,8 +169,9 @@ export class PostgresHistory implements HistoryStore {
     this.trimmer.run(async (sql) => {
       const over = await this.overLimits(sql, maxBytesOf);
       const trims: { streams: string | null }[] = await sql`
-        SELECT history_trim(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${TRIM_ROWS}::BIGINT,
+        SELECT history_trim_2(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${TRIM_ROWS}::BIGINT,
           ${arrayLiteral(over.large.map(({ app }) => app))}::TEXT[],
+          ${arrayLiteral(over.large.map(({ app }) => roomSpaceOf(app)))}::TEXT[],
           ${arrayLiteral(over.large.map(({ by }) => by))}::BIGINT[]) AS streams`;
       const trimmed = trims[0]?.streams ?? null;
       // Another node is trimming.
@@ -184,6 +201,18 @@ export class PostgresHistory implements HistoryStore {
     return Date.now() + this.skewMs();
   }
 
+  /**
+   * For how long the oldest transaction of any node has been open. A server that waits for its disk or for a standby can take longer to
+   * commit than anything here waits, and shows the transaction's changes only then: with the time at which they were made.
+   */
+  private async openTransactionsMs(sql: SQL): Promise<number> {
+    const rows: { ms: string | null }[] = await sql`
+      SELECT floor(extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000)::BIGINT AS ms FROM pg_stat_activity
+        WHERE application_name LIKE ${`${SESSION.application_name}%`} AND usename = current_user AND datname = current_database()
+          AND pid <> pg_backend_pid()`;
+    return Math.min(Math.max(Number(rows[0]?.ms ?? 0), 0), OPEN_TRANSACTION_MAX_MS);
+  }
+
   /** The applications that have more bytes or streams than they may, and by how much. */
   private async overLimits(sql: SQL, maxBytesOf: (app: string) => number) {
     if (performance.now() - this.totalsAtMs < this.totalsEveryMs) return { large: [], crowded: [] };
@@ -191,8 +220,12 @@ export class PostgresHistory implements HistoryStore {
       await sql`SELECT app, count(*) AS streams, sum(bytes) AS bytes FROM history_streams GROUP BY app`;
     this.totalsAtMs = performance.now();
     const positive = ({ by }: { readonly by: number }): boolean => by > 0;
+    // The rooms of an application are within its limit.
+    const bytesOf = new Map<string, number>();
+    for (const { app: space, bytes } of rows)
+      bytesOf.set(appOfSpace(space), (bytesOf.get(appOfSpace(space)) ?? 0) + Number(bytes));
     return {
-      large: rows.map(({ app, bytes }) => ({ app, by: Math.ceil(Number(bytes) - maxBytesOf(app)) })).filter(positive),
+      large: [...bytesOf].map(([app, bytes]) => ({ app, by: Math.ceil(bytes - maxBytesOf(app)) })).filter(positive),
       crowded: rows.map(({ app, streams }) => ({ app, by: Number(streams) - this.streamsMax })).filter(positive),
     };
   }

@@ -1,8 +1,9 @@
 /**
- * Finds the largest or the least recently used streams of an application. An index for that would cost every publish; this looks at
+ * Finds the largest streams of an application and its rooms, or the least recently used ones of a space. An index for that would cost every publish; this looks at
  * some streams per call instead, and has a result when it has seen them all.
  */
 import type { Database } from "bun:sqlite";
+import { roomSpaceOf } from "../access/room-space.ts";
 
 const SCAN_STREAMS = 250;
 /** How many streams one scan finds; the next ones need another scan. */
@@ -17,10 +18,11 @@ export interface Found {
 }
 
 interface Running {
-  readonly app: string;
+  readonly name: string;
   readonly order: Order;
+  /** Spaces that are still to be scanned; the first one is under way. */
+  readonly spaces: string[];
   channel: string;
-  isDone: boolean;
   found: Found[];
 }
 
@@ -42,12 +44,12 @@ export class AppScan {
 
   /** The largest streams, the largest first, as they were when the scan found them; `undefined`: call again. */
   largest(app: string): readonly Found[] | undefined {
-    return this.advance(app, "largest");
+    return this.advance(app, "largest", [app, roomSpaceOf(app)]);
   }
 
   /** Streams without messages, then the others, those first that were used least recently; at most 1,000. `undefined`: call again. */
   mostDispensable(app: string): readonly Found[] | undefined {
-    return this.advance(app, "most dispensable");
+    return this.advance(app, "most dispensable", [app]);
   }
 
   /** Its result was used up. */
@@ -55,15 +57,19 @@ export class AppScan {
     this.running = undefined;
   }
 
-  private advance(app: string, order: Order): readonly Found[] | undefined {
-    if (this.running?.app !== app || this.running.order !== order)
-      this.running = { app, order, channel: "", isDone: false, found: [] };
+  private advance(name: string, order: Order, spaces: readonly string[]): readonly Found[] | undefined {
+    if (this.running?.name !== name || this.running.order !== order)
+      this.running = { name, order, spaces: [...spaces], channel: "", found: [] };
     const { running } = this;
-    if (running.isDone) return running.found;
-    const rows = this.slice.all(app, running.channel);
+    const [space] = running.spaces;
+    if (space === undefined) return running.found;
+    const rows = this.slice.all(space, running.channel);
     running.found = [...running.found, ...rows].sort(better[order]).slice(0, FOUND_MAX);
     running.channel = rows.at(-1)?.channel ?? running.channel;
-    running.isDone = rows.length < SCAN_STREAMS;
-    return running.isDone ? running.found : undefined;
+    if (rows.length < SCAN_STREAMS) {
+      running.spaces.shift();
+      running.channel = "";
+    }
+    return running.spaces.length === 0 ? running.found : undefined;
   }
 }

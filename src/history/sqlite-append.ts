@@ -2,9 +2,11 @@
 import type { Database } from "bun:sqlite";
 import type { Retention } from "../protocol/channel-rules.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
+import { NO_EPOCH } from "../protocol/position.ts";
 import type { Appended, Batch, NewMessage } from "./history.ts";
+import { idKey } from "./id-key.ts";
 import type { SqliteRuns } from "./sqlite-runs.ts";
-import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
+import { idsOf, type SqliteStreams, type StreamRow } from "./sqlite-streams.ts";
 
 /** A stream while a batch is appended to it. */
 interface Touched {
@@ -12,6 +14,13 @@ interface Touched {
   readonly isNew: boolean;
   readonly messages: NewMessage[];
   bytes: number;
+}
+
+interface FoundId {
+  readonly off: number;
+  readonly batch: string;
+  readonly time: number;
+  readonly epoch: string | null;
 }
 
 export interface AppendParts {
@@ -37,12 +46,12 @@ export class SqliteAppend {
     const { db } = parts;
     this.begin = db.prepare<undefined, []>("BEGIN IMMEDIATE");
     this.commit = db.prepare<undefined, []>("COMMIT");
-    this.findId = db.prepare<{ off: number; batch: string; time: number }, [number, string, string]>(
-      "SELECT off, batch, time FROM ids WHERE stream = ? AND scope = ? AND mid = ?",
+    this.findId = db.prepare<FoundId, [number, string, string]>(
+      "SELECT off, batch, time, epoch FROM ids WHERE stream = ? AND scope = ? AND mid = ?",
     );
     // Replaced, not updated: the row moves to the end, where the newest ids are.
-    this.putId = db.prepare<undefined, [number, string, string, number, string, number]>(
-      "INSERT OR REPLACE INTO ids (stream, scope, mid, off, batch, time) VALUES (?, ?, ?, ?, ?, ?)",
+    this.putId = db.prepare<undefined, [number, string, string, number, string, number, string]>(
+      "INSERT OR REPLACE INTO ids (stream, scope, mid, off, batch, time, epoch) VALUES (?, ?, ?, ?, ?, ?, ?)",
     );
     this.raise = db.prepare<undefined, [number, string, number, number, number, number, number]>(
       "UPDATE streams SET top = ?, top_check = ?, last_time = ?, bytes = ?, changed = ?, used = ? WHERE id = ?",
@@ -81,13 +90,12 @@ export class SqliteAppend {
     const { row } = stream;
     const { id } = message;
     if (id !== undefined) {
-      const found = this.findId.get(row.id, message.idScope, id);
-      if (found && isRemembered(found.time, nowMs))
-        return { epoch: row.epoch, offset: found.off, check: found.batch, time: found.time, isDuplicate: true };
+      const found = this.findId.get(idsOf(row), message.idScope, id);
+      if (found && isRemembered(found.time, nowMs)) return duplicateOf(found, row);
     }
     const offset = ++row.top;
     const time = Math.max(row.last_time, nowMs);
-    if (id !== undefined) this.putId.run(row.id, message.idScope, id, offset, check, nowMs);
+    if (id !== undefined) this.putId.run(idsOf(row), message.idScope, id, offset, check, nowMs, row.epoch);
     if (row.expires === null) {
       row.expires = time + row.keep_ms;
       this.setExpires.run(row.expires, row.id);
@@ -157,13 +165,22 @@ export class SqliteAppend {
   ): boolean {
     const { id, idScope } = batch.messages[at] as NewMessage;
     if (id === undefined) return false;
-    const found = this.findId.get(row.id, idScope, id);
-    const isFirst = !seen.has(`${idScope} ${id}`);
-    seen.add(`${idScope} ${id}`);
+    const found = this.findId.get(idsOf(row), idScope, id);
+    const key = idKey(idScope, id);
+    const isFirst = !seen.has(key);
+    seen.add(key);
     if (!found || (found.batch === batch.check ? isFirst : !isRemembered(found.time, nowMs))) return false;
-    results[at] = { epoch: row.epoch, offset: found.off, check: found.batch, time: found.time, isDuplicate: true };
+    results[at] = duplicateOf(found, row);
     return true;
   }
+}
+
+/** Where the first message with an id is, or was. */
+function duplicateOf({ off: offset, batch: check, time, epoch: stored }: FoundId, row: StreamRow): Appended {
+  // Without an epoch: an earlier version has stored it. If the history was removed since, its position is nowhere.
+  const epoch = stored ?? (row.ids_of === null ? row.epoch : NO_EPOCH);
+  const first = { epoch, offset, check, time, isDuplicate: true };
+  return epoch === row.epoch ? first : { ...first, isRemoved: true };
 }
 
 /** Either way: a clock that was ahead and was set back must not make an id last. */

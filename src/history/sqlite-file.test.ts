@@ -7,7 +7,7 @@ import { StoreError } from "../store/store.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { HistoryUnavailable } from "./history.ts";
 import { SqliteHistory } from "./sqlite.ts";
-import { type HistorySync, historyFile } from "./sqlite-file.ts";
+import { type HistorySync, historyFile, SCHEMA } from "./sqlite-file.ts";
 import { ALL, appendTexts, batchOf, KEEP, numbers, readTexts } from "./testing/kit.ts";
 
 const newFolder = newFolders();
@@ -83,6 +83,26 @@ test("a file of a newer version is refused, and left as it is", async () => {
   db.run("PRAGMA user_version = 99");
   db.close();
   expect(() => open(path)).toThrow("newer Parley");
+});
+
+test("a file of the first version goes on: its ids count, also over the removal of their history", async () => {
+  const path = newPath();
+  const db = new Database(path, { create: true });
+  db.run(SCHEMA);
+  db.run("PRAGMA user_version = 1");
+  const stream = "7, 'app', 'channel', 'e1', 1, 'c1', 1, '0', 1, 10, 1000, 3600000, NULL, 1, 1";
+  db.run(`INSERT INTO streams VALUES (${stream})`);
+  db.run(`INSERT INTO ids (stream, scope, mid, off, batch, time) VALUES (7, 'ann', 'i', 1, 'c1', ${Date.now()})`);
+  db.close();
+  const store = open(path);
+  const [duplicate] = await store.append(batchOf({ id: "i" }));
+  expect(duplicate).toMatchObject({ epoch: "e1", offset: 1, check: "c1", isDuplicate: true });
+  expect(duplicate?.isRemoved).toBeUndefined();
+  await store.remove("app", "channel");
+  const [removed] = await store.append(batchOf({ id: "i" }));
+  // Which epoch it was of is not known any more.
+  expect(removed).toMatchObject({ epoch: "0", isDuplicate: true, isRemoved: true });
+  await store.close();
 });
 
 test("positions in a part that a restored copy has lost do not fit what is stored there later", async () => {

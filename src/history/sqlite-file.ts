@@ -23,7 +23,7 @@ export const historyFile = (dataFolder: string): string => join(dataFolder, "his
 
 /** "PRLH": tells a history from a store, and from other SQLite files. */
 export const HISTORY_APPLICATION_ID = 0x50524c48;
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 /** A checkpoint copies this many pages of 4 KiB in the turn of the commit that reaches the number: about a millisecond. */
 const CHECKPOINT_PAGES = 256;
 const CACHE_KIB = 16 * 1024;
@@ -76,6 +76,12 @@ CREATE TABLE ids (
   UNIQUE (stream, scope, mid)
 );
 CREATE TABLE gone (stream INTEGER PRIMARY KEY);
+`;
+
+/** Ids outlive the removal of a history: the next stream of the channel has those of the one before, which was of another epoch. */
+const IDS_OUTLIVE_REMOVAL = `
+ALTER TABLE streams ADD COLUMN ids_of INTEGER;
+ALTER TABLE ids ADD COLUMN epoch TEXT;
 `;
 
 /** Closes its statements with the database: SQLite keeps the file locked as long as one of them is open. */
@@ -163,6 +169,7 @@ function migrate(db: Database, path: string): void {
     );
   db.transaction(() => {
     if (version < 1) db.run(SCHEMA);
+    if (version < 2) db.run(IDS_OUTLIVE_REMOVAL);
     // Written at every start: that takes the lock on the file before anything else does.
     db.run(`PRAGMA application_id = ${HISTORY_APPLICATION_ID}`);
     db.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);

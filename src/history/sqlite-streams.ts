@@ -22,7 +22,12 @@ export interface StreamRow {
   keep_ms: number;
   expires: number | null;
   used: number;
+  /** The stream under which the ids of its channel are remembered, if it is not this one. */
+  readonly ids_of: number | null;
 }
+
+/** Ids outlive the removal of a history: the next stream of the channel finds them where its first one has put them. */
+export const idsOf = ({ id, ids_of }: StreamRow): number => ids_of ?? id;
 
 interface Totals {
   streams: number;
@@ -49,14 +54,17 @@ export class SqliteStreams {
     private readonly runs: SqliteRuns,
   ) {
     const columns =
-      "id, app, channel, epoch, top, top_check, low, low_check, last_time, bytes, keep_messages, keep_ms, expires, used";
+      "id, app, channel, epoch, top, top_check, low, low_check, last_time, bytes, keep_messages, keep_ms, expires, used, ids_of";
     this.byName = db.prepare<StreamRow, [string, string]>(
       `SELECT ${columns} FROM streams WHERE app = ? AND channel = ?`,
     );
     this.byId = db.prepare<StreamRow, [number]>(`SELECT ${columns} FROM streams WHERE id = ?`);
-    this.add = db.prepare<StreamRow, [string, string, string, string, string, number, number, number, number]>(
-      `INSERT INTO streams (app, channel, epoch, top, top_check, low, low_check, last_time, bytes, keep_messages, keep_ms, changed, used)
-       VALUES (?, ?, ?, 0, ?, 1, ?, 0, 0, ?, ?, ?, ?) RETURNING ${columns}`,
+    this.add = db.prepare<
+      StreamRow,
+      [string, string, string, string, string, number, number, number, number, number | null]
+    >(
+      `INSERT INTO streams (app, channel, epoch, top, top_check, low, low_check, last_time, bytes, keep_messages, keep_ms, changed, used, ids_of)
+       VALUES (?, ?, ?, 0, ?, 1, ?, 0, 0, ?, ?, ?, ?, ?) RETURNING ${columns}`,
     );
     this.delete = db.prepare<undefined, [number]>("DELETE FROM streams WHERE id = ?");
     this.noteGone = db.prepare<undefined, [number]>("INSERT INTO gone (stream) VALUES (?)");
@@ -78,9 +86,9 @@ export class SqliteStreams {
     return this.byId.get(id) ?? undefined;
   }
 
-  /** Without counting it: that happens when its transaction is committed. */
-  insert(app: string, channel: string, keep: Retention, nowMs: number): StreamRow {
-    const values = [NO_CHECK, NO_CHECK, keep.messages, keepMs(keep), nowMs, nowMs] as const;
+  /** Without counting it: that happens when its transaction is committed. `ids`: its `ids_of`. */
+  insert(app: string, channel: string, keep: Retention, nowMs: number, ids: number | null = null): StreamRow {
+    const values = [NO_CHECK, NO_CHECK, keep.messages, keepMs(keep), nowMs, nowMs, ids] as const;
     const row = this.add.get(app, channel, randomBase36(), ...values);
     if (!row) throw new Error("the new stream was not returned");
     return row;

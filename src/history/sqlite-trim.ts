@@ -1,5 +1,6 @@
 /** Trimming of the embedded history: what is too old, too much or forgotten is deleted in slices, so that no publish waits for long. */
 import type { Database } from "bun:sqlite";
+import { appOfSpace, roomSpaceOf } from "../access/room-space.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "./limits.ts";
 import { AppScan, FOUND_MAX, type Found } from "./sqlite-app-scan.ts";
@@ -110,13 +111,15 @@ export class SqliteTrim {
   /** One application at a time: the one that was found first is brought within its limits before the next. */
   private trimApps(maxBytesOf: (app: string) => number): boolean {
     const { streams, streamsMax } = this.parts;
-    for (const [app, totals] of streams.totals) {
+    for (const [space, totals] of streams.totals) {
       if (totals.streams > streamsMax) {
-        this.forgetDispensable(app, totals.streams - streamsMax);
+        this.forgetDispensable(space, totals.streams - streamsMax);
         return true;
       }
-      const excess = totals.bytes - maxBytesOf(app);
-      if (excess > 0 && totals.messages > 0) return this.trimLargest(app, excess);
+      const app = appOfSpace(space);
+      const [own, rooms] = [streams.usage(app), streams.usage(roomSpaceOf(app))];
+      const excess = own.bytes + rooms.bytes - maxBytesOf(app);
+      if (excess > 0 && own.messages + rooms.messages > 0) return this.trimLargest(app, excess);
     }
     return false;
   }
@@ -129,8 +132,8 @@ export class SqliteTrim {
   }
 
   /**
-   * The oldest messages of the largest channel go first, until it is as large as the next ones: every channel that is larger than
-   * the level at which the application is within its limit is brought down to it.
+   * The oldest messages of the largest channel go first, of the application or of its rooms, until it is as large as the next ones: every
+   * channel that is larger than the level at which the application is within its limit is brought down to it.
    */
   private trimLargest(app: string, excess: number): boolean {
     const found = this.scan.largest(app);

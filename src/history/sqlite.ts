@@ -4,20 +4,20 @@ import type { Retention } from "../protocol/channel-rules.ts";
 import {
   type Appended,
   type Batch,
+  type ChangedTops,
   type HistoryStore,
   HistoryUnavailable,
   type HistoryUsage,
   type Page,
   type Range,
   type StreamState,
-  type Top,
 } from "./history.ts";
 import { STREAMS_PER_APP_MAX } from "./limits.ts";
 import { SqliteAppend } from "./sqlite-append.ts";
 import { type HistoryFileOptions, isDamage, openHistoryFile, setAside } from "./sqlite-file.ts";
 import { SqliteRead } from "./sqlite-read.ts";
 import { SqliteRuns } from "./sqlite-runs.ts";
-import { SqliteStreams, type StreamRow } from "./sqlite-streams.ts";
+import { idsOf, SqliteStreams, type StreamRow } from "./sqlite-streams.ts";
 import { SqliteTrim } from "./sqlite-trim.ts";
 
 /** Streams that a call which visits all of an application's streams handles in one turn. */
@@ -83,7 +83,8 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
       return row && reading.page(row, range);
     });
 
-  tops = async (sinceMs: number): Promise<readonly Top[]> => this.use(({ reading }) => reading.tops(sinceMs));
+  tops = async (sinceMs: number): Promise<ChangedTops> =>
+    this.use(({ reading }) => ({ tops: reading.tops(sinceMs), sinceMs: this.nowMs() }));
 
   remove = async (app: string, channel: string): Promise<boolean> =>
     this.use(({ db, streams }) => {
@@ -93,7 +94,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
       const keep = { messages: row.keep_messages, seconds: row.keep_ms / 1000 };
       db.transaction(() => {
         streams.deleteRow(row);
-        streams.insert(app, channel, keep, this.nowMs());
+        streams.insert(app, channel, keep, this.nowMs(), idsOf(row));
       })();
       streams.count(app, 0, row.low - row.top - 1, -row.bytes);
       return true;

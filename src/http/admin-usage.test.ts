@@ -29,7 +29,7 @@ async function usageOf(
   created: number,
   query: string,
   rows: readonly UsageRow[] = [],
-  stored = async (): Promise<HistoryUsage> => STORED,
+  stored = async (_space: string): Promise<HistoryUsage> => STORED,
 ): Promise<Answer> {
   const usage = new Usage(new MemoryUsage().store, new FakeClock(NOW), silentLog);
   usage.message("app");
@@ -70,7 +70,10 @@ test("there are twelve periods if none are named, and none from before the appli
 });
 
 test("what is stored in histories is shown, and left out while that cannot be read", async () => {
-  expect((await usageOf(0, "")).history).toEqual(STORED);
+  // The rooms of the application count too: they are within the same limit.
+  const stored = async (space: string): Promise<HistoryUsage> =>
+    space === "app#rooms" ? { streams: 1, messages: 2, bytes: 300 } : STORED;
+  expect((await usageOf(0, "", [], stored)).history).toEqual({ streams: 3, messages: 32, bytes: 4300 });
   const answer = await usageOf(0, "", [], () => Promise.reject(new HistoryUnavailable("away")));
   expect([answer.history, answer.concurrentNow]).toEqual([undefined, 4]);
 });

@@ -1,6 +1,7 @@
 /** Control plane: what an application has used in this period and in earlier ones. */
 import { z } from "zod";
 import type { Operator } from "../access/operator.ts";
+import { roomSpaceOf } from "../access/room-space.ts";
 import { type HistoryStore, HistoryUnavailable, type HistoryUsage } from "../history/history.ts";
 import { periodOf } from "../realtime/usage.ts";
 import type { AppRow, Store } from "../store/store.ts";
@@ -21,7 +22,7 @@ const response = z
     history: z
       .object({ streams: z.int().describe("Channels with stored messages"), messages: z.int(), bytes: z.int() })
       .optional()
-      .describe("What is stored now; absent while that cannot be read"),
+      .describe("What is stored now, in channels and in rooms; absent while that cannot be read"),
   })
   .meta({ id: "UsageOfPeriods" });
 
@@ -66,10 +67,15 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
   ];
 }
 
-/** While history cannot be read, the rest is still shown. */
+/** With its rooms, whose history is within the same limit. While history cannot be read, the rest is still shown. */
 async function storedNow(app: string, history: Pick<HistoryStore, "usage">): Promise<HistoryUsage | undefined> {
   try {
-    return await history.usage(app);
+    const [own, rooms] = [await history.usage(app), await history.usage(roomSpaceOf(app))];
+    return {
+      streams: own.streams + rooms.streams,
+      messages: own.messages + rooms.messages,
+      bytes: own.bytes + rooms.bytes,
+    };
   } catch (error) {
     if (error instanceof HistoryUnavailable) return undefined;
     throw error;

@@ -5,6 +5,7 @@ import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { ActRequest } from "./contract.ts";
 import type { Exits } from "./exits.ts";
 import type { Lobby } from "./lobby.ts";
+import type { Naming } from "./naming.ts";
 import { type MutedKind, type Notices, refOf } from "./notices.ts";
 import type { Recording } from "./recording.ts";
 import { flagOf } from "./rights.ts";
@@ -17,6 +18,7 @@ export interface ActParts {
   readonly notices: Notices;
   readonly exits: Exits;
   readonly lobby: Pick<Lobby, "decide">;
+  readonly naming: Naming;
   readonly recording: Recording;
   readonly nowMs: () => number;
 }
@@ -31,11 +33,16 @@ export class Acts {
 
   /** `token` is the connect token of the stay that acts. */
   async act(app: string, roomName: string, token: string, request: StayAct): Promise<void> {
-    const { store, notices, exits, lobby, recording, stayTokens } = this.parts;
+    const { store, notices, exits, lobby, naming, recording, stayTokens } = this.parts;
     const { room, stay, claims } = await stayTokens.inside(app, roomName, token);
     const isAdmin = stay.isAdmin && claims.isAdmin;
     if (request.do === "record" || request.do === "stopRecord")
       return recording.act(room, stay, isAdmin, request.do === "record");
+    if (request.do === "rename") {
+      const { participantSession = stay.id } = request;
+      const other = participantSession === stay.id ? stay : await this.inside(room, participantSession);
+      return naming.rename({ stay, claims, isAdmin }, other, given(request, "name"));
+    }
     if (!isAdmin) throw new Problem("action_not_permitted", "Only admins of the meeting may do this.");
     const ref = refOf(room);
     switch (request.do) {
@@ -108,7 +115,7 @@ export class Acts {
   }
 }
 
-function given(request: StayAct, field: "waitId" | "participantSession"): string {
+function given(request: StayAct, field: "waitId" | "participantSession" | "name"): string {
   const value = request[field];
   if (value === undefined) throw refusal(field, `is missing; ${request.do} needs it`);
   return value;

@@ -138,10 +138,29 @@ export interface Waiting {
   readonly connect: Connect;
 }
 
-export type Act = "admit" | "decline" | "mute" | "remove" | "end" | "lock" | "unlock" | "record" | "stopRecord";
+export type Act =
+  | "admit"
+  | "decline"
+  | "mute"
+  | "remove"
+  | "rename"
+  | "end"
+  | "lock"
+  | "unlock"
+  | "record"
+  | "stopRecord";
 
 export interface ActRequest {
   readonly do: Act;
   readonly participantSession?: string | undefined;
   readonly waitId?: string | undefined;
+  /** Of `rename`. */
+  readonly name?: string | undefined;
+}
+
+/** In the channel `room`: a participant has another name. */
+export interface RenamedNotice {
+  readonly notice: "renamed";
+  readonly participantSession: string;
+  readonly name: string;
 }

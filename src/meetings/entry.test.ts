@@ -35,7 +35,7 @@ async function outcome(joined: Joined): Promise<string> {
   const claims = world.tokens.verify(joined.connect.token, world.now);
   if (claims === undefined || claims === "expired") throw new Error("the connect token is not valid");
   const codeOf = (error: { readonly code: string }): string => error.code;
-  const seat = { claims, access: undefined as never };
+  const seat = { claims, name: claims.name, access: undefined as never };
   const checked = await node.meetings.check(seat).then(() => "in", codeOf);
   const entered = await world.take(node, joined).then(() => "in", codeOf);
   expect(checked).toBe(entered);

@@ -22,8 +22,12 @@ export interface Floor {
   isHere(app: string, peerId: string): boolean;
   /** Gives the connections of a stay on this node another access: subscriptions that it does not cover end. */
   setAccess(app: string, peerId: string, access: RoomAccess): void;
+  /** Shows a stay with a connection on this node under this name. */
+  rename(app: string, peerId: string, name: string): void;
   /** The members of the room's channel `room`, as far as this node knows them: all of them if one is here. */
   members(app: string, room: string): readonly FloorMember[];
+  /** Whether `members` has this one. */
+  isMember(app: string, room: string, peerId: string): boolean;
   /** Removes the history of a channel. */
   forget(app: string, channel: string): Promise<void>;
   /** Asks all nodes, this one too; `on` registers what a node does. An answer that does not come is left out. */

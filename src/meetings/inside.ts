@@ -12,6 +12,7 @@ import { Generations, type IsLive } from "./generations.ts";
 import { LOBBY_SWEEP_EVERY_MS, TICK_MS } from "./limits.ts";
 import { Lobby } from "./lobby.ts";
 import type { Inside, MeetingCore } from "./meetings.ts";
+import { Naming } from "./naming.ts";
 import { Notices } from "./notices.ts";
 import { Recording } from "./recording.ts";
 import { Sessions } from "./sessions.ts";
@@ -43,13 +44,14 @@ export interface MeetingInside extends Inside {
 }
 
 export function buildInside(parts: InsideParts): MeetingInside {
-  const { floor, present, failed } = parts;
+  const { floor, failed } = parts;
   const notices = new Notices(floor, failed);
   const exits = new Exits({ ...parts, notices });
   const lobby = new Lobby({ ...parts, notices });
   const changes = new Changes({ ...parts, notices, exits, lobby });
   const stayTokens = new StayTokens(parts);
   const recording = new Recording({ ...parts, notices });
+  const naming = new Naming({ ...parts, notices });
   parts.roomChanges.onChange((change) => {
     changes.changed(change);
     recording.roomChanged(change);
@@ -68,9 +70,9 @@ export function buildInside(parts: InsideParts): MeetingInside {
     times,
     changes,
     recording,
-    signals: new Signals({ present, floor }),
+    signals: new Signals(parts),
     stayTokens,
-    acts: new Acts({ ...parts, notices, exits, lobby, recording, stayTokens }),
+    acts: new Acts({ ...parts, notices, exits, lobby, naming, recording, stayTokens }),
     sessions: new Sessions(parts),
     tick,
     secretRotated: () => {

@@ -51,6 +51,7 @@ interface Person {
   readonly id: string;
   readonly name: string;
   readonly isGuest: boolean;
+  readonly hasTypedName: boolean;
   readonly access: VerifiedAccess | undefined;
   /** The generation of the application's secret key that the stay ends with. */
   readonly generation: number;
@@ -98,6 +99,7 @@ export class Joining {
       name: name ?? typedName(request.name, isAdmin ? DEFAULT_HOST_NAME : DEFAULT_NAME),
       // A "join as host" link has no name: its holder types one, and is no guest.
       isGuest: name === undefined && !isAdmin,
+      hasTypedName: name === undefined && isAdmin,
       access,
       generation: access?.generation ?? app.secretSeq,
       id: placeToTakeOver(earlier, access) ?? newObjectId(this.parts.nowMs()),
@@ -171,7 +173,7 @@ export class Joining {
   private async place(room: RoomRow, person: Person, caller: Caller): Promise<Joined> {
     const { store, nowMs, meshMax } = this.parts;
     const now = nowMs();
-    const { id, name, isGuest, isLetIn, access, generation: gen } = person;
+    const { id, name, isGuest, hasTypedName, isLetIn, access, generation: gen } = person;
     const { data, digest, isForRoom = false } = access ?? {};
     const who: Who = {
       isAdmin: holderOf(access).isAdmin,
@@ -201,6 +203,7 @@ export class Joining {
       meeting: current?.id ?? nextMeetingId(room.id, last),
       name,
       isGuest,
+      ...(hasTypedName && { hasTypedName: true as const }),
       opens: access && isForRoom ? timesOf(access) : undefined,
       disabled: disabledBy(data),
       gen,
@@ -218,7 +221,8 @@ export class Joining {
     const ejectAt = stay.ejectAt ?? undefined;
     const exp = expiryOf(nowMs(), ejectAt);
     const recording = recordingOf(room, await store.latest(room.app, room.id), nowMs());
-    return this.joined(room, { ...claims, meeting: stay.meeting, exp }, { ejectAt, recording }, caller);
+    const { meeting, name } = stay;
+    return this.joined(room, { ...claims, meeting, name, exp }, { ejectAt, recording }, caller);
   }
 
   private joined(room: RoomRow, claims: RoomClaims, { ejectAt, recording, data }: About, caller: Caller): Joined {

@@ -1,7 +1,11 @@
 /** Limits of meetings. */
 import { KIB } from "../protocol/limits.ts";
 
+const MIB = 1024 * KIB;
+
 export const PERSON_NAME_MAX_CHARS = 64;
+/** How often a guest may rename itself in one stay. */
+export const RENAMES_PER_STAY_MAX = 3;
 /** A join holds its place for that long. */
 export const PLACE_HELD_MS = 15_000;
 /** A stay begins at the latest that long after its join: by then the place may have been taken. */
@@ -22,8 +26,13 @@ export const WAIT_MAX_SEC = 30 * 60;
 /** The size of a signal or a line of the chat, as JSON. */
 export const SIGNAL_MAX_BYTES = 32 * KIB;
 export const CHAT_MAX_CHARS = 4000;
-/** How many receivers of signals a connection may name that this node does not know as members. */
-export const STRANGERS_PER_STAY_MAX = 32;
+/**
+ * Signals, per minute and node. Ten people who all enter, share a screen and restart their connections within a minute write about half of
+ * this; the senders of a full room together cannot use up what the room has.
+ */
+export const SENDER_SIGNALS_BYTES_PER_MINUTE = MIB;
+export const INBOX_BYTES_PER_MINUTE = 4 * MIB;
+export const ROOM_SIGNALS_BYTES_PER_MINUTE = 16 * MIB;
 
 /** People who wait for one room. */
 export const LOBBY_MAX = 50;

@@ -194,6 +194,14 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     return this.inside.signals.refusalOfMessage(seat, channel, dataJson);
   }
 
+  refusalOfReceiver(
+    seat: RoomSeat,
+    channel: string,
+    dataJson: string,
+  ): Refusal | undefined | Promise<Refusal | undefined> {
+    return this.inside.signals.refusalOfReceiver(seat, channel, dataJson);
+  }
+
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): Refusal | undefined {
     return this.inside.signals.refusalOfState(seat, channel, stateJson);
   }

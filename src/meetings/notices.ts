@@ -6,6 +6,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import { adminChannel, chatChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
 import type { MeetingRecording } from "../store/meetings.ts";
 import type { RoomRow } from "../store/rooms.ts";
+import type { RenamedNotice } from "./contract.ts";
 import type { Floor } from "./floor.ts";
 import { WAIT_MAX_SEC } from "./limits.ts";
 import { publicRoomOf } from "./rights.ts";
@@ -46,6 +47,11 @@ export class Notices {
   /** Its page obeys. */
   muted(room: RoomRef, participantSession: string, kind: MutedKind): Promise<void> {
     return this.inRoom(room, { notice: "muted", participantSession, kind });
+  }
+
+  renamed(room: RoomRef, participantSession: string, name: string): Promise<void> {
+    const notice: RenamedNotice = { notice: "renamed", participantSession, name };
+    return this.inRoom(room, { ...notice });
   }
 
   removed(room: RoomRef, participantSession: string): Promise<void> {

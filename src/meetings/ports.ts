@@ -54,6 +54,12 @@ export interface LobbyPort {
 /** What is said in a room (signals.ts). */
 export interface SignalsPort {
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined;
+  /** A promise: this node does not know the receiver, and the store is asked. */
+  refusalOfReceiver(
+    seat: RoomSeat,
+    channel: string,
+    dataJson: string,
+  ): Refusal | undefined | Promise<Refusal | undefined>;
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): Refusal | undefined;
 }
 

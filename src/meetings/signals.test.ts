@@ -3,7 +3,14 @@ import { RoomAccess } from "../access/room-access.ts";
 import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
 import type { FieldValues } from "../rooms/fields.ts";
-import { CHAT_MAX_CHARS, SIGNAL_MAX_BYTES, STRANGERS_PER_STAY_MAX } from "./limits.ts";
+import type { MeetingStore, StayRow } from "../store/meetings.ts";
+import {
+  CHAT_MAX_CHARS,
+  INBOX_BYTES_PER_MINUTE,
+  ROOM_SIGNALS_BYTES_PER_MINUTE,
+  SENDER_SIGNALS_BYTES_PER_MINUTE,
+  SIGNAL_MAX_BYTES,
+} from "./limits.ts";
 import type { Refusal } from "./ports.ts";
 import { Present } from "./present.ts";
 import { Signals } from "./signals.ts";
@@ -27,15 +34,26 @@ function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
       exp: 0,
       ...claims,
     },
+    name: "Ada",
     access: new RoomAccess([]),
   };
   const row = { id: ROOM, app: "app", name: "standup", fields, created: 0, archiveAt: null, version: 1 };
   present.add(row, { seat, connection: "1", enteredMs: 0, ejectAt: null });
   floors.members.set(ROOM, [{ peerId: OTHER, state: undefined }]);
-  const signals = new Signals({ present, floor: floors.node() });
+  const stays = new Map<string, Partial<StayRow>>();
+  const store: Pick<MeetingStore, "stay"> = { stay: async (id) => stays.get(id) as StayRow | undefined };
+  const clock = { nowMs: 1_000_000 };
+  const signals = new Signals({ present, floor: floors.node(), store, nowMs: () => clock.nowMs });
   return {
     signals,
     seat,
+    stays,
+    clock,
+    reaches: async (receiver: string, bytes = 100, sender = seat.claims.id): Promise<string | undefined> => {
+      const claims = { ...seat.claims, id: sender };
+      return (await signals.refusalOfReceiver({ ...seat, claims }, inboxChannel(ROOM, receiver), "x".repeat(bytes)))
+        ?.code;
+    },
     says: (channel: string, data: unknown): Refusal | undefined =>
       signals.refusalOfMessage(seat, channel, JSON.stringify(data)),
     sends: (...media: readonly string[]): Refusal | undefined =>
@@ -97,14 +115,63 @@ describe("an inbox", () => {
     expect(inside().says(to, of(SIGNAL_MAX_BYTES + 1))?.code).toBe("malformed_message");
   });
 
-  test("is one of a person inside; a few others may be addressed, whom this node does not know yet", () => {
-    const { says } = inside();
-    const stranger = (n: number): string => inboxChannel(ROOM, n.toString(16).padStart(24, "0"));
-    for (let n = 0; n < STRANGERS_PER_STAY_MAX; n++) expect(says(stranger(n), { bye: true })).toBeUndefined();
-    expect(says(stranger(0), { bye: true })).toBeUndefined();
-    expect(says(stranger(99), { bye: true })?.code).toBe("peer_not_found");
-    expect(says(to, { bye: true })).toBeUndefined();
-    expect(inside().says(inboxChannel(ROOM, "anything/else"), { bye: true })?.code).toBe("peer_not_found");
+  test("is one of a person inside: one that this node does not know is looked up, and a made-up one is refused", async () => {
+    const { reaches, stays } = inside();
+    const [open, ended, elsewhere, foreign] = ["1", "2", "3", "4"].map((digit) => digit.repeat(24)) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    stays.set(open, { app: "app", room: ROOM, ended: null });
+    stays.set(ended, { app: "app", room: ROOM, ended: 1 });
+    stays.set(elsewhere, { app: "app", room: "d".repeat(24), ended: null });
+    stays.set(foreign, { app: "another", room: ROOM, ended: null });
+    expect(await reaches(OTHER)).toBeUndefined();
+    expect(await reaches(open)).toBeUndefined();
+    for (const receiver of [ended, elsewhere, foreign, "f".repeat(24), "anything/else", ""])
+      expect([receiver, await reaches(receiver)]).toEqual([receiver, "peer_not_found"]);
+  });
+
+  test("of a known person is decided at once; the chat has no receiver", () => {
+    const { signals, seat } = inside();
+    expect(signals.refusalOfReceiver(seat, to, "{}")).toBeUndefined();
+    expect(signals.refusalOfReceiver(seat, chatChannel(ROOM), "{}")).toBeUndefined();
+  });
+
+  test("takes a bounded number of bytes per minute: of one sender, in one inbox, in one room", async () => {
+    const { reaches, stays, clock } = inside();
+    const person = (nr: number): string => nr.toString(16).padStart(24, "0");
+    for (let nr = 0; nr < 100; nr++) stays.set(person(nr), { app: "app", room: ROOM, ended: null });
+    /** How many bytes get through until one is refused. */
+    const fill = async (receiver: (nr: number) => string, sender: (nr: number) => string): Promise<number> => {
+      for (let nr = 0; ; nr++)
+        if ((await reaches(receiver(nr), SIGNAL_MAX_BYTES, sender(nr))) !== undefined) return nr * SIGNAL_MAX_BYTES;
+    };
+    const within = (bytes: number, limit: number): void => {
+      expect(bytes).toBeLessThanOrEqual(limit);
+      expect(bytes).toBeGreaterThan(limit * 0.9);
+    };
+    within(await fill(person, () => person(1)), SENDER_SIGNALS_BYTES_PER_MINUTE);
+    expect(await reaches(person(2), SIGNAL_MAX_BYTES, person(1))).toBe("rate_limited");
+    expect(await reaches(person(2), 100, person(2))).toBeUndefined();
+    clock.nowMs += 60_000;
+    within(
+      await fill(
+        () => OTHER,
+        (nr) => person(nr % 100),
+      ),
+      INBOX_BYTES_PER_MINUTE,
+    );
+    expect(await reaches(person(2), 100, person(2))).toBeUndefined();
+    clock.nowMs += 60_000;
+    within(
+      await fill(
+        (nr) => person(nr % 99),
+        (nr) => person(nr % 100),
+      ),
+      ROOM_SIGNALS_BYTES_PER_MINUTE,
+    );
   });
 });
 

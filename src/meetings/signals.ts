@@ -5,17 +5,21 @@
 import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 import { inboxChannel, roomChannelKind } from "../protocol/room-channels.ts";
+import type { MeetingStore } from "../store/meetings.ts";
 import type { May } from "./contract.ts";
 import type { Floor } from "./floor.ts";
-import { CHAT_MAX_CHARS, SIGNAL_MAX_BYTES, STRANGERS_PER_STAY_MAX } from "./limits.ts";
+import { CHAT_MAX_CHARS, SIGNAL_MAX_BYTES } from "./limits.ts";
 import type { Refusal, SignalsPort } from "./ports.ts";
 import type { Present } from "./present.ts";
 import { mayOf } from "./rights.ts";
 import { sendingOf } from "./sdp.ts";
+import { SignalBudget } from "./signal-budget.ts";
 
 export interface SignalParts {
   readonly present: Present;
-  readonly floor: Pick<Floor, "members">;
+  readonly floor: Pick<Floor, "isMember">;
+  readonly store: Pick<MeetingStore, "stay">;
+  readonly nowMs: () => number;
 }
 
 const STATE_FIELDS = ["audio", "video", "screen", "hand", "recording"] as const;
@@ -26,10 +30,11 @@ const SIGNAL_SHAPES = "a signal is {description:{type,sdp}}, {candidate} or {bye
 const NOTHING: May = { audio: false, video: false, screen: false, chat: false, record: false };
 
 export class Signals implements SignalsPort {
-  /** By seat: to whom it has sent signals although this node knew no such member. Bound: STRANGERS_PER_STAY_MAX per connection. */
-  private readonly strangers = new WeakMap<RoomSeat, Set<string>>();
+  private readonly budget: SignalBudget;
 
-  constructor(private readonly parts: SignalParts) {}
+  constructor(private readonly parts: SignalParts) {
+    this.budget = new SignalBudget(parts.nowMs);
+  }
 
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {
     const kind = roomChannelKind(channel);
@@ -40,7 +45,29 @@ export class Signals implements SignalsPort {
     if (!data) return malformed(kind === "chat" ? chatRule : `The data is no signal: ${SIGNAL_SHAPES}.`);
     const may = this.may(seat);
     if (kind === "chat") return may.chat ? refusalOfLine(data) : notPermitted("The chat of this room is switched off.");
-    return refusalOfSignal(data, may) ?? this.refusalOfReceiver(seat, channel);
+    return refusalOfSignal(data, may);
+  }
+
+  /**
+   * An inbox has an owner who is inside, or its history would keep what is written to people who do not exist. A member may be known to its
+   * sender before it is known to this node, as right after a sender's return on another node: then the store is asked.
+   */
+  refusalOfReceiver(
+    { claims }: RoomSeat,
+    channel: string,
+    dataJson: string,
+  ): Refusal | undefined | Promise<Refusal | undefined> {
+    if (roomChannelKind(channel) !== "in") return undefined;
+    const receiver = channel.slice(inboxChannel(claims.room).length);
+    if (!PARTICIPANT_SESSION.test(receiver)) return NOT_INSIDE;
+    if (this.isKnown(claims, receiver)) return this.refusalOfAmount(claims, receiver, dataJson);
+    return this.parts.store
+      .stay(receiver)
+      .then((stay) =>
+        stay?.app === claims.app && stay.room === claims.room && stay.ended === null
+          ? this.refusalOfAmount(claims, receiver, dataJson)
+          : NOT_INSIDE,
+      );
   }
 
   refusalOfState(seat: RoomSeat, _channel: string, stateJson: string | null): Refusal | undefined {
@@ -62,34 +89,25 @@ export class Signals implements SignalsPort {
     return room && claims.kind === "stay" ? mayOf(room.row, claims) : NOTHING;
   }
 
-  /**
-   * An inbox keeps what comes for a minute, so signals to people who are not inside would fill the history. A member may be known to its sender a
-   * moment before it is known to this node; for that each sender may address a few that are not.
-   */
-  private refusalOfReceiver(seat: RoomSeat, channel: string): Refusal | undefined {
-    const { claims } = seat;
-    const receiver = channel.slice(inboxChannel(claims.room).length);
-    if (this.isInside(claims, receiver)) return undefined;
-    let strangers = this.strangers.get(seat);
-    if (!strangers) {
-      strangers = new Set();
-      this.strangers.set(seat, strangers);
-    }
-    if (/^[0-9a-f]{24}$/.test(receiver) && (strangers.has(receiver) || strangers.size < STRANGERS_PER_STAY_MAX)) {
-      strangers.add(receiver);
-      return undefined;
-    }
-    return { code: "peer_not_found", message: "No one with this participantSession is in the room." };
+  private isKnown({ app, room }: RoomClaims, receiver: string): boolean {
+    const { present, floor } = this.parts;
+    return present.room(room)?.stays.has(receiver) === true || floor.isMember(app, room, receiver);
   }
 
-  private isInside({ app, room }: RoomClaims, receiver: string): boolean {
-    const { present, floor } = this.parts;
-    return (
-      present.room(room)?.stays.has(receiver) === true ||
-      floor.members(app, room).some(({ peerId }) => peerId === receiver)
-    );
+  private refusalOfAmount(claims: RoomClaims, receiver: string, dataJson: string): Refusal | undefined {
+    return this.budget.take(claims, receiver, Buffer.byteLength(dataJson)) ? undefined : TOO_MUCH;
   }
 }
+
+const PARTICIPANT_SESSION = /^[0-9a-f]{24}$/;
+const NOT_INSIDE: Refusal = {
+  code: "peer_not_found",
+  message: "No one with this participantSession is in the room.",
+};
+const TOO_MUCH: Refusal = {
+  code: "rate_limited",
+  message: "Too many signals in this room: wait a minute.",
+};
 
 const SHARED = { audio: "a microphone", video: "a camera", screen: "a screen" } as const;
 const isShared = (field: string): field is keyof typeof SHARED => field in SHARED;

@@ -35,10 +35,12 @@ export interface StayListener {
 interface Coming {
   readonly seat: RoomSeat;
   closing?: PutOut;
+  /** It was renamed meanwhile. */
+  name?: string;
 }
 
 /** Let in, but not open yet. */
-interface Opening extends Admission, Omit<Coming, "seat"> {}
+interface Opening extends Admission, Pick<Coming, "closing"> {}
 
 /** Asked of all nodes: a stay has a newer connection; which of these stays have a connection there. */
 const REPLACED = "meetings.replaced";
@@ -74,6 +76,8 @@ export class Stays {
     try {
       const admission = await this.parts.entry.enter(seat.claims);
       seat.access = admission.access;
+      // Not the token's: two joins of one page may have been given different names, and the stay may have been renamed.
+      seat.name = coming.name ?? admission.stay.name;
       this.opening.set(seat, { ...admission, ...(coming.closing && { closing: coming.closing }) });
     } finally {
       this.coming.delete(coming);
@@ -144,6 +148,14 @@ export class Stays {
       if (claims.id === id && claims.app === app) opening.closing = reason;
     this.parts.present.remove(room, id);
     return this.parts.floor.close(app, id, reason);
+  }
+
+  /** On this node: the connections of a stay show this name, also those that are being opened. */
+  renameHere(app: string, id: string, name: string): void {
+    for (const coming of this.coming)
+      if (coming.seat.claims.id === id && coming.seat.claims.app === app) coming.name = name;
+    for (const seat of this.opening.keys()) if (seat.claims.id === id && seat.claims.app === app) seat.name = name;
+    this.parts.floor.rename(app, id, name);
   }
 
   /** Connections that were let in and did not open: their stays have none. */

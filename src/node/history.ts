@@ -1,6 +1,5 @@
 /** The history of a node: in the data folder, or in PostgreSQL beside the store. */
 import type { Keyring } from "../access/keyring.ts";
-import { appOfSpace } from "../access/room-space.ts";
 import type { Config } from "../config/settings.ts";
 import type { HistoryStore } from "../history/history.ts";
 import { openPostgresHistory } from "../history/postgres.ts";
@@ -29,7 +28,7 @@ export function buildTrimming({ history, keyring, log }: NodeContext & { readonl
   return new HistoryTrimming({
     history,
     // Another node may have created an application that this one does not know yet.
-    maxBytesOf: (space) => keyring.app(appOfSpace(space))?.maxHistoryBytes ?? Number.POSITIVE_INFINITY,
+    maxBytesOf: (app) => keyring.app(app)?.maxHistoryBytes ?? Number.POSITIVE_INFINITY,
     failed: (err) => log.error({ err }, "the history could not be trimmed; trying again every second"),
   });
 }

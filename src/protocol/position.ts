@@ -12,6 +12,8 @@ export interface Position {
 
 /** The check of offset 0, where there is no message. */
 export const NO_CHECK = "0";
+/** An epoch that no stream has: that of a message whose stream is not known any more. */
+export const NO_EPOCH = "0";
 
 const POSITION = /^([a-z0-9]{1,16})\.(0|[1-9][0-9]{0,14})\.([a-z0-9]{1,16})$/;
 

@@ -2,7 +2,6 @@
 import type { Keyring } from "../access/keyring.ts";
 import type { Engine, RemoteMembers } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
-import type { Code } from "../protocol/codes.ts";
 import { NO_CHECK, type Position, positionText } from "../protocol/position.ts";
 import type { SubscribeOptions } from "../protocol/subscribe-options.ts";
 import type { Boundary } from "./boundary.ts";
@@ -20,11 +19,9 @@ import type { Replays } from "./streams/replays.ts";
 import type { Stream } from "./streams/stream.ts";
 import type { Streams } from "./streams/streams.ts";
 import { type EndReason, Subscription } from "./subscription.ts";
+import { type Answer, Unanswered } from "./unanswered.ts";
 
 const PRESENCE = bitOf("presence");
-
-/** `refused` says why a subscribe is refused; `undefined` if it is accepted. `fields`: more members of the ack (encode.ts). */
-export type Answer = (refused: Code | undefined, fields?: string) => void;
 
 export interface ChannelsParts {
   readonly engine: Engine;
@@ -41,12 +38,14 @@ export interface ChannelsParts {
 }
 
 export class Channels implements ConnectionObserver {
+  private readonly unanswered = new Unanswered();
+
   constructor(private readonly parts: ChannelsParts) {}
 
   /**
    * `answer` is called when messages flow: at once, or when the engine has found out the members on other nodes, the stream of a
-   * channel with history is open, and it is decided which earlier messages follow. A subscription that has lost its channel
-   * meanwhile is answered with a refusal.
+   * channel with history is open, and it is decided which earlier messages follow. If the subscription ends before that, `answer` is
+   * called then: with a refusal if it has lost its channel.
    */
   subscribe(connection: Connection, name: string, options: SubscribeOptions, answer: Answer): void {
     const held = connection.subscriptionTo(name);
@@ -71,7 +70,8 @@ export class Channels implements ConnectionObserver {
   }
 
   private acknowledgeFirst(subscription: Subscription, answer: Answer): void {
-    this.acknowledge(subscription, (stream) => this.begin(subscription, stream, answer));
+    const waiting = this.unanswered.add(subscription, answer);
+    this.acknowledge(subscription, (stream) => this.begin(subscription, stream, waiting));
   }
 
   private subscribeAgain(held: Subscription, options: SubscribeOptions, answer: Answer): void {
@@ -82,10 +82,11 @@ export class Channels implements ConnectionObserver {
     // The key has been given the presence action since.
     if (!options.isPresent) this.withdrawPresence(held);
     else if (connection.mayOn(PRESENCE, channel.name) && !held.member) held.join(channel.member(connection.peer));
+    const waiting = channel.opening || channel.stream ? this.unanswered.add(held, answer) : answer;
     this.acknowledge(held, (stream) => {
       // Asked now: the subscribe before this one may have been waiting too.
       const changes = withOccupancy || held.withOccupancy;
-      this.acknowledgeAgain(held, stream, changes ? this.withOccupancy(held, withOccupancy, answer) : answer);
+      this.acknowledgeAgain(held, stream, changes ? this.withOccupancy(held, withOccupancy, waiting) : waiting);
     });
   }
 
@@ -126,7 +127,7 @@ export class Channels implements ConnectionObserver {
     if (!stream) return this.acked(subscription, answer);
     const { streams, replays } = this.parts;
     streams.whenOpen(stream, (isOpen) => {
-      if (!isOpen) return this.refuse(subscription, answer);
+      if (!isOpen) return this.refuse(subscription);
       const { replay, channel } = subscription;
       if (!replay) return this.acked(subscription, answer, positionField(stream.position));
       replays.start(replay, stream, {
@@ -135,7 +136,7 @@ export class Channels implements ConnectionObserver {
           channel.replaying--;
           this.goLive(subscription);
         },
-        refuse: () => this.refuse(subscription, answer),
+        refuse: () => this.refuse(subscription),
       });
     });
   }
@@ -143,7 +144,7 @@ export class Channels implements ConnectionObserver {
   private acknowledgeAgain(subscription: Subscription, stream: Stream | undefined, answer: Answer): void {
     if (!stream) return this.acked(subscription, answer);
     this.parts.streams.whenOpen(stream, (isOpen) => {
-      if (!isOpen) return this.refuse(subscription, answer);
+      if (!isOpen) return this.refuse(subscription);
       const { replay } = subscription;
       if (replay?.stage === "deciding")
         return void replay.whenAcked.push(() => this.acknowledgeAgain(subscription, stream, answer));
@@ -157,18 +158,16 @@ export class Channels implements ConnectionObserver {
   }
 
   private acked(subscription: Subscription, answer: Answer, fields?: string): void {
-    const { state } = subscription;
-    answer(state.kind === "ended" && state.why === "revoked" ? "channel_not_authorized" : undefined, fields);
+    answer(undefined, fields);
     this.parts.presence.onAcked(subscription);
   }
 
   /** The store of history is away, so it is not known where the subscription would begin. */
-  private refuse(subscription: Subscription, answer: Answer): void {
-    const { state } = subscription;
-    // The client has unsubscribed meanwhile: that is acked as on any channel.
-    if (state.kind === "ended") return answer(state.why === "revoked" ? "channel_not_authorized" : undefined);
+  private refuse(subscription: Subscription): void {
+    // With its end it is answered as on any channel, also if that is what closes the stream.
+    if (subscription.isEnded) return;
     // First: acks that have waited for this subscription do not say that it has got what is before them.
-    answer("backend_error");
+    this.unanswered.end(subscription, "backend_error");
     this.end(subscription, "left");
   }
 
@@ -202,6 +201,7 @@ export class Channels implements ConnectionObserver {
   end(subscription: Subscription, why: EndReason): void {
     try {
       this.remove(subscription, why);
+      this.unanswered.end(subscription, why === "revoked" ? "channel_not_authorized" : undefined);
     } catch (error) {
       this.parts.boundary.channelFailed("socket", subscription.channel, error);
     }

@@ -20,6 +20,8 @@ export class ConnectionExtras {
   uncommittedIn: string | undefined;
   /** What it has sent since then (streams/backlog.ts); `undefined` if nothing. */
   backlog: Backlog | undefined;
+  /** A message of it waits until its receiver is known (message-frames.ts); it counts as uncommitted. */
+  isDeciding = false;
   /** Called once when `uncommitted` is 0 again, and nothing is in the backlog. */
   whenCommitted: (() => void)[] | undefined;
   /** Direct messages that wait for its first roster (lingering/early-directs.ts); `undefined` if none. */

@@ -1,9 +1,9 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
 import { type Address, addressText, parseAddress } from "../access/address.ts";
-import type { Grant } from "../access/admit.ts";
+import { type Grant, peerMetadataOf } from "../access/admit.ts";
 import { covers, type Permissions, permits, permitsOn } from "../access/permissions.ts";
 import type { RoomAccess } from "../access/room-access.ts";
-import type { RoomSeat } from "../access/room-token.ts";
+import { type RoomSeat, seatMetadata } from "../access/room-token.ts";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Scope } from "../protocol/glob.ts";
 import { ConnectionExtras } from "./connection-extras.ts";
@@ -88,7 +88,7 @@ export class Connection implements Permissions {
   ) {
     this.packedAddress = packed(client);
     this.terms = Terms.of(grant);
-    this.metadataJson = grant.peerMetadataJson;
+    this.metadataJson = peerMetadataOf(grant);
     this.expiresAtMs = grant.expiresAtMs;
     this.lastSeenMs = nowMonotonicMs;
   }
@@ -213,7 +213,7 @@ export class Connection implements Permissions {
 
   /** Its token is replaced by another one of the same peer: checks that passed before are done anew. */
   renewTo(grant: Grant): void {
-    this.metadataJson = grant.peerMetadataJson;
+    this.metadataJson = peerMetadataOf(grant);
     this.expiresAtMs = grant.expiresAtMs;
     this.setTerms(Terms.of(grant));
   }
@@ -221,6 +221,12 @@ export class Connection implements Permissions {
   /** The key has changed: checks that passed before are done anew. */
   narrowTo(key: Grant["key"]): void {
     this.setTerms(this.terms.under(key));
+  }
+
+  /** Its stay is called this from now on. */
+  setRoomName(seat: RoomSeat, name: string): void {
+    seat.name = name;
+    this.metadataJson = seatMetadata(seat);
   }
 
   /** Its room allows something else from now on. */

@@ -12,8 +12,8 @@ import type { Connection } from "./connection.ts";
 import type { SendRefusal } from "./delivery.ts";
 import type { Hub } from "./hub.ts";
 import type { Replies, Request } from "./replies.ts";
-import type { RoomGate } from "./room-gate.ts";
-import { hasUncommitted, mayStore, putOff } from "./streams/backlog.ts";
+import type { RoomGate, RoomRefusal } from "./room-gate.ts";
+import { committed, hasUncommitted, mayStore, putOff } from "./streams/backlog.ts";
 import { NOT_KNOWN_TO_BE_STORED, TOO_MUCH_WAITS } from "./streams/texts.ts";
 
 const PUBLISH = bitOf("publish");
@@ -24,6 +24,15 @@ export interface MessageFramesParts {
   readonly clock: Clock;
   readonly replies: Replies;
   readonly roomGate: RoomGate;
+}
+
+/** A message of a participant of a room. */
+interface RoomMessage extends Request {
+  readonly connection: Connection;
+  readonly seat: RoomSeat;
+  readonly channel: string;
+  readonly data: string;
+  readonly id: string | undefined;
 }
 
 export class MessageFrames {
@@ -63,12 +72,16 @@ export class MessageFrames {
     frame: ClientFrame,
     id: string | undefined,
   ): void {
-    const { replies, hub, roomGate } = this.parts;
+    const { replies, hub } = this.parts;
     const refusal = channelRefusal(channel, PUBLISH, connection, false);
     if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
     const { data } = frame;
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
-    const refused = roomGate.refusalOfMessage(seat, channel, data);
+    const message: RoomMessage = { connection, seat, channel, data, id, requestId: frame.requestId };
+    if (connection.extras?.isDeciding)
+      return this.putOff(connection, data, message, () => this.publishInTurn(message, this.refusalInRoom(message)));
+    const refused = this.refusalInRoom(message);
+    if (refused instanceof Promise) return this.publishInTurn(message, refused);
     if (refused) return replies.refuse(connection, refused.code, frame, refused.message);
     const keep = hub.streams.ruleOf(connection.peer.space.app, channel)?.history;
     if (keep || connection.extras) {
@@ -77,6 +90,42 @@ export class MessageFrames {
     }
     if (keep || hasUncommitted(connection)) return this.publishInOrder(connection, channel, frame, id);
     this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);
+  }
+
+  private refusalInRoom({ seat, channel, data }: RoomMessage): ReturnType<RoomGate["refusalOfReceiver"]> {
+    const { roomGate } = this.parts;
+    return roomGate.refusalOfMessage(seat, channel, data) ?? roomGate.refusalOfReceiver(seat, channel, data);
+  }
+
+  /** Nothing that this connection has sent before waits any more: it is refused or published now, or when that is decided. */
+  private publishInTurn(message: RoomMessage, refused: ReturnType<RoomGate["refusalOfReceiver"]>): void {
+    if (refused instanceof Promise) void this.publishWhenDecided(message, refused);
+    else this.publishDecided(message, refused);
+  }
+
+  /** Later frames of the connection wait behind this message, as behind one that is not stored yet. */
+  private async publishWhenDecided(message: RoomMessage, refused: Promise<RoomRefusal | undefined>): Promise<void> {
+    const { connection } = message;
+    const { hub } = this.parts;
+    connection.withExtras.isDeciding = true;
+    connection.withExtras.uncommitted++;
+    const decided = await refused.catch((): RoomRefusal => ({ code: "backend_error" }));
+    hub.boundary.forConnection("socket", connection, () => {
+      connection.withExtras.isDeciding = false;
+      this.publishDecided(message, decided);
+      committed(connection, hub.publishing.keepsOrder);
+    });
+  }
+
+  private publishDecided(message: RoomMessage, refused: RoomRefusal | undefined): void {
+    const { connection, channel, data, id } = message;
+    const { hub, replies } = this.parts;
+    if (!connection.open) return;
+    if (refused) return replies.refuse(connection, refused.code, message, refused.message);
+    const keep = hub.streams.ruleOf(connection.peer.space.app, channel)?.history;
+    const envelope = envelopeOf(connection, data, id);
+    if (keep) this.store(connection, channel, keep, envelope, message);
+    else this.publishNow(connection, channel, envelope, message);
   }
 
   private publishNow(connection: Connection, channel: string, envelope: Envelope, request: Request): void {

@@ -129,10 +129,11 @@ export class Renewals {
     for (const { member } of connection.subscriptions) if (member) presence.onChanged(member);
   }
 
-  /** A room decides again what the holder of the new token may do; until it has, that is what it was. */
+  /** A room decides again what the holder of the new token may do; until it has, that is what it was. A token does not rename a stay. */
   private takeSeat({ seat: before }: Connection, { seat }: Grant): void {
     if (!seat || !before) return;
     seat.access = before.access;
+    seat.name = before.name;
     this.parts.roomGate.renewed(seat, before);
   }
 

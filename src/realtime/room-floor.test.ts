@@ -204,3 +204,20 @@ test("a deleted application's rooms end: all participants are put out", async ()
   expect(people.map(({ socket }) => socket.closed)).toEqual(Array(2).fill({ code: 4021, reason: "ended" }));
   expect(() => world.roomGrant("ann")).toThrow("does not exist");
 });
+
+test("rename shows a participant under another name, on every node", async () => {
+  const world = new RoomsWorld({ nodes: 2 });
+  const [ann, ben] = [await inside(world, "ann"), await inside(world, "ben", { node: 1 })];
+  for (const client of [ann, ben]) client.take();
+  world.floor().rename(APP, "ann", "Grace");
+  world.floor(1).rename(APP, "ann", "Grace");
+  await world.pass(100);
+  const joined = ben.take().flatMap((frame) => frame.joined ?? []);
+  expect(joined).toMatchObject([{ peerId: "ann", metadata: { name: "Grace", isGuest: true } }]);
+  ann.publish(CHAT, { text: "hi" });
+  await world.pass(100);
+  const late = await world.enter("cat", { node: 1 });
+  late.request({ type: "history", channel: CHAT });
+  await world.pass(50);
+  expect(late.take()).toMatchObject([{ messages: [{ from: "ann", fromMetadata: { name: "Grace" } }] }]);
+});

@@ -63,12 +63,28 @@ export class RoomFloor {
     }
   }
 
+  rename(app: string, peerId: string, name: string): void {
+    const { presence, boundary } = this.hub;
+    for (const connection of this.connectionsOf(app, peerId)) {
+      const { seat } = connection;
+      if (!seat || seat.name === name) continue;
+      connection.setRoomName(seat, name);
+      boundary.forConnection("socket", connection, () => {
+        for (const { member } of connection.subscriptions) if (member) presence.onChanged(member);
+      });
+    }
+  }
+
   members(app: string, room: string): readonly RoomMember[] {
     const members = this.hub.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.values() ?? [];
     return [...members].flatMap((member) => {
       const state = member.arrivedState();
       return state ? { peerId: state.peerId, state: parsedState(state.stateJson) } : [];
     });
+  }
+
+  isMember(app: string, room: string, peerId: string): boolean {
+    return this.hub.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.has(peerId) === true;
   }
 
   async forget(app: string, channel: string): Promise<void> {

@@ -32,6 +32,15 @@ export interface RoomGate {
   subscribed(seat: RoomSeat, channel: string): void;
   /** Why this message is not published; the channel and the action are allowed. */
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined;
+  /**
+   * Asked after `refusalOfMessage`: why its receiver does not get it, where the channel is that of one person. A promise: this node does not
+   * know that person yet, and what the connection sends meanwhile waits.
+   */
+  refusalOfReceiver(
+    seat: RoomSeat,
+    channel: string,
+    dataJson: string,
+  ): RoomRefusal | undefined | Promise<RoomRefusal | undefined>;
   /** Why this state is not shown. null: the state is removed. */
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined;
 }
@@ -47,6 +56,7 @@ export const NO_ROOMS: RoomGate = {
   renewed: () => undefined,
   subscribed: () => undefined,
   refusalOfMessage: () => ({ code: "channel_not_authorized" }),
+  refusalOfReceiver: () => ({ code: "channel_not_authorized" }),
   refusalOfState: () => ({ code: "channel_not_authorized" }),
 };
 
@@ -84,6 +94,14 @@ export class LateRoomGate implements RoomGate {
 
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
     return this.gate.refusalOfMessage(seat, channel, dataJson);
+  }
+
+  refusalOfReceiver(
+    seat: RoomSeat,
+    channel: string,
+    dataJson: string,
+  ): RoomRefusal | undefined | Promise<RoomRefusal | undefined> {
+    return this.gate.refusalOfReceiver(seat, channel, dataJson);
   }
 
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined {

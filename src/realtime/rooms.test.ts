@@ -245,6 +245,20 @@ describe("a renewal", () => {
     expect(ann.closeCode).toBeUndefined();
   });
 
+  test("does not change the name of the stay, whatever its token says", async () => {
+    const world = new RoomsWorld();
+    const [ann, ben] = [await world.enter("ann"), await world.enter("ben")];
+    for (const client of [ann, ben]) client.subscribe(ROOM);
+    await world.pass(600);
+    ben.take();
+    expect(
+      await answer(world, ann, () => ann.request({ type: "renew", token: world.roomToken("ann", { name: "Eve" }) })),
+    ).toBe("ack");
+    await world.pass(100);
+    expect(ben.newFrames()).toEqual([]);
+    expect(ann.connection.metadataJson).toContain('"name":"ann"');
+  });
+
   test("with the token of another peer is refused, in both directions", async () => {
     const world = new RoomsWorld();
     const [ann, peer] = [await world.enter("ann"), world.connect("ann")];

@@ -131,6 +131,7 @@ const meetings: Listed<MeetingStore> = {
   hold: true,
   enter: true,
   lost: true,
+  rename: true,
   end: true,
   stay: true,
   openStays: true,

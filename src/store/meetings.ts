@@ -141,6 +141,8 @@ export interface MeetingStore extends LobbyStore {
   enter(one: Entering, max: number, nowMs: number): Promise<Entered>;
   /** Its connection is gone from this node; if it is on another by now, nothing changes. */
   lost(id: string, node: string, nowMs: number): Promise<void>;
+  /** With `maxTimes` it is counted, and refused when it was counted that often before. */
+  rename(id: string, name: string, maxTimes?: number): Promise<StayRow | "too often" | "ended">;
   /** undefined: it had ended before, or there is no such stay. */
   end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined>;
   stay(id: string): Promise<StayRow | undefined>;

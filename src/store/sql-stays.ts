@@ -99,6 +99,19 @@ export class SqlStays extends SqlMeetingReads {
     );
   }
 
+  async rename(id: string, name: string, maxTimes?: number): Promise<StayRow | "too often" | "ended"> {
+    const isCounted = maxTimes !== undefined;
+    return this.database.quickRun(async (sql) => {
+      const rows: DbRow[] = await sql`
+        UPDATE stays SET name = ${name}, renames = renames + ${isCounted ? 1 : 0}
+        WHERE id = ${id} AND COALESCE(ended, 0) = 0 AND renames < ${maxTimes ?? Number.MAX_SAFE_INTEGER} RETURNING *`;
+      const stay = rows.map(toStay)[0];
+      if (stay) return stay;
+      const [open]: DbRow[] = await sql`SELECT 1 AS found FROM stays WHERE id = ${id} AND COALESCE(ended, 0) = 0`;
+      return open ? "too often" : "ended";
+    });
+  }
+
   end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined> {
     return this.database.quickTransaction(async (tx) => {
       await this.places.lockByStay(tx, id);

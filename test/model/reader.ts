@@ -10,6 +10,7 @@ import {
   type Message,
   may,
   membersOf,
+  type Request,
   type Roster,
   type Subscription,
 } from "./model.ts";
@@ -111,6 +112,7 @@ export class Reader {
     }
     const request = connection.unanswered.get(requestId);
     if (!request) return ruleBroken(connection, `an unexpected answer to ${requestId}: ${result}`);
+    checkOrder(connection, requestId, request);
     connection.unanswered.delete(requestId);
     if (request.expect === "sent") {
       connection.unanswered.set(`${requestId} answered`, request);
@@ -316,6 +318,21 @@ function readRoster(
   if (roster.has(connection.peerId)) ruleBroken(connection, `itself in its roster of ${subscription.channel}`);
   subscription.roster = roster;
 }
+
+/** Subscribes and unsubscribes of one channel are answered in the order in which they were sent. */
+function checkOrder(connection: Connection, requestId: string, request: Request): void {
+  const channel = channelOf(request);
+  if (channel === undefined) return;
+  for (const [earlier, other] of connection.unanswered) {
+    if (earlier === requestId) return;
+    if (channelOf(other) === channel)
+      ruleBroken(connection, `${requestId} was answered before ${earlier}, of ${channel}`);
+  }
+}
+
+/** The channel of a subscribe or an unsubscribe. A state is answered at once. */
+const channelOf = ({ subscription, leaves, state }: Request): string | undefined =>
+  state === undefined ? (subscription?.channel ?? leaves) : undefined;
 
 const lastPing = ({ socket }: Connection): number => Number(socket.pings.at(-1) ?? 0);
 

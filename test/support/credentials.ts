@@ -86,7 +86,7 @@ export const CREDENTIALS: readonly Credential[] = [
   { name: "host link", entropy: HMAC_SHA256, lives: minutes(HOST_LINK_SEC), form: JWT },
   { name: "stay token", entropy: HMAC_SHA256, lives: hours(CONNECT_TOKEN_MAX_SEC), form: ROOM_JWT },
   { name: "lobby token", entropy: HMAC_SHA256, lives: minutes(WAIT_MAX_SEC), form: ROOM_JWT },
-  { name: "lobby ticket", entropy: ofHex(newTicket()), lives: minutes(WAIT_MAX_SEC) },
+  { name: "lobby ticket", entropy: ofHex(newTicket(1).replace(/\..*/, "")), lives: minutes(WAIT_MAX_SEC) },
   { name: "upload address", entropy: HMAC_SHA256, lives: hours(UPLOAD_ABANDONED_MS / 1000), form: PROOF },
   { name: "recording link", entropy: HMAC_SHA256, lives: hours(LINK_MAX_SECONDS), form: PROOF },
   {

@@ -28,7 +28,7 @@ test("credentials with a form are found without having been seen", () => {
 });
 
 test("others are found once a server has answered with them, also if they are cut", () => {
-  const [secretKey, ticket, cookie] = [newAppSecret(), newTicket(), newSessionSecret()];
+  const [secretKey, ticket, cookie] = [newAppSecret(), newTicket(1), newSessionSecret()];
   const { credential } = credentialOf("secret", "name", 0);
   expect(credentialsIn(lineWith(`${secretKey} ${ticket} ${cookie} ${credential}`))).toEqual([]);
   const headers = new Headers({ "Set-Cookie": `__Host-parley=${cookie}; Path=/; HttpOnly` });

@@ -160,6 +160,20 @@ test("of repeated requests only the last one is answered, and a response that ha
   });
 });
 
+test("a second request for a channel does not take the place of one for a channel with a similar name", () => {
+  const { responder, pass } = responding();
+  const sent: string[] = [];
+  const request = (channel: string, name = channel): void =>
+    responder.handle("b", [["app", channel]], () => {
+      if (sent.at(-1) !== name) sent.push(name);
+    });
+  // The burst is enough for the first response and some parts of the second.
+  for (const channel of ["large0", "large1", "large1 next"]) request(channel);
+  request("large1", "large1 again");
+  pass(RESPONSE_TIMEOUT_MS / 2);
+  expect(sent).toEqual(["large0", "large1", "large1 next", "large1 again"]);
+});
+
 test("an error while a response is made affects only that response", () => {
   const { responder, pass, faults } = responding();
   const sent: string[] = [];

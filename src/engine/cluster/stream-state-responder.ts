@@ -74,7 +74,8 @@ export class StreamStateResponder {
   private enqueue(from: string, key: string, channels: Channels, respond: (text: string) => void): void {
     const queue = this.queued.get(from) ?? new Map<string, QueuedRequest>();
     // A repeated request for the same channel takes the place of the earlier one, unless that one is being answered.
-    const slot = queue.get(key)?.isStarted ? `${key} next` : key;
+    // In front: behind the name it could be the name of another channel.
+    const slot = queue.get(key)?.isStarted ? `next ${key}` : key;
     const isAdditional = !queue.has(slot);
     if (isAdditional && this.queuedChannels >= QUEUED_CHANNELS_MAX) return;
     if (isAdditional) this.queuedChannels += channels.length;

@@ -175,6 +175,27 @@ function idTests({ newHistory, reopen, wait }: SuiteContext): void {
     expect(results.map(({ isDuplicate }) => isDuplicate)).toEqual([false, false]);
   });
 
+  test("ids of two senders do not collide, whatever characters they contain", async () => {
+    const store = await newHistory();
+    const [john, smith] = [
+      { idScope: "John", id: "Smith 1" },
+      { idScope: "John Smith", id: "1" },
+    ];
+    const batch = batchOf(john, { ...smith, dataJson: '"other"' });
+    const results = await store.append(batch);
+    expect(results.map(({ offset, isDuplicate }) => [offset, isDuplicate])).toEqual([
+      [1, false],
+      [2, false],
+    ]);
+    expect(await store.settle(batch)).toEqual(results);
+    const repeated = await store.append(batchOf(smith, john));
+    expect(repeated.map(({ offset, isDuplicate }) => [offset, isDuplicate])).toEqual([
+      [2, true],
+      [1, true],
+    ]);
+    expect(await readTexts(store)).toEqual(["hi", "other"]);
+  });
+
   test("an id is remembered for two minutes, also over trimming and when the history is opened reopen", async () => {
     const store = await newHistory();
     const keep = { messages: 1, seconds: 3600 };
@@ -194,6 +215,37 @@ function idTests({ newHistory, reopen, wait }: SuiteContext): void {
     expect(fourth).toMatchObject({ offset: 4, isDuplicate: true });
     while (await reopened.trim(() => Number.POSITIVE_INFINITY));
     expect((await reopened.append(batchOf({ id: "i", keep })))[0]).toMatchObject({ offset: 4, isDuplicate: true });
+  });
+
+  test("an id is remembered for two minutes also over the removal of its history", async () => {
+    const store = await newHistory();
+    const [first] = await store.append(batchOf({ id: "i" }));
+    await store.append(batchOf({ dataJson: '"later"' }));
+    expect(await store.remove("app", "channel")).toBeTrue();
+    const [second, other] = await store.append(batchOf({ id: "i" }, { id: "i", idScope: "bob", dataJson: '"new"' }));
+    expect(second).toEqual({ ...first, isDuplicate: true, isRemoved: true } as never);
+    expect(other).toMatchObject({ offset: 1, isDuplicate: false });
+    // Twice, and over a restart; the ids of the new epoch count as well.
+    await store.remove("app", "channel");
+    await store.close();
+    const reopened = await reopen();
+    wait(MESSAGE_ID_REMEMBERED_MS - 30_000);
+    const batch = batchOf({ id: "i" }, { id: "i", idScope: "bob" }, { id: "j" }, { id: "i" });
+    const results = await reopened.append(batch);
+    expect(results.map(({ isDuplicate, isRemoved }) => [isDuplicate, isRemoved])).toEqual([
+      [true, true],
+      [true, true],
+      [false, undefined],
+      [true, true],
+    ]);
+    expect([results[0]?.epoch, results[1]?.epoch]).toEqual([first?.epoch, other?.epoch]);
+    expect(await reopened.settle(batch)).toEqual(results);
+    expect(await readTexts(reopened)).toEqual(["hi"]);
+    while (await reopened.trim(() => Number.POSITIVE_INFINITY));
+    expect((await reopened.append(batchOf({ id: "i" })))[0]).toMatchObject({ isDuplicate: true });
+    wait(31_000);
+    while (await reopened.trim(() => Number.POSITIVE_INFINITY));
+    expect((await reopened.append(batchOf({ id: "i" })))[0]).toMatchObject({ offset: 2, isDuplicate: false });
   });
 
   test("an id is remembered for two minutes also if the clock was ahead and was set back", async () => {

@@ -41,6 +41,8 @@ export class FakeFloors {
 export class FakeFloor implements Floor {
   readonly closed: Closed[] = [];
   readonly accesses = new Map<string, RoomAccess>();
+  /** What stays were renamed to. */
+  readonly renamed: { readonly peerId: string; readonly name: string }[] = [];
   private readonly responders = new Map<string, (payload: unknown) => unknown>();
 
   constructor(private readonly all: FakeFloors) {}
@@ -63,8 +65,16 @@ export class FakeFloor implements Floor {
     this.accesses.set(peerId, access);
   }
 
+  rename(_app: string, peerId: string, name: string): void {
+    this.renamed.push({ peerId, name });
+  }
+
   members(_app: string, room: string): readonly FloorMember[] {
     return this.all.members.get(room) ?? [];
+  }
+
+  isMember(app: string, room: string, peerId: string): boolean {
+    return this.members(app, room).some((member) => member.peerId === peerId);
   }
 
   forget(_app: string, channel: string): Promise<void> {

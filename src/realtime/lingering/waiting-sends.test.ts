@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { HELD } from "../../engine/engine.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
 import { type Client, leftovers, PUBLISHABLE_KEY, turn, World } from "../testing/kit.ts";
+import { WaitingSends } from "./waiting-sends.ts";
 
 /** Ann's token has expired a moment ago, and ben knows her. */
 function expired(nodes = 1): { world: World; ben: Client } {
@@ -90,6 +93,31 @@ for (const nodes of [1, 2])
       expect(ben.newFrames().sort()).toEqual(["error peer_not_found r2", "left: ann"]);
     });
   });
+
+test("one that is being delivered when its receiver is kicked is answered with what became of it", async () => {
+  for (const [outcome, answer] of [
+    [1, 1],
+    [HELD, 0],
+  ] as const) {
+    const clock = new FakeClock();
+    const attempt = Promise.withResolvers<number>();
+    const sends = new WaitingSends({ clock, attempt: () => attempt.promise });
+    const send = {
+      app: "app",
+      to: "ann",
+      envelope: { from: "ben", metadataJson: undefined, dataJson: "1" },
+      sender: undefined,
+    };
+    const answers = [1, 2].map((order) => sends.add({ ...send, order }));
+    // The first is on its way, and may have arrived.
+    clock.advance(200);
+    sends.fail("app", "ann");
+    expect([await answers[1], sends.count]).toEqual([0, 1]);
+    attempt.resolve(outcome);
+    expect(await answers[0]).toBe(answer);
+    expect([sends.count, sends.mustWait("app", "ann")]).toEqual([0, false]);
+  }
+});
 
 test("other peers are sent to meanwhile, and messages of channels do not wait", async () => {
   const { world, ben } = expired();

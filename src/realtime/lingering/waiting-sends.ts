@@ -31,8 +31,10 @@ interface Waiting extends WaitingSend {
 
 interface Queue {
   readonly waiting: Waiting[];
-  /** The first is being tried. */
-  isTrying: boolean;
+  /** The one that is being tried. */
+  trying: Waiting | undefined;
+  /** Since that has begun, its receiver was kicked. */
+  hasFailed: boolean;
   /** Monotonic ms. */
   quietUntilMs: number;
 }
@@ -99,14 +101,18 @@ export class WaitingSends {
   fail(app: string, peerId: string): void {
     const queue = this.queues.size === 0 ? undefined : this.queues.get(keyOf(app, peerId));
     if (!queue) return;
-    while (queue.waiting.length > 0) this.finish(queue, 0);
+    const { trying } = queue;
+    // What is being tried may have arrived: it is answered when that is known.
+    queue.hasFailed = trying !== undefined;
+    for (const one of queue.waiting.splice(0)) if (one !== trying) this.answer(one, 0);
+    if (trying) queue.waiting.push(trying);
   }
 
   private queue(app: string, to: string): Queue {
     const key = keyOf(app, to);
     let queue = this.queues.get(key);
     if (!queue) {
-      queue = { waiting: [], isTrying: false, quietUntilMs: 0 };
+      queue = { waiting: [], trying: undefined, hasFailed: false, quietUntilMs: 0 };
       this.queues.set(key, queue);
       this.setTimer();
     }
@@ -130,21 +136,21 @@ export class WaitingSends {
   /** Tries what waits, until one of them must wait on. */
   private flush(key: string, queue: Queue): void {
     const nowMs = this.parts.clock.monotonicMs();
-    if (queue.isTrying) return;
+    if (queue.trying) return;
     for (let [first] = queue.waiting; first; [first] = queue.waiting) {
       if (first.untilMs <= nowMs) {
         this.finish(queue, 0);
         continue;
       }
       if (queue.quietUntilMs > nowMs) return;
-      queue.isTrying = true;
+      queue.trying = first;
       const count = this.parts.attempt(first);
       if (count instanceof Promise) {
         const tried = first;
         void count.then((decided) => this.tried(key, queue, tried, decided));
         return;
       }
-      queue.isTrying = false;
+      queue.trying = undefined;
       if (count === HELD) return;
       this.finish(queue, count);
     }
@@ -152,20 +158,25 @@ export class WaitingSends {
   }
 
   private tried(key: string, queue: Queue, tried: Waiting, count: number): void {
-    queue.isTrying = false;
+    const { hasFailed } = queue;
+    queue.trying = undefined;
+    queue.hasFailed = false;
     queue.quietUntilMs = 0;
-    // It may have failed meanwhile, when its receiver was kicked.
-    if (queue.waiting[0] !== tried || count === HELD) return;
-    this.finish(queue, count);
+    // One that was sent before it may have come back as held.
+    if (queue.waiting[0] !== tried || (count === HELD && !hasFailed)) return;
+    this.finish(queue, count === HELD ? 0 : count);
     this.flush(key, queue);
   }
 
   private finish(queue: Queue, count: number): void {
     const first = queue.waiting.shift();
-    if (!first) return;
-    this.bytes -= first.bytes;
+    if (first) this.answer(first, count);
+  }
+
+  private answer(one: Waiting, count: number): void {
+    this.bytes -= one.bytes;
     this.waitingCount--;
-    first.resolve(count);
+    one.resolve(count);
   }
 }
 

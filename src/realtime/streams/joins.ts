@@ -12,7 +12,7 @@ const CHECK_EVERY_MS = 10;
 
 export class Joins {
   /**
-   * `<app> <channel> <peer>` → monotonic ms at which a wait for that join ended. While the other nodes cannot be reached, a wait
+   * `keyOf` → monotonic ms at which a wait for that join ended. While the other nodes cannot be reached, a wait
    * per read would make this node fall behind. Bound: AWAITED_MAX_SENDERS.
    */
   private readonly awaited = new Map<string, number>();
@@ -47,7 +47,9 @@ export class Joins {
   }
 }
 
-const keyOf = ({ channel }: Stream, from: string): string => `${channel.space.app} ${channel.name} ${from}`;
+/** Names of channels and of peers may contain any separator: the length tells where the first one ends. */
+const keyOf = ({ channel: { space, name } }: Stream, from: string): string =>
+  `${space.app} ${name.length} ${name}${from}`;
 
 function membersAmong(peerIds: ReadonlySet<string>, members: RemoteMembers): Set<string> {
   const found = new Set<string>();

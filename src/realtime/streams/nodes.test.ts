@@ -78,6 +78,22 @@ describe("one order", () => {
     expect(seen(ben)).toEqual(["1"]);
   });
 
+  test("the next read of the ends begins where the store says that nothing is missing", async () => {
+    const world = new StreamsWorld({ nodes: 2 });
+    await join(world, "ann", 0);
+    const asked: number[] = [];
+    const { inner } = world.history;
+    const openMs = world.clock.nowMs() - 60_000;
+    world.history.tops = async (sinceMs) => {
+      asked.push(sinceMs);
+      // A transaction has been open for a minute.
+      return { ...(await inner.tops(sinceMs)), sinceMs: openMs };
+    };
+    await world.pass(2500);
+    expect(asked.length).toBeGreaterThan(1);
+    expect(asked.slice(1).every((sinceMs) => sinceMs <= openMs)).toBe(true);
+  });
+
   test("when its node has died, at once", async () => {
     const links = new Links();
     const world = new StreamsWorld({ nodes: 2, engine: links.between });

@@ -1,7 +1,7 @@
 /** Publishing to channels with history: what is stored, when it is acked and delivered, and what waits for it. */
 import { describe, expect, test } from "bun:test";
 import { PUBLISHABLE_KEY } from "../testing/kit.ts";
-import { numbers, offsetOf, PLAIN, ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
+import { dataOf, numbers, offsetOf, PLAIN, ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
 
 describe("publish", () => {
   test("a message has its position and time for all subscribers; the ack has the position; its publisher does not get it", async () => {
@@ -55,6 +55,25 @@ describe("publish", () => {
     ann.request({ type: "send", to: "ann", data: 1, id });
     await world.answers();
     expect(ann.newFrames()).toEqual(["error malformed_message r1", "error malformed_message r2"]);
+  });
+
+  test("a retry after the history was deleted is a duplicate: no one gets it, and no one is closed", async () => {
+    const world = new StreamsWorld();
+    const ann = await world.joined("ann");
+    ann.request({ type: "publish", channel: ROOM, data: 1, id: "x" });
+    await world.answers();
+    const [first] = ann.take();
+    await world.node.hub.streams.remove(world.app, ROOM);
+    await world.pass(10);
+    expect(ann.closeCode).toBe(1001);
+    const [back, ben] = [await world.joined("ann"), await world.joined("ben")];
+    for (const client of [back, world.connect("ann")])
+      client.request({ type: "publish", channel: ROOM, data: 1, id: "x" });
+    await world.pass(100);
+    expect(back.take().filter(({ type }) => type === "ack")).toMatchObject([{ pos: first?.pos, duplicate: true }]);
+    expect([dataOf(ben.take()), ben.closeCode, back.closeCode]).toEqual([[], undefined, undefined]);
+    await world.publish(back, 2, 2);
+    expect(seen(ben)).toEqual(["2"]);
   });
 
   test("a second message with the same id is acked with the position of the first, and delivered to no one", async () => {

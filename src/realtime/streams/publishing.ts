@@ -122,6 +122,11 @@ export class Publishing {
       answer("backend_error");
       return this.finish(sender);
     }
+    // Its history was deleted since: no stream has its position, and nothing is to be delivered.
+    if (appended.isRemoved) {
+      answer(appended);
+      return this.finish(sender);
+    }
     const isNew = !appended.isDuplicate;
     if (isNew) this.parts.delivery.accept(app, channel, envelopeOf(message, appended), sender);
     const stream = this.parts.spaces.channel(app, channel)?.stream;

@@ -82,8 +82,7 @@ export class Replays {
   /** The subscription has ended, or is live. */
   end(replay: Replay): void {
     this.active.delete(replay);
-    // One that has not begun keeps its turn: its client waits for an answer.
-    if (!replay.begin) this.pacer.remove(replay);
+    this.pacer.remove(replay);
     replay.end();
   }
 
@@ -103,20 +102,14 @@ export class Replays {
   }
 
   private decide(replay: Replay, stream: Stream, steps: ReplaySteps): void {
-    if (replay.stage === "ended") return this.refuse(replay, steps);
     this.recovery.decide(replay, stream, (beginning) => {
-      if (replay.stage !== "deciding") return this.refuse(replay, steps);
+      // The subscription has ended, and its client has its answers.
+      if (replay.stage !== "deciding") return;
       if (beginning === "unavailable") return this.forConnection(replay, () => steps.refuse());
       // A stream that has begun anew has closed its subscribers.
       if (replay.subscription.channel.stream === stream)
         this.forConnection(replay, () => this.follow(replay, stream, beginning));
     });
-  }
-
-  /** The client has unsubscribed meanwhile, and still waits for an answer. */
-  private refuse(replay: Replay, steps: ReplaySteps): void {
-    this.forConnection(replay, () => steps.refuse());
-    for (const run of replay.whenAcked.splice(0)) this.forConnection(replay, run);
   }
 
   private follow(replay: Replay, stream: Stream, beginning: Beginning): void {

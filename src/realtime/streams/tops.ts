@@ -22,7 +22,7 @@ export class Tops {
   private isTimerSet = false;
   private isReading = false;
   private isWanted = false;
-  /** Unix ms: what was appended before is known. */
+  /** Unix ms: what was appended before is known. Earlier than the last read while the store has open transactions. */
   private sinceMs: number;
 
   constructor(private readonly parts: TopsParts) {
@@ -60,8 +60,8 @@ export class Tops {
     const nowMs = clock.nowMs();
     const startedMs = clock.monotonicMs();
     try {
-      const tops = await streams.calls.run(history.tops(this.sinceMs - TOPS_OVERLAP_MS));
-      this.sinceMs = nowMs;
+      const { tops, sinceMs } = await streams.calls.run(history.tops(this.sinceMs - TOPS_OVERLAP_MS));
+      this.sinceMs = Math.min(nowMs, sinceMs);
       for (const top of tops) {
         const channel = spaces.channel(top.app, top.channel);
         const stream = channel?.stream;

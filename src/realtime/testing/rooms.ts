@@ -55,6 +55,12 @@ export class FakeGate implements RoomGate {
   refusalOfMessage = (_seat: RoomSeat, _channel: string, dataJson: string): RoomRefusal | undefined =>
     refusalOf(dataJson);
 
+  /** Who a message is for is decided like this; everyone is inside by default. */
+  receiver: (channel: string) => ReturnType<RoomGate["refusalOfReceiver"]> = () => undefined;
+
+  refusalOfReceiver = (_seat: RoomSeat, channel: string): ReturnType<RoomGate["refusalOfReceiver"]> =>
+    this.receiver(channel);
+
   refusalOfState = (_seat: RoomSeat, _channel: string, stateJson: string | null): RoomRefusal | undefined =>
     refusalOf(stateJson);
 

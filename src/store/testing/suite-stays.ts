@@ -56,6 +56,21 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await meetings.inside("b", "written")).toBe(0);
     });
 
+    test("are renamed, counted up to a limit by however many callers, until they end; coming back changes no name", async () => {
+      const { stay } = inside(await meetings.enter(entering("named", "names", { name: "Ada" }), 5, 1000));
+      const renames = await Promise.all(Array.from({ length: 6 }, (_, nr) => meetings.rename("named", `Ada ${nr}`, 3)));
+      expect(count(renames, "too often")).toBe(3);
+      // Without a limit it does not count.
+      expect(await meetings.rename("named", "Grace")).toEqual({ ...stay, name: "Grace" });
+      expect(await meetings.rename("named", "Ada", 3)).toBe("too often");
+      const back = inside(await meetings.enter(entering("named", "names", { name: "Eve" }), 5, 2000));
+      expect([back.stay.name, (await meetings.stay("named"))?.name]).toEqual(["Grace", "Grace"]);
+      await meetings.end("named", "left", 3000);
+      expect(await meetings.rename("named", "Ada")).toBe("ended");
+      expect(await meetings.rename("nothing", "Ada", 3)).toBe("ended");
+      expect((await meetings.stay("named"))?.name).toBe("Grace");
+    });
+
     test("go on when their participantSession enters again, on any node, in a full and locked room", async () => {
       const { meeting } = inside(await meetings.enter(entering("back", "again"), 1, 1000));
       await meetings.lock(meeting.id, true);

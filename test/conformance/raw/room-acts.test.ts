@@ -41,6 +41,35 @@ describe("mute", () => {
   });
 });
 
+interface Participants {
+  readonly participants: readonly { readonly name: string }[];
+}
+
+describe("rename", () => {
+  test("of oneself is shown to all, and is what a resumed join and the record of the meeting have", async () => {
+    const room = await newRoom(server);
+    const [admin, ann, ben] = [await host(room), await room.inside({ name: "Ann" }), await room.inside()];
+    expect(await outcome(room, ann, { do: "rename", name: "Annabel" })).toEqual({ success: true });
+    for (const { wire } of [admin, ben]) {
+      expect(await notice(wire)).toEqual({ notice: "renamed", participantSession: ann.id, name: "Annabel" });
+      const isAnn = ({ peerId, metadata }: { peerId: string; metadata?: unknown }): boolean =>
+        peerId === ann.id && (metadata as { name?: string }).name === "Annabel";
+      await wire.until("presence", ({ joined = [] }) => joined.some(isAnn));
+    }
+    // No other way leads to another name: neither a join that resumes the stay, nor its token taken over by renew.
+    const resumed = await room.join({ resume: ann.token, name: "Boss" });
+    expect(resumed.name).toBe("Annabel");
+    expect(await ann.wire.request({ type: "renew", token: resumed.connect.token })).toMatchObject({ type: "ack" });
+    await ben.wire.sync();
+    const record = await room.app.must<Participants>("GET", `/meeting/${resumed.meetingSession}`);
+    expect(record.participants.map(({ name }) => name)).toContain("Annabel");
+    expect(await outcome(room, ben, { do: "rename", name: "x", participantSession: ann.id })).toBe(
+      "action_not_permitted",
+    );
+    expect(await outcome(room, admin, { do: "rename", name: "Boss" })).toBe("action_not_permitted");
+  });
+});
+
 describe("remove", () => {
   test("closes with 4021, and neither the token nor the user is let in again in this meeting", async () => {
     const room = await newRoom(server);
