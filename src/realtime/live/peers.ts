@@ -79,7 +79,7 @@ const ONE = "live peer";
 export interface LivePeersParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly clock: Pick<Clock, "monotonicMs">;
   /** The node's name, as operators know it. */
   readonly nodeId: string;
   /** What the flight recorder has of a peer. */
@@ -150,7 +150,7 @@ export class LivePeers {
       address: one.address,
       sinceMs: one.connectedMs,
       subscriptions: one.subscriptions.map(({ channel }) => channel.name),
-      framesPerSec: rounded(one.framesPerSec(clock.nowMs())),
+      framesPerSec: rounded(one.framesPerSec(clock.monotonicMs())),
     };
   }
 }
