@@ -195,7 +195,7 @@ export class Gateway {
   }
 
   private admit(attempt: ConnectAttempt): Grant | Refusal {
-    const admitted = admit(attempt, this.parts, this.parts.clock.nowMs());
+    const admitted = admit(attempt, this.parts, this.parts.clock.wallMs());
     this.costs.chargeWork(attempt.client, admitted);
     return admitted;
   }
@@ -228,7 +228,7 @@ export class Gateway {
     const { connections } = this.parts.hub;
     const toClose = oldestFirst(connections.all());
     const paceMs = Math.min(withinMs, (toClose.length / DRAIN_PER_SECOND_MIN) * 1000);
-    this.parts.hub.holdUntilMs(clock.nowMs() + paceMs + HOLD_MS);
+    this.parts.hub.holdUntilMs(clock.steadyMs() + paceMs + HOLD_MS);
     const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));
     const perStep = Math.ceil(toClose.length / steps);
     for (let at = 0; at < toClose.length; at += perStep) {

@@ -253,8 +253,8 @@ function memberFields({
   keyId,
   lingers,
 }: Plain): Fields {
-  const { why, untilMs, keyId: lastKeyId } = isPlain(lingers) ? lingers : {};
-  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, lastKeyId ?? keyId, isReturning];
+  const { why, untilMs, keyId: lastKeyId, leftMs } = isPlain(lingers) ? lingers : {};
+  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, lastKeyId ?? keyId, isReturning, leftMs];
 }
 
 function streamStateOf(value: unknown): StreamState | undefined {

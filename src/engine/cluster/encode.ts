@@ -78,7 +78,8 @@ function memberFields(state: MemberState): unknown[] {
       stateJson ?? null,
       ...(lingers ? [lingers.why, lingers.untilMs, lingers.keyId] : []),
       ...(!lingers && (keyId !== undefined || isReturning) ? [null, null, keyId ?? null] : []),
-      ...(isReturning ? [true] : []),
+      // Nodes of earlier versions do not read as far as `leftMs`.
+      ...(lingers?.leftMs === undefined ? (isReturning ? [true] : []) : [isReturning ?? null, lingers.leftMs]),
     ];
   if (isArriving) return [peerId, since, metadataJson ?? null, isArriving];
   return metadataJson === undefined ? [peerId, since] : [peerId, since, metadataJson];

@@ -85,6 +85,22 @@ test("what a return adds: a member without a roster yet, and a direct message th
   expect(decode.directMessage(directText)).toEqual(direct);
 });
 
+test("a member that lingers, and how much of that is left, which nodes of earlier versions neither write nor read", () => {
+  const lingers = { why: "held", untilMs: 20_000, keyId: "k" } as const;
+  const ann = { peerId: "ann", since: 5, metadataJson: undefined };
+  const change = {
+    joined: [
+      { ...ann, lingers },
+      { ...ann, lingers: { ...lingers, leftMs: 9000 } },
+    ],
+    left: [],
+  };
+  const fields = '["ann",5,null,null,null,"held",20000,"k"],["ann",5,null,null,null,"held",20000,"k",null,9000]';
+  const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
+  expect(encode.members(position, change)).toBe(text);
+  expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
+});
+
 test("a direct message and its receipt", () => {
   const message = { node: "n1", number: 9, app: "app", to: "bob", envelope };
   const text = '[2,"direct","n1",9,"app","bob","ann",7]\n{"a":1}{"x":[1,2]}';

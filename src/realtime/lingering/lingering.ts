@@ -9,14 +9,16 @@
 import type { Keyring } from "../../access/keyring.ts";
 import type { Engine, Lingers, MemberState } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";
-import { GRACE_SECONDS_MAX, HOLD_MS } from "../../protocol/limits.ts";
+import { HOLD_MS } from "../../protocol/limits.ts";
 import { announce } from "../announce.ts";
 import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
+import type { ConnectionTimes } from "../connection-times.ts";
 import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
 import { hasUncommitted } from "../streams/backlog.ts";
 import type { Subscription } from "../subscription.ts";
+import { fromOther } from "./between-nodes.ts";
 import type { Holds } from "./holds.ts";
 import { isLive, isLonger, lingering, type Stay } from "./stay.ts";
 
@@ -32,6 +34,7 @@ const KICKS_MAX = 10_000;
 
 export interface LingeringParts {
   readonly clock: Clock;
+  readonly times: Pick<ConnectionTimes, "now">;
   readonly engine: Engine;
   readonly keyring: Keyring;
   readonly holds: Pick<Holds, "end" | "inherit">;
@@ -45,9 +48,9 @@ export class Lingering {
   /** Slot n holds the members with something to end by n × SLOT_MS. */
   private readonly slots = new Map<number, Set<Member>>();
   private turning = false;
-  /** When peers were kicked, Unix ms, oldest first. Bound: KICKS_MAX, of the last KICKED_FOR_MS. */
+  /** When peers were kicked, as a time of connections, oldest first. Bound: KICKS_MAX, of the last KICKED_FOR_MS. */
   private readonly kicks = new Map<string, number>();
-  /** Unix ms until which members are held at least: while a node drains, those it has closed first wait for the last. */
+  /** Steady ms until which members are held at least: while a node drains, those it has closed first wait for the last. */
   heldAtLeastUntilMs = 0;
 
   constructor(private readonly parts: LingeringParts) {}
@@ -96,7 +99,7 @@ export class Lingering {
     if (!isShown(member) || !channel.isInUse || this.isFull(member)) return;
     // Messages that were stored late: the key may have been revoked since.
     if (!this.isAllowed(member, connection.keyId)) return;
-    const nowMs = this.parts.clock.nowMs();
+    const nowMs = this.parts.clock.steadyMs();
     const graceUntilMs = nowMs + channel.graceSec * 1000;
     const untilMs = isHeld ? Math.max(nowMs + HOLD_MS, this.heldAtLeastUntilMs) : graceUntilMs;
     if (untilMs <= nowMs) return;
@@ -107,7 +110,7 @@ export class Lingering {
   /** The node of this member is gone. Returns false if the member is gone with it. */
   inherit(member: Member, state: MemberState): boolean {
     const { channel } = member;
-    const nowMs = this.parts.clock.nowMs();
+    const nowMs = this.parts.clock.steadyMs();
     // It was kicked before this node has noticed that its node is gone.
     if (this.wasKicked(member, state.since)) return false;
     const lingers = state.lingers ?? lostNow(state, nowMs + channel.graceSec * 1000);
@@ -117,7 +120,7 @@ export class Lingering {
   /** Keeps a member whose connection has ended on another node, or before this node started. */
   private keep(member: Member, state: MemberState): boolean {
     const { lingers } = state;
-    if (!lingers || lingers.untilMs <= this.parts.clock.nowMs() || this.isFull(member)) return false;
+    if (!lingers || lingers.untilMs <= this.parts.clock.steadyMs() || this.isFull(member)) return false;
     if (!this.isAllowed(member, lingers.keyId)) return false;
     const isHeld = lingers.why === "held";
     const graceUntilMs = isHeld ? lingers.untilMs - HOLD_MS + member.channel.graceSec * 1000 : lingers.untilMs;
@@ -138,19 +141,18 @@ export class Lingering {
 
   /**
    * Another node says that this member lingers: that node ends it, but it does not stay without an end if that node fails to.
-   * Returns the state to keep: what another node says is not trusted to end soon.
+   * Returns the state to keep, with its end by the clock of this node.
    */
   announced(member: Member, state: MemberState, lingers: Lingers): MemberState {
-    const latestMs = this.parts.clock.nowMs() + GRACE_SECONDS_MAX * 1000;
-    const untilMs = Math.min(lingers.untilMs, latestMs);
-    this.addToSlot(member, untilMs + OVERDUE_MS);
-    return untilMs === lingers.untilMs ? state : lingering(state, { ...lingers, untilMs });
+    const here = fromOther(lingers, this.parts.clock);
+    this.addToSlot(member, here.untilMs + OVERDUE_MS);
+    return lingering(state, here);
   }
 
   /** The member has a connection on another node. */
   returnedElsewhere(member: Member): void {
     // Nodes that do not know of its stay here would take its end for a goodbye.
-    if (member.stay) announce(this.parts.engine, member.channel, [member]);
+    if (member.stay) announce(this.parts, member.channel, [member]);
     this.forget(member);
   }
 
@@ -169,13 +171,13 @@ export class Lingering {
 
   /** The peer was kicked. One whose messages are uncommitted leaves behind them: the kick counts when they are delivered. */
   endPeer(app: string, peerId: string): void {
-    this.noteKick(keyOf(app, peerId), this.parts.clock.nowMs());
+    this.noteKick(keyOf(app, peerId), this.parts.times.now());
     for (const member of [...this.staying])
       if (member.peer.peerId === peerId && member.peer.space.app === app && member.stay?.state.lingers)
         this.endNow(member);
   }
 
-  /** Whether the peer was kicked since Unix ms `sinceMs`. */
+  /** Whether the peer was kicked since its connection of `sinceMs` was made. */
   private wasKicked({ peer }: Member, sinceMs: number): boolean {
     return this.kicks.size > 0 && (this.kicks.get(keyOf(peer.space.app, peer.peerId)) ?? 0) >= sinceMs;
   }
@@ -240,7 +242,7 @@ export class Lingering {
     this.parts.clock.after(SLOT_MS, () => {
       this.turning = false;
       try {
-        this.serve(this.parts.clock.nowMs());
+        this.serve(this.parts.clock.steadyMs());
       } finally {
         // Even after an exception: without the next turn members would stay without an end.
         this.turn();
