@@ -127,10 +127,10 @@ export interface HistoryStore {
   /** `undefined`: there is no such stream. */
   read(app: string, channel: string, range: Range): Promise<Page | undefined>;
   /**
-   * The ends of streams that were appended to, or removed with `remove`, since then, Unix ms. May contain older ones. Streams that
-   * a change of rules has removed are not in it.
+   * The ends of streams that were appended to, or removed with `remove`, within the last `agoMs`. May contain older ones. Streams that
+   * a change of rules has removed are not in it. Not since a time, because the clock of the store is not that of the caller.
    */
-  tops(sinceMs: number): Promise<readonly Top[]>;
+  tops(agoMs: number): Promise<readonly Top[]>;
   /** Forgets all messages of a channel: a new epoch begins. Returns false if there was no stream. */
   remove(app: string, channel: string): Promise<boolean>;
   /** After a change of rules: `keep` says what a channel keeps now, or `undefined` if it has no history any more. */

@@ -1,4 +1,4 @@
-/** A batch as parameters of `history_append`, and its result. */
+/** A batch as parameters of `history_append_2`, and its result. */
 import type { Appended, Batch, NewMessage } from "./history.ts";
 
 type Cell = string | number | undefined;
@@ -69,7 +69,7 @@ export function prepare({ messages }: Batch): Prepared {
   };
 }
 
-/** What `history_append` returns. */
+/** What `history_append_2` returns. */
 interface Answer {
   readonly streams: readonly (readonly [epoch: string, top: number, time: number])[];
   readonly old: readonly (readonly [number: number, offset: number, check: string, time: number])[] | null;

@@ -15,5 +15,10 @@ afterAll(() => server.stop());
 
 historySuite("history in PostgreSQL", async () => {
   const url = await server.newDatabase();
-  return { open: (skewMs) => openPostgresHistory({ url, skewMs, totalsEveryMs: 0, streamsMax: STREAMS_MAX }) };
+  return {
+    open: (time) => {
+      const skewMs = (): number => time.passedMs + time.setMs;
+      return openPostgresHistory({ url, skewMs, totalsEveryMs: 0, streamsMax: STREAMS_MAX });
+    },
+  };
 });

@@ -78,6 +78,18 @@ describe("one order", () => {
     expect(seen(ben)).toEqual(["1"]);
   });
 
+  test("also if the clock is set back meanwhile", async () => {
+    const links = new Links();
+    const world = new StreamsWorld({ nodes: 2, engine: links.between });
+    const [ann, ben] = [await join(world, "ann", 0), await join(world, "ben", 1)];
+    await world.pass(2500);
+    links.isLosing = true;
+    world.clock.jump(-600_000);
+    await world.publish(ann, 1, 1);
+    await world.pass(1300);
+    expect(seen(ben)).toEqual(["1"]);
+  });
+
   test("when its node has died, at once", async () => {
     const links = new Links();
     const world = new StreamsWorld({ nodes: 2, engine: links.between });
