@@ -25,6 +25,8 @@ export interface InsideParts extends MeetingCore {
   readonly tokens: RoomTokens;
   readonly floor: Floor;
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly steadyMs: () => number;
   readonly failed: (error: unknown) => void;
 }
 

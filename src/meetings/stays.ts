@@ -20,6 +20,7 @@ export interface StayParts {
   readonly writes: StayWrites;
   readonly nodeId: string;
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   readonly failed: (error: unknown) => void;
 }
 
@@ -38,7 +39,10 @@ interface Coming {
 }
 
 /** Let in, but not open yet. */
-interface Opening extends Admission, Omit<Coming, "seat"> {}
+interface Opening extends Admission, Omit<Coming, "seat"> {
+  /** Monotonic ms. */
+  readonly letInMs: number;
+}
 
 /** Asked of all nodes: a stay has a newer connection; which of these stays have a connection there. */
 const REPLACED = "meetings.replaced";
@@ -74,7 +78,8 @@ export class Stays {
     try {
       const admission = await this.parts.entry.enter(seat.claims);
       seat.access = admission.access;
-      this.opening.set(seat, { ...admission, ...(coming.closing && { closing: coming.closing }) });
+      const letInMs = this.parts.monotonicMs();
+      this.opening.set(seat, { ...admission, letInMs, ...(coming.closing && { closing: coming.closing }) });
     } finally {
       this.coming.delete(coming);
     }
@@ -148,8 +153,8 @@ export class Stays {
 
   /** Connections that were let in and did not open: their stays have none. */
   releaseUnopened(): void {
-    const before = this.parts.nowMs() - OPENS_WITHIN_MS;
-    for (const [seat, { enteredMs }] of this.opening) if (enteredMs <= before) this.disconnected(seat, "", false);
+    const before = this.parts.monotonicMs() - OPENS_WITHIN_MS;
+    for (const [seat, { letInMs }] of this.opening) if (letInMs <= before) this.disconnected(seat, "", false);
   }
 
   /**

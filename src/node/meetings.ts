@@ -1,8 +1,9 @@
 /** Builds meetings: realtime asks it about people in rooms, and it acts on their connections. */
+
+import { retentionMs } from "../base/clock.ts";
 import { buildInside, type MeetingInside } from "../meetings/inside.ts";
 import { Meetings } from "../meetings/meetings.ts";
 import { MeetingRetention } from "../meetings/retention.ts";
-import { systemClock } from "../realtime/clock.ts";
 import { RoomFloor } from "../realtime/room-floor.ts";
 import type { LateRoomGate } from "../realtime/room-gate.ts";
 import type { NodeContext } from "./context.ts";
@@ -26,7 +27,9 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
     store: store.meetings,
     rooms: store.rooms,
     floor: new RoomFloor(hub),
-    nowMs: clock.nowMs,
+    nowMs: clock.wallMs,
+    monotonicMs: clock.monotonicMs,
+    steadyMs: clock.steadyMs,
     failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
   };
   const meetings = new Meetings({
@@ -46,6 +49,6 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
 export const buildMeetingRetention = ({ store, log }: NodeContext): MeetingRetention =>
   new MeetingRetention({
     meetings: store.meetings,
-    nowMs: systemClock.nowMs,
+    nowMs: retentionMs,
     failed: (err) => log.error({ err }, "old meetings could not be removed; trying again in an hour"),
   });

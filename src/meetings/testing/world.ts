@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { newObjectId } from "../../access/ids.ts";
 import { type RoomClaims, type RoomSeat, RoomTokens, seatOf } from "../../access/room-token.ts";
 import { Vault } from "../../access/vault.ts";
+import { steadyClock } from "../../base/clock.ts";
 import { AccessTokens } from "../../rooms/access-token.ts";
 import { Expiry } from "../../rooms/expiry.ts";
 import { type RoomEdits, Rooms } from "../../rooms/rooms.ts";
@@ -67,11 +68,16 @@ export class World {
     rmSync(this.folder, { recursive: true });
   }
 
-  readonly nowMs = (): number => this.now;
+  /** By how much the wall clock was set: the time that has passed is another matter. */
+  setMs = 0;
+
+  readonly nowMs = (): number => this.now + this.setMs;
+  readonly monotonicMs = (): number => this.now;
+  readonly steadyMs = steadyClock(this.nowMs, this.monotonicMs);
 
   /** The rooms of one node: it hears of the edits that are made there. */
   node(): WorldNode & { readonly rooms: Rooms } {
-    const { store, tokens, nowMs, vault } = this;
+    const { store, tokens, nowMs, monotonicMs, steadyMs, vault } = this;
     const failed = (error: unknown): void => {
       this.failures.push(error);
     };
@@ -94,6 +100,7 @@ export class World {
       floor,
       nodeId: `node-${++this.nodes}`,
       nowMs,
+      monotonicMs,
       meshMax: 6,
       iceServers: () => [],
       failed,
@@ -108,6 +115,8 @@ export class World {
           tokens,
           floor,
           nowMs,
+          monotonicMs,
+          steadyMs,
           failed,
         });
         return inside;
