@@ -13,6 +13,7 @@ import { ParleyError } from "./errors.ts";
 import type { Frame, Welcome } from "./frames.ts";
 import type { LinkOptions, Socket, TokenReason } from "./options.ts";
 import { boundedRetryAfter, closeError, whyRefused } from "./refusal.ts";
+import { steadyClock } from "./steady-clock.ts";
 import { Tokens } from "./tokens.ts";
 import { onWake } from "./wake.ts";
 
@@ -78,6 +79,8 @@ export class Link {
   #pongTimer: Timer | undefined;
   // Times of a clock that is never set: a change of the clock on the wall must not keep a dead connection alive.
   #notBeforeMs = 0;
+  readonly #steadyMs = steadyClock();
+  /** Steady ms. */
   #welcomedMs = 0;
   #heardMs = 0;
   #welcome: Welcome | undefined;
@@ -203,7 +206,7 @@ export class Link {
     if (this.isConnected) return;
     clearTimeout(this.#connectTimer);
     this.isConnected = true;
-    this.#welcomedMs = this.#heardMs;
+    this.#welcomedMs = this.#steadyMs();
     this.#welcome = welcome;
     if (typeof welcome.expiresAt === "number") this.#tokenLasts(welcome.expiresAt);
     this.#events.welcome(welcome);
@@ -259,7 +262,7 @@ export class Link {
     for (const timer of [this.#connectTimer, this.#renewTimer, this.#pongTimer]) clearTimeout(timer);
     this.#pongTimer = undefined;
     if (!isConnected) return;
-    if (performance.now() - this.#welcomedMs > STABLE_MS) this.#failures = 0;
+    if (this.#steadyMs() - this.#welcomedMs > STABLE_MS) this.#failures = 0;
     this.#events.lost(error);
   }
 
@@ -272,10 +275,13 @@ export class Link {
   #ping(withinMs: number): void {
     if (this.#pongTimer) return;
     this.send('{"type":"ping"}', { type: "ping" });
-    const byMs = Date.now() + withinMs;
+    const byMs = this.#steadyMs() + withinMs;
     const error = new ParleyError("connection_lost", "The connection was silent for too long.");
     // A timer that is late itself was asleep: the pong may have come, and wait to be read.
-    this.#pongTimer = setTimeout(() => (Date.now() - byMs > LATE_MS ? this.#wake() : this.restart(error)), withinMs);
+    this.#pongTimer = setTimeout(
+      () => (this.#steadyMs() - byMs > LATE_MS ? this.#wake() : this.restart(error)),
+      withinMs,
+    );
   }
 
   /** The network is back, the page is visible again, or the machine has slept. */
@@ -302,7 +308,7 @@ export class Link {
 
   /** At least: the service's clock is in whole seconds, and may have been almost a second further. */
   #leftMs(expiresAt: number): number {
-    return (expiresAt - (this.#welcome?.serverTime ?? 0) - 1) * 1000 - (performance.now() - this.#welcomedMs);
+    return (expiresAt - (this.#welcome?.serverTime ?? 0) - 1) * 1000 - (this.#steadyMs() - this.#welcomedMs);
   }
 
   #renewIn(ms: number, reason: TokenReason, expiresAt: number): void {

@@ -208,6 +208,21 @@ describe("accepted once", () => {
     expect(results).toEqual(["known", "a connection_lost", "not sent yet"]);
   });
 
+  test("within that time it is sent again, also if the clock is set back", async () => {
+    const parley = offline();
+    publish(parley, "known");
+    await settled();
+    await kit.service.socket.welcome();
+    await ack();
+    publish(parley, "a");
+    await settled();
+    kit.clock.setBack(600_000);
+    await kit.reconnected();
+    expect(sent()).toEqual(["a"]);
+    await ack();
+    expect(results).toEqual(["known", "a"]);
+  });
+
   test("direct messages have no memory of ids: they are rejected too", async () => {
     const parley = offline();
     const send = parley.send("bob", 1, { id: "x" }).catch((error) => error.code);
@@ -238,6 +253,14 @@ describe("bounds", () => {
     expect(results).toEqual(["b message_expired", "a message_expired"]);
     await kit.service.socket.welcome();
     expect(sent()).toEqual(["c"]);
+  });
+
+  test("also if the clock is set back meanwhile", async () => {
+    const parley = offline({ ttl: 3000 });
+    publish(parley, "a");
+    kit.clock.setBack(36_000_000);
+    await kit.clock.advance(3000);
+    expect(results).toEqual(["a message_expired"]);
   });
 
   test("one that was sent already has an unknown fate then", async () => {

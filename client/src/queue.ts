@@ -10,6 +10,7 @@
 import { ParleyError } from "./errors.ts";
 import type { Frame } from "./frames.ts";
 import type { Outbox, QueuedOptions } from "./outbox.ts";
+import { steadyClock } from "./steady-clock.ts";
 
 export interface QueueOptions {
   /** Messages that may wait; 1000 by default. One more is rejected with `queue_full`. */
@@ -23,8 +24,9 @@ interface Waiting {
   readonly options: QueuedOptions;
   readonly resolve: (ack: Frame) => void;
   readonly reject: (error: unknown) => void;
+  /** Steady ms. */
   readonly untilMs: number;
-  /** When it was sent first, by the clock on the wall: others stand still while the machine sleeps. */
+  /** When it was sent first, steady ms. */
   sentMs: number | undefined;
   /** Why its fate is not known, if it was sent. */
   failure: ParleyError | undefined;
@@ -53,6 +55,7 @@ export class OfflineQueue implements Outbox {
   private notBeforeMs = Number.NEGATIVE_INFINITY;
   /** When the burst is available again, in the time of the messages that were sent. */
   private paidUntilMs = Number.NEGATIVE_INFINITY;
+  private readonly steadyMs = steadyClock();
   private end: Error | undefined;
 
   constructor(private readonly options: QueueOptions = {}) {}
@@ -69,7 +72,7 @@ export class OfflineQueue implements Outbox {
     if (this.waiting.length >= messages)
       return Promise.reject(new ParleyError("queue_full", `${messages} messages wait already.`));
     return new Promise((resolve, reject) => {
-      const untilMs = ttl === undefined ? Number.POSITIVE_INFINITY : Date.now() + ttl;
+      const untilMs = ttl === undefined ? Number.POSITIVE_INFINITY : this.steadyMs() + ttl;
       this.waiting.push({ send, options, resolve, reject, untilMs, sentMs: undefined, failure: undefined });
       void this.work();
     });
@@ -112,8 +115,8 @@ export class OfflineQueue implements Outbox {
   private async sendOne(first: Waiting): Promise<void> {
     const { failure } = first;
     try {
-      if (failure && !(await isRepeatable(first))) return this.refuse(first, failure);
-      first.sentMs ??= Date.now();
+      if (failure && !(await this.isRepeatable(first))) return this.refuse(first, failure);
+      first.sentMs ??= this.steadyMs();
       const ack = await first.send();
       this.remove(first);
       first.resolve(ack);
@@ -128,13 +131,25 @@ export class OfflineQueue implements Outbox {
     }
   }
 
+  /** Throws if that cannot be found out now. */
+  private async isRepeatable({ options, sentMs = 0 }: Waiting): Promise<boolean> {
+    try {
+      const isIdempotent = options.isIdempotent() ?? (await options.findOut?.()) ?? false;
+      return isIdempotent && this.steadyMs() - sentMs < REPEAT_WITHIN_MS;
+    } catch (error) {
+      if (codeOf(error) === "not_connected" || IS_UNKNOWN.includes(codeOf(error))) throw error;
+      // A client that may not read the history cannot know.
+      return false;
+    }
+  }
+
   private refuse(one: Waiting, error: unknown): void {
     this.remove(one);
     one.reject(error);
   }
 
   private expire(): void {
-    const nowMs = Date.now();
+    const nowMs = this.steadyMs();
     for (const one of this.waiting.filter(({ untilMs }) => untilMs <= nowMs)) {
       this.remove(one);
       one.reject(one.failure ?? new ParleyError("message_expired", "The message waited longer than its ttl."));
@@ -143,7 +158,7 @@ export class OfflineQueue implements Outbox {
 
   private lookAgain(): void {
     clearTimeout(this.timer);
-    const nowMs = Date.now();
+    const nowMs = this.steadyMs();
     const waits = this.waiting.map(({ untilMs }) => untilMs - nowMs).filter(Number.isFinite);
     if (this.isConnected && this.waiting.length > 0) waits.push(this.notBeforeMs - performance.now());
     if (waits.length === 0) return;
@@ -158,17 +173,3 @@ export class OfflineQueue implements Outbox {
 }
 
 const codeOf = (error: unknown): string => (error instanceof ParleyError ? error.code : "");
-
-/** Throws if that cannot be found out now. */
-async function isRepeatable({ options, sentMs = 0 }: Waiting): Promise<boolean> {
-  try {
-    const isIdempotent = options.isIdempotent() ?? (await options.findOut?.()) ?? false;
-    const agoMs = Date.now() - sentMs;
-    // Less than zero: the clock was set back, and how long ago it was is not known.
-    return isIdempotent && agoMs >= 0 && agoMs < REPEAT_WITHIN_MS;
-  } catch (error) {
-    if (codeOf(error) === "not_connected" || IS_UNKNOWN.includes(codeOf(error))) throw error;
-    // A client that may not read the history cannot know.
-    return false;
-  }
-}

@@ -40,6 +40,15 @@ describe("for a connect", () => {
     expect(reasons).toEqual(["connect", "connect"]);
   });
 
+  test("a token that has ended is not used again because the clock was set back", async () => {
+    await connectedFor(3600, token, []);
+    await kit.service.socket.end();
+    kit.clock.setBack(36_000_000);
+    kit.clock.freeze(3_600_000);
+    await kit.comesBack();
+    expect(reasons).toEqual(["connect", "connect"]);
+  });
+
   test("a function that throws is called again after a wait, and reported", async () => {
     const parley = kit.client({
       token: (request) => {

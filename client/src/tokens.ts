@@ -2,6 +2,7 @@
 import { checkSecret } from "./check.ts";
 import { ParleyError } from "./errors.ts";
 import type { TokenReason, TokenSource } from "./options.ts";
+import { steadyClock } from "./steady-clock.ts";
 
 /** A function that takes longer has failed. */
 const TOKEN_WITHIN_MS = 30_000;
@@ -11,7 +12,8 @@ const LEFT_MIN_MS = 5000;
 export class Tokens {
   readonly #get: TokenSource;
   #token: string | undefined;
-  /** By this client's clock; not known before a welcome. */
+  readonly #steadyMs = steadyClock();
+  /** Steady ms; not known before a welcome. */
   #endsMs = Number.POSITIVE_INFINITY;
   #asking: Promise<string> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -25,7 +27,7 @@ export class Tokens {
 
   /** For a connect: the one at hand, if there is one and enough of it is left. */
   async forConnect(): Promise<string> {
-    const isAtHand = this.#token !== undefined && Date.now() <= this.#endsMs - LEFT_MIN_MS;
+    const isAtHand = this.#token !== undefined && this.#steadyMs() <= this.#endsMs - LEFT_MIN_MS;
     this.#isLastTry = this.#wasRefused && !isAtHand;
     return isAtHand && this.#token !== undefined ? this.#token : this.ask(this.#wasRefused ? "refused" : "connect");
   }
@@ -48,7 +50,7 @@ export class Tokens {
   /** The service has accepted the token: it is good for that long. */
   accepted(lifeMs: number): void {
     this.#wasRefused = false;
-    this.#endsMs = Date.now() + lifeMs;
+    this.#endsMs = this.#steadyMs() + lifeMs;
   }
 
   /** Returns whether another token may help. */

@@ -37,6 +37,7 @@ function setup() {
   const trail = new AuditTrail({
     store: { audit: store },
     nowMs: () => 1_800_000_000_000,
+    retentionMs: () => 1_800_000_000_000,
     failed: () => void seen.failed++,
     dropped: (count) => {
       seen.dropped += count;

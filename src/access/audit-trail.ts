@@ -34,6 +34,8 @@ export interface AuditEntry {
 export interface AuditTrailParts {
   readonly store: Pick<Store, "audit">;
   readonly nowMs: () => number;
+  /** Unix ms that entries are too old by (base/clock.ts). */
+  readonly retentionMs: () => number;
   readonly failed: (error: unknown) => void;
   /** Changes of applications that were not recorded because the queue was full. */
   readonly dropped: (count: number) => void;
@@ -92,7 +94,7 @@ export class AuditTrail {
   /** Removes what is too old, and what applications have beyond their bound. */
   async sweep(): Promise<void> {
     const { audit } = this.parts.store;
-    const oldest = this.parts.nowMs() - AUDIT_DAYS * DAY_MS;
+    const oldest = this.parts.retentionMs() - AUDIT_DAYS * DAY_MS;
     await inSlices(() => audit.removeBefore(oldest, SLICE_ROWS));
     for (const app of [...this.toTrim]) {
       this.toTrim.delete(app);

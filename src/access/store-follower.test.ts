@@ -69,7 +69,7 @@ class Fixture {
       keyring: this.keyring,
       blocks: this.blocks,
       clock: {
-        nowMs: () => this.nowMs,
+        wallMs: () => this.nowMs,
         monotonicMs: () => this.nowMs,
         after: (ms, callback) => void this.timers.push({ dueMs: this.nowMs + ms, callback }),
       },

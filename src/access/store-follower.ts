@@ -21,7 +21,7 @@ export interface StoreFollowerParts {
   readonly keyring: Keyring;
   readonly blocks: Blocks;
   readonly clock: {
-    nowMs(): number;
+    wallMs(): number;
     monotonicMs(): number;
     after(ms: number, callback: () => void): void;
   };
@@ -150,7 +150,7 @@ export class StoreFollower implements Follower {
 
   private async loadBlocks(revision: number): Promise<void> {
     const { store, blocks, clock } = this.parts;
-    for (const row of await store.blocks(clock.nowMs())) {
+    for (const row of await store.blocks(clock.wallMs())) {
       if (!blocks.add(row)) continue;
       // The peer may have connected to this node before the block was known here.
       this.parts.blocked?.(row.app, row.peerId);

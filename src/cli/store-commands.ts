@@ -48,7 +48,7 @@ export async function resetToken(input: Input): Promise<CommandResult> {
 async function audit(store: Store, what: string, on: string): Promise<string[]> {
   const notes: string[] = [];
   const failed = (error: unknown): void => void notes.push(`The audit could not be written: ${String(error)}`);
-  const trail = new AuditTrail({ store, nowMs: Date.now, failed, dropped: () => undefined });
+  const trail = new AuditTrail({ store, nowMs: Date.now, retentionMs: Date.now, failed, dropped: () => undefined });
   await trail.record({ who: COMMAND_LINE, what, on });
   return notes;
 }

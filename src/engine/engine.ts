@@ -59,7 +59,7 @@ export interface Stored extends Position {
 export interface MemberState {
   readonly peerId: string;
   readonly metadataJson: string | undefined;
-  /** When its newest connection on that node was made, Unix ms. The newest on all nodes decides the metadata and the state. */
+  /** When its newest connection on that node was made, Unix ms in the order of realtime/connection-times.ts. The newest on all nodes decides the metadata and the state. */
   readonly since: number;
   /**
    * The node of that connection, by the name that it has for itself: new with each start of its process, and the same on every node.
@@ -82,8 +82,10 @@ export interface MemberState {
 export interface Lingers {
   /** `lost`: without a goodbye, in a channel with a grace period. `held`: the service itself closed the connection. */
   readonly why: "lost" | "held";
-  /** Unix ms. */
+  /** Between nodes Unix ms of the clock of the node that announces it; within a node of its steady clock. */
   readonly untilMs: number;
+  /** Between nodes: how much of it was left when it was announced. Absent in what nodes of earlier versions announce. */
+  readonly leftMs?: number | undefined;
   /** The key of its last connection: it ends with the key. */
   readonly keyId: string;
 }

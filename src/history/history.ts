@@ -112,8 +112,8 @@ export interface Top extends Position {
 /** Streams that have changed. */
 export interface ChangedTops {
   readonly tops: readonly Top[];
-  /** What has changed before this, Unix ms, is in these tops or was in those of an earlier call: the next call begins here. */
-  readonly sinceMs: number;
+  /** For how long the oldest transaction has been open whose changes these tops may lack: the next call goes back that much further. */
+  readonly openMs: number;
 }
 
 /** What an application has stored. */
@@ -137,11 +137,11 @@ export interface HistoryStore {
   /** `undefined`: there is no such stream. */
   read(app: string, channel: string, range: Range): Promise<Page | undefined>;
   /**
-   * The ends of streams that were appended to, or removed with `remove`, since then, Unix ms. May contain older ones. Streams that
-   * a change of rules has removed are not in it. What a call cannot see yet because its transaction is still open MUST be seen by a
-   * later one, however long that transaction takes.
+   * The ends of streams that were appended to, or removed with `remove`, within the last `agoMs`. May contain older ones. Streams that
+   * a change of rules has removed are not in it. Not since a time, because the clock of the store is not that of the caller. What a
+   * call cannot see yet because its transaction is still open MUST be seen by a later one, however long that transaction takes.
    */
-  tops(sinceMs: number): Promise<ChangedTops>;
+  tops(agoMs: number): Promise<ChangedTops>;
   /** Forgets all messages of a channel: a new epoch begins. Returns false if there was no stream. */
   remove(app: string, channel: string): Promise<boolean>;
   /** After a change of rules: `keep` says what a channel keeps now, or `undefined` if it has no history any more. */

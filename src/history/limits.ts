@@ -10,3 +10,8 @@ export const EMPTY_STREAM_KEPT_MS = 3_600_000;
 export const EXPIRED_STREAM_KEPT_MS = 24 * 3_600_000;
 /** `open` notes that a stream is used, at most this often. A node opens the streams that it watches again within this time. */
 export const STREAM_USE_NOTED_MS = 600_000;
+/**
+ * PostgreSQL: ids of messages whose time is further ahead of the server's clock are forgotten. After a clock was set back by less, all
+ * ids since are remembered until it is where it was.
+ */
+export const IDS_AHEAD_MAX_MS = 3_600_000;

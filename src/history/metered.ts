@@ -73,7 +73,7 @@ export class MeteredHistory implements HistoryStore {
     this.watch(this.inner.open(app, channel, keep));
   read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
     this.watch(this.inner.read(app, channel, range));
-  tops = (sinceMs: number): Promise<ChangedTops> => this.watch(this.inner.tops(sinceMs));
+  tops = (agoMs: number): Promise<ChangedTops> => this.watch(this.inner.tops(agoMs));
   remove = (app: string, channel: string): Promise<boolean> => this.watch(this.inner.remove(app, channel));
   applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>
     this.watch(this.inner.applyRules(app, keep));

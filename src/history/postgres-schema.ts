@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SQL } from "bun";
+import { systemClock } from "../base/clock.ts";
 import { lockForMigrations } from "../store/postgres.ts";
 import { StoreError } from "../store/store.ts";
 
@@ -27,7 +28,7 @@ export async function migrateHistory(sql: SQL): Promise<void> {
     for (const [index, file] of files.entries()) {
       if (index < present) continue;
       await tx.unsafe(readFileSync(join(FOLDER, file), "utf8"));
-      await tx`INSERT INTO history_migrations (version, applied) VALUES (${index + 1}, ${Date.now()})`;
+      await tx`INSERT INTO history_migrations (version, applied) VALUES (${index + 1}, ${systemClock.wallMs()})`;
     }
   });
 }

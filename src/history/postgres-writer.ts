@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import type { SQL } from "bun";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import { type Appended, type Batch, HistoryUnavailable } from "./history.ts";
+import { IDS_AHEAD_MAX_MS } from "./limits.ts";
 import { type Prepared, prepare, resultsOf } from "./postgres-batch.ts";
 import { PostgresLink } from "./postgres-link.ts";
 
@@ -90,7 +91,7 @@ export class PostgresWriter {
     return this.link.run(async (sql) => {
       const rows: { result: string | null }[] = await sql`
         SELECT history_append_2(${this.id}, ${this.generation}::BIGINT, ${check}, ${this.skewMs()}::BIGINT,
-          ${MESSAGE_ID_REMEMBERED_MS}::BIGINT,
+          ${MESSAGE_ID_REMEMBERED_MS}::BIGINT, ${IDS_AHEAD_MAX_MS}::BIGINT,
           ${apps}::TEXT[], ${channels}::TEXT[], ${keeps}::BIGINT[], ${keepsMs}::BIGINT[], ${places}::BIGINT[],
           ${senders}::TEXT[], ${connections}::TEXT[], ${mids}::TEXT[], ${scopes}::TEXT[], ${metadatas}::TEXT[],
           ${datas}::TEXT[], ${sizes}::BIGINT[]) AS result`;

@@ -1,6 +1,7 @@
 /** History in PostgreSQL, which all nodes share. migrations/ has the functions that these calls run. */
 import { SQL } from "bun";
 import { appOfSpace, roomSpaceOf } from "../access/room-space.ts";
+import { systemClock } from "../base/clock.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import { LOCK_SPACE, optionsOf } from "../store/postgres.ts";
@@ -15,7 +16,13 @@ import type {
   StreamState,
   Top,
 } from "./history.ts";
-import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS, STREAM_USE_NOTED_MS, STREAMS_PER_APP_MAX } from "./limits.ts";
+import {
+  EMPTY_STREAM_KEPT_MS,
+  EXPIRED_STREAM_KEPT_MS,
+  IDS_AHEAD_MAX_MS,
+  STREAM_USE_NOTED_MS,
+  STREAMS_PER_APP_MAX,
+} from "./limits.ts";
 import { arrayLiteral } from "./postgres-batch.ts";
 import { ServerIdentity } from "./postgres-identity.ts";
 import { PostgresLink } from "./postgres-link.ts";
@@ -107,7 +114,7 @@ export class PostgresHistory implements HistoryStore {
     this.reader.run(async (sql) => {
       const { after = null, before = null, upTo = null, limit, maxBytes, sinceMs } = range;
       // As an age: the server's clock gave the messages their times.
-      const age = sinceMs === undefined ? null : this.nowMs() - sinceMs;
+      const age = sinceMs === undefined ? null : systemClock.wallMs() + this.skewMs() - sinceMs;
       const skew = this.skewMs();
       const rows: { page: string | null }[] = await sql`
         SELECT history_read(${app}, ${channel}, ${skew}::BIGINT, ${after}::BIGINT, ${before}::BIGINT,
@@ -116,16 +123,15 @@ export class PostgresHistory implements HistoryStore {
       return page ? pageOf(page) : undefined;
     });
 
-  tops = (sinceMs: number): Promise<ChangedTops> =>
+  tops = (agoMs: number): Promise<ChangedTops> =>
     this.reader.run(async (sql) => {
       await this.identity.compare(sql);
-      const readMs = this.nowMs();
       // Before the streams are read: one that is committed in between is seen by that read.
       const openMs = await this.openTransactionsMs(sql);
       const rows: (Omit<Top, "offset"> & { offset: string })[] = await sql`
         SELECT app, channel, epoch, top::TEXT AS "offset", top_check AS "check" FROM history_streams
-          WHERE changed >= history_now(${this.skewMs()}::BIGINT) - ${this.nowMs() - sinceMs}::BIGINT`;
-      return { tops: rows.map((row) => ({ ...row, offset: Number(row.offset) })), sinceMs: readMs - openMs };
+          WHERE changed >= history_now(${this.skewMs()}::BIGINT) - ${Math.ceil(agoMs)}::BIGINT`;
+      return { tops: rows.map((row) => ({ ...row, offset: Number(row.offset) })), openMs };
     });
 
   remove = (app: string, channel: string): Promise<boolean> =>
@@ -176,6 +182,11 @@ export class PostgresHistory implements HistoryStore {
       const trimmed = trims[0]?.streams ?? null;
       // Another node is trimming.
       if (trimmed === null) return false;
+      // The clock was set back by more: until it is there again these would neither count nor be old.
+      await sql`
+        DELETE FROM history_ids WHERE (stream, scope, mid) IN (SELECT stream, scope, mid FROM history_ids
+          WHERE time > history_now(${this.skewMs()}::BIGINT) + ${IDS_AHEAD_MAX_MS}::BIGINT
+          LIMIT ${TRIM_ROWS} FOR UPDATE SKIP LOCKED)`;
       const rows: { done: string }[] = await sql`
         SELECT history_sweep(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${MESSAGE_ID_REMEMBERED_MS}::BIGINT,
           ${TRIM_ROWS}::BIGINT, ${EMPTY_STREAM_KEPT_MS}::BIGINT, ${EXPIRED_STREAM_KEPT_MS}::BIGINT,
@@ -195,10 +206,6 @@ export class PostgresHistory implements HistoryStore {
 
   async close(): Promise<void> {
     await Promise.all([this.writer.close(), this.reader.close(), this.trimmer.close()]);
-  }
-
-  private nowMs(): number {
-    return Date.now() + this.skewMs();
   }
 
   /**

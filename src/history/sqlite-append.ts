@@ -27,7 +27,9 @@ export interface AppendParts {
   readonly db: Database;
   readonly streams: SqliteStreams;
   readonly runs: SqliteRuns;
-  readonly nowMs: () => number;
+  readonly wallMs: () => number;
+  /** For how long ids are remembered. */
+  readonly idMs: () => number;
   /** Called for a stream that holds more messages than it should. */
   readonly overfull: (stream: number) => void;
 }
@@ -64,10 +66,11 @@ export class SqliteAppend {
     const touched = new Map<string, Touched>();
     this.last = undefined;
     const results: Appended[] = [];
-    const nowMs = this.parts.nowMs();
+    const nowMs = this.parts.wallMs();
+    const idMs = this.parts.idMs();
     this.begin.run();
     try {
-      for (const message of batch.messages) results.push(this.appendOne(batch.check, message, touched, nowMs));
+      for (const message of batch.messages) results.push(this.appendOne(batch.check, message, touched, nowMs, idMs));
       for (const { row, messages } of touched.values()) {
         if (messages.length === 0) continue;
         runs.add(row.id, row.top, row.last_time, batch.check, messages);
@@ -85,17 +88,23 @@ export class SqliteAppend {
     return results;
   }
 
-  private appendOne(check: string, message: NewMessage, touched: Map<string, Touched>, nowMs: number): Appended {
+  private appendOne(
+    check: string,
+    message: NewMessage,
+    touched: Map<string, Touched>,
+    nowMs: number,
+    idMs: number,
+  ): Appended {
     const stream = this.touch(message, touched, nowMs);
     const { row } = stream;
     const { id } = message;
     if (id !== undefined) {
       const found = this.findId.get(idsOf(row), message.idScope, id);
-      if (found && isRemembered(found.time, nowMs)) return duplicateOf(found, row);
+      if (found && isRemembered(found.time, idMs)) return duplicateOf(found, row);
     }
     const offset = ++row.top;
     const time = Math.max(row.last_time, nowMs);
-    if (id !== undefined) this.putId.run(idsOf(row), message.idScope, id, offset, check, nowMs, row.epoch);
+    if (id !== undefined) this.putId.run(idsOf(row), message.idScope, id, offset, check, idMs, row.epoch);
     if (row.expires === null) {
       row.expires = time + row.keep_ms;
       this.setExpires.run(row.expires, row.id);
@@ -132,7 +141,7 @@ export class SqliteAppend {
    */
   settle(batch: Batch): readonly Appended[] | undefined {
     const { streams, runs } = this.parts;
-    const nowMs = this.parts.nowMs();
+    const idMs = this.parts.idMs();
     const groups = Map.groupBy(batch.messages.keys(), (at) => {
       const { app, channel } = batch.messages[at] as NewMessage;
       return `${app} ${channel}`;
@@ -144,7 +153,7 @@ export class SqliteAppend {
       if (!row) return undefined;
       const newest = runs.endOf(row.id, batch.check);
       const seen = new Set<string>();
-      const stored = places.filter((at) => !this.placeDuplicate(batch, at, row, seen, results, nowMs));
+      const stored = places.filter((at) => !this.placeDuplicate(batch, at, row, seen, results, idMs));
       if (!newest && stored.length > 0) return undefined;
       for (const [index, at] of stored.entries()) {
         const offset = (newest?.last ?? 0) - stored.length + 1 + index;
@@ -161,7 +170,7 @@ export class SqliteAppend {
     row: StreamRow,
     seen: Set<string>,
     results: Appended[],
-    nowMs: number,
+    idMs: number,
   ): boolean {
     const { id, idScope } = batch.messages[at] as NewMessage;
     if (id === undefined) return false;
@@ -169,7 +178,7 @@ export class SqliteAppend {
     const key = idKey(idScope, id);
     const isFirst = !seen.has(key);
     seen.add(key);
-    if (!found || (found.batch === batch.check ? isFirst : !isRemembered(found.time, nowMs))) return false;
+    if (!found || (found.batch === batch.check ? isFirst : !isRemembered(found.time, idMs))) return false;
     results[at] = duplicateOf(found, row);
     return true;
   }
@@ -183,5 +192,5 @@ function duplicateOf({ off: offset, batch: check, time, epoch: stored }: FoundId
   return epoch === row.epoch ? first : { ...first, isRemoved: true };
 }
 
-/** Either way: a clock that was ahead and was set back must not make an id last. */
-const isRemembered = (time: number, nowMs: number): boolean => Math.abs(nowMs - time) < MESSAGE_ID_REMEMBERED_MS;
+/** Either way: earlier versions wrote times of the wall clock, which may have been set back since. Such an id must not last. */
+const isRemembered = (time: number, idMs: number): boolean => Math.abs(idMs - time) < MESSAGE_ID_REMEMBERED_MS;

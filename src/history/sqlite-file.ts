@@ -3,9 +3,11 @@
  * and never keys, and because its commits are not synced by default: written to the log by the kernel, they survive the end of this
  * process at any moment, but not a power cut.
  */
+
 import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { systemClock } from "../base/clock.ts";
 import { prepareFile } from "../store/data-folder.ts";
 import { StoreError } from "../store/store.ts";
 
@@ -119,7 +121,7 @@ export const isDamage = (error: unknown): error is SQLiteError =>
 
 /** Renames a damaged file; the text says what happened. The file must be closed. */
 export function setAside(path: string, damage: Error): string {
-  const target = `${path}.damaged-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
+  const target = `${path}.damaged-${new Date(systemClock.wallMs()).toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
   for (const side of ["", ...SIDE_FILES]) if (existsSync(path + side)) renameSync(path + side, target + side);
   return `${path} is not a readable database (${damage.message}): it is now ${target}, and a new history begins`;
 }

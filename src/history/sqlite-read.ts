@@ -11,7 +11,7 @@ export class SqliteRead {
     db: Database,
     private readonly streams: SqliteStreams,
     private readonly runs: SqliteRuns,
-    private readonly nowMs: () => number,
+    private readonly retentionMs: () => number,
   ) {
     this.changed = db.prepare<Top, [number]>(
       `SELECT app, channel, epoch, top AS "offset", top_check AS "check" FROM streams WHERE changed >= ?`,
@@ -20,7 +20,7 @@ export class SqliteRead {
 
   page(row: StreamRow, range: Range): Page {
     const { streams } = this;
-    const state = streams.state(row, this.nowMs());
+    const state = streams.state(row, this.retentionMs());
     const { from, to } = this.bounds(row, state.first, range);
     const isAscending = range.after !== undefined;
     const messages: StoredMessage[] = [];

@@ -18,7 +18,8 @@ export interface TrimParts {
   readonly db: Database;
   readonly streams: SqliteStreams;
   readonly runs: SqliteRuns;
-  readonly nowMs: () => number;
+  readonly retentionMs: () => number;
+  readonly idMs: () => number;
   /** Streams per application. */
   readonly streamsMax: number;
 }
@@ -75,7 +76,7 @@ export class SqliteTrim {
       () => this.trimOverfull(),
       () => this.trimExpired(),
       () => this.trimApps(maxBytesOf),
-      () => this.deleteIds.run(this.parts.nowMs()).changes > 0,
+      () => this.deleteIds.run(this.parts.idMs()).changes > 0,
       () => this.deleteGone(),
     ];
     // In turns, so that much work of one kind does not keep the others waiting.
@@ -100,7 +101,7 @@ export class SqliteTrim {
   }
 
   private trimExpired(): boolean {
-    const nowMs = this.parts.nowMs();
+    const nowMs = this.parts.retentionMs();
     const found = this.expired.get(nowMs);
     const row = found && this.parts.streams.findById(found.id);
     if (!row) return false;
@@ -175,7 +176,7 @@ export class SqliteTrim {
 
   /** Looks at some streams per call: forgets those that are empty and unused, and finds those that a new rule has left overfull. */
   private walkOn(): void {
-    const nowMs = this.parts.nowMs();
+    const nowMs = this.parts.retentionMs();
     const rows = this.walk.all(this.walkedTo);
     this.walkedTo = rows.length < WALK_STREAMS ? 0 : (rows.at(-1)?.id ?? 0);
     for (const { id, top, low, keep_messages: keep } of rows) if (top - low + 1 > keep) this.overfull.add(id);

@@ -2,14 +2,14 @@ import { newFolders } from "../store/testing/places.ts";
 import { SqliteHistory } from "./sqlite.ts";
 import { historyFile } from "./sqlite-file.ts";
 import { historySuite } from "./testing/history.suite.ts";
-import { STREAMS_MAX } from "./testing/kit.ts";
+import { clocksOf, STREAMS_MAX } from "./testing/kit.ts";
 
 const newFolder = newFolders();
 
 historySuite("the embedded history", async () => {
   const path = historyFile(newFolder());
   return {
-    open: async (skewMs) =>
+    open: async (time) =>
       new SqliteHistory({
         path,
         sync: "process",
@@ -17,7 +17,7 @@ historySuite("the embedded history", async () => {
           throw new Error(text);
         },
         streamsMax: STREAMS_MAX,
-        nowMs: () => Date.now() + skewMs(),
+        clocks: clocksOf(time),
       }),
   };
 });

@@ -1,6 +1,8 @@
 /** The embedded history: one file that this process alone uses. Every call runs in one turn. */
 import { type Database, SQLiteError } from "bun:sqlite";
+import { steplessClock } from "../base/clock.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
+import { type HistoryClocks, SYSTEM_CLOCKS } from "./clocks.ts";
 import {
   type Appended,
   type Batch,
@@ -24,7 +26,7 @@ import { SqliteTrim } from "./sqlite-trim.ts";
 const VISIT_STREAMS = 200;
 
 export interface SqliteHistoryOptions extends HistoryFileOptions {
-  readonly nowMs?: () => number;
+  readonly clocks?: HistoryClocks;
   /** For tests: instead of STREAMS_PER_APP_MAX. */
   readonly streamsMax?: number;
 }
@@ -50,11 +52,11 @@ interface Opened {
 export class SqliteHistory implements HistoryStore, RulesByChannel {
   readonly isShared = false;
   private opened: Opened | undefined;
-  private readonly nowMs: () => number;
+  private readonly clocks: HistoryClocks;
   private readonly rewound: (() => void)[] = [];
 
   constructor(private readonly options: SqliteHistoryOptions) {
-    this.nowMs = options.nowMs ?? Date.now;
+    this.clocks = options.clocks ?? SYSTEM_CLOCKS;
     this.opened = this.openFile();
   }
 
@@ -65,7 +67,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
 
   open = async (app: string, channel: string, keep: Retention): Promise<StreamState> =>
     this.use(({ db, streams }) => {
-      const nowMs = this.nowMs();
+      const nowMs = this.clocks.wallMs();
       const found = streams.find(app, channel);
       const row = db.transaction(() => {
         const opened = found ?? streams.insert(app, channel, keep, nowMs);
@@ -74,7 +76,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
         return opened;
       })();
       if (!found) streams.count(app, 1, 0, 0);
-      return streams.state(row, nowMs);
+      return streams.state(row, this.clocks.retentionMs());
     });
 
   read = async (app: string, channel: string, range: Range): Promise<Page | undefined> =>
@@ -83,8 +85,8 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
       return row && reading.page(row, range);
     });
 
-  tops = async (sinceMs: number): Promise<ChangedTops> =>
-    this.use(({ reading }) => ({ tops: reading.tops(sinceMs), sinceMs: this.nowMs() }));
+  tops = async (agoMs: number): Promise<ChangedTops> =>
+    this.use(({ reading }) => ({ tops: reading.tops(this.clocks.wallMs() - agoMs), openMs: 0 }));
 
   remove = async (app: string, channel: string): Promise<boolean> =>
     this.use(({ db, streams }) => {
@@ -94,7 +96,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
       const keep = { messages: row.keep_messages, seconds: row.keep_ms / 1000 };
       db.transaction(() => {
         streams.deleteRow(row);
-        streams.insert(app, channel, keep, this.nowMs(), idsOf(row));
+        streams.insert(app, channel, keep, this.clocks.wallMs(), idsOf(row));
       })();
       streams.count(app, 0, row.low - row.top - 1, -row.bytes);
       return true;
@@ -179,23 +181,27 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
 
   private openFile(): Opened {
     const db = openHistoryFile(this.options);
-    const { nowMs } = this;
+    const { wallMs, monotonicMs, retentionMs } = this.clocks;
+    // The newest: this clock does not go back.
+    const lastId = db.query<{ time: number }, []>("SELECT time FROM ids ORDER BY seq DESC LIMIT 1").get();
+    const idMs = steplessClock(wallMs, monotonicMs, lastId?.time ?? 0);
     const runs = new SqliteRuns(db);
     const streams = new SqliteStreams(db, runs);
     const { streamsMax = STREAMS_PER_APP_MAX } = this.options;
-    const trimming = new SqliteTrim({ db, streams, runs, nowMs, streamsMax });
+    const trimming = new SqliteTrim({ db, streams, runs, retentionMs, idMs, streamsMax });
     const appending = new SqliteAppend({
       db,
       streams,
       runs,
-      nowMs,
+      wallMs,
+      idMs,
       overfull: (stream) => trimming.noteOverfull(stream),
     });
     const channels = db.prepare<{ channel: string }, [string, string]>(
       `SELECT channel FROM streams WHERE app = ? AND channel > ? ORDER BY channel LIMIT ${VISIT_STREAMS}`,
     );
     const channelsAfter = (app: string, channel: string) => channels.all(app, channel);
-    return { db, streams, appending, reading: new SqliteRead(db, streams, runs, nowMs), trimming, channelsAfter };
+    return { db, streams, appending, reading: new SqliteRead(db, streams, runs, retentionMs), trimming, channelsAfter };
   }
 }
 

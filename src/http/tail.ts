@@ -49,7 +49,7 @@ export interface TailEndpointParts {
   readonly tails: Pick<TailNodes, "open">;
   /** The id of an application that is named by id or name. */
   readonly appId: (idOrName: string) => string | undefined;
-  readonly clock: { nowMs(): number; after(ms: number, callback: () => void): void };
+  readonly clock: { wallMs(): number; after(ms: number, callback: () => void): void };
 }
 
 export const tailEndpoint = (guard: Guard<Operator>, { tails, appId, clock }: TailEndpointParts): Endpoint =>
@@ -70,7 +70,7 @@ export const tailEndpoint = (guard: Guard<Operator>, { tails, appId, clock }: Ta
           return stream.isReady;
         },
         write: (lines: readonly string[], dropped: number) =>
-          stream.send(dropped > 0 ? [...lines, droppedLine(clock.nowMs(), dropped)] : lines),
+          stream.send(dropped > 0 ? [...lines, droppedLine(clock.wallMs(), dropped)] : lines),
       };
       const filters = {
         app: app === undefined ? undefined : idOf(app, appId),

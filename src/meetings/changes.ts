@@ -34,13 +34,14 @@ export interface ChangeParts {
   readonly exits: Exits;
   readonly lobby: Pick<Lobby, "decideAll">;
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   readonly failed: (error: unknown) => void;
 }
 
 export class Changes {
-  /** When a room was last read. */
+  /** When a room was last read, monotonic ms. */
   private readonly read = new WeakMap<PresentRoom, number>();
-  /** By the room's id: when this node was notified of a change. Bound: CHANGES_REMEMBERED_MAX. */
+  /** By the room's id: when this node was notified of a change, monotonic ms. Bound: CHANGES_REMEMBERED_MAX. */
   private readonly notified = new Map<string, number>();
   /** The version of the room that the page of a stay knows of. Only stays that have subscribed to notices are in it. */
   private readonly shown = new WeakMap<PresentStay, number>();
@@ -61,7 +62,7 @@ export class Changes {
     notified.delete(room);
     const [oldest] = notified.keys();
     if (oldest !== undefined && notified.size >= CHANGES_REMEMBERED_MAX) notified.delete(oldest);
-    notified.set(room, this.parts.nowMs());
+    notified.set(room, this.parts.monotonicMs());
   }
 
   /** The room was edited or archived on this node. */
@@ -79,8 +80,8 @@ export class Changes {
 
   /** Every second: reads some of the rooms again that were not read for a while. */
   async tick(): Promise<void> {
-    const { present, nowMs, failed } = this.parts;
-    const now = nowMs();
+    const { present, monotonicMs, failed } = this.parts;
+    const now = monotonicMs();
     for (const [room, atMs] of this.notified) if (now - atMs > CHANGE_REMEMBERED_MS) this.notified.delete(room);
     let reads = 0;
     for (const room of [...present.all()]) {
@@ -123,8 +124,8 @@ export class Changes {
   }
 
   private async readAgain(room: PresentRoom, isForced = false): Promise<RoomRow | undefined> {
-    const { rooms, nowMs } = this.parts;
-    this.read.set(room, nowMs());
+    const { rooms, nowMs, monotonicMs } = this.parts;
+    this.read.set(room, monotonicMs());
     const row = await rooms.roomById(room.app, room.row.id, nowMs());
     if (!row || row.version < room.row.version || (row.version === room.row.version && !isForced)) return row;
     const before = room.row;

@@ -55,7 +55,7 @@ export class Entry {
     if (!("stay" in entered)) throw refusalOf(entered, await store.stay(claims.id));
     const { stay, meeting, outcome, isFirst } = entered;
     if (isFirst) await this.parts.meetingBegan(meeting, row);
-    return { row, stay, access: accessOf(row, claims), enteredMs: now, isBack: outcome === "back" };
+    return { row, stay, access: accessOf(row, claims), enteredMs: stay.seen, isBack: outcome === "back" };
   }
 
   /** As `enter`, but nothing begins. */

@@ -28,6 +28,8 @@ export interface InsideParts extends MeetingCore {
   readonly floor: Floor;
   readonly isLive: IsLive;
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly steadyMs: () => number;
   readonly failed: (error: unknown) => void;
 }
 

@@ -31,13 +31,16 @@ export interface LobbyParts {
   readonly notices: Notices;
   readonly isLive: IsLive;
   readonly nowMs: () => number;
+  readonly steadyMs: () => number;
   readonly failed: (error: unknown) => void;
 }
 
 /** A visitor with connections on this node. */
 interface WaitingHere {
   readonly claims: RoomClaims;
-  readonly since: number;
+  /** Steady ms. */
+  readonly untilMs: number;
+  /** When this was last noted in the store, steady ms. */
   seen: number;
   readonly connections: Set<string>;
 }
@@ -100,9 +103,11 @@ export class Lobby implements LobbyPort {
 
   async enter(claims: RoomClaims): Promise<void> {
     const row = await this.check(claims);
-    const now = this.parts.nowMs();
-    if (!this.here.has(row.waitId))
-      this.here.set(row.waitId, { claims, since: row.since, seen: now, connections: new Set() });
+    const { nowMs, steadyMs } = this.parts;
+    const now = nowMs();
+    const seen = steadyMs();
+    const untilMs = seen + Math.min(WAIT_MAX_MS, row.since + WAIT_MAX_MS - now);
+    if (!this.here.has(row.waitId)) this.here.set(row.waitId, { claims, untilMs, seen, connections: new Set() });
     await this.parts.store.setGone(row.waitId, now);
   }
 
@@ -158,18 +163,18 @@ export class Lobby implements LobbyPort {
 
   /** Every few seconds: says which visitors have a connection here, and forgets what is over, on any node. */
   async sweep(): Promise<void> {
-    const { store, nowMs, notices, floor } = this.parts;
+    const { store, nowMs, steadyMs, notices, floor } = this.parts;
     await this.endWithSecret();
     for (const one of [...this.here.values()]) {
       const { id, app, room } = one.claims;
-      const now = nowMs();
-      if (now - one.since >= WAIT_MAX_MS) {
+      const now = steadyMs();
+      if (now >= one.untilMs) {
         this.here.delete(id);
         await notices.declined({ app, room }, id, { reason: "time" });
         floor.close(app, id, "time");
       } else if (one.connections.size > 0 && now - one.seen >= LOBBY_SEEN_EVERY_MS) {
         one.seen = now;
-        await store.setGone(id, now);
+        await store.setGone(id, nowMs());
       }
     }
     await this.forget();

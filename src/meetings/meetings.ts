@@ -32,6 +32,7 @@ export interface MeetingParts<I extends Inside = Inside> {
   readonly floor: Floor;
   readonly nodeId: string;
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   /** PARLEY_MESH_MAX. */
   readonly meshMax: number;
   readonly iceServers: IceServers;

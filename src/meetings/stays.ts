@@ -20,6 +20,7 @@ export interface StayParts {
   readonly writes: StayWrites;
   readonly nodeId: string;
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   readonly failed: (error: unknown) => void;
 }
 
@@ -40,7 +41,10 @@ interface Coming {
 }
 
 /** Let in, but not open yet. */
-interface Opening extends Admission, Pick<Coming, "closing"> {}
+interface Opening extends Admission, Pick<Coming, "closing"> {
+  /** Monotonic ms. */
+  readonly letInMs: number;
+}
 
 /** Asked of all nodes: a stay has a newer connection; which of these stays have a connection there. */
 const REPLACED = "meetings.replaced";
@@ -78,7 +82,8 @@ export class Stays {
       seat.access = admission.access;
       // Not the token's: two joins of one page may have been given different names, and the stay may have been renamed.
       seat.name = coming.name ?? admission.stay.name;
-      this.opening.set(seat, { ...admission, ...(coming.closing && { closing: coming.closing }) });
+      const letInMs = this.parts.monotonicMs();
+      this.opening.set(seat, { ...admission, letInMs, ...(coming.closing && { closing: coming.closing }) });
     } finally {
       this.coming.delete(coming);
     }
@@ -160,8 +165,8 @@ export class Stays {
 
   /** Connections that were let in and did not open: their stays have none. */
   releaseUnopened(): void {
-    const before = this.parts.nowMs() - OPENS_WITHIN_MS;
-    for (const [seat, { enteredMs }] of this.opening) if (enteredMs <= before) this.disconnected(seat, "", false);
+    const before = this.parts.monotonicMs() - OPENS_WITHIN_MS;
+    for (const [seat, { letInMs }] of this.opening) if (letInMs <= before) this.disconnected(seat, "", false);
   }
 
   /**

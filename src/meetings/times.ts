@@ -20,11 +20,13 @@ export interface TimeParts {
   readonly notices: Notices;
   readonly exits: Exits;
   readonly nowMs: () => number;
+  readonly steadyMs: () => number;
   readonly failed: (error: unknown) => void;
 }
 
 /** What was seen of a room in the seconds before. */
 interface Watch {
+  /** Steady ms. */
   lastActive: number;
   /** There was activity at the check before. */
   wasActive: boolean;
@@ -131,8 +133,8 @@ export class Times {
 
   /** Activity is that a person shares something, as the pages say, or that a person comes in. */
   private async checkActivity(room: PresentRoom, idleMs: number): Promise<boolean> {
-    const { floor, nowMs, notices } = this.parts;
-    const now = nowMs();
+    const { floor, steadyMs, notices } = this.parts;
+    const now = steadyMs();
     const members = floor.members(room.app, room.row.id);
     const watch = this.watches.get(room) ?? newWatch(now);
     this.watches.set(room, watch);

@@ -21,14 +21,16 @@ export interface UpkeepParts {
   readonly writes: StayWrites;
   readonly nodeId: string;
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   readonly failed: (error: unknown) => void;
 }
 
 export class Upkeep {
+  /** Monotonic ms. */
   private beatMs = Number.NEGATIVE_INFINITY;
   /**
    * Before it, no stay is ended for having no connection: this node has just started, or the store was away. In both cases the beats of other
-   * nodes may be late, and people need their time to come back.
+   * nodes may be late, and people need their time to come back. Monotonic ms.
    */
   private patientUntilMs = 0;
 
@@ -36,33 +38,43 @@ export class Upkeep {
 
   /** The node starts: what was before it gets the whole grace. No one may go on with a meeting that was over before. */
   async begin(): Promise<void> {
-    this.patientUntilMs = this.parts.nowMs() + GRACE_MS;
+    this.patientUntilMs = this.parts.monotonicMs() + GRACE_MS;
+    await this.clockSetBack();
     await this.endEmpty();
   }
 
   /** Says that this node is alive, unless it did a moment ago. */
   async beat(): Promise<void> {
-    const now = this.parts.nowMs();
-    if (now - this.beatMs < BEAT_EVERY_MS) return;
-    await this.parts.store.beat(this.parts.nodeId, now);
-    this.beatMs = now;
+    const { store, nodeId, nowMs, monotonicMs } = this.parts;
+    const beganMs = monotonicMs();
+    if (beganMs - this.beatMs < BEAT_EVERY_MS) return;
+    await store.beat(nodeId, nowMs());
+    this.beatMs = beganMs;
+  }
+
+  /**
+   * The clock was set back, perhaps while no node ran: rows have times that are still to come. What counts from them would take as
+   * much longer, so it counts from now on.
+   */
+  async clockSetBack(): Promise<void> {
+    await this.parts.store.bringBack(this.parts.nowMs());
   }
 
   /** Every BEAT_EVERY_MS. */
   async run(stays: Stays): Promise<void> {
-    const { nowMs, writes, store, nodeId } = this.parts;
+    const { nowMs, monotonicMs, writes, store, nodeId } = this.parts;
     try {
       stays.releaseUnopened();
       writes.retry();
       if (!stays.isEmpty) {
-        const now = nowMs();
-        await store.beat(nodeId, now);
-        this.beatMs = now;
+        const beganMs = monotonicMs();
+        await store.beat(nodeId, nowMs());
+        this.beatMs = beganMs;
       }
-      if (nowMs() >= this.patientUntilMs) await this.endOverdue(stays);
+      if (monotonicMs() >= this.patientUntilMs) await this.endOverdue(stays);
       await this.endEmpty();
     } catch (error) {
-      this.patientUntilMs = nowMs() + GRACE_MS;
+      this.patientUntilMs = monotonicMs() + GRACE_MS;
       throw error;
     }
   }

@@ -4,9 +4,9 @@ import { Directory } from "../access/directory.ts";
 import { Keyring } from "../access/keyring.ts";
 import { Operators } from "../access/operators.ts";
 import { makeMasterKey, masterKeyFile, readMasterKey, Vault } from "../access/vault.ts";
+import { systemClock as clock, retentionMs } from "../base/clock.ts";
 import { asCalled } from "../config/program.ts";
 import type { Config } from "../config/settings.ts";
-import { systemClock as clock } from "../realtime/clock.ts";
 import { type Snapshot, type Store, StoreError } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { AdminToken, refuseAppSecret } from "./admin-token.ts";
@@ -36,14 +36,14 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
   const before = await store.snapshot();
   refuseAppSecret(config.adminToken, before);
   keyring.load(before);
-  const directory = new Directory(store, keyring, vault, clock.nowMs);
+  const directory = new Directory(store, keyring, vault, clock.wallMs);
   const made = await firstRun(store, directory, { demo: config.demo, adminToken: config.adminToken === "" });
   const adminToken = new AdminToken(config.adminToken, made?.adminToken);
   const operators = new Operators({
     store,
     keyring,
     vault,
-    nowMs: clock.nowMs,
+    nowMs: clock.wallMs,
     failed: (err) => log.warn({ err }, "the time of an operator's last call could not be written"),
   });
   const warnOfSealedKeys = sealedKeysWarner(keyring, log);
@@ -71,7 +71,8 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
 const buildAuditTrail = ({ log, store }: Pick<NodeContext, "log" | "store">): AuditTrail =>
   new AuditTrail({
     store,
-    nowMs: clock.nowMs,
+    nowMs: clock.wallMs,
+    retentionMs,
     failed: (err) => log.error({ err }, "the audit could not be written or cleared; the log has the changes"),
     dropped: (count) => log.warn({ count }, "applications made more changes than the audit can record"),
   });

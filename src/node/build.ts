@@ -9,6 +9,7 @@ import { BlockSweep } from "../access/block-sweep.ts";
 import { Repeating } from "../access/repeating.ts";
 import { RoomTokens } from "../access/room-token.ts";
 import { Throttle } from "../access/throttle.ts";
+import { systemClock as clock, DOUBTED_STEP_MS } from "../base/clock.ts";
 import type { HistoryStore } from "../history/history.ts";
 import { MeteredHistory } from "../history/metered.ts";
 import type { RuleChanges } from "../history/rule-changes.ts";
@@ -18,7 +19,6 @@ import type { PageServer } from "../http/pages/pages.ts";
 import { RequestPipeline } from "../http/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import type { MeetingRetention } from "../meetings/retention.ts";
-import { systemClock as clock } from "../realtime/clock.ts";
 import { LateRoomGate } from "../realtime/room-gate.ts";
 import type { SocketData } from "../realtime/socket-handlers.ts";
 import type { TailNodes } from "../realtime/tail-nodes.ts";
@@ -118,7 +118,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const blockSweep = new BlockSweep({
     blocks: realtime.blocks,
     store,
-    nowMs: clock.nowMs,
+    nowMs: clock.wallMs,
     failed: (err) => log.error({ err }, "expired blocks could not be removed; trying again in a minute"),
   });
   const historyTrimming = buildTrimming({ ...context, keyring });
@@ -129,7 +129,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     () => operators.endExpired(),
     (err) => log.error({ err }, "sessions that have expired could not be ended; trying again"),
   );
-  const clockWatch = watchClock(log);
+  const clockWatch = watchClock(log, () => meetings.upkeep.clockSetBack());
   const headLimit = new HeadLimit({
     openFiles: countOpenFiles,
     webSockets: () => realtime.hub.connections.count,
@@ -149,7 +149,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     certificate: () => listeners.certificate,
     openFiles: countOpenFiles,
     openFilesLimit: openFilesLimit(),
-    nowMs: clock.nowMs,
+    nowMs: clock.wallMs,
   });
   const checks = readyChecks({
     store,
@@ -209,18 +209,29 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   };
 }
 
-function watchClock(log: Log): Repeating {
+/** `setBack` is called when the clock was set back. */
+function watchClock(log: Log, setBack: () => Promise<void>): Repeating {
+  let isSetBack = false;
   const watch = new ClockWatch({
     ...clock,
-    jumped: (byMs) =>
+    jumped: (byMs) => {
+      isSetBack ||= byMs < 0;
       log.warn(
-        `this machine's clock was set ${byMs > 0 ? "forward" : "back"} by ${Math.round(Math.abs(byMs) / 1000)} s, or the machine was suspended: times of tokens, blocks and grace periods are compared with it`,
-      ),
+        `this machine's clock was set ${byMs > 0 ? "forward" : "back"} by ${Math.round(Math.abs(byMs) / 1000)} s, or the machine was suspended: times of tokens, blocks and sessions are compared with it${
+          byMs > DOUBTED_STEP_MS ? "; nothing is deleted because of its age for the next hour" : ""
+        }`,
+      );
+    },
   });
   return new Repeating(
     CLOCK_CHECK_EVERY_MS,
-    () => watch.check(),
-    (err) => log.error({ err }, "the clock could not be checked"),
+    async () => {
+      watch.check();
+      if (!isSetBack) return;
+      await setBack();
+      isSetBack = false;
+    },
+    (err) => log.error({ err }, "what follows from the machine's clock could not be done; trying again"),
   );
 }
 

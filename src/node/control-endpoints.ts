@@ -1,5 +1,6 @@
 /** The calls of the control plane: for operators, and for their dashboard. */
 import type { Moment } from "../access/explain.ts";
+import { systemClock } from "../base/clock.ts";
 import { shownSettings } from "../config/show.ts";
 import { adminHistoryEndpoints } from "../http/admin-history.ts";
 import { adminMeetingEndpoints } from "../http/admin-meetings.ts";
@@ -32,12 +33,11 @@ import { tailEndpoint } from "../http/tail.ts";
 import type { UsageSources } from "../http/usage-schemas.ts";
 import { HostLinks } from "../meetings/host-link.ts";
 import { Problem } from "../protocol/codes.ts";
-import { systemClock } from "../realtime/clock.ts";
 import { Quota } from "../realtime/quota.ts";
 import { findRoom } from "../rooms/rooms.ts";
 import type { RouteParts } from "./routes.ts";
 
-const { nowMs } = systemClock;
+const { wallMs: nowMs } = systemClock;
 /** How long a request for usage waits for what other nodes have counted. */
 const GATHER_MS = 1500;
 

@@ -1,11 +1,11 @@
 /** Builds meetings: realtime asks it about people in rooms, and it acts on their connections. */
 import { isLiveRoomToken } from "../access/app-secret.ts";
 import type { Keyring } from "../access/keyring.ts";
+import { retentionMs } from "../base/clock.ts";
 import type { IsLive } from "../meetings/generations.ts";
 import { buildInside, type MeetingInside } from "../meetings/inside.ts";
 import { Meetings } from "../meetings/meetings.ts";
 import { MeetingRetention } from "../meetings/retention.ts";
-import { systemClock } from "../realtime/clock.ts";
 import { RoomFloor } from "../realtime/room-floor.ts";
 import type { LateRoomGate } from "../realtime/room-gate.ts";
 import type { NodeContext } from "./context.ts";
@@ -28,14 +28,16 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
   const { hub, clock, roomTokens } = realtime;
   const isLive: IsLive = (claims) => {
     const app = keyring.app(claims.app);
-    return app !== undefined && isLiveRoomToken(app, claims, clock.nowMs());
+    return app !== undefined && isLiveRoomToken(app, claims, clock.wallMs());
   };
   const shared = {
     store: store.meetings,
     rooms: store.rooms,
     floor: new RoomFloor(hub),
     isLive,
-    nowMs: clock.nowMs,
+    nowMs: clock.wallMs,
+    monotonicMs: clock.monotonicMs,
+    steadyMs: clock.steadyMs,
     failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
   };
   const meetings = new Meetings({
@@ -56,6 +58,6 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
 export const buildMeetingRetention = ({ store, log }: NodeContext): MeetingRetention =>
   new MeetingRetention({
     meetings: store.meetings,
-    nowMs: systemClock.nowMs,
+    nowMs: retentionMs,
     failed: (err) => log.error({ err }, "old meetings could not be removed; trying again in an hour"),
   });

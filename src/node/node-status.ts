@@ -1,4 +1,5 @@
 /** How this node is, for operators: answered to every node that asks. */
+import { systemClock } from "../base/clock.ts";
 import { NODE_STATUS, type NodeStatus } from "../http/nodes.ts";
 import { VERSION } from "../version.ts";
 import type { NodeContext } from "./context.ts";
@@ -9,7 +10,7 @@ export function answerNodeStatus(
   { config, nodeId, vitals, team }: NodeContext,
   { hub, engine, storeFollower }: Realtime,
 ): void {
-  const startedAt = Math.floor(Date.now() / 1000 - process.uptime());
+  const startedAt = Math.floor(systemClock.wallMs() / 1000 - process.uptime());
   const isNatsUp = natsOf(config, engine);
   const status = (): NodeStatus => ({
     nodeId,

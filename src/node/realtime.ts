@@ -9,9 +9,10 @@ import type { Keyring } from "../access/keyring.ts";
 import type { RoomTokens } from "../access/room-token.ts";
 import { StoreFollower } from "../access/store-follower.ts";
 import type { Throttle } from "../access/throttle.ts";
+import { systemClock } from "../base/clock.ts";
 import type { Engine } from "../engine/engine.ts";
 import { assembleRealtime } from "../realtime/build.ts";
-import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
+import { type Clock, guardedClock } from "../realtime/clock.ts";
 import type { Gateway } from "../realtime/gateway.ts";
 import type { Hub } from "../realtime/hub.ts";
 import { IdleCollection, processCpuMs, processHeapBytes } from "../realtime/idle-collection.ts";
@@ -64,7 +65,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const usage = new Usage(store, clock, log);
   await usage.load();
   const blocks = new Blocks();
-  blocks.load(await store.blocks(clock.nowMs()));
+  blocks.load(await store.blocks(clock.wallMs()));
   const engine = await connectEngine(context);
   const { presenceTickMs, framesPerSecond, framesBurst, maxPendingBytes } = config;
   // One per process: two processes with the same PARLEY_NODE_ID must stay distinct.
@@ -116,7 +117,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
       const { turn } = context.turn;
       const servers = seat
         ? turn.iceServersOfStay(seat.claims, addressDigest(client))
-        : turn.iceServersFor(app, peerId, clock.nowMs());
+        : turn.iceServersFor(app, peerId, clock.wallMs());
       return servers.length === 0 ? undefined : JSON.stringify(servers);
     },
   });

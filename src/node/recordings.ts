@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import { Repeating } from "../access/repeating.ts";
 import type { Vault } from "../access/vault.ts";
+import { systemClock as clock, retentionMs } from "../base/clock.ts";
 import { ConfigError } from "../config/load.ts";
 import { type Config, SETTINGS } from "../config/settings.ts";
-import { systemClock as clock } from "../realtime/clock.ts";
 import { Folder } from "../recordings/folder.ts";
 import { STAY_UPLOADS_SWEEP_EVERY_MS } from "../recordings/limits.ts";
 import { Links } from "../recordings/links.ts";
@@ -58,7 +58,7 @@ export interface RecordingParts extends NodeContext {
 
 export function buildRecordings(context: RecordingParts): RecordingService {
   const { config, log, store, vault, metrics, faults } = context;
-  const { nowMs } = clock;
+  const { wallMs: nowMs } = clock;
   const storage = openStorage(config);
   const locks = new UploadLocks({ store: store.recordings, leases: store.leases, storage, log });
   const recordingMetrics = new RecordingMetrics(metrics, () => locks.count);
@@ -71,7 +71,16 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     noteMarked: () => noteMarkedStorage(store),
     isAdopted: config.sweepStrays === "on",
   });
-  const common = { ownership, store: store.recordings, storage, locks, metrics: recordingMetrics, log, nowMs };
+  const common = {
+    ownership,
+    store: store.recordings,
+    storage,
+    locks,
+    metrics: recordingMetrics,
+    log,
+    nowMs,
+    retentionMs,
+  };
   const uploads = new Uploads({
     ...common,
     maxBytes: config.maxRecordingBytes,
@@ -179,7 +188,7 @@ function openStorage(config: Config): Storage {
   const { storageUrl, data, minFreeDiskBytes, maxRecordingBytes } = config;
   if (storageUrl === "") return new Folder(join(data, "recordings"), minFreeDiskBytes);
   try {
-    return new Bucket(parseS3Address(storageUrl, process.env), maxRecordingBytes, clock.nowMs);
+    return new Bucket(parseS3Address(storageUrl, process.env), maxRecordingBytes, clock.wallMs);
   } catch (error) {
     throw error instanceof StorageError ? new ConfigError(`${SETTINGS.storageUrl.env}: ${error.message}`) : error;
   }

@@ -1,6 +1,6 @@
 /** Builds rooms: their service, their access tokens, and the timer that archives rooms that have expired. */
 import type { Vault } from "../access/vault.ts";
-import { systemClock as clock } from "../realtime/clock.ts";
+import { systemClock as clock } from "../base/clock.ts";
 import { AccessTokens } from "../rooms/access-token.ts";
 import { Expiry } from "../rooms/expiry.ts";
 import { Rooms } from "../rooms/rooms.ts";
@@ -20,12 +20,12 @@ export async function buildRooms({ config, log, store, metrics, faults, vault }:
   const expired = metrics.counter("parley_rooms_expired_total", "Rooms archived because they had expired.");
   const expiry = new Expiry({
     store: store.rooms,
-    nowMs: clock.nowMs,
+    nowMs: clock.wallMs,
     archived: (count) => expired.inc(count),
     failed: (err) => log.error({ err }, "expired rooms could not be archived; trying again soon"),
     guarded: (callback) => faults.guarded("timer", callback),
   });
-  const rooms = new Rooms(store.rooms, expiry, clock.nowMs, config.maxRoomsPerApp || Number.MAX_SAFE_INTEGER);
+  const rooms = new Rooms(store.rooms, expiry, clock.wallMs, config.maxRoomsPerApp || Number.MAX_SAFE_INTEGER);
   await store.rooms.recount();
-  return { rooms, accessTokens: new AccessTokens(store.rooms, vault, clock.nowMs), expiry };
+  return { rooms, accessTokens: new AccessTokens(store.rooms, vault, clock.wallMs), expiry };
 }

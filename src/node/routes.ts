@@ -4,6 +4,7 @@ import type { Directory } from "../access/directory.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE, SIGN_INS_BURST } from "../access/limits.ts";
 import type { Operators } from "../access/operators.ts";
+import { systemClock } from "../base/clock.ts";
 import type { RuleChanges } from "../history/rule-changes.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
 import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
@@ -44,7 +45,6 @@ import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
 import { StayRecorders } from "../meetings/stay-recorders.ts";
-import { systemClock } from "../realtime/clock.ts";
 import type { TailNodes } from "../realtime/tail-nodes.ts";
 import { VERSION } from "../version.ts";
 import type { NodeContext } from "./context.ts";
@@ -57,7 +57,7 @@ import type { RecordingService } from "./recordings.ts";
 import type { RoomService } from "./rooms.ts";
 import type { TurnService } from "./turn.ts";
 
-const { nowMs } = systemClock;
+const { wallMs: nowMs } = systemClock;
 
 export interface RouteParts extends NodeContext {
   readonly keyring: Keyring;

@@ -20,7 +20,7 @@ export function buildTail({ nodeId, metrics, keyring, realtime: { hub, clock } }
       hub.events.listener = isOn ? source : undefined;
     },
   });
-  const source = new TailSource(tail, nodeId, clock.nowMs);
+  const source = new TailSource(tail, nodeId, clock.wallMs);
   const nodes = new TailNodes({ tail, requests: hub.nodeRequests, clock, mayShowPayloads });
   metrics.gauge("parley_tail_readers", "Readers of the live tail that this node serves.", () => nodes.size);
   metrics.gauge(

@@ -1,6 +1,8 @@
 /** What this node announces to other nodes: the members that a channel has through its own connections. */
 import type { Engine, MemberState } from "../engine/engine.ts";
 import type { Channel } from "./channel.ts";
+import type { Clock } from "./clock.ts";
+import { forOthers } from "./lingering/between-nodes.ts";
 import type { Member } from "./member.ts";
 
 /**
@@ -13,8 +15,13 @@ const ARRIVING: MemberState = { ...SHOWN, isArriving: true };
 /** `announced` of a member stands for a state that no node was sent. */
 export const isUnsent = (announced: MemberState | undefined): boolean => announced === SHOWN || announced === ARRIVING;
 
+export interface AnnounceParts {
+  readonly engine: Engine;
+  readonly clock: Clock;
+}
+
 /** Announces those of these members that differ from what was announced of them last. */
-export function announce(engine: Engine, channel: Channel, members: readonly Member[]): void {
+export function announce({ engine, clock }: AnnounceParts, channel: Channel, members: readonly Member[]): void {
   if (engine.isAlone) {
     for (const member of members) member.announced = unsentOf(member);
     return;
@@ -24,7 +31,7 @@ export function announce(engine: Engine, channel: Channel, members: readonly Mem
   for (const member of members) {
     const state = member.toAnnounce();
     if (state ? sameState(state, member.announced) : !member.announced) continue;
-    if (state) joined.push(state);
+    if (state) joined.push(forOthers(state, clock));
     else left.push(member.peer.peerId);
     member.announced = state;
   }

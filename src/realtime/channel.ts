@@ -108,7 +108,7 @@ export class Channel {
     this.bytes += bytes;
   }
 
-  /** Messages of all nodes, as long as the channel has subscribers here. `nowMs`: Unix ms. */
+  /** Messages of all nodes, as long as the channel has subscribers here. `nowMs`: monotonic ms. */
   ratePerSec(nowMs: number): number {
     const { window, messages: current, messagesBefore: before } = this;
     return this.space.rateWindow.perSecond({ window, current, before }, nowMs);

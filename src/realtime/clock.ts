@@ -1,26 +1,11 @@
-/** Time is injected, so that tests control it. Nothing below the socket reads the system clock. */
+/** The clock of realtime: nothing below the socket reads the clocks of the system. */
+import type { Clock } from "../base/clock.ts";
 import type { Faults } from "../telemetry/faults.ts";
 
-export interface Clock {
-  /** Unix ms; may jump. */
-  nowMs(): number;
-  /** Never jumps back. */
-  monotonicMs(): number;
-  /** Calls back once. In a node, what the callback throws or rejects with is caught and reported (guardedClock). */
-  after(ms: number, callback: () => void): void;
-}
-
-export const systemClock: Clock = {
-  nowMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
-  after: (ms, callback) => {
-    setTimeout(callback, ms);
-  },
-};
+export type { Clock } from "../base/clock.ts";
 
 /** The same clock with every callback guarded: an exception in a timer would end the process. */
-export const guardedClock = ({ nowMs, monotonicMs, after }: Clock, faults: Pick<Faults, "guarded">): Clock => ({
-  nowMs,
-  monotonicMs,
+export const guardedClock = ({ after, ...clocks }: Clock, faults: Pick<Faults, "guarded">): Clock => ({
+  ...clocks,
   after: (ms, callback) => after(ms, faults.guarded("timer", callback)),
 });

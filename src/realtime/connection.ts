@@ -81,16 +81,17 @@ export class Connection implements Permissions {
     readonly peer: Peer,
     readonly socket: Socket,
     grant: Grant,
-    /** Unix ms, unique on one node: connections are ordered by it. */
+    /** Unix ms, unique on one node: connections are ordered by it (connection-times.ts). How old one is, `openedMs` says. */
     readonly connectedMs: number,
-    nowMonotonicMs: number,
+    /** Monotonic ms. */
+    readonly openedMs: number,
     client: Address,
   ) {
     this.packedAddress = packed(client);
     this.terms = Terms.of(grant);
     this.metadataJson = peerMetadataOf(grant);
     this.expiresAtMs = grant.expiresAtMs;
-    this.lastSeenMs = nowMonotonicMs;
+    this.lastSeenMs = openedMs;
   }
 
   // By its token and key
@@ -194,7 +195,7 @@ export class Connection implements Permissions {
     this.windowFrames++;
   }
 
-  /** Frames of the client. `nowMs`: Unix ms. */
+  /** Frames of the client. `nowMs`: monotonic ms. */
   framesPerSec(nowMs: number): number {
     const { window, windowFrames: current, windowFramesBefore: before } = this;
     return this.peer.space.rateWindow.perSecond({ window, current, before }, nowMs);

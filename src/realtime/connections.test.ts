@@ -10,7 +10,7 @@ describe("a connection", () => {
     const world = new World();
     const token = world.connect("ann", { expiresInMs: 10_500, metadata: { hidden: false } });
     const key = world.connect("random", { key: PUBLISHABLE_KEY });
-    const serverTime = Math.floor(world.clock.nowMs() / 1000);
+    const serverTime = Math.floor(world.clock.wallMs() / 1000);
     const connection = expect.any(String);
     const common = {
       type: "welcome",

@@ -10,6 +10,7 @@ import * as encode from "../protocol/encode.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import { Connection } from "./connection.ts";
+import { ConnectionTimes } from "./connection-times.ts";
 import type { Emitter } from "./emitter.ts";
 import { bringsIceServers, type IceServersOf, withIceServers } from "./ice-servers.ts";
 import { type Departure, departureByClient, departureByService, oldestFirst } from "./lingering/departure.ts";
@@ -52,10 +53,12 @@ export class Connections {
   /** In no order: a connection knows its index here, so that removing it takes constant time. A set would take 40 bytes for each. */
   private readonly byKey = new Map<string, Connection[]>();
   private readonly observers: ConnectionObserver[] = [];
-  private lastConnectedMs = 0;
+  readonly times: ConnectionTimes;
   private connected = 0;
 
-  constructor(private readonly parts: ConnectionsParts) {}
+  constructor(private readonly parts: ConnectionsParts) {
+    this.times = new ConnectionTimes(parts.clock);
+  }
 
   observe(observer: ConnectionObserver): void {
     this.observers.push(observer);
@@ -83,11 +86,8 @@ export class Connections {
     const { spaces, clock, engine, usage, emitter, holds } = this.parts;
     const space = spaces.open(grant.app);
     const elsewhere = engine.connections(space.owner);
-    const nowMs = clock.nowMs();
-    // Later than any before, if only by a microsecond: which connection is the newest must never be a tie.
-    this.lastConnectedMs = Math.max(nowMs, this.lastConnectedMs + 0.001);
     const peer = space.peer(grant.peerId);
-    const connection = new Connection(peer, socket, grant, this.lastConnectedMs, clock.monotonicMs(), client);
+    const connection = new Connection(peer, socket, grant, this.times.next(), clock.monotonicMs(), client);
     peer.addConnection(connection);
     holds.end(grant.app, grant.peerId);
     this.addToKey(connection);
@@ -97,7 +97,7 @@ export class Connections {
     try {
       this.countBy(space, 1);
       if (peer.onlyConnection) engine.hold(space.app, grant.peerId);
-      this.welcome(connection, grant, nowMs);
+      this.welcome(connection, grant, clock.wallMs());
     } catch (error) {
       // The caller gets no connection that it could end.
       this.disconnect(connection, FAULT.code, "goodbye");
@@ -191,7 +191,7 @@ export class Connections {
 
   /** Called when the token has expired, or the grace period of the secret that signed it. */
   expire(connection: Connection): void {
-    const graceIsOver = connection.secretEndsMs !== null && connection.secretEndsMs <= this.parts.clock.nowMs();
+    const graceIsOver = connection.secretEndsMs !== null && connection.secretEndsMs <= this.parts.clock.wallMs();
     if (graceIsOver) {
       this.parts.metrics.errors.inc();
       connection.socket.send(encode.error("token_expired"));

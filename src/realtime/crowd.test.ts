@@ -100,7 +100,7 @@ describe.each(process.env.PARLEY_TEST_FULL ? [["of 1 MiB", ""], SMALL] : [SMALL]
       const peerIds = Array.from({ length: 1150 }, (_, at) => `${at} `.padEnd(128, "x"));
       const clients = crowd(world, peerIds);
       for (const { seen } of watchers) await until(world, () => seen.size >= peerIds.length + 1);
-      world.keys.editKey(SECRET_KEY, { revoked: world.clock.nowMs() });
+      world.keys.editKey(SECRET_KEY, { revoked: world.clock.wallMs() });
       expect(new Set(clients.map(({ closeCode }) => closeCode))).toEqual(new Set([4001]));
       for (const { seen } of watchers) {
         await until(world, () => seen.size <= 1);

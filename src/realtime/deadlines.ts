@@ -70,7 +70,7 @@ export class Deadlines implements ConnectionObserver {
     this.clock.after(SLOT_MS, () => {
       this.turning = false;
       try {
-        const now = this.clock.nowMs();
+        const now = this.clock.wallMs();
         if (this.earliest * SLOT_MS <= now) this.serve(now);
       } finally {
         // Even after an exception: without the next turn no token would expire any more.

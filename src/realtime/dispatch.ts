@@ -115,7 +115,7 @@ export class Dispatch {
     const now = clock.monotonicMs();
     if (now - this.readMs >= WALL_CLOCK_FOR_MS) {
       this.readMs = now;
-      this.wallMs = clock.nowMs();
+      this.wallMs = clock.wallMs();
     }
     // The timer may be late when the machine was suspended: an expired token must not be used in between.
     if (connection.deadlineMs <= this.wallMs) {

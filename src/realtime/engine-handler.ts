@@ -103,7 +103,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     blocks.add({ app, peerId, untilMs });
     // A kick follows. If that message is lost, this timer closes the connections.
     clock.after(KICK_WITHIN_MS, () => {
-      if (blocks.isBlocked(app, peerId, clock.nowMs())) this.kicked(app, peerId);
+      if (blocks.isBlocked(app, peerId, clock.wallMs())) this.kicked(app, peerId);
     });
   }
 

@@ -190,7 +190,7 @@ describe("a refused connect is reported", () => {
 
   test("with what the checks before had found out", () => {
     const { world, heard } = heardWorld();
-    const nowSeconds = Math.floor(world.clock.nowMs() / 1000);
+    const nowSeconds = Math.floor(world.clock.wallMs() / 1000);
     world.keys.editKey(OTHER_KEY, { allowedOrigins: ["https://own.example"] });
     refusal(world, "key=pk_live_none");
     refusal(world, `key=${OTHER_KEY}`, "https://elsewhere.example");
@@ -207,8 +207,8 @@ describe("a refused connect is reported", () => {
 
   test("a blocked peer", async () => {
     const { world, heard } = heardWorld();
-    await world.node.hub.kicks.kick(APP, "ann", world.clock.nowMs() + 60_000);
-    refusal(world, `token=${tokenOf(world, { sub: "ann", exp: Math.floor(world.clock.nowMs() / 1000) + 60 })}`);
+    await world.node.hub.kicks.kick(APP, "ann", world.clock.wallMs() + 60_000);
+    refusal(world, `token=${tokenOf(world, { sub: "ann", exp: Math.floor(world.clock.wallMs() / 1000) + 60 })}`);
     expect(heard.take()).toEqual([`refuse unauthorized app ${SECRET_KEY} ann 203.0.113.7`]);
   });
 

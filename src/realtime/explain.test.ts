@@ -37,7 +37,7 @@ test("the verdict on 600 random frames is that of the dispatch", () => {
     const key = keyring.key(SECRET_KEY);
     if (key?.type !== "secret" || !key.secrets[0]) throw new Error("the key has no secret");
     const channels = chance.once(2) ? undefined : some([...key.scope.patterns]);
-    const now = world.clock.nowMs();
+    const now = world.clock.wallMs();
     const claims = { sub: "ann", exp: Math.ceil(now / 1000) + 600, ...(channels && { channels }) };
     const token = signToken(claims, SECRET_KEY, key.secrets[0]);
     const channel = chance.pick(["chat/1", "chat/1/2", "news", "a/b/c", "chat/*", "", "_parley/x", "other"]);

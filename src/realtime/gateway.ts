@@ -160,7 +160,7 @@ export class Gateway {
         this.refuseIfDraining(attempt);
         const app = this.parts.keyring.app(seat.claims.app);
         if (!app) throw this.refused(attempt, "invalid_token");
-        if (!isLiveRoomToken(app, seat.claims, this.parts.clock.nowMs())) throw this.refused(attempt, "token_expired");
+        if (!isLiveRoomToken(app, seat.claims, this.parts.clock.wallMs())) throw this.refused(attempt, "token_expired");
         return this.upgrade(attempt, pending);
       } catch (error) {
         // Its stay has begun, and no connection will end it.
@@ -198,7 +198,7 @@ export class Gateway {
   }
 
   private admit(attempt: ConnectAttempt): Grant | Refusal {
-    const admitted = admit(attempt, this.parts, this.parts.clock.nowMs());
+    const admitted = admit(attempt, this.parts, this.parts.clock.wallMs());
     this.costs.chargeWork(attempt.client, admitted);
     return admitted;
   }
@@ -231,7 +231,7 @@ export class Gateway {
     const { connections } = this.parts.hub;
     const toClose = oldestFirst(connections.all());
     const paceMs = Math.min(withinMs, (toClose.length / DRAIN_PER_SECOND_MIN) * 1000);
-    this.parts.hub.holdUntilMs(clock.nowMs() + paceMs + HOLD_MS);
+    this.parts.hub.holdUntilMs(clock.steadyMs() + paceMs + HOLD_MS);
     const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));
     const perStep = Math.ceil(toClose.length / steps);
     for (let at = 0; at < toClose.length; at += perStep) {

@@ -12,7 +12,7 @@ import { PUT_OUT } from "../protocol/put-out.ts";
 import type { HeldMemberStore } from "../store/held-members.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import { SAMPLE_EVERY_MS } from "../telemetry/series.ts";
-import { announce } from "./announce.ts";
+import { type AnnounceParts, announce } from "./announce.ts";
 import { Boundary } from "./boundary.ts";
 import { Channels } from "./channels.ts";
 import type { Clock } from "./clock.ts";
@@ -113,14 +113,14 @@ export class Hub {
   readonly narrowing: Narrowing;
   readonly engineCallbacks: EngineCallbacks;
 
-  private readonly engine: Engine;
+  private readonly announcing: AnnounceParts;
 
   constructor(parts: HubParts) {
     const { clock, engine, keyring, metrics } = parts;
-    this.engine = engine;
+    this.announcing = { engine, clock };
     const nodeRequests = new NodeRequests(engine, parts.id);
     const { traffic } = metrics;
-    const rateWindow = new RateWindow(SAMPLE_EVERY_MS, clock.nowMs());
+    const rateWindow = new RateWindow(SAMPLE_EVERY_MS, clock.monotonicMs());
     const sampling = new Sampling(clock, traffic, rateWindow);
     const spaces = new Spaces(parts.id, engine, traffic, rateWindow, parts.usage);
     const recorder = new Recorder(clock, spaces);
@@ -160,7 +160,7 @@ export class Hub {
       clock,
       occupancyFrames,
     });
-    const occupancy = new Occupancy(spaces, engine);
+    const occupancy = new Occupancy(spaces, engine, clock);
     const kicks = new Kicks({ ...parts, spaces, connections, lingering, holds, notes, delivery });
     const deadlines = new Deadlines(clock, boundary, connections);
     const liveness = new Liveness(clock, boundary, connections, metrics);
@@ -225,7 +225,7 @@ export class Hub {
     engine.attach(this.engineCallbacks);
   }
 
-  /** Members and peers that the service closes from now on are expected back until then, Unix ms, or for as long as usual. */
+  /** Members and peers that the service closes from now on are expected back until then, steady ms, or for as long as usual. */
   holdUntilMs(ms: number): void {
     this.holds.atLeastUntilMs = ms;
     this.presence.lingering.heldAtLeastUntilMs = ms;
@@ -239,6 +239,6 @@ export class Hub {
     for (const { channels } of this.spaces.all())
       for (const channel of [...channels.values()])
         if (channel.changed.size > 0)
-          this.boundary.forChannel("timer", channel, () => announce(this.engine, channel, [...channel.changed]));
+          this.boundary.forChannel("timer", channel, () => announce(this.announcing, channel, [...channel.changed]));
   }
 }

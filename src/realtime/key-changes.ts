@@ -62,7 +62,7 @@ export class KeyChanges {
     const { clock, deadlines, connections } = this.parts;
     connection.narrowTo(key);
     if (key.type !== "secret") return;
-    if (connection.secretEndsMs !== null && connection.secretEndsMs <= clock.nowMs())
+    if (connection.secretEndsMs !== null && connection.secretEndsMs <= clock.wallMs())
       return connections.expire(connection);
     deadlines.set(connection);
   }

@@ -1,6 +1,8 @@
 /** Connections, channels and their members: of this node for the other nodes, and of all nodes for REST. */
 import type { ChannelCount, Engine, MemberState } from "../engine/engine.ts";
 import { isUnsent } from "./announce.ts";
+import type { Clock } from "./clock.ts";
+import { forOthers } from "./lingering/between-nodes.ts";
 import { newestOfEach } from "./newest.ts";
 import type { Spaces } from "./spaces.ts";
 
@@ -8,6 +10,7 @@ export class Occupancy {
   constructor(
     private readonly spaces: Spaces,
     private readonly engine: Engine,
+    private readonly clock: Clock,
   ) {}
 
   localMembers(app: string, name: string): readonly MemberState[] {
@@ -18,14 +21,17 @@ export class Occupancy {
       // A node that asks only now has never been sent a member that a node that is gone has left to this one. It learns of its end
       // from this one too.
       member.announced ??= member.stay?.state;
-      return member.announced ?? [];
+      return member.announced ? forOthers(member.announced, this.clock) : [];
     });
   }
 
   /** Including peers that wait for their roster, and members without a connection. */
   localPeers(app: string, name: string): readonly MemberState[] {
     const members = this.spaces.channel(app, name)?.members.values() ?? [];
-    return [...members].flatMap((member) => member.arrivedHere() ?? []);
+    return [...members].flatMap((member) => {
+      const state = member.arrivedHere();
+      return state ? forOthers(state, this.clock) : [];
+    });
   }
 
   localChannels(app: string): readonly ChannelCount[] {

@@ -5,6 +5,7 @@
 import type { Engine } from "../engine/engine.ts";
 import { announce } from "./announce.ts";
 import type { Channel } from "./channel.ts";
+import type { Clock } from "./clock.ts";
 import type { Damping } from "./damping.ts";
 import type { Emitter } from "./emitter.ts";
 import { type IndividualChanges, isReceived } from "./individual-changes.ts";
@@ -36,6 +37,7 @@ export interface Tick {
 
 export interface PresenceWriterParts {
   readonly engine: Engine;
+  readonly clock: Clock;
   readonly broadcast: Broadcast;
   readonly damping: Damping;
   readonly individual: IndividualChanges;
@@ -71,7 +73,7 @@ export class PresenceWriter {
     for (const subscription of newcomers) this.continueRoster(subscription);
     for (const subscription of rostered) this.continueRoster(subscription);
     for (const member of members) this.parts.returns.show(member, member === sender);
-    announce(this.parts.engine, channel, members);
+    announce(this.parts, channel, members);
     for (const member of members) {
       member.upToDate = undefined;
       if (!held.has(member)) this.shown(member);

@@ -85,9 +85,10 @@ export class Presence {
     const partMaxBytes = partMaxBytesOf(maxPendingBytes);
     const damping = new Damping(clock, (channel, peerId) => this.onReleased(channel, peerId));
     this.gates = new Gates(clock, (subscriptions) => this.onOverdue(subscriptions));
-    this.lingering = new Lingering({ ...parts, changed: (member) => this.onChanged(member) });
+    const { times } = parts.connections;
+    this.lingering = new Lingering({ ...parts, times, changed: (member) => this.onChanged(member) });
     this.individual = new IndividualChanges({ damping, partMaxBytes, metrics });
-    this.returns = new Returns({ ...parts, individual: this.individual });
+    this.returns = new Returns({ ...parts, times, individual: this.individual });
     this.queue = new RosterQueue({
       ...parts,
       spareBytes: maxPendingBytes - partMaxBytes,
@@ -129,7 +130,7 @@ export class Presence {
     }
     member.markChanged();
     // Other nodes know of it from now on: it may send messages through any of them, and an older connection of it may end there.
-    announce(this.parts.engine, channel, [member]);
+    announce(this.parts, channel, [member]);
     // A ping that cannot be written is a socket that is closing: its close will undo all this.
     connection.socket.ping(String(ping));
     this.gates.add(subscription, ping);
@@ -221,7 +222,7 @@ export class Presence {
 
   /** Other nodes must know of a leave before the next message of the peer arrives there. */
   announcePending(peer: Peer): void {
-    for (const member of peer.pendingMembers) announce(this.parts.engine, member.channel, [member]);
+    for (const member of peer.pendingMembers) announce(this.parts, member.channel, [member]);
   }
 
   /** Connections of these members on another node have changed. */
@@ -229,6 +230,7 @@ export class Presence {
     for (const state of joined) {
       const member = channel.member(channel.space.peer(state.peerId));
       const { lingers } = state;
+      this.parts.connections.times.heard(state.since);
       if (!lingers) this.lingering.returnedElsewhere(member);
       member.remote ??= new Map();
       member.remote.set(node, lingers ? this.lingering.announced(member, state, lingers) : state);

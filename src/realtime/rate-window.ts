@@ -16,7 +16,7 @@ export class RateWindow {
 
   constructor(
     private readonly lengthMs: number,
-    /** Unix ms. */
+    /** Monotonic ms. */
     private startedMs: number,
   ) {}
 

@@ -33,7 +33,7 @@ describe("the events of a peer", () => {
     ]);
     const [first] = world.node.hub.recorder.ofPeer(APP, "ann");
     expect(first).toEqual({
-      at: world.clock.nowMs(),
+      at: world.clock.wallMs(),
       kind: "connect",
       connectionId: ann.connection.id,
       keyId: SECRET_KEY,

@@ -67,26 +67,26 @@ export class Recorder {
 
   /** A member that changes its state all the time must not push the events of all others out of the ring. */
   stateSet(connection: Connection, channel: string): void {
-    if (this.ring.repeat(connection.lastEvent, STATE, this.clock.nowMs(), 0, channel)) return;
+    if (this.ring.repeat(connection.lastEvent, STATE, this.clock.wallMs(), 0, channel)) return;
     this.add(connection, STATE, 0, channel);
   }
 
   /** `keyId`: the key before. It stands in place of a channel's name, because the events before this one are shown with it. */
   renewed(connection: Connection, keyId: string): void {
     const before = keyId === connection.keyId ? undefined : keyId;
-    if (!before && this.ring.repeat(connection.lastEvent, RENEW, this.clock.nowMs(), 0, undefined)) return;
+    if (!before && this.ring.repeat(connection.lastEvent, RENEW, this.clock.wallMs(), 0, undefined)) return;
     this.add(connection, RENEW, 0, before);
   }
 
   /** A client that repeats a mistake with every frame must not push the events of all others out of the ring. */
   failed(connection: Connection, code: Code, channel: string | undefined): void {
     const number = CODE_NUMBERS.get(code) ?? 0;
-    if (this.ring.repeat(connection.lastEvent, ERROR, this.clock.nowMs(), number, channel)) return;
+    if (this.ring.repeat(connection.lastEvent, ERROR, this.clock.wallMs(), number, channel)) return;
     this.add(connection, ERROR, number, channel);
   }
 
   closed(connection: Connection, code: number): void {
-    const now = this.clock.nowMs();
+    const now = this.clock.wallMs();
     this.add(connection, CLOSE, code, undefined, now);
     const { peer, peerId, keyId, number, lastEvent } = connection;
     this.ended.add(peer.space.app, peerId, keyId, number, lastEvent, now);
@@ -95,14 +95,14 @@ export class Recorder {
   /** Only where the credential proves who the peer is. */
   refused(code: ConnectRefusal, { app, keyId, peerId }: KnownOfClient): void {
     if (app === undefined || keyId === undefined || peerId === undefined) return;
-    const now = this.clock.nowMs();
+    const now = this.clock.wallMs();
     const event = this.ring.add(REFUSE, now, 0, 0, CODE_NUMBERS.get(code));
     this.ended.add(app, peerId, keyId, nextConnectionNumber(), event, now);
   }
 
   /** The newest is last. */
   ofPeer(app: string, peerId: string): readonly RecordedEvent[] {
-    const now = this.clock.nowMs();
+    const now = this.clock.wallMs();
     const live = this.spaces.peer(app, peerId)?.connections.slice(-CONNECTIONS_PER_PEER_MAX) ?? [];
     const ended = this.ended.of(app, peerId, now - READABLE_AFTER_END_MS).slice(-CONNECTIONS_PER_PEER_MAX);
     const events = [
@@ -117,7 +117,7 @@ export class Recorder {
     return this.ring.bytes + this.ended.size * ENDED_BYTES;
   }
 
-  private add(connection: Connection, kind: number, code?: number, channel?: string, at = this.clock.nowMs()): void {
+  private add(connection: Connection, kind: number, code?: number, channel?: string, at = this.clock.wallMs()): void {
     const { lastEvent, published } = connection;
     connection.lastEvent = this.ring.add(kind, at, lastEvent, published, code, channel);
   }

@@ -20,7 +20,7 @@ describe("a renewed token", () => {
     const world = new World();
     const ann = world.connect("ann", { expiresInMs: 2000 });
     renew(world, ann, { expiresInMs: 60_000 });
-    const expiresAt = Math.floor(world.clock.nowMs() / 1000) + 60;
+    const expiresAt = Math.floor(world.clock.wallMs() / 1000) + 60;
     expect(ann.take()).toEqual([{ type: "ack", requestId: "r1", expiresAt }]);
     world.advance(59_000);
     expect(ann.closeCode).toBeUndefined();

@@ -96,7 +96,7 @@ export class Renewals {
 
   private verify(connection: Connection, token: string): Grant | Refusal {
     const { peerId, peer, client, seat } = connection;
-    const renewed = renew(token, { app: peer.space.app, peerId, seat }, this.parts, this.parts.clock.nowMs());
+    const renewed = renew(token, { app: peer.space.app, peerId, seat }, this.parts, this.parts.clock.wallMs());
     this.costs.chargeWork(client, renewed);
     return renewed;
   }

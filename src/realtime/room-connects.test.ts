@@ -64,7 +64,7 @@ test("a token that is not this service's, has expired, or is of no application n
     connect(world, { token: good.slice(3) }),
     connect(world, { token: `rt_${world.keys.token("ann")}` }),
     connect(world, { token: "rt_" }),
-    connect(world, { exp: Math.floor(world.clock.nowMs() / 1000) }),
+    connect(world, { exp: Math.floor(world.clock.wallMs() / 1000) }),
     connect(world, { app: "nowhere" }),
   ].map(({ outcome }) => outcome);
   const codes = (await Promise.all(outcomes)).map((text) => text.split(":")[0]);
@@ -128,7 +128,7 @@ test("a drained node's stays are held: they come back on another node", async ()
 
 test("a token's time ends its connection as any other's", async () => {
   const world = new RoomsWorld();
-  const ann = await world.enter("ann", { exp: Math.floor(world.clock.nowMs() / 1000) + 10 });
+  const ann = await world.enter("ann", { exp: Math.floor(world.clock.wallMs() / 1000) + 10 });
   world.advance(10_000);
   expect(ann.closeCode).toBe(4002);
 });

@@ -234,7 +234,7 @@ describe("a renewal", () => {
     const world = new RoomsWorld();
     const ann = await world.enter("ann");
     const [long, renew] = [
-      world.clock.nowMs() / 1000 + 80_000,
+      world.clock.wallMs() / 1000 + 80_000,
       (token: string) => () => ann.request({ type: "renew", token }),
     ];
     expect(await answer(world, ann, renew(world.roomToken("ann", { name: "Ann", exp: Math.floor(long) })))).toBe("ack");

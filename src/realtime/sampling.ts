@@ -16,12 +16,12 @@ export class Sampling {
     traffic: Traffic,
     private readonly window: RateWindow,
   ) {
-    this.series = new Series(traffic, clock.nowMs());
+    this.series = new Series(traffic, clock.wallMs());
   }
 
   start(): void {
     // After whole multiples of the step, so that the steps of all nodes are the same.
-    this.clock.after(SAMPLE_EVERY_MS - (this.clock.nowMs() % SAMPLE_EVERY_MS) + AFTER_STEP_MS, () => {
+    this.clock.after(SAMPLE_EVERY_MS - (this.clock.wallMs() % SAMPLE_EVERY_MS) + AFTER_STEP_MS, () => {
       if (this.isStopped) return;
       try {
         this.sample();
@@ -37,8 +37,7 @@ export class Sampling {
   }
 
   sample(): void {
-    const now = this.clock.nowMs();
-    this.window.advance(now);
-    this.series.sample(now);
+    this.window.advance(this.clock.monotonicMs());
+    this.series.sample(this.clock.wallMs());
   }
 }

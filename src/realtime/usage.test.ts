@@ -264,6 +264,26 @@ describe("a month", () => {
     ]);
   });
 
+  test("goes on with its usage after the clock was a year ahead for a while", async () => {
+    const it = await new Fixture().started();
+    it.messages(5);
+    it.clock.jump(365 * 86_400_000);
+    await it.advance(5000);
+    it.messages(2);
+    expect(it.usage.current().startSeconds).toBe(seconds(2028, 0, 1));
+    it.clock.jump(-365 * 86_400_000);
+    await it.advance(5000);
+    expect(it.usage.current().startSeconds).toBe(JANUARY);
+    await it.advance(5000);
+    it.messages(1);
+    expect(it.usage.messagesUsed("app")).toBe(6);
+    await it.advance(5000);
+    expect([it.onDisk(JANUARY), it.onDisk(seconds(2028, 0, 1))]).toEqual([
+      [6, 0],
+      [2, 0],
+    ]);
+  });
+
   test("ends when usage is read, also before the next write is due", async () => {
     const it = await new Fixture({ startMs: FEBRUARY * 1000 - 1000 }).started();
     it.messages(5);

@@ -41,6 +41,9 @@ export interface Period {
   readonly endSeconds: number;
 }
 
+/** A month that the clock was set back out of by less goes on: around its first moment it must not change again and again. */
+const SET_BACK_SECONDS = 3600;
+
 /** A calendar month, UTC. */
 export function periodOf(nowMs: number): Period {
   const now = new Date(nowMs);
@@ -66,13 +69,15 @@ export class Usage {
   private taken: UsageRow[] = [];
   /** Rows that the store did not accept, retried with the next flush. Bound: one row per application and period. */
   private unwritten: UsageRow[] = [];
+  /** The period may have begun before: the store has usage of it. */
+  private isResumed = false;
 
   constructor(
     private readonly store: Store,
     private readonly clock: Clock,
     private readonly log: Log,
   ) {
-    this.period = periodOf(clock.nowMs());
+    this.period = periodOf(clock.wallMs());
   }
 
   async load(): Promise<void> {
@@ -129,14 +134,16 @@ export class Usage {
   }
 
   current(): Period {
-    if (this.clock.nowMs() / 1000 >= this.period.endSeconds) this.startPeriod();
+    const { startSeconds, endSeconds } = this.period;
+    const nowSeconds = this.clock.wallMs() / 1000;
+    if (nowSeconds >= endSeconds || nowSeconds < startSeconds - SET_BACK_SECONDS) this.startPeriod();
     return this.period;
   }
 
   /** Resolves when everything counted so far is in the store, or the attempt has failed. */
   flush(): Promise<void> {
     this.taken = summed([...this.taken, ...this.take()]);
-    if (this.taken.length === 0 && !this.store.isShared) return this.flushing;
+    if (this.taken.length === 0 && !this.store.isShared && !this.isResumed) return this.flushing;
     // Calls share a flush that has not begun yet, so that a slow store causes no queue.
     this.next ??= this.flushing.then(() => {
       const rows = this.taken;
@@ -192,14 +199,21 @@ export class Usage {
       count.stored += messages;
       count.unstored -= messages;
     }
-    if (this.store.isShared)
-      await this.read().catch((err) => this.log.error({ err }, "usage of other nodes could not be read"));
+    if (!this.store.isShared && !this.isResumed) return;
+    try {
+      await this.read();
+      this.isResumed = false;
+    } catch (err) {
+      this.log.error({ err }, "usage of other nodes, or of before the clock was set, could not be read");
+    }
   }
 
-  /** A new month begins: usage of the old one is written under it, then the counts begin at zero. */
+  /** Another month begins: usage of the old one is written under it, then the counts begin at zero, or go on with what is stored. */
   private startPeriod(): void {
+    const before = this.period;
     void this.flush();
-    this.period = periodOf(this.clock.nowMs());
+    this.period = periodOf(this.clock.wallMs());
+    this.isResumed = this.period.startSeconds < before.startSeconds;
     for (const count of this.counts.values()) {
       count.stored = 0;
       count.unstored = 0;

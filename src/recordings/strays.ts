@@ -22,6 +22,8 @@ export interface StrayParts {
   readonly metrics: RecordingMetrics;
   readonly log: Pick<Log, "info" | "warn">;
   readonly nowMs: () => number;
+  /** Unix ms that files are too old by (base/clock.ts). */
+  readonly retentionMs: () => number;
 }
 
 export interface SweptStrays {
@@ -74,8 +76,8 @@ export class Strays {
     isOwn: boolean,
     isStopped: () => boolean,
   ): Promise<{ restored: number; purged: number }> {
-    const { storage, store, metrics, nowMs } = this.parts;
-    const before = nowMs() - QUARANTINE_MS;
+    const { storage, store, metrics, retentionMs } = this.parts;
+    const before = retentionMs() - QUARANTINE_MS;
     const done = { restored: 0, purged: 0 };
     const handle = async (some: readonly Quarantined[]): Promise<void> => {
       const known = await store.knownIds(some.map(({ place }) => place.id));
@@ -99,8 +101,8 @@ export class Strays {
   }
 
   private async searchContents(isStopped: () => boolean): Promise<{ strays: number; leftovers: number }> {
-    const { storage, sweepStrays, metrics, nowMs } = this.parts;
-    const before = nowMs() - STRAY_AGE_MS;
+    const { storage, sweepStrays, metrics, retentionMs } = this.parts;
+    const before = retentionMs() - STRAY_AGE_MS;
     // Bound: the number that may be set aside; more are only counted.
     const strays: Place[] = [];
     let [files, found, leftovers] = [0, 0, 0];

@@ -221,6 +221,17 @@ describe("retention", () => {
     expect(await kit.sweep()).toEqual({ ...NOTHING, expired: 1 });
   });
 
+  test("deletes nothing by a clock that was set forward a moment ago", async () => {
+    const kit = await newKit();
+    await kit.record();
+    await part(kit, await kit.begin());
+    kit.retentionDays = 1;
+    kit.aheadMs = kit.doubtedMs = 365 * 24 * HOUR_MS;
+    expect(await kit.sweep()).toEqual(NOTHING);
+    kit.doubtedMs = 0;
+    expect(await kit.sweep()).toMatchObject({ abandoned: 1, expired: 1 });
+  });
+
   test("deletes more recordings than one transaction does", async () => {
     const kit = await newKit();
     for (let i = 0; i < 205; i++) await kit.record();

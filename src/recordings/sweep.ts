@@ -28,6 +28,8 @@ export interface SweepParts {
   readonly faults: Pick<Faults, "guarded">;
   readonly log: Pick<Log, "info" | "error">;
   readonly nowMs: () => number;
+  /** Unix ms that recordings, uploads and files are too old by (base/clock.ts). */
+  readonly retentionMs: () => number;
   readonly apps: () => Promise<readonly Pick<AppRow, "id" | "retentionDays">[]>;
 }
 
@@ -155,8 +157,8 @@ export class Sweep {
   }
 
   private async endAbandoned(): Promise<number> {
-    const { store, locks, metrics, nowMs } = this.parts;
-    const before = nowMs() - UPLOAD_ABANDONED_MS;
+    const { store, locks, metrics, nowMs, retentionMs } = this.parts;
+    const before = retentionMs() - UPLOAD_ABANDONED_MS;
     let ended = 0;
     for (const { id } of await store.uploadsTouchedBefore(before, ROWS_AT_ONCE)) {
       if (locks.isBusy(id) || !(await store.endUpload(id, nowMs(), before))) continue;
@@ -167,10 +169,10 @@ export class Sweep {
   }
 
   private async deleteExpired(): Promise<number> {
-    const { apps, nowMs } = this.parts;
+    const { apps, retentionMs } = this.parts;
     let expired = 0;
     for (const { id, retentionDays } of await apps())
-      if (retentionDays !== null) expired += await this.deleteOlder(id, nowMs() - retentionDays * DAY_MS);
+      if (retentionDays !== null) expired += await this.deleteOlder(id, retentionMs() - retentionDays * DAY_MS);
     return expired;
   }
 

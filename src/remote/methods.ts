@@ -152,6 +152,7 @@ const meetings: Listed<MeetingStore> = {
   endMeeting: true,
   endEmpty: true,
   forgetOld: true,
+  bringBack: true,
 };
 
 const recordings: Listed<RecordingStore> = {

@@ -1,7 +1,7 @@
 /** The suites of every store and of every history, for a worker of a server. */
 import { describe } from "bun:test";
 import { historySuite } from "../history/testing/history.suite.ts";
-import { STREAMS_MAX } from "../history/testing/kit.ts";
+import { clocksOf, STREAMS_MAX } from "../history/testing/kit.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { storeSuite } from "../store/testing/store.suite.ts";
 import { openServedHistory, openServedStore } from "./testing/served.ts";
@@ -17,6 +17,6 @@ describe("a store behind a server", () =>
 historySuite("a history behind a server", async () => {
   const folder = newFolder();
   return {
-    open: (skewMs) => openServedHistory(folder, { streamsMax: STREAMS_MAX, nowMs: () => Date.now() + skewMs() }),
+    open: (time) => openServedHistory(folder, { streamsMax: STREAMS_MAX, clocks: clocksOf(time) }),
   };
 });

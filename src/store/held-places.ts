@@ -18,6 +18,8 @@ export interface HeldPlaces {
   /** Which places others have: open stays and held places. */
   taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken>;
   release(tx: SQL, id: string): Promise<void>;
+  /** Gives up places that are held for longer. */
+  releaseAfter(untilMs: number): Promise<void>;
   readonly latest: MeetingStore["latest"];
   /** The meeting of the room that has not ended. */
   current(tx: SQL, app: string, room: string): Promise<Current | undefined>;

@@ -122,6 +122,8 @@ export interface WaitingRow {
 }
 
 export const HELD_PER_HOLDER_MAX = 2;
+/** Clocks of nodes that use one store may be seconds apart: a time that is less ahead is the time of another node. */
+export const AHEAD_MAX_MS = 60_000;
 
 export interface MeetingStore extends LobbyStore {
   /**
@@ -191,6 +193,11 @@ export interface MeetingStore extends LobbyStore {
    * how many: 0 if there are no more.
    */
   forgetOld(nowMs: number, limit: number): Promise<number>;
+  /**
+   * After the clock was set back: waits and graces that count from a time more than AHEAD_MAX_MS ahead of `nowMs` count from `nowMs` on,
+   * and places that are held until such a time are given up. Times that people are shown stay as they are.
+   */
+  bringBack(nowMs: number): Promise<void>;
 }
 
 export interface OverdueStay {

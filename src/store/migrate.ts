@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SQL } from "bun";
+import { systemClock } from "../base/clock.ts";
 import type { Database } from "./database.ts";
 import { StoreError } from "./store.ts";
 
@@ -36,7 +37,7 @@ export function migrate(database: Database, lock: (tx: SQL) => Promise<void> = a
     }
     for (const { version, file } of migrations().filter((one) => one.version > present)) {
       await tx.unsafe(readFileSync(join(FOLDER, file), "utf8"));
-      await tx`INSERT INTO migrations (version, applied) VALUES (${version}, ${Date.now()})`;
+      await tx`INSERT INTO migrations (version, applied) VALUES (${version}, ${systemClock.wallMs()})`;
     }
   });
 }

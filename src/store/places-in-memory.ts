@@ -142,6 +142,10 @@ export class PlacesInMemory implements HeldPlaces {
     this.remove(id);
   }
 
+  async releaseAfter(untilMs: number): Promise<void> {
+    for (const [id, place] of this.places) if (place.untilMs > untilMs) this.remove(id);
+  }
+
   private remove(id: string): void {
     const place = this.places.get(id);
     if (!place) return;

@@ -35,7 +35,8 @@ export class PlacesInRows implements HeldPlaces {
     holder?: string,
   ): Promise<"held" | "full"> {
     // Here, because only this call adds rows: without joins there is nothing to remove.
-    if (nowMs - this.sweptMs >= SWEEP_EVERY_MS) await this.sweep(nowMs);
+    // Either way: the clock may have been set back since.
+    if (Math.abs(nowMs - this.sweptMs) >= SWEEP_EVERY_MS) await this.sweep(nowMs);
     return this.database.quickTransaction(async (tx) => {
       await this.lock(tx, app, room);
       if (holder !== undefined)
@@ -66,6 +67,14 @@ export class PlacesInRows implements HeldPlaces {
 
   async release(tx: SQL, id: string): Promise<void> {
     await tx`DELETE FROM held_places WHERE id = ${id}`;
+  }
+
+  async releaseAfter(untilMs: number): Promise<void> {
+    await this.database.quickRun(
+      (sql) => sql`
+        DELETE FROM held_places WHERE id IN (
+          SELECT id FROM held_places WHERE until_ms > ${untilMs} LIMIT ${SWEEP_ROWS} FOR UPDATE SKIP LOCKED)`,
+    );
   }
 
   async latest(app: string, room: string): Promise<MeetingRow | undefined> {

@@ -59,6 +59,17 @@ export class SqlLobby implements LobbyStore {
     );
   }
 
+  /** As MeetingStore.bringBack. `latest`: times behind it are those of a clock that was ahead. */
+  protected async bringLobbyBack(nowMs: number, latest: number): Promise<void> {
+    await this.database.quickTransaction(async (tx) => {
+      // As in forgetWaiting.
+      await this.places.lock(tx, "", "lobby");
+      await tx`UPDATE lobby_tickets SET since = ${nowMs} WHERE since > ${latest}`;
+      await tx`UPDATE lobby_tickets SET gone_since = ${nowMs} WHERE gone_since > ${latest}`;
+      await tx`UPDATE lobby_tickets SET decided = ${nowMs} WHERE decided > ${latest}`;
+    });
+  }
+
   async forgetWaiting(
     sinceMs: number,
     goneMs: number,

@@ -2,7 +2,7 @@
 import type { SQL } from "bun";
 import type { Database } from "./database.ts";
 import { toMeeting } from "./meeting-rows.ts";
-import type { MeetingRow, MeetingStore } from "./meetings.ts";
+import { AHEAD_MAX_MS, type MeetingRow, type MeetingStore } from "./meetings.ts";
 import { PlacesInMemory } from "./places-in-memory.ts";
 import { PlacesInRows } from "./places-in-rows.ts";
 import type { DbRow } from "./rows.ts";
@@ -151,6 +151,24 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
         if (Number(left?.meetings) === 0) await tx`DELETE FROM meeting_counters WHERE app = ${app} AND room = ${room}`;
       }
     });
+  }
+
+  async bringBack(nowMs: number): Promise<void> {
+    const latest = nowMs + AHEAD_MAX_MS;
+    await this.places.releaseAfter(latest);
+    // Each by itself: a transaction that holds rows of several tables could wait for one that ends a stay, and that for it.
+    const { database } = this;
+    await database.quickRun((sql) => sql`UPDATE meeting_nodes SET beat = ${nowMs} WHERE beat > ${latest}`);
+    // Not those with a node: the newest connection of a stay is found by it (comeBack).
+    await database.quickRun(
+      (sql) => sql`UPDATE stays SET seen = ${nowMs} WHERE ended IS NULL AND node IS NULL AND seen > ${latest}`,
+    );
+    await database.quickRun(
+      (sql) => sql`
+        UPDATE meetings SET last_end = ${nowMs} WHERE ended IS NULL AND is_empty = 1 AND last_end > ${latest}`,
+    );
+    this.beats.clear();
+    await this.bringLobbyBack(nowMs, latest);
   }
 
   /** One node at a time: two that remove the same rows in different orders would deadlock. No room has this lock. */

@@ -8,10 +8,12 @@ import { SqlMeetingReads } from "./sql-meeting-reads.ts";
 
 /** After this time, `enter` writes a beat itself. */
 const BEAT_KNOWN_MS = 600_000;
+/** A stay that was seen this long after the time before which it counts as overdue was seen by a clock that was ahead. */
+const SEEN_AHEAD_MS = 300_000;
 
 export class SqlStays extends SqlMeetingReads {
   /** The last beats of the nodes that use the store through this process: one, or one per worker. Bound: nodes of the last BEAT_KNOWN_MS. */
-  private readonly beats = new Map<string, number>();
+  protected readonly beats = new Map<string, number>();
 
   hold(...place: Parameters<HeldPlaces["hold"]>): Promise<"held" | "full"> {
     return this.places.hold(...place);
@@ -40,7 +42,9 @@ export class SqlStays extends SqlMeetingReads {
     if (!meeting) return { outcome: "ended" };
     // Anew: the room's times may have been changed since it began.
     const first = one.ejectAfterSec === null ? undefined : await this.firstEntryOf(tx, known.meeting, one.accessToken);
-    const stay = { ...known, node: one.node, seen: nowMs, ejectAt: ejectAtOf(one, first ?? known.began) };
+    // Later than when it was seen before, by whichever node's clock: which of its connections is the newest is decided by it.
+    const seen = Math.max(nowMs, known.seen + 1);
+    const stay = { ...known, node: one.node, seen, ejectAt: ejectAtOf(one, first ?? known.began) };
     await tx`
       UPDATE stays SET node = ${stay.node}, seen = ${stay.seen}, eject_at = ${stay.ejectAt} WHERE id = ${stay.id}`;
     return { outcome: "back", stay, meeting: toMeeting(meeting), isFirst: false };
@@ -149,13 +153,16 @@ export class SqlStays extends SqlMeetingReads {
 
   /** Mostly no node is silent, and then no stay is read. */
   private ofSilentNodes(beforeMs: number, limit: number): Promise<DbRow[]> {
+    // No stay was seen that late: the clock was set back since.
+    const aheadMs = beforeMs + SEEN_AHEAD_MS;
     return this.database.quickRun(async (sql) => {
       const silent: DbRow[] = await sql`SELECT node FROM meeting_nodes WHERE beat < ${beforeMs}`;
       if (silent.length === 0) return [];
       return sql`
-        SELECT s.*, CASE WHEN n.beat > s.seen THEN n.beat ELSE s.seen END AS last_seen
+        SELECT s.*, CASE WHEN n.beat > s.seen OR s.seen > ${aheadMs} THEN n.beat ELSE s.seen END AS last_seen
         FROM stays s JOIN meeting_nodes n ON n.node = s.node
-        WHERE s.node IN ${sql(silent.map(({ node }) => String(node)))} AND s.ended IS NULL AND s.seen < ${beforeMs}
+        WHERE s.node IN ${sql(silent.map(({ node }) => String(node)))} AND s.ended IS NULL
+          AND (s.seen < ${beforeMs} OR s.seen > ${aheadMs})
         LIMIT ${limit}`;
     });
   }

@@ -4,7 +4,7 @@ import { ClockWatch } from "./clock-watch.ts";
 test("a clock that is set forward or back is reported once, and one that drifts is not", () => {
   const [state, jumps] = [{ nowMs: 1e12, monotonicMs: 0 }, [] as number[]];
   const watch = new ClockWatch({
-    nowMs: () => state.nowMs,
+    wallMs: () => state.nowMs,
     monotonicMs: () => state.monotonicMs,
     jumped: (byMs) => jumps.push(byMs),
   });

@@ -1,10 +1,10 @@
-/** Notices when the machine's clock is set: times of tokens, blocks and grace periods are compared with it. */
+/** Notices when the machine's clock is set: times of tokens, blocks and sessions are compared with it. */
 
 /** Less is the work of a time service, and no one notices it. */
 const JUMP_MIN_MS = 2000;
 
 export interface ClockWatchParts {
-  readonly nowMs: () => number;
+  readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   /** `byMs`: negative if the clock was set back. */
   readonly jumped: (byMs: number) => void;
@@ -26,6 +26,6 @@ export class ClockWatch {
   }
 
   private measure(): number {
-    return this.parts.nowMs() - this.parts.monotonicMs();
+    return this.parts.wallMs() - this.parts.monotonicMs();
   }
 }

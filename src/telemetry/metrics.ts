@@ -2,6 +2,7 @@
  * Counters, gauges and histograms in the Prometheus text format. A series is created once, at the start, so that counting on a hot
  * path only increments a number. Labels never contain names of channels, peers or applications.
  */
+import { systemClock } from "../base/clock.ts";
 
 export class Counter {
   value = 0;
@@ -130,7 +131,7 @@ export class Metrics {
 
 /** The metrics of the process itself. */
 export function processMetrics(metrics: Metrics, version: string, nodeId: string): void {
-  const started = Date.now() / 1000;
+  const started = systemClock.wallMs() / 1000;
   metrics.reading("parley_info", "Version and node, always 1.", "gauge", () => 1, { version, node: nodeId });
   metrics.gauge("process_start_time_seconds", "Start of the process, Unix seconds.", () => started);
   metrics.gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());

@@ -12,7 +12,7 @@ const BARE: Readonly<Record<string, string>> = {
   "engine/cluster/": "has its own boundary, which reports to the node's",
   "engine/transport/unix.ts": "catches and reports what its listener throws",
   "engine/transport/unix/": "catches and reports what its timer throws",
-  "realtime/clock.ts": "the system's clock; a node uses it through guardedClock",
+  "base/clock.ts": "the system's clock; a node uses it through guardedClock",
   "telemetry/faults.ts": "is the boundary",
   "node/listeners.ts": "resolves a promise",
   "access/block-sweep.ts": "catches and reports what a sweep throws",

@@ -126,7 +126,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "connection kept for a while after its secret retired",
     file: "src/realtime/key-changes.ts",
-    find: "if (connection.secretEndsMs !== null && connection.secretEndsMs <= clock.nowMs())\n      return connections.expire(connection);",
+    find: "if (connection.secretEndsMs !== null && connection.secretEndsMs <= clock.wallMs())\n      return connections.expire(connection);",
     replace: "",
   },
   {

@@ -43,7 +43,7 @@ export class Context {
   constructor(options: WorldOptions) {
     this.streams = new Streams(this.nowMs, this.idOf);
     this.rules = new ChannelRules(options.rules?.rules ?? []);
-    this.world = new World(options, this.clock, options.rules && makeHistory(options.rules, this.streams, this.nowMs));
+    this.world = new World(options, this.clock, options.rules && makeHistory(options.rules, this.streams, this.clock));
     this.isOneNode = options.nodes === 1;
     this.startMs = this.nowMs();
     this.damping = new DampingLog(this.nowMs);
@@ -54,7 +54,7 @@ export class Context {
     this.answers = new Answers(this);
   }
 
-  nowMs = (): number => this.clock.nowMs();
+  nowMs = (): number => this.clock.wallMs();
 
   /** The id of a message and its scope: the peer of a token, or the key. */
   idOf = (number: number): string | undefined => {

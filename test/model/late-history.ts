@@ -2,6 +2,7 @@
  * The store of history of a walk: one embedded store that all nodes share. The walk decides how long each call takes, and whether it
  * is answered: a commit and its answer are two moments, and a node may end between them.
  */
+import type { Clock } from "../../src/base/clock.ts";
 import { type Batch, type HistoryStore, HistoryUnavailable, type StreamState } from "../../src/history/history.ts";
 import { openMemoryHistory } from "../../src/history/testing/memory.ts";
 import { Chance } from "../support/random.ts";
@@ -159,9 +160,15 @@ export class LateHistory {
 export function makeHistory(
   { storeMs, storeSeed, isShared }: RulesOptions,
   streams: Streams,
-  nowMs: () => number,
+  clock: Clock,
 ): LateHistory {
   const chance = new Chance(storeSeed);
   const delay = (): [number, number] => [chance.below(storeMs + 1), chance.below(storeMs + 1)];
-  return new LateHistory(openMemoryHistory(nowMs), streams, nowMs, delay, isShared);
+  return new LateHistory(
+    openMemoryHistory({ ...clock, retentionMs: clock.wallMs }),
+    streams,
+    clock.wallMs,
+    delay,
+    isShared,
+  );
 }

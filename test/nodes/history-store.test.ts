@@ -143,7 +143,7 @@ test("a batch is not stored under an earlier generation", async () => {
   const [{ id, generation }] = await writers();
   expect(await kit.history.settle(named("unknown"))).toBeUndefined();
   const [late] = await kit.sql`
-    SELECT history_append(${id}, ${generation}::BIGINT, 'late', 0, 120000, '{app}', '{channel}', '{10}', '{60000}',
+    SELECT history_append_2(${id}, ${generation}::BIGINT, 'late', 0, 120000, 3600000, '{app}', '{channel}', '{10}', '{60000}',
       '{1}', '{ann}', '{NULL}', '{NULL}', '{ann}', '{NULL}', '{late}', '{1}') AS result`;
   expect(late.result).toBeNull();
   expect(await stored(kit)).toEqual(["first"]);

@@ -19,7 +19,8 @@ const TEXTS = {
 function mayReload(): boolean {
   try {
     const now = Date.now();
-    if (now - Number(sessionStorage.getItem(RELOADED) ?? 0) < RELOAD_EVERY_MS) return false;
+    // Either way: the clock may have been set back since.
+    if (Math.abs(now - Number(sessionStorage.getItem(RELOADED) ?? 0)) < RELOAD_EVERY_MS) return false;
     sessionStorage.setItem(RELOADED, String(now));
     return true;
   } catch {

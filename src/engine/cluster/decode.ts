@@ -252,8 +252,20 @@ function memberFields({
   lingers,
   node,
 }: Plain): Fields {
-  const { why, untilMs, keyId: lastKeyId } = isPlain(lingers) ? lingers : {};
-  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, lastKeyId ?? keyId, isReturning, node];
+  const { why, untilMs, keyId: lastKeyId, leftMs } = isPlain(lingers) ? lingers : {};
+  return [
+    peerId,
+    since,
+    metadataJson,
+    isArriving,
+    stateJson,
+    why,
+    untilMs,
+    lastKeyId ?? keyId,
+    isReturning,
+    leftMs,
+    node,
+  ];
 }
 
 function streamStateOf(value: unknown, sender: string): StreamState | undefined {

@@ -80,6 +80,7 @@ function storedFields({ id, stored }: Envelope): unknown[] {
 function memberFields(state: MemberState, sender: string): unknown[] {
   const { peerId, since, node, metadataJson, isArriving, isReturning, stateJson, keyId, lingers } = state;
   const isInherited = node !== sender;
+  const hasLeft = lingers?.leftMs !== undefined;
   if (stateJson !== undefined || lingers || keyId !== undefined || isReturning || isInherited)
     return [
       peerId,
@@ -89,7 +90,9 @@ function memberFields(state: MemberState, sender: string): unknown[] {
       stateJson ?? null,
       ...(lingers ? [lingers.why, lingers.untilMs, lingers.keyId] : []),
       ...(!lingers && (keyId !== undefined || isReturning || isInherited) ? [null, null, keyId ?? null] : []),
-      ...(isReturning || isInherited ? [isReturning ?? null] : []),
+      // Nodes of earlier versions do not read as far as `leftMs`.
+      ...(isReturning || hasLeft || isInherited ? [isReturning ?? null] : []),
+      ...(hasLeft || isInherited ? [lingers?.leftMs ?? null] : []),
       ...(isInherited ? [node] : []),
     ];
   if (isArriving) return [peerId, since, metadataJson ?? null, isArriving];

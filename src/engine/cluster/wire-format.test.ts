@@ -90,9 +90,9 @@ test("a member that its node has inherited names the node of its connection", ()
   const lingers = { why: "lost", untilMs: 9, keyId: "k" } as const;
   const change = { joined: [ann, { ...ann, lingers }, { ...ann, isReturning: true as const }], left: [] };
   const fields = [
-    '["ann",5,null,null,null,null,null,null,null,"n0"]',
-    '["ann",5,null,null,null,"lost",9,"k",null,"n0"]',
-    '["ann",5,null,null,null,null,null,null,true,"n0"]',
+    '["ann",5,null,null,null,null,null,null,null,null,"n0"]',
+    '["ann",5,null,null,null,"lost",9,"k",null,null,"n0"]',
+    '["ann",5,null,null,null,null,null,null,true,null,"n0"]',
   ];
   const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
   expect(encode.members(position, change)).toBe(text);
@@ -101,6 +101,22 @@ test("a member that its node has inherited names the node of its connection", ()
   const answer = '[2,"answer","n1",0,1,{"what":"members","members":[{"peerId":"ann","since":5,"node":"n0"}]}]';
   expect(encode.responsePart({ node: "n1", part: 0, parts: 1, response })).toBe(answer);
   expect(decode.responsePart(answer)?.response).toEqual(response);
+});
+
+test("a member that lingers, and how much of that is left, which nodes of earlier versions neither write nor read", () => {
+  const lingers = { why: "held", untilMs: 20_000, keyId: "k" } as const;
+  const ann = { peerId: "ann", since: 5, node: "n1", metadataJson: undefined };
+  const change = {
+    joined: [
+      { ...ann, lingers },
+      { ...ann, lingers: { ...lingers, leftMs: 9000 } },
+    ],
+    left: [],
+  };
+  const fields = '["ann",5,null,null,null,"held",20000,"k"],["ann",5,null,null,null,"held",20000,"k",null,9000]';
+  const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
+  expect(encode.members(position, change)).toBe(text);
+  expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
 });
 
 test("a direct message and its receipt", () => {

@@ -1,11 +1,25 @@
 /** For tests: batches of messages, and a clock that tests can set forward. */
+import type { HistoryClocks } from "../clocks.ts";
 import type { Batch, HistoryStore, NewMessage, Range, StoredMessage } from "../history.ts";
 import { randomBase36 } from "../random.ts";
 import { messageBytes } from "../size.ts";
 
-/** An empty place for a history, which can be opened more than once. `skewMs` is added to the store's clock. */
+/** How the clocks of the history differ from the machine's. */
+export interface TestTime {
+  /** How much time has passed that no test waited for. */
+  passedMs: number;
+  /** By how much the wall clock was set besides. */
+  setMs: number;
+}
+
+/** An empty place for a history, which can be opened more than once. */
 export interface HistoryPlace {
-  open(skewMs: () => number): Promise<HistoryStore>;
+  open(time: TestTime): Promise<HistoryStore>;
+}
+
+export function clocksOf(time: TestTime): HistoryClocks {
+  const wallMs = (): number => Date.now() + time.passedMs + time.setMs;
+  return { wallMs, retentionMs: wallMs, monotonicMs: () => performance.now() + time.passedMs };
 }
 
 /** Streams per application, in the suite. */

@@ -110,19 +110,18 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     expect(await readTexts(store)).toEqual(["new"]);
   });
 
-  test("tops show streams that were appended to or removed since then", async () => {
+  test("tops show streams that were appended to or removed within some time", async () => {
     const store = await newHistory();
     await appendTexts(store, ["a"], { channel: "old" });
     wait(60_000);
-    const sinceMs = Date.now() + 40_000;
     await appendTexts(store, ["a", "b"], { channel: "new" });
     await store.remove("app", "old");
-    const tops = (await store.tops(sinceMs)).tops.toSorted((a, b) => (a.channel < b.channel ? -1 : 1));
+    const tops = (await store.tops(20_000)).tops.toSorted((a, b) => (a.channel < b.channel ? -1 : 1));
     const { epoch, topCheck } = await store.open("app", "new", KEEP);
     expect(tops[0]).toEqual({ app: "app", channel: "new", epoch, offset: 2, check: topCheck });
     expect(tops[1]).toMatchObject({ app: "app", channel: "old", offset: 0 });
     wait(60_000);
-    expect((await store.tops(sinceMs + 60_000)).tops).toEqual([]);
+    expect((await store.tops(20_000)).tops).toEqual([]);
   });
 
   test("new rules remove streams without history, and change what others keep", async () => {

@@ -94,7 +94,7 @@ export class UnreliableHistory implements HistoryStore {
     this.call("open", () => this.inner.open(app, channel, keep));
   read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
     this.call("read", () => this.inner.read(app, channel, range));
-  tops = (sinceMs: number): Promise<ChangedTops> => this.call("tops", () => this.inner.tops(sinceMs));
+  tops = (agoMs: number): Promise<ChangedTops> => this.call("tops", () => this.inner.tops(agoMs));
   remove = (app: string, channel: string): Promise<boolean> =>
     this.call("remove", () => this.inner.remove(app, channel));
   applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>

@@ -6,6 +6,7 @@ import { isLiveRoomToken } from "../../access/app-secret.ts";
 import { newObjectId } from "../../access/ids.ts";
 import { type RoomClaims, type RoomSeat, RoomTokens, seatOf } from "../../access/room-token.ts";
 import { Vault } from "../../access/vault.ts";
+import { steadyClock } from "../../base/clock.ts";
 import { AccessTokens } from "../../rooms/access-token.ts";
 import { Expiry } from "../../rooms/expiry.ts";
 import { type RoomEdits, Rooms } from "../../rooms/rooms.ts";
@@ -90,19 +91,24 @@ export class World {
     rmSync(this.folder, { recursive: true });
   }
 
-  readonly nowMs = (): number => this.now;
-  readonly isLive: IsLive = (claims) => isLiveRoomToken(this.app, claims, this.now);
+  /** By how much the wall clock was set: the time that has passed is another matter. */
+  setMs = 0;
+
+  readonly nowMs = (): number => this.now + this.setMs;
+  readonly monotonicMs = (): number => this.now;
+  readonly steadyMs = steadyClock(this.nowMs, this.monotonicMs);
+  readonly isLive: IsLive = (claims) => isLiveRoomToken(this.app, claims, this.nowMs());
 
   /** The secret key of the application is rotated; the present one works for that much longer. */
   rotate(graceSec = 0): void {
     const { secretSeq: seq, secretDigest: digest } = this.app;
-    const ends = this.now + graceSec * 1000;
+    const ends = this.nowMs() + graceSec * 1000;
     this.app = { ...this.app, secretSeq: seq + 1, previousSecrets: graceSec > 0 ? [{ seq, digest, ends }] : [] };
   }
 
   /** The rooms of one node: it hears of the edits that are made there. */
   node(): WorldNode & { readonly rooms: Rooms } {
-    const { store, tokens, nowMs, vault, isLive } = this;
+    const { store, tokens, nowMs, monotonicMs, steadyMs, vault, isLive } = this;
     const failed = (error: unknown): void => {
       this.failures.push(error);
     };
@@ -125,6 +131,7 @@ export class World {
       floor,
       nodeId: `node-${++this.nodes}`,
       nowMs,
+      monotonicMs,
       meshMax: 6,
       iceServers: () => [],
       isLive,
@@ -141,6 +148,8 @@ export class World {
           floor,
           isLive,
           nowMs,
+          monotonicMs,
+          steadyMs,
           failed,
         });
         return inside;

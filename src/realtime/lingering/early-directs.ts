@@ -33,7 +33,7 @@ export class EarlyDirects {
 
   /** Whether a message to this connection must wait, even if none waits before it. */
   isTooEarly(connection: Connection): boolean {
-    return awaitsRoster(connection, this.parts.clock.nowMs());
+    return awaitsRoster(connection, this.parts.clock.monotonicMs());
   }
 
   add(connection: Connection, from: string, text: string): void {
@@ -78,8 +78,8 @@ export class EarlyDirects {
   }
 }
 
-function awaitsRoster({ subscriptions, connectedMs }: Connection, nowMs: number): boolean {
-  const ageMs = nowMs - connectedMs;
+function awaitsRoster({ subscriptions, openedMs }: Connection, monotonicMs: number): boolean {
+  const ageMs = monotonicMs - openedMs;
   if (ageMs >= ROSTERS_WITHIN_MS) return false;
   let hasRoster = false;
   for (const subscription of subscriptions) {

@@ -174,7 +174,7 @@ describe("several nodes", () => {
 test("a node that says a member lingers for years is not believed", () => {
   const world = new World({ nodes: 2 });
   const cat = world.join("cat", "c", { node: 1 });
-  const lingers = { why: "lost", untilMs: world.clock.nowMs() + 1e12, keyId: "" } as const;
+  const lingers = { why: "lost", untilMs: world.clock.wallMs() + 1e12, keyId: "" } as const;
   const state = { peerId: "eve", metadataJson: undefined, since: 1, node: "n9", lingers };
   world.nodeAt(1).hub.engineCallbacks.membersChanged("n9", "app", "c", [state], []);
   world.advance(100);

@@ -17,7 +17,7 @@ const SWEEP_MS = 500;
 interface Hold {
   readonly app: string;
   readonly peerId: string;
-  /** Unix ms. */
+  /** Steady ms. */
   readonly untilMs: number;
   /** This node has closed the connection, and still receives what is sent to the peer. */
   readonly isOwn: boolean;
@@ -34,7 +34,7 @@ export interface HoldsParts {
 export class Holds {
   private readonly held = new Map<string, Hold>();
   private isTimerSet = false;
-  /** Unix ms until which peers are held at least: while a node drains, those it has closed first wait for the last. */
+  /** Steady ms until which peers are held at least: while a node drains, those it has closed first wait for the last. */
   atLeastUntilMs = 0;
 
   constructor(private readonly parts: HoldsParts) {}
@@ -49,7 +49,7 @@ export class Holds {
 
   isHeld(app: string, peerId: string): boolean {
     const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(app, peerId));
-    if (hold !== undefined && hold.untilMs > this.parts.clock.nowMs()) return true;
+    if (hold !== undefined && hold.untilMs > this.parts.clock.steadyMs()) return true;
     // Its last connection ends in this turn: the hold begins when everything of that connection has ended.
     for (const { open, departure, isFromToken } of this.parts.spaces.peer(app, peerId)?.connections ?? [])
       if (!open && departure === "held" && isFromToken) return true;
@@ -59,7 +59,7 @@ export class Holds {
   /** The last connection of a peer here has ended. Returns whether the peer is held; otherwise nothing is received for it any more. */
   disconnected({ peer, peerId, keyId, departure, isFromToken }: Connection): boolean {
     if (departure !== "held" || !isFromToken) return false;
-    const untilMs = Math.max(this.parts.clock.nowMs() + HOLD_MS, this.atLeastUntilMs);
+    const untilMs = Math.max(this.parts.clock.steadyMs() + HOLD_MS, this.atLeastUntilMs);
     return this.add({ app: peer.space.app, peerId, untilMs, isOwn: true, keyId });
   }
 
@@ -98,7 +98,7 @@ export class Holds {
     this.isTimerSet = true;
     this.parts.clock.after(SWEEP_MS, () => {
       this.isTimerSet = false;
-      const nowMs = this.parts.clock.nowMs();
+      const nowMs = this.parts.clock.steadyMs();
       for (const hold of [...this.held.values()]) if (hold.untilMs <= nowMs) this.remove(hold);
       this.setTimer();
     });

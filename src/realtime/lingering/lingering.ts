@@ -9,15 +9,17 @@
 import type { Keyring } from "../../access/keyring.ts";
 import type { Engine, Lingers, MemberState } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";
-import { GRACE_SECONDS_MAX, HOLD_MS } from "../../protocol/limits.ts";
+import { HOLD_MS } from "../../protocol/limits.ts";
 import { announce } from "../announce.ts";
 import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
+import type { ConnectionTimes } from "../connection-times.ts";
 import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
 import { isLive, isNewer } from "../newest.ts";
 import { hasUncommitted } from "../streams/backlog.ts";
 import type { Subscription } from "../subscription.ts";
+import { fromOther } from "./between-nodes.ts";
 import type { Holds } from "./holds.ts";
 import { isLonger, lingering, type Stay } from "./stay.ts";
 
@@ -36,6 +38,7 @@ const KICKS_MAX = 10_000;
 
 export interface LingeringParts {
   readonly clock: Clock;
+  readonly times: Pick<ConnectionTimes, "now">;
   readonly engine: Engine;
   readonly keyring: Keyring;
   readonly holds: Pick<Holds, "end" | "inherit">;
@@ -49,9 +52,9 @@ export class Lingering {
   /** Slot n holds the members with something to end by n × SLOT_MS. */
   private readonly slots = new Map<number, Set<Member>>();
   private turning = false;
-  /** When peers were kicked, Unix ms, oldest first. Bound: KICKS_MAX, of the last KICKED_FOR_MS. */
+  /** When peers were kicked, as a time of connections, oldest first. Bound: KICKS_MAX, of the last KICKED_FOR_MS. */
   private readonly kicks = new Map<string, number>();
-  /** Unix ms until which members are held at least: while a node drains, those it has closed first wait for the last. */
+  /** Steady ms until which members are held at least: while a node drains, those it has closed first wait for the last. */
   heldAtLeastUntilMs = 0;
 
   constructor(private readonly parts: LingeringParts) {}
@@ -100,7 +103,7 @@ export class Lingering {
     if (!isShown(member) || !channel.isInUse || this.isFull(member)) return;
     // Messages that were stored late: the key may have been revoked since.
     if (!this.isAllowed(member, connection.keyId)) return;
-    const nowMs = this.parts.clock.nowMs();
+    const nowMs = this.parts.clock.steadyMs();
     const graceUntilMs = nowMs + channel.graceSec * 1000;
     const untilMs = isHeld ? Math.max(nowMs + HOLD_MS, this.heldAtLeastUntilMs) : graceUntilMs;
     if (untilMs <= nowMs) return;
@@ -113,7 +116,7 @@ export class Lingering {
    * noticed one after the other, by each node in another order: the newest of their connections counts.
    */
   nodeGone(member: Member, state: MemberState): void {
-    const nowMs = this.parts.clock.nowMs();
+    const nowMs = this.parts.clock.steadyMs();
     if (!isLive(state)) return member.isConnected ? undefined : this.inherit(member, state, nowMs);
     const { lastGone } = member;
     const before = lastGone && nowMs - lastGone.atMs < GONE_TOGETHER_MS ? lastGone.state : undefined;
@@ -132,7 +135,7 @@ export class Lingering {
   /** Keeps a member whose connection has ended on another node, or before this node started. */
   private keep(member: Member, state: MemberState): void {
     const { lingers } = state;
-    if (!lingers || lingers.untilMs <= this.parts.clock.nowMs() || this.isFull(member)) return;
+    if (!lingers || lingers.untilMs <= this.parts.clock.steadyMs() || this.isFull(member)) return;
     if (!this.isAllowed(member, lingers.keyId)) return;
     const isHeld = lingers.why === "held";
     const graceUntilMs = isHeld ? lingers.untilMs - HOLD_MS + member.channel.graceSec * 1000 : lingers.untilMs;
@@ -152,19 +155,18 @@ export class Lingering {
 
   /**
    * Another node says that this member lingers: that node ends it, but it does not stay without an end if that node fails to.
-   * Returns the state to keep: what another node says is not trusted to end soon.
+   * Returns the state to keep, with its end by the clock of this node.
    */
   announced(member: Member, state: MemberState, lingers: Lingers): MemberState {
-    const latestMs = this.parts.clock.nowMs() + GRACE_SECONDS_MAX * 1000;
-    const untilMs = Math.min(lingers.untilMs, latestMs);
-    this.addToSlot(member, untilMs + OVERDUE_MS);
-    return untilMs === lingers.untilMs ? state : lingering(state, { ...lingers, untilMs });
+    const here = fromOther(lingers, this.parts.clock);
+    this.addToSlot(member, here.untilMs + OVERDUE_MS);
+    return lingering(state, here);
   }
 
   /** The member has a connection on another node. */
   returnedElsewhere(member: Member): void {
     // Nodes that do not know of its stay here would take its end for a goodbye.
-    if (member.stay) announce(this.parts.engine, member.channel, [member]);
+    if (member.stay) announce(this.parts, member.channel, [member]);
     this.forget(member);
   }
 
@@ -183,13 +185,13 @@ export class Lingering {
 
   /** The peer was kicked. One whose messages are uncommitted leaves behind them: the kick counts when they are delivered. */
   endPeer(app: string, peerId: string): void {
-    this.noteKick(keyOf(app, peerId), this.parts.clock.nowMs());
+    this.noteKick(keyOf(app, peerId), this.parts.times.now());
     for (const member of [...this.staying])
       if (member.peer.peerId === peerId && member.peer.space.app === app && member.stay?.state.lingers)
         this.endNow(member);
   }
 
-  /** Whether the peer was kicked since Unix ms `sinceMs`. */
+  /** Whether the peer was kicked since its connection of `sinceMs` was made. */
   private wasKicked({ peer }: Member, sinceMs: number): boolean {
     return this.kicks.size > 0 && (this.kicks.get(keyOf(peer.space.app, peer.peerId)) ?? 0) >= sinceMs;
   }
@@ -254,7 +256,7 @@ export class Lingering {
     this.parts.clock.after(SLOT_MS, () => {
       this.turning = false;
       try {
-        this.serve(this.parts.clock.nowMs());
+        this.serve(this.parts.clock.steadyMs());
       } finally {
         // Even after an exception: without the next turn members would stay without an end.
         this.turn();

@@ -16,7 +16,7 @@ async function restarted(afterMs = 5000): Promise<{ world: World; heldMembers: H
   before.advance(100);
   await before.node.hub.notes.write();
   const world = new World({ heldMembers });
-  world.advance(before.clock.nowMs() - world.clock.nowMs() + afterMs);
+  world.advance(before.clock.wallMs() - world.clock.wallMs() + afterMs);
   await world.node.hub.notes.readAll();
   return { world, heldMembers };
 }
@@ -94,7 +94,7 @@ test("a note is read once: after a crash, those who said goodbye since the resta
   const { world, heldMembers } = await restarted();
   clientCloses(subscribed(world, "ann", { metadata: { n: 1 } }), 1000);
   const after = new World({ heldMembers });
-  after.advance(world.clock.nowMs() - after.clock.nowMs());
+  after.advance(world.clock.wallMs() - after.clock.wallMs());
   await after.node.hub.notes.readAll();
   expect(lastRoster(subscribed(after, "ben"))).toEqual([]);
 });
@@ -121,6 +121,25 @@ test("other nodes read the note of a node that is gone, for channels that they d
   expect(ben.newFrames().sort()).toEqual(["error peer_not_found r2", "left: ann"]);
 });
 
+test("also if the clocks of the two differ by five seconds: its members are held as long as ever", async () => {
+  for (const skewMs of [-5000, 5000]) {
+    const world = new World({ nodes: 2, heldMembers: new HeldMemory() });
+    world.node.clock.skewMs = skewMs;
+    world.join("ann", "c");
+    drain(world);
+    world.advance(100);
+    await world.node.hub.notes.write();
+    await world.node.engine.close();
+    await turn();
+    world.advance(8000);
+    const ben = subscribed(world, "ben", { node: 1 });
+    expect(lastRoster(ben)).toMatchObject([{ peerId: "ann" }]);
+    ben.take();
+    world.advance(2000);
+    expect(ben.newFrames()).toEqual(["left: ann"]);
+  }
+});
+
 test("a node that starts reads the notes of all nodes that have stopped together", async () => {
   const heldMembers = new HeldMemory();
   const before = new World({ nodes: 2, heldMembers });
@@ -130,7 +149,7 @@ test("a node that starts reads the notes of all nodes that have stopped together
   before.advance(100);
   for (const node of [0, 1]) await before.nodeAt(node).hub.notes.write();
   const world = new World({ heldMembers });
-  world.advance(before.clock.nowMs() - world.clock.nowMs());
+  world.advance(before.clock.wallMs() - world.clock.wallMs());
   await world.node.hub.notes.readAll();
   const cat = subscribed(world, "cat");
   expect(lastRoster(cat)).toMatchObject([{ peerId: "ann" }]);

@@ -18,6 +18,8 @@ import { type NotedMember, readNote, stateOfNoted, writeNote } from "./note-text
 
 /** A node must be back within this time for its note to count. */
 const NOTE_MS = 30_000;
+/** Notes have times of the clock of the node that wrote them, which may be that far from this one's. */
+const SKEW_MAX_MS = 5000;
 /** A store that does not answer must not keep a node from stopping. */
 const WRITE_MAX_MS = 3000;
 
@@ -42,7 +44,7 @@ export class Notes {
   /** This node stops, and its connections are closed. Never rejects. */
   async write(): Promise<void> {
     const { heldMembers, clock, id } = this.parts;
-    const nowMs = clock.nowMs();
+    const nowMs = clock.wallMs();
     const texts = writeNote(this.held(), NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS);
     if (!heldMembers || texts.length === 0) return;
     const tooLate = new Promise<void>((resolve) => clock.after(WRITE_MAX_MS, resolve));
@@ -53,23 +55,26 @@ export class Notes {
   /** This node starts: from now on members of the notes are expected back. Never rejects. */
   async readAll(): Promise<void> {
     const { heldMembers, clock } = this.parts;
-    await this.read(heldMembers?.take(clock.nowMs()), () => clock.nowMs() + HOLD_MS, LINGERING_MAX);
+    await this.read(heldMembers?.take(clock.wallMs()), () => HOLD_MS, LINGERING_MAX);
   }
 
   /** Another node is gone. Never rejects. */
   async nodeGone(node: NodeId): Promise<void> {
     const { heldMembers, clock } = this.parts;
-    await this.read(heldMembers?.read(clock.nowMs(), node), (noteUntilMs) => noteUntilMs - NOTE_MS + HOLD_MS);
+    const leftMs = (writtenMs: number): number => writtenMs + HOLD_MS + SKEW_MAX_MS - clock.wallMs();
+    await this.read(heldMembers?.read(clock.wallMs(), node), leftMs);
   }
 
   private async read(
     reading: Promise<HeldMembersNote | undefined> | undefined,
-    untilMs: (noteUntilMs: number) => number,
+    leftMs: (writtenMs: number) => number,
     maxMembers = NOTED_MEMBERS_MAX,
   ): Promise<void> {
     try {
       const note = await reading;
-      if (note) this.expect(readNote(note.texts, maxMembers), untilMs(note.untilMs));
+      if (!note) return;
+      const untilMs = this.parts.clock.steadyMs() + Math.min(HOLD_MS, leftMs(note.untilMs - NOTE_MS));
+      this.expect(readNote(note.texts, maxMembers), untilMs);
     } catch (error) {
       this.failed(error);
     }
@@ -99,6 +104,7 @@ export class Notes {
         );
   }
 
+  /** `untilMs`: steady ms. */
   private expect(members: readonly NotedMember[], untilMs: number): void {
     const { holds, spaces } = this.parts;
     for (const member of members) {
@@ -143,9 +149,9 @@ export class Notes {
     if (this.isTimerSet || this.noted.size === 0) return;
     this.isTimerSet = true;
     const { clock } = this.parts;
-    clock.after(Math.max(0, untilMs - clock.nowMs()) + 1, () => {
+    clock.after(Math.max(0, untilMs - clock.steadyMs()) + 1, () => {
       this.isTimerSet = false;
-      const nowMs = clock.nowMs();
+      const nowMs = clock.steadyMs();
       for (const [key, states] of this.noted)
         if (states.every(({ lingers }) => (lingers?.untilMs ?? 0) <= nowMs)) this.noted.delete(key);
       this.setTimer(nowMs + HOLD_MS);

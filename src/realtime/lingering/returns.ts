@@ -8,7 +8,7 @@
  * begun anew themselves. They are shown the return once the returned connection has its roster: an offer that the SDK receives
  * before that is lost. In any case they are shown it before the next message of the member.
  */
-import type { Clock } from "../clock.ts";
+import type { ConnectionTimes } from "../connection-times.ts";
 import type { IndividualChanges } from "../individual-changes.ts";
 import type { Member } from "../member.ts";
 import { isLive } from "../newest.ts";
@@ -16,14 +16,14 @@ import type { Peer } from "../peer.ts";
 import type { Subscription } from "../subscription.ts";
 
 export interface Loss {
-  /** Unix ms; 0 if the channel was not shown the member on this node before, so that no one has to be shown its return. */
+  /** As a time of connections; 0 if the channel was not shown the member on this node before, so that no one has to be shown its return. */
   readonly sinceMs: number;
   /** Those that were shown its return before the others, with a direct message. Bound: the connections of RECEIVERS_MAX peers. */
   shownTo: Set<Subscription> | undefined;
 }
 
 export interface ReturnsParts {
-  readonly clock: Clock;
+  readonly times: Pick<ConnectionTimes, "now">;
   readonly individual: Pick<IndividualChanges, "writeReturn">;
   /** This peer has a roster again, or has sent a message. */
   readonly returned: (peer: Peer) => void;
@@ -35,7 +35,7 @@ export class Returns {
   /** The connections of this member have changed. */
   onChanged(member: Member): void {
     if (member.isConnected || member.isGone) return;
-    const sinceMs = member.isShown ? this.parts.clock.nowMs() : 0;
+    const sinceMs = member.isShown ? this.parts.times.now() : 0;
     if (member.loss) member.loss.shownTo = undefined;
     else member.loss = { sinceMs, shownTo: undefined };
   }

@@ -7,11 +7,11 @@ export interface Stay {
   readonly state: MemberState;
   /** Its connection was on a node that is gone: every node that knew of it keeps it, and none announces it. */
   readonly isInherited: boolean;
-  /** Unix ms until which it counts as lost after it was held. */
+  /** Steady ms until which it counts as lost after it was held. */
   readonly graceUntilMs: number;
 }
 
-/** Unix ms; one that waits for messages to be stored has no end yet. */
+/** Steady ms; one that waits for messages to be stored has no end yet. */
 const endOf = ({ state: { lingers }, graceUntilMs }: Stay): number =>
   lingers ? Math.max(lingers.untilMs, graceUntilMs) : Number.POSITIVE_INFINITY;
 

@@ -97,7 +97,7 @@ const ONE = "live channel";
 export interface LiveChannelsParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly clock: Pick<Clock, "monotonicMs">;
 }
 
 export class LiveChannels {
@@ -166,7 +166,7 @@ export class LiveChannels {
   }
 
   private localBusiest({ app, prefix, limit }: PageRequest): z.infer<typeof busiest> {
-    const now = this.parts.clock.nowMs();
+    const now = this.parts.clock.monotonicMs();
     const first = new FirstOf<z.infer<typeof busiest>[number]>(limit, (one, other) => byRateDown(one, other) < 0);
     for (const channel of this.active(app, prefix))
       first.offer({ channel: channel.name, ratePerSec: rounded(channel.ratePerSec(now)) });
@@ -197,7 +197,7 @@ export class LiveChannels {
   }
 
   private figuresOf(channel: Channel): Figures {
-    const now = this.parts.clock.nowMs();
+    const now = this.parts.clock.monotonicMs();
     return {
       // Without a loop. A member that has just left is in it until the others are shown that, as in their rosters.
       peers: channel.members.size,

@@ -9,7 +9,7 @@ export class Live {
   readonly peers: LivePeers;
 
   /** `nodeId`: the node's name, as operators know it. */
-  constructor({ spaces, nodeRequests, recorder }: Hub, clock: Pick<Clock, "nowMs">, nodeId: string) {
+  constructor({ spaces, nodeRequests, recorder }: Hub, clock: Pick<Clock, "monotonicMs">, nodeId: string) {
     this.channels = new LiveChannels({ spaces, nodeRequests, clock });
     const recent = (app: string, peerId: string) => recorder.ofPeer(app, peerId);
     this.peers = new LivePeers({ spaces, nodeRequests, clock, nodeId, recent });

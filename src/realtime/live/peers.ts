@@ -82,7 +82,7 @@ const ONE = "live peer";
 export interface LivePeersParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly clock: Pick<Clock, "monotonicMs">;
   /** The node's name, as operators know it. */
   readonly nodeId: string;
   /** What the flight recorder has of a peer. */
@@ -157,7 +157,7 @@ export class LivePeers {
       sinceMs: one.connectedMs,
       node: one.peer.space.node,
       subscriptions: one.subscriptions.map(({ channel }) => channel.name),
-      framesPerSec: rounded(one.framesPerSec(clock.nowMs())),
+      framesPerSec: rounded(one.framesPerSec(clock.monotonicMs())),
     };
   }
 }

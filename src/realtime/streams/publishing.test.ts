@@ -20,7 +20,7 @@ describe("publish", () => {
       from: "ann",
       data: { a: 1 },
       pos: String(ack?.pos),
-      time: world.clock.nowMs(),
+      time: world.clock.wallMs(),
       id: "m-1",
     });
   });

@@ -101,13 +101,13 @@ export class Recovery {
   /** Whether the rule still keeps this message; the store decides exactly, and may be asked where this says no. */
   private isKept({ keep, delivered }: Stream, message: StoredMessage | undefined): boolean {
     if (!message || delivered - message.offset >= keep.messages) return false;
-    return message.time > this.parts.clock.nowMs() - keep.seconds * 1000;
+    return message.time > this.parts.clock.wallMs() - keep.seconds * 1000;
   }
 
   private rewindOf({ start }: Replay): { readonly maxCount: number; readonly sinceMs: number } {
     if (start.kind === "messages") return { maxCount: start.count, sinceMs: 0 };
     const seconds = start.kind === "seconds" ? start.seconds : 0;
-    return { maxCount: REPLAY_MAX_MESSAGES, sinceMs: this.parts.clock.nowMs() - seconds * 1000 };
+    return { maxCount: REPLAY_MAX_MESSAGES, sinceMs: this.parts.clock.wallMs() - seconds * 1000 };
   }
 
   // From the store

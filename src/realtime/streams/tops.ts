@@ -22,12 +22,12 @@ export class Tops {
   private isTimerSet = false;
   private isReading = false;
   private isWanted = false;
-  /** Unix ms: what was appended before is known. Earlier than the last read while the store has open transactions. */
-  private sinceMs: number;
+  /** Monotonic ms: what was appended before is known. Earlier than the last read while the store has open transactions. */
+  private knownMs: number;
 
   constructor(private readonly parts: TopsParts) {
     const { clock, history } = parts;
-    this.sinceMs = clock.nowMs();
+    this.knownMs = clock.monotonicMs();
     history.onRewound(() => this.onRewound());
     parts.streams.onBegin(() => this.watch());
   }
@@ -57,11 +57,10 @@ export class Tops {
   private async compare(): Promise<void> {
     const { clock, history, streams, spaces, boundary } = this.parts;
     this.isReading = true;
-    const nowMs = clock.nowMs();
     const startedMs = clock.monotonicMs();
     try {
-      const { tops, sinceMs } = await streams.calls.run(history.tops(this.sinceMs - TOPS_OVERLAP_MS));
-      this.sinceMs = Math.min(nowMs, sinceMs);
+      const { tops, openMs } = await streams.calls.run(history.tops(startedMs - this.knownMs + TOPS_OVERLAP_MS));
+      this.knownMs = startedMs - openMs;
       for (const top of tops) {
         const channel = spaces.channel(top.app, top.channel);
         const stream = channel?.stream;

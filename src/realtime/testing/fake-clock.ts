@@ -1,4 +1,5 @@
 /** For tests: a clock that the test advances. */
+import { steadyClock } from "../../base/clock.ts";
 import type { Clock } from "../clock.ts";
 
 interface Timer {
@@ -8,17 +9,23 @@ interface Timer {
 }
 
 export class FakeClock implements Clock {
-  private wallMs: number;
+  private unixMs: number;
   private runningMs = 5000;
+  private steady: (() => number) | undefined;
   private order = 0;
   private readonly timers: Timer[] = [];
 
   constructor(startMs = Date.UTC(2027, 0, 15, 12)) {
-    this.wallMs = startMs;
+    this.unixMs = startMs;
   }
 
-  nowMs = (): number => this.wallMs;
+  wallMs = (): number => this.unixMs;
   monotonicMs = (): number => this.runningMs;
+  /** Made at the first reading: before it, nothing can have been compared with it. */
+  steadyMs = (): number => {
+    this.steady ??= steadyClock(this.wallMs, this.monotonicMs);
+    return this.steady();
+  };
 
   after = (ms: number, callback: () => void): void => {
     this.timers.push({ dueMs: this.runningMs + ms, order: this.order++, callback });
@@ -42,7 +49,7 @@ export class FakeClock implements Clock {
 
   /** The wall clock was set, or the machine was suspended: timers are not affected. */
   jump(ms: number): void {
-    this.wallMs += ms;
+    this.unixMs += ms;
   }
 
   private next(untilMs: number): Timer | undefined {
@@ -52,7 +59,7 @@ export class FakeClock implements Clock {
   }
 
   private pass(ms: number): void {
-    this.wallMs += ms;
+    this.unixMs += ms;
     this.runningMs += ms;
   }
 }

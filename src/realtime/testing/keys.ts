@@ -70,7 +70,7 @@ export class TestKeys {
       tokenActions: actions && actionSet(actions),
       secretSeq: current?.seq,
       secretEndsMs: current?.ends ?? null,
-      expiresAtMs: expiresInMs === undefined ? null : this.clock.nowMs() + expiresInMs,
+      expiresAtMs: expiresInMs === undefined ? null : this.clock.wallMs() + expiresInMs,
       peerMetadataJson: metadata === undefined ? undefined : JSON.stringify(metadata),
       metadataJson: undefined,
       extraConnects: 0,
@@ -84,7 +84,7 @@ export class TestKeys {
     const key = this.keyring.key(id);
     const secret = key?.type === "secret" && key.secrets.find((one) => seq === undefined || one.seq === seq);
     if (!secret) throw new Error(`the key ${id} has no such secret`);
-    const nowMs = this.clock.nowMs();
+    const nowMs = this.clock.wallMs();
     const claims = {
       sub: peerId,
       iat: Math.floor(nowMs / 1000),
@@ -114,7 +114,7 @@ export class TestKeys {
   /** A new secret; the ones before it verify until their grace ends. */
   rotate(id: string, graceMs: number): void {
     const key = this.keyOf(id);
-    const ends = this.clock.nowMs() + graceMs;
+    const ends = this.clock.wallMs() + graceMs;
     key.secrets = [
       this.secret(id, (key.secrets[0]?.seq ?? 0) + 1),
       ...key.secrets.map((secret) => ({ ...secret, ends: secret.ends ?? ends })),

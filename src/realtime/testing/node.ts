@@ -4,6 +4,7 @@ import { Blocks } from "../../access/blocks.ts";
 import type { Keyring } from "../../access/keyring.ts";
 import type { Follower } from "../../access/store-follower.ts";
 import { Throttle } from "../../access/throttle.ts";
+import { steadyClock } from "../../base/clock.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { HistoryStore } from "../../history/history.ts";
 import type { HeldMemberStore } from "../../store/held-members.ts";
@@ -62,12 +63,19 @@ export interface TestNode {
 
 /** A node's own view of the clock, which ends when the node does. */
 export class NodeClock implements Clock {
+  private steady: (() => number) | undefined;
   isStopped = false;
+  /** By how much the wall clock of this node differs from that of the others. */
+  skewMs = 0;
 
   constructor(private readonly clock: Clock) {}
 
-  nowMs = (): number => this.clock.nowMs();
+  wallMs = (): number => this.clock.wallMs() + this.skewMs;
   monotonicMs = (): number => this.clock.monotonicMs();
+  steadyMs = (): number => {
+    this.steady ??= steadyClock(this.wallMs, this.monotonicMs);
+    return this.steady();
+  };
   after = (ms: number, callback: () => void): void =>
     this.clock.after(ms, () => {
       if (!this.isStopped) callback();

@@ -1,6 +1,6 @@
 /** For tests, as a process of its own: fills a flight recorder to its bounds and prints {counted, taken} in bytes. */
 import { heapStats } from "bun:jsc";
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import { RING_ENTRIES_MAX } from "../event-ring.ts";
 import { Recorder } from "../recorder.ts";
 import { APP, World } from "./kit.ts";

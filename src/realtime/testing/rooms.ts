@@ -84,7 +84,7 @@ export class RoomsWorld extends StreamsWorld {
   }
 
   claims(id: string, more: Partial<RoomClaims> = {}): RoomClaims {
-    const exp = Math.floor(this.clock.nowMs() / 1000) + 3600;
+    const exp = Math.floor(this.clock.wallMs() / 1000) + 3600;
     const person = { name: id, isAdmin: false, isGuest: true };
     return { kind: "stay", id, app: APP, room: ROOM_ID, meeting: "m1", ...person, exp, ...more };
   }
@@ -96,7 +96,7 @@ export class RoomsWorld extends StreamsWorld {
   roomGrant(id: string, more?: Partial<RoomClaims>): Grant {
     const parts = { keyring: this.keys.keyring, blocks: new Blocks(), roomTokens: ROOM_TOKENS };
     const keyRate = { debt: () => 0, charge: () => undefined };
-    const admitted = admitToken(this.roomToken(id, more), { ...parts, keyRate }, this.clock.nowMs());
+    const admitted = admitToken(this.roomToken(id, more), { ...parts, keyRate }, this.clock.wallMs());
     if (admitted instanceof Refusal) throw new Error(admitted.reason);
     return admitted;
   }

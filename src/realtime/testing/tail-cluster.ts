@@ -40,7 +40,7 @@ export class TailTestNode {
         this.listener = isOn ? this.source : undefined;
       },
     });
-    this.source = new TailSource(this.tail, id, clock.nowMs);
+    this.source = new TailSource(this.tail, id, clock.wallMs);
     const own = { monotonicMs: clock.monotonicMs, after: this.after };
     this.tails = new TailNodes({ tail: this.tail, requests: this.requests, clock: own, mayShowPayloads });
   }

@@ -1,6 +1,8 @@
 /** The temporary files of mending, in the data folder: inputs that come from a bucket, and outputs. What a crash leaves is removed later. */
+
 import { mkdir, open, readdir, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
+import { retentionMs } from "../../base/clock.ts";
 import type { Place, Storage } from "../storage.ts";
 
 /** How much of a file is in memory at a time while it is copied. */
@@ -42,7 +44,7 @@ export class MendingFolder {
       const path = join(this.root, name);
       const modifiedMs = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
       const isUnused = isAlone && !name.startsWith(CHECK_FOLDER_PREFIX);
-      if (isUnused || Date.now() - modifiedMs > LEFTOVER_AGE_MS) await rm(path, { recursive: true, force: true });
+      if (isUnused || retentionMs() - modifiedMs > LEFTOVER_AGE_MS) await rm(path, { recursive: true, force: true });
     }
   }
 }

@@ -34,6 +34,8 @@ export interface Kit {
   readonly metrics: Metrics;
   /** Added to the wall clock. */
   aheadMs: number;
+  /** How much of that the clock for deletions has not followed. */
+  doubtedMs: number;
   retentionDays: number | null;
   readonly errors: string[];
   readonly warnings: string[];
@@ -113,6 +115,7 @@ export async function makeKit({
     metrics: recordingMetrics,
     log: log as never,
     nowMs,
+    retentionMs: () => nowMs() - kit.doubtedMs,
   };
   const uploads = new Uploads({
     ...common,
@@ -132,6 +135,7 @@ export async function makeKit({
     locks,
     metrics,
     aheadMs: 0,
+    doubtedMs: 0,
     retentionDays: null,
     errors,
     warnings,

@@ -1,5 +1,6 @@
 /** For tests: embedded stores behind a server on a real socket, and workers that are connected to it. */
 import { join } from "node:path";
+import type { HistoryClocks } from "../../history/clocks.ts";
 import type { HistoryStore } from "../../history/history.ts";
 import { SqliteHistory } from "../../history/sqlite.ts";
 import { historyFile } from "../../history/sqlite-file.ts";
@@ -13,7 +14,7 @@ import { type StoreServer, serveStore } from "../server.ts";
 export interface ServedOptions {
   readonly changeMaxMs?: number;
   readonly streamsMax?: number;
-  readonly nowMs?: () => number;
+  readonly clocks?: HistoryClocks;
 }
 
 /** The stores of a folder, which workers use through `path`. */
@@ -36,7 +37,7 @@ export class Served {
       sync: "process",
       setAside: () => undefined,
       ...(options.streamsMax !== undefined && { streamsMax: options.streamsMax }),
-      ...(options.nowMs && { nowMs: options.nowMs }),
+      ...(options.clocks && { clocks: options.clocks }),
     });
     const served = new Served(join(folder, "store.sock"), store, history, options, undefined);
     await served.serve();

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { MeetingStore } from "../meetings.ts";
 import type { Store } from "../store.ts";
-import { entering, inside } from "./meetings.ts";
+import { entering, inside, waitingRow } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { appRow } from "./rows.ts";
 
@@ -24,6 +24,40 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
 
   const overdueIds = async (beforeMs: number, limit = 99): Promise<Record<string, number>> =>
     Object.fromEntries((await meetings.overdue(beforeMs, limit)).map(({ stay, lastSeen }) => [stay.id, lastSeen]));
+
+  describe("after the clock was set back", () => {
+    const [before, now] = [2_000_000, 1_000_000];
+
+    test("graces and waits count from now on, and held places are given up", async () => {
+      await meetings.beat("gone", before);
+      await meetings.enter(entering("l1", "back", { node: "gone" }), 9, before);
+      await meetings.enter(entering("k1", "back", { node: "gone" }), 9, before);
+      await meetings.lost("l1", "gone", before);
+      expect(await meetings.hold("a", "held", "h1", 1, before + 15_000, before)).toBe("held");
+      await meetings.wait(waitingRow("late", "held", { since: before, goneSince: before }), 9, 9);
+      await meetings.bringBack(now);
+      expect(await overdueIds(now + 1)).toEqual({ l1: now, k1: now });
+      expect(await meetings.hold("a", "held", "h2", 1, now + 15_000, now)).toBe("held");
+      expect(await meetings.waitingOne("late")).toMatchObject({ since: now, goneSince: now });
+      await meetings.decide("late", "declined", before);
+      await meetings.bringBack(now);
+      expect(await meetings.waitingOne("late")).toMatchObject({ decided: now });
+      for (const { ended } of await meetings.endOverdue(now + 1, 9)) expect(ended).toBe(now);
+    });
+
+    test("what another node has written, whose clock is seconds ahead, stays as it is", async () => {
+      await meetings.enter(entering("s1", "skew", { node: "near" }), 9, now);
+      await meetings.lost("s1", "near", now + 5000);
+      await meetings.bringBack(now);
+      expect(await meetings.stay("s1")).toMatchObject({ seen: now + 5000 });
+    });
+
+    test("the newest connection of a stay has entered last, whichever clock its node has", async () => {
+      await meetings.enter(entering("n1", "newest", { node: "ahead" }), 9, now + 5000);
+      const { stay } = inside(await meetings.enter(entering("n1", "newest", { node: "behind" }), 9, now));
+      expect(stay.seen).toBeGreaterThan(now + 5000);
+    });
+  });
 
   describe("overdue stays", () => {
     test("are those of nodes whose beats have stopped, and those that were lost", async () => {

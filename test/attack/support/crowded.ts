@@ -4,10 +4,10 @@
  */
 import { Blocks } from "../../../src/access/blocks.ts";
 import { Throttle } from "../../../src/access/throttle.ts";
+import { systemClock as clock } from "../../../src/base/clock.ts";
 import type { Engine, MemberState, RemoteMembers } from "../../../src/engine/engine.ts";
 import { Exchange } from "../../../src/engine/local.ts";
 import { assembleRealtime } from "../../../src/realtime/build.ts";
-import { systemClock as clock } from "../../../src/realtime/clock.ts";
 import type { Hub } from "../../../src/realtime/hub.ts";
 import { NO_ROOMS } from "../../../src/realtime/room-gate.ts";
 import type { SocketData } from "../../../src/realtime/socket-handlers.ts";

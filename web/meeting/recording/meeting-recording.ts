@@ -1,5 +1,6 @@
 /** The recording of a meeting at this page: what the service says, what the person has agreed to, and the recorders that follow from both. */
 import { effect } from "@preact/signals";
+import { steadyClock } from "../../../client/src/steady-clock.ts";
 import { announce } from "../lib/announce.ts";
 import type { Act } from "../lib/api.ts";
 import type { Session } from "../session.ts";
@@ -84,9 +85,10 @@ export class MeetingRecording {
   async joining(answer: Answered): Promise<boolean> {
     const fact = factOf(answer.recording);
     if (!fact || this.#consent.about(fact).hasAgreed) return true;
-    const joinedMs = Date.now();
+    const steadyMs = steadyClock();
+    const joinedMs = steadyMs();
     await this.ask(fact.by);
-    return Date.now() - joinedMs < PLACE_HELD_MS;
+    return steadyMs() - joinedMs < PLACE_HELD_MS;
   }
 
   /** Inside, until `leave`. */

@@ -65,7 +65,7 @@ export class OwnRecording {
     if (this.#end) return;
     this.#failure.value = undefined;
     this.#restarts = 0;
-    this.#waitsUntilMs = Date.now() + CAMERA_WITHIN_MS;
+    this.#waitsUntilMs = performance.now() + CAMERA_WITHIN_MS;
     const timer = setTimeout(() => this.#revision.value++, CAMERA_WITHIN_MS);
     const stopFollowing = effect(() => this.#follow(stay));
     this.#end = () => {
@@ -92,7 +92,7 @@ export class OwnRecording {
     for (const { recorder } of this.#live.filter((live) => !kept.includes(live))) recorder.stop();
     for (const { recorder } of kept) recorder.setMuted(isMuted);
     const fresh = planned.filter((one) => {
-      const isWaiting = one.source === "microphone" && isCameraComing && Date.now() < this.#waitsUntilMs;
+      const isWaiting = one.source === "microphone" && isCameraComing && performance.now() < this.#waitsUntilMs;
       return !one.isSilent && !isWaiting && !kept.some((live) => isSameRun(one, live.planned));
     });
     this.#setLive([...kept, ...fresh.flatMap((one) => this.#begin(one, stay, isMuted))]);

@@ -20,7 +20,10 @@ export class StreamsWorld extends World {
 
   constructor({ rules = RULES, ...options }: WorldOptions & { readonly rules?: readonly ChannelRule[] } = {}) {
     const clock = new FakeClock();
-    const history = new UnreliableHistory(openMemoryHistory(clock.nowMs), (options.nodes ?? 1) > 1);
+    const history = new UnreliableHistory(
+      openMemoryHistory({ ...clock, retentionMs: clock.wallMs }),
+      (options.nodes ?? 1) > 1,
+    );
     super({ ...options, history, clock });
     this.history = history;
     this.setRules(rules);

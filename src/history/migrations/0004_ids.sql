@@ -3,14 +3,17 @@
 ALTER TABLE history_streams ADD COLUMN ids_of BIGINT;
 ALTER TABLE history_ids ADD COLUMN epoch TEXT;
 
--- As `history_append`, with ids that outlive a removal: for a message whose id was used before, also the epoch of the first one.
+-- As `history_append`, with ids that outlive a removal: for a message whose id was used before, also the epoch of the first one. A clock
+-- that was set back does not make the ids of the last minutes new: their time goes on from the newest one. `ahead_ms`: one that is further
+-- ahead does not count, because all ids would be remembered for as long as that.
 CREATE FUNCTION history_append_2(
-  writer TEXT, expected BIGINT, batch_check TEXT, skew BIGINT, id_ms BIGINT,
+  writer TEXT, expected BIGINT, batch_check TEXT, skew BIGINT, id_ms BIGINT, ahead_ms BIGINT,
   apps TEXT[], channels TEXT[], keeps BIGINT[], keeps_ms BIGINT[],
   places BIGINT[], senders TEXT[], connections TEXT[], mids TEXT[], scopes TEXT[], metadatas TEXT[], datas TEXT[], sizes BIGINT[]
 ) RETURNS TEXT LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   now_ms BIGINT;
+  id_now BIGINT;
   answer TEXT;
   locked BIGINT;
 BEGIN
@@ -22,6 +25,10 @@ BEGIN
       ORDER BY s.app, s.channel FOR UPDATE OF s) AS rows;
   IF locked < cardinality(apps) THEN RETURN ''; END IF;
   now_ms := history_now(skew);
+  id_now := now_ms;
+  IF cardinality(array_remove(mids, NULL)) > 0 THEN
+    SELECT greatest(now_ms, max(d.time)) INTO id_now FROM history_ids d WHERE d.time <= now_ms + ahead_ms;
+  END IF;
   WITH streams AS MATERIALIZED (
     SELECT s.id, coalesce(s.ids_of, s.id) AS ids_of, s.epoch, s.top, s.last_time, n.keep, n.keep_ms, n.place
       FROM unnest(apps, channels, keeps, keeps_ms) WITH ORDINALITY AS n (app, channel, keep, keep_ms, place)
@@ -35,7 +42,7 @@ BEGIN
         WITH ORDINALITY AS m (place, sender, connection, mid, scope, metadata, data, size, nr)
       JOIN streams s ON s.place = m.place
       LEFT JOIN history_ids d ON m.mid IS NOT NULL
-        AND d.stream = s.ids_of AND d.scope = m.scope AND d.mid = m.mid AND abs(now_ms - d.time) < id_ms
+        AND d.stream = s.ids_of AND d.scope = m.scope AND d.mid = m.mid AND abs(id_now - d.time) < id_ms
   ), fresh AS MATERIALIZED (
     SELECT *, top + row_number() OVER (PARTITION BY stream ORDER BY nr) AS off FROM given WHERE old_off IS NULL
   ), stored AS (
@@ -43,8 +50,8 @@ BEGIN
       SELECT stream, off, new_time, size, batch_check, sender, connection, mid, metadata, data FROM fresh
   ), remembered AS (
     INSERT INTO history_ids (stream, scope, mid, off, batch, time, epoch)
-      -- Not the message's time: a clock that was ahead and was set back must not make an id last.
-      SELECT ids_of, scope, mid, off, batch_check, now_ms, epoch FROM fresh WHERE mid IS NOT NULL
+      -- Not the message's time: a clock that was ahead by a day and was set back must not make an id last.
+      SELECT ids_of, scope, mid, off, batch_check, id_now, epoch FROM fresh WHERE mid IS NOT NULL
     ON CONFLICT (stream, scope, mid) DO UPDATE SET off = excluded.off, batch = excluded.batch, time = excluded.time, epoch = excluded.epoch
   ), raised AS (
     UPDATE history_streams s SET
