@@ -169,14 +169,14 @@ test.if(IS_FULL)(
   },
 );
 
-test("a key that allows less while a client is away: it is told, and recovers when it may again", async () => {
+test("a key that allows less while a client is away: it gets an error, and recovers when it may again", async () => {
   const it = await listener();
   it.one.proxy.cut();
   await until("the drop is noticed", () => !it.one.parley.isConnected);
   await publish(3);
   await service.allow("other/**");
   it.one.proxy.mend();
-  await until("it is told", () => it.seen.includes("channel_not_authorized"));
+  await until("it is refused", () => it.seen.includes("channel_not_authorized"));
   await expect(it.channel.subscribe()).rejects.toMatchObject({ code: "channel_not_authorized" });
   await publish(4);
   await service.allow();

@@ -2,7 +2,7 @@
  * PostgreSQL fails over to a standby, and its address, here that of a proxy, moves there. Long: PARLEY_TEST_FULL=1.
  *
  * With synchronous replication nothing that was acknowledged is lost. With asynchronous replication the newest changes may be: nodes
- * notice that, and clients are told.
+ * notice that, and clients are notified.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
@@ -158,7 +158,7 @@ describe.skipIf(!IS_FULL)("asynchronous replication", () => {
   });
   afterAll(end);
 
-  test("the newest changes are lost: nodes read keys again although the revision is the same, and clients are told", async () => {
+  test("the newest changes are lost: nodes read keys again although the revision is the same, and clients are notified", async () => {
     const [ann, ben] = await Promise.all([connect(one, token("ann")), subscribed(other, "ben")]);
     const kept = await published(ann, "kept");
     await ben.wire.until("message", ({ data }) => data === "kept");
