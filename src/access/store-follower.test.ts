@@ -189,6 +189,21 @@ describe("changes of other nodes", () => {
     expect(it.keyring.key("ours")).toBeUndefined();
   });
 
+  test("of another server are loaded, also if it has given the same revisions to them", async () => {
+    const it = new Fixture();
+    it.store.at = { keys: 7, blocks: 3, server: "primary" };
+    await it.started();
+    // What the primary had answered for last was lost, and something else was changed instead.
+    it.store.rows = [key("other")];
+    it.store.blockRows = [{ app: "a", peerId: "eve", untilMs: 1e9 }];
+    it.store.at = { keys: 7, blocks: 3, server: "standby" };
+    await it.pass(1000);
+    expect(it.events).toEqual(["k", "other", "a eve blocked"]);
+    const { snapshots } = it.store;
+    await it.pass(2000);
+    expect(it.store.snapshots).toBe(snapshots);
+  });
+
   test("include blocks, and blocked peers are reported", async () => {
     const it = await new Fixture().started();
     it.store.block({ app: "a", peerId: "eve", untilMs: 1e9 });

@@ -46,6 +46,8 @@ export class StoreFollower implements Follower {
   private next: Promise<boolean> | undefined;
   private startedMs = Number.NEGATIVE_INFINITY;
   private blocksRevision: number | undefined;
+  /** Where the revisions were read last: on another server the same numbers may stand for other changes. */
+  private server: string | undefined;
   private isUnreachable = false;
   /** Number of the regular refresh that is scheduled; earlier ones are void. */
   private scheduled = 0;
@@ -119,10 +121,12 @@ export class StoreFollower implements Follower {
     if (this.isStopped) return false;
     this.startedMs = this.parts.clock.monotonicMs();
     try {
-      const { keys, blocks } = await this.parts.store.revisions();
+      const { keys, blocks, server } = await this.parts.store.revisions();
       const { keyring } = this.parts;
-      if (keyring.isBehind || keys !== keyring.revision) await this.loadKeys();
-      if (blocks !== this.blocksRevision) await this.loadBlocks(blocks);
+      const isOther = this.server !== undefined && this.server !== server;
+      if (isOther || keyring.isBehind || keys !== keyring.revision) await this.loadKeys();
+      if (isOther || blocks !== this.blocksRevision) await this.loadBlocks(blocks);
+      this.server = server;
     } catch (error) {
       if (this.isUnreachable) return false;
       this.isUnreachable = true;

@@ -25,7 +25,7 @@ const LIVE: Readonly<Record<string, LiveCheck>> = {
   database: {
     names: ["store", "writes"],
     report: serious,
-    todo: "start PostgreSQL or free disk space: the node continues by itself. Its log has the cause",
+    todo: "start PostgreSQL, make it writable, or free disk space: the node continues by itself. Its log has the cause",
     direct: "database",
   },
   NATS: {

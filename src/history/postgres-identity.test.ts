@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { ServerIdentity } from "./postgres-identity.ts";
+import { StandbyAnswered } from "./postgres-link.ts";
 
 /** A server that answers both questions, in this order. */
 const server = (system: string | Error, timeline: string | null): SQL =>
@@ -40,4 +41,12 @@ test("a server that does not say what it is, is not compared", async () => {
   await compare(server("1", "00000001"));
   expect(state.changes).toBe(0);
   expect(compare(server(new Error("gone"), null))).rejects.toThrow("gone");
+});
+
+test("a standby is refused, and is not taken for another server", async () => {
+  const { state, compare } = setup();
+  await compare(server("1", "00000001"));
+  await expect(compare(server("1", "standby"))).rejects.toBeInstanceOf(StandbyAnswered);
+  await compare(server("1", "00000001"));
+  expect(state.changes).toBe(0);
 });

@@ -3,8 +3,12 @@
  * server had acknowledged may then be lost. A server that does not let us read them is not compared.
  */
 import { SQL } from "bun";
+import { StandbyAnswered } from "./postgres-link.ts";
 
 type Fact = "system" | "timeline";
+
+/** The timeline of a standby would be that of its primary. */
+const STANDBY = "standby";
 
 export class ServerIdentity {
   private readonly known: Partial<Record<Fact, string>> = {};
@@ -14,14 +18,15 @@ export class ServerIdentity {
     this.listeners.push(listener);
   }
 
+  /** Throws if a standby answers. */
   async compare(sql: SQL): Promise<void> {
     const facts = {
       system: await readable(sql`SELECT system_identifier::TEXT AS value FROM pg_control_system()`),
-      // The timeline of a standby is that of its primary; it has no position to write at.
       timeline: await readable(
-        sql`SELECT CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS value`,
+        sql`SELECT CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS value`,
       ),
     };
+    if (facts.timeline === STANDBY) throw new StandbyAnswered("the server is a standby");
     let isChanged = false;
     for (const fact of ["system", "timeline"] as const) {
       const value = facts[fact];

@@ -35,9 +35,10 @@ export class PostgresWriter {
     options: SQL.PostgresOrMySQLOptions,
     private readonly skewMs: () => number,
     answerMs: number | undefined,
+    onReadOnly: () => void,
   ) {
     const connection = { ...options.connection, application_name: this.name };
-    this.link = new PostgresLink({ ...options, connection }, 1, answerMs);
+    this.link = new PostgresLink({ ...options, connection }, 1, answerMs, onReadOnly);
   }
 
   /** One batch at a time: the store remembers the result of the last one only. */
@@ -79,6 +80,11 @@ export class PostgresWriter {
     return row.batch === batch.check && row.result !== null
       ? resultsOf(prepare(batch), batch.check, row.result)
       : undefined;
+  }
+
+  /** The server may be another one by now. */
+  leave(): void {
+    this.link.leave();
   }
 
   close(): Promise<void> {

@@ -25,7 +25,7 @@ import {
 } from "./limits.ts";
 import { arrayLiteral } from "./postgres-batch.ts";
 import { ServerIdentity } from "./postgres-identity.ts";
-import { PostgresLink } from "./postgres-link.ts";
+import { PostgresLink, StandbyAnswered } from "./postgres-link.ts";
 import { pageOf } from "./postgres-page.ts";
 import { migrateHistory } from "./postgres-schema.ts";
 import { PostgresWriter } from "./postgres-writer.ts";
@@ -70,6 +70,16 @@ export async function openPostgresHistory(options: PostgresHistoryOptions): Prom
   return new PostgresHistory(options);
 }
 
+interface Answer {
+  readonly isStandby: boolean;
+}
+
+/** A standby that is behind would make valid positions look lost, and a stream begin before what was delivered from it. */
+function ofPrimary<T extends Answer>(row: T | undefined): T | undefined {
+  if (row?.isStandby) throw new StandbyAnswered("the server is a standby");
+  return row;
+}
+
 export class PostgresHistory implements HistoryStore {
   readonly isShared = true;
   private readonly writer: PostgresWriter;
@@ -87,10 +97,16 @@ export class PostgresHistory implements HistoryStore {
     this.skewMs = options.skewMs ?? (() => 0);
     this.totalsEveryMs = options.totalsEveryMs ?? TOTALS_EVERY_MS;
     this.streamsMax = options.streamsMax ?? STREAMS_PER_APP_MAX;
-    this.writer = new PostgresWriter(connection, this.skewMs, options.answerMs);
-    this.reader = new PostgresLink(connection, READ_CONNECTIONS, options.answerMs);
+    // Reads alone do not show that a server takes no changes.
+    const leave = (): void => {
+      for (const link of [this.writer, this.reader, this.trimmer]) link.leave();
+    };
+    this.writer = new PostgresWriter(connection, this.skewMs, options.answerMs, leave);
+    this.reader = new PostgresLink(connection, READ_CONNECTIONS, options.answerMs, leave);
     const patient = { ...SESSION, statement_timeout: BACKGROUND_MS };
-    this.trimmer = new PostgresLink({ ...connection, connection: patient }, 1);
+    this.trimmer = new PostgresLink({ ...connection, connection: patient }, 1, undefined, leave);
+    // Some connections may still lead to the server before.
+    this.identity.onChange(leave);
   }
 
   append = (batch: Batch): Promise<readonly Appended[]> => this.writer.append(batch);
@@ -104,10 +120,10 @@ export class PostgresHistory implements HistoryStore {
 
   open = (app: string, channel: string, keep: Retention): Promise<StreamState> =>
     this.reader.run(async (sql) => {
-      const rows: { state: string }[] = await sql`
-        SELECT history_open(${app}, ${channel}, ${keep.messages}::BIGINT, ${keep.seconds * 1000}::BIGINT,
+      const rows: (Answer & { state: string })[] = await sql`
+        SELECT pg_is_in_recovery() AS "isStandby", history_open(${app}, ${channel}, ${keep.messages}::BIGINT, ${keep.seconds * 1000}::BIGINT,
           ${this.skewMs()}::BIGINT, ${STREAM_USE_NOTED_MS}::BIGINT) AS state`;
-      return JSON.parse(rows[0]?.state ?? "") as StreamState;
+      return JSON.parse(ofPrimary(rows[0])?.state ?? "") as StreamState;
     });
 
   read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
@@ -116,10 +132,10 @@ export class PostgresHistory implements HistoryStore {
       // As an age: the server's clock gave the messages their times.
       const age = sinceMs === undefined ? null : systemClock.wallMs() + this.skewMs() - sinceMs;
       const skew = this.skewMs();
-      const rows: { page: string | null }[] = await sql`
-        SELECT history_read(${app}, ${channel}, ${skew}::BIGINT, ${after}::BIGINT, ${before}::BIGINT,
+      const rows: (Answer & { page: string | null })[] = await sql`
+        SELECT pg_is_in_recovery() AS "isStandby", history_read(${app}, ${channel}, ${skew}::BIGINT, ${after}::BIGINT, ${before}::BIGINT,
           history_now(${skew}::BIGINT) - ${age}::BIGINT, ${upTo}::BIGINT, ${limit}::BIGINT, ${maxBytes}::BIGINT) AS page`;
-      const page = rows[0]?.page;
+      const page = ofPrimary(rows[0])?.page;
       return page ? pageOf(page) : undefined;
     });
 

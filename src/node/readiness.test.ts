@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { readyResponse } from "../http/operations.ts";
+import { StoreReadOnly } from "../store/store.ts";
 import { type OwnCheckParts, ownChecks, reportTo } from "./own-checks.ts";
 import { type ReadinessParts, readyChecks } from "./readiness.ts";
 
@@ -88,6 +89,14 @@ test("a node whose store does not answer is not ready, and makes no trial write"
   const { counted, state, ask } = setup();
   state.isReachable = false;
   const store = "the store does not answer";
+  expect(await ask()).toEqual({ status: 503, body: { ready: false, degraded: [], checks: { ...GOOD, store } } });
+  expect(counted.trials).toBe(0);
+});
+
+test("a node whose store takes no changes is not ready, and says why", async () => {
+  const revisions = (): Promise<never> => Promise.reject(new StoreReadOnly("a standby at 10.0.0.9"));
+  const { counted, ask } = setup({ store: { revisions, tryWrite: revisions } });
+  const store = "the store takes no changes: it is read-only, or a standby";
   expect(await ask()).toEqual({ status: 503, body: { ready: false, degraded: [], checks: { ...GOOD, store } } });
   expect(counted.trials).toBe(0);
 });

@@ -2,7 +2,7 @@
 import type { Keyring } from "../access/keyring.ts";
 import { type CheckResult, OK, type ReadyChecks } from "../http/operations.ts";
 import type { StorageState } from "../recordings/storage-health.ts";
-import type { Store } from "../store/store.ts";
+import { type Store, StoreReadOnly } from "../store/store.ts";
 import { sharedCheck } from "../telemetry/shared-check.ts";
 import { degraded, failing, MENDING_BROKEN, type OwnChecks } from "./own-checks.ts";
 import type { Team } from "./team.ts";
@@ -70,17 +70,13 @@ function checksOfStore({ store, monotonicMs, failed }: ReadinessParts): () => Pr
     isGood: isOk,
     monotonicMs,
   });
-  const isReachable = (): Promise<boolean> =>
-    store.revisions().then(
-      () => true,
-      () => false,
-    );
+  const answer = (): Promise<CheckResult> => store.revisions().then(() => OK, noAnswer);
   return sharedCheck<StoreChecks>({
-    check: async () =>
-      (await isReachable())
-        ? { store: OK, writes: await trialWrite() }
-        : // That it cannot be written to either goes without saying.
-          { store: failing("the store does not answer"), writes: OK },
+    check: async () => {
+      const found = await answer();
+      // If it does not answer, that it cannot be written to either goes without saying.
+      return { store: found, writes: isOk(found) ? await trialWrite() : OK };
+    },
     validMs: () => CHECK_EVERY_MS,
     isGood: (found) => isOk(found.store) && isOk(found.writes),
     monotonicMs,
@@ -94,6 +90,13 @@ const RECORDINGS: Readonly<Record<StorageState, CheckResult>> = {
   unwritable: degraded("the storage of recordings cannot be written to: no recording is taken"),
   unreachable: degraded("the storage of recordings does not answer: no recording is taken, and none can be played"),
 };
+
+const noAnswer = (error: unknown): CheckResult =>
+  failing(
+    error instanceof StoreReadOnly
+      ? "the store takes no changes: it is read-only, or a standby"
+      : "the store does not answer",
+  );
 
 const cannotWrite =
   (report: (error: unknown) => void) =>

@@ -13,9 +13,19 @@ import type { SQL } from "bun";
 export type Work<T> = (sql: SQL) => Promise<T>;
 export type Run = <T>(work: Work<T>) => Promise<T>;
 
+/** Which of several servers answers. Their address may move from one to another, and connections to the earlier one may stay open. */
+export interface Servers {
+  /** Columns for a statement: each row then says which server it comes from. */
+  readonly columns: string;
+  /** Gets such a row. Returns what names that server until it restarts; throws StoreReadOnly if it takes no changes. */
+  accept(row: Readonly<Record<string, unknown>> | undefined): string;
+}
+
 export interface Database {
   /** Other processes may write to it as well. */
   readonly isShared: boolean;
+  /** Absent: it is a file. */
+  readonly servers?: Servers;
   readonly run: Run;
   readonly transaction: Run;
   readonly quickRun: Run;

@@ -2,11 +2,15 @@
  * PostgreSQL, by URL: a pool for the work, and two more connections for probes. The pool replaces connections that break. When the server
  * stops answering (a cut network, a frozen machine), a probe times out, and all connections are closed: statements that wait fail at
  * once instead of when the network gives up.
+ *
+ * After a failover the address leads to another server, but connections to the earlier one may stay open. So each look at the revisions also
+ * asks which server answers: one that takes no changes is left for whatever the address leads to now, and a standby is not read, because what
+ * it holds may be old.
  */
 import { SQL } from "bun";
 import { Problem } from "../protocol/codes.ts";
-import type { Database, Work } from "./database.ts";
-import { StoreError, StoreUnreachable } from "./store.ts";
+import type { Database, Servers, Work } from "./database.ts";
+import { StoreError, StoreReadOnly, StoreUnreachable } from "./store.ts";
 
 const POOL_CONNECTIONS = 10;
 const PROBE_CONNECTIONS = 2;
@@ -19,6 +23,8 @@ const CONSISTENT_READ_TIMEOUT_MS = 10_000;
 /** How long a start waits for PostgreSQL: with Docker Compose both start together, and PostgreSQL takes longer. */
 const START_WAIT_MS = 10_000;
 const START_RETRY_MS = 250;
+/** How often connections to a server that takes no changes are replaced: the address may lead to another one by now. */
+const LEAVE_EVERY_MS = 2000;
 /** First key of our advisory locks, so that they do not collide with those of other programs on the server. "PRLY". */
 export const LOCK_SPACE = 0x50524c59;
 
@@ -32,8 +38,10 @@ const SESSION = {
   plan_cache_mode: "force_custom_plan",
 };
 
-/** Classes and codes of SQLSTATE that mean "try later": connection, resources, operator intervention, read-only standby. */
-const UNREACHABLE = /^(08|53(?!100)|57|58|25006)/;
+/** The server takes no changes. */
+const READ_ONLY = "25006";
+/** Classes of SQLSTATE that mean "try later": connection, resources such as the disk, operator intervention, system. */
+const UNREACHABLE = /^(08|53|57|58)/;
 /** A text contains U+0000, which SQLite can store and PostgreSQL cannot. */
 const NUL = "22021";
 /** Errors that waiting does not fix: login, database name. */
@@ -57,12 +65,23 @@ export async function openPostgres(url: string): Promise<Postgres> {
   }
 }
 
+const ROLE = `CASE WHEN pg_is_in_recovery() THEN 'standby'
+  WHEN current_setting('transaction_read_only') = 'on' THEN 'read-only' ELSE 'primary' END`;
+
 export class Postgres implements Database {
   readonly isShared = true;
+  readonly servers: Servers = {
+    columns: `pg_postmaster_start_time()::TEXT AS server, ${ROLE} AS role`,
+    accept: (row) => this.accept(String(row?.server), String(row?.role)),
+  };
   private pool: SQL;
   private prober: SQL;
   private readonly claims = new Set<() => Promise<void>>();
   private isClosed = false;
+  /** The server that the last look at the revisions came from. */
+  private server: string | undefined;
+  private isStandby = false;
+  private leftMs = Number.NEGATIVE_INFINITY;
   private readonly options: SQL.PostgresOrMySQLOptions;
 
   constructor(url: string) {
@@ -70,8 +89,8 @@ export class Postgres implements Database {
     [this.pool, this.prober] = this.connect();
   }
 
-  run = <T>(work: Work<T>): Promise<T> => mappingErrors(() => work(this.pool));
-  transaction = <T>(work: Work<T>): Promise<T> => mappingErrors(() => this.pool.begin(work) as Promise<T>);
+  run = <T>(work: Work<T>): Promise<T> => this.onPool(work);
+  transaction = <T>(work: Work<T>): Promise<T> => this.onPool((pool) => pool.begin(work) as Promise<T>);
   // The server waits for its disk, and not this process.
   quickRun = this.run;
   quickTransaction = async <T>(work: Work<T>, committed?: (result: T) => void): Promise<T> => {
@@ -81,10 +100,40 @@ export class Postgres implements Database {
   };
   consistentRead = <T>(work: Work<T>): Promise<T> =>
     this.withTimeout(
-      (sql) => sql.begin("isolation level repeatable read read only", work) as Promise<T>,
+      (sql) => sql.begin("isolation level repeatable read read only", (tx) => onPrimary(tx, work)) as Promise<T>,
       CONSISTENT_READ_TIMEOUT_MS,
     );
   probe = <T>(work: Work<T>): Promise<T> => this.withTimeout(work, PROBE_TIMEOUT_MS);
+
+  private async onPool<T>(work: Work<T>): Promise<T> {
+    if (this.isStandby) throw new StoreReadOnly(IS_STANDBY);
+    try {
+      return await mappingErrors(() => work(this.pool));
+    } catch (error) {
+      if (error instanceof StoreReadOnly) this.leave();
+      throw error;
+    }
+  }
+
+  private accept(server: string, role: string): string {
+    this.isStandby = role === "standby";
+    if (role !== "primary") {
+      this.leave();
+      throw new StoreReadOnly(this.isStandby ? IS_STANDBY : "the server was made read-only");
+    }
+    const isOther = this.server !== undefined && this.server !== server;
+    this.server = server;
+    // Other connections may still lead to the one before.
+    if (isOther) this.reconnect(CLOSE_SECONDS);
+    return server;
+  }
+
+  /** Statements under way may end. */
+  private leave(): void {
+    if (performance.now() - this.leftMs < LEAVE_EVERY_MS) return;
+    this.leftMs = performance.now();
+    this.reconnect(CLOSE_SECONDS);
+  }
 
   private async withTimeout<T>(work: Work<T>, maxMs: number): Promise<T> {
     const { promise: timeout, reject } = Promise.withResolvers<never>();
@@ -93,7 +142,7 @@ export class Postgres implements Database {
       reject(new StoreUnreachable(`it has not answered for ${maxMs / 1000} seconds`));
       try {
         // Statements on these connections would wait until the network gives up.
-        if (prober === this.prober) this.reconnect();
+        if (prober === this.prober) this.reconnect(0);
       } catch {
         // An exception that leaves a timer would drain the node; the next timeout retries.
       }
@@ -128,9 +177,10 @@ export class Postgres implements Database {
     await Promise.all([this.pool.close({ timeout: CLOSE_SECONDS }), this.prober.close({ timeout: 0 })]);
   }
 
-  private reconnect(): void {
+  /** Statements under way fail after this time. */
+  private reconnect(afterSeconds: number): void {
     if (this.isClosed) return;
-    for (const old of [this.pool, this.prober]) old.close({ timeout: 0 }).catch(() => undefined);
+    for (const old of [this.pool, this.prober]) old.close({ timeout: afterSeconds }).catch(() => undefined);
     [this.pool, this.prober] = this.connect();
   }
 
@@ -138,6 +188,8 @@ export class Postgres implements Database {
     return [new SQL({ ...this.options, max: POOL_CONNECTIONS }), new SQL({ ...this.options, max: PROBE_CONNECTIONS })];
   }
 }
+
+const IS_STANDBY = "the server is a standby, and takes no changes";
 
 /** How to connect to the database that a URL names. */
 export const optionsOf = (url: string): SQL.PostgresOrMySQLOptions => ({
@@ -153,11 +205,19 @@ export const lockForMigrations = async (tx: SQL): Promise<void> => {
   await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}::int, 0::int)`;
 };
 
+/** What a standby holds may be old: all keys would be replaced by earlier ones. */
+async function onPrimary<T>(tx: SQL, work: Work<T>): Promise<T> {
+  const rows: { standby: boolean }[] = await tx`SELECT pg_is_in_recovery() AS standby`;
+  if (rows[0]?.standby) throw new StoreReadOnly(IS_STANDBY);
+  return work(tx);
+}
+
 /** Turns errors of an unreachable server, and errors that the caller caused, into those of the contract. */
 async function mappingErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
+    if (stateOf(error) === READ_ONLY) throw new StoreReadOnly(reasonOf(error), { cause: error });
     if (isUnreachable(error)) throw new StoreUnreachable(reasonOf(error), { cause: error });
     if (stateOf(error) === NUL) throw new Problem("invalid_request", "A text must not hold the character U+0000.");
     throw error;

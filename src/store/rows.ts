@@ -125,8 +125,9 @@ const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error &&
   [Reflect.get(error, "code"), Reflect.get(error, "errno")].some((code) => codes.includes(String(code)));
 
-/** The disk of the database is full. */
-export const isStoreFull = (error: unknown): boolean => hasCode(error, "SQLITE_FULL", "53100");
+/** The disk of the database is full. PostgreSQL's error is the cause of one that says "try later". */
+export const isStoreFull = (error: unknown): boolean =>
+  hasCode(error, "SQLITE_FULL", "53100") || (error instanceof Error && hasCode(error.cause, "53100"));
 
 /** Another row has that value already. */
 export const isUniqueViolation = (error: unknown): boolean => hasCode(error, "SQLITE_CONSTRAINT_UNIQUE", "23505");

@@ -229,9 +229,14 @@ export class SqlStore extends SqlReads implements Store {
   }
 
   async revisions(): Promise<Revisions> {
-    const rows: DbRow[] = await this.database.probe((sql) => sql`SELECT id, revision FROM revisions`);
+    const { servers } = this.database;
+    const rows: DbRow[] = await this.database.probe((sql) =>
+      servers
+        ? sql.unsafe(`SELECT id, revision, ${servers.columns} FROM revisions`)
+        : sql`SELECT id, revision FROM revisions`,
+    );
     const of = (id: number): number => Number(rows.find((row) => Number(row.id) === id)?.revision);
-    return { keys: of(KEYS), blocks: of(BLOCKS) };
+    return { keys: of(KEYS), blocks: of(BLOCKS), ...(servers && { server: servers.accept(rows[0]) }) };
   }
 
   snapshot(): Promise<Snapshot> {

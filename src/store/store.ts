@@ -100,6 +100,11 @@ export interface Revisions {
   /** Revision of everything that `change` writes: applications, keys, operators, sessions, meta. */
   readonly keys: number;
   readonly blocks: number;
+  /**
+   * The server that they come from. Another one, or one that was restarted, may have lost the latest changes, and may have given their
+   * revisions to others.
+   */
+  readonly server?: string;
 }
 
 export interface Snapshot {
@@ -196,3 +201,6 @@ export class WrongTarget extends StoreError {}
 
 /** The store cannot be reached at the moment; the message is for the log. */
 export class StoreUnreachable extends Error {}
+
+/** It can be read, but takes no changes: a standby, or a server that was made read-only. What it holds may be old. */
+export class StoreReadOnly extends StoreUnreachable {}

@@ -30,6 +30,8 @@ export interface FleetOptions {
   readonly cuts?: number;
   /** Fail unless the channels have history. */
   readonly history?: boolean;
+  /** Whether some of the messages are direct ones (the default). */
+  readonly directs?: boolean;
 }
 
 export interface Report {
@@ -193,7 +195,8 @@ export class Fleet {
     this.turn++;
     if (!client?.isListening) return;
     const neighbour = this.clients[(client.index + 1) % count];
-    if (neighbour && (round + client.index) % DIRECT_EVERY === 0) client.sendTo(neighbour.peer);
+    const isDirect = this.options.directs !== false && (round + client.index) % DIRECT_EVERY === 0;
+    if (neighbour && isDirect) client.sendTo(neighbour.peer);
     else client.publish(this.channelAt(client.index + (round % 2)));
   }
 

@@ -28,7 +28,7 @@ export class LinkProxy {
   private proxy: TcpProxy | undefined;
 
   private constructor(
-    private readonly target: number,
+    private target: number,
     private readonly options: LinkProxyOptions,
   ) {}
 
@@ -49,6 +49,11 @@ export class LinkProxy {
   /** Connections that are open now. */
   get open(): number {
     return Math.ceil(this.pipes.size / 2);
+  }
+
+  /** New connections lead to this port; those that are open stay where they are. */
+  lead(target: number): void {
+    this.target = target;
   }
 
   /** Passes neither bytes nor ends; connections stay open, new ones are accepted and receive nothing. */

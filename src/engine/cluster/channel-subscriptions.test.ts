@@ -60,6 +60,7 @@ function subscribed() {
     nodes,
     requests: requests as Requests,
     warn: (text) => void warnings.push(text),
+    nowMs: () => 0,
   });
   for (const channel of ["c", "d"]) subscriptions.open("app", channel, () => undefined);
   requested.length = 0;

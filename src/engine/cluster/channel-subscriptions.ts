@@ -16,6 +16,10 @@ import { streamsOf } from "./response-parts.ts";
 import type { Subjects } from "./subjects.ts";
 
 const REPLAY_TRIES = 3;
+/** For how long the places in the streams of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
+export const ABSENT_KEPT_MS = 120_000;
+/** Bound: such nodes; the oldest is forgotten first. */
+export const ABSENT_MAX = 1000;
 
 export interface ChannelSubscriptionsParts {
   readonly local: EngineCallbacks;
@@ -24,6 +28,7 @@ export interface ChannelSubscriptionsParts {
   readonly nodes: Nodes;
   readonly requests: Requests;
   readonly warn: (text: string) => void;
+  readonly nowMs: () => number;
 }
 
 interface ChannelSubscription {
@@ -39,6 +44,8 @@ const key = (app: string, channel: string): string => `${app} ${channel}`;
 
 export class ChannelSubscriptions {
   private readonly subscriptions = new Map<string, ChannelSubscription>();
+  /** Nodes that are considered gone and may return, by name, and since when. */
+  private readonly absent = new Map<string, number>();
 
   constructor(private readonly parts: ChannelSubscriptionsParts) {}
 
@@ -69,13 +76,33 @@ export class ChannelSubscriptions {
 
   /** Requests the state of all streams of one node. */
   resync({ name }: OtherNode): void {
+    this.absent.delete(name);
     const subscriptions = [...this.subscriptions.values()].filter(({ isOpening }) => !isOpening);
     if (subscriptions.length === 0) return;
     for (const some of chunksOf(subscriptions, ({ app, channel }) => jsonBytes([app, channel])))
       this.requestState(name, some);
   }
 
-  nodeGone({ name }: OtherNode): void {
+  /**
+   * A node that was stopped or cut off goes on accepting messages until it notices. When it returns, they are requested from where
+   * its streams had stopped here, and reported as lost if it has them no longer.
+   */
+  nodeGone({ name, hasLeft }: OtherNode): void {
+    if (hasLeft) return this.forget(name);
+    for (const { streams } of this.subscriptions.values()) streams.pause(name);
+    this.absent.set(name, this.parts.nowMs());
+    const [oldest] = this.absent.keys();
+    if (oldest !== undefined && this.absent.size > ABSENT_MAX) this.forget(oldest);
+  }
+
+  /** Called with each heartbeat: forgets nodes that have not returned. */
+  sweep(): void {
+    const before = this.parts.nowMs() - ABSENT_KEPT_MS;
+    for (const [name, sinceMs] of this.absent) if (sinceMs <= before) this.forget(name);
+  }
+
+  private forget(name: string): void {
+    this.absent.delete(name);
     for (const { streams } of this.subscriptions.values()) streams.forget(name);
   }
 

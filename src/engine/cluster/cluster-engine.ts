@@ -128,7 +128,7 @@ export class ClusterEngine implements Engine {
     const nextNumber = (): number => ++this.lastNumber;
     const requests = new Requests({ self, link, subjects, nodes, pending: pendingRequests, nextNumber });
     const warn = (text: string): void => this.warn(text);
-    const subscriptions = new ChannelSubscriptions({ local, link, subjects, nodes, requests, warn });
+    const subscriptions = new ChannelSubscriptions({ local, link, subjects, nodes, requests, warn, nowMs });
     const unexpected = (where: string): void => warn(`ignored a message that no node has sent, ${where}`);
     const directMessages = new DirectMessages({
       local,

@@ -16,7 +16,8 @@
  *   its items are delivered at once. In case the epoch is forged, the position in the trusted epoch is kept. An epoch that is
  *   never disputed needs no confirmation, so the state lasts.
  * - disputed: items of two epochs arrive, or the node denies items that arrived. Some are forged, and only the node knows which:
- *   items are buffered until it reports its state. Then the stream continues in the epoch of that state, where it had stopped.
+ *   items are buffered until it reports its state. Then the stream continues in the epoch of that state, where it had stopped. It is
+ *   the same for a node that was considered gone: what it has published meanwhile was accepted, and must not be skipped.
  *
  * Transitions
  * - unsynchronised, disputed → following: the node has reported its state.
@@ -24,6 +25,7 @@
  * - unconfirmed → disputed: an item of an earlier epoch has arrived that was not delivered yet, although that epoch should have
  *   ended. The state is requested.
  * - following, unconfirmed → disputed → following: the node has denied items, in a report of its state.
+ * - following, unconfirmed → disputed: the node is considered gone.
  * - following, unconfirmed → disputed: too much is buffered behind a gap. The buffer is dropped and the state requested; the items
  *   are then detected as missing from where the stream had stopped, and replayed or reported as lost.
  * - any → unsynchronised: a gap was given up, because its items cannot be replayed, or too much arrived before the state.
@@ -100,6 +102,8 @@ export class IncomingStream {
       takeMembers();
       const candidates = state.kind === "disputed" ? state.candidates : [];
       const stoppedAt = candidates.filter((cursor) => cursor.epoch === epoch).map(({ next }) => next);
+      // All items of a stream that was started meanwhile are missing.
+      if (candidates.length > 0 && candidates.every((cursor) => cursor.epoch < epoch)) stoppedAt.push(1);
       // Items may have arrived before the state: the stream continues with the first of them.
       this.follow(epoch, Math.min(n + 1, this.buffer.firstOf(epoch) ?? n + 1, ...stoppedAt), n);
       return this.receive(tail);
@@ -120,6 +124,13 @@ export class IncomingStream {
     this.dispute(this.state);
     this.buffer.keepOnly(({ epoch, n }) => epoch === reported.epoch && n <= reported.n);
     this.resynchronise(reported, takeMembers);
+  }
+
+  /** The node is considered gone. */
+  pause(): void {
+    if (isDelivering(this.state)) this.dispute(this.state);
+    // What is behind a gap is found missing again.
+    this.buffer.clear();
   }
 
   /** Missing items cannot be replayed: the gap is skipped, and the stream continues from the state that the node reports next. */

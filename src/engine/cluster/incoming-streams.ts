@@ -27,7 +27,12 @@ export class IncomingStreams {
     return stream;
   }
 
-  /** The node is gone. */
+  /** The node is considered gone: its place in the stream is kept in case it returns. */
+  pause(node: string): void {
+    this.streams.get(node)?.pause();
+  }
+
+  /** The node does not return. */
   forget(node: string): void {
     this.streams.delete(node);
   }

@@ -16,6 +16,8 @@ export interface OtherNode {
   /** Connections of its newest heartbeat while further parts of it are still to come. */
   counting?: Map<string, number> | undefined;
   nextPart?: number;
+  /** It has sent its farewell, and does not return. */
+  hasLeft?: boolean;
 }
 
 /** The connections in a heartbeat, or in one part of it. */
@@ -115,6 +117,7 @@ export class Nodes {
     if (this.farewells.size > FAREWELLS_MAX) dropOldest(this.farewells);
     const node = this.byName.get(name);
     if (!node) return;
+    node.hasLeft = true;
     this.byName.delete(name);
     this.parts.gone(node);
   }

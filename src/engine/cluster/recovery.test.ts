@@ -98,3 +98,43 @@ test("after a long outage a node returns under another id, with its members", as
   // The disconnected node received nothing either, but did not consider the other one gone.
   expect(nodeA.gone).toEqual([]);
 });
+
+/** B considers A gone, whose publishes are lost meanwhile: it was stopped, or is cut off, and has not noticed. */
+async function whileConsideredGone({ nodes, nodeB, transportA }: Pair, work: () => void): Promise<void> {
+  const { publish } = transportA;
+  nodeB.expectsReturns = true;
+  transportA.publish = () => undefined;
+  expect(await nodes.until(() => nodeB.gone.length > 0)).toBeTrue();
+  work();
+  transportA.publish = publish;
+}
+
+test("what a node has published while it was considered gone is replayed when it returns", async () => {
+  const it = await pair();
+  const { nodes, nodeA, nodeB } = it;
+  await nodeB.watch("c");
+  await nodeB.watch("new");
+  const published = [nodeA.publish("c")];
+  await nodes.settle();
+  await whileConsideredGone(it, () => {
+    published.push(nodeA.publish("c"), nodeA.publish("c"));
+    nodeA.publish("new");
+  });
+  published.push(nodeA.publish("c"));
+  expect(await nodes.until(() => nodeB.receivedOn("c").length === published.length)).toBeTrue();
+  expect(await nodes.until(() => nodeB.receivedOn("new").length === 1)).toBeTrue();
+  expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([published, []]);
+});
+
+test("what cannot be replayed when a node returns is reported lost", async () => {
+  const it = await pair();
+  const { nodes, nodeA, nodeB } = it;
+  await nodeB.watch("c");
+  nodeA.publish("c");
+  await nodes.settle();
+  const { outgoing } = Reflect.get(nodeA.engine, "attached") as { outgoing: { replay: () => undefined } };
+  outgoing.replay = () => undefined;
+  await whileConsideredGone(it, () => nodeA.publish("c"));
+  expect(await nodes.until(() => nodeB.lostChannels.length > 0)).toBeTrue();
+  expect(nodeB.lostChannels).toEqual(["c"]);
+});

@@ -45,7 +45,7 @@ export class Ticker {
 
   /** Each step has its own boundary: a step that throws must not stop the others, in particular not the heartbeat. */
   private tick(): void {
-    const { link, nodes, heartbeats, claims, pendingRequests, control, boundary } = this.parts;
+    const { link, nodes, heartbeats, claims, pendingRequests, control, subscriptions, boundary } = this.parts;
     const run = (step: string, work: () => void): void => boundary.run({ in: "timer", step }, work);
     // While this node receives nothing it considers no other gone: what it misses is replayed after the outage.
     if (!link.isUp) nodes.startGrace();
@@ -57,7 +57,9 @@ export class Ticker {
     run("direct messages", () => control.sweepDirectMessages());
     run("claims", () => claims.sweep());
     run("streams", () => this.repeatTails());
-    if (isHeartbeat) run("resync", () => this.resyncStale());
+    if (!isHeartbeat) return;
+    run("resync", () => this.resyncStale());
+    run("absent nodes", () => subscriptions.sweep());
   }
 
   private repeatTails(): void {

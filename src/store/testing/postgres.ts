@@ -1,6 +1,6 @@
 /** For tests: a PostgreSQL server (of Debian's package) on a free port, in a temporary folder, run by an unprivileged user. */
 
-import { chownSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { chownSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
@@ -21,8 +21,21 @@ function postgresProgram(name: string): string {
   return program;
 }
 
+export interface PostgresOptions {
+  /** It can have a standby. */
+  readonly isReplicated?: boolean;
+}
+
+export interface StandbyOptions {
+  /** The primary answers for a change when the standby has it, too. */
+  readonly isSynchronous: boolean;
+  /** Where the standby gets the changes: that of the primary, or of a proxy before it. */
+  readonly port: number;
+}
+
 export class PostgresServer {
   private databases = 0;
+  private isReplicated = false;
 
   private constructor(
     private readonly folder: string,
@@ -30,8 +43,9 @@ export class PostgresServer {
     private readonly uid: number | undefined,
   ) {}
 
-  static async start(): Promise<PostgresServer> {
+  static async start({ isReplicated = false }: PostgresOptions = {}): Promise<PostgresServer> {
     const server = await PostgresServer.place();
+    server.isReplicated = isReplicated;
     const made = process.env.PARLEY_TEST_POSTGRES;
     await (made ? server.run("cp", "-a", made, server.data) : server.make());
     await server.begin();
@@ -77,7 +91,8 @@ export class PostgresServer {
   /** Starts the server after `end`, with the same data and port. */
   begin(): Promise<void> {
     // Without fsync and whole pages in the log: what a killed server has written is with the kernel, and these tests cut no power.
-    const cheap = "-c fsync=off -c full_page_writes=off -c wal_level=minimal -c max_wal_senders=0";
+    const wal = this.isReplicated ? "-c wal_level=replica" : "-c wal_level=minimal -c max_wal_senders=0";
+    const cheap = `-c fsync=off -c full_page_writes=off ${wal}`;
     const options = `-p ${this.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${this.folder} -c max_connections=200 ${cheap}`;
     return this.postgres(
       "pg_ctl",
@@ -92,6 +107,35 @@ export class PostgresServer {
       "-o",
       options,
     );
+  }
+
+  /** A running standby of this server. */
+  async standby({ isSynchronous, port }: StandbyOptions): Promise<PostgresServer> {
+    const standby = await PostgresServer.place();
+    standby.isReplicated = true;
+    standby.databases = this.databases;
+    const source = `${this.url("postgres").replace(`:${this.port}/`, `:${port}/`)}?application_name=standby`;
+    await standby.postgres("pg_basebackup", "-d", source, "-D", standby.data, "-R", "-X", "stream", "-c", "fast", "-N");
+    await standby.begin();
+    if (isSynchronous) await this.set("synchronous_standby_names", "standby");
+    return standby;
+  }
+
+  /** The standby becomes a primary. */
+  promote(): Promise<void> {
+    return this.postgres("pg_ctl", "-D", this.data, "promote", "-w", "-t", String(READY_MS / 1000));
+  }
+
+  /** When it is started next, it is a standby that nothing is sent to. */
+  demote(): void {
+    writeFileSync(join(this.data, "standby.signal"), "");
+  }
+
+  /** Changes a setting of the server, also for connections that are open. */
+  async set(name: string, value: string): Promise<void> {
+    await using sql = new SQL({ url: this.url("postgres"), max: 1 });
+    await sql.unsafe(`ALTER SYSTEM SET ${name} = '${value}'`);
+    await sql.unsafe("SELECT pg_reload_conf()");
   }
 
   /** After it, recovery from a crash is short: it does not replay what earlier tests have written. */

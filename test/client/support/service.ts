@@ -13,17 +13,39 @@ export class Service {
   private key: SecretKey | undefined;
   publishableKey = "";
 
-  private constructor(readonly port: number) {}
+  private appId = "";
 
-  static async start(channelRules: readonly Json[]): Promise<Service> {
-    const service = new Service(await freePort());
+  private constructor(
+    readonly port: number,
+    private readonly env: Readonly<Record<string, string>>,
+  ) {}
+
+  static async start(channelRules: readonly Json[], env: Readonly<Record<string, string>> = {}): Promise<Service> {
+    const service = new Service(await freePort(), env);
     await service.up();
     const { admin } = service;
     const app = await admin.createApp();
-    await admin.must("PATCH", `/apps/${app._id}`, { channelRules });
+    service.appId = app._id;
+    await service.setRules(channelRules);
     service.key = await admin.createKey(app._id);
     service.publishableKey = (await admin.createPublishable(app._id)).keyId;
     return service;
+  }
+
+  async setRules(channelRules: readonly Json[]): Promise<void> {
+    await this.admin.must("PATCH", `/apps/${this.appId}`, { channelRules });
+  }
+
+  /** What the key of tokens allows; everything if nothing is given. */
+  async allow(...channelPatterns: readonly string[]): Promise<void> {
+    await this.admin.patchKey(this.key?.keyId ?? "", {
+      channelPatterns: channelPatterns.length > 0 ? channelPatterns : ["**"],
+    });
+  }
+
+  /** `<sk_id>:<sk_secret>` */
+  get credential(): string {
+    return this.key?.credential ?? "";
   }
 
   get url(): string {
@@ -35,7 +57,7 @@ export class Service {
   }
 
   async token(peerId: string, expiresInSec = 3600): Promise<string> {
-    const { status, text, body } = await mint(this.url, this.key?.credential ?? "", { peerId, expiresInSec });
+    const { status, text, body } = await mint(this.url, this.credential, { peerId, expiresInSec });
     if (status !== 200) throw new Error(`POST /v1/tokens: ${status} ${text}`);
     return body.token;
   }
@@ -49,6 +71,7 @@ export class Service {
       // All clients of a suite share one address.
       PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
       PARLEY_REST_REQUESTS_PER_SECOND: "0",
+      ...this.env,
     };
     this.node = new Server(parleyCommand(...flags), env, this.data, false);
     await this.node.logged((line) => line.msg === "parley is ready");

@@ -3,11 +3,13 @@ import { expect, test } from "bun:test";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { changesOf, Gathering, peersBeside } from "../support/gathering.ts";
-import { ASLEEP_MS, LEAVE_WITHIN_MS, LOAD, SETTLE_MS, STORED } from "../support/load.ts";
+import { ASLEEP_MS, IS_FULL, LEAVE_WITHIN_MS, LOAD, SETTLE_MS, STORED } from "../support/load.ts";
 import { show } from "../support/show.ts";
 import { judgeStored } from "../support/stored.ts";
 
 const VICTIM = 2;
+/** Longer than NATS waits for a client that does not read (10 s), and than the store for one that holds locks (10 s). */
+const LONG_SLEEPS_MS = [12_000, 30_000];
 
 export function nodeFaults(cluster: () => Cluster): void {
   test("kill -9 of a node: its members leave everywhere in time, in one batch per channel, and no other member flaps", async () => {
@@ -64,6 +66,36 @@ export function nodeFaults(cluster: () => Cluster): void {
     expect(figures.closes).toEqual({});
     await judgeStored("SIGSTOP", stored, { allowFlaps: true });
   });
+
+  test.if(IS_FULL).each(LONG_SLEEPS_MS)(
+    "a node that is paused for %i ms under load: nothing acked is lost, and rosters are true",
+    async (sleepMs) => {
+      await using fleet = await cluster().fleet({ directs: false });
+      await using stored = await cluster().fleet({ ...STORED, directs: false });
+      using gathering = await Gathering.in(cluster(), LOAD.channels);
+      for (const one of [fleet, stored]) one.talk();
+      await Bun.sleep(500);
+      cluster().node(VICTIM).signal("SIGSTOP");
+      await Bun.sleep(sleepMs);
+      cluster().node(VICTIM).signal("SIGCONT");
+      await cluster().whole();
+      await gathering.acquainted();
+      fleet.hush();
+      const { problems, figures } = await fleet.settle(SETTLE_MS, { allowFlaps: true });
+      show(`SIGSTOP for ${sleepMs} ms`, figures);
+      expect(problems).toEqual([]);
+      await judgeStored(`SIGSTOP for ${sleepMs} ms`, stored, { allowFlaps: true });
+      const sleepers = gathering.on(VICTIM);
+      // It judges no one by its own clock: those on other nodes never left in its view, unless its clients were closed and know.
+      for (const { changes, closeCode } of sleepers)
+        expect(closeCode ?? changes.flatMap(({ left }) => left)).toEqual(closeCode ?? []);
+      for (const witness of gathering.notOn(VICTIM)) {
+        const others = peersBeside(witness, gathering.notOn(VICTIM));
+        expect(changesOf(witness).flatMap(({ left }) => left.filter((peer) => others.includes(peer)))).toEqual([]);
+        expect(witness.closeCode).toBeUndefined();
+      }
+    },
+  );
 
   test("two processes with the same node id are two nodes", async () => {
     const twin = await cluster().add("node-0");

@@ -1,15 +1,14 @@
 /** PostgreSQL becomes unreachable under load and reachable again. */
 import { expect, test } from "bun:test";
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
-import { type Key, mint } from "../../support/admin.ts";
+import { mint } from "../../support/admin.ts";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
+import { Edits } from "../support/edits.ts";
 import { OUTAGE_MS, SETTLE_MS, STORED } from "../support/load.ts";
 import { Observer } from "../support/observer.ts";
 import { show } from "../support/show.ts";
 import { judgeStored } from "../support/stored.ts";
-
-const EDIT_EVERY_MS = 50;
 
 export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresServer): void {
   test("PostgreSQL unreachable: connected peers exchange messages, tokens are accepted, the control plane responds 503, no acknowledged change is lost", async () => {
@@ -18,7 +17,7 @@ export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresS
     for (const one of [fleet, stored]) one.talk();
     // Edits never stop: every one that was answered with 200 must hold, whenever it was made.
     const { keyId } = await cluster().node(0).admin.createKey(cluster().key.app);
-    const edits = new Edits(cluster(), keyId);
+    const edits = new Edits(cluster().nodes, keyId);
     const editing = edits.run();
     await Bun.sleep(500);
     await postgres().end();
@@ -33,19 +32,14 @@ export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresS
     }
     await outage;
     await postgres().begin();
-    const refusedBefore = edits.answered;
-    await until("no edit is taken any more", () => edits.answered > refusedBefore && edits.lastStatus === 200);
+    await edits.accepted();
     edits.stop();
     await editing;
     fleet.hush();
     const { problems, figures } = await fleet.settle(SETTLE_MS);
     show("PostgreSQL", { edits: Object.fromEntries(edits.statuses), ...figures });
     expect([...edits.statuses.keys()].sort()).toEqual([200, 503]);
-    for (const node of cluster().nodes) {
-      const { label } = (await node.admin.key(keyId)) as Key;
-      // The newest acknowledged label; or a later one that was refused, because its outcome was unknown.
-      expect(Number(label)).toBeGreaterThanOrEqual(edits.acknowledged);
-    }
+    await edits.hold();
     expect(problems).toEqual([]);
     expect(figures).toMatchObject({ closes: {}, errors: {} });
     const { errors, retries } = await judgeStored("PostgreSQL", stored);
@@ -72,34 +66,4 @@ export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresS
     expect(problems).toEqual([]);
     expect(figures).toMatchObject({ closes: {}, errors: {} });
   });
-}
-
-/** Edits one key repeatedly, on all nodes in turn. Each edit waits for the previous one. */
-class Edits {
-  readonly statuses = new Map<number, number>();
-  acknowledged = 0;
-  answered = 0;
-  lastStatus = 0;
-  private isStopped = false;
-
-  constructor(
-    private readonly cluster: Cluster,
-    private readonly keyId: string,
-  ) {}
-
-  stop(): void {
-    this.isStopped = true;
-  }
-
-  async run(): Promise<void> {
-    for (let number = 1; !this.isStopped; number++) {
-      const { admin } = this.cluster.node(number % this.cluster.nodes.length);
-      const { status } = await admin.call("PATCH", `/signalling/keys/${this.keyId}`, { label: String(number) });
-      this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
-      this.lastStatus = status;
-      this.answered++;
-      if (status === 200) this.acknowledged = number;
-      await Bun.sleep(EDIT_EVERY_MS);
-    }
-  }
 }

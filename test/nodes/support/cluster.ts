@@ -19,6 +19,8 @@ export interface ClusterOptions {
   readonly nats?: string;
   /** For tests that stop PostgreSQL. Otherwise the clusters of a run have databases on one server. */
   readonly ownPostgres?: boolean;
+  /** A server of the test itself, and the port of a proxy that leads to it. */
+  readonly postgres?: { readonly server: PostgresServer; readonly port: number };
 }
 
 let shared: Promise<PostgresServer> | undefined;
@@ -43,11 +45,14 @@ export class Cluster {
   ) {}
 
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const { nodes = 2, joined = true, env = {}, data, nats: config, ownPostgres = !IS_SHARING } = options;
+    const { nodes = 2, joined = true, env = {}, data, nats: config, postgres: given } = options;
+    const { ownPostgres = !IS_SHARING && !given } = options;
     const starting = joined ? startNats([], undefined, config) : undefined;
-    const [postgres, nats] = await Promise.all([ownPostgres ? PostgresServer.start() : sharedPostgres(), starting]);
+    const running = given?.server ?? (ownPostgres ? PostgresServer.start() : sharedPostgres());
+    const [postgres, nats] = await Promise.all([running, starting]);
+    const url = await postgres.newDatabase();
     const all = {
-      PARLEY_DATABASE_URL: await postgres.newDatabase(),
+      PARLEY_DATABASE_URL: given ? url.replace(`:${postgres.port}/`, `:${given.port}/`) : url,
       PARLEY_MASTER_KEY: randomBytes(32).toString("base64"),
       PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
       PARLEY_STORAGE_SHARED: "on",
