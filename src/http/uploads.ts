@@ -15,6 +15,7 @@ import { linkFrom } from "./host.ts";
 import { queryOf } from "./query.ts";
 import { idOf, newUpload, recording, recordingFields, seconds } from "./recording-schemas.ts";
 import { serverOrStay } from "./stay-guard.ts";
+import type { UploadRates } from "./upload-rates.ts";
 
 const begun = z
   .object({
@@ -31,10 +32,11 @@ export interface UploadParts {
   readonly links: Links;
   readonly stayUploads: Pick<StayUploads, "endByServer">;
   readonly recorders: Pick<StayRecorders, "end">;
+  readonly rates: UploadRates;
 }
 
 export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): Endpoint[] {
-  const { uploads, recordings, links, stayUploads, recorders } = parts;
+  const { uploads, recordings, links, stayUploads, recorders, rates } = parts;
   const tag = "recordings";
   return [
     endpoint({
@@ -64,6 +66,7 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       problems: [
         "invalid_request",
         "link_not_valid",
+        "action_not_permitted",
         "recording_not_found",
         "upload_stalled",
         "offset_mismatch",
@@ -77,8 +80,10 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
         const proof = queryOf(call.request).get("proof") ?? "";
         if (!links.isUploadProof(caller?.id ?? "", idOf(call), proof) || !caller) throw new Problem("link_not_valid");
         call.isAuthenticated = true;
+        const sent = sentIn(call);
         try {
-          return { offset: await uploads.write(caller.id, idOf(call), sentIn(call)) };
+          const write = (): Promise<number> => uploads.write(caller.id, idOf(call), sent);
+          return { offset: await rates.counted(call, idOf(call), sent.length ?? 0, write) };
         } finally {
           call.restoreIdleTimeout();
         }

@@ -40,6 +40,7 @@ import { TLS_ASK_PATH, type TlsAskParts, tlsAsk } from "../http/tls-ask.ts";
 import { tokenEndpoints } from "../http/tokens.ts";
 import { turnEndpoints } from "../http/turn.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
+import { UploadRates } from "../http/upload-rates.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
 import { StayRecorders } from "../meetings/stay-recorders.ts";
@@ -189,13 +190,14 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
   const { recordings, uploads, links, stayUploads } = parts.recordings;
   const { stayTokens } = parts.meetings.inside;
   const recorders = new StayRecorders({ store: parts.store.meetings, stayTokens, uploads: stayUploads, nowMs });
+  const rates = new UploadRates(parts.throttle);
   return [
     ...roomEndpoints(guards, { rooms, streams, logIncomplete, audit }),
     ...accessTokenEndpoints(guards, accessTokens),
     ...meetingEndpoints(parts, recorders, guards, audit),
     ...turnEndpoints(guards, { ...parts.turn, nowMs, storeFollower: parts.realtime.storeFollower }),
     ...recordingEndpoints(guards, { recordings, linkSeconds: config.linkSeconds, audit }),
-    ...uploadEndpoints(guards, { uploads, recordings, links, stayUploads, recorders }),
+    ...uploadEndpoints(guards, { uploads, recordings, links, stayUploads, recorders, rates }),
     ...fileEndpoints(guards, { recordings, links, nowMs }),
   ];
 }
