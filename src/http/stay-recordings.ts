@@ -1,8 +1,10 @@
 /** What the page of a stay uploads of its own: `/api/v1/room/:roomName/recording`, with the connect token of the stay as Bearer. */
 
 import { z } from "zod";
+import { rateKey } from "../access/address.ts";
 import { bearer } from "../access/credential.ts";
 import type { MakeThrottle } from "../access/shared-throttle.ts";
+import { digestOf } from "../access/vault.ts";
 import { type BegunStayUpload, RECORDING_SOURCES } from "../meetings/contract.ts";
 import type { StayRecorders } from "../meetings/stay-recorders.ts";
 import { noStayToken } from "../meetings/stay-tokens.ts";
@@ -74,7 +76,8 @@ export function stayRecordingEndpoints(
       ],
       handle: async (call, { caller, body }): Promise<BegunStayUpload> => {
         const { app, token } = holderOf(call, caller);
-        const { id } = await recorders.begin(app.id, roomNameOf(call), token, body);
+        const address = digestOf(rateKey(call.client));
+        const { id } = await recorders.begin(app.id, roomNameOf(call), { token, address }, body);
         const proof = links.uploadProof(app.id, id);
         return { _id: id, uploadUrl: linkFrom(call, `${call.origin}/api/v1/upload/${id}?proof=${proof}`), offset: 0 };
       },
