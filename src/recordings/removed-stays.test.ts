@@ -89,8 +89,8 @@ test("a user who was removed writes to none of earlier stays either; others who 
   for (const { id } of [earlier, other]) await kit.part(id, 0, bytes(10));
   for (const { id } of [first, ann]) await kit.store.meetings.end(id, "left", Date.now());
   await kit.part(earlier.id, 10, bytes(10));
-  const again = await stayOf("again", "user-1");
-  await remove(again);
+  const second = await stayOf("second", "user-1");
+  await remove(second);
   await expect(kit.part(earlier.id, 20, bytes(10))).rejects.toMatchObject(REFUSED);
   expect(await kit.part(other.id, 10, bytes(10))).toBe(20);
   expect(await uploads.sweep()).toBe(1);

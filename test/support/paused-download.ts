@@ -1,4 +1,4 @@
-/** A download whose reader has taken the beginning, and takes nothing more until it is told to: what is sent then was on its way already. */
+/** A download whose reader has taken the beginning, and nothing more until the test says so: what comes then was on its way already. */
 import { connect, type Socket } from "node:net";
 
 export class PausedDownload {

@@ -173,7 +173,7 @@ test("frames in front of the first key frame do not count, nor do tracks of some
   expect(await webm(concat(beginning(), subtitles, cluster))).toEqual(new Map([[1, { frames: 2, bytes: 18 }]]));
 });
 
-describe("of what is written, so much may be missing", () => {
+describe("what may be missing in the output", () => {
   const media = (frames: number, bytes: number): CountedMedia => new Map([[1, { frames, bytes }]]);
   const written = (frames = 0, bytes = 0) => [{ input: 1, output: 1, leftOut: { frames, bytes } }];
   test.each<[string, CountedMedia, ReturnType<typeof written>, boolean]>([

@@ -55,6 +55,7 @@ export function checkDuration(seconds: number): void {
 
 /** Counts frames while a file is read. */
 export class Tally {
+  /** Bound: TRACKS_MAX. */
   private readonly tracks = new Map<number, { frames: number; bytes: number }>();
 
   add(track: number, frames: number, bytes: number): void {
@@ -62,7 +63,10 @@ export class Tally {
     if (one) {
       one.frames += frames;
       one.bytes += bytes;
-    } else this.tracks.set(track, { frames, bytes });
+    } else {
+      this.tracks.set(track, { frames, bytes });
+      checkTracks(this.tracks.size);
+    }
   }
 
   has(track: number): boolean {

@@ -11,7 +11,7 @@ export interface MendLimits {
 const MIB = 1024 * 1024;
 
 export const MEND_LIMITS: MendLimits = {
-  // Small ones less: others wait meanwhile, and a hostile file can make the library loop. A good one takes about 30 ms per MiB.
+  // Small ones less: others wait meanwhile, and a hostile file can make the library loop. A good one takes about 15 ms per MiB.
   cpuMs: (inputBytes) => Math.min(60_000, 20_000 + Math.ceil(inputBytes / MIB) * 1000),
   // For a process that does nothing. It has the lowest priority: on a busy machine it takes many times its CPU time.
   wallMs: 600_000,

@@ -68,7 +68,7 @@ test("neither does an address with very many stays, nor an application with very
   expect(ids).toHaveLength(rows.length);
 });
 
-test("time counts, not files: whoever has used a minute waits until the others have too", () => {
+test("time counts, not files: an application that has used ten seconds waits until the other has too", () => {
   const turns = new MendingTurns();
   const rows = [...many(3, "eve", { app: "a" }), ...many(30, "ann", { app: "b" })];
   const order: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * Who is next to have a file mended. Applications take turns, within them the addresses that files came from, and within these stays: whoever has used the
+ * Who is next to have a file mended. Applications take turns, within them the addresses that files came from, and within these stays: the one that has used the
  * least time is next. So a guest that sends very many files, each made to take long, keeps others waiting for one of them at most.
  */
 import type { WaitingUpload } from "../../store/recordings.ts";

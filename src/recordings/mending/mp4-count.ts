@@ -128,7 +128,7 @@ class Mp4Count {
         return void this.entries(box, at, 8);
       case "trex":
         this.defaultBytes.set(window.uint(at, 4), window.uint(at + 12, 4));
-        return;
+        return checkTracks(this.defaultBytes.size);
       case "tfhd":
         return this.fragmentHead(box, at);
       case "trun":

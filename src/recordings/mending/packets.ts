@@ -52,7 +52,7 @@ class Copy {
   start = Number.NEGATIVE_INFINITY;
   /** The latest end of all packets. */
   end = 0;
-  /** Of what was written. */
+  /** How much of the input was written, with what a container needs per packet. */
   bytes = 0;
   packets = 0;
   readonly leftOut = { frames: 0, bytes: 0 };

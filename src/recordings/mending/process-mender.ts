@@ -160,7 +160,7 @@ const tooLarge = (size: number, input: MenderInput): string =>
 const tooLong = (cpuMs: number): string => `it took more than ${cpuMs / 1000} s of CPU time`;
 const mebibytes = (bytes: number): number => Math.round(bytes / 1024 / 1024);
 
-/** Of a process that has ended. */
+/** The CPU time of a process that has ended. */
 const cpuMsOf = (child: Child): number => Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1000;
 
 /** Clock ticks per second, in which Linux counts CPU time. */

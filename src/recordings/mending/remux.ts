@@ -24,7 +24,7 @@ const WRITE_BYTES = 1024 * 1024;
 /** If less than this share of the input could be copied, the input is worth more than the output. */
 const COPIED_SHARE_MIN = 0.9;
 const UNCOPIED_FREE_BYTES = 64 * 1024;
-/** Of a small file the head is a large part, but not all. */
+/** The head of a small file is a large part of it, but not all. */
 const [HEAD_BYTES, HEAD_SHARE] = [4 * 1024, 0.5];
 /** The runtime does not count the memory of buffers as its own, and would let hundreds of megabytes of used ones pile up. */
 const COLLECT_EVERY_BYTES = 32 * 1024 * 1024;
