@@ -109,6 +109,17 @@ describe("a process that misbehaves is killed, and the reason said", () => {
   });
 });
 
+test("a process that waits for long, as on a busy machine, is not given up while it takes little CPU time", async () => {
+  const { input, output } = inputOf(liveWebm({ seconds: 1 }));
+  const script = `setTimeout(() => {
+    require("fs").writeFileSync(process.argv.at(-1), "mended");
+    console.log('{"durationMs":7}');
+  }, 1300);`;
+  const limits = { ...MEND_LIMITS, cpuMs: () => 1000 };
+  const mended = await new ProcessMender({ command: instead(script), limits }).mend(input, output);
+  expect(mended).toEqual({ outcome: "mended", durationMs: 7, size: 6 });
+});
+
 test("the process has no environment, the temporary folder, and a low priority for time and memory", async () => {
   const { input, output } = inputOf(liveWebm({ seconds: 1 }));
   const script = `const fs = require("fs");
