@@ -158,6 +158,8 @@ test("a file that was cut off claims nothing wrong, and has what is left of it",
   const half = Math.floor(bytes.length / 2);
   expect(await bytesIn(bytes.subarray(0, half))).toBeWithin(half * 0.8, half);
   expect(await bytesIn(bytes)).toBeGreaterThan(bytes.length * 0.8);
+  // Also within the boxes of a fragment.
+  for (let at = 0; at <= 3000; at += 100) expect(await bytesIn(bytes.subarray(0, at))).toBeLessThanOrEqual(at);
 });
 
 test("frames in front of the first key frame do not count, nor do tracks of something else", async () => {

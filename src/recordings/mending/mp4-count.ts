@@ -62,16 +62,16 @@ class Mp4Count {
     return this.tally.without(this.others);
   }
 
+  /** `end` is what the box around them says. A file that was cut off ends before it, within one box or several. */
   async boxes(from: number, end: number, depth: number): Promise<void> {
     if (depth > DEPTH_MAX) throw new FalseClaim("its boxes are nested too deeply");
-    for (let at = from; at + BOX_HEAD <= end; ) {
+    for (let at = from; at + BOX_HEAD <= Math.min(end, this.fileSize); ) {
       const box = await this.boxAt(at, end);
       if (!box) return;
-      // A file that was cut off ends within its last box.
       if (box.end > end && depth > 0)
         throw new FalseClaim(`a box of it (${box.type}) is larger than the one around it`);
-      if (ENTERED.has(box.type)) await this.enter(box, Math.min(box.end, end), depth);
-      else if (box.end <= end) await this.read(box);
+      if (ENTERED.has(box.type)) await this.enter(box, depth);
+      else if (box.end <= this.fileSize) await this.read(box);
       at = box.end;
     }
   }
@@ -90,7 +90,7 @@ class Mp4Count {
     return size < BOX_HEAD ? undefined : { type, at, dataAt: at + BOX_HEAD, end: at + size };
   }
 
-  private async enter({ type, at, dataAt }: Box, end: number, depth: number): Promise<void> {
+  private async enter({ type, at, dataAt, end }: Box, depth: number): Promise<void> {
     if (type === "trak") {
       checkTracks(++this.tracks);
       this.track = newTrack();
