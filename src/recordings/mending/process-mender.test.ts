@@ -114,8 +114,8 @@ test("a process that waits for long, as on a busy machine, is not given up while
   const script = `setTimeout(() => {
     require("fs").writeFileSync(process.argv.at(-1), "mended");
     console.log('{"durationMs":7}');
-  }, 1300);`;
-  const limits = { ...MEND_LIMITS, cpuMs: () => 1000 };
+  }, 700);`;
+  const limits = { ...MEND_LIMITS, cpuMs: () => 500 };
   const mended = await new ProcessMender({ command: instead(script), limits }).mend(input, output);
   expect(mended).toEqual({ outcome: "mended", durationMs: 7, size: 6 });
 });
