@@ -82,7 +82,10 @@ test("once hears one event, also if its listener throws or emits; its remover an
 });
 
 test.each([
-  ["eror", 'parley: there is no event "eror"; did you mean "error"? Events here: direct, status, welcome, metadata, error'],
+  [
+    "eror",
+    'parley: there is no event "eror"; did you mean "error"? Events here: direct, status, welcome, metadata, error',
+  ],
   ["Status", 'did you mean "status"?'],
   ["mesage", 'did you mean parley.channel(name).on("message", …)?'],
   ["message", 'did you mean parley.channel(name).on("message", …)?'],

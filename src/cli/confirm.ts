@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline/promises";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
+import { escaped } from "./output.ts";
 
 /**
  * `what` is an order, such as "delete the room standup". Throws unless --yes is given or the answer is yes: a script that has no
@@ -17,7 +18,7 @@ export async function confirm(input: Input, what: string, find?: () => Promise<u
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   lines.once("close", () => resolve(""));
-  const question = `${what[0]?.toUpperCase()}${what.slice(1)}? This cannot be undone. [y/N] `;
+  const question = `${escaped(`${what[0]?.toUpperCase()}${what.slice(1)}`)}? This cannot be undone. [y/N] `;
   const answer = await Promise.race([lines.question(question), ended]);
   lines.close();
   if (!/^y(es)?$/i.test(answer.trim())) throw new Failure("not_confirmed", "nothing was changed");

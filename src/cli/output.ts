@@ -1,4 +1,5 @@
 /** Prints results on stdout and everything else on stderr: aligned text for people, JSON for scripts. */
+import { printable, printableLines } from "../telemetry/printable.ts";
 import type { CommandResult } from "./command.ts";
 import type { FailureReport } from "./errors.ts";
 import { asTyped } from "./hints.ts";
@@ -15,7 +16,7 @@ export class Output {
 
   async result({ value, text, notes = [] }: CommandResult): Promise<void> {
     const objects: readonly object[] = Array.isArray(value) ? value : [value];
-    await write(Bun.stdout, this.json ? objects.map(jsonLine).join("") : text);
+    await write(Bun.stdout, this.json ? objects.map(jsonLine).join("") : printableLines(text));
     for (const note of notes) await write(Bun.stderr, `${escaped(asTyped(note, this.flags))}\n`);
   }
 
@@ -41,13 +42,11 @@ export async function write(to: Bun.BunFile, text: string): Promise<void> {
   }
 }
 
+/** A text by an outsider, as one line that a terminal only shows. */
+export const escaped = printable;
+
 /** The value of a cell; null and undefined are printed as a dash. */
 export type Cell = string | number | null | undefined;
-
-/** Control characters and marks that change the direction of text could make a terminal display another text. */
-const UNSAFE_CHARACTERS = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-export const escaped = (text: string): string =>
-  text.replaceAll(UNSAFE_CHARACTERS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** JSON that is as safe to print as text: an escape within a string does not change its value. */
 export const jsonLine = (value: object): string => `${escaped(JSON.stringify(value))}\n`;

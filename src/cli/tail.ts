@@ -21,7 +21,7 @@ export async function tail(input: Input): Promise<undefined> {
   const text = new TailText((app) => nameOf(server, app), Boolean(process.stdout.isTTY) && !input.env.NO_COLOR);
   const print = async (lines: readonly string[]): Promise<void> => {
     let shown = "";
-    for (const line of lines) shown += `${isJson ? line : await text.of(parsed(line))}\n`;
+    for (const line of lines) shown += `${isJson ? escaped(line) : await text.of(parsed(line))}\n`;
     await write(Bun.stdout, shown);
   };
   const note = (message: string): Promise<void> => write(Bun.stderr, `parley: ${escaped(message)}\n`);

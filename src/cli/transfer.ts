@@ -9,6 +9,8 @@ const PIECE_BYTES = 8 * 1024 * 1024;
 /** Attempts in a row without progress. */
 const ATTEMPTS_MAX = 6;
 const FIRST_PAUSE_MS = 200;
+/** A longer pause that a server or a proxy asks for is not waited for at once, but in several. */
+const RETRY_AFTER_MAX_MS = 30_000;
 
 /** Where a link leads. If the server is given as an IP address, only the Host header names the application. */
 export interface Target {
@@ -20,6 +22,8 @@ interface Step {
   readonly offset: number;
   /** Bytes were stored, or the server has reported which bytes it has. */
   readonly hasProgress: boolean;
+  /** The server asks to wait. */
+  readonly retryAfterMs?: number;
 }
 
 export async function send(file: string, size: number, target: Target): Promise<void> {
@@ -32,7 +36,7 @@ export async function send(file: string, size: number, target: Target): Promise<
       if (size === 0 && step.hasProgress) return;
       attempts = step.hasProgress ? 0 : attempts + 1;
       if (attempts === ATTEMPTS_MAX) throw lost("sent", step.offset, size);
-      if (!step.hasProgress) await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempts);
+      if (!step.hasProgress) await Bun.sleep(Math.max(FIRST_PAUSE_MS * 2 ** attempts, step.retryAfterMs ?? 0));
       offset = step.hasProgress ? step.offset : await storedBytes(target, size);
     }
     progress.at(size);
@@ -52,9 +56,9 @@ async function sendPiece(file: string, size: number, offset: number, target: Tar
   // An earlier piece was stored although its response was lost.
   const isOutOfStep = response.status === 409 && known !== undefined && known !== offset;
   if ((response.ok || isOutOfStep) && known !== undefined) return { offset: known, hasProgress: true };
-  if (response.status === 423 || response.status === 408 || response.status >= 500) {
+  if ([408, 423, 429].includes(response.status) || response.status >= 500) {
     if (response.status === 507) throw refusal(response, body);
-    return { offset, hasProgress: false };
+    return { offset, hasProgress: false, retryAfterMs: retryAfterMs(response) };
   }
   throw refusal(response, body);
 }
@@ -65,11 +69,14 @@ async function storedBytes(target: Target, size: number): Promise<number> {
     const response = await put(target, undefined, { "Content-Range": `bytes */${size}` });
     const body = response && (await objectIn(response));
     if (response?.ok && typeof body?.offset === "number") return body.offset;
-    if (response && body && response.status < 500) throw refusal(response, body);
-    if (attempts === ATTEMPTS_MAX) throw lost("sent", 0, size);
-    await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempts);
+    if (response && body && response.status < 500 && response.status !== 429) throw refusal(response, body);
+    if (attempts === ATTEMPTS_MAX) throw response && body ? refusal(response, body) : lost("sent", 0, size);
+    await Bun.sleep(Math.max(FIRST_PAUSE_MS * 2 ** attempts, response ? retryAfterMs(response) : 0));
   }
 }
+
+const retryAfterMs = ({ headers }: Response): number =>
+  Math.min(RETRY_AFTER_MAX_MS, 1000 * (Number(headers.get("Retry-After")) || 0));
 
 /** Returns undefined if the connection broke. */
 async function put(

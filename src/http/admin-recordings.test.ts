@@ -19,7 +19,7 @@ test("role read gets no bytes, whether or not there is a file", async () => {
       // Nothing of it is used.
       recordings: {} as Recordings,
       ...NOT_ASKED,
-      fileStreams: new FileStreams(),
+      fileStreams: { ofBucket: new FileStreams(1), ofFolder: new FileStreams(1) },
       audit,
       nowMs: Date.now,
       logIncomplete: () => undefined,
@@ -38,7 +38,7 @@ test("what was deleted, by which filter or ids, is audited", async () => {
       appIn: async () => appRow("app"),
       recordings: { deleteAll: async () => 3, deleteSome: async () => 1 } as unknown as Recordings,
       ...NOT_ASKED,
-      fileStreams: new FileStreams(),
+      fileStreams: { ofBucket: new FileStreams(1), ofFolder: new FileStreams(1) },
       audit,
       nowMs: Date.now,
       logIncomplete: () => undefined,

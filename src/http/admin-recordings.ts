@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Operator } from "../access/operator.ts";
 import { Problem } from "../protocol/codes.ts";
 import { RECORDINGS_PAGE_DEFAULT, RECORDINGS_PAGE_MAX } from "../recordings/limits.ts";
-import type { Recordings } from "../recordings/recordings.ts";
+import { FOLDER_PIECE_BYTES, type Recordings } from "../recordings/recordings.ts";
 import type { MeetingRow } from "../store/meetings.ts";
 import type { RecordingRow } from "../store/recordings.ts";
 import type { AppIn } from "./app-in.ts";
@@ -72,7 +72,7 @@ export interface AdminRecordingParts {
   readonly meetingOf: (recording: RecordingRow) => Promise<MeetingRow | undefined>;
   /** Whether its room exists and is not archived. */
   readonly isRoom: (recording: RecordingRow) => Promise<boolean>;
-  readonly fileStreams: FileStreams;
+  readonly fileStreams: { readonly ofBucket: FileStreams; readonly ofFolder: FileStreams };
   readonly audit: Audit;
   readonly nowMs: () => number;
   readonly logIncomplete: LogIncomplete;
@@ -186,18 +186,26 @@ export function adminRecordingEndpoints(
       ...FILE_ANSWER,
       problems: ["forbidden", "not_found", "range_not_satisfiable"],
       handle: async (call, { caller, query, recheck }) => {
-        if (caller.role !== "admin") throw new Problem("forbidden");
+        const check = (operator: Operator): void => {
+          if (operator.role !== "admin") throw new Problem("forbidden");
+        };
+        check(caller);
         const app = await appIn(call);
         const row = await inControlPlane(recordings.get(app.id, idOf(call)));
         const file = await recordings.file(row);
+        const streams = file ? fileStreams.ofFolder : fileStreams.ofBucket;
         return fileResponse(call, row, query.download ? "download" : "view", async (span, contentType) => {
-          if (file) return file.slice(span.first, span.last + 1, contentType);
+          const isHead = call.request.method === "HEAD";
+          // A part that is as small as a piece is not cut anyway, and so has its length in the response.
+          if (file && (isHead || span.last - span.first < FOLDER_PIECE_BYTES))
+            return file.slice(span.first, span.last + 1, contentType);
           // The runtime would not read the body, and its place would stay taken.
-          if (call.request.method === "HEAD") return null;
+          if (isHead) return null;
           return inControlPlane(
-            fileStreams.begin({
+            streams.begin({
               pieces: recordings.pieces(row, span),
-              check: recheck,
+              check: () => check(recheck()),
+              until: caller.revoked,
               logIncomplete: (error) => logIncomplete(call, error),
             }),
           );

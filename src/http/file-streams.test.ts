@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { FileStreams } from "./file-streams.ts";
-import { FILE_STREAMS_MAX } from "./limits.ts";
 
 /** Three pieces, or those before a failure. */
 async function* three(failsAt = 4): AsyncGenerator<Uint8Array, undefined> {
@@ -10,14 +9,21 @@ async function* three(failsAt = 4): AsyncGenerator<Uint8Array, undefined> {
   }
 }
 
-const of = (pieces: AsyncGenerator<Uint8Array, undefined>, more: { check?: () => void; errors?: unknown[] } = {}) => ({
+interface More {
+  readonly check?: () => void;
+  readonly until?: AbortSignal;
+  readonly errors?: unknown[];
+}
+
+const of = (pieces: AsyncGenerator<Uint8Array, undefined>, more: More = {}) => ({
   pieces,
+  until: more.until ?? new AbortController().signal,
   check: more.check ?? (() => undefined),
   logIncomplete: (error: unknown) => void more.errors?.push(error),
 });
 
 test("pieces are sent in order, and the place is free at the end", async () => {
-  const streams = new FileStreams();
+  const streams = new FileStreams(3);
   const body = await streams.begin(of(three()));
   expect(streams.size).toBe(1);
   expect([...(await new Response(body).bytes())]).toEqual([1, 2, 3]);
@@ -25,7 +31,7 @@ test("pieces are sent in order, and the place is free at the end", async () => {
 });
 
 test("a failure before the first piece is a refusal, a later one cuts the body; both free the place", async () => {
-  const streams = new FileStreams();
+  const streams = new FileStreams(3);
   await expect(streams.begin(of(three(1)))).rejects.toThrow("gone");
   const errors: unknown[] = [];
   const reader = (await streams.begin(of(three(3), { errors }))).getReader();
@@ -42,7 +48,7 @@ test("a failure before the first piece is a refusal, a later one cuts the body; 
 });
 
 test("a client that may no longer read gets no further piece", async () => {
-  const streams = new FileStreams();
+  const streams = new FileStreams(3);
   let isRevoked = false;
   const check = (): void => {
     if (isRevoked) throw new Error("revoked");
@@ -58,9 +64,26 @@ test("a client that may no longer read gets no further piece", async () => {
   expect([errors.length, streams.size]).toEqual([1, 0]);
 });
 
+test("a client whose access ends is cut at once, also while it takes nothing, and its file is closed", async () => {
+  const streams = new FileStreams(3);
+  const revoking = new AbortController();
+  const errors: unknown[] = [];
+  const pieces = three();
+  const reader = (await streams.begin(of(pieces, { until: revoking.signal, errors }))).getReader();
+  await reader.read();
+  const isClosed = reader.closed.then(
+    () => "to its end",
+    () => "cut",
+  );
+  revoking.abort();
+  expect(await isClosed).toBe("cut");
+  expect([errors.length, streams.size]).toEqual([1, 0]);
+  expect(await pieces.next()).toEqual({ done: true, value: undefined });
+});
+
 test("there is a limit, and a client that goes away gives its place back", async () => {
-  const streams = new FileStreams();
-  const open = await Promise.all(Array.from({ length: FILE_STREAMS_MAX }, () => streams.begin(of(three()))));
+  const streams = new FileStreams(3);
+  const open = await Promise.all(Array.from({ length: 3 }, () => streams.begin(of(three()))));
   await expect(streams.begin(of(three()))).rejects.toThrow("Too many files");
   await open[0]?.cancel();
   const another = await streams.begin(of(three()));

@@ -17,8 +17,9 @@ export const EVENT_RETRY_MS = 2000;
 /** Live lists, nodes and charts per operator: a page of a large service costs a few milliseconds of CPU on every node. */
 export const LIVE_READS_BURST = 200;
 export const LIVE_READS_PER_SECOND = 30;
-/** Files that are sent from a bucket at the same time, each with a piece of a few megabytes in memory. */
-export const FILE_STREAMS_MAX = 16;
+/** Recordings that are sent to operators at the same time: from a bucket with a piece of 2 MiB of each in memory, from a folder with a smaller one. */
+export const BUCKET_STREAMS_MAX = 16;
+export const FOLDER_STREAMS_MAX = 64;
 
 /** Idle time after which an HTTP connection is closed. Bodies of uploads have a stall timeout of their own. */
 export const IDLE_MAX_SECONDS = 10;
@@ -37,3 +38,17 @@ export const MEETING_CALLS_PER_MINUTE_PER_ROOM = 120;
 export const MEETING_CALLS_PER_MINUTE_PER_CALLER = 60;
 /** An access token, an earlier connect token, a name and a ticket. */
 export const JOIN_BODY_MAX_BYTES = 16 * KIB;
+
+/** Requests to the signed address of an upload that carry little or nothing: each costs a write and a flush, however few bytes it has. */
+export interface UploadRateLimits {
+  readonly perUpload: { readonly burst: number; readonly perSecond: number };
+  readonly perAddress: { readonly burst: number; readonly perSecond: number };
+}
+
+/** A page sends a part about every two seconds, for its camera and its screen; many pages can be behind one address. */
+export const UPLOAD_RATES: UploadRateLimits = {
+  perUpload: { burst: 200, perSecond: 10 },
+  perAddress: { burst: 1000, perSecond: 100 },
+};
+/** A part of this size is not counted: a page that catches up after an outage sends larger ones, and bytes have budgets. */
+export const UPLOAD_PART_UNCOUNTED_BYTES = 64 * KIB;

@@ -1,6 +1,8 @@
 /** What the page of a stay uploads of its own: `/api/v1/room/:roomName/recording`, with the connect token of the stay as Bearer. */
 
 import { z } from "zod";
+import { rateKey } from "../access/address.ts";
+import { digestOf } from "../access/vault.ts";
 import { type BegunStayUpload, RECORDING_SOURCES } from "../meetings/contract.ts";
 import type { StayRecorders } from "../meetings/stay-recorders.ts";
 import { STAY_UPLOAD_STARTED_AGO_MAX_MS } from "../recordings/limits.ts";
@@ -68,7 +70,8 @@ export function stayRecordingEndpoints({
         "insufficient_storage",
       ],
       handle: async (call, { caller: { app, token }, body }): Promise<BegunStayUpload> => {
-        const { id, generation } = await recorders.begin(app.id, roomNameOf(call), token, body);
+        const address = digestOf(rateKey(call.client));
+        const { id, generation } = await recorders.begin(app.id, roomNameOf(call), { token, address }, body);
         const proof = links.uploadProof(app.id, id, generation);
         const url = `${call.origin}/api/v1/upload/${id}?proof=${proof}&gen=${generation}`;
         return { _id: id, uploadUrl: linkFrom(call, url), offset: 0 };

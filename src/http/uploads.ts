@@ -16,6 +16,7 @@ import { linkFrom } from "./host.ts";
 import { queryOf } from "./query.ts";
 import { idOf, newUpload, recording, recordingFields, seconds } from "./recording-schemas.ts";
 import { type StayCaller, serverOrStay } from "./stay-guard.ts";
+import type { UploadRates } from "./upload-rates.ts";
 
 const begun = z
   .object({
@@ -33,11 +34,12 @@ export interface UploadParts {
   readonly stayUploads: Pick<StayUploads, "endByServer">;
   readonly recorders: Pick<StayRecorders, "end">;
   readonly stay: Guard<StayCaller>;
+  readonly rates: UploadRates;
   readonly nowMs: () => number;
 }
 
 export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): Endpoint[] {
-  const { uploads, recordings, links, stayUploads, recorders, nowMs } = parts;
+  const { uploads, recordings, links, stayUploads, recorders, rates, nowMs } = parts;
   const tag = "recordings";
   return [
     endpoint({
@@ -67,6 +69,7 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       problems: [
         "invalid_request",
         "link_not_valid",
+        "action_not_permitted",
         "recording_not_found",
         "upload_stalled",
         "offset_mismatch",
@@ -85,8 +88,10 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
         // Only the uploads of stays name a generation. It may end while a body is being sent.
         const check = gen === undefined ? undefined : () => checkGeneration(recheck(), gen, nowMs());
         check?.();
+        const sent = { ...sentIn(call), check };
         try {
-          return { offset: await uploads.write(caller.id, idOf(call), { ...sentIn(call), check }) };
+          const write = (): Promise<number> => uploads.write(caller.id, idOf(call), sent);
+          return { offset: await rates.counted(call, idOf(call), sent.length ?? 0, write) };
         } finally {
           call.restoreIdleTimeout();
         }

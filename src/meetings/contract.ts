@@ -94,6 +94,14 @@ export interface StayUploadRequest {
   readonly startedMsAgo?: number | undefined;
 }
 
+/** Who asks for it. */
+export interface StayUploadCaller {
+  /** The connect token of the stay. */
+  readonly token: string;
+  /** A digest of the client's address. */
+  readonly address: string;
+}
+
 export interface BegunStayUpload {
   readonly _id: string;
   /** Takes the bytes with PUT, without another credential. */

@@ -91,7 +91,7 @@ describe("what a stay can do after its secret key has ended", () => {
       nowMs: world.nowMs,
     });
     await node.inside.acts.act(APP, "standup", host.token, { do: "record" });
-    expect(await recorders.begin(APP, "standup", host.token, { source: "camera" })).toEqual({
+    expect(await recorders.begin(APP, "standup", { token: host.token, address: "a" }, { source: "camera" })).toEqual({
       id: "upload",
       generation: 1,
     });
@@ -99,7 +99,9 @@ describe("what a stay can do after its secret key has ended", () => {
     world.rotate();
     const gone = { code: "token_expired" };
     await expect(node.inside.acts.act(APP, "standup", host.token, { do: "end" })).rejects.toMatchObject(gone);
-    await expect(recorders.begin(APP, "standup", host.token, { source: "camera" })).rejects.toMatchObject(gone);
+    await expect(
+      recorders.begin(APP, "standup", { token: host.token, address: "a" }, { source: "camera" }),
+    ).rejects.toMatchObject(gone);
     await expect(recorders.end(APP, "standup", host.token, "upload")).rejects.toMatchObject(gone);
     const asGuest = (await join({ resume: host.token, name: "Eve" })) as Joined;
     expect(asGuest).toMatchObject({ isAdmin: false, isGuest: true, name: "Eve" });

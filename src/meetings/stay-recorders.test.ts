@@ -39,7 +39,7 @@ afterEach(async () => {
 });
 
 const begin = ({ token }: Someone, more: Partial<StayUploadRequest> = {}): Promise<unknown> =>
-  recorders.begin(APP, "standup", token, { source: "camera", ...more });
+  recorders.begin(APP, "standup", { token, address: "a" }, { source: "camera", ...more });
 const end = ({ token }: Someone, name = "standup"): Promise<void> => recorders.end(APP, name, token, "upload");
 const record = (on: boolean): Promise<boolean> => node.inside.acts.record(APP, "standup", on);
 const leave = async (who: Someone): Promise<void> => {
@@ -76,6 +76,22 @@ test("so may one of a stay, or of a meeting, that has ended; and it ends its upl
   await expect(end(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
 });
 
+test("a person who was removed begins none, whenever the recorder was started, and may still say that one has ended", async () => {
+  const [eve, ann] = [await world.enter(node, room), await world.enter(node, room)];
+  await record(true);
+  await begin(eve);
+  world.now += MINUTE_MS;
+  await node.inside.acts.remove(APP, "standup", eve.id);
+  for (const startedMsAgo of [0, 1, MINUTE_MS])
+    await expect(begin(eve, { startedMsAgo })).rejects.toMatchObject({
+      code: "action_not_permitted",
+      message: expect.stringContaining("removed"),
+    });
+  await begin(ann);
+  await end(eve);
+  expect(begun.map((one) => one.split(" ")[0])).toEqual([eve.id, ann.id, eve.id]);
+});
+
 test("a token that has expired ends uploads for half an hour, and begins none while its stay goes on", async () => {
   const ann = await world.enter(node, room, { exp: Math.floor(world.now / 1000) + 60 });
   await record(true);
@@ -91,7 +107,7 @@ test("a renamed room has both names, an archived one only ends what was begun, a
   await record(true);
   await node.rooms.update(APP, "standup", { roomName: "renamed" });
   await begin(ann);
-  await recorders.begin(APP, "renamed", ann.token, { source: "screen" });
+  await recorders.begin(APP, "renamed", { token: ann.token, address: "a" }, { source: "screen" });
   await expect(end(ann, "other")).rejects.toMatchObject({ code: "action_not_permitted" });
   await leave(ann);
   await node.rooms.archive(APP, "renamed");

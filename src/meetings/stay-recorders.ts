@@ -2,7 +2,7 @@
 import { FIRST_GENERATION } from "../access/app-secret.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
-import type { RecordingSource, StayUploadRequest } from "./contract.ts";
+import type { RecordingSource, StayUploadCaller, StayUploadRequest } from "./contract.ts";
 import { mayOf } from "./rights.ts";
 import type { StayTokens } from "./stay-tokens.ts";
 
@@ -10,7 +10,8 @@ import type { StayTokens } from "./stay-tokens.ts";
 export interface StayUploadsPort {
   /** The page of a stay that has ended may send what it has recorded for that long. */
   readonly keptMs: number;
-  begin(stay: StayRow, source: RecordingSource, startedMsAgo?: number): Promise<{ readonly id: string }>;
+  /** `sender`: a digest of the client's address. */
+  begin(stay: StayRow, source: RecordingSource, startedMsAgo: number, sender: string): Promise<{ readonly id: string }>;
   end(stay: StayRow, id: string, total?: number): Promise<void>;
 }
 
@@ -21,7 +22,7 @@ export interface BegunByStay {
 }
 
 export interface StayRecorderParts {
-  readonly store: Pick<MeetingStore, "meeting">;
+  readonly store: Pick<MeetingStore, "meeting" | "isBarred">;
   readonly stayTokens: Pick<StayTokens, "recent">;
   readonly uploads: StayUploadsPort;
   readonly nowMs: () => number;
@@ -35,17 +36,19 @@ export class StayRecorders {
 
   /**
    * Checked in this order: the signature, the application, the stay, the room, what it may share, whether its meeting is being recorded. A recorder that was
-   * started while the network was away may come for a while after the stay, or the recording, has ended: if it was started before.
+   * started while the network was away may come for a while after the stay, or the recording, has ended: if it was started before. Not so that of a
+   * person who was removed: it begins nothing any more.
    */
   async begin(
     app: string,
     roomName: string,
-    token: string,
+    { token, address }: StayUploadCaller,
     { source, startedMsAgo = 0 }: StayUploadRequest,
   ): Promise<BegunByStay> {
     const { stayTokens, store, uploads, nowMs } = this.parts;
     const { room, stay, claims } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
     const startedMs = nowMs() - startedMsAgo;
+    if (await store.isBarred(stay.id)) throw removed();
     if (stay.ended === null && claims.exp * 1000 <= nowMs()) throw new Problem("token_expired");
     if (stay.ended !== null && stay.ended < startedMs)
       throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
@@ -54,7 +57,7 @@ export class StayRecorders {
       throw new Problem("action_not_permitted", `You may not share your ${source} in this room.`);
     const meeting = await store.meeting(app, stay.meeting);
     if (!meeting || !this.wasRecorded(meeting, startedMs)) throw new Problem("not_recording");
-    const { id } = await uploads.begin(stay, source, startedMsAgo);
+    const { id } = await uploads.begin(stay, source, startedMsAgo, address);
     return { id, generation: claims.gen ?? FIRST_GENERATION };
   }
 
@@ -71,3 +74,6 @@ export class StayRecorders {
     await uploads.end(stay, id, total);
   }
 }
+
+const removed = (): Problem =>
+  new Problem("action_not_permitted", "You were removed from this meeting: nothing more of yours is recorded.");

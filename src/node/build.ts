@@ -113,6 +113,11 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const rooms = await buildRooms({ ...context, vault });
   const meetings = buildMeetings({ ...context, keyring, realtime, rooms, roomGate, turn });
   const recordings = buildRecordings({ ...context, vault });
+  meetings.stays.listen({
+    ended: (stay) => {
+      if (stay.why === "removed") recordings.stayRemoved(stay);
+    },
+  });
 
   // Background work, which start.ts starts.
   const blockSweep = new BlockSweep({

@@ -20,7 +20,7 @@ import { FileStreams } from "../http/file-streams.ts";
 import type { Guards } from "../http/guards.ts";
 import { keyConnections } from "../http/key-connections.ts";
 import { keyEndpoints } from "../http/keys.ts";
-import { LIVE_READS_BURST, LIVE_READS_PER_SECOND } from "../http/limits.ts";
+import { BUCKET_STREAMS_MAX, FOLDER_STREAMS_MAX, LIVE_READS_BURST, LIVE_READS_PER_SECOND } from "../http/limits.ts";
 import { liveChannelEndpoints } from "../http/live-channels.ts";
 import { livePeerEndpoints } from "../http/live-peers.ts";
 import { nodesEndpoint } from "../http/nodes.ts";
@@ -107,8 +107,15 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     }),
     isQuotaUsedUp: (app) => quota.isUsedUp(app),
   });
-  const fileStreams = new FileStreams();
-  metrics.gauge("parley_streamed_files", "Recordings that are being sent from a bucket.", () => fileStreams.size);
+  const fileStreams = {
+    ofBucket: new FileStreams(BUCKET_STREAMS_MAX),
+    ofFolder: new FileStreams(FOLDER_STREAMS_MAX),
+  };
+  metrics.gauge(
+    "parley_streamed_files",
+    "Recordings that are being sent to operators.",
+    () => fileStreams.ofBucket.size + fileStreams.ofFolder.size,
+  );
   const logIncomplete: LogIncomplete = (call, error) =>
     pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
   return [

@@ -28,6 +28,7 @@ import { UploadLocks } from "../recordings/upload-locks.ts";
 import { Uploads } from "../recordings/uploads.ts";
 import { findRoom } from "../rooms/rooms.ts";
 import { hasMarkedStorage, noteMarkedStorage, storeId } from "../store/identity.ts";
+import type { StayRow } from "../store/meetings.ts";
 import type { NodeContext } from "./context.ts";
 
 /** `waiting`: finished ones could not even be listed. */
@@ -46,6 +47,8 @@ export interface RecordingService {
   readonly mendings: () => MendingsState;
   /** Sweeps, and what is left to be finished or mended. One of several workers does it for all. */
   start(): void;
+  /** A person was removed from a meeting: what came of their recordings is finished in the background. */
+  stayRemoved(stay: Pick<StayRow, "app" | "id">): void;
   /** Removes the recordings of deleted applications in the background. */
   clearDeleted(): void;
   /** To be called after the last request: resolves when running writes have ended. */
@@ -132,6 +135,10 @@ export function buildRecordings(context: RecordingParts): RecordingService {
             log.error({ err }, "the bytes of recordings could not be counted; the next start tries again"),
           );
     },
+    stayRemoved: (stay) =>
+      void stayUploads
+        .stayRemoved(stay)
+        .catch((err) => log.error({ err }, "what came of a removed person's recording is finished in a minute")),
     clearDeleted: () => sweep.soon(),
     stop: async () => {
       await Promise.all([sweep.stop(), finishing.stop(), mending.stop(), trial.stop()]);

@@ -42,6 +42,7 @@ import { TLS_ASK_PATH, type TlsAskParts, tlsAsk } from "../http/tls-ask.ts";
 import { tokenEndpoints } from "../http/tokens.ts";
 import { turnEndpoints } from "../http/turn.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
+import { UploadRates } from "../http/upload-rates.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
 import { StayRecorders } from "../meetings/stay-recorders.ts";
@@ -205,6 +206,7 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
       stayUploads,
       recorders,
       stay: stay("recording-complete", stayUploads.keptMs),
+      rates: new UploadRates(parts.throttle),
       nowMs,
     }),
     ...fileEndpoints(guards, { recordings, links, nowMs }),

@@ -12,7 +12,7 @@ import type { UploadLocks } from "./upload-locks.ts";
 import type { NewStayUpload, Uploads } from "./uploads.ts";
 
 export interface StayUploadParts {
-  readonly store: Pick<RecordingStore, "upload" | "uploadsOf" | "recording" | "dueStayUploads">;
+  readonly store: Pick<RecordingStore, "upload" | "uploadsOf" | "openUploadsOfStay" | "recording" | "dueStayUploads">;
   readonly uploads: Pick<Uploads, "beginOfStay" | "finish">;
   readonly locks: Pick<UploadLocks, "isBusy">;
   readonly metrics: Pick<RecordingMetrics, "begunByPages" | "finishedByPages" | "finishedBySweeps">;
@@ -29,6 +29,9 @@ const TYPES: Readonly<Record<RecordingSource, RecordingType>> = {
 };
 
 const ROWS_AT_ONCE = 200;
+/** Longer than it takes to cut a part of a page that was removed. */
+const REMOVED_TRIES = 20;
+const REMOVED_RETRY_MS = 250;
 
 /** Another request or node writes to it, or has done what was wanted. */
 const TAKEN: readonly string[] = ["upload_busy", "upload_complete", "recording_not_found"];
@@ -38,8 +41,13 @@ export class StayUploads {
 
   constructor(private readonly parts: StayUploadParts) {}
 
-  /** The meeting was being recorded when the recorder was started, `startedMsAgo`. */
-  async begin(stay: StayRow, source: RecordingSource, startedMsAgo = 0): Promise<UploadRow> {
+  /** The meeting was being recorded when the recorder was started, `startedMsAgo`. `sender`: a digest of the client's address. */
+  async begin(
+    stay: StayRow,
+    source: RecordingSource,
+    startedMsAgo = 0,
+    sender: string | null = null,
+  ): Promise<UploadRow> {
     const { uploads, metrics, nowMs } = this.parts;
     // The page says how long ago, and not when: clocks of browsers are wrong. Nothing is recorded before a participant is inside.
     const startedMs = Math.max(nowMs() - startedMsAgo, stay.began);
@@ -53,6 +61,7 @@ export class StayUploads {
       startTime: Math.floor(startedMs / 1000),
       stay: stay.id,
       source,
+      sender,
     };
     const row = await uploads.beginOfStay(wanted).catch(async (error: unknown) => {
       const isFull = error instanceof Problem && error.code === "too_many_uploads";
@@ -108,7 +117,21 @@ export class StayUploads {
     wake();
   }
 
-  /** Finishes what came of stays that have ended a while ago, and of pages that do nothing. Returns how many; each is finished by one node. */
+  /**
+   * The person was removed: what came is finished at once. A part that is on its way to this or another node is cut (upload-writing.ts), which takes a
+   * moment. What cannot be finished by then, because its storage does not answer or this node dies, is left to the sweep.
+   */
+  async stayRemoved({ app, id }: Pick<StayRow, "app" | "id">): Promise<void> {
+    const { store, metrics } = this.parts;
+    for (let tries = 0; tries < REMOVED_TRIES; tries++) {
+      if (tries > 0) await Bun.sleep(REMOVED_RETRY_MS);
+      for (const row of await store.openUploadsOfStay(app, id))
+        if (await this.tryToFinish(row)) metrics.finishedBySweeps.inc();
+      if ((await store.openUploadsOfStay(app, id)).length === 0) return;
+    }
+  }
+
+  /** Finishes what came of stays that have ended a while ago, of people who were removed, and of pages that do nothing. Returns how many; each is finished by one node. */
   async sweep(): Promise<number> {
     const { store, metrics, nowMs } = this.parts;
     const [endedBefore, touchedBefore] = [nowMs() - this.keptMs, nowMs() - UPLOAD_ABANDONED_MS];

@@ -6,9 +6,13 @@ interface Reader {
   cancel(): Promise<void>;
 }
 
+/** How often it is asked whether a body may go on. */
+const ASK_EVERY_MS = 1000;
+
 export class UploadBody {
   /** Bytes that were read from it. */
   count = 0;
+  private refusal: Problem | undefined;
 
   constructor(
     private readonly body: ReadableStream<Uint8Array>,
@@ -16,11 +20,15 @@ export class UploadBody {
     private readonly maxBytes: number,
     private readonly tooMany: () => Problem,
     private readonly silenceMaxMs: number,
+    /** Asked while a body takes longer than ASK_EVERY_MS, however few bytes come: why nothing more of it is taken. Never rejects. */
+    private readonly ask?: () => Promise<Problem | undefined>,
   ) {}
 
   /** Throws a Problem when no byte comes for `silenceMaxMs`, when the connection is cut, or when there are too many bytes. */
   async *chunks(): AsyncGenerator<Uint8Array> {
     const reader = this.body.getReader();
+    const { ask } = this;
+    const timer = ask && setInterval(() => void this.refuseIf(ask, reader), ASK_EVERY_MS);
     try {
       for (;;) {
         const chunk = await this.next(reader);
@@ -33,8 +41,14 @@ export class UploadBody {
         if (isTooMuch) throw this.tooMany();
       }
     } finally {
+      clearInterval(timer);
       await reader.cancel().catch(() => undefined);
     }
+  }
+
+  private async refuseIf(ask: () => Promise<Problem | undefined>, reader: Reader): Promise<void> {
+    this.refusal ??= await ask();
+    if (this.refusal) await reader.cancel().catch(() => undefined);
   }
 
   private async next(reader: Reader): Promise<Uint8Array | undefined> {
@@ -45,6 +59,7 @@ export class UploadBody {
     }, this.silenceMaxMs);
     try {
       const { value } = await reader.read();
+      if (this.refusal) throw this.refusal;
       if (isSilent) throw new Problem("upload_stalled");
       return value;
     } catch (error) {

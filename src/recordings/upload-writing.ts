@@ -88,6 +88,7 @@ export class UploadWriting {
 
   private async held(app: string, id: string, total: number | null): Promise<number> {
     const row = await this.parts.locks.open(app, id);
+    checkMayWrite(row);
     checkTotal(row, total);
     await this.parts.ownership.requirePresent();
     const held = await this.parts.locks.held(row);
@@ -107,6 +108,7 @@ export class UploadWriting {
   private async take(row: UploadRow, lease: Lease, wanted: Wanted, sent: Sent): Promise<number> {
     const { store, storage, nowMs } = this.parts;
     const { first, count, total, isOpenEnded } = wanted;
+    checkMayWrite(row);
     await this.parts.ownership.requirePresent();
     checkTotal(row, total);
     const place = placeOf(row);
@@ -188,7 +190,8 @@ export class UploadWriting {
       return invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
     };
     const most = count ?? Math.max(0, Math.min(maxBytes, room?.bytes ?? maxBytes) - offset);
-    const received = new UploadBody(body ?? new Blob([]).stream(), most, tooMany, silenceMaxMs);
+    const ask = row.stay === null ? undefined : () => this.closing(row);
+    const received = new UploadBody(body ?? new Blob([]).stream(), most, tooMany, silenceMaxMs, ask);
     try {
       await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks(), check), lease);
     } catch (error) {
@@ -202,6 +205,12 @@ export class UploadWriting {
       lease.note?.({ bytes: offset + received.count, touched: nowMs() });
     }
     return received.count;
+  }
+
+  /** A person was removed while a body of theirs comes in: it is cut, on whichever node. */
+  private async closing({ app, id }: UploadRow): Promise<Problem | undefined> {
+    const row = await this.parts.store.upload(app, id).catch(() => undefined);
+    return row?.isClosed ? closed() : undefined;
   }
 
   private async *markingActive(
@@ -244,6 +253,16 @@ class LastTimes {
     if (this.times.size > this.max && oldest !== undefined) this.times.delete(oldest);
   }
 }
+
+function checkMayWrite({ isClosed }: UploadRow): void {
+  if (isClosed) throw closed();
+}
+
+const closed = (): Problem =>
+  new Problem(
+    "action_not_permitted",
+    "This person was removed from the meeting: nothing more is recorded, and what came is kept.",
+  );
 
 /** A total of 0 can still change: an empty body, sent as a probe or by mistake, must not make the upload useless. */
 function checkTotal({ total }: UploadRow, claimed: number | null): void {

@@ -36,6 +36,7 @@ export type NewStayUpload = Pick<
   | "startTime"
   | "stay"
   | "source"
+  | "sender"
 >;
 
 export interface UploadParts extends WritingParts {
@@ -45,7 +46,8 @@ export interface UploadParts extends WritingParts {
   readonly stayBytesMax?: number;
 }
 
-type RowOf<Row> = Omit<Row, "id" | "ticket" | "total" | "touched" | "bytes" | "finished" | "mendedAs" | "tries">;
+type Fresh = "id" | "ticket" | "total" | "touched" | "bytes" | "finished" | "mendedAs" | "tries" | "isClosed";
+type RowOf<Row> = Omit<Row, Fresh>;
 
 const newSessionId = (): string => randomBytes(12).toString("hex");
 
@@ -71,6 +73,7 @@ export class Uploads {
       startTime: wanted.startTime ?? Math.floor(this.parts.nowMs() / 1000),
       stay: null,
       source: null,
+      sender: null,
     };
     const { store } = this.parts;
     return this.add(
@@ -102,7 +105,7 @@ export class Uploads {
       await this.budgets.requireRoom(fields.app, fields.stay);
       const now = nowMs();
       const id = newObjectId(now);
-      const none = { total: null, touched: now, bytes: 0, finished: null, mendedAs: null, tries: 0 };
+      const none = { total: null, touched: now, bytes: 0, finished: null, mendedAs: null, tries: 0, isClosed: false };
       const row = { ...fields, ...none, id, ticket: await storage.begin(fields.app, id) } as unknown as Row;
       if (!(await add(row))) {
         await storage.remove(placeOf(row));

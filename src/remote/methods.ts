@@ -146,6 +146,7 @@ const meetings: Listed<MeetingStore> = {
   setRecording: true,
   ban: true,
   isBanned: true,
+  isBarred: true,
   beat: true,
   overdue: true,
   endOverdue: true,

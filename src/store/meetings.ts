@@ -174,6 +174,8 @@ export interface MeetingStore extends LobbyStore {
     meeting: string,
     who: { readonly accessToken: string | null; readonly externalUserId: string | null },
   ): Promise<void>;
+  /** The person of this stay was removed, in this stay or, if the user is known, in another one of the meeting. Also after its end. */
+  isBarred(id: string): Promise<boolean>;
   isBanned(meeting: string, accessToken: string | null, externalUserId: string | null): Promise<boolean>;
   /** This node is alive. */
   beat(node: string, nowMs: number): Promise<void>;

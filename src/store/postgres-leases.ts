@@ -43,7 +43,7 @@ export class PostgresLeases implements Leases {
           lease_until = (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint + ${LEASE_MS}
         WHERE id = ${id} AND ended IS NULL AND (lease_until IS NULL
           OR lease_until < (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint)
-        RETURNING *`,
+        RETURNING *, (SELECT COUNT(*) FROM barred_stays b WHERE b.id = uploads.stay) AS is_closed`,
     );
     const [row] = rows;
     if (!row) return undefined;

@@ -19,6 +19,7 @@ export type {
   StayUploadRow,
   Stored,
   UploadRow,
+  WaitingUpload,
 } from "./uploads.ts";
 
 export type RecordingFormat = "webm" | "ogg" | "mp4" | "other";
@@ -38,7 +39,18 @@ export interface Completion {
   readonly mended?: boolean;
 }
 
-type UploadOnly = "ticket" | "total" | "touched" | "stay" | "source" | "bytes" | "finished" | "mendedAs" | "tries";
+type UploadOnly =
+  | "ticket"
+  | "total"
+  | "touched"
+  | "stay"
+  | "source"
+  | "bytes"
+  | "finished"
+  | "mendedAs"
+  | "tries"
+  | "sender"
+  | "isClosed";
 
 export interface RecordingRow extends Omit<UploadRow, UploadOnly>, Omit<Completion, "file" | "mended"> {
   readonly seq: number;

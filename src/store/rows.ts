@@ -154,6 +154,8 @@ export const toUpload = (row: DbRow): UploadRow => ({
   finished: numberOrNull(row.finished),
   mendedAs: textOrNull(row.mended_as),
   tries: number(row.tries),
+  sender: textOrNull(row.sender),
+  isClosed: number(row.is_closed ?? 0) > 0,
 });
 
 export const toRecording = (row: DbRow): RecordingRow => ({

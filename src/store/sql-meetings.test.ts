@@ -72,6 +72,7 @@ const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown
   firstEntry: (meetings) => meetings.firstEntry("m-p", "t"),
   lock: (meetings) => meetings.lock("m-p", true),
   ban: (meetings) => meetings.ban("m-p", { accessToken: "t", externalUserId: "u" }),
+  isBarred: (meetings) => meetings.isBarred("p"),
   isBanned: (meetings) => meetings.isBanned("m-p", "t", "u"),
   "all meetings": (meetings) => meetings.meetings("a", { limit: 9 }),
   "the next page": (meetings) => meetings.meetings("a", { limit: 9, endId: "m-p" }),

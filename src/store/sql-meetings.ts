@@ -15,8 +15,10 @@ const NODE_KEPT_MS = 3_600_000;
 const FORGET_STAYS = 200;
 
 export class SqlMeetings extends SqlStays implements MeetingStore {
-  constructor(database: Database) {
+  /** `removed`: a person was removed from a meeting. */
+  constructor(database: Database, removed: () => void = () => undefined) {
     super(database, database.isShared ? new PlacesInRows(database) : new PlacesInMemory(database));
+    this.removed = removed;
   }
 
   async lock(meeting: string, isLocked: boolean): Promise<void> {

@@ -3,7 +3,7 @@ import type { SQL } from "bun";
 import type { HeldPlaces } from "./held-places.ts";
 import { toMeeting, toStay } from "./meeting-rows.ts";
 import type { Entered, Entering, MeetingRow, OverdueStay, StayEnd, StayRow } from "./meetings.ts";
-import type { DbRow } from "./rows.ts";
+import { type DbRow, searchable } from "./rows.ts";
 import { SqlMeetingReads } from "./sql-meeting-reads.ts";
 
 /** After this time, `enter` writes a beat itself. */
@@ -14,6 +14,9 @@ const SEEN_AHEAD_MS = 300_000;
 export class SqlStays extends SqlMeetingReads {
   /** The last beats of the nodes that use the store through this process: one, or one per worker. Bound: nodes of the last BEAT_KNOWN_MS. */
   protected readonly beats = new Map<string, number>();
+
+  /** Says that someone was removed, once that is stored. */
+  protected removed: () => void = () => undefined;
 
   hold(...place: Parameters<HeldPlaces["hold"]>): Promise<"held" | "full"> {
     return this.places.hold(...place);
@@ -116,8 +119,8 @@ export class SqlStays extends SqlMeetingReads {
     });
   }
 
-  end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined> {
-    return this.database.quickTransaction(async (tx) => {
+  async end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined> {
+    const stay = await this.database.quickTransaction(async (tx) => {
       await this.places.lockByStay(tx, id);
       // Not `ended IS NULL`: PostgreSQL would prefer the index of all open stays when it expects few.
       const rows: DbRow[] = await tx`
@@ -125,6 +128,15 @@ export class SqlStays extends SqlMeetingReads {
         WHERE id = ${id} AND COALESCE(ended, 0) = 0 RETURNING *`;
       return this.leave(tx, rows, nowMs);
     });
+    if (stay && why === "removed") this.removed();
+    return stay;
+  }
+
+  async isBarred(id: string): Promise<boolean> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`SELECT id FROM barred_stays WHERE id = ${searchable(id)}`,
+    );
+    return rows.length > 0;
   }
 
   async beat(node: string, nowMs: number): Promise<void> {

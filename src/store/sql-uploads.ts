@@ -3,7 +3,7 @@ import type { SQL } from "bun";
 import type { Database } from "./database.ts";
 import { type DbRow, searchable, toUpload } from "./rows.ts";
 import { UploadCache } from "./upload-cache.ts";
-import type { BytesUsed, FilePlace, StayUploadRow, UploadRow, UploadStore } from "./uploads.ts";
+import type { BytesUsed, FilePlace, StayUploadRow, UploadRow, UploadStore, WaitingUpload } from "./uploads.ts";
 
 export class SqlUploads implements UploadStore {
   private readonly cache: UploadCache | undefined;
@@ -24,6 +24,11 @@ export class SqlUploads implements UploadStore {
   /** A lease has changed the row. */
   forget(id: string): void {
     this.cache?.drop(id);
+  }
+
+  /** People were removed: what is said of their uploads may be another thing now. */
+  forgetAll(): void {
+    this.cache?.clear();
   }
 
   addUpload(row: UploadRow, max: number): Promise<boolean> {
@@ -52,11 +57,14 @@ export class SqlUploads implements UploadStore {
   async upload(app: string, id: string): Promise<UploadRow | undefined> {
     const cached = this.cache?.get(app, id);
     if (cached) return cached;
+    const epoch = this.cache?.epoch;
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT * FROM uploads WHERE id = ${searchable(id)} AND app = ${app} AND ended IS NULL`;
+        SELECT u.*, (SELECT COUNT(*) FROM barred_stays b WHERE b.id = u.stay) AS is_closed
+        FROM uploads u WHERE u.id = ${searchable(id)} AND u.app = ${app} AND u.ended IS NULL`;
       const [row] = rows.map(toUpload);
-      if (row) this.cache?.set(row);
+      // Read before people were removed, it must not be found later.
+      if (row && epoch === this.cache?.epoch) this.cache?.set(row);
       return row;
     });
   }
@@ -117,11 +125,27 @@ export class SqlUploads implements UploadStore {
     );
   }
 
-  finishedUploads(limit: number): Promise<UploadRow[]> {
+  finishedUploads(limit: number): Promise<WaitingUpload[]> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT * FROM uploads WHERE finished IS NOT NULL AND ended IS NULL ORDER BY finished, id LIMIT ${limit}`;
-      return rows.map(toUpload);
+        WITH waiting AS (
+          SELECT u.*, ROW_NUMBER() OVER (PARTITION BY u.app, u.stay ORDER BY u.finished, u.id) AS of_stay
+          FROM uploads u WHERE u.finished IS NOT NULL AND u.ended IS NULL
+        ), senders AS (
+          SELECT s.*, ROW_NUMBER() OVER (
+            PARTITION BY s.app, COALESCE(s.sender, s.stay) ORDER BY s.of_stay, s.finished, s.id) AS of_sender
+          FROM waiting s
+        ), turns AS (
+          SELECT n.*, ROW_NUMBER() OVER (PARTITION BY n.app, n.room ORDER BY n.of_sender, n.finished, n.id) AS of_room,
+            ROW_NUMBER() OVER (PARTITION BY n.app ORDER BY n.of_sender, n.finished, n.id) AS of_app
+          FROM senders n
+        )
+        SELECT * FROM turns ORDER BY of_app, finished, id LIMIT ${limit}`;
+      return rows.map((row) => ({
+        ...toUpload(row),
+        nthOfStay: Number(row.of_stay),
+        nthOfRoom: Number(row.of_room),
+      }));
     });
   }
 
@@ -148,7 +172,8 @@ export class SqlUploads implements UploadStore {
       const rows: DbRow[] = await sql`
         SELECT u.* FROM uploads u LEFT JOIN stays s ON s.id = u.stay
         WHERE u.stay IS NOT NULL AND u.ended IS NULL AND u.finished IS NULL AND u.id > ${after}
-          AND (s.id IS NULL OR s.ended < ${endedBeforeMs} OR u.touched < ${touchedBeforeMs})
+          AND (s.id IS NULL OR s.ended < ${endedBeforeMs} OR u.touched < ${touchedBeforeMs}
+            OR EXISTS (SELECT 1 FROM barred_stays b WHERE b.id = u.stay))
         ORDER BY u.id LIMIT ${limit}`;
       return rows.map(toUpload);
     });
@@ -261,8 +286,8 @@ async function lockCounter(tx: SQL, app: string): Promise<void> {
 async function insertUpload(tx: SQL, row: UploadRow): Promise<void> {
   await tx`
     INSERT INTO uploads (id, app, room, participant_session, meeting_session, participant_username, type, start_time,
-      ticket, total, touched, ended, kept, stay, source)
+      ticket, total, touched, ended, kept, stay, source, sender)
     VALUES (${row.id}, ${row.app}, ${row.room}, ${row.participantSession}, ${row.meetingSession},
       ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.ticket}, ${row.total}, ${row.touched}, ${null}, 0,
-      ${row.stay}, ${row.source})`;
+      ${row.stay}, ${row.source}, ${row.sender})`;
 }

@@ -216,8 +216,8 @@ export class SqlStore extends SqlReads implements Store {
   ) {
     super(database.run);
     this.rooms = new SqlRooms(database);
-    this.meetings = new SqlMeetings(database);
     this.recordings = new SqlRecordings(database);
+    this.meetings = new SqlMeetings(database, () => this.recordings.forgetAll());
     this.audit = new SqlAudit(database);
     this.heldMembers = new SqlHeldMembers(database);
     this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases(earlierLeases);

@@ -2,7 +2,8 @@
  * Rows of uploads that parts come to, for a store that one process uses alone: a part is accepted without a statement.
  *
  * A row is put here by the statement that read it, and dropped after each statement that changes it. Statements run one after the other, so a row
- * that was read before a change is dropped with it.
+ * that was read before a change is dropped with it. What is said of people who were removed comes from other rows: then all are dropped, and those that
+ * are being read are not put here (`epoch`).
  */
 import type { UploadRow } from "./uploads.ts";
 
@@ -11,6 +12,9 @@ const ROWS_MAX = 2000;
 
 export class UploadCache {
   private readonly rows = new Map<string, UploadRow>();
+
+  /** Another one after each `clear`. */
+  epoch = 0;
 
   constructor(private readonly max = ROWS_MAX) {}
 
@@ -32,5 +36,10 @@ export class UploadCache {
 
   drop(id: string): void {
     this.rows.delete(id);
+  }
+
+  clear(): void {
+    this.rows.clear();
+    this.epoch++;
   }
 }

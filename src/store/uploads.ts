@@ -40,6 +40,17 @@ export interface UploadRow {
   readonly mendedAs: string | null;
   /** How often mending has begun. */
   readonly tries: number;
+  /** A digest of the address from which the page began it; null: it was begun with a secret key, or by an earlier version. */
+  readonly sender: string | null;
+  /** Only in rows of `upload` and of leases: the person was removed from the meeting, and nothing is written to it any more. */
+  readonly isClosed: boolean;
+}
+
+/** A finished upload, and which one of those that wait it is: 1 is the first. */
+export interface WaitingUpload extends UploadRow {
+  readonly nthOfStay: number;
+  /** In a room, senders and their stays take turns. */
+  readonly nthOfRoom: number;
 }
 
 export interface StayUploadRow extends UploadRow {
@@ -83,16 +94,19 @@ export interface UploadStore {
   moveUpload(id: string, generation: number, ticket: string): Promise<boolean>;
   /** Its file is whole and has `size` bytes. undefined: it is not open, or has another generation. */
   finish(id: string, generation: number, size: number, nowMs: number): Promise<UploadRow | undefined>;
-  /** Finished uploads, in the order in which they were finished. */
-  finishedUploads(limit: number): Promise<UploadRow[]>;
+  /**
+   * Finished uploads. Applications take turns, within them senders, and within these stays: beyond `limit`, each of them has its first ones in the
+   * list. Of one stay, in the order in which they were finished.
+   */
+  finishedUploads(limit: number): Promise<WaitingUpload[]>;
   /**
    * Notes the place of the mended file and one more try; an earlier place, if there is one, becomes one to remove. undefined: it is not
    * finished, or has another generation.
    */
   noteMending(id: string, generation: number, mendedAs: string): Promise<UploadRow | undefined>;
   /**
-   * Open uploads of stays that ended before then, of stays that the store does not know, and those not touched since `touchedBeforeMs`: behind
-   * `after` in the order of their ids.
+   * Open uploads of stays that ended before then, of people who were removed, of stays that the store does not know, and those not touched since
+   * `touchedBeforeMs`: behind `after` in the order of their ids.
    */
   dueStayUploads(endedBeforeMs: number, limit: number, touchedBeforeMs?: number, after?: string): Promise<UploadRow[]>;
   /** Open uploads of a stay, oldest first. */

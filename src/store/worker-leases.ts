@@ -40,7 +40,8 @@ export class WorkerLeases {
     try {
       const rows: DbRow[] = await this.database.quickRun(
         (sql) => sql`
-          UPDATE uploads SET generation = generation + 1 WHERE id = ${id} AND ended IS NULL RETURNING *`,
+          UPDATE uploads SET generation = generation + 1 WHERE id = ${id} AND ended IS NULL
+          RETURNING *, (SELECT COUNT(*) FROM barred_stays b WHERE b.id = uploads.stay) AS is_closed`,
       );
       const [row] = rows;
       // Its owner may be gone meanwhile; then another may have the lease by now.

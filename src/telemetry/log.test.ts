@@ -128,6 +128,45 @@ describe("an error on a terminal", () => {
     expect(text).not.toContain("\u001b[2J");
   });
 
+  test("and every other text shows its characters as they are, and none that hides or turns others", () => {
+    const marks = [
+      "\u001b[31m",
+      "\u009b2J",
+      "\n",
+      "\r",
+      "\u202e",
+      "\u2066",
+      "\u061c",
+      "\u2028",
+      "\u200b",
+      "\ufeff",
+      "\u{e0041}",
+    ];
+    for (const mark of marks) {
+      const odd = `a${mark}b`;
+      const err = Object.assign(new Error(odd), { code: odd, stack: `Error: ${odd}\n    at x` });
+      const text = pretty("debug", (log) =>
+        log.error({ err, recording: odd, nested: { [odd]: odd }, [odd]: 1 }, `it failed: ${odd}`),
+      );
+      const own = text
+        .replaceAll("\u001b[31m", (found, at: number) => (at < 20 ? "" : found))
+        .replaceAll("\u001b[0m", "");
+      // What is left of an error's own line breaks is indented, so that it cannot be taken for a line of the log.
+      expect([mark, own.split("\n").filter((line) => /^\S/.test(line)).length]).toEqual([mark, 1]);
+      expect([mark, mark !== "\n" && own.includes(mark)]).toEqual([mark, false]);
+    }
+    const shown = pretty("info", (log) => log.warn({ who: "\u{1f469}\u200d\u{1f680} नमस्ते" }, "ok"));
+    expect(shown).toContain("\u{1f469}\u200d\u{1f680} नमस्ते");
+  });
+
+  test("is as safe in JSON, with the same values", () => {
+    const lines: string[] = [];
+    const odd = "\u009b2J\u202eb\u{e0041}\u2028";
+    makeLog("info", "json", "n", (line) => lines.push(line)).warn({ who: odd }, odd);
+    expect(lines.join("")).toMatch(/^[ -~]+\n$/);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ who: odd, msg: odd });
+  });
+
   test("that is no Error is shown as it is", () => {
     expect(pretty("info", (log) => log.warn({ err: "odd" }, "failed"))).toEndWith(" failed err=odd\n");
   });

@@ -10,6 +10,7 @@ import { writeSync } from "node:fs";
 import pino, { type Logger } from "pino";
 import { withoutCredentials } from "./hidden.ts";
 import { type LogClock, LogRate } from "./log-rate.ts";
+import { printable, printableLines } from "./printable.ts";
 import { WholeLines } from "./whole-lines.ts";
 
 export type Log = Pick<Logger, "debug" | "info" | "warn" | "error" | "fatal" | "isLevelEnabled">;
@@ -41,7 +42,11 @@ export function makeLog(
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: "(hidden)" },
     },
-    { write: (line: string) => write(pretty ? prettyLine(line, level === "debug" || level === "trace") : line) },
+    {
+      // JSON lines too: they are read on terminals, and the escapes do not change their values.
+      write: (line: string) =>
+        write(pretty ? prettyLine(line, level === "debug" || level === "trace") : printableLines(line)),
+    },
   );
   const rate = new LogRate(clock);
   return {
@@ -112,15 +117,18 @@ function prettyLine(line: string, stacks: boolean): string {
   const fields = Object.entries(rest).map(
     ([key, value]) => ` ${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
   );
-  const label = `\u001b[${COLORS[String(level)] ?? 0}m${String(level).padEnd(5)}\u001b[0m`;
+  const label = `\u001b[${COLORS[String(level)] ?? 0}m${printable(String(level)).padEnd(5)}\u001b[0m`;
   const { text, stack } = errorText(err);
-  const below = stack !== "" && (stacks || level === "fatal") ? `${stack.split("\n").map(printable).join("\n")}\n` : "";
+  const below = stack !== "" && (stacks || level === "fatal") ? `${indented(stack)}\n` : "";
   return `${clock} ${label} ${printable(`${msg}${text}${fields.join("")}`)}\n${below}`;
 }
 
-/** What a client has sent may be part of an error, and must not control the terminal. */
-const printable = (text: string): string =>
-  text.replaceAll(/\p{Cc}/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+/** A message with line breaks, as part of a stack, must not look like lines of the log. */
+const indented = (stack: string): string =>
+  stack
+    .split("\n")
+    .map((line) => `    ${printable(line)}`)
+    .join("\n");
 
 function errorText(err: unknown): { text: string; stack: string } {
   if (err === undefined) return { text: "", stack: "" };

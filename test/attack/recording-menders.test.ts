@@ -75,7 +75,7 @@ describe("the process that mends", () => {
     // The service answers meanwhile.
     expect((await call(`${server.url}/healthz`)).status).toBe(200);
     expect(await ann.listed(run)).toMatchObject({ mended: false, sizeInBytes: LARGE.length });
-    expect(await reasonOf(server, run._id)).toContain(`longer than ${MEND_MS / 1000} s`);
+    expect(await reasonOf(server, run._id)).toContain(`not done after ${MEND_MS / 1000} s`);
     // It is gone.
     expect(signalMender(mender, "SIGCONT")).toBe(false);
   });

@@ -1,5 +1,7 @@
 /** People in one room on three nodes: what one node decides acts on the others within a second (meetings.md 2). */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { type Joined, type Person, ROOMS_ENV, Room, refusedConnect } from "../conformance/raw/support/rooms.ts";
 import type { AnyFrame } from "../conformance/raw/support/shapes.ts";
 import type { Wire } from "../conformance/raw/support/wire.ts";
@@ -8,6 +10,7 @@ import { Application } from "../support/application.ts";
 import type { Json } from "../support/http.ts";
 import type { Server } from "../support/parley.ts";
 import { Backend, webm } from "../support/recordings.ts";
+import { SlowPut } from "../support/slow-put.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { SOON_MS, until } from "../support/wait.ts";
 import { Cluster } from "./support/cluster.ts";
@@ -176,7 +179,34 @@ describe("the recording of a meeting over three nodes", () => {
     await heard(people, { on: true, by: "" });
   });
 
-  test("is uploaded through any of them, also after its page was put out, and listed once", async () => {
+  test("of a person who is removed on one of them gets nothing more by any, and what came is listed at once", async () => {
+    const rooms = await newRooms({ recordRoom: true });
+    const backends = rooms.map(({ app }) => new Backend(app));
+    const eve = await rooms[0].inside({ name: "Eve" });
+    const begin = (room: Room) =>
+      room.app.call<Json>("POST", `/room/${room.name}/recording`, { source: "camera" }, { bearer: eve.token });
+    const { uploadUrl, _id } = (await begin(rooms[0])).body as unknown as { uploadUrl: string; _id: string };
+    await backends[0]?.mustPut(uploadUrl, webm(1000), { "Content-Range": "bytes 0-999/*" });
+    // A part that is on its way to another node, and never ends by itself.
+    const slow = await SlowPut.begin(rooms[2].app.url, uploadUrl, {
+      "Transfer-Encoding": "chunked",
+      "Content-Range": "bytes 1000-999999/*",
+    });
+    await slow.send(Buffer.from("3\r\nabc\r\n"));
+    const file = join(data, "recordings/uploads", _id);
+    await until("it is taken", () => statSync(file, { throwIfNoEntry: false })?.size === 1003);
+    await rooms[1].app.must("DELETE", `/room/${rooms[0].name}/participant/${eve.id}`);
+    for (const backend of backends) {
+      const { status } = await backend.put(uploadUrl, webm(10), { "Content-Range": "bytes 1003-1012/*" });
+      expect([403, 409, 423]).toContain(status);
+    }
+    for (const room of rooms) expect((await begin(room)).status).toBe(403);
+    expect(await slow.status()).toBe(403);
+    await until("the recording", async () => (await backends[2]?.list({ room: rooms[0].id }))?.total === 1);
+    expect((await backends[1]?.list({ room: rooms[0].id }))?.data).toMatchObject([{ _id, sizeInBytes: 1003 }]);
+  });
+
+  test("is uploaded through any of them, also after its page has left, and listed once", async () => {
     const rooms = await newRooms({ recordRoom: true });
     const backends = rooms.map(({ app }) => new Backend(app)) as [Backend, Backend, Backend];
     const ann = await rooms[0].inside({ name: "Ann" });
@@ -191,7 +221,7 @@ describe("the recording of a meeting over three nodes", () => {
     const bytes = webm(9000);
     for (let at = 0; at < 9; at++) {
       const range = `bytes ${at * 1000}-${at * 1000 + 999}/*`;
-      if (at === 5) await rooms[1].app.must("DELETE", `/room/${rooms[0].name}/participant/${ann.id}`);
+      if (at === 5) ann.wire.close(1000);
       const part = bytes.subarray(at * 1000, at * 1000 + 1000);
       await backends[(at % 3) as 0 | 1 | 2].mustPut(String(run.uploadUrl), part, { "Content-Range": range });
     }

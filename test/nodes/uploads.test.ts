@@ -3,11 +3,13 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Application, newApplication } from "../support/application.ts";
+import { call } from "../support/http.ts";
 import type { Server } from "../support/parley.ts";
+import { PausedDownload } from "../support/paused-download.ts";
 import { Backend, type Begun, isRefusal, sha256, webm } from "../support/recordings.ts";
 import { SlowPut } from "../support/slow-put.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { until } from "../support/wait.ts";
+import { until, within } from "../support/wait.ts";
 import { Cluster, frozen } from "./support/cluster.ts";
 
 setDefaultTimeout(120_000);
@@ -154,4 +156,23 @@ test("when a node freezes or dies in the middle of a body, another continues wit
   expect(await bytesOf(one, stalled._id)).toBe(expected);
   expect(files()).toEqual([]);
   expect((await one.app.call("POST", `/recording/${stalled._id}/complete`)).status).toBe(200);
+});
+
+test("an operator who is revoked on one node loses the download that runs on another", async () => {
+  const [backend] = backends;
+  const [one, other] = cluster.pair;
+  const bytes = webm(24 * 1024 * 1024);
+  const { _id } = await backend.record({}, bytes);
+  const operator = await one.admin.must<{ _id: string; token: string }>("POST", "/operators", {
+    name: "ann",
+    role: "admin",
+  });
+  const file = `/api/internal/v1/apps/${backend.app.name}/recordings/${_id}/file`;
+  const download = await PausedDownload.begin(other.url, file, { Authorization: `Bearer ${operator.token}` });
+  expect(download.head).toStartWith("HTTP/1.1 200");
+  await one.admin.must("DELETE", `/operators/${operator._id}`);
+  const isKnown = async (): Promise<boolean> =>
+    (await call(`${other.url}/api/internal/v1/apps`, { bearer: operator.token })).status === 401;
+  await until("the other node knows it", isKnown);
+  expect(await within("it is cut", download.rest())).toBeLessThan(bytes.length * 0.9);
 });

@@ -2,8 +2,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newApplication } from "../support/application.ts";
 import { INVALID, NOT_FOUND, refused } from "../support/checks.ts";
+import { sessionAt, signOut } from "../support/dashboard.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
+import { PausedDownload } from "../support/paused-download.ts";
 import { Backend, type Recording, sha256, webm } from "../support/recordings.ts";
+import { within } from "../support/wait.ts";
 
 setDefaultTimeout(60_000);
 
@@ -167,6 +170,28 @@ describe("the bytes", () => {
     expect((await ask(`${path}/${_id}/file`, {}, "wrong")).status).toBe(401);
     const other = await newBackend();
     expect((await ask(`${other.path}/${_id}/file`)).status).toBe(404);
+  });
+
+  test("are cut when their operator is revoked, or signs out, while others go on", async () => {
+    const { backend, path } = await newBackend();
+    const bytes = webm(24 * 1024 * 1024);
+    const { _id } = await backend.record({}, bytes);
+    const file = `/api/internal/v1${path}/${_id}/file`;
+    const operator = await admin.must<{ _id: string; token: string }>("POST", "/operators", {
+      name: "cut",
+      role: "admin",
+    });
+    const cookie = await sessionAt(server.url, admin.token);
+    const begin = (headers: Record<string, string>) => PausedDownload.begin(server.url, file, headers);
+    const revoked = await begin({ Authorization: `Bearer ${operator.token}` });
+    const signedOut = await begin({ Cookie: cookie, "Sec-Fetch-Site": "same-origin" });
+    const other = ask(`${path}/${_id}/file`).then(async (response) => sha256(await response.bytes()));
+    for (const { head } of [revoked, signedOut]) expect(head).toStartWith("HTTP/1.1 200");
+    await admin.must("DELETE", `/operators/${operator._id}`);
+    await signOut(server.url, cookie);
+    for (const one of [revoked, signedOut])
+      expect(await within("it is cut", one.rest())).toBeLessThan(bytes.length * 0.9);
+    expect(await other).toBe(sha256(bytes));
   });
 
   test("that are no video are an attachment", async () => {

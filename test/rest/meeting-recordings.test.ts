@@ -179,17 +179,24 @@ describe("a page that records", () => {
     });
   });
 
-  test("that was put out sends what is left, and its recording is listed as any other; it begins no more", async () => {
+  test("that was removed sends and begins nothing more; what came is listed, although its page never says that it has ended", async () => {
     const room = await recordedRoom();
-    const [ann, ben] = [await Page.open(room, { name: "Ann" }), await Page.open(room)];
-    const run = await ann.begin();
-    await ann.part(run, 0, webm(100));
-    await room.app.must("DELETE", `/room/${room.name}/participant/${ann.id}`);
-    expect(await codeOf(ann.send("POST", { source: "screen" }))).toEqual([403, "action_not_permitted"]);
-    await ann.part(run, 100, webm(100));
-    await ann.end(run._id);
+    const [eve, ann] = [await Page.open(room, { name: "Eve" }), await Page.open(room)];
+    const [run, other] = [await eve.begin(), await ann.begin()];
+    await eve.part(run, 0, webm(100));
+    await room.app.must("DELETE", `/room/${room.name}/participant/${eve.id}`);
+    for (const startedMsAgo of [0, 60_000])
+      expect(await codeOf(eve.send("POST", { source: "screen", startedMsAgo }))).toEqual([403, "action_not_permitted"]);
+    await expect(eve.part(run, 100, webm(100))).rejects.toThrow(/^PUT: (403|409|423) /);
     await listed(room, 1);
-    // The same after the end of the meeting, and of the room.
+    expect(await recorded(room)).toMatchObject([{ _id: run._id, sizeInBytes: 100 }]);
+    await expect(eve.part(run, 100, webm(100))).rejects.toThrow("PUT: 409 ");
+    await ann.part(other, 0, webm(100));
+  });
+
+  test("that was put out at the end of the meeting and of the room sends what is left, and it is listed as any other", async () => {
+    const room = await recordedRoom();
+    const ben = await Page.open(room);
     const last = await ben.begin();
     await ben.part(last, 0, webm(100));
     await room.app.must("DELETE", `/room/${room.name}`);

@@ -8,7 +8,7 @@ import { Backend, isRefusal, sha256, webm } from "../support/recordings.ts";
 setDefaultTimeout(60_000);
 
 const MAX_BYTES = 1_000_000;
-const TINY_PARTS = process.env.PARLEY_TEST_FULL === "1" ? 10_000 : 300;
+const TINY_PARTS = process.env.PARLEY_TEST_FULL === "1" ? 400 : 150;
 
 const server = await checkedServerForTests({
   env: { PARLEY_MAX_RECORDING_BYTES: String(MAX_BYTES), PARLEY_REST_REQUESTS_PER_SECOND: "0" },

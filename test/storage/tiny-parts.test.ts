@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Recorder, recordedRoom } from "../attack/support/recorder.ts";
+import { shortLimits } from "../attack/support/short-limits.ts";
 import { ROOMS_ENV } from "../conformance/raw/support/rooms.ts";
 import { call } from "../support/http.ts";
 import { startParley } from "../support/parley.ts";
@@ -28,7 +29,13 @@ const objects = (): number => {
 };
 
 test(`${PARTS} parts of a byte each are never more than ${OBJECTS_MAX} objects`, async () => {
-  const env = { ...ROOMS_ENV, PARLEY_STORAGE_URL: service.storageUrl, PARLEY_REST_REQUESTS_PER_SECOND: "0" };
+  const none = { burst: 0, perSecond: 0 };
+  const env = {
+    ...ROOMS_ENV,
+    ...shortLimits({ uploadRates: { perUpload: none, perAddress: none } }),
+    PARLEY_STORAGE_URL: service.storageUrl,
+    PARLEY_REST_REQUESTS_PER_SECOND: "0",
+  };
   await using server = await startParley({ env });
   const ann = await Recorder.in(await recordedRoom(server));
   const run = await ann.begin();

@@ -74,8 +74,12 @@ export class Backend {
     return (await this.put(uploadUrl, undefined, { "Content-Range": `bytes */${total}` })).body.offset;
   }
 
+  /** Waits where the rate of small parts is used up, as a client does. */
   async mustPut(uploadUrl: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<number> {
-    const { status, text, body: answer } = await this.put(uploadUrl, body, headers);
+    let put = await this.put(uploadUrl, body, headers);
+    for (; put.status === 429; put = await this.put(uploadUrl, body, headers))
+      await Bun.sleep(1000 * Number(put.headers.get("retry-after")));
+    const { status, text, body: answer } = put;
     if (status !== 200) throw new Error(`PUT: ${status} ${text}`);
     return answer.offset;
   }

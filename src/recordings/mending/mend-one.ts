@@ -51,20 +51,20 @@ export class MendOne {
     this.hasCleared = true;
   }
 
-  /** Throws if the storage or the store fails, if the upload is gone, or if mending was stopped. */
-  async list(row: UploadRow, lease: Lease): Promise<void> {
+  /** `unmended`: why it is not even tried. Throws if the storage or the store fails, if the upload is gone, or if mending was stopped. */
+  async list(row: UploadRow, lease: Lease, unmended?: string): Promise<void> {
     const { storage, ownership, metrics, recent, log } = this.parts;
     await ownership.requirePresent();
     const format = formatOf(await storage.head({ ...row, ticket: "" }, SIGNATURE_BYTES));
-    const result = await this.result(row, lease, format);
+    const result = unmended === undefined ? await this.result(row, lease, format) : asItCame(unmended);
     await this.complete(row, lease, format, result);
     if (result.outcome === "mended") {
       metrics.mended.inc();
       recent.mended();
     } else {
       metrics.listedAsItCame.inc();
-      // No mender could do anything with another format.
-      if (format !== "other") recent.failed();
+      // No mender could do anything with another format, and of what was not tried nothing is known.
+      if (format !== "other" && unmended === undefined) recent.failed();
       log.warn({ recording: row.id }, `a recording could not be mended and is listed as it came: ${result.why}`);
     }
     await this.parts

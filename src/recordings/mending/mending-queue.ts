@@ -1,7 +1,6 @@
 /**
  * Lists finished uploads: each is mended first, one at a time per node. The rows of the store are the queue, so that nothing in it is lost,
- * and a lease decides which node takes a row. Stays take turns: one that sends very many files, each made to take long, does not keep the
- * others waiting.
+ * and a lease decides which node takes a row. Applications, senders and stays take turns (mending-turns.ts).
  *
  * The steps of one upload: its row notes the place of the mended file, the file is mended, stored under that place, and the upload becomes a
  * recording in the same transaction that marks the place which is not used for removal. After `kill -9` between two of them, the next attempt
@@ -9,15 +8,16 @@
  */
 import { Problem } from "../../protocol/codes.ts";
 import type { Lease } from "../../store/leases.ts";
-import type { UploadRow } from "../../store/recordings.ts";
+import type { UploadRow, WaitingUpload } from "../../store/recordings.ts";
 import type { Faults } from "../../telemetry/faults.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { UploadLocks } from "../upload-locks.ts";
 import type { MendOne } from "./mend-one.ts";
 import { MendingStopped } from "./mender.ts";
+import { beyondBounds, MendingTurns } from "./mending-turns.ts";
 
 export interface MendingQueueParts {
-  readonly store: { finishedUploads(limit: number): Promise<UploadRow[]> };
+  readonly store: { finishedUploads(limit: number): Promise<WaitingUpload[]> };
   readonly locks: Pick<UploadLocks, "exclusively">;
   readonly one: Pick<MendOne, "list" | "removeLeftovers" | "stop">;
   readonly faults: Pick<Faults, "guarded">;
@@ -40,6 +40,7 @@ interface Failure {
 export class MendingQueue {
   /** Bound: one entry per upload of the last list. */
   private failures = new Map<string, Failure>();
+  private readonly turns = new MendingTurns();
   private timer: Timer | undefined;
   private running: Promise<void> | undefined;
   private isWoken = false;
@@ -100,27 +101,28 @@ export class MendingQueue {
   /** Whether anything was listed: meanwhile more may have been finished. */
   private async takeAll(): Promise<boolean> {
     const tried = new Set<string>();
-    // Bound: no pass goes on for longer, and the next one begins at once.
-    const turns = new Map<string, number>();
     let isAny = false;
+    // Bound: no pass goes on for longer, and the next one begins at once.
     while (tried.size < ROWS_AT_ONCE) {
-      // Read anew for each: what was finished meanwhile may be another stay's.
+      // Read anew for each: what was finished meanwhile may be someone else's.
       const rows = await this.parts.store.finishedUploads(ROWS_AT_ONCE);
       this.failures = new Map([...this.failures].filter(([id]) => rows.some((row) => row.id === id)));
       const due = rows.filter(({ id }) => !tried.has(id) && (this.failures.get(id)?.retryMs ?? 0) <= performance.now());
-      const turnsOf = ({ stay }: UploadRow): number => turns.get(stay ?? "") ?? 0;
-      const [row] = due.sort((one, other) => turnsOf(one) - turnsOf(other));
+      // Those beyond the bounds first: they take no time.
+      const beyond = due.find((one) => beyondBounds(one) !== undefined);
+      const row = beyond ?? this.turns.next(due);
       if (!row || this.isStopped) break;
       tried.add(row.id);
-      turns.set(row.stay ?? "", turnsOf(row) + 1);
+      const startedMs = performance.now();
       isAny = (await this.take(row)) || isAny;
+      if (!beyond) this.turns.spent(row, performance.now() - startedMs);
     }
     return isAny && !this.isStopped;
   }
 
-  private async take(row: UploadRow): Promise<boolean> {
+  private async take(row: WaitingUpload): Promise<boolean> {
     const { locks, one, log } = this.parts;
-    const work = (mine: UploadRow, lease: Lease): Promise<void> => one.list(mine, lease);
+    const work = (mine: UploadRow, lease: Lease): Promise<void> => one.list(mine, lease, beyondBounds(row));
     try {
       await locks.exclusively(row.app, row.id, work, "finished");
       return true;

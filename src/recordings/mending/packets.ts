@@ -1,8 +1,12 @@
 /** Copies the packets of all tracks in the order of their times, so that the writer never has to hold more than a few of them. */
 import type { EncodedPacket } from "mediabunny";
+import type { WrittenTrack } from "./media-count.ts";
+import { DURATION_MAX_SECONDS } from "./mend-limits.ts";
 
 /** One track on its way from the input to the output. */
 export interface CopiedTrack {
+  /** Its number in the input. */
+  readonly number: number;
   readonly first: EncodedPacket;
   /** null: that was the last one. */
   readonly next: (packet: EncodedPacket) => Promise<EncodedPacket | null>;
@@ -12,12 +16,12 @@ export interface CopiedTrack {
 
 export interface Copied {
   readonly durationMs: number;
-  /** How much of the input was copied, with what a container needs per packet. */
+  /** How much of the input was written, with what a container needs per packet. */
   readonly accountedBytes: number;
+  /** In their order. The output numbers its tracks from 1. */
+  readonly tracks: readonly WrittenTrack[];
 }
 
-/** A stay lasts at most 24 hours. Longer times are not those of a recording. */
-const DURATION_MAX_SECONDS = 48 * 3600;
 /** How long the last packet of a track lasts is not known. Pictures of a screen, or of a busy machine, can be many seconds apart. */
 const LAST_MAX_SECONDS = 0.5;
 /** About what the input spends on the header of a packet. */
@@ -29,9 +33,13 @@ export async function copyPackets(tracks: readonly CopiedTrack[]): Promise<Copie
   // The track that is furthest behind is next, also if its next packet is far ahead: the writer waits for it in any case, and would have to
   // hold everything of the other tracks until then.
   for (let behind = furthestBehind(copies); behind; behind = furthestBehind(copies)) await behind.step();
+  const seconds = Math.max(...copies.map(({ end }) => end));
+  if (seconds === 0 && copies.some(({ packets }) => packets > 1))
+    throw new Error("all of its frames have the same time");
   return {
-    durationMs: Math.round(1000 * Math.max(...copies.map(({ end }) => end))),
+    durationMs: Math.round(1000 * seconds),
     accountedBytes: copies.reduce((sum, { bytes }) => sum + bytes, 0),
+    tracks: copies.map(({ leftOut }, at) => ({ input: tracks[at]?.number ?? 0, output: at + 1, leftOut })),
   };
 }
 
@@ -44,7 +52,10 @@ class Copy {
   start = Number.NEGATIVE_INFINITY;
   /** The latest end of all packets. */
   end = 0;
+  /** How much of the input was written, with what a container needs per packet. */
   bytes = 0;
+  packets = 0;
+  readonly leftOut = { frames: 0, bytes: 0 };
   private latest = Number.NEGATIVE_INFINITY;
   private duration = 0;
   private packet: EncodedPacket | null;
@@ -70,12 +81,22 @@ class Copy {
     this.duration = Math.min(packet.duration, DURATION_MAX_SECONDS) || Math.min(this.duration, LAST_MAX_SECONDS);
     const { duration } = this;
     if (isUsable) await track.add(packet.clone({ timestamp, duration, type: this.typeOf(packet, timestamp) }));
+    this.count(packet, isUsable);
     this.start = Math.max(this.start, timestamp);
     this.latest = Math.max(this.latest, timestamp);
     this.end = Math.max(this.end, timestamp + duration);
-    this.bytes += packet.byteLength + HEADER_BYTES;
     // A packet that cannot be read ends its track. What was copied until then counts, and remux.ts compares it with the input.
     this.packet = await track.next(packet).catch(() => null);
+  }
+
+  private count({ byteLength }: EncodedPacket, isWritten: boolean): void {
+    if (isWritten) {
+      this.bytes += byteLength + HEADER_BYTES;
+      this.packets++;
+    } else {
+      this.leftOut.frames++;
+      this.leftOut.bytes += byteLength;
+    }
   }
 
   /** A key packet must not be earlier than one before it: as another packet of that group it is accepted. */

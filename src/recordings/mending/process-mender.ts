@@ -8,6 +8,7 @@ import { readFile, stat } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { dirname, join } from "node:path";
 import type { Subprocess } from "bun";
+import { plainLine } from "../../telemetry/printable.ts";
 import {
   MEND_ANSWER_MAX_BYTES,
   MEND_LIMITS,
@@ -71,7 +72,8 @@ export class ProcessMender implements Mender {
   }
 
   private start({ path, size }: MenderInput, output: string): Child {
-    const cpuSeconds = Math.ceil(this.limits.wallMs(size) / 1000) + 1;
+    // A little more than what it is watched for, which gives a better reason.
+    const cpuSeconds = Math.ceil(this.limits.cpuMs(size) / 1000) + 2;
     const command = ["/bin/sh", "-c", LIMITED, "sh", String(cpuSeconds), ...this.parts.command, "mend", path, output];
     const child = Bun.spawn(command, {
       cwd: dirname(output),
@@ -100,18 +102,23 @@ export class ProcessMender implements Mender {
     return { outcome: "mended", durationMs: line.durationMs, size };
   }
 
-  /** Resolves when the process has ended, or oversteps a limit: then with the reason. */
+  /**
+   * Resolves when the process has ended, or oversteps a limit: then with the reason. Time is that of its CPU: on a busy machine a process of its priority
+   * waits for long, and a good file must not be given up for that.
+   */
   private async watch(child: Child, input: MenderInput, output: string): Promise<string | undefined> {
-    const { memoryBytes, outputBytes } = this.limits;
-    const wallMs = this.limits.wallMs(input.size);
+    const { memoryBytes, outputBytes, wallMs } = this.limits;
+    const cpuMs = this.limits.cpuMs(input.size);
     const until = performance.now() + wallMs;
     for (;;) {
       const isOver = await Promise.race([
         child.exited.then(() => true),
         Bun.sleep(MEND_WATCH_EVERY_MS).then(() => false),
       ]);
-      if (isOver) return undefined;
-      if (performance.now() > until) return `it took longer than ${wallMs / 1000} s`;
+      // Where the system does not show the CPU time of a running process, the limit of the shell has ended it.
+      if (isOver) return cpuMsOf(child) > cpuMs ? tooLong(cpuMs) : undefined;
+      if ((await runningCpuMsOf(child.pid)) > cpuMs) return tooLong(cpuMs);
+      if (performance.now() > until) return `it was not done after ${wallMs / 1000} s`;
       const memory = await memoryOf(child.pid);
       if (memory > memoryBytes)
         return `it took ${mebibytes(memory)} MiB of memory, and may take ${mebibytes(memoryBytes)}`;
@@ -130,7 +137,8 @@ async function answerOf(child: Child): Promise<Answer> {
   try {
     const { durationMs, why } = JSON.parse(text) as Record<string, unknown>;
     if (typeof durationMs === "number" && durationMs >= 0) return { durationMs };
-    return { why: typeof why === "string" ? why.slice(0, MEND_REASON_MAX_CHARS) : how };
+    // A reason can quote what is in the file.
+    return { why: (typeof why === "string" && plainLine(why, MEND_REASON_MAX_CHARS)) || how };
   } catch {
     return { why: how };
   }
@@ -149,7 +157,22 @@ async function boundedText(stream: ReadableStream<Uint8Array>): Promise<string> 
 const asItCame = (why: string): Mended => ({ outcome: "as_it_came", why });
 const tooLarge = (size: number, input: MenderInput): string =>
   `its output has ${size} bytes and more, from ${input.size} bytes`;
+const tooLong = (cpuMs: number): string => `it took more than ${cpuMs / 1000} s of CPU time`;
 const mebibytes = (bytes: number): number => Math.round(bytes / 1024 / 1024);
+
+/** The CPU time of a process that has ended. */
+const cpuMsOf = (child: Child): number => Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1000;
+
+/** Clock ticks per second, in which Linux counts CPU time. */
+const TICKS_PER_SECOND = 100;
+
+/** 0 where the system does not say it. */
+async function runningCpuMsOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  // Behind the name, which may have spaces in it: the 12th and 13th field are the time of the process and of the system for it.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return ((Number(fields[11]) || 0) + (Number(fields[12]) || 0)) * (1000 / TICKS_PER_SECOND);
+}
 
 /** 0 where the system does not say it. */
 async function memoryOf(pid: number): Promise<number> {

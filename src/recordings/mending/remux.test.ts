@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { remux } from "./remux.ts";
-import { type Live, liveWebm } from "./testing/live-webm.ts";
+import { beginning, block, concat, element, ID, type Live, liveWebm, number } from "./testing/live-webm.ts";
 import { indexedTimes, isSeekable, readBack } from "./testing/read-back.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-remux-"));
@@ -89,6 +89,50 @@ test("a file of which only a part can be read is refused, because the original i
   const damaged = new Uint8Array(bytes);
   damaged.fill(0, middle);
   expect(mended(damaged)).rejects.toThrow(/frames with only \d+ of its \d+ bytes can be read/);
+});
+
+/** Ten clusters of a second each, with these times in front of their frames. */
+const withTimes = (
+  times: readonly number[],
+  frame = (n: number): Uint8Array => block(1, n * 40, n === 0, new Uint8Array(1000)),
+) =>
+  concat(
+    beginning(),
+    ...times.map((at) =>
+      element(
+        ID.cluster,
+        concat(element(ID.timestamp, number(at, 4)), ...Array.from({ length: 25 }, (_, n) => frame(n))),
+      ),
+    ),
+  );
+const TEN = Array.from({ length: 10 }, (_, n) => n * 1000);
+
+test.each([
+  ["go back", TEN.toReversed()],
+  ["go back once", [...TEN.slice(2), 0, 1000]],
+  ["jump to and fro", [9000, 5000, 7000, 1000, 3000]],
+])("a file whose times %s would lose frames, and is refused", async (_, times) => {
+  expect(mended(withTimes(times))).rejects.toThrow(/^only \d+ of the \d+ frames of its track 1 would be left/);
+});
+
+test("a file whose frames all have the same time is refused", async () => {
+  const still = withTimes([0], () => block(1, 0, true, new Uint8Array(1000)));
+  expect(mended(still)).rejects.toThrow("all of its frames have the same time");
+});
+
+test.each([
+  ["with a gap of hours", [0, 1000, 36_000_000, 36_001_000]],
+  ["of which clusters have the same time", [0, 0, 1000, 1000, 2000]],
+])("a file %s keeps every frame", async (_, times) => {
+  const { path } = await mended(withTimes(times));
+  expect((await readBack(path)).tracks.video?.count).toBe(25 * times.length);
+});
+
+test("a file of two tracks of which one cannot be read is refused, however small that one is", async () => {
+  const bytes = Buffer.from(liveWebm({ seconds: 20 }));
+  // The codec of the sound is one that no reader knows.
+  bytes.write("A_XXXX", bytes.indexOf("A_OPUS"));
+  expect(mended(bytes)).rejects.toThrow("track 2 of it cannot be read, and has 500 frames");
 });
 
 test("a file with a damaged frame in the middle keeps the others", async () => {

@@ -6,7 +6,10 @@ import { type FileHandle, open } from "node:fs/promises";
 import type * as Library from "mediabunny";
 import type { RecordingFormat } from "../../store/recordings.ts";
 import { formatOf, SIGNATURE_BYTES } from "../signature.ts";
+import { type CountedMedia, checkTracks, requireAllOf } from "./media-count.ts";
+import { countMp4 } from "./mp4-count.ts";
 import { type Copied, type CopiedTrack, copyPackets } from "./packets.ts";
+import { countWebm } from "./webm-count.ts";
 import { GapFile, gapBytes } from "./webm-index.ts";
 import { type Whole, wholeWebm } from "./whole-webm.ts";
 
@@ -16,13 +19,13 @@ export interface Remuxed {
 
 type MediaTrack = Library.InputVideoTrack | Library.InputAudioTrack;
 
-/** A recorder writes at most two; a file that claims more was not written by one. */
-const TRACKS_MAX = 8;
 const CACHE_BYTES = 4 * 1024 * 1024;
 const WRITE_BYTES = 1024 * 1024;
 /** If less than this share of the input could be copied, the input is worth more than the output. */
 const COPIED_SHARE_MIN = 0.9;
 const UNCOPIED_FREE_BYTES = 64 * 1024;
+/** The head of a small file is a large part of it, but not all. */
+const [HEAD_BYTES, HEAD_SHARE] = [4 * 1024, 0.5];
 /** The runtime does not count the memory of buffers as its own, and would let hundreds of megabytes of used ones pile up. */
 const COLLECT_EVERY_BYTES = 32 * 1024 * 1024;
 
@@ -50,18 +53,29 @@ class Remuxing {
     const { library, file } = this;
     const { size } = await file.stat();
     const format = await this.format();
+    const whole = format === "webm" ? await wholeWebm(file, size) : { end: size };
+    // Before the library reads anything: it would do the work that a file claims, whatever its size.
+    const media = await mediaIn(file, format, size, whole.end);
     const input = new library.Input({
       formats: [library.WEBM, library.MP4, library.OGG],
-      source: this.source(format === "webm" ? await wholeWebm(file, size) : { end: size }),
+      source: this.source(whole),
     });
     const tracks = await this.readable(await input.getTracks());
     const written = await open(outputPath, "wx+", 0o600);
     const gap = new GapFile(written, format === "webm" ? gapBytes(size) : 0);
-    const { durationMs, accountedBytes } = await this.copy(tracks, format, gap).finally(() => written.close());
-    if (this.isUnreadable) throw new Error("the file could not be read to its end");
-    if (accountedBytes < COPIED_SHARE_MIN * size - UNCOPIED_FREE_BYTES)
-      throw new Error(`frames with only ${accountedBytes} of its ${size} bytes can be read`);
-    return { durationMs };
+    try {
+      const copied = await this.copy(tracks, format, gap);
+      if (this.isUnreadable) throw new Error("the file could not be read to its end");
+      // What the library was given need not be what it has written.
+      const outputSize = (await written.stat()).size;
+      requireAllOf(media, await mediaIn(written, format, outputSize, outputSize), copied.tracks);
+      const free = Math.min(UNCOPIED_FREE_BYTES, HEAD_BYTES + HEAD_SHARE * size);
+      if (copied.accountedBytes < COPIED_SHARE_MIN * size - free)
+        throw new Error(`frames with only ${copied.accountedBytes} of its ${size} bytes can be read`);
+      return { durationMs: copied.durationMs };
+    } finally {
+      await written.close();
+    }
   }
 
   private async copy(tracks: readonly MediaTrack[], format: RecordingFormat, gap: GapFile): Promise<Copied> {
@@ -131,7 +145,7 @@ class Remuxing {
 
   /** Tracks that have a packet: a recorder announces the microphone, and may be stopped before its first sound. */
   private async readable(tracks: readonly Library.InputTrack[]): Promise<MediaTrack[]> {
-    if (tracks.length > TRACKS_MAX) throw new Error(`it has ${tracks.length} tracks`);
+    checkTracks(tracks.length);
     const found: MediaTrack[] = [];
     for (const track of tracks) {
       if (!track.isVideoTrack() && !track.isAudioTrack()) continue;
@@ -141,6 +155,12 @@ class Remuxing {
     if (found.length === 0) throw new Error("no frame in it can be read");
     return found;
   }
+}
+
+/** Nothing is counted in an Ogg file: a recorder writes one track into it, and what is copied of it is compared with its size. */
+async function mediaIn(file: FileHandle, format: RecordingFormat, size: number, end: number): Promise<CountedMedia> {
+  if (format === "webm") return countWebm(file, size, end);
+  return format === "mp4" ? countMp4(file, size) : new Map();
 }
 
 /** The container stays the same. `headEnds` is called before the first frame of a WebM file is written. */
@@ -173,6 +193,7 @@ async function copiedTrack(
   if (!first) throw new Error("a track has no packet any more");
   const next = (packet: Library.EncodedPacket): Promise<Library.EncodedPacket | null> => sink.getNextPacket(packet);
   return {
+    number: track.id,
     first,
     next,
     ...(track.isVideoTrack() ? await video(library, track, output, keysMs) : await audio(library, track, output)),

@@ -152,8 +152,17 @@ export async function makeKit({
     begin: async () => (await uploads.begin(app, { room: "r", participantUsername: "ann", type: "video" })).id,
     beginOfStay: async (stay) => {
       const sessions = { meetingSession: "m", participantSession: stay, participantUsername: "ann", room: "r" };
-      return (await uploads.beginOfStay({ app, ...sessions, type: "video", startTime: 100, stay, source: "camera" }))
-        .id;
+      return (
+        await uploads.beginOfStay({
+          app,
+          ...sessions,
+          type: "video",
+          startTime: 100,
+          stay,
+          source: "camera",
+          sender: null,
+        })
+      ).id;
     },
     part: (id, first, bytes) =>
       uploads.write(app, id, {

@@ -72,6 +72,8 @@ export const uploadRow = (id: string, fields: Partial<UploadRow> = {}): UploadRo
   finished: null,
   mendedAs: null,
   tries: 0,
+  sender: null,
+  isClosed: false,
   ...fields,
 });
 

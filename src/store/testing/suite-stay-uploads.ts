@@ -67,6 +67,55 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       expect(await store.openUploadsOfStay("b", "s1")).toEqual([]);
     });
 
+    test("those of a person who was removed are closed, for the leases too, and due at once", async () => {
+      const [eve, ann] = [newName(), newName()];
+      for (const id of [eve, ann]) await opened.meetings.enter(entering(id, newName()), 9, 1000);
+      const [hers, other] = [await begun(eve), await begun(ann)];
+      expect((await store.upload("a", hers.id))?.isClosed).toBe(false);
+      await opened.meetings.end(eve, "removed", 2000);
+      await opened.meetings.end(ann, "ended", 2000);
+      expect([await opened.meetings.isBarred(eve), await opened.meetings.isBarred(ann)]).toEqual([true, false]);
+      expect((await store.upload("a", hers.id))?.isClosed).toBe(true);
+      expect((await store.upload("a", other.id))?.isClosed).toBe(false);
+      for (const [{ id }, isClosed] of [
+        [hers, true],
+        [other, false],
+      ] as const) {
+        const lease = await opened.leases.take(id);
+        expect(lease?.row?.isClosed ?? isClosed).toBe(isClosed);
+        await lease?.release(true);
+      }
+      expect(ids(await store.dueStayUploads(1, 10))).toEqual([hers.id]);
+    });
+
+    test("of finished ones, applications take turns, within them senders, and within these stays", async () => {
+      const wait = async (app: string, sender: string, stay: string, at: number): Promise<string> => {
+        const row = stayUpload(stay, { app, sender, room: "r9" });
+        expect(await store.addStayUpload(row, 99)).toBe(true);
+        await store.finish(row.id, 0, 10, at);
+        return row.id;
+      };
+      const names = new Map<string, string>();
+      const add = async (name: string, app: string, sender: string, stay: string, at: number): Promise<void> =>
+        void names.set(await wait(app, sender, stay, at), name);
+      for (const n of [1, 2, 3]) await add(`eve-${n}`, "a", "s-eve", "eve", n);
+      await add("eve-again", "a", "s-eve", "eve-again", 4);
+      await add("ann", "a", "s-ann", "ann", 5);
+      await add("ben", "b", "s-ben", "ben", 6);
+      const rows = await store.finishedUploads(10);
+      expect(rows.map(({ id }) => names.get(id))).toEqual(["eve-1", "ben", "ann", "eve-again", "eve-2", "eve-3"]);
+      expect(rows.map(({ nthOfStay, nthOfRoom }) => [nthOfStay, nthOfRoom])).toEqual([
+        [1, 1],
+        [1, 1],
+        [1, 2],
+        [1, 3],
+        [2, 4],
+        [3, 5],
+      ]);
+      expect((await store.finishedUploads(2)).map(({ id }) => names.get(id))).toEqual(["eve-1", "ben"]);
+      expect(rows[0]?.sender).toBe("s-eve");
+    });
+
     test("bytes are noted, and count for the application and the stay", async () => {
       const before = await store.bytesUsed("a", "s5");
       expect(before).toMatchObject({ maxOfApp: 107_374_182_400, ofStay: 0 });

@@ -1,7 +1,8 @@
 /**
- * Loaded into a node before its own code (`bun --preload`): shortens limits of recordings, so that a test reaches them. The product itself has
+ * Loaded into a node before its own code (`bun --preload`): changes limits of recordings, so that a test reaches them. The product itself has
  * no such hook.
  */
+import { UPLOAD_RATES, type UploadRateLimits } from "../../../src/http/limits.ts";
 import { Budgets } from "../../../src/recordings/budgets.ts";
 import { MEND_LIMITS, type MendLimits } from "../../../src/recordings/mending/mend-limits.ts";
 
@@ -9,6 +10,8 @@ export interface ShortLimits {
   readonly mendMs?: number;
   readonly mendMemoryBytes?: number;
   readonly stayBytes?: number;
+  /** For tests of something else that send very many tiny parts. */
+  readonly uploadRates?: UploadRateLimits;
 }
 
 const VARIABLE = "TEST_SHORT_LIMITS";
@@ -20,13 +23,14 @@ export const shortLimits = (limits: ShortLimits): Readonly<Record<string, string
 });
 
 const wanted = JSON.parse(process.env[VARIABLE] ?? "{}") as ShortLimits;
-const { mendMs, mendMemoryBytes, stayBytes } = wanted;
+const { mendMs, mendMemoryBytes, stayBytes, uploadRates } = wanted;
 
 const shorter: Partial<MendLimits> = {
-  ...(mendMs !== undefined && { wallMs: () => mendMs }),
+  ...(mendMs !== undefined && { cpuMs: () => mendMs, wallMs: mendMs }),
   ...(mendMemoryBytes !== undefined && { memoryBytes: mendMemoryBytes }),
 };
 Object.assign(MEND_LIMITS, shorter);
+Object.assign(UPLOAD_RATES, uploadRates);
 
 if (stayBytes !== undefined) {
   const real = Budgets.prototype.roomOf;

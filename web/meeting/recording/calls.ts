@@ -7,6 +7,8 @@ export interface Answer {
   readonly status: number;
   readonly code: string;
   readonly body: Readonly<Record<string, unknown>>;
+  /** The service asks to wait that long (Retry-After). */
+  readonly retryAfterMs?: number;
 }
 
 export type Send = (url: string, init: RequestInit) => Promise<Answer>;
@@ -22,11 +24,25 @@ export const send: Send = async (url, init) => {
     const response = await fetch(url, { ...init, signal: AbortSignal.timeout(answerWithinMs(init)) });
     const body = (await response.json().catch(() => ({}))) as Answer["body"];
     const error = body.error as { readonly code?: unknown } | undefined;
-    return { status: response.status, code: typeof error?.code === "string" ? error.code : "", body };
+    return {
+      status: response.status,
+      code: typeof error?.code === "string" ? error.code : "",
+      body,
+      ...retryAfter(response.headers.get("Retry-After")),
+    };
   } catch {
     return { status: 0, code: "unreachable", body: {} };
   }
 };
+
+/** A proxy may ask for an hour; the parts that wait here would fill the disk. */
+const RETRY_AFTER_MAX_SECONDS = 60;
+
+/** In seconds; a date, or nonsense, is not followed: the usual pause is. */
+function retryAfter(header: string | null): Pick<Answer, "retryAfterMs"> {
+  const seconds = /^\d{1,9}$/.test(header ?? "") ? Number(header) : 0;
+  return seconds > 0 ? { retryAfterMs: Math.min(seconds, RETRY_AFTER_MAX_SECONDS) * 1000 } : {};
+}
 
 /** What to do about an answer that is not 200. `later`: the same once more, after a while. */
 export type Verdict = "later" | "complete" | { readonly offset: number } | { readonly failed: Failure };

@@ -169,6 +169,23 @@ test("busy uploads and too many of them are tried again", async () => {
   expect(pages.failures).toEqual([]);
 });
 
+test("a service that asks to wait is not asked earlier, and nothing is missing", async () => {
+  const pages = new Pages();
+  const { service } = pages;
+  const answers = [undefined, { ...refused(429, "rate_limited"), retryAfterMs: 7000 }];
+  service.fault = () => {
+    const answer = answers.shift();
+    return answer && { answer };
+  };
+  const desk = pages.desk();
+  await desk.received({ do: "open", opening: opening("r1") });
+  await part(desk, "r1", "all");
+  await desk.received({ do: "end", run: "r1" });
+  await until(() => service.uploads.get("u1")?.isComplete === true);
+  expect(pages.waits).toEqual([7000]);
+  expect(service.textOf("u1")).toBe("all");
+});
+
 test("an upload that the service has completed meanwhile is over: nothing is sent to it again and again", async () => {
   const pages = new Pages();
   const { service } = pages;

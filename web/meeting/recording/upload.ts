@@ -158,7 +158,7 @@ export class Upload {
     // A proxy in front of the service answers for it.
     this.#isCutOff = answer.status === 0 || answer.status > 500;
     if (verdict === "later") {
-      await this.#parts.wait(this.#patience.nextMs());
+      await this.#parts.wait(Math.max(this.#patience.nextMs(), answer.retryAfterMs ?? 0));
       return undefined;
     }
     return "offset" in verdict ? this.#goOnFrom(verdict.offset) : verdict.failed;

@@ -12,11 +12,11 @@ const MILLION = 1_000_000;
 /** What costs a reader seconds is only done in full runs. */
 const MANY = process.env.PARLEY_TEST_FULL ? 100_000 : 10_000;
 
-const box = (type: string, data: Uint8Array, length = data.length + 8): Uint8Array =>
+export const box = (type: string, data: Uint8Array, length = data.length + 8): Uint8Array =>
   concat(number(length, 4), text(type), data);
 const largeBox = (type: string, length: bigint): Uint8Array =>
   concat(number(1, 4), text(type), Buffer.from(length.toString(16).padStart(16, "0"), "hex"));
-const ftyp = box("ftyp", concat(text("isom"), number(0, 4), text("isomiso2")));
+export const ftyp = box("ftyp", concat(text("isom"), number(0, 4), text("isomiso2")));
 
 function nested(depth: number, ids: readonly number[]): Uint8Array {
   const parts: Uint8Array[] = [];
@@ -161,6 +161,21 @@ export function hostileFiles(): [string, () => Uint8Array][] {
     [
       "an MP4 file that lost its middle",
       () => concat(recorded("camera.mp4").subarray(0, 1500), recorded("camera.mp4").subarray(9000)),
+    ],
+    [
+      "an MP4 fragment that claims a million samples of no bytes",
+      () => {
+        const run = box("trun", concat(number(0, 4), number(MILLION, 4)));
+        const head = box("tfhd", concat(number(0, 4), number(1, 4)));
+        return concat(recorded("camera.mp4").subarray(0, 1500), box("moof", box("traf", concat(head, run))));
+      },
+    ],
+    [
+      "WebM blocks of no bytes that claim 256 frames each",
+      () => {
+        const laced = element(ID.simpleBlock, concat([0x81], number(0, 2), [0x84, 0xff]));
+        return concat(beginning(), cluster(concat(element(ID.timestamp, number(0)), ...Array(MANY / 10).fill(laced))));
+      },
     ],
     ["an MP4 file that was cut off", () => recorded("camera.mp4").subarray(0, 30_000)],
     ["an Ogg file of noise", () => concat(text("OggS\0"), Uint8Array.from(noise(100_000)))],

@@ -33,6 +33,7 @@ export async function finishedUpload(kit: Kit, bytes: Uint8Array<ArrayBuffer>, s
     startTime,
     stay: STAY,
     source: "camera",
+    sender: null,
   });
   await kit.uploads.write(kit.app, id, { range: undefined, length: bytes.length, body: new Blob([bytes]).stream() });
   await kit.uploads.finish(kit.app, id);
