@@ -1,9 +1,21 @@
 /** Direct messages between three nodes, one of which is stopped for a while (SIGSTOP): each arrives at most once, and in order. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
-import { type Placed, type Places, RULES, roundOf, type Stop } from "../support/direct-stops.ts";
+import {
+  faultsOf,
+  HastySender,
+  type Placed,
+  type Places,
+  RULES,
+  receivedBy,
+  roundOf,
+  type Stop,
+} from "../support/direct-stops.ts";
 import { selfSigned } from "../support/jwt.ts";
+import type { Server } from "../support/parley.ts";
+import { until } from "../support/wait.ts";
 import { Cluster, connect } from "./support/cluster.ts";
 
 setDefaultTimeout(180_000);
@@ -31,6 +43,36 @@ describe.skipIf(!IS_FULL)("three nodes", () => {
     await wire.frame("welcome");
     return { wire, at };
   };
+
+  test("a node that stops: no direct message to one of its peers finds no one while they come back to another", async () => {
+    const [leaving] = await cluster.add(1);
+    const at = cluster.nodes.indexOf(leaving as Server);
+    const peers = Array.from({ length: 60 }, (_, n) => `moving-${n}`);
+    const before = await Promise.all(peers.map((peer) => connectAt(peer, at)));
+    const placed = await Promise.all([0, 1, 0, 1].map((index, n) => connectAt(`mover-${n}`, index)));
+    const senders = peers.map((peer, n) => new HastySender(`to-${peer}`, placed[n % 4]?.wire as Wire, peer, 60));
+    for (const sender of senders) sender.start();
+    await Bun.sleep(300);
+    const stopped = leaving?.stop();
+    const after = await Promise.all(
+      before.map(async ({ wire }, n) => {
+        await wire.closed();
+        await Bun.sleep(1000 + 20 * n);
+        const { wire: next } = await connectAt(peers[n] ?? "", n % 2);
+        return next;
+      }),
+    );
+    await stopped;
+    await Bun.sleep(500);
+    await Promise.all(senders.map((sender) => sender.stop()));
+    const answers = new Set(senders.flatMap((sender) => [...sender.answers.values()]));
+    expect([...answers]).toEqual(["ack"]);
+    for (const [n, sender] of senders.entries()) {
+      const wires = [before[n]?.wire as Wire, after[n] as Wire];
+      await until("all have arrived", () => receivedBy(wires).length >= sender.sent);
+      expect(faultsOf([sender], receivedBy(wires))).toEqual([]);
+    }
+  });
 
   let rounds = 0;
   const stops: Stop["of"][] = ["receiver", "sender", "holder"];
