@@ -336,4 +336,5 @@ function quietResolvers(): Resolvers {
   return { promise, resolve, reject };
 }
 
-const randomId = (): string => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(12))));
+/** Ids of messages that are sent again must not be those of others. */
+export const randomId = (): string => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(12))));

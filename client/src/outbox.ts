@@ -2,7 +2,7 @@
 import type { Frame } from "./frames.ts";
 
 export interface SendOptions {
-  /** The id of the message: random if the channel keeps history. */
+  /** The id of the message: random if the channel keeps history, and for direct messages. */
   readonly id?: string;
   /** How long it may wait, in ms. Only with a queue. */
   readonly ttl?: number;

@@ -1,5 +1,5 @@
 /** The client: one connection, its channels, and direct messages. */
-import { Channel } from "./channel.ts";
+import { Channel, randomId } from "./channel.ts";
 import { checkOptions } from "./check.ts";
 import { Emitter } from "./emitter.ts";
 import { type ErrorCode, ParleyError } from "./errors.ts";
@@ -116,11 +116,16 @@ export class Parley extends Emitter<ParleyEvents> {
     return channel as unknown as Channel<T, M>;
   }
 
-  /** Resolves when the message was handed to a connection of that peer. */
+  /**
+   * Resolves when the message was handed to a connection of that peer. After `backend_error`, `timeout` or `connection_lost` that is
+   * not known: sent again with the same `id` within two minutes, it is delivered once.
+   */
   async send<T = unknown>(peerId: string, data: T, options: SendOptions = {}): Promise<void> {
-    const { id } = options;
+    const { id = randomId() } = options;
     const send = (): Promise<Frame> => this.request({ type: "send", to: peerId, data, id });
-    await (this.outbox ? this.outbox.add(send, { ...options, isIdempotent: () => false }) : send());
+    // An earlier version of the service delivers a message with the same id again.
+    const isIdempotent = (): boolean => this.#welcomed?.features?.includes("send-id") === true;
+    await (this.outbox ? this.outbox.add(send, { ...options, isIdempotent }) : send());
   }
 
   /** For good. What waits for an answer is rejected. */

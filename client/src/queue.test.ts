@@ -223,13 +223,32 @@ describe("accepted once", () => {
     expect(results).toEqual(["known", "a"]);
   });
 
-  test("direct messages have no memory of ids: they are rejected too", async () => {
+  test("a direct message whose answer is missing is sent again under the same id", async () => {
+    const parley = offline();
+    const send = parley.send("bob", 1).then(
+      () => "sent",
+      (error) => error.code,
+    );
+    await settled();
+    await kit.service.socket.welcome();
+    const { id } = kit.service.socket.last("send");
+    expect(id).toMatch(/^.{16}$/);
+    await kit.service.socket.end();
+    await kit.comesBack();
+    await kit.service.socket.welcome();
+    expect(kit.service.socket.last("send")).toMatchObject({ to: "bob", data: 1, id });
+    await kit.service.socket.ack("send");
+    expect(await send).toBe("sent");
+  });
+
+  test("a service that does not remember ids of direct messages gets none twice", async () => {
     const parley = offline();
     const send = parley.send("bob", 1, { id: "x" }).catch((error) => error.code);
     await settled();
-    await kit.service.socket.welcome();
+    await kit.service.socket.welcome({ features: ["history", "state", "renew"] });
     expect(kit.service.socket.last("send")).toMatchObject({ to: "bob", id: "x" });
     await kit.service.socket.end();
+    await kit.comesBack();
     expect(await send).toBe("connection_lost");
   });
 });

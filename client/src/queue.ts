@@ -4,8 +4,8 @@
  *     new Parley({ url, token, queue: new OfflineQueue({ messages: 500, ttl: 60_000 }) })
  *
  * `await publish()` then means: accepted once. A message of a channel with history whose connection ended before the ack is sent
- * again under its id, which the service stores once. Without history that is not possible: such a message is rejected with
- * `connection_lost`, because a second one might be delivered twice.
+ * again under its id, which the service stores once, and a direct message likewise, which is delivered once. In a channel without
+ * history that is not possible: such a message is rejected with `connection_lost`, because it might be delivered twice.
  */
 import { ParleyError } from "./errors.ts";
 import type { Frame } from "./frames.ts";

@@ -7,13 +7,15 @@
  *
  * Messages
  * - `publish` and `send` MUST decide whether other nodes can be reached before they return; when they cannot, nothing MUST have been
- *   delivered to any node.
+ *   delivered to any node. A `send` that resolves with UNAVAILABLE later may have been delivered, or may still be.
  * - What one node announces and publishes on one channel MUST arrive in that order: a member is known before its messages.
  * - Messages of one node on one channel, and of one sender to one peer, MUST arrive in the order they were published or sent.
  * - A node MUST NOT receive its own messages and announcements.
  * - A message lost on a watched channel MUST be reported with `lost`, before anything that follows it.
  * - `send` reaches nodes that have called `hold` for the peer. It MAY resolve with the count of the first node that has delivered.
  *   It MUST NOT resolve with HELD if a node has delivered the message, as far as can be known within its timeouts.
+ * - All attempts to deliver one direct message share one DirectAttempt. However many there are, and however late they arrive, each
+ *   node MUST deliver the message at most once, and never after a later one of the same sender.
  *
  * Members
  * - `watch` MUST call `found` once, in order with `membersChanged`: earlier changes are included in it, later ones follow. It is a
@@ -45,6 +47,26 @@ export interface Envelope {
   readonly stored?: Stored | undefined;
   /** A direct message to a peer that comes back: it must not reach a connection before the first roster of that. */
   readonly awaitsRoster?: true;
+  /** Within which the id of a direct message is unique; absent if it has no id. */
+  readonly idScope?: string | undefined;
+}
+
+/** One direct message, over all attempts to deliver it. */
+export interface DirectAttempt {
+  readonly app: string;
+  readonly to: string;
+  /** Called as soon as a node has answered that it expects the peer back, before the attempt is decided. */
+  readonly onHeld: OnHeld;
+  /** Set by the engine with the first attempt, and repeated with each: a node that has delivered the message drops the others. */
+  number: number;
+  /** When the first attempt was made, monotonic ms of the engine. */
+  firstMs: number;
+  /** Set by the engine: the connections it was delivered to, if a node confirms that after the attempt has ended with HELD. */
+  delivered: number;
+  /** What this node has sent to the peer before is decided: this message is the next one. */
+  isNext: boolean;
+  /** There will be no further attempt: HELD and 0 must be certain, otherwise it resolves with UNAVAILABLE. */
+  isLast: boolean;
 }
 
 /** What the store has decided about a message of a channel with history. */
@@ -106,12 +128,17 @@ export type NodeId = string;
 /** The result from all nodes, or undefined: an incomplete result would be mistaken for a complete one. */
 export type Complete<T> = T | undefined | Promise<T | undefined>;
 
-/** A count that could not be determined: nothing was delivered. */
+/** A count that could not be determined. Returned at once: nothing was delivered. Later: the message may have been delivered. */
 export const UNAVAILABLE = -1;
 /** A count of none, where a node has closed the peer's connection itself and expects it back within seconds. */
 export const HELD = -2;
+/** A node has delivered a later message, or this one in an earlier attempt: which of them is not known. It is not delivered any more. */
+export const OVERTAKEN = -3;
 
-export type OnHeld = (app: string, to: string) => void;
+/** To how many connections a direct message was delivered, or one of the constants above; now or later. */
+export type Sent = number | Promise<number>;
+
+export type OnHeld = (attempt: DirectAttempt) => void;
 
 export interface Engine {
   /** There is no other node now, so that nothing need be announced: one that comes later asks for what it must know. */
@@ -120,16 +147,27 @@ export interface Engine {
   attach(node: EngineCallbacks): void;
   /** false: the other nodes cannot be reached. */
   publish(app: string, channel: string, envelope: Envelope): boolean;
+  /**
+   * A connection of this peer is about to be made here. Where another node has one already, resolves when all nodes know that messages
+   * to the peer are wanted here too, or after a moment: what is sent after the welcome must reach both. undefined: there is nothing
+   * to wait for, as for almost every connect. Without a connection afterwards, the caller MUST call `release`.
+   */
+  prepare?(app: string, peerId: string): Promise<void> | undefined;
   /** This node has the first connection of a peer. */
   hold(app: string, peerId: string): void;
   /** This node has lost the last connection of a peer. */
   release(app: string, peerId: string): void;
   /**
+   * This node has closed the last connection of a peer and expects it back. When another node calls `hold` for the peer, `returned` is
+   * called here, until `release` or the next `hold` of this node. The call MAY be lost.
+   */
+  expect(app: string, peerId: string): void;
+  /**
    * To how many connections of that peer on other nodes it was delivered, as far as known; 0: none; or UNAVAILABLE.
    * `isHere`: this node delivers it too, so that 0 need not be certain. HELD: no connection, but a node has answered that it
-   * expects the peer back; `onHeld` may be called before, as soon as one has.
+   * expects the peer back. Without `attempt` there is one attempt.
    */
-  send(app: string, to: string, envelope: Envelope, isHere: boolean, onHeld?: OnHeld): number | Promise<number>;
+  send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent;
   /** This node has the first subscriber of a channel. `found` gets the members on other nodes, now or later. */
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void;
   /** This node has lost the last subscriber of a channel. */
@@ -176,6 +214,8 @@ export interface EngineCallbacks {
   deliver(app: string, channel: string, envelope: Envelope): void;
   /** Returns to how many connections it was delivered, or HELD if this node has none and expects the peer back. */
   deliverTo(app: string, to: string, envelope: Envelope): number;
+  /** A peer that this node expects back (`expect`) has connected to another one. */
+  returned(app: string, peerId: string): void;
   membersChanged(
     node: NodeId,
     app: string,

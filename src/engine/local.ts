@@ -140,9 +140,16 @@ class LocalEngine implements Engine {
     );
   }
 
-  /** No-op: `send` asks every node. */
-  hold(): void {}
+  /** `send` asks every node, so that only those which expect the peer have to know. */
+  hold(app: string, peerId: string): void {
+    if (this.exchange.isAlone) return;
+    for (const other of this.exchange.others(this.id))
+      this.exchange.to(this.id, other, `${this.id} direct ${peerId}`, (node) => node?.returned(app, peerId));
+  }
+
+  /** No-op: every node is notified of every peer. */
   release(): void {}
+  expect(): void {}
 
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
     this.exchange.setWatching(this.id, app, channel, true);

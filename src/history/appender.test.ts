@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { Appender } from "./appender.ts";
 import type { Appended, Batch, NewMessage } from "./history.ts";
 
-const message = (n: number, bytes = 1): NewMessage => ({
-  app: "app",
+const message = (n: number, bytes = 1, app = "app"): NewMessage => ({
+  app,
   channel: "room",
   keep: { messages: 10, seconds: 10 },
   from: "ann",
@@ -54,9 +54,9 @@ class World {
     failed: (error) => this.failed.push(error),
   });
 
-  append(n: number, bytes?: number): boolean {
+  append(n: number, bytes?: number, app?: string): boolean {
     return this.appender.append({
-      message: message(n, bytes),
+      message: message(n, bytes, app),
       sinceMs: this.nowMs,
       done: (appended) => this.answers.push(`${n} ${appended ? appended.offset : "unknown"}`),
     });
@@ -142,12 +142,19 @@ describe("batches", () => {
     expect(large.batches[0]?.messages).toHaveLength(16);
   });
 
-  test("beyond 32 MiB nothing more is taken", () => {
+  test("beyond 8 MiB of one application, and 32 MiB of all, nothing more is taken", async () => {
     const world = new World();
-    let taken = 0;
-    while (world.append(taken, 60_000)) taken++;
-    expect(taken).toBe(Math.floor((32 * 1024 * 1024) / (60_000 + 259)));
+    const taken = ["a", "b", "c", "d", "e"].map((app) => {
+      let count = 0;
+      while (world.append(count, 60_000, app)) count++;
+      return count;
+    });
+    const share = Math.floor((8 * 1024 * 1024) / (60_000 + 256));
+    expect(taken).toEqual([share, share, share, share, 0]);
     expect(world.appender.waitingBytes).toBeLessThanOrEqual(32 * 1024 * 1024);
+    // What the store has taken makes room for its application.
+    await world.turn();
+    expect([world.append(0, 60_000, "b"), world.append(0, 60_000, "a")]).toEqual([false, true]);
   });
 
   test("a callback that throws costs the others nothing", async () => {

@@ -16,6 +16,8 @@ const EMBEDDED_BATCH_MAX_MESSAGES = 32;
 const BATCH_MAX_BYTES = 1_000_000;
 /** Messages that wait for the store, over all applications. */
 const QUEUE_MAX_BYTES = 32 * 1024 * 1024;
+/** The share of one application, so that it cannot make the messages of others be refused. */
+export const QUEUE_PER_APP_MAX_BYTES = QUEUE_MAX_BYTES / 4;
 /** How long the store may take for a batch, and how long a message may wait for its batch. */
 const APPEND_MAX_MS = 2000;
 /** How long the store may take to say what became of a batch before it is asked again. */
@@ -62,6 +64,8 @@ export class Appender {
   /** Bound: QUEUE_MAX_BYTES. */
   private queue: Append[] = [];
   private queuedBytes = 0;
+  /** The same by application. */
+  private readonly queuedBytesOf = new Map<string, number>();
   private sent: Sent | undefined;
   private isScheduled = false;
   private isTimerSet = false;
@@ -72,10 +76,13 @@ export class Appender {
 
   /** Returns false if too much waits already: `done` is not called then. */
   append(one: Append): boolean {
-    const { bytes } = one.message;
-    if (this.isClosed || this.queuedBytes + bytes > QUEUE_MAX_BYTES) return false;
+    const { app, bytes } = one.message;
+    const ofApp = (this.queuedBytesOf.get(app) ?? 0) + bytes;
+    const isFull = this.queuedBytes + bytes > QUEUE_MAX_BYTES || ofApp > QUEUE_PER_APP_MAX_BYTES;
+    if (this.isClosed || isFull) return false;
     this.queue.push(one);
     this.queuedBytes += bytes;
+    this.queuedBytesOf.set(app, ofApp);
     this.schedule();
     return true;
   }
@@ -129,9 +136,18 @@ export class Appender {
     if (count === this.queue.length) {
       const all = this.queue;
       this.queue = [];
+      this.queuedBytesOf.clear();
       return all;
     }
-    return this.queue.splice(0, count);
+    const taken = this.queue.splice(0, count);
+    for (const { message } of taken) this.countTaken(message);
+    return taken;
+  }
+
+  private countTaken({ app, bytes }: NewMessage): void {
+    const left = (this.queuedBytesOf.get(app) ?? 0) - bytes;
+    if (left > 0) this.queuedBytesOf.set(app, left);
+    else this.queuedBytesOf.delete(app);
   }
 
   private async send(sent: Sent): Promise<void> {
@@ -204,6 +220,7 @@ export class Appender {
     for (const one of this.queue) {
       if (one.sinceMs > sinceMs) break;
       this.queuedBytes -= one.message.bytes;
+      this.countTaken(one.message);
       expired++;
     }
     for (const one of this.queue.splice(0, expired)) this.done(one, undefined, nowMs);

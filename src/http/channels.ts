@@ -96,7 +96,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         const members = completeList(await hub.occupancy.members(caller.key.app, channel));
         const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
         const list = { pages: pagesOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: recheck, around };
-        const owner = caller.key.id;
+        const owner = caller.key.app;
         return streamedArray({ ...list, owner, streams, logIncomplete: (error) => logIncomplete(call, error) });
       },
     }),

@@ -2,7 +2,7 @@
 import { KIB } from "../protocol/limits.ts";
 
 /** Lists that are streamed at the same time. */
-export const STREAMS_PER_CREDENTIAL_MAX = 8;
+export const STREAMS_PER_APP_MAX = 8;
 export const STREAMS_PER_NODE_MAX = 64;
 /** A list of one page with at most this much text is not streamed. */
 export const STREAM_WHOLE_MAX_CHARS = 262_144;

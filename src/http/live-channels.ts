@@ -12,7 +12,7 @@ import { retention } from "./channel-rule-schemas.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import type { Guards } from "./guards.ts";
 import { jsonTextResponse } from "./json-response.ts";
-import { message, published, publishMessage, readMessage } from "./messages.ts";
+import { message, OPERATORS, published, publishMessage, readMessage } from "./messages.ts";
 import { channelIn } from "./path-names.ts";
 import { limit } from "./schemas.ts";
 
@@ -48,9 +48,6 @@ const one = figures
   .meta({ id: "LiveChannelWithMembers" });
 
 const after = z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional();
-
-/** Ids of messages that operators publish are unique among these. */
-const OPERATORS = "operators";
 
 export interface LiveChannelParts {
   readonly hub: Hub;

@@ -9,7 +9,7 @@ import type { Audit } from "./audit.ts";
 import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } from "./disconnecting.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import type { Guards } from "./guards.ts";
-import { delivered, message, readMessage, sendMessage } from "./messages.ts";
+import { delivered, message, OPERATORS, readMessage, sendMessage } from "./messages.ts";
 import { peerIn } from "./path-names.ts";
 import { limit, toSeconds, unixSeconds } from "./schemas.ts";
 
@@ -120,13 +120,13 @@ export function livePeerEndpoints(
       summary: "Send to all connections of a peer as the server",
       body: message.strict(),
       response: delivered,
-      problems: ["not_found", "peer_not_found", "over_message_quota", "backend_error"],
+      problems: ["not_found", "peer_not_found", "over_message_quota", "rate_limited", "backend_error"],
       handle: async (call, { caller, body, text, recheck }) => {
         const envelope = readMessage(body, text);
         const peerId = peerIn(call);
         const { id } = await appIn(call);
         recheck();
-        const result = await sendMessage(hub, id, peerId, envelope);
+        const result = await sendMessage(hub, id, peerId, envelope, OPERATORS);
         const after = { from: envelope.from, bytes: Buffer.byteLength(envelope.dataJson) };
         await audit(call, caller, { what: "message sent", on: peerId, app: id, after });
         return result;

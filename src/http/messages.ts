@@ -8,12 +8,16 @@ import { MESSAGE_MAX_BYTES } from "../protocol/limits.ts";
 import { utf8Bytes } from "../protocol/names.ts";
 import { positionText } from "../protocol/position.ts";
 import { rawValue } from "../protocol/scan.ts";
+import { SEND_REFUSED } from "../realtime/direct-texts.ts";
+import type { SendRefusal } from "../realtime/directs.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { Outcome, Publication } from "../realtime/streams/publishing.ts";
 import { NOT_KNOWN_TO_BE_STORED } from "../realtime/streams/texts.ts";
 import { bag, checkBagSize, kilobytes, messageId, peerId } from "./schemas.ts";
 
 const RETRY_SECONDS = 1;
+/** Ids of messages that operators publish and send are unique among these. */
+export const OPERATORS = "operators";
 
 /** A message that a backend sends: `data` and `peerMetadata` are passed on byte for byte. */
 export const message = z.object({
@@ -26,7 +30,7 @@ export const message = z.object({
     .optional(),
   id: messageId
     .describe(
-      "Passed on to receivers. On a channel with history, a second message with the same id within two minutes is a duplicate.",
+      "Passed on to receivers. On a channel with history, and to a peer, a second message with the same id within two minutes is a duplicate: it is not delivered again.",
     )
     .optional(),
 });
@@ -80,15 +84,19 @@ async function storeMessage(hub: Hub, publication: Publication): Promise<z.infer
   return outcome.isDuplicate ? { channel, published: true, pos, duplicate: true } : { channel, published: true, pos };
 }
 
-/** The same for a direct message. */
+const mayPass = (refused: SendRefusal): boolean => refused === "backend_error" || refused === "rate_limited";
+
+/** The same for a direct message; after `backend_error` it may have been delivered. */
 export async function sendMessage(
   hub: Hub,
   app: string,
   peerId: string,
   one: RestMessage,
+  idScope: string,
 ): Promise<z.infer<typeof delivered>> {
-  const refused = await hub.delivery.send(app, peerId, one);
-  if (refused) throw new Problem(refused);
+  const envelope = one.id === undefined ? one : { ...one, idScope };
+  const refused = await hub.directs.send(app, peerId, envelope);
+  if (refused) throw new Problem(refused, SEND_REFUSED[refused], mayPass(refused) ? RETRY_SECONDS : undefined);
   return { peerId, delivered: true };
 }
 

@@ -1,5 +1,6 @@
 /** Peers over REST: send to one, disconnect one. */
 import type { Credential } from "../access/credential.ts";
+import { keyIdScope } from "../realtime/connection.ts";
 import type { AppAudit } from "./audit.ts";
 import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } from "./disconnecting.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
@@ -21,12 +22,12 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
       summary: "Send to all connections of a peer",
       body: message,
       response: delivered,
-      problems: ["action_not_permitted", "peer_not_found", "over_message_quota", "backend_error"],
+      problems: ["action_not_permitted", "peer_not_found", "over_message_quota", "rate_limited", "backend_error"],
       handle: (call, { caller, body, text }) => {
         const envelope = readMessage(body, text);
         const peerId = peerIn(call);
         permit(caller, "send");
-        return sendMessage(parts.hub, caller.key.app, peerId, envelope);
+        return sendMessage(parts.hub, caller.key.app, peerId, envelope, keyIdScope(caller.key.id));
       },
     }),
     endpoint({

@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Server } from "bun";
 import { FakeClock } from "../realtime/testing/fake-clock.ts";
-import {
-  STREAM_GRACE_MS,
-  STREAM_MIN_CHARS_PER_SECOND,
-  STREAMS_PER_CREDENTIAL_MAX,
-  STREAMS_PER_NODE_MAX,
-} from "./limits.ts";
+import { STREAM_GRACE_MS, STREAM_MIN_CHARS_PER_SECOND, STREAMS_PER_APP_MAX, STREAMS_PER_NODE_MAX } from "./limits.ts";
 import { streamedArray } from "./streamed-array.ts";
 import { Streams } from "./streams.ts";
 
@@ -123,13 +118,13 @@ describe("many and slow clients", () => {
 
   test("a credential over its limit of concurrent lists gets 429 until one has ended", async () => {
     const readers = [];
-    for (let i = 0; i < STREAMS_PER_CREDENTIAL_MAX; i++) readers.push(await readerOf("one"));
+    for (let i = 0; i < STREAMS_PER_APP_MAX; i++) readers.push(await readerOf("one"));
     const refused = await list("one").catch((problem: unknown) => problem);
     expect(refused).toMatchObject({ code: "rate_limited", retryAfterSeconds: 1 });
     await readerOf("other");
     await readers[0]?.cancel();
     await readerOf("one");
-    expect(own.size).toBe(STREAMS_PER_CREDENTIAL_MAX + 1);
+    expect(own.size).toBe(STREAMS_PER_APP_MAX + 1);
   });
 
   test("a node has a limit of concurrent lists, across all credentials", async () => {

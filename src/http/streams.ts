@@ -3,12 +3,7 @@
  * memory until the client has read it, so both have a bound.
  */
 import { Problem } from "../protocol/codes.ts";
-import {
-  STREAM_GRACE_MS,
-  STREAM_MIN_CHARS_PER_SECOND,
-  STREAMS_PER_CREDENTIAL_MAX,
-  STREAMS_PER_NODE_MAX,
-} from "./limits.ts";
+import { STREAM_GRACE_MS, STREAM_MIN_CHARS_PER_SECOND, STREAMS_PER_APP_MAX, STREAMS_PER_NODE_MAX } from "./limits.ts";
 
 const RETRY_SECONDS = 1;
 const CHECK_EVERY_MS = 1000;
@@ -19,7 +14,7 @@ interface StreamClock {
 }
 
 interface OpenStream {
-  /** The key or the application that reads the list. */
+  /** The application whose list is read. */
   readonly owner: string;
   /** Ends the stream because its client reads too slowly. */
   readonly cut: (reason: Problem) => void;
@@ -45,7 +40,7 @@ export class Streams {
   /** Throws rate_limited if there are too many. `cut` is called at most once, if the client reads too slowly. */
   begin(owner: string, cut: (reason: Problem) => void): Stream {
     const own = [...this.open].filter((one) => one.owner === owner).length;
-    if (own >= STREAMS_PER_CREDENTIAL_MAX || this.open.size >= STREAMS_PER_NODE_MAX)
+    if (own >= STREAMS_PER_APP_MAX || this.open.size >= STREAMS_PER_NODE_MAX)
       throw new Problem("rate_limited", "Too many long lists are being read at once; try again later.", RETRY_SECONDS);
     const one: OpenStream = { owner, cut, deadlineMs: this.clock.monotonicMs() + STREAM_GRACE_MS };
     this.open.add(one);

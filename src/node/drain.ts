@@ -44,6 +44,7 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   await realtime.storeFollower?.stop();
   // At the end: a member may have waited for its last message to be stored.
   realtime.hub.announceChanges();
+  await realtime.hub.notes.handOver();
   await realtime.engine.close();
   await context.history.close();
   await context.store.close();

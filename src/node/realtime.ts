@@ -142,7 +142,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     "Peers whose connection the service has closed and expects back.",
     () => hub.holds.size,
   );
-  metrics.gauge("parley_waiting_sends", "Direct messages that wait for such a peer.", () => hub.delivery.waiting.count);
+  metrics.gauge("parley_waiting_sends", "Direct messages that wait for such a peer.", () => hub.directs.waiting.count);
   const live = new Live(hub, clock, context.nodeId);
   return { hub, live, gateway, handlers, clock, keyRate, usage, blocks, roomTokens, engine, storeFollower };
 }

@@ -4,7 +4,7 @@ import { MESSAGE_MAX_BYTES } from "./limits.ts";
 import { type Position, positionText } from "./position.ts";
 
 /** Additions to the protocol that this service has, so that clients need not guess from its version. */
-const FEATURES = JSON.stringify(["history", "state", "renew"]);
+const FEATURES = JSON.stringify(["history", "state", "renew", "send-id"]);
 
 const PONG = '{"type":"pong"}';
 

@@ -304,7 +304,7 @@ describe("a fault in what the engine calls", () => {
 
   test("to deliver a direct message closes its receiver, which may have missed it", () => {
     const { world, ann, ben, cat } = worldOfTwo();
-    plant(world.nodeAt(1).hub.delivery, "deliverTo", () => true);
+    plant(world.nodeAt(1).hub.directs, "deliverTo", () => true);
     ann.send("ben", 1);
     world.advance(600);
     expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1011, undefined]);

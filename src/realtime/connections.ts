@@ -153,11 +153,17 @@ export class Connections {
   }
 
   private release({ space, peerId }: Peer): void {
-    try {
-      this.parts.engine.release(space.app, peerId);
-    } catch (error) {
-      this.parts.faults.caught("socket", error);
-    }
+    this.releasePeer(space.app, peerId);
+  }
+
+  private releasePeer(app: string, peerId: string): void {
+    safely(this.parts.faults, "socket", () => this.parts.engine.release(app, peerId));
+  }
+
+  /** A connection that the engine was prepared for may not have been made. */
+  endPreparation(app: string, peerId: string): void {
+    const { spaces, holds } = this.parts;
+    if (!spaces.peer(app, peerId)?.isConnected && !holds.isHeld(app, peerId)) this.releasePeer(app, peerId);
   }
 
   private countEnd(space: Space): void {

@@ -196,6 +196,17 @@ describe("when the engine cannot reach other nodes", () => {
     ]);
   });
 
+  test("the text says of a publish that nothing was delivered, and of a send that this is not known", async () => {
+    const world = worldWith({ publish: () => false, send: async () => UNAVAILABLE });
+    const ann = world.connect("ann");
+    ann.publish("c", 1);
+    ann.send("ben", 1);
+    await turn();
+    const [publish, send] = ann.take().map(({ message }) => message);
+    expect(publish).toContain("nothing was delivered");
+    expect(send).toContain("it is not known whether the message was delivered");
+  });
+
   test("and that is found out later, a send is acked if it reached a connection here, else a backend_error", async () => {
     const world = worldWith({ send: async () => UNAVAILABLE });
     const ben = world.connect("ben");

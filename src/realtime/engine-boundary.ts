@@ -45,6 +45,10 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
+  returned(app: string, peerId: string): void {
+    safely(this.parts.faults, "engine", () => this.handler.returned(app, peerId));
+  }
+
   lost(app: string, channel: string): void {
     try {
       this.handler.lost(app, channel);

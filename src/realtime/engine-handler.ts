@@ -6,7 +6,9 @@ import type { Boundary } from "./boundary.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Delivery } from "./delivery.ts";
+import type { Directs } from "./directs.ts";
 import type { Kicks } from "./kicks.ts";
+import type { Holds } from "./lingering/holds.ts";
 import type { Notes } from "./lingering/notes.ts";
 import type { Occupancy } from "./occupancy.ts";
 import type { Presence } from "./presence.ts";
@@ -21,11 +23,13 @@ export interface EngineHandlerParts {
   readonly id: NodeId;
   readonly spaces: Spaces;
   readonly delivery: Delivery;
+  readonly directs: Directs;
   readonly streamRules: StreamRules;
   readonly presence: Presence;
   readonly occupancy: Occupancy;
   readonly kicks: Kicks;
   readonly notes: Notes;
+  readonly holds: Pick<Holds, "returnedElsewhere">;
   readonly boundary: Boundary;
   readonly usage: Usage;
   readonly clock: Clock;
@@ -53,7 +57,11 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
   }
 
   deliverTo(app: string, to: string, envelope: Envelope): number {
-    return this.parts.delivery.deliverTo(app, to, envelope);
+    return this.parts.directs.deliverTo(app, to, envelope);
+  }
+
+  returned(app: string, peerId: string): void {
+    this.parts.holds.returnedElsewhere(app, peerId);
   }
 
   lost(app: string, name: string): void {

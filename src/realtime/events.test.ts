@@ -117,11 +117,11 @@ test("messages of REST are reported without a connection, refused ones not at al
   const { world, heard } = heardWorld();
   world.join("ann", "c");
   heard.take();
-  const { delivery } = world.node.hub;
+  const { delivery, directs } = world.node.hub;
   const envelope = { from: "server", metadataJson: undefined, dataJson: "1" };
   delivery.publish(APP, "c", envelope);
-  await delivery.send(APP, "ann", envelope);
-  await delivery.send(APP, "away", envelope);
+  await directs.send(APP, "ann", envelope);
+  await directs.send(APP, "away", envelope);
   world.keys.editApp({ maxMessagesPerPeriod: 2 });
   delivery.publish(APP, "c", envelope);
   expect(heard.take()).toEqual(["publish app c server 1 rest", "send app ann server 1 rest"]);

@@ -114,6 +114,24 @@ export class Gateway {
     // Bun would answer this itself, without a reason.
     if (attempt.version !== WEBSOCKET_VERSION)
       throw this.refused(attempt, "upgrade_required", WRONG_VERSION, undefined, knownOf(grant));
+    const prepared = this.parts.engine.prepare?.(grant.app, grant.peerId);
+    return prepared ? this.whenPrepared(attempt, grant, prepared) : this.claimAndUpgrade(attempt, grant);
+  }
+
+  /** The peer has a connection on another node. While the nodes are notified, the key may have been revoked, and the peer blocked. */
+  private async whenPrepared(attempt: ConnectAttempt, { app, peerId }: Grant, prepared: Promise<void>): Promise<true> {
+    try {
+      await prepared;
+      this.refuseIfDraining(attempt);
+      const grant = this.admit(attempt);
+      if (grant instanceof Refusal) throw this.notAdmitted(attempt, grant);
+      return await this.claimAndUpgrade(attempt, grant);
+    } finally {
+      this.parts.hub.connections.endPreparation(app, peerId);
+    }
+  }
+
+  private claimAndUpgrade(attempt: ConnectAttempt, grant: Grant): true | Promise<true> {
     const app = appOfSpace(grant.app);
     const cap = this.parts.keyring.app(app)?.maxConcurrentConnections ?? null;
     if (cap === null) return this.upgradeOrEnterRoom(attempt, { grant, client: attempt.client });

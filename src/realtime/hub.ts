@@ -20,6 +20,7 @@ import type { Connection } from "./connection.ts";
 import { Connections } from "./connections.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
+import { Directs } from "./directs.ts";
 import { Emitter } from "./emitter.ts";
 import { EngineBoundary } from "./engine-boundary.ts";
 import { EngineHandler } from "./engine-handler.ts";
@@ -101,6 +102,7 @@ export class Hub {
   readonly channels: Channels;
   readonly states: States;
   readonly delivery: Delivery;
+  readonly directs: Directs;
   readonly streams: Streams;
   readonly replays: Replays;
   readonly publishing: Publishing;
@@ -135,11 +137,12 @@ export class Hub {
       boundary,
       emitter,
       holds,
-      returned: (peer) => delivery.returned(peer),
+      returned: (peer) => directs.returned(peer),
     });
     const { lingering } = presence;
-    const notes = new Notes({ ...parts, spaces, holds, lingering });
-    const delivery = new Delivery({ ...parts, spaces, presence, emitter, holds });
+    const notes = new Notes({ ...parts, spaces, holds, lingering, nodeRequests });
+    const delivery = new Delivery({ ...parts, spaces, presence, emitter });
+    const directs = new Directs({ ...parts, spaces, presence, emitter, holds, delivery });
     const { defer = setImmediate } = parts;
     const streams = new Streams({ ...parts, spaces, delivery, boundary, defer });
     const tops = new Tops({ ...parts, streams, spaces, boundary });
@@ -161,7 +164,7 @@ export class Hub {
       occupancyFrames,
     });
     const occupancy = new Occupancy(spaces, engine, clock);
-    const kicks = new Kicks({ ...parts, spaces, connections, lingering, holds, notes, delivery });
+    const kicks = new Kicks({ ...parts, spaces, connections, lingering, holds, notes, directs });
     const deadlines = new Deadlines(clock, boundary, connections);
     const liveness = new Liveness(clock, boundary, connections, metrics);
     // In this order: subscriptions end before anything else of their connection is forgotten.
@@ -169,8 +172,8 @@ export class Hub {
     const leftRoom = ({ id, departure }: Connection, seat: RoomSeat): void =>
       safely(parts.faults, "socket", () => parts.roomGate.disconnected(seat, id, departure));
     connections.observe({
-      connected: ({ peer, peerId }) => delivery.waiting.returned(peer.space.app, peerId),
-      disconnected: (connection) => delivery.early.ended(connection),
+      connected: ({ peer, peerId }) => directs.waiting.returned(peer.space.app, peerId),
+      disconnected: (connection) => directs.early.ended(connection),
     });
     connections.observe({
       disconnected: (connection) => connection.seat && leftRoom(connection, connection.seat),
@@ -190,10 +193,12 @@ export class Hub {
       streamRules,
       spaces,
       delivery,
+      directs,
       presence,
       occupancy,
       kicks,
       notes,
+      holds,
       boundary,
       nodeRequests,
     });
@@ -217,6 +222,7 @@ export class Hub {
     this.channels = channels;
     this.states = new States({ ...parts, presence, emitter, spaces, nodeRequests });
     this.delivery = delivery;
+    this.directs = directs;
     this.occupancy = occupancy;
     this.kicks = kicks;
     this.liveness = liveness;

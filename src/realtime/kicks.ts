@@ -3,7 +3,7 @@ import type { Blocks } from "../access/blocks.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type Closing, KICKED } from "../protocol/close.ts";
 import type { Connections } from "./connections.ts";
-import type { Delivery } from "./delivery.ts";
+import type { Directs } from "./directs.ts";
 import type { Holds } from "./lingering/holds.ts";
 import type { Lingering } from "./lingering/lingering.ts";
 import type { Notes } from "./lingering/notes.ts";
@@ -15,7 +15,7 @@ export interface KicksParts {
   readonly lingering: Pick<Lingering, "endPeer">;
   readonly holds: Pick<Holds, "end">;
   readonly notes: Pick<Notes, "endPeer">;
-  readonly delivery: Pick<Delivery, "waiting">;
+  readonly directs: Pick<Directs, "waiting">;
   readonly engine: Engine;
   readonly blocks: Blocks;
 }
@@ -36,13 +36,13 @@ export class Kicks {
 
   /** Kicks on this node; returns how many connections there were. */
   kickHere(app: string, peerId: string, closing: Closing = KICKED): number {
-    const { spaces, connections, lingering, holds, notes, delivery } = this.parts;
+    const { spaces, connections, lingering, holds, notes, directs } = this.parts;
     const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
     for (const connection of toClose) connections.close(connection, closing);
     lingering.endPeer(app, peerId);
     holds.end(app, peerId);
     notes.endPeer(app, peerId);
-    delivery.waiting.fail(app, peerId);
+    directs.waiting.fail(app, peerId);
     return toClose.length;
   }
 }

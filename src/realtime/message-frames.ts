@@ -9,7 +9,8 @@ import { isMessageId, isPeerId, utf8Bytes } from "../protocol/names.ts";
 import { positionText } from "../protocol/position.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
-import type { SendRefusal } from "./delivery.ts";
+import { SEND_REFUSED } from "./direct-texts.ts";
+import type { SendRefusal } from "./directs.ts";
 import type { Hub } from "./hub.ts";
 import type { Replies, Request } from "./replies.ts";
 import type { RoomGate, RoomRefusal } from "./room-gate.ts";
@@ -186,7 +187,8 @@ export class MessageFrames {
     if (!isPeerId(to)) return replies.refuse(connection, "invalid_peer_id", frame);
     if (!connection.may(SEND)) return replies.refuseAction(connection, SEND, frame);
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
-    const envelope = envelopeOf(connection, data, id);
+    const plain = envelopeOf(connection, data, id);
+    const envelope = id === undefined ? plain : { ...plain, idScope: connection.idScope };
     if (!hasUncommitted(connection)) return this.sendNow(connection, to, envelope, frame);
     this.sendInOrder(connection, to, envelope, { requestId, channel: undefined });
   }
@@ -197,7 +199,7 @@ export class MessageFrames {
   }
 
   private sendNow(connection: Connection, to: string, envelope: Envelope, request: Request): void {
-    const sent = this.parts.hub.delivery.send(connection.peer.space.app, to, envelope, connection);
+    const sent = this.parts.hub.directs.send(connection.peer.space.app, to, envelope, connection);
     if (sent instanceof Promise) void this.answerSendLater(connection, sent, request);
     else this.answerSend(connection, sent, request);
   }
@@ -216,7 +218,7 @@ export class MessageFrames {
 
   private answerSend(connection: Connection, refused: SendRefusal | undefined, request: Request): void {
     const { replies } = this.parts;
-    if (refused) return replies.refuse(connection, refused, request);
+    if (refused) return replies.refuse(connection, refused, request, SEND_REFUSED[refused]);
     connection.published++;
     replies.ackMessage(connection, request.requestId);
   }

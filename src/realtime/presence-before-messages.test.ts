@@ -52,7 +52,7 @@ describe("presence before messages", () => {
     world.node.hub.delivery.publish("app", "c", envelope);
     expect(ann.newFrames()).toEqual(["joined: ben", "message ben 1"]);
     ben.unsubscribe("c");
-    void world.node.hub.delivery.send("app", "ann", envelope);
+    void world.node.hub.directs.send("app", "ann", envelope);
     expect(ann.newFrames()).toEqual(["left: ben", "direct ben 1"]);
   });
 

@@ -4,7 +4,8 @@
  *
  * - channels: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts
  *   requests states and replays; incoming-streams.ts and incoming-stream.ts follow other nodes and find gaps; item-buffer.ts
- * - direct messages: direct-messages.ts keeps their order, pending-direct-messages.ts waits for receipts
+ * - direct messages: direct-sends.ts numbers them, pending-direct-messages.ts waits for receipts, direct-messages.ts with
+ *   newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer has returned
  * - other nodes: heartbeats.ts, nodes.ts
  * - requests: requests.ts, pending-requests.ts and response-parts.ts on this side, responder.ts and stream-state-responder.ts on the
  *   other; capacity-claims.ts for caps; node-texts.ts for what other parts of the nodes say to each other
@@ -17,22 +18,26 @@
 import type {
   ChannelCount,
   Claim,
+  DirectAttempt,
   Engine,
   EngineCallbacks,
   Envelope,
   MemberState,
   NodeResponses,
-  OnHeld,
   RemoteMembers,
+  Sent,
 } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
 import type { Transport } from "../transport/transport.ts";
 import { Announcements } from "./announcements.ts";
 import { CapacityClaims } from "./capacity-claims.ts";
+import { claimCapacity } from "./capacity-requests.ts";
 import { ChannelSubscriptions } from "./channel-subscriptions.ts";
 import { ControlMessages } from "./control-messages.ts";
 import { DirectMessages } from "./direct-messages.ts";
+import { DirectSends } from "./direct-sends.ts";
 import * as encode from "./encode.ts";
+import { ExpectedPeers } from "./expected-peers.ts";
 import { FailureBoundary, type ReportFault } from "./failure-boundary.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { Link } from "./link.ts";
@@ -40,7 +45,7 @@ import { NodeCallbacks } from "./node-callbacks.ts";
 import { NodeTexts } from "./node-texts.ts";
 import { HEARTBEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
 import { OutgoingStreams } from "./outgoing-streams.ts";
-import { MESSAGE_MAX_CHARS } from "./payload.ts";
+import { fits } from "./payload.ts";
 import { PendingDirectMessages } from "./pending-direct-messages.ts";
 import { PendingRequests } from "./pending-requests.ts";
 import { Requests } from "./requests.ts";
@@ -73,6 +78,8 @@ interface Attached {
   readonly requests: Requests;
   readonly subscriptions: ChannelSubscriptions;
   readonly directMessages: DirectMessages;
+  readonly expectedPeers: ExpectedPeers;
+  readonly directSends: DirectSends;
   readonly claims: CapacityClaims;
   readonly heartbeats: Heartbeats;
   readonly ticker: Ticker;
@@ -98,8 +105,10 @@ export class ClusterEngine implements Engine {
     this.nowMs = options.nowMs ?? (() => performance.now());
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.pendingRequests = new PendingRequests(this.nowMs);
-    this.pendingDirectMessages = new PendingDirectMessages(this.nowMs);
-    this.boundary = new FailureBoundary(options.fault ?? ((error) => this.warn(`a fault between nodes: ${error}`)));
+    const hasLostNodeSince = (ms: number): boolean => this.attached?.nodes.hasLostOneSince(ms) === true;
+    this.pendingDirectMessages = new PendingDirectMessages(this.nowMs, hasLostNodeSince);
+    const warnOf: ReportFault = (error) => options.warn?.(`a fault between nodes: ${error}`);
+    this.boundary = new FailureBoundary(options.fault ?? warnOf);
   }
 
   get isUp(): boolean {
@@ -127,7 +136,7 @@ export class ClusterEngine implements Engine {
     });
     const nextNumber = (): number => ++this.lastNumber;
     const requests = new Requests({ self, link, subjects, nodes, pending: pendingRequests, nextNumber });
-    const warn = (text: string): void => this.warn(text);
+    const warn = (text: string): void => this.options.warn?.(text);
     const subscriptions = new ChannelSubscriptions({ local, link, subjects, nodes, requests, warn, nowMs });
     const unexpected = (where: string): void => warn(`ignored a message that no node has sent, ${where}`);
     const directMessages = new DirectMessages({
@@ -145,12 +154,20 @@ export class ClusterEngine implements Engine {
     const streamStates = new StreamStateResponder({ local, outgoing, boundary, nowMs, later });
     const texts = new NodeTexts({ local, link, subjects, nodes, requests, boundary, later, warn });
     const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates, texts });
+    const expectedPeers = new ExpectedPeers({
+      local,
+      link,
+      subjects,
+      nodes,
+      unexpected: () => unexpected("to a peer"),
+    });
     const heartbeats = new Heartbeats({ local, link, subjects, nodes, boundary, heartbeatMs, nowMs });
     const shared = { local, link, nodes, subscriptions, pendingRequests, boundary };
     const control = new ControlMessages({ ...shared, pendingDirectMessages, responder, requests, unexpected });
+    const directSends = new DirectSends({ local, link, subjects, control, pendingDirectMessages, nextNumber, nowMs });
     const ticker = new Ticker({ ...shared, control, heartbeats, claims, outgoing });
     const held = { local, subjects, outgoing, nodes, requests, subscriptions, directMessages, claims, heartbeats };
-    this.attached = { ...held, ticker, texts, announcements };
+    this.attached = { ...held, ticker, texts, announcements, expectedPeers, directSends };
     link.on({
       down: () => this.transportDown(),
       up: () => this.transportUp(),
@@ -191,23 +208,30 @@ export class ClusterEngine implements Engine {
     this.parts.announcements.add(app, channel, joined, left);
   }
 
-  send(app: string, to: string, envelope: Envelope, isHere: boolean, onHeld?: OnHeld): number | Promise<number> {
+  send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent {
     if (!this.isUp || !fits(envelope)) return UNAVAILABLE;
-    const { local, subjects, announcements } = this.parts;
-    announcements.flush();
-    const number = ++this.lastNumber;
-    const text = encode.directMessage({ node: local.id, number, app, to, envelope });
-    this.link.publish(subjects.peer(app, to), text, subjects.response(number));
-    const held = onHeld && (() => onHeld(app, to));
-    return this.pendingDirectMessages.add(number, isHere ? undefined : text, held);
+    this.parts.announcements.flush();
+    return this.parts.directSends.send(app, to, envelope, isHere, attempt);
+  }
+
+  prepare(app: string, peerId: string): Promise<void> | undefined {
+    return this.isUp ? this.parts.directMessages.prepare(app, peerId) : undefined;
   }
 
   hold(app: string, peerId: string): void {
-    if (!this.isClosed) this.parts.directMessages.subscribe(app, peerId);
+    if (this.isClosed) return;
+    this.parts.directMessages.subscribe(app, peerId);
+    // Behind the subscription: a node that ends its hold because of this does not leave the peer without one.
+    this.parts.expectedPeers.connected(app, peerId);
   }
 
   release(app: string, peerId: string): void {
+    this.parts.expectedPeers.end(app, peerId);
     this.parts.directMessages.unsubscribe(app, peerId);
+  }
+
+  expect(app: string, peerId: string): void {
+    if (!this.isClosed) this.parts.expectedPeers.begin(app, peerId);
   }
 
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
@@ -228,7 +252,7 @@ export class ClusterEngine implements Engine {
 
   async kick(app: string, peerId: string): Promise<number> {
     const { responses } = await this.parts.requests.collect({ kind: "kick", app, peerId });
-    return sum(responses.map(([, response]) => (response.kind === "kick" ? response.closed : 0)));
+    return responses.reduce((sum, [, response]) => sum + (response.kind === "kick" ? response.closed : 0), 0);
   }
 
   async channels(app: string): Promise<readonly ChannelCount[] | undefined> {
@@ -270,21 +294,7 @@ export class ClusterEngine implements Engine {
   }
 
   claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
-    const { claims, requests, nodes } = this.parts;
-    const known = nodes.all.map(({ connections }) => connections.get(app) ?? 0);
-    const mustAsk = this.isUp && claims.mustAsk(app, cap, known);
-    const claim = claims.open(app, mustAsk);
-    if (!mustAsk) return claims.decide(claim, cap, sum(known));
-    return new Promise((resolve) =>
-      requests.toAll({ kind: "capacity", app, number: claim.number }, (responses) => {
-        // For a node that has not responded, its last reported count is used.
-        const taken = nodes.all.map(({ name, connections }) => {
-          const response = responses.get(name);
-          return response?.kind === "capacity" ? response.taken : (connections.get(app) ?? 0);
-        });
-        resolve(claims.decide(claim, cap, sum(taken)));
-      }),
-    );
+    return claimCapacity(this.parts, app, cap, this.isUp);
   }
 
   async close(): Promise<void> {
@@ -300,10 +310,6 @@ export class ClusterEngine implements Engine {
     this.pendingRequests.finishAll();
     this.pendingDirectMessages.failAll();
     await this.link.close();
-  }
-
-  private warn(text: string): void {
-    this.options.warn?.(text);
   }
 
   private get parts(): Attached {
@@ -342,9 +348,3 @@ export class ClusterEngine implements Engine {
     local.linkUp();
   }
 }
-
-/** Checked before a sequence number is given: a text that cannot be sent would be a gap. Limits of clients are far below this. */
-const fits = ({ metadataJson, dataJson }: Envelope): boolean =>
-  dataJson.length + (metadataJson?.length ?? 0) <= MESSAGE_MAX_CHARS;
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);

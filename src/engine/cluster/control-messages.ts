@@ -50,9 +50,7 @@ export class ControlMessages {
     const number = requestNumberOf(subject);
     if (pendingDirectMessages.has(number)) {
       const delivered = decode.deliveryCount(text);
-      return delivered
-        ? pendingDirectMessages.delivered(number, delivered.count, delivered.isHeld)
-        : unexpected("in response to a request");
+      return delivered ? pendingDirectMessages.delivered(number, delivered) : unexpected("in response to a request");
     }
     const part = decode.responsePart(text);
     if (part) pendingRequests.receive(number, part);
@@ -63,7 +61,7 @@ export class ControlMessages {
   /** The subject of a request has no subscriber. It matters for direct messages only. */
   noResponders(replyTo: string): void {
     const number = requestNumberOf(replyTo);
-    if (this.parts.pendingDirectMessages.has(number)) this.forwardToAll(number);
+    if (this.parts.pendingDirectMessages.isPending(number)) this.forwardToAll(number);
   }
 
   /** A timer calls this. */
@@ -93,19 +91,21 @@ export class ControlMessages {
    * The servers know no subscription for the peer, but one made a moment ago may exist; or a node had none, and another one may have
    * delivered it without a receipt. Every node is asked to deliver; one that has done so already answers that it is late.
    */
-  private forwardToAll(number: number): void {
+  forwardToAll(number: number): void {
     const { requests, nodes, pendingDirectMessages } = this.parts;
     const text = pendingDirectMessages.text(number);
-    if (text === undefined) return pendingDirectMessages.decide(number, 0, nodes.isAnySilent);
+    if (text === undefined) return pendingDirectMessages.decide(number, { count: 0 }, nodes.isAnySilent);
     const asked = nodes.all.map(({ name }) => name);
     pendingDirectMessages.extend(number);
     requests.toAll({ kind: "deliver", text, nodes: asked }, (byName) => {
       const responses = [...byName.values()].flatMap((one) => (one.kind === "deliver" ? one : []));
       const count = responses.reduce((sum, one) => sum + one.count, 0);
-      const isUncertain = responses.length < asked.length || responses.some(({ isLate }) => isLate);
-      // Held by one node, but perhaps delivered by one that has not answered: sent again, it could arrive twice.
-      const isHeld = !isUncertain && responses.some((one) => one.isHeld);
-      pendingDirectMessages.decide(number, count, isUncertain || nodes.isAnySilent, isHeld);
+      const isHeld = responses.some((one) => one.isHeld);
+      const isLate = responses.some((one) => one.isLate);
+      // One that has sent its farewell meanwhile has closed its connections before.
+      const isMissing = asked.some((name) => !byName.has(name) && !nodes.hasLeft(name));
+      const isUncertain = isMissing || nodes.isAnySilent;
+      pendingDirectMessages.decide(number, { count, isHeld, isLate }, isUncertain);
     });
   }
 }

@@ -4,7 +4,7 @@
  */
 import { CHANNEL_MAX_BYTES } from "../../protocol/limits.ts";
 import { isPeerId } from "../../protocol/names.ts";
-import type { ChannelCount, MemberState } from "../engine.ts";
+import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
 import { envelopeOf, type Fields, isCount, isNode, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
 import { STREAMS_FIELD } from "./encode.ts";
 import {
@@ -16,6 +16,7 @@ import {
   type NodeRequest,
   type NodeResponse,
   type Notification,
+  type PeerReturned,
   type Position,
   type RequestMessage,
   type ResponsePart,
@@ -47,6 +48,10 @@ const isApp = (value: unknown): value is string => isText(value) && value.length
 const isChannel = (value: unknown): value is string => isText(value) && value.length <= CHANNEL_MAX_BYTES;
 /** Bound: channels per request. Requests of nodes are split at ITEM_MAX_BYTES, where fewer channels fit. */
 export const REQUEST_CHANNELS_MAX = 4096;
+
+/** A peer id, or the id of a key behind a word. */
+const ID_SCOPE_MAX_CHARS = 256;
+const isIdScope = (value: unknown): value is string => isText(value) && value.length <= ID_SCOPE_MAX_CHARS;
 
 function partOf(part: unknown, parts: unknown): { readonly part: number; readonly parts: number } | undefined {
   return isCount(part) && isCount(parts) && part < parts && parts <= PARTS_MAX ? { part, parts } : undefined;
@@ -284,16 +289,32 @@ function channelCountOf(value: unknown): ChannelCount | undefined {
 
 export function directMessage(text: string): DirectMessage | undefined {
   const parsed = parse(text);
-  const [node, number, app, to, from, metadataChars, id, awaitsRoster] = parsed?.fields ?? [];
+  const [node, number, app, to, from, metadataChars, id, awaitsRoster, idScope, isNext] = parsed?.fields ?? [];
   if (parsed?.kind !== "direct" || !isNode(node) || !isCount(number) || !isApp(app) || !isPeerId(to)) return undefined;
-  const envelope = envelopeOf(from, metadataChars, parsed.body, [id]);
-  if (!envelope) return undefined;
-  return { node, number, app, to, envelope: awaitsRoster === true ? { ...envelope, awaitsRoster } : envelope };
+  const plain = envelopeOf(from, metadataChars, parsed.body, [id]);
+  if (!plain) return undefined;
+  // Almost no message has them.
+  const envelope = awaitsRoster || idScope ? withDirectFields(plain, awaitsRoster, idScope) : plain;
+  const message = { node, number, app, to, envelope };
+  return typeof isNext === "boolean" ? { ...message, isNext } : message;
+}
+
+const withDirectFields = (envelope: Envelope, awaitsRoster: unknown, idScope: unknown): Envelope => ({
+  ...envelope,
+  ...(awaitsRoster === true && { awaitsRoster }),
+  ...(envelope.id !== undefined && isIdScope(idScope) && { idScope }),
+});
+
+export function peerReturned(text: string): PeerReturned | undefined {
+  const parsed = parse(text);
+  const [node, app, peerId] = parsed?.fields ?? [];
+  if (parsed?.kind !== "back" || !isNode(node) || !isApp(app) || !isPeerId(peerId)) return undefined;
+  return { node, app, peerId };
 }
 
 export function deliveryCount(text: string): DeliveryCount | undefined {
   const parsed = parse(text);
-  const [node, count, held] = parsed?.fields ?? [];
+  const [node, count, held, late] = parsed?.fields ?? [];
   if (parsed?.kind !== "handed" || !isNode(node) || !isCount(count)) return undefined;
-  return { node, count, ...(held === true && { isHeld: true }) };
+  return { node, count, ...(held === true && { isHeld: true }), ...(late === true && { isLate: true }) };
 }

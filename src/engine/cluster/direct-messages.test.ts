@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
+import { deliveryCount } from "./decode.ts";
 import { DirectMessages, LATE_MS } from "./direct-messages.ts";
 import { directMessage } from "./encode.ts";
 import type { Received } from "./link.ts";
+import { ASIDE_MS } from "./newest-messages.ts";
 
 /** The data of the message whose delivery throws: number 13 of node `a`. */
 const FAILING = '"a13"';
@@ -27,6 +29,8 @@ function subscribed() {
         receive = shared;
         return () => undefined;
       },
+      hasSubscriber: () => false,
+      flush: async () => undefined,
       subscribeWith: (subject) => {
         subscribed.add(subject);
         return { end: () => void subscribed.delete(subject) };
@@ -59,7 +63,7 @@ function subscribed() {
   };
 }
 
-test("a message that arrives after a newer one of the same node is dropped without a receipt", () => {
+test("a message that arrives after a newer one of the same node is dropped, and its sender learns that", () => {
   const { delivered, receipts, arrive } = subscribed();
   for (const [node, number] of [
     ["a", 4],
@@ -71,7 +75,23 @@ test("a message that arrives after a newer one of the same node is dropped witho
   ] as const)
     arrive(node, number);
   expect(delivered).toEqual(['"a4"', '"b2"', '"a9"', '"b3"']);
-  expect(receipts).toHaveLength(4);
+  const areLate = receipts.map((receipt) => deliveryCount(receipt)?.isLate === true);
+  expect(areLate).toEqual([false, false, false, true, true, false]);
+});
+
+test("a repeat that arrives after the peer was away for a moment is not delivered again", () => {
+  const { directMessages, delivered, arrive, pass } = subscribed();
+  arrive("a", 1);
+  directMessages.unsubscribe("app", "ann");
+  directMessages.subscribe("app", "ann");
+  arrive("a", 1);
+  arrive("a", 2);
+  expect(delivered).toEqual(['"a1"', '"a2"']);
+  directMessages.unsubscribe("app", "ann");
+  pass(ASIDE_MS);
+  directMessages.subscribe("app", "ann");
+  arrive("a", 1);
+  expect(delivered).toEqual(['"a1"', '"a2"', '"a1"']);
 });
 
 test("a message for another peer is refused, and none is delivered after unsubscribing", () => {

@@ -1,8 +1,10 @@
 /**
  * Receives direct messages: one subscription per peer that has connections here, all with one callback: what is kept per peer
- * counts for each connection. Each node numbers its direct messages upwards. A
- * message that arrives after a newer one of the same node was stuck in a connection that the node has since replaced: its sender
- * already got UNAVAILABLE, and delivering it now would break the order. It is dropped.
+ * counts for each connection.
+ *
+ * Each node numbers its direct messages upwards, and a message keeps its number over all attempts. One whose number is not above
+ * the newest that was delivered is late: it was delivered before, or it was stuck behind a newer one, and delivering it now would
+ * break the order. It is dropped, and its sender gets to know that.
  */
 import { type EngineCallbacks, HELD } from "../engine.ts";
 import type { Receiver, TransportSubscription } from "../transport/transport.ts";
@@ -11,6 +13,7 @@ import { deliveryCount } from "./encode.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { Link, Received } from "./link.ts";
 import type { DirectMessage, NodeRequest, NodeResponse } from "./messages.ts";
+import { type NewestMessage, NewestMessages } from "./newest-messages.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Subjects } from "./subjects.ts";
 
@@ -18,13 +21,21 @@ import type { Subjects } from "./subjects.ts";
 export const LATE_MS = 60_000;
 /** A number this far above the last one is forged. It is not remembered: everything the node sends later would count as late. */
 const NUMBER_JUMP_MAX = 2 ** 32;
+/** How long a second connection of a peer waits for the other nodes: they answer within a few milliseconds. */
+const PREPARE_MAX_MS = 100;
+/** As long as a sender may try again what was answered as held. */
+export const OWED_MS = 12_000;
+
+const NONE: NewestMessage = { number: 0, atMs: Number.NEGATIVE_INFINITY, owedUntilMs: Number.NEGATIVE_INFINITY };
 
 type DeliverRequest = Extract<NodeRequest, { kind: "deliver" }>;
 type DeliverResponse = Extract<NodeResponse, { kind: "deliver" }>;
+/** "late": as above. undefined: it is not known whether it was delivered. A count may be HELD. */
+type Delivered = number | "late" | undefined;
 
 export interface DirectMessagesParts {
   readonly local: Pick<EngineCallbacks, "id" | "deliverTo">;
-  readonly link: Pick<Link, "receiver" | "subscribeWith">;
+  readonly link: Pick<Link, "receiver" | "subscribeWith" | "hasSubscriber" | "flush">;
   readonly subjects: Pick<Subjects, "peer">;
   readonly nodes: Pick<Nodes, "seen">;
   readonly boundary: Pick<FailureBoundary, "report">;
@@ -33,20 +44,24 @@ export interface DirectMessagesParts {
   readonly unexpected: () => void;
 }
 
-interface NewestMessage {
-  readonly number: number;
-  readonly atMs: number;
-}
-
 export class DirectMessages {
   /** By application, then by peer id: a key of both would be one more text per peer. */
   private readonly peers = new Map<string, Map<string, TransportSubscription>>();
-  /** The newest message by sending node, for peers that have received any. */
-  private readonly newest = new Map<TransportSubscription, Map<string, NewestMessage>>();
+  private readonly newest: NewestMessages;
   private readonly receiver: Receiver;
 
   constructor(private readonly parts: DirectMessagesParts) {
     this.receiver = parts.link.receiver((received) => this.receive(received));
+    this.newest = new NewestMessages(parts.nowMs);
+  }
+
+  /** Subscribes before a connection is made, if another node has one; resolves when the others know. */
+  prepare(app: string, peerId: string): Promise<void> | undefined {
+    const { link, subjects } = this.parts;
+    if (this.peers.get(app)?.has(peerId) || !link.hasSubscriber(subjects.peer(app, peerId))) return undefined;
+    this.subscribe(app, peerId);
+    // A worker that does not read must not keep clients from connecting.
+    return Promise.race([link.flush(), Bun.sleep(PREPARE_MAX_MS)]);
   }
 
   subscribe(app: string, peerId: string): void {
@@ -56,7 +71,10 @@ export class DirectMessages {
       peers = new Map();
       this.peers.set(app, peers);
     }
-    if (!peers.has(peerId)) peers.set(peerId, link.subscribeWith(subjects.peer(app, peerId), this.receiver));
+    if (peers.has(peerId)) return;
+    const subscription = link.subscribeWith(subjects.peer(app, peerId), this.receiver);
+    peers.set(peerId, subscription);
+    this.newest.restore(subscription, app, peerId);
   }
 
   unsubscribe(app: string, peerId: string): void {
@@ -64,7 +82,7 @@ export class DirectMessages {
     const subscription = peers?.get(peerId);
     if (!peers || !subscription) return;
     subscription.end();
-    this.newest.delete(subscription);
+    this.newest.putAside(subscription, app, peerId);
     peers.delete(peerId);
     if (peers.size === 0) this.peers.delete(app);
   }
@@ -76,8 +94,9 @@ export class DirectMessages {
     if (!message) this.parts.unexpected();
     const subscription = message && this.peers.get(message.app)?.get(message.to);
     if (!subscription) return { kind: "deliver", count: 0 };
-    const count = this.deliver(message, subscription);
-    return { kind: "deliver", count: atLeastNone(count), isLate: count === undefined, isHeld: count === HELD };
+    const delivered = this.deliver(message, subscription);
+    const isLate = delivered === "late" || delivered === undefined;
+    return { kind: "deliver", count: countOf(delivered), isLate, isHeld: delivered === HELD };
   }
 
   private receive({ subject, text, respond }: Received): void {
@@ -87,25 +106,30 @@ export class DirectMessages {
     if (!message || subject !== subjects.peer(message.app, message.to)) return unexpected();
     const subscription = this.peers.get(message.app)?.get(message.to);
     if (!subscription) return;
-    const count = this.deliver(message, subscription);
-    if (count !== undefined)
-      respond(deliveryCount({ node: local.id, count: atLeastNone(count), isHeld: count === HELD }));
+    const delivered = this.deliver(message, subscription);
+    if (delivered === undefined) return;
+    const [count, isHeld, isLate] = [countOf(delivered), delivered === HELD, delivered === "late"];
+    respond(deliveryCount({ node: local.id, count, isHeld, isLate }));
   }
 
-  /** May be HELD. undefined: it is late, or it is not known whether it was delivered. */
-  private deliver(message: DirectMessage, subscription: TransportSubscription): number | undefined {
+  private deliver(message: DirectMessage, subscription: TransportSubscription): Delivered {
     const { local, nodes, boundary, nowMs } = this.parts;
-    const { node, number, app, to, envelope } = message;
+    const { node, number, app, to, envelope, isNext } = message;
     if (!nodes.seen(node)) return undefined;
-    const newest = this.newestOf(subscription);
+    const newest = this.newest.of(subscription);
     const now = nowMs();
-    const last = newest.get(node) ?? { number: 0, atMs: now };
-    if (number <= last.number && now - last.atMs < LATE_MS) return undefined;
-    if (number - last.number <= NUMBER_JUMP_MAX) newest.set(node, { number, atMs: now });
+    const last = newest.get(node) ?? NONE;
+    if (number <= last.number && now - last.atMs < LATE_MS) return "late";
+    // One that was answered as held comes again: what was sent behind it must not be delivered before it.
+    const isInTurn = isNext ?? envelope.awaitsRoster === true;
+    if (!isInTurn && now < last.owedUntilMs) return HELD;
+    const isForged = number - last.number > NUMBER_JUMP_MAX;
+    if (!isForged) newest.set(node, { number, atMs: now, owedUntilMs: NONE.owedUntilMs });
     try {
       const count = local.deliverTo(app, to, envelope);
-      // Not delivered, so it is not late when it comes again in a request to every node.
-      if (count === 0) newest.set(node, last);
+      // Not delivered, so it is not late when it comes again.
+      if (count === HELD) newest.set(node, { ...last, owedUntilMs: now + OWED_MS });
+      else if (count === 0) newest.set(node, last);
       return count;
     } catch (error) {
       // Without a response its sender gets `backend_error`. No other state depends on a direct message.
@@ -113,15 +137,6 @@ export class DirectMessages {
       return undefined;
     }
   }
-
-  private newestOf(subscription: TransportSubscription): Map<string, NewestMessage> {
-    let newest = this.newest.get(subscription);
-    if (!newest) {
-      newest = new Map();
-      this.newest.set(subscription, newest);
-    }
-    return newest;
-  }
 }
 
-const atLeastNone = (count = 0): number => Math.max(0, count);
+const countOf = (delivered: Delivered): number => (typeof delivered === "number" ? Math.max(0, delivered) : 0);

@@ -13,6 +13,7 @@ import {
   type MembersChange,
   type NodeRequest,
   type NodeResponse,
+  type PeerReturned,
   type Position,
   type ResponsePart,
   VERSION,
@@ -101,19 +102,25 @@ function memberFields(state: MemberState, sender: string): unknown[] {
 
 // Direct messages
 
-function directFields({ id, awaitsRoster }: Envelope): unknown[] {
+function directFields({ id, awaitsRoster, idScope }: Envelope, isNext: boolean | undefined): unknown[] {
+  if (isNext || (isNext === false && awaitsRoster)) return [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
+  if (idScope !== undefined) return [id, awaitsRoster ?? null, idScope];
   if (awaitsRoster) return [id ?? null, true];
   return id === undefined ? [] : [id];
 }
 
-export const directMessage = ({ node, number, app, to, envelope }: DirectMessage): string =>
+export const directMessage = ({ node, number, app, to, envelope, isNext }: DirectMessage): string =>
   withBody(
-    line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...directFields(envelope)),
+    line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...directFields(envelope, isNext)),
     envelope,
   );
 
-export const deliveryCount = ({ node, count, isHeld }: DeliveryCount): string =>
-  isHeld ? line("handed", node, count, true) : line("handed", node, count);
+export function deliveryCount({ node, count, isHeld, isLate }: DeliveryCount): string {
+  if (isLate) return line("handed", node, count, isHeld === true, true);
+  return isHeld ? line("handed", node, count, true) : line("handed", node, count);
+}
+
+export const peerReturned = ({ node, app, peerId }: PeerReturned): string => line("back", node, app, peerId);
 
 // Messages to all nodes
 

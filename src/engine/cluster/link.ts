@@ -69,6 +69,11 @@ export class Link {
     return this.transport.subscribe(subject, receiver);
   }
 
+  /** Whether another node is known to be subscribed; false where only servers know. */
+  hasSubscriber(subject: string): boolean {
+    return this.transport.hasSubscriber?.(subject) === true;
+  }
+
   receiver(receive: Receive): Receiver {
     return (payload, from, replyTo) => {
       const text = this.fragments.take(payload);

@@ -109,7 +109,7 @@ export type NodeResponse =
   | { readonly kind: "kick"; readonly closed: number }
   | { readonly kind: "capacity"; readonly taken: number }
   | { readonly kind: "nudge"; readonly connections: number }
-  /** `isLate`: it came after a newer message of the same node and was not delivered. `isHeld`: as in DeliveryCount. */
+  /** `isLate` and `isHeld` as in DeliveryCount. */
   | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean; readonly isHeld?: boolean }
   /** The text, or in a part a piece of it. */
   | { readonly kind: "text"; readonly text: string };
@@ -129,6 +129,18 @@ export interface DirectMessage {
   readonly app: string;
   readonly to: string;
   readonly envelope: Envelope;
+  /**
+   * What the node has sent to the peer before is decided: it need not wait for an earlier one that was answered with `isHeld`. Nodes of
+   * earlier versions do not say it: of them, those that await a roster are tried again in their order.
+   */
+  readonly isNext?: boolean | undefined;
+}
+
+/** A peer has connected to a node, for those that expect it back. */
+export interface PeerReturned {
+  readonly node: string;
+  readonly app: string;
+  readonly peerId: string;
 }
 
 /** The receipt of a direct message: to how many connections a node has delivered it. */
@@ -137,4 +149,6 @@ export interface DeliveryCount {
   readonly count: number;
   /** The node has no connection of the peer, but expects it back. Nodes of earlier versions read only the count, which is 0. */
   readonly isHeld?: boolean;
+  /** The node has delivered a newer message of the same node, or this one, and does not deliver it any more. The count is 0. */
+  readonly isLate?: boolean;
 }

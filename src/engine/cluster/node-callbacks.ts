@@ -35,6 +35,10 @@ export class NodeCallbacks implements EngineCallbacks {
     return this.end.deliverTo(app, to, envelope);
   }
 
+  returned(app: string, peerId: string): void {
+    this.boundary.run({ in: "returned", app }, () => this.end.returned(app, peerId));
+  }
+
   membersChanged(
     node: NodeId,
     app: string,

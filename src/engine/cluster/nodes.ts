@@ -56,6 +56,7 @@ export class Nodes {
   /** When a node sent its farewell: messages that were still in transit must not revive it. */
   private readonly farewells = new Map<string, number>();
   private graceUntilMs = 0;
+  private lostMs = Number.NEGATIVE_INFINITY;
   private lastCheckMs: number;
 
   constructor(private readonly parts: NodesParts) {
@@ -122,6 +123,11 @@ export class Nodes {
     this.parts.gone(node);
   }
 
+  /** It has sent its farewell. */
+  hasLeft(name: string): boolean {
+    return this.farewells.has(name);
+  }
+
   /** Only a heartbeat revives a node, and only one that cannot have been in transit at its farewell. */
   private isRevived(name: string, heartbeat: Counts | undefined): boolean {
     const sinceMs = this.parts.nowMs() - (this.farewells.get(name) ?? 0);
@@ -133,6 +139,11 @@ export class Nodes {
   get isAnySilent(): boolean {
     const before = this.parts.nowMs() - SILENT_AFTER_HEARTBEATS * this.parts.heartbeatMs;
     return this.all.some(({ lastMs }) => lastMs < before);
+  }
+
+  /** Whether a node was considered gone since then because it was silent. It may be suspended and come back. */
+  hasLostOneSince(ms: number): boolean {
+    return this.lostMs >= ms;
   }
 
   /** Nothing could be received until now: no node is considered gone for a while. */
@@ -150,6 +161,7 @@ export class Nodes {
     for (const node of this.all) {
       if (now - node.lastMs <= GONE_AFTER_HEARTBEATS * heartbeatMs) continue;
       this.byName.delete(node.name);
+      this.lostMs = now;
       this.parts.gone(node);
     }
   }

@@ -3,6 +3,7 @@
  * limit of a transport. An item that cannot be split, for example a large message, is sent in fragments (fragments.ts). All sizes
  * are bytes of UTF-8: a character may need three, and each layer of JSON around a string doubles its quotes.
  */
+import type { Envelope } from "../engine.ts";
 
 /**
  * No node sends a longer text, and every node accepts one of this length. The longest text that clients can cause is a message of
@@ -18,6 +19,10 @@ export const PARTS_MAX = 16_384;
 
 /** Data and metadata of one message, in characters: at three bytes each it still fits into a text with its envelope. */
 export const MESSAGE_MAX_CHARS = TEXT_MAX_BYTES / 4;
+
+/** Checked before a sequence number is given: a text that cannot be sent would be a gap. Limits of clients are far below this. */
+export const fits = ({ metadataJson, dataJson }: Envelope): boolean =>
+  dataJson.length + (metadataJson?.length ?? 0) <= MESSAGE_MAX_CHARS;
 
 /** Text of a request that only the nodes' parts understand (node-texts.ts): the longest has 1,000 channel names. It is escaped once more. */
 export const REQUEST_TEXT_MAX_CHARS = 256 * 1024;

@@ -1,21 +1,29 @@
 /** Direct messages of this node that wait for a receipt. */
-import { HELD, UNAVAILABLE } from "../engine.ts";
+import { type DirectAttempt, HELD, OVERTAKEN, UNAVAILABLE } from "../engine.ts";
+import type { DeliveryCount } from "./messages.ts";
 import { RESPONSE_TIMEOUT_MS } from "./pending-requests.ts";
 
 /**
- * A node that expects a peer back answers at once, but the peer may have returned on another node, whose receipt is still on its way:
- * if the first answer counted, the message would be sent again and arrive twice.
+ * A node that expects a peer back answers at once, but the peer may have returned on another node, whose receipt is still on its
+ * way. A late answer says little either: a receipt may be behind it.
  */
 export const HELD_WAIT_MS = 200;
+
+/** Longer than any message waits for its receiver. */
+const BETWEEN_ATTEMPTS_MS = 12_000;
+
+export type Receipt = Pick<DeliveryCount, "count" | "isHeld" | "isLate">;
 
 interface PendingDirectMessage {
   /** The text as sent. undefined: a count of 0 need not be certain, so it is not sent to every node. */
   readonly text: string | undefined;
   readonly resolve: (count: number) => void;
   readonly untilMs: number;
-  readonly onHeld: (() => void) | undefined;
-  /** When the first node answered that it expects the peer back. */
-  heldMs: number | undefined;
+  readonly attempt: DirectAttempt | undefined;
+  /** When the first node answered that it expects the peer back, or that the message is late. */
+  answeredMs: number | undefined;
+  /** A node does not deliver it any more. */
+  isLate: boolean;
   /** A node received it and had no connection of the peer any more. */
   hasNone: boolean;
   /** It was sent to every node in a request. */
@@ -25,21 +33,29 @@ interface PendingDirectMessage {
 export class PendingDirectMessages {
   /** In the order of their timeouts. */
   private readonly pending = new Map<number, PendingDirectMessage>();
-  /** The numbers of those whose receiver is expected back. */
-  private readonly held = new Set<number>();
+  /** The numbers of those that are decided soon without a receipt. */
+  private readonly answered = new Set<number>();
+  /** Those whose last attempt has ended with HELD: a node that was slow may still confirm it. Oldest first. */
+  private readonly betweenAttempts = new Map<number, { readonly attempt: DirectAttempt; readonly untilMs: number }>();
 
-  constructor(private readonly nowMs: () => number) {}
+  constructor(
+    private readonly nowMs: () => number,
+    /** Whether a node has gone silent since then: it may be suspended, with messages of this node in its queue. */
+    private readonly hasLostNodeSince: (ms: number) => boolean = () => false,
+  ) {}
 
   /** Resolves with the number of connections, or UNAVAILABLE. */
-  add(number: number, text: string | undefined, onHeld?: () => void): Promise<number> {
+  add(number: number, text: string | undefined, attempt?: DirectAttempt): Promise<number> {
     const untilMs = this.nowMs() + RESPONSE_TIMEOUT_MS;
+    if (this.betweenAttempts.size > 0) this.betweenAttempts.delete(number);
     return new Promise((resolve) =>
       this.pending.set(number, {
         text,
         resolve,
         untilMs,
-        onHeld,
-        heldMs: undefined,
+        attempt,
+        answeredMs: undefined,
+        isLate: false,
         hasNone: false,
         isForwarded: false,
       }),
@@ -59,36 +75,67 @@ export class PendingDirectMessages {
     return this.pending.get(number)?.text;
   }
 
-  has(number: number): boolean {
+  isPending(number: number): boolean {
     return this.pending.has(number);
   }
 
+  /** A receipt for it still counts. */
+  has(number: number): boolean {
+    return this.pending.has(number) || (this.betweenAttempts.size > 0 && this.betweenAttempts.has(number));
+  }
+
   /** The receipt of one node. With a count of 0 another node may still have delivered it. */
-  delivered(number: number, count: number, isHeld = false): void {
+  delivered(number: number, { count, isHeld, isLate }: Receipt): void {
     const one = this.pending.get(number);
-    if (!one) return;
+    if (!one) return this.deliveredLate(number, count);
     if (count > 0) return this.finish(number, one, count);
     one.hasNone = true;
-    if (!isHeld || one.heldMs !== undefined) return;
-    one.heldMs = this.nowMs();
-    this.held.add(number);
-    one.onHeld?.();
+    if (isLate) one.isLate = true;
+    if (!isHeld && !isLate) return;
+    if (one.answeredMs === undefined) {
+      one.answeredMs = this.nowMs();
+      this.answered.add(number);
+    }
+    if (isHeld) one.attempt?.onHeld(one.attempt);
+  }
+
+  /** The receipt of an earlier attempt. */
+  private deliveredLate(number: number, count: number): void {
+    const between = this.betweenAttempts.get(number);
+    if (!between || count === 0) return;
+    this.betweenAttempts.delete(number);
+    between.attempt.delivered = count;
   }
 
   /** Every node was asked. `isUncertain`: a node that has not answered may have connections of the peer. */
-  decide(number: number, count: number, isUncertain: boolean, isHeld = false): void {
+  decide(number: number, { count, isHeld, isLate }: Receipt, isUncertain: boolean): void {
     const one = this.pending.get(number);
     if (!one) return;
-    if (count > 0) this.finish(number, one, count);
-    else this.finish(number, one, isHeld ? HELD : isUncertain ? UNAVAILABLE : 0);
+    if (count > 0) return this.finish(number, one, count);
+    if (isLate || one.isLate) return this.finish(number, one, OVERTAKEN);
+    // What is tried again may be uncertain: it keeps its number, so that it cannot arrive twice.
+    const isUnknown = isUncertain || (one.attempt !== undefined && this.mayHaveReachedGone(one.attempt));
+    if (isHeld && !(isUnknown && one.attempt?.isLast)) return this.finish(number, one, HELD);
+    this.finish(number, one, isUnknown ? UNAVAILABLE : 0);
+  }
+
+  /** An earlier attempt may have reached a node that is not asked any more. */
+  private mayHaveReachedGone({ isLast, firstMs }: DirectAttempt): boolean {
+    return isLast && this.hasLostNodeSince(firstMs);
   }
 
   /** `forward` sends one to every node in a request: some node had no connection of the peer, and no node has said that it had one. */
   sweep(forward: (number: number) => void): void {
     const now = this.nowMs();
-    for (const number of this.held) {
+    for (const number of this.answered) {
       const one = this.pending.get(number);
-      if (one?.heldMs !== undefined && now - one.heldMs >= HELD_WAIT_MS) this.finish(number, one, HELD);
+      if (one?.answeredMs === undefined || now - one.answeredMs < HELD_WAIT_MS) continue;
+      // In the last attempt every node is asked: only their answers are certain.
+      if (one.isLate || !one.attempt?.isLast) this.finish(number, one, one.isLate ? OVERTAKEN : HELD);
+    }
+    for (const [number, { untilMs }] of this.betweenAttempts) {
+      if (untilMs > now) break;
+      this.betweenAttempts.delete(number);
     }
     for (const [number, one] of this.pending) {
       if (one.untilMs > now) return;
@@ -102,9 +149,11 @@ export class PendingDirectMessages {
     for (const [number, one] of [...this.pending]) this.finish(number, one, UNAVAILABLE);
   }
 
-  private finish(number: number, { resolve }: PendingDirectMessage, count: number): void {
+  private finish(number: number, { resolve, attempt }: PendingDirectMessage, count: number): void {
     this.pending.delete(number);
-    this.held.delete(number);
+    this.answered.delete(number);
+    if (attempt && !attempt.isLast && (count === HELD || (count === UNAVAILABLE && attempt.isNext)))
+      this.betweenAttempts.set(number, { attempt, untilMs: this.nowMs() + BETWEEN_ATTEMPTS_MS });
     resolve(count);
   }
 }

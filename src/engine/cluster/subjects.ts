@@ -3,7 +3,7 @@
  * installations that share one transport.
  */
 /** The second token of each subject; part of the wire format. */
-const KIND = { all: "all", node: "node", response: "answer", channel: "lane", peer: "peer" } as const;
+const KIND = { all: "all", node: "node", response: "answer", channel: "lane", peer: "peer", back: "back" } as const;
 
 const token = (name: string): string => Buffer.from(name, "utf8").toString("base64url");
 
@@ -44,6 +44,11 @@ export class Subjects {
   /** Direct messages to one peer. */
   peer(app: string, peerId: string): string {
     return joined(this.prefix, KIND.peer, token(app), token(peerId));
+  }
+
+  /** For nodes that expect one peer back: it has connected. */
+  returned(app: string, peerId: string): string {
+    return joined(this.prefix, KIND.back, token(app), token(peerId));
   }
 
   private responsesTo(id: string): string {

@@ -28,14 +28,20 @@ export interface TickerParts {
   readonly boundary: FailureBoundary;
 }
 
+/** A tick that comes this much later than the one before means that the process was suspended, or very busy. */
+const LATE_TICKS = 3;
+
 export class Ticker {
   private timer: ReturnType<typeof setInterval> | undefined;
+  private lateMs = Number.POSITIVE_INFINITY;
+  private lastMs = performance.now();
 
   constructor(private readonly parts: TickerParts) {}
 
   start(heartbeatMs: number): void {
     const { reportsLosses } = this.parts.link;
     const ticks = reportsLosses ? TICKS_WHERE_LOSSES_ARE_REPORTED : TICKS_PER_HEARTBEAT;
+    this.lateMs = (heartbeatMs / ticks) * LATE_TICKS;
     this.timer = setInterval(() => this.tick(), heartbeatMs / ticks);
   }
 
@@ -50,11 +56,17 @@ export class Ticker {
     // While this node receives nothing it considers no other gone: what it misses is replayed after the outage.
     if (!link.isUp) nodes.startGrace();
     const isHeartbeat = heartbeats.isDue;
+    const nowMs = performance.now();
+    const isLate = nowMs - this.lastMs > this.lateMs;
+    this.lastMs = nowMs;
     if (isHeartbeat) run("heartbeat", () => heartbeats.send(false));
     run("nodes", () => nodes.removeSilent());
-    run("requests", () => pendingRequests.sweep());
     run("fragments", () => link.sweep());
-    run("direct messages", () => control.sweepDirectMessages());
+    // After a suspension the responses may be there already, and are read after this timer: they are not missing yet.
+    if (!isLate) {
+      run("requests", () => pendingRequests.sweep());
+      run("direct messages", () => control.sweepDirectMessages());
+    }
     run("claims", () => claims.sweep());
     run("streams", () => this.repeatTails());
     if (!isHeartbeat) return;

@@ -119,6 +119,27 @@ test("a member that lingers, and how much of that is left, which nodes of earlie
   expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
 });
 
+test("what attempts add: the scope of an id, whether it is the next one, late receipts, and the return of a peer", () => {
+  const direct = { node: "n1", number: 9, app: "app", to: "bob" };
+  const body = '\n{"a":1}{"x":[1,2]}';
+  for (const [message, fields] of [
+    [{ ...direct, envelope: { ...envelope, id: "i", idScope: "peer ann" } }, '"i",null,"peer ann"'],
+    [{ ...direct, envelope: { ...envelope, awaitsRoster: true as const }, isNext: true }, "null,true,null,true"],
+    [{ ...direct, envelope: { ...envelope, awaitsRoster: true as const }, isNext: false }, "null,true,null,false"],
+    [{ ...direct, envelope, isNext: true }, "null,null,null,true"],
+  ] as const) {
+    const text = `[2,"direct","n1",9,"app","bob","ann",7,${fields}]${body}`;
+    expect(encode.directMessage(message)).toBe(text);
+    expect(decode.directMessage(text)).toEqual(message);
+  }
+  const late = '[2,"handed","n1",0,false,true]';
+  expect(encode.deliveryCount({ node: "n1", count: 0, isLate: true })).toBe(late);
+  expect(decode.deliveryCount(late)).toEqual({ node: "n1", count: 0, isLate: true });
+  const returned = { node: "n1", app: "app", peerId: "bob" };
+  expect(encode.peerReturned(returned)).toBe('[2,"back","n1","app","bob"]');
+  expect(decode.peerReturned('[2,"back","n1","app","bob"]')).toEqual(returned);
+});
+
 test("a direct message and its receipt", () => {
   const message = { node: "n1", number: 9, app: "app", to: "bob", envelope };
   const text = '[2,"direct","n1",9,"app","bob","ann",7]\n{"a":1}{"x":[1,2]}';

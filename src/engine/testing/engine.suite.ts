@@ -166,6 +166,18 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
       expect(nodeB.deliveredTo("eve")).toEqual([]);
     });
 
+    test("a node that expects a peer back learns that it has connected to another one", async () => {
+      const { nodes, nodeA, nodeB } = await start();
+      for (const peerId of ["eve", "joe", "released"]) nodeB.holdPeer(peerId);
+      nodeB.engine.release(APP, "released");
+      await nodes.settle();
+      nodeA.setConnections("eve", 1);
+      nodeA.setConnections("released", 1);
+      await nodes.settle();
+      // An engine may say more than it must: realtime knows whom it expects.
+      expect(nodeB.returns.filter((peerId) => peerId !== "released")).toEqual(["eve"]);
+    });
+
     test("messages of one sender to one peer arrive in the order they were sent", async () => {
       const { nodes, nodeA, nodeB } = await start();
       nodeB.setConnections("eve", 1);

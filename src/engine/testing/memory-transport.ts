@@ -70,6 +70,8 @@ export class MemoryTransport implements Transport {
   private events: TransportEvents | undefined;
   private readonly subscriptions = new Set<{ readonly subject: string; readonly receive: Receiver }>();
   private readonly encoder = new TextEncoder();
+  /** What has arrived while it is suspended. */
+  private unread: (() => void)[] | undefined;
 
   constructor(private readonly network: MemoryNetwork) {}
 
@@ -103,10 +105,22 @@ export class MemoryTransport implements Transport {
     return { end: () => void this.subscriptions.delete(subscription) };
   }
 
+  /** Simulates a process that is suspended: what arrives waits. Its timers go on, other than those of a real one. */
+  suspend(): void {
+    this.unread ??= [];
+  }
+
+  resume(): void {
+    const unread = this.unread ?? [];
+    this.unread = undefined;
+    for (const read of unread) read();
+  }
+
   /** Returns the number of matching subscriptions. */
   receive(subject: string, payload: Uint8Array, replyTo: string | undefined): number {
     if (!this.isUp) return 0;
     const matching = [...this.subscriptions].filter((one) => matches(one.subject, subject));
+    if (this.unread) return this.unread.push(() => this.receive(subject, payload, replyTo)) && matching.length;
     for (const { receive } of matching) this.run(subject, () => receive(payload, subject, replyTo));
     return matching.length;
   }

@@ -44,6 +44,8 @@ export class TestNode implements EngineCallbacks {
   private readonly lastNumbers = new Map<string, number>();
   readonly gone: NodeId[] = [];
   readonly kicks: string[] = [];
+  /** Peers that this node expects and that have connected to another one. */
+  readonly returns: string[] = [];
   readonly blocks: [peerId: string, untilMs: number][] = [];
   readonly notifications: [node: NodeId, text: string][] = [];
   nudges = 0;
@@ -131,6 +133,7 @@ export class TestNode implements EngineCallbacks {
   holdPeer(peerId: string, app = APP): void {
     this.held.add(key(app, peerId));
     this.engine.hold(app, peerId);
+    this.engine.expect(app, peerId);
   }
 
   setConnections(peerId: string, connections: number, app = APP): void {
@@ -230,6 +233,10 @@ export class TestNode implements EngineCallbacks {
     if (connections > 0)
       append(this.delivered, key(app, to), this.receive(`direct ${app} ${envelope.from} ${to}`, envelope));
     return connections;
+  }
+
+  returned(_app: string, peerId: string): void {
+    this.returns.push(peerId);
   }
 
   membersChanged(

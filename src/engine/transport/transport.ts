@@ -88,6 +88,8 @@ export interface Transport {
   publish(subject: string, payload: string | Uint8Array, replyTo?: string): void;
   /** Tokens of a subject are separated by dots. `*` as the last token stands for any one token. After `close` it has no effect. */
   subscribe(subject: string, receive: Receiver): TransportSubscription;
+  /** Whether another node is subscribed to this subject, as far as is known here. Absent: only the servers know. */
+  hasSubscriber?(subject: string): boolean;
   /** Resolves when everything published has reached the servers, and everything that they held for this node was received. */
   flush(): Promise<void>;
   /** Ends the subscriptions, receives what has already arrived, sends what was published, and closes. */

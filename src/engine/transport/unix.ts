@@ -117,6 +117,10 @@ export class UnixTransport implements Transport {
     return subscription;
   }
 
+  hasSubscriber(subject: string): boolean {
+    return this.interests.ofSubject(subject) !== undefined;
+  }
+
   /** Called by the subscription. */
   unsubscribe(number: number, subject: string): void {
     if (!this.subscriptions.delete(number) || this.isDraining) return;

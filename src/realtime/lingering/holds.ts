@@ -8,11 +8,13 @@ import { HOLD_MS } from "../../protocol/limits.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Clock } from "../clock.ts";
 import type { Connection } from "../connection.ts";
-import { LINGERING_MAX } from "../limits.ts";
+import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../limits.ts";
 import { safely } from "../safely.ts";
 import type { Spaces } from "../spaces.ts";
 
 const SWEEP_MS = 500;
+/** How long a hold goes on when the peer has connected to another node: messages that know of this node only still arrive. */
+const AFTER_RETURN_MS = 1000;
 
 interface Hold {
   readonly app: string;
@@ -22,6 +24,8 @@ interface Hold {
   /** This node has closed the connection, and still receives what is sent to the peer. */
   readonly isOwn: boolean;
   readonly keyId: string;
+  /** It has connected to another node, and the hold ends soon. */
+  readonly hasReturned?: true;
 }
 
 export interface HoldsParts {
@@ -33,6 +37,8 @@ export interface HoldsParts {
 
 export class Holds {
   private readonly held = new Map<string, Hold>();
+  /** How many of them each application has. */
+  private readonly counts = new Map<string, number>();
   private isTimerSet = false;
   /** Steady ms until which peers are held at least: while a node drains, those it has closed first wait for the last. */
   atLeastUntilMs = 0;
@@ -43,8 +49,9 @@ export class Holds {
     return this.held.size;
   }
 
+  /** Those that are still expected. */
   get all(): Iterable<Hold> {
-    return this.held.values();
+    return this.held.values().filter(({ hasReturned }) => !hasReturned);
   }
 
   isHeld(app: string, peerId: string): boolean {
@@ -65,14 +72,30 @@ export class Holds {
 
   /** Another node has closed the connection of this peer, and is gone. */
   inherit(app: string, peerId: string, untilMs: number, keyId: string): void {
-    if (!this.held.has(keyOf(app, peerId))) this.add({ app, peerId, untilMs, isOwn: false, keyId });
+    const isKnown = this.held.has(keyOf(app, peerId)) || this.parts.spaces.peer(app, peerId)?.isConnected === true;
+    if (!isKnown) this.add({ app, peerId, untilMs, isOwn: false, keyId });
   }
 
   private add(hold: Hold): boolean {
-    if (this.held.size >= LINGERING_MAX) return false;
-    this.held.set(keyOf(hold.app, hold.peerId), hold);
+    const { app, peerId, isOwn } = hold;
+    const { engine, faults } = this.parts;
+    const key = keyOf(app, peerId);
+    const count = this.held.has(key) ? (this.counts.get(app) ?? 1) - 1 : (this.counts.get(app) ?? 0);
+    if (this.held.size >= LINGERING_MAX || count >= LINGERING_PER_APP_MAX) return false;
+    this.held.set(key, hold);
+    this.counts.set(app, count + 1);
+    if (isOwn) safely(faults, "socket", () => engine.expect(app, peerId));
     this.setTimer();
     return true;
+  }
+
+  /** The peer has connected to another node. */
+  returnedElsewhere(app: string, peerId: string): void {
+    const key = keyOf(app, peerId);
+    const hold = this.held.size === 0 ? undefined : this.held.get(key);
+    if (!hold) return;
+    const untilMs = Math.min(hold.untilMs, this.parts.clock.steadyMs() + AFTER_RETURN_MS);
+    this.held.set(key, { ...hold, untilMs, hasReturned: true });
   }
 
   /** The peer is back, or must not come back. */
@@ -88,6 +111,9 @@ export class Holds {
   private remove(hold: Hold): void {
     const { app, peerId } = hold;
     this.held.delete(keyOf(app, peerId));
+    const left = (this.counts.get(app) ?? 1) - 1;
+    if (left > 0) this.counts.set(app, left);
+    else this.counts.delete(app);
     const { spaces, engine, faults } = this.parts;
     if (!hold.isOwn || spaces.peer(app, peerId)?.isConnected) return;
     safely(faults, "timer", () => engine.release(app, peerId));

@@ -18,15 +18,23 @@ export interface NotedMember {
 
 const TEXT_CHARS = 500_000;
 
+/** The part of both bounds that one application may use, so that the others have some left. */
+const SHARE = 0.5;
+
 /** What does not fit is left out: those members leave and join. */
 export function writeNote(members: Iterable<NotedMember>, maxMembers: number, maxChars: number): string[] {
   const texts: string[] = [];
+  const used = new Map<string, { count: number; chars: number }>();
   let some: string[] = [];
   let [chars, inText, count] = [0, 0, 0];
   for (const { app, peerId, channel, keyId, metadataJson, stateJson, since, node } of members) {
     const line = JSON.stringify([app, peerId, channel, keyId, metadataJson, stateJson, since, node]);
+    const ofApp = used.get(app) ?? { count: 0, chars: 0 };
+    if (ofApp.count + 1 > maxMembers * SHARE || ofApp.chars + line.length > maxChars * SHARE) continue;
+    if (count + 1 > maxMembers || chars + line.length > maxChars) break;
+    used.set(app, { count: ofApp.count + 1, chars: ofApp.chars + line.length });
+    count++;
     chars += line.length;
-    if (++count > maxMembers || chars > maxChars) break;
     some.push(line);
     inText += line.length;
     if (inText < TEXT_CHARS) continue;

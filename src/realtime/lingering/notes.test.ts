@@ -118,6 +118,8 @@ test("other nodes read the note of a node that is gone, for channels that they d
   expect(ben.take()).toEqual([]);
   world.advance(10_000);
   await turn();
+  world.advance(200);
+  await turn();
   expect(ben.newFrames().sort()).toEqual(["error peer_not_found r2", "left: ann"]);
 });
 
@@ -138,6 +140,40 @@ test("also if the clocks of the two differ by five seconds: its members are held
     world.advance(2000);
     expect(ben.newFrames()).toEqual(["left: ann"]);
   }
+});
+
+test("the others expect the peers of a node before it leaves: a direct message never finds no one", async () => {
+  const heldMembers = new HeldMemory();
+  const world = new World({ nodes: 2, heldMembers });
+  world.connect("ann");
+  const ben = world.connect("ben", { node: 1 });
+  drain(world);
+  world.advance(100);
+  await world.node.hub.notes.write();
+  await world.node.hub.notes.handOver();
+  expect(world.nodeAt(1).hub.holds.isHeld("app", "ann")).toBe(true);
+  // The others learn that it is gone before they could read its note.
+  heldMembers.notes.clear();
+  await world.node.engine.close();
+  ben.send("ann", 1);
+  for (let ms = 0; ms < 1000; ms += 50) {
+    world.advance(50);
+    await turn();
+  }
+  expect(ben.newFrames()).toEqual([]);
+  const ann = world.connect("ann", { node: 1 });
+  for (let ms = 0; ms < 1500; ms += 50) {
+    world.advance(50);
+    await turn();
+  }
+  expect([ann.newFrames(), ben.newFrames()]).toEqual([["direct ben 1"], ["ack r1"]]);
+});
+
+test("an application with very many members leaves half of the note to the others", () => {
+  const member = { channel: "c", keyId: "k", metadataJson: undefined, stateJson: undefined, since: 1, node: "n" };
+  const many = Array.from({ length: 20 }, (_, n) => ({ ...member, app: "busy", peerId: `p${n}` }));
+  const noted = readNote(writeNote([...many, { ...member, app: "quiet", peerId: "ann" }], 10, 10_000), 100);
+  expect(noted.map(({ app }) => app)).toEqual([...Array(5).fill("busy"), "quiet"]);
 });
 
 test("a node that starts reads the notes of all nodes that have stopped together", async () => {

@@ -1,9 +1,11 @@
 /**
- * Held members over the end of a node (history 4). A node that stops writes a note about them into the store. A node that starts
+ * Held members over the end of a node (history 4). A node that stops writes a note about them into the store, and the others read
+ * it before that node leaves: a direct message to one of its peers would otherwise find no one for a moment. A node that starts
  * reads all that are new enough: after a restart of the only node, or of all, no one else knows them. The others read the note of a node that is gone,
  * for channels that they did not watch. Read members wait here until their channel opens.
  */
 import type { MemberState, NodeId, RemoteMembers } from "../../engine/engine.ts";
+import type { NodeRequests } from "../../engine/node-requests.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";
 import type { HeldMemberStore, HeldMembersNote } from "../../store/held-members.ts";
 import { StoreUnreachable } from "../../store/store.ts";
@@ -32,14 +34,22 @@ export interface NotesParts {
   readonly holds: Holds;
   readonly lingering: Lingering;
   readonly faults: FaultLog;
+  readonly nodeRequests: Pick<NodeRequests, "gather" | "onRequest">;
 }
+
+/** The name of the request to take over the peers that a node holds. */
+const TAKE_OVER = "held-peers";
 
 export class Notes {
   /** By application and channel: members whose channel has not opened here yet. */
   private readonly noted = new Map<string, MemberState[]>();
   private isTimerSet = false;
 
-  constructor(private readonly parts: NotesParts) {}
+  private isWritten = false;
+
+  constructor(private readonly parts: NotesParts) {
+    parts.nodeRequests.onRequest(TAKE_OVER, (node) => this.takeOver(node));
+  }
 
   /** This node stops, and its connections are closed. Never rejects. */
   async write(): Promise<void> {
@@ -49,7 +59,27 @@ export class Notes {
     if (!heldMembers || texts.length === 0) return;
     const tooLate = new Promise<void>((resolve) => clock.after(WRITE_MAX_MS, resolve));
     const put = heldMembers.put(id, { untilMs: nowMs + NOTE_MS, texts }, nowMs);
+    this.isWritten = true;
     await Promise.race([put, tooLate]).catch((error) => this.failed(error));
+  }
+
+  /** This node leaves the others: resolves when they expect its peers too, or after a second. Never rejects. */
+  async handOver(): Promise<void> {
+    const { nodeRequests, id } = this.parts;
+    if (!this.isWritten) return;
+    await nodeRequests.gather(TAKE_OVER, id, Boolean).catch((error) => this.failed(error));
+  }
+
+  /** Only the peers: its members are kept when it is gone. */
+  private async takeOver(node: unknown): Promise<boolean> {
+    const { heldMembers, clock, holds, id } = this.parts;
+    if (typeof node !== "string" || node === id) return false;
+    const note = await heldMembers?.read(clock.wallMs(), node);
+    if (!note) return true;
+    const untilMs = clock.steadyMs() + this.leftOf(note);
+    for (const { app, peerId, keyId } of readNote(note.texts, NOTED_MEMBERS_MAX))
+      holds.inherit(app, peerId, untilMs, keyId);
+    return true;
   }
 
   /** This node starts: from now on members of the notes are expected back. Never rejects. */
@@ -61,23 +91,27 @@ export class Notes {
   /** Another node is gone. Never rejects. */
   async nodeGone(node: NodeId): Promise<void> {
     const { heldMembers, clock } = this.parts;
-    const leftMs = (writtenMs: number): number => writtenMs + HOLD_MS + SKEW_MAX_MS - clock.wallMs();
-    await this.read(heldMembers?.read(clock.wallMs(), node), leftMs);
+    await this.read(heldMembers?.read(clock.wallMs(), node), (note) => this.leftOf(note));
   }
 
   private async read(
     reading: Promise<HeldMembersNote | undefined> | undefined,
-    leftMs: (writtenMs: number) => number,
+    leftMs: (note: HeldMembersNote) => number,
     maxMembers = NOTED_MEMBERS_MAX,
   ): Promise<void> {
     try {
       const note = await reading;
       if (!note) return;
-      const untilMs = this.parts.clock.steadyMs() + Math.min(HOLD_MS, leftMs(note.untilMs - NOTE_MS));
-      this.expect(readNote(note.texts, maxMembers), untilMs);
+      this.expect(readNote(note.texts, maxMembers), this.parts.clock.steadyMs() + leftMs(note));
     } catch (error) {
       this.failed(error);
     }
+  }
+
+  /** For how much longer its members are expected; the clock of the node that wrote it may be another one. */
+  private leftOf({ untilMs }: HeldMembersNote): number {
+    const writtenMs = untilMs - NOTE_MS;
+    return Math.min(HOLD_MS, writtenMs + HOLD_MS + SKEW_MAX_MS - this.parts.clock.wallMs());
   }
 
   /** Without the note members leave and join; nothing else depends on it. That the store does not answer is logged elsewhere. */

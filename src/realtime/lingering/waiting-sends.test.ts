@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { HELD } from "../../engine/engine.ts";
+import { HELD, UNAVAILABLE } from "../../engine/engine.ts";
+import { delayed } from "../../engine/testing/traffic.ts";
 import { FakeClock } from "../testing/fake-clock.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
-import { type Client, leftovers, PUBLISHABLE_KEY, turn, World } from "../testing/kit.ts";
-import { WaitingSends } from "./waiting-sends.ts";
+import { type Client, leftovers, OTHER_SECRET_KEY, PUBLISHABLE_KEY, turn, World } from "../testing/kit.ts";
+import { type WaitingSend, WaitingSends } from "./waiting-sends.ts";
 
 /** Ann's token has expired a moment ago, and ben knows her. */
 function expired(nodes = 1): { world: World; ben: Client } {
@@ -78,7 +79,7 @@ for (const nodes of [1, 2])
       expect(ben.newFrames()).toEqual([]);
       const last = ben.send("ann", 64);
       await pass(world, 50);
-      expect(ben.newFrames()).toEqual([`error peer_not_found ${last}`]);
+      expect(ben.newFrames()).toEqual([`error rate_limited ${last}`]);
       const ann = world.connect("ann");
       await pass(world, 1500);
       expect(ann.take().map(({ data }) => data)).toEqual(Array.from({ length: 64 }, (_, n) => n));
@@ -102,13 +103,7 @@ test("one that is being delivered when its receiver is kicked is answered with w
     const clock = new FakeClock();
     const attempt = Promise.withResolvers<number>();
     const sends = new WaitingSends({ clock, attempt: () => attempt.promise });
-    const send = {
-      app: "app",
-      to: "ann",
-      envelope: { from: "ben", metadataJson: undefined, dataJson: "1" },
-      sender: undefined,
-    };
-    const answers = [1, 2].map((order) => sends.add({ ...send, order }));
+    const answers = [1, 2].map((order) => sends.add(sendOf(sends, order)));
     // The first is on its way, and may have arrived.
     clock.advance(200);
     sends.fail("app", "ann");
@@ -163,8 +158,8 @@ test("a sender that has gone meanwhile has still sent", async () => {
 
 test("a message over REST waits like any other", async () => {
   const { world } = expired();
-  const { delivery } = world.node.hub;
-  const sent = delivery.send("app", "ann", { from: "server", metadataJson: undefined, dataJson: "1" });
+  const { directs } = world.node.hub;
+  const sent = directs.send("app", "ann", { from: "server", metadataJson: undefined, dataJson: "1" });
   await pass(world, 500);
   const ann = world.connect("ann");
   ann.subscribe("c");
@@ -173,16 +168,108 @@ test("a message over REST waits like any other", async () => {
   expect(ann.newFrames()).toEqual(["ack r1", "roster: ben", "direct server 1"]);
 });
 
-test("the bytes of all that wait on a node are bounded", async () => {
+test("an application that has used up its share of what may wait gets an error that says so, and others are not affected", async () => {
   const { world, ben } = expired();
-  for (let i = 0; i < 12; i++) world.connect(`p${i}`, { expiresInMs: 500 });
+  for (let i = 0; i < 4; i++) world.connect(`p${i}`, { expiresInMs: 500 });
+  world.connect("eve", { key: OTHER_SECRET_KEY, expiresInMs: 500 });
+  const joe = world.connect("joe", { key: OTHER_SECRET_KEY });
   world.advance(500);
   const big = "x".repeat(60_000);
-  for (let i = 0; i < 12; i++) for (let n = 0; n < 50; n++) ben.send(`p${i}`, big);
+  for (let i = 0; i < 4; i++) for (let n = 0; n < 50; n++) ben.send(`p${i}`, big);
   await turn();
-  const refused = ben.take().filter(({ code }) => code === "peer_not_found").length;
-  expect(600 - refused).toBe(Math.floor((32 * 1024 * 1024) / 60_002));
+  const refused = ben.take().filter(({ code }) => code === "rate_limited");
+  expect(200 - refused.length).toBe(Math.floor((8 * 1024 * 1024) / 60_002));
+  expect(refused[0]?.message).toContain("was not sent");
+  joe.send("eve", big);
+  await pass(world, 500);
+  expect(joe.take()).toEqual([]);
+  const eve = world.connect("eve", { key: OTHER_SECRET_KEY });
+  eve.subscribe("c");
+  await pass(world, 1000);
+  expect(eve.take().map(({ type }) => type)).toEqual(["ack", "presence", "direct"]);
+  expect(joe.newFrames()).toEqual(["ack r1"]);
 });
+
+test("a peer that connects while other nodes are asked was expected, and is found, in order", async () => {
+  const world = new World({ nodes: 2, traffic: delayed(20) });
+  const ben = world.connect("ben");
+  world.connect("ann", { expiresInMs: 2000 });
+  world.advance(2000);
+  ben.send("ann", 1);
+  world.advance(10);
+  const ann = world.connect("ann");
+  ben.send("ann", 2);
+  await pass(world, 2000);
+  expect(ann.newFrames()).toEqual(["direct ben 1", "direct ben 2"]);
+  expect(ben.newFrames()).toEqual(["ack r1", "ack r2"]);
+});
+
+/** One of several sends of ben to ann, as `Directs` makes them. */
+function sendOf(waiting: WaitingSends, order: number): WaitingSend {
+  const envelope = { from: "ben", metadataJson: undefined, dataJson: String(order) };
+  const target = { app: "app", to: "ann" };
+  const attempt = {
+    ...target,
+    onHeld: waiting.onHeld,
+    number: 0,
+    firstMs: 0,
+    delivered: 0,
+    isNext: false,
+    isLast: false,
+  };
+  return { ...target, envelope, sender: undefined, order, attempt };
+}
+
+test("while one message is tried, an earlier one comes back as held: each arrives once", async () => {
+  let decide: (count: number) => void = () => undefined;
+  const tried: number[] = [];
+  const clock = new FakeClock();
+  const attempt = ({ order }: WaitingSend): Promise<number> => {
+    tried.push(order);
+    return new Promise((resolve) => {
+      decide = resolve;
+    });
+  };
+  const waiting = new WaitingSends({ clock, attempt });
+  const added = [2, 1].map((order) => {
+    const done = waiting.add(sendOf(waiting, order));
+    clock.advance(200);
+    return done;
+  });
+  for (let i = 0; i < 3; i++) {
+    decide(1);
+    await turn();
+    clock.advance(200);
+  }
+  expect(await Promise.all(added)).toEqual([1, 1]);
+  expect(tried).toEqual([2, 1]);
+});
+
+test("nothing is tried while an earlier first attempt is not decided", async () => {
+  const tried: number[] = [];
+  const clock = new FakeClock();
+  const waiting = new WaitingSends({ clock, attempt: ({ order }) => tried.push(order) });
+  const first = sendOf(waiting, 1);
+  waiting.onHeld(first.attempt);
+  const added = [waiting.add(sendOf(waiting, 2))];
+  clock.advance(1500);
+  expect(tried).toEqual([]);
+  waiting.decided(first.attempt);
+  added.push(waiting.add(first));
+  clock.advance(200);
+  await Promise.all(added);
+  expect(tried).toEqual([1, 2]);
+});
+
+for (const count of [UNAVAILABLE, 0])
+  test(`an attempt that ends with ${count} is not the last one: the node that held the peer may have left`, async () => {
+    const counts = [HELD, count, count, 1];
+    const clock = new FakeClock();
+    const waiting = new WaitingSends({ clock, attempt: () => counts.shift() ?? 0 });
+    const done = waiting.add(sendOf(waiting, 1));
+    clock.advance(700);
+    expect(await done).toBe(1);
+  });
 
 test("peers of a publishable key are not waited for", () => {
   const world = new World();

@@ -25,7 +25,7 @@ export function leftovers(world: World): Record<string, number> {
     ringBytes: sum(({ hub }) => hub.streams.ringBytes),
     replays: inHub("replays", "active"),
     holds: inHub("holds", "held"),
-    waitingSends: inHub("delivery", "waiting", "queues"),
+    waitingSends: inHub("directs", "waiting", "queues"),
     undrainedRosters: inHub("presence", "queue", "busy"),
     deadlines: inHub("deadlines", "slots"),
     liveness: inHub("liveness", "count"),

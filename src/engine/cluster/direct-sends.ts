@@ -1,0 +1,39 @@
+/** Sends direct messages to other nodes. A message keeps its number over all attempts, so that each node delivers it once. */
+import type { DirectAttempt, EngineCallbacks, Envelope } from "../engine.ts";
+import type { ControlMessages } from "./control-messages.ts";
+import { directMessage } from "./encode.ts";
+import type { Link } from "./link.ts";
+import type { PendingDirectMessages } from "./pending-direct-messages.ts";
+import type { Subjects } from "./subjects.ts";
+
+export interface DirectSendsParts {
+  readonly local: Pick<EngineCallbacks, "id">;
+  readonly link: Pick<Link, "publish">;
+  readonly subjects: Pick<Subjects, "peer" | "response">;
+  readonly control: Pick<ControlMessages, "forwardToAll">;
+  readonly pendingDirectMessages: PendingDirectMessages;
+  /** Never returns a number twice. */
+  readonly nextNumber: () => number;
+  readonly nowMs: () => number;
+}
+
+export class DirectSends {
+  constructor(private readonly parts: DirectSendsParts) {}
+
+  send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Promise<number> {
+    const { local, link, subjects, control, pendingDirectMessages } = this.parts;
+    const number = attempt ? this.numberOf(attempt) : this.parts.nextNumber();
+    const text = directMessage({ node: local.id, number, app, to, envelope, isNext: attempt?.isNext });
+    link.publish(subjects.peer(app, to), text, subjects.response(number));
+    const count = pendingDirectMessages.add(number, isHere ? undefined : text, attempt);
+    if (attempt?.isLast) control.forwardToAll(number);
+    return count;
+  }
+
+  private numberOf(attempt: DirectAttempt): number {
+    if (attempt.number > 0) return attempt.number;
+    attempt.number = this.parts.nextNumber();
+    attempt.firstMs = this.parts.nowMs();
+    return attempt.number;
+  }
+}

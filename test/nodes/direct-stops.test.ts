@@ -1,0 +1,87 @@
+/** Direct messages between three nodes, one of which is stopped for a while (SIGSTOP): each arrives at most once, and in order. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Wire } from "../conformance/raw/support/wire.ts";
+import { tokenQuery } from "../conformance/raw/support/world.ts";
+import type { SecretKey } from "../support/admin.ts";
+import {
+  faultsOf,
+  HastySender,
+  type Placed,
+  type Places,
+  RULES,
+  receivedBy,
+  roundOf,
+  type Stop,
+} from "../support/direct-stops.ts";
+import { selfSigned } from "../support/jwt.ts";
+import type { Server } from "../support/parley.ts";
+import { until } from "../support/wait.ts";
+import { Cluster, connect } from "./support/cluster.ts";
+
+setDefaultTimeout(180_000);
+
+const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
+
+describe.skipIf(!IS_FULL)("three nodes", () => {
+  let cluster: Cluster;
+  let key: SecretKey;
+  beforeAll(async () => {
+    cluster = await Cluster.start({ nodes: 3 });
+    const [node] = cluster.pair;
+    const app = await node.admin.createApp();
+    await node.admin.must("PATCH", `/apps/${app._id}`, RULES);
+    key = await node.admin.createKey(app._id);
+    places = { url: node.url, credential: key.credential, connect: connectAt };
+  });
+  afterAll(() => cluster.stop());
+
+  let places: Places;
+  const connectAt = async (sub: string, index: number): Promise<Placed> => {
+    const at = cluster.nodes[index];
+    if (!at) throw new Error("there is no such node");
+    const wire = await connect(at, tokenQuery(selfSigned(key.keyId, key.secret, { sub })));
+    await wire.frame("welcome");
+    return { wire, at };
+  };
+
+  test("a node that stops: no direct message to one of its peers finds no one while they come back to another", async () => {
+    const [leaving] = await cluster.add(1);
+    const at = cluster.nodes.indexOf(leaving as Server);
+    const peers = Array.from({ length: 60 }, (_, n) => `moving-${n}`);
+    const before = await Promise.all(peers.map((peer) => connectAt(peer, at)));
+    const placed = await Promise.all([0, 1, 0, 1].map((index, n) => connectAt(`mover-${n}`, index)));
+    const senders = peers.map((peer, n) => new HastySender(`to-${peer}`, placed[n % 4]?.wire as Wire, peer, 60));
+    for (const sender of senders) sender.start();
+    await Bun.sleep(300);
+    const stopped = leaving?.stop();
+    const after = await Promise.all(
+      before.map(async ({ wire }, n) => {
+        await wire.closed();
+        await Bun.sleep(1000 + 20 * n);
+        const { wire: next } = await connectAt(peers[n] ?? "", n % 2);
+        return next;
+      }),
+    );
+    await stopped;
+    await Bun.sleep(500);
+    await Promise.all(senders.map((sender) => sender.stop()));
+    const answers = new Set(senders.flatMap((sender) => [...sender.answers.values()]));
+    expect([...answers]).toEqual(["ack"]);
+    for (const [n, sender] of senders.entries()) {
+      const wires = [before[n]?.wire as Wire, after[n] as Wire];
+      await until("all have arrived", () => receivedBy(wires).length >= sender.sent);
+      expect(faultsOf([sender], receivedBy(wires))).toEqual([]);
+    }
+  });
+
+  let rounds = 0;
+  const stops: Stop["of"][] = ["receiver", "sender", "holder"];
+  for (const of of stops)
+    for (const isHeld of [true, false])
+      for (const ms of [400, 900, 1500, 2900, ...(isHeld ? [] : [8000, 30_000])])
+        test(`the ${of}'s is stopped for ${ms} ms${isHeld ? ", and the receiver was expected back" : ""}`, async () => {
+          const { faults, received } = await roundOf(places, `peer-${++rounds}`, isHeld, { of, ms });
+          expect(faults).toEqual([]);
+          expect(received).toBeGreaterThan(20);
+        });
+});
