@@ -1,6 +1,5 @@
 /** What the page says before one is inside, and after one was put out: about devices, names, the lobby and the end. It must be true. */
 import { afterAll, afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import { until } from "../support/wait.ts";
 import { eventually } from "./support/eventually.ts";
 import { meetingRooms } from "./support/meeting-rooms.ts";
 import type { Visitor } from "./support/visitor.ts";
@@ -152,10 +151,8 @@ test("a link that has expired is not called a closed room", async () => {
   const url = await rooms().room();
   const expireUnixSec = Math.floor(Date.now() / 1000) + 2;
   const token = await rooms().token(url, { isAdmin: true, expireUnixSec });
-  await until(
-    "the token expires",
-    async () => (await rooms().app.call("POST", `/room/${roomName(url)}/door`, { token })).status === 403,
-  );
+  // Not by asking for it: refused calls of an address are limited, and the page has the same address.
+  await Bun.sleep((expireUnixSec + 1) * 1000 - Date.now());
   const visitor = await rooms().visit(`${url}#token=${token}`, { expected: /403/ });
   await visitor.heading("This invitation is not valid").waitFor();
   await visitor.button("Go on without it").click();

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as ids from "../../src/access/ids.ts";
 import { NAMES, SETTINGS, type Setting } from "../../src/config/settings.ts";
+import { CREDENTIAL_FORMS } from "../support/credential-forms.ts";
 import { CREDENTIALS, DERIVED_KEYS, MADE_BY } from "../support/credentials.ts";
 import { PROJECT, readPage } from "./support/page.ts";
 
@@ -37,6 +38,11 @@ test("every credential has its row, with the entropy and the lifetime of the cod
     expect([name, rest.length, rest.includes("")]).toEqual([name, 2, false]);
     expect([name, rest.join()]).toEqual([name, expect.stringContaining(setting)]);
   }
+});
+
+test("what is recognised by its form is one of them", () => {
+  const names = CREDENTIALS.map(({ name }) => name);
+  for (const name of Object.keys(CREDENTIAL_FORMS)) expect(names).toContain(name);
 });
 
 test("every setting that is secret is in the table", () => {

@@ -34,8 +34,6 @@ export interface Credential {
   readonly entropy: string;
   /** Is part of the column "lifetime". */
   readonly lives: string;
-  /** How it is recognised in any text; absent: only by its value. */
-  readonly form?: RegExp;
   /** It may be seen by everyone. */
   readonly isPublic?: true;
   /** The setting that it comes from: the service makes none. */
@@ -55,52 +53,45 @@ const minutes = (seconds: number): string => `${seconds / 60} min`;
 const days = (seconds: number): string => `${seconds / 86_400} days`;
 
 const HMAC_SHA256 = signatureOf(new Links(Buffer.alloc(32)).uploadProof("", ""));
-const JWT = /eyJ[\w-]{10,}\.[\w-]+\.[\w-]{43}/;
-const ROOM_JWT = /rt_eyJ[\w-]{10,}/;
-const PROOF = /proof=[\w-]{43}/;
 
 export const CREDENTIALS: readonly Credential[] = [
   {
     name: "admin token",
     entropy: `${ofText(newAdminToken())}; one that you choose has at least ${ADMIN_TOKEN_MIN_CHARS} characters`,
     lives: "until it is replaced",
-    form: /parley_admin_[\w-]{48}/,
   },
   {
     name: "operator token",
     entropy: ofText(newOperatorToken()),
     lives: "until it is revoked",
-    form: /\bop_[\w-]{48}/,
   },
   { name: "dashboard session", entropy: ofText(newSessionSecret()), lives: hours(SESSION_SECONDS) },
   {
     name: "secret key",
     entropy: ofText(newSigningSecret()),
     lives: "until it is rotated or revoked",
-    form: /sk_secret_[\w-]{48}/,
   },
   { name: "publishable key", entropy: ofHex(newPublishableId()), lives: "until it is revoked", isPublic: true },
   { name: "application secret", entropy: ofText(newAppSecret()), lives: "until it is rotated" },
-  { name: "connect token", entropy: HMAC_SHA256, lives: hours(TOKEN_MAX_SECONDS), form: JWT },
-  { name: "access token", entropy: HMAC_SHA256, lives: "expireUnixSec", form: JWT },
-  { name: "host link", entropy: HMAC_SHA256, lives: minutes(HOST_LINK_SEC), form: JWT },
-  { name: "stay token", entropy: HMAC_SHA256, lives: hours(CONNECT_TOKEN_MAX_SEC), form: ROOM_JWT },
-  { name: "lobby token", entropy: HMAC_SHA256, lives: minutes(WAIT_MAX_SEC), form: ROOM_JWT },
+  { name: "connect token", entropy: HMAC_SHA256, lives: hours(TOKEN_MAX_SECONDS) },
+  { name: "access token", entropy: HMAC_SHA256, lives: "expireUnixSec" },
+  { name: "host link", entropy: HMAC_SHA256, lives: minutes(HOST_LINK_SEC) },
+  { name: "stay token", entropy: HMAC_SHA256, lives: hours(CONNECT_TOKEN_MAX_SEC) },
+  { name: "lobby token", entropy: HMAC_SHA256, lives: minutes(WAIT_MAX_SEC) },
   { name: "lobby ticket", entropy: ofHex(newTicket(1).replace(/\..*/, "")), lives: minutes(WAIT_MAX_SEC) },
-  { name: "upload address", entropy: HMAC_SHA256, lives: hours(UPLOAD_ABANDONED_MS / 1000), form: PROOF },
-  { name: "recording link", entropy: HMAC_SHA256, lives: hours(LINK_MAX_SECONDS), form: PROOF },
+  { name: "upload address", entropy: HMAC_SHA256, lives: hours(UPLOAD_ABANDONED_MS / 1000) },
+  { name: "recording link", entropy: HMAC_SHA256, lives: hours(LINK_MAX_SECONDS) },
   {
     name: "signed bucket address",
     entropy: HMAC_SHA256,
     lives: hours(LINK_MAX_SECONDS),
-    form: /X-Amz-(Signature|Security-Token)=\w/,
   },
   {
     name: "TURN credential",
     entropy: signatureOf(credentialOf("secret", "name", 0).credential, "base64"),
     lives: days(TURN_CREDENTIAL_MAX_SEC),
   },
-  { name: "TURN API key", entropy: HMAC_SHA256, lives: "expiryInSeconds", form: /tk_eyJ[\w-]{10,}/ },
+  { name: "TURN API key", entropy: HMAC_SHA256, lives: "expiryInSeconds" },
   {
     name: "master key",
     entropy: randomBits(MASTER_KEY_BYTES),

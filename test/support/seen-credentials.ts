@@ -1,8 +1,8 @@
 /**
- * No server that a test starts may write a credential to its log, or list one. Credentials are known by their form (credentials.ts), or because this process
+ * No server that a test starts may write a credential to its log, or list one. Credentials are known by their form (credential-forms.ts), or because this process
  * has set them or was answered with them. Each log is searched once, when its server has ended: one pass, whatever the number of credentials.
  */
-import { CREDENTIALS } from "./credentials.ts";
+import { CREDENTIAL_FORMS } from "./credential-forms.ts";
 
 /** What is compared of a credential: its first and its last characters, so that one that was cut is found too. */
 const PIECE_CHARS = 12;
@@ -70,7 +70,7 @@ export function rememberAnswer(text: string, headers: Headers): void {
 /** The kinds of credentials that a text has; never the credentials themselves. */
 export function credentialsIn(text: string): string[] {
   const kinds = new Set<string>();
-  for (const { name, form } of CREDENTIALS) if (form?.test(text)) kinds.add(name);
+  for (const [name, form] of Object.entries(CREDENTIAL_FORMS)) if (form.test(text)) kinds.add(name);
   for (const [run] of text.matchAll(RUN)) {
     const kind = seen.get(run.slice(0, PIECE_CHARS)) ?? seen.get(run.slice(-PIECE_CHARS));
     if (kind !== undefined) kinds.add(kind);
