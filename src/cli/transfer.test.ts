@@ -1,4 +1,4 @@
-import { afterEach, expect, spyOn, test } from "bun:test";
+import { afterAll, afterEach, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +7,8 @@ import { send } from "./transfer.ts";
 const folder = mkdtempSync(join(tmpdir(), "parley-transfer-"));
 const sleep = spyOn(Bun, "sleep").mockResolvedValue(undefined);
 afterEach(() => sleep.mockClear());
+// All files share a process: loops that wait between their steps would not wait.
+afterAll(() => sleep.mockRestore());
 
 /** Refuses the first requests of each kind with 429, then takes everything. */
 function serve(refusals: number, retryAfter: string): { url: string; stop: () => Promise<void>; held: () => number } {
