@@ -2,6 +2,8 @@
 
 /** What a stored message takes beside its texts: its row, its index entries, and the rest of the frame that carries it. */
 export const MESSAGE_OVERHEAD_BYTES = 256;
+/** The part of its application's bytes down to which rooms are trimmed, before the application's own channels lose anything. */
+export const ROOMS_SHARE = 1 / 4;
 /** Streams per application. Beyond it, those without messages are forgotten, then those that were used least recently. */
 export const STREAMS_PER_APP_MAX = 100_000;
 /** A stream that never had a message, and that nothing has used for this long, is forgotten. */

@@ -5,6 +5,7 @@ import { systemClock } from "../base/clock.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import { LOCK_SPACE, optionsOf } from "../store/postgres.ts";
+import { excessOf } from "./excess.ts";
 import type {
   Appended,
   Batch,
@@ -33,7 +34,7 @@ import { PostgresWriter } from "./postgres-writer.ts";
 const READ_CONNECTIONS = 3;
 /** Rows that one slice of trimming deletes, about 10 ms on the server. */
 const TRIM_ROWS = 1000;
-/** As in `history_trim_2`: with this many streams a slice may have left others. */
+/** As in `history_trim`: with this many streams a slice may have left others. */
 const TRIM_STREAMS = 100;
 /** Adding up what applications have stored reads every stream. */
 const TOTALS_EVERY_MS = 10_000;
@@ -191,10 +192,9 @@ export class PostgresHistory implements HistoryStore {
     this.trimmer.run(async (sql) => {
       const over = await this.overLimits(sql, maxBytesOf);
       const trims: { streams: string | null }[] = await sql`
-        SELECT history_trim_2(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${TRIM_ROWS}::BIGINT,
-          ${arrayLiteral(over.large.map(({ app }) => app))}::TEXT[],
-          ${arrayLiteral(over.large.map(({ app }) => roomSpaceOf(app)))}::TEXT[],
-          ${arrayLiteral(over.large.map(({ by }) => by))}::BIGINT[]) AS streams`;
+        SELECT history_trim(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${TRIM_ROWS}::BIGINT,
+          ${arrayLiteral(over.large.map(({ space }) => space))}::TEXT[],
+          ${arrayLiteral(over.large.map(({ bytes }) => bytes))}::BIGINT[]) AS streams`;
       const trimmed = trims[0]?.streams ?? null;
       // Another node is trimming.
       if (trimmed === null) return false;
@@ -207,8 +207,8 @@ export class PostgresHistory implements HistoryStore {
         SELECT history_sweep(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${MESSAGE_ID_REMEMBERED_MS}::BIGINT,
           ${TRIM_ROWS}::BIGINT, ${EMPTY_STREAM_KEPT_MS}::BIGINT, ${EXPIRED_STREAM_KEPT_MS}::BIGINT,
           ${`{${trimmed}}`}::BIGINT[],
-          ${arrayLiteral(over.crowded.map(({ app }) => app))}::TEXT[],
-          ${arrayLiteral(over.crowded.map(({ by }) => by))}::BIGINT[]) AS done`;
+          ${arrayLiteral(over.crowded.map(({ space }) => space))}::TEXT[],
+          ${arrayLiteral(over.crowded.map(({ streams }) => streams))}::BIGINT[]) AS done`;
       const done = Number(rows[0]?.done ?? 0);
       const isOver = over.large.length + over.crowded.length > 0;
       if (isOver) this.totalsAtMs = Number.NEGATIVE_INFINITY;
@@ -236,20 +236,20 @@ export class PostgresHistory implements HistoryStore {
     return Math.min(Math.max(Number(rows[0]?.ms ?? 0), 0), OPEN_TRANSACTION_MAX_MS);
   }
 
-  /** The applications that have more bytes or streams than they may, and by how much. */
+  /** The spaces that have more bytes or streams than they may, and by how much. */
   private async overLimits(sql: SQL, maxBytesOf: (app: string) => number) {
     if (performance.now() - this.totalsAtMs < this.totalsEveryMs) return { large: [], crowded: [] };
-    const rows: { app: string; streams: string; bytes: string }[] =
-      await sql`SELECT app, count(*) AS streams, sum(bytes) AS bytes FROM history_streams GROUP BY app`;
+    const rows: { space: string; streams: string; bytes: string }[] =
+      await sql`SELECT app AS space, count(*) AS streams, sum(bytes) AS bytes FROM history_streams GROUP BY app`;
     this.totalsAtMs = performance.now();
-    const positive = ({ by }: { readonly by: number }): boolean => by > 0;
-    // The rooms of an application are within its limit.
-    const bytesOf = new Map<string, number>();
-    for (const { app: space, bytes } of rows)
-      bytesOf.set(appOfSpace(space), (bytesOf.get(appOfSpace(space)) ?? 0) + Number(bytes));
+    const bytesOf = new Map(rows.map(({ space, bytes }) => [space, Number(bytes)]));
+    const bytesIn = (space: string): number => bytesOf.get(space) ?? 0;
+    const apps = new Set(rows.map(({ space }) => appOfSpace(space)));
     return {
-      large: [...bytesOf].map(([app, bytes]) => ({ app, by: Math.ceil(bytes - maxBytesOf(app)) })).filter(positive),
-      crowded: rows.map(({ app, streams }) => ({ app, by: Number(streams) - this.streamsMax })).filter(positive),
+      large: [...apps].flatMap((app) => excessOf(app, bytesIn(app), bytesIn(roomSpaceOf(app)), maxBytesOf(app))),
+      crowded: rows
+        .map(({ space, streams }) => ({ space, streams: Number(streams) - this.streamsMax }))
+        .filter(({ streams }) => streams > 0),
     };
   }
 

@@ -1,9 +1,8 @@
 /**
- * Finds the largest streams of an application and its rooms, or the least recently used ones of a space. An index for that would cost every publish; this looks at
- * some streams per call instead, and has a result when it has seen them all.
+ * Finds the largest or the least recently used streams of a space: of an application, or of its rooms. An index for that would cost every
+ * publish; this looks at some streams per call instead, and has a result when it has seen them all.
  */
 import type { Database } from "bun:sqlite";
-import { roomSpaceOf } from "../access/room-space.ts";
 
 const SCAN_STREAMS = 250;
 /** How many streams one scan finds; the next ones need another scan. */
@@ -18,12 +17,11 @@ export interface Found {
 }
 
 interface Running {
-  readonly name: string;
+  readonly space: string;
   readonly order: Order;
-  /** Spaces that are still to be scanned; the first one is under way. */
-  readonly spaces: string[];
   channel: string;
   found: Found[];
+  isDone: boolean;
 }
 
 const better: Readonly<Record<Order, (a: Found, b: Found) => number>> = {
@@ -43,13 +41,18 @@ export class AppScan {
   }
 
   /** The largest streams, the largest first, as they were when the scan found them; `undefined`: call again. */
-  largest(app: string): readonly Found[] | undefined {
-    return this.advance(app, "largest", [app, roomSpaceOf(app)]);
+  largest(space: string): readonly Found[] | undefined {
+    return this.advance(space, "largest");
   }
 
   /** Streams without messages, then the others, those first that were used least recently; at most 1,000. `undefined`: call again. */
-  mostDispensable(app: string): readonly Found[] | undefined {
-    return this.advance(app, "most dispensable", [app]);
+  mostDispensable(space: string): readonly Found[] | undefined {
+    return this.advance(space, "most dispensable");
+  }
+
+  /** Whether the largest streams of this space are being looked for, or the result is not used up. */
+  isAt(space: string): boolean {
+    return this.running?.space === space && this.running.order === "largest";
   }
 
   /** Its result was used up. */
@@ -57,19 +60,15 @@ export class AppScan {
     this.running = undefined;
   }
 
-  private advance(name: string, order: Order, spaces: readonly string[]): readonly Found[] | undefined {
-    if (this.running?.name !== name || this.running.order !== order)
-      this.running = { name, order, spaces: [...spaces], channel: "", found: [] };
+  private advance(space: string, order: Order): readonly Found[] | undefined {
+    if (this.running?.space !== space || this.running.order !== order)
+      this.running = { space, order, channel: "", found: [], isDone: false };
     const { running } = this;
-    const [space] = running.spaces;
-    if (space === undefined) return running.found;
+    if (running.isDone) return running.found;
     const rows = this.slice.all(space, running.channel);
     running.found = [...running.found, ...rows].sort(better[order]).slice(0, FOUND_MAX);
     running.channel = rows.at(-1)?.channel ?? running.channel;
-    if (rows.length < SCAN_STREAMS) {
-      running.spaces.shift();
-      running.channel = "";
-    }
-    return running.spaces.length === 0 ? running.found : undefined;
+    running.isDone = rows.length < SCAN_STREAMS;
+    return running.isDone ? running.found : undefined;
   }
 }

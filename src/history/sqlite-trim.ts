@@ -2,6 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { appOfSpace, roomSpaceOf } from "../access/room-space.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
+import { excessOf } from "./excess.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "./limits.ts";
 import { AppScan, FOUND_MAX, type Found } from "./sqlite-app-scan.ts";
 import type { SqliteRuns } from "./sqlite-runs.ts";
@@ -32,8 +33,10 @@ export class SqliteTrim {
   private readonly overfull = new Set<number>();
   private readonly scan: AppScan;
   private walkedTo = 0;
-  /** The streams of one application that are being brought down to a level of bytes. */
+  /** The streams of one space that are being brought down to a level of bytes. */
   private cutting: { readonly found: readonly Found[]; at: number; readonly level: number } | undefined;
+  /** The space whose streams were brought down last. */
+  private cutLast: string | undefined;
 
   private readonly raiseLow;
   private readonly expired;
@@ -119,25 +122,32 @@ export class SqliteTrim {
       }
       const app = appOfSpace(space);
       const [own, rooms] = [streams.usage(app), streams.usage(roomSpaceOf(app))];
-      const excess = own.bytes + rooms.bytes - maxBytesOf(app);
-      if (excess > 0 && own.messages + rooms.messages > 0) return this.trimLargest(app, excess);
+      const excesses = excessOf(app, own.bytes, rooms.bytes, maxBytesOf(app)).filter(
+        ({ space }) => streams.usage(space).messages > 0,
+      );
+      // In turns, each to its end: people who keep writing in a room must not keep the application's own channels from being trimmed.
+      const excess =
+        excesses.find(({ space }) => this.scan.isAt(space)) ??
+        excesses.find(({ space }) => space !== this.cutLast) ??
+        excesses[0];
+      if (excess) return this.trimLargest(excess.space, excess.bytes);
     }
     return false;
   }
 
-  private forgetDispensable(app: string, surplus: number): void {
-    const found = this.scan.mostDispensable(app);
+  private forgetDispensable(space: string, surplus: number): void {
+    const found = this.scan.mostDispensable(space);
     if (!found) return;
     this.forgetStreams(found.slice(0, Math.min(surplus, STEP_ROWS)).map(({ id }) => id));
     this.scan.restart();
   }
 
   /**
-   * The oldest messages of the largest channel go first, of the application or of its rooms, until it is as large as the next ones: every
-   * channel that is larger than the level at which the application is within its limit is brought down to it.
+   * The oldest messages of the largest channel go first, until it is as large as the next ones: every channel that is larger than the level
+   * at which the space has lost enough is brought down to it.
    */
-  private trimLargest(app: string, excess: number): boolean {
-    const found = this.scan.largest(app);
+  private trimLargest(space: string, excess: number): boolean {
+    const found = this.scan.largest(space);
     if (!found) return true;
     if (this.cutting?.found !== found) this.cutting = { found, at: 0, level: levelOf(found, excess) };
     const { cutting } = this;
@@ -146,6 +156,7 @@ export class SqliteTrim {
     if (!row) {
       this.scan.restart();
       this.cutting = undefined;
+      this.cutLast = space;
       return true;
     }
     const count = row.top - row.low + 1;

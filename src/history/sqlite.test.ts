@@ -1,8 +1,11 @@
+import { expect, test } from "bun:test";
+import { roomSpaceOf } from "../access/room-space.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { SqliteHistory } from "./sqlite.ts";
 import { historyFile } from "./sqlite-file.ts";
 import { historySuite } from "./testing/history.suite.ts";
-import { clocksOf, STREAMS_MAX } from "./testing/kit.ts";
+import { batchOf, clocksOf, numbers, STREAMS_MAX } from "./testing/kit.ts";
+import { openMemoryHistory } from "./testing/memory.ts";
 
 const newFolder = newFolders();
 
@@ -20,4 +23,20 @@ historySuite("the embedded history", async () => {
         clocks: clocksOf(time),
       }),
   };
+});
+
+test("an application with many channels is trimmed while people keep writing in its rooms", async () => {
+  const store = openMemoryHistory();
+  const rooms = { app: roomSpaceOf("app"), channel: "chat", dataJson: JSON.stringify("x".repeat(50_000)) };
+  // Finding the largest of 5,000 takes several slices.
+  await store.append(batchOf(...numbers(1, 5000).map((channel) => ({ channel }))));
+  const own = await store.usage("app");
+  const maxBytes = own.bytes;
+  // Beyond the rooms' share before each slice.
+  for (let slice = 0; slice < 300 && (await store.usage("app")).messages === own.messages; slice++) {
+    await store.append(batchOf(...Array.from({ length: 20 }, () => rooms)));
+    await store.trim(() => maxBytes);
+  }
+  expect((await store.usage("app")).messages).toBeLessThan(own.messages);
+  await store.close();
 });

@@ -47,7 +47,11 @@ const app = z
     retentionDays: z.int().nullable().describe("Days that recordings are kept; null: without a limit"),
     consolePayloads: z.boolean().describe("Whether operators may see its messages"),
     channelRules: z.array(shownRule).describe("The first whose pattern matches a channel's name applies"),
-    maxHistoryBytes: z.int().describe("Beyond it, the oldest messages of its largest channel are removed"),
+    maxHistoryBytes: z
+      .int()
+      .describe(
+        "Beyond it, the oldest messages of its largest channel are removed; its rooms lose first while they have more than a quarter",
+      ),
     allowedFrameOrigins: z.array(z.string()).describe("Origins whose pages may show its meetings in a frame"),
     meetingRetentionDays: z.int().describe("Days that meetings are kept after their end"),
     maxRecordingBytesTotal: z.int().describe("Bytes that its recordings and open uploads may have together"),

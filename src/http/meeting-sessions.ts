@@ -1,8 +1,9 @@
 /** Meetings that are or were, and what an application's server does with them, all with its secret key. */
 import { z } from "zod";
 import type { Acts } from "../meetings/acts.ts";
-import { CHAT_MAX_CHARS, MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX } from "../meetings/limits.ts";
+import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX } from "../meetings/limits.ts";
 import type { Sessions } from "../meetings/sessions.ts";
+import { CHAT_MAX_CHARS, CHAT_TEXT_RULE, isChatText } from "../protocol/chat-text.ts";
 import { ROOM_NAME_MAX_CHARS, UNIX_SECONDS_MAX } from "../rooms/limits.ts";
 import type { ApplicationGuards } from "./application.ts";
 import { APPLICATION_SECRET, type AppAudit } from "./audit.ts";
@@ -50,7 +51,9 @@ const line = z.object({
     .string()
     .min(1, `must have 1 to ${CHAT_MAX_CHARS} characters`)
     .max(CHAT_MAX_CHARS, `must have 1 to ${CHAT_MAX_CHARS} characters`)
-    .refine((text) => text.isWellFormed(), "must be well-formed text"),
+    .refine((text) => text.isWellFormed(), "must be well-formed text")
+    .refine(isChatText, `must have ${CHAT_TEXT_RULE}`)
+    .describe("Without control characters other than tabs and line breaks"),
 });
 
 const done = z.object({ success: z.literal(true), message: z.string() });

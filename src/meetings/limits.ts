@@ -23,9 +23,8 @@ export const SWEEP_ROWS = 200;
 /** A place in the lobby, and its connect token. */
 export const WAIT_MAX_SEC = 30 * 60;
 
-/** The size of a signal or a line of the chat, as JSON. */
+/** The size of a signal, as JSON. */
 export const SIGNAL_MAX_BYTES = 32 * KIB;
-export const CHAT_MAX_CHARS = 4000;
 /**
  * Signals, per minute and node. Ten people who all enter, share a screen and restart their connections within a minute write about half of
  * this; the senders of a full room together cannot use up what the room has.

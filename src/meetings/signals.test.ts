@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { RoomAccess } from "../access/room-access.ts";
 import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
+import { CHAT_LINE_MAX_BYTES, CHAT_MAX_CHARS } from "../protocol/chat-text.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
 import type { FieldValues } from "../rooms/fields.ts";
 import type { MeetingStore, StayRow } from "../store/meetings.ts";
 import {
-  CHAT_MAX_CHARS,
   INBOX_BYTES_PER_MINUTE,
   ROOM_SIGNALS_BYTES_PER_MINUTE,
   SENDER_SIGNALS_BYTES_PER_MINUTE,
@@ -227,6 +227,18 @@ describe("the chat", () => {
     // Only the service speaks for the server, and only it says who a person is.
     expect(says(chat, { text: "hello", server: true })?.code).toBe("malformed_message");
     expect(says(chat, { text: "hello", name: "Another Person" })?.code).toBe("malformed_message");
+  });
+
+  test("takes no control characters, and no line that is much larger than its text", () => {
+    const { says, signals, seat } = inside();
+    expect(says(chat, { text: "one\n\ttwo\r\nthree" })).toBeUndefined();
+    expect(says(chat, { text: "\u0001" })?.code).toBe("malformed_message");
+    expect(says(chat, { text: "a\u007f" })?.code).toBe("malformed_message");
+    const codeOf = (dataJson: string) => signals.refusalOfMessage(seat, chat, dataJson)?.code;
+    expect(codeOf(JSON.stringify({ text: "€".repeat(CHAT_MAX_CHARS) }))).toBeUndefined();
+    expect(codeOf(`{"text":"${"\\u20ac".repeat(100)}"}`)).toBeUndefined();
+    expect(codeOf(`{"text":"${"\\u0061".repeat(CHAT_MAX_CHARS)}"}`)).toBe("malformed_message");
+    expect(codeOf(`{"text":${" ".repeat(CHAT_LINE_MAX_BYTES)}"a"}`)).toBe("malformed_message");
   });
 
   test("that is switched off takes nothing", () => {

@@ -3,12 +3,13 @@
  * (access/room-access.ts). A mesh cannot keep two browsers that agree from sending each other anything; what the service can see, it decides here.
  */
 import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
+import { CHAT_LINE_MAX_BYTES, CHAT_TEXT_RULE, isChatText } from "../protocol/chat-text.ts";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 import { inboxChannel, roomChannelKind } from "../protocol/room-channels.ts";
 import type { MeetingStore } from "../store/meetings.ts";
 import type { May } from "./contract.ts";
 import type { Floor } from "./floor.ts";
-import { CHAT_MAX_CHARS, SIGNAL_MAX_BYTES } from "./limits.ts";
+import { SIGNAL_MAX_BYTES } from "./limits.ts";
 import type { Refusal, SignalsPort } from "./ports.ts";
 import type { Present } from "./present.ts";
 import { mayOf } from "./rights.ts";
@@ -39,8 +40,11 @@ export class Signals implements SignalsPort {
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {
     const kind = roomChannelKind(channel);
     if (kind !== "chat" && kind !== "in") return notPermitted("Only the service publishes on this channel.");
-    if (Buffer.byteLength(dataJson) > SIGNAL_MAX_BYTES)
-      return malformed(`A message in a room has at most ${SIGNAL_MAX_BYTES} bytes.`);
+    const maxBytes = kind === "chat" ? CHAT_LINE_MAX_BYTES : SIGNAL_MAX_BYTES;
+    if (Buffer.byteLength(dataJson) > maxBytes)
+      return malformed(
+        `${kind === "chat" ? "A line of the chat" : "A signal"} has at most ${maxBytes} bytes, as JSON.`,
+      );
     const data = parsed(dataJson);
     if (!data) return malformed(kind === "chat" ? chatRule : `The data is no signal: ${SIGNAL_SHAPES}.`);
     const may = this.may(seat);
@@ -113,7 +117,7 @@ const SHARED = { audio: "a microphone", video: "a camera", screen: "a screen" } 
 const isShared = (field: string): field is keyof typeof SHARED => field in SHARED;
 
 const stateRule = `A state in a room has only these fields, each true or false: ${STATE_FIELDS.join(", ")}.`;
-const chatRule = `A line of the chat is {text}, with 1 to ${CHAT_MAX_CHARS} characters.`;
+const chatRule = `A line of the chat is {text}, with ${CHAT_TEXT_RULE}.`;
 
 const malformed = (message: string): Refusal => ({ code: "malformed_message", message });
 const notPermitted = (message: string): Refusal => ({ code: "action_not_permitted", message });
@@ -129,9 +133,6 @@ function onlyField(data: JsonObject): string | undefined {
   const [field, ...others] = Object.keys(data);
   return others.length === 0 ? field : undefined;
 }
-
-export const isChatText = (text: unknown): text is string =>
-  typeof text === "string" && text.length >= 1 && text.length <= CHAT_MAX_CHARS && text.isWellFormed();
 
 const refusalOfLine = (data: JsonObject): Refusal | undefined =>
   onlyField(data) === "text" && isChatText(data.text) ? undefined : malformed(chatRule);

@@ -172,11 +172,19 @@ describe("calls about people in a room", () => {
     const app = await newApplication(server);
     const room = await newRoom(app, { newChatForMeetingSession: false });
     const path = `/room/${room.name}/message`;
-    for (const body of [{}, { text: "" }, { text: "x".repeat(4001) }, { text: 1 }, { text: "\ud800" }]) {
+    for (const body of [
+      {},
+      { text: "" },
+      { text: "x".repeat(4001) },
+      { text: 1 },
+      { text: "\ud800" },
+      { text: "\u0001" },
+    ]) {
       const { error } = expectAppRefusal(await app.call("POST", path, body), 400, "invalid_request");
       expect(error.details?.[0]?.field).toBe("text");
     }
     await app.must("POST", path, { text: "x".repeat(4000) });
+    await app.must("POST", path, { text: "one\r\n\ttwo" });
   });
 
   test("are in the audit, with who was removed and how many were put out", async () => {

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import type { HistoryStore } from "../history.ts";
 import { ALL, appendTexts, batchOf, type HistoryPlace, KEEP, message, readTexts, type TestTime, texts } from "./kit.ts";
+import { roomTests } from "./suite-rooms.ts";
 import { streamTests } from "./suite-streams.ts";
 import { trimTests } from "./suite-trimming.ts";
 
@@ -50,6 +51,7 @@ export function historySuite(name: string, newPlace: () => Promise<HistoryPlace>
     settleTests(context);
     streamTests(context);
     trimTests(context);
+    roomTests(context);
   });
 }
 

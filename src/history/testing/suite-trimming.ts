@@ -1,6 +1,5 @@
 /** The part of the suite about trimming: by count, by age, by bytes, and of streams that nothing uses. */
 import { expect, test } from "bun:test";
-import { roomSpaceOf } from "../../access/room-space.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "../limits.ts";
 import { messageBytes } from "../size.ts";
 import type { SuiteContext } from "./history.suite.ts";
@@ -66,21 +65,6 @@ export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
     expect(usage.bytes).toBeLessThanOrEqual(6 * each);
     expect(usage.messages).toBeGreaterThanOrEqual(5);
     expect((await readTexts(store, {}, "small"))?.length).toBeGreaterThanOrEqual(2);
-  });
-
-  test("the rooms of an application are within its limit of bytes: of both, the largest channel loses first", async () => {
-    const store = await newHistory();
-    const each = messageBytes(message({ dataJson: '"1"' }));
-    const rooms = roomSpaceOf("app");
-    await appendTexts(store, numbers(1, 3), { channel: "small" });
-    await appendTexts(store, numbers(1, 9), { app: rooms, channel: "inbox" });
-    await appendTexts(store, numbers(1, 9), { app: roomSpaceOf("other"), channel: "inbox" });
-    await trimAll(store, (app) => (app === "app" ? 10 * each : Number.POSITIVE_INFINITY));
-    expect(await readTexts(store, {}, "small")).toEqual(numbers(1, 3));
-    expect(await readTexts(store, {}, "inbox", rooms)).toEqual(numbers(3, 9));
-    expect((await store.usage(roomSpaceOf("other"))).messages).toBe(9);
-    await trimAll(store, (app) => (app === "app" ? 0 : Number.POSITIVE_INFINITY));
-    expect([(await store.usage("app")).bytes, (await store.usage(rooms)).bytes]).toEqual([0, 0]);
   });
 
   test("an application that may store nothing keeps nothing", async () => {

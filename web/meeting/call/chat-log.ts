@@ -2,6 +2,7 @@
 import type { Channel } from "../../../client/src/channel.ts";
 import { history } from "../../../client/src/history.ts";
 import type { Message } from "../../../client/src/message.ts";
+import { CHAT_MAX_CHARS, typedChatText } from "../../../src/protocol/chat-text.ts";
 import { SERVICE } from "../../../src/protocol/room-channels.ts";
 import { type Metadata, nameOf } from "./people.ts";
 import type { ChatLine } from "./room-contract.ts";
@@ -17,8 +18,6 @@ export interface Writer {
 }
 
 const EARLIER_LINES = 200;
-/** Longer ones are not accepted by the service. */
-const TEXT_MAX_CHARS = 4000;
 /** Ids of lines that were shown; a page that has missed lines reads as many. */
 const SHOWN_MAX = 500;
 const PAGE_MAX = 100;
@@ -45,7 +44,10 @@ export class ChatLog {
     channel.on("gap", () => void this.#readMissed().catch(() => undefined));
   }
 
-  async say(text: string): Promise<void> {
+  /** Sends what a person has typed or pasted, without what the service refuses; nothing if nothing is left. */
+  async say(typed: string): Promise<void> {
+    const text = typedChatText(typed);
+    if (text === "") return;
     const { participantSession, name, isGuest } = this.#self;
     const { pos, id } = await this.#channel.publish({ text });
     this.#add({
@@ -84,7 +86,7 @@ export class ChatLog {
       from: from === SERVICE ? undefined : from,
       name: isOwn ? this.#self.name : nameOf(metadata),
       isGuest: isOwn ? this.#self.isGuest : metadata?.isGuest === true,
-      text: text.slice(0, TEXT_MAX_CHARS),
+      text: text.slice(0, CHAT_MAX_CHARS),
       timeMs: time ?? Date.now(),
       isEarlier,
     };

@@ -186,6 +186,18 @@ test("chat: earlier lines, one's own when accepted, each once", async () => {
   ]);
 });
 
+test("chat: characters that the service refuses are not sent, and nothing if no others are left", async () => {
+  await open();
+  await ack(`${ROOM}/in/me`);
+  await ack(`${ROOM}/chat`, { pos: "1", recovered: true, replay: 0 });
+  const said = [room.say("\u0001 \u001b"), room.say("one\u0001\r\n\ttwo\u001b")];
+  await settled();
+  const { socket } = kit.service;
+  expect(socket.of("publish")).toMatchObject([{ data: { text: "one\n\ttwo" } }]);
+  await socket.ack("publish", { pos: "2" });
+  await Promise.all(said);
+});
+
 test("notices are the service's alone", async () => {
   await open({ isAdmin: true });
   await enter("ann");

@@ -1,6 +1,7 @@
 /** The chat: everything as text, and web addresses as links. */
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { CHAT_MAX_CHARS } from "../../../src/protocol/chat-text.ts";
 import type { ChatLine } from "../call/room-contract.ts";
 import { partsOf } from "../lib/links.ts";
 import { t, timeOfDay } from "../texts/texts.ts";
@@ -8,7 +9,6 @@ import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";
 import { panel, useMeeting } from "./view.ts";
 
-export const TEXT_MAX_CHARS = 4000;
 /** Nearer to the end than this: new messages are scrolled to. */
 const AT_END_PX = 80;
 /** Messages of one person within this time share one name. */
@@ -139,7 +139,7 @@ function Writer() {
           ref={field}
           rows={1}
           value={text.value}
-          maxLength={TEXT_MAX_CHARS}
+          maxLength={CHAT_MAX_CHARS}
           aria-label={t("writeMessage")}
           placeholder={t("writeMessage")}
           dir="auto"
