@@ -289,19 +289,25 @@ function channelCountOf(value: unknown): ChannelCount | undefined {
 
 export function directMessage(text: string): DirectMessage | undefined {
   const parsed = parse(text);
-  const [node, number, app, to, from, metadataChars, id, awaitsRoster, idScope, isNext] = parsed?.fields ?? [];
+  const [node, number, app, to, from, metadataChars, id, awaitsRoster, idScope, isNext, earlier] = parsed?.fields ?? [];
   if (parsed?.kind !== "direct" || !isNode(node) || !isCount(number) || !isApp(app) || !isPeerId(to)) return undefined;
   const plain = envelopeOf(from, metadataChars, parsed.body, [id]);
   if (!plain) return undefined;
   // Almost no message has them.
-  const envelope = awaitsRoster || idScope ? withDirectFields(plain, awaitsRoster, idScope) : plain;
+  const envelope = awaitsRoster || idScope ? withDirectFields(plain, awaitsRoster, idScope, earlier) : plain;
   const message = { node, number, app, to, envelope };
   return typeof isNext === "boolean" ? { ...message, isNext } : message;
 }
 
-const withDirectFields = (envelope: Envelope, awaitsRoster: unknown, idScope: unknown): Envelope => ({
+const withDirectFields = (
+  envelope: Envelope,
+  awaitsRoster: unknown,
+  idScope: unknown,
+  sentEarlier: unknown,
+): Envelope => ({
   ...envelope,
   ...(awaitsRoster === true && { awaitsRoster }),
+  ...(sentEarlier === true && { sentEarlier }),
   ...(envelope.id !== undefined && isIdScope(idScope) && { idScope }),
 });
 

@@ -102,8 +102,11 @@ function memberFields(state: MemberState, sender: string): unknown[] {
 
 // Direct messages
 
-function directFields({ id, awaitsRoster, idScope }: Envelope, isNext: boolean | undefined): unknown[] {
-  if (isNext || (isNext === false && awaitsRoster)) return [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
+function directFields({ id, awaitsRoster, idScope, sentEarlier }: Envelope, isNext: boolean | undefined): unknown[] {
+  if (isNext || (isNext === false && awaitsRoster)) {
+    const fields = [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
+    return sentEarlier ? [...fields, true] : fields;
+  }
   if (idScope !== undefined) return [id, awaitsRoster ?? null, idScope];
   if (awaitsRoster) return [id ?? null, true];
   return id === undefined ? [] : [id];

@@ -126,6 +126,10 @@ test("what attempts add: the scope of an id, whether it is the next one, late re
     [{ ...direct, envelope: { ...envelope, id: "i", idScope: "peer ann" } }, '"i",null,"peer ann"'],
     [{ ...direct, envelope: { ...envelope, awaitsRoster: true as const }, isNext: true }, "null,true,null,true"],
     [{ ...direct, envelope: { ...envelope, awaitsRoster: true as const }, isNext: false }, "null,true,null,false"],
+    [
+      { ...direct, envelope: { ...envelope, awaitsRoster: true as const, sentEarlier: true as const }, isNext: true },
+      "null,true,null,true,true",
+    ],
     [{ ...direct, envelope, isNext: true }, "null,null,null,true"],
   ] as const) {
     const text = `[2,"direct","n1",9,"app","bob","ann",7,${fields}]${body}`;
