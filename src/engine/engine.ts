@@ -112,6 +112,8 @@ export interface Lingers {
   readonly leftMs?: number | undefined;
   /** The key of its last connection: it ends with the key. */
   readonly keyId: string;
+  /** The peer had a connection on another node when this one ended: what is left of that one counts before this (realtime/newest.ts). */
+  readonly hadOther?: true;
 }
 
 export interface ChannelCount {

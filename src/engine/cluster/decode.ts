@@ -257,7 +257,7 @@ function memberFields({
   lingers,
   node,
 }: Plain): Fields {
-  const { why, untilMs, keyId: lastKeyId, leftMs } = isPlain(lingers) ? lingers : {};
+  const { why, untilMs, keyId: lastKeyId, leftMs, hadOther } = isPlain(lingers) ? lingers : {};
   return [
     peerId,
     since,
@@ -270,6 +270,7 @@ function memberFields({
     isReturning,
     leftMs,
     node,
+    hadOther,
   ];
 }
 

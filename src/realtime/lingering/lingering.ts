@@ -108,7 +108,9 @@ export class Lingering {
     const untilMs = isHeld ? Math.max(nowMs + HOLD_MS, this.heldAtLeastUntilMs) : graceUntilMs;
     if (untilMs <= nowMs) return;
     const lingers: Lingers = { why: isHeld ? "held" : "lost", untilMs, keyId: connection.keyId };
-    this.begin(member, { state: lingering(stateOf(subscription), lingers), isInherited: false, graceUntilMs });
+    // It stays nevertheless: that other connection may have ended, too, and its node does not know of this end yet.
+    const state = lingering(stateOf(subscription), member.isElsewhere ? { ...lingers, hadOther: true } : lingers);
+    this.begin(member, { state, isInherited: false, graceUntilMs });
   }
 
   /**
