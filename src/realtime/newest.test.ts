@@ -157,7 +157,7 @@ describe("a member whose connections end one after the other, on two nodes, stay
     ["held", (client: Client) => client.node.hub.connections.expire(client.connection)],
     ["lost", (client: Client) => client.vanish()],
   ] as const)
-    test(`${name}: no one is shown the one that ended before it again, however new that was`, async () => {
+    test(`${name}: the one that ended before it is shown to no one, however new it was`, async () => {
       const world = graceWorld(3);
       const lives = livesOf(world);
       const watchers = [0, 1, 2].map((node) => world.connect(`w${node}`, { node }));
