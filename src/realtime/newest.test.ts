@@ -152,7 +152,7 @@ test("the order is total: of two, exactly one is newer, and sorting gives the sa
   expect(sorted[0]).toEqual({ since: 2, node: "b", lingers: undefined });
 });
 
-describe("a member whose connections end one after the other, on two nodes, stays as its last one", () => {
+describe("a member whose connections end on two nodes, one after the other, stays as its last one", () => {
   for (const [name, end] of [
     ["held", (client: Client) => client.node.hub.connections.expire(client.connection)],
     ["lost", (client: Client) => client.vanish()],
@@ -182,18 +182,25 @@ describe("a member whose connections end one after the other, on two nodes, stay
       expect(await listed(world, lives, "ann", CALL)).toEqual(new Array(6).fill(last));
     });
 
-  test("their nodes do not know of each other's end: the newest counts, on every node", () => {
-    const world = graceWorld(3, delayed(20));
-    const watchers = [0, 1, 2].map((node) => world.connect(`w${node}`, { node }));
-    for (const watcher of watchers) watcher.subscribe(CALL);
-    world.settle();
-    const tabs = [0, 1].map((node) => world.connect("ann", { node, metadata: { node } }));
-    for (const tab of tabs) {
-      tab.subscribe(CALL);
+  for (const [name, delayMs, betweenMs] of [
+    ["and their nodes do not know of each other's end", 20, 0],
+    ["and their nodes are a moment apart", 0, 100],
+  ] as const)
+    test(`together, ${name}: the newest counts, on every node`, () => {
+      const world = graceWorld(3, delayed(delayMs));
+      const watchers = [0, 1, 2].map((node) => world.connect(`w${node}`, { node }));
+      for (const watcher of watchers) watcher.subscribe(CALL);
       world.settle();
-    }
-    for (const tab of tabs) tab.vanish();
-    world.settle();
-    for (const watcher of watchers) expect(knownOf(watcher, "ann")?.metadata).toEqual({ node: 1 });
-  });
+      const tabs = [0, 1].map((node) => world.connect("ann", { node, metadata: { node } }));
+      for (const tab of tabs) {
+        tab.subscribe(CALL);
+        world.settle();
+      }
+      for (const tab of tabs.toReversed()) {
+        tab.vanish();
+        world.advance(betweenMs);
+      }
+      world.settle();
+      for (const watcher of watchers) expect(knownOf(watcher, "ann")?.metadata).toEqual({ node: 1 });
+    });
 });
