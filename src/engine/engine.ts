@@ -47,6 +47,8 @@ export interface Envelope {
   readonly stored?: Stored | undefined;
   /** A direct message to a peer that comes back: it must not reach a connection before the first roster of that. */
   readonly awaitsRoster?: true;
+  /** It has waited, and its sender awaited no roster when it was sent: channels it has subscribed to since then are not shown by it. */
+  readonly sentEarlier?: true;
   /** Within which the id of a direct message is unique; absent if it has no id. */
   readonly idScope?: string | undefined;
 }
@@ -110,6 +112,8 @@ export interface Lingers {
   readonly leftMs?: number | undefined;
   /** The key of its last connection: it ends with the key. */
   readonly keyId: string;
+  /** The peer had a connection on another node when this one ended: what is left of that one counts before this (realtime/newest.ts). */
+  readonly hadOther?: true;
 }
 
 export interface ChannelCount {

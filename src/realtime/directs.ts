@@ -12,6 +12,7 @@ import {
   UNAVAILABLE,
 } from "../engine/engine.ts";
 import * as encode from "../protocol/encode.ts";
+import { type Arrivals, arrivalsOf, NO_ARRIVALS } from "./arrivals.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { type Delivery, fromJsonOf, idField, type PublishRefusal } from "./delivery.ts";
@@ -51,8 +52,8 @@ export class Directs {
     this.early = new EarlyDirects({ clock: parts.clock, write: (to, direct) => this.writeEarly(to, direct) });
     this.waiting = new WaitingSends({
       clock: parts.clock,
-      attempt: ({ app, to, envelope, sender, attempt }) =>
-        this.reach(app, to, { ...envelope, awaitsRoster: true }, sender, attempt),
+      attempt: ({ app, to, envelope, sender, attempt, arrivals }) =>
+        this.reach(app, to, waited(envelope, arrivals), sender, attempt, arrivals),
     });
     this.ids = new DirectIds(parts.clock);
   }
@@ -98,20 +99,25 @@ export class Directs {
     reached: number | Promise<number>,
     attempt: DirectAttempt = newAttempt(app, to, this.waiting.onHeld),
   ): Promise<SendRefusal | undefined> {
+    const arrivals = arrivalsOf(sender ? sender.peer : this.parts.spaces.peer(app, envelope.from));
     const count = typeof reached === "number" ? reached : await reached;
     this.waiting.decided(attempt);
     if (count !== HELD) return this.sent(app, to, envelope, sender, count);
-    const decided = await this.waiting.add({ app, to, envelope, sender, order, attempt });
+    const decided = await this.waiting.add({ app, to, envelope, sender, order, attempt, arrivals });
     return decided === undefined ? "rate_limited" : this.sent(app, to, envelope, sender, decided);
   }
 
-  /** To how many connections a direct message was handed; or a constant of the engine, HELD also if this node expects the peer back. */
+  /**
+   * To how many connections a direct message was handed; or a constant of the engine, HELD also if this node expects the peer back.
+   * `arrivals`: those of the sender when it sent the message, if it has waited.
+   */
   private reach(
     app: string,
     to: string,
     envelope: Envelope,
     sender: Connection | undefined,
     attempt: DirectAttempt | undefined,
+    arrivals?: Arrivals,
   ): number | Promise<number> {
     const { spaces, presence, engine, holds } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(app);
@@ -124,7 +130,7 @@ export class Directs {
     if (wasHeld && attempt && !attempt.isNext) this.waiting.onHeld(attempt);
     const elsewhere = engine.send(app, to, orAfterRoster(envelope, target), isHere, attempt);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
-    const here = target && isHere ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
+    const here = target && isHere ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender, arrivals) : 0;
     if (typeof elsewhere === "number") return this.orHeld(app, to, here, wasHeld, elsewhere);
     return this.orHeldLater(app, to, here, wasHeld, elsewhere);
   }
@@ -166,26 +172,33 @@ export class Directs {
   deliverTo(app: string, to: string, envelope: Envelope): number {
     const target = this.parts.spaces.peer(app, to);
     const reached = target?.hasOther(undefined)
-      ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined)
+      ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined, envelope.sentEarlier && NO_ARRIVALS)
       : 0;
     return reached === 0 && this.parts.holds.isHeld(app, to) ? HELD : reached;
   }
 
   /** To a peer that has a connection besides the sender's (`hasOther`). */
-  private hand(target: Peer, fromJson: string, envelope: Envelope, sender: Connection | undefined): number {
+  private hand(
+    target: Peer,
+    fromJson: string,
+    envelope: Envelope,
+    sender: Connection | undefined,
+    arrivals?: Arrivals,
+  ): number {
     const { metrics, presence } = this.parts;
     if (envelope.id !== undefined && this.ids.has(target.space.app, target.peerId, envelope)) return 1;
     const from = sender ? sender.peer : target.space.peers.get(envelope.from);
     if (!sender && from) from.sentTo(target.peerId);
-    if (from?.pending) presence.beforeDirect(from, target);
+    if (from?.pending) presence.beforeDirect(from, target, arrivals);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson, idField(envelope));
     // From the return of a peer until its roster.
     const isEarly = target.lostMemberships > 0 || envelope.awaitsRoster === true;
     const { onlyConnection } = target;
     let reached = 0;
-    if (onlyConnection) reached += this.handTo(onlyConnection, text, envelope, sender, isEarly);
+    if (onlyConnection) reached += this.handTo(onlyConnection, text, envelope, sender, isEarly, arrivals);
     else
-      for (const connection of target.connections) reached += this.handTo(connection, text, envelope, sender, isEarly);
+      for (const connection of target.connections)
+        reached += this.handTo(connection, text, envelope, sender, isEarly, arrivals);
     metrics.directs.inc(reached);
     if (envelope.id !== undefined && reached > 0) this.ids.add(target.space.app, target.peerId, envelope);
     return reached;
@@ -197,11 +210,16 @@ export class Directs {
     { from }: Envelope,
     sender: Connection | undefined,
     isEarly: boolean,
+    arrivals: Arrivals | undefined,
   ): 0 | 1 {
     // Messages that waited for a stream are sent while its last subscriber ends: that connection gets nothing any more.
     if (connection === sender || !connection.open) return 0;
     if (connection.extras?.earlyDirects || (isEarly && this.early.isTooEarly(connection)))
-      this.early.add(connection, from, text);
+      this.early.add(connection, {
+        from,
+        text,
+        arrivals: arrivals ?? arrivalsOf(connection.peer.space.peers.get(from)),
+      });
     else this.writeDirect(connection, text);
     return 1;
   }
@@ -210,11 +228,11 @@ export class Directs {
     this.parts.delivery.write(outbox, text, undefined, 1, peer.space.counters);
   }
 
-  /** With its rosters the receiver has learnt who is there, but not of senders that are still arriving. */
-  private writeEarly(connection: Connection, { from, text }: EarlyDirect): void {
+  /** With its rosters the receiver has learnt who is there, but not of senders that were still arriving, and are. */
+  private writeEarly(connection: Connection, { from, text, arrivals }: EarlyDirect): void {
     const { peer } = connection;
     const sender = peer.space.peers.get(from);
-    if (sender?.pending) this.parts.presence.beforeDirect(sender, peer);
+    if (sender?.pending) this.parts.presence.beforeDirect(sender, peer, arrivals);
     this.writeDirect(connection, text);
   }
 
@@ -227,6 +245,13 @@ export class Directs {
 /** The same for a node on which the receiver may have come back. */
 const orAfterRoster = (envelope: Envelope, target: Peer | undefined): Envelope =>
   target && target.lostMemberships > 0 ? { ...envelope, awaitsRoster: true } : envelope;
+
+/** A message that has waited for the return of its receiver. */
+const waited = (envelope: Envelope, arrivals: Arrivals): Envelope => ({
+  ...envelope,
+  awaitsRoster: true,
+  ...(arrivals.size === 0 && { sentEarlier: true }),
+});
 
 const newAttempt = (app: string, to: string, onHeld: OnHeld): DirectAttempt => ({
   app,

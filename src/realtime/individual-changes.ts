@@ -10,6 +10,7 @@ import { stateEntry } from "../protocol/encode.ts";
 import type { Damping } from "./damping.ts";
 import { fieldOf, type Member, NO_STATE } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
+import type { Peer } from "./peer.ts";
 import { type Change, changeFrames, stateFrames, stateIn } from "./rosters.ts";
 import type { Subscription } from "./subscription.ts";
 
@@ -23,15 +24,38 @@ export class IndividualChanges {
   constructor(private readonly parts: IndividualChangesParts) {}
 
   /**
-   * Before a direct message of this member: writes the member's present entry to the receiver if it knows another one. `after`
-   * is the member's arrivedEntry(), made once for all receivers. A receiver with states is also written the state, which needs no
-   * override: the next tick writes it to the whole channel, and a state that comes twice is harmless.
+   * Before a direct message of this member: writes to the connections of its receiver. `isShown`: also to those that do not know
+   * the member, even if it is still arriving. Returns whether a subscription knows something else than the channel now.
    */
-  writeOverride(subscription: Subscription, member: Member, after: string | undefined): void {
+  writeOverrides(member: Member, target: Peer, isShown: boolean): boolean {
+    const arrived = member.arrivedEntry();
+    const toUnknowing = isShown ? arrived : member.entry();
+    let isAhead = false;
+    for (const connection of target.connections) {
+      const subscription = connection.subscriptionTo(member.channel.name);
+      if (!subscription?.member || subscription.member === member) continue;
+      this.writeOverride(subscription, member, arrived, toUnknowing);
+      isAhead ||= subscription.overrides !== undefined;
+    }
+    return isAhead;
+  }
+
+  /**
+   * Writes the member's present entry to the receiver if it knows another one: `arrived`, or `toUnknowing` if it knows none. A
+   * receiver with states is also written the state, which needs no override: the next tick writes it to the whole channel, and a
+   * state that comes twice is harmless.
+   */
+  writeOverride(
+    subscription: Subscription,
+    member: Member,
+    arrived: string | undefined,
+    toUnknowing: string | undefined,
+  ): void {
     const { channel } = subscription;
     const { peerId } = member.peer;
     if (!subscription.knowsMembers) return;
     const before = knownTo(subscription, member);
+    const after = before === undefined ? toUnknowing : arrived;
     const isShown = before === after || this.parts.damping.allows(channel, peerId, before, after, true);
     if (before !== after && isShown) {
       this.parts.damping.shown(channel, peerId, before, after);

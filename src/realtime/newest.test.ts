@@ -1,6 +1,6 @@
 /** Which of a peer's connections counts is the same on every node, and in everything that shows it. */
 import { describe, expect, test } from "bun:test";
-import { shuffled } from "../engine/testing/traffic.ts";
+import { delayed, shuffled } from "../engine/testing/traffic.ts";
 import { Live } from "./live/live.ts";
 import { type Aged, isNewer, newestFirst } from "./newest.ts";
 import { CALL, graceWorld } from "./testing/grace.ts";
@@ -140,22 +140,67 @@ test("a live connection counts before a newer one that was lost, in every list",
 
 test("the order is total: of two, exactly one is newer, and sorting gives the same whatever comes first", () => {
   const all: Aged[] = [];
+  const stays = [undefined, {}, { hadOther: true }] as const;
   for (const since of [1, 2])
-    for (const node of ["a", "b"]) for (const lingers of [undefined, {}]) all.push({ since, node, lingers });
+    for (const node of ["a", "b"]) for (const lingers of stays) all.push({ since, node, lingers });
   for (const one of all)
     for (const other of all)
       expect(Number(isNewer(one, other)) + Number(isNewer(other, one))).toBe(one === other ? 0 : 1);
   const sorted = all.toSorted(newestFirst);
   expect(all.toReversed().toSorted(newestFirst)).toEqual(sorted);
-  expect(sorted.map(({ lingers }) => lingers === undefined)).toEqual([
-    true,
-    true,
-    true,
-    true,
-    false,
-    false,
-    false,
-    false,
-  ]);
+  expect(sorted.map(({ lingers }) => lingers)).toEqual(stays.flatMap((one) => [one, one, one, one]));
   expect(sorted[0]).toEqual({ since: 2, node: "b", lingers: undefined });
+});
+
+describe("a member whose connections end on two nodes, one after the other, stays as its last one", () => {
+  for (const [name, end] of [
+    ["held", (client: Client) => client.node.hub.connections.expire(client.connection)],
+    ["lost", (client: Client) => client.vanish()],
+  ] as const)
+    test(`${name}: the one that ended before it is shown to no one, however new it was`, async () => {
+      const world = graceWorld(3);
+      const lives = livesOf(world);
+      const watchers = [0, 1, 2].map((node) => world.connect(`w${node}`, { node }));
+      for (const watcher of watchers) watcher.subscribe(CALL, { state: true });
+      const [older, newer] = [0, 1].map((node) => {
+        const client = world.connect("ann", { node, metadata: { node } });
+        client.subscribe(CALL);
+        world.settle();
+        setState(client, { of: node }, CALL);
+        return client;
+      }) as [Client, Client];
+      world.settle();
+      end(newer);
+      world.settle();
+      for (const watcher of watchers) watcher.take();
+      end(older);
+      world.settle();
+      const isPresence = ({ type }: Received): boolean => type === "presence";
+      expect(watchers.flatMap((watcher) => watcher.take().filter(isPresence))).toEqual([]);
+      const last = { metadata: { node: 0 }, state: { of: 0 } };
+      for (const watcher of watchers) expect(knownOf(watcher, "ann")).toEqual(last);
+      expect(await listed(world, lives, "ann", CALL)).toEqual(new Array(6).fill(last));
+    });
+
+  for (const [name, delayMs, betweenMs] of [
+    ["and their nodes do not know of each other's end", 20, 0],
+    ["and their nodes are a moment apart", 0, 100],
+  ] as const)
+    test(`together, ${name}: the newest counts, on every node`, () => {
+      const world = graceWorld(3, delayed(delayMs));
+      const watchers = [0, 1, 2].map((node) => world.connect(`w${node}`, { node }));
+      for (const watcher of watchers) watcher.subscribe(CALL);
+      world.settle();
+      const tabs = [0, 1].map((node) => world.connect("ann", { node, metadata: { node } }));
+      for (const tab of tabs) {
+        tab.subscribe(CALL);
+        world.settle();
+      }
+      for (const tab of tabs.toReversed()) {
+        tab.vanish();
+        world.advance(betweenMs);
+      }
+      world.settle();
+      for (const watcher of watchers) expect(knownOf(watcher, "ann")?.metadata).toEqual({ node: 1 });
+    });
 });

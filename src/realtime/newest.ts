@@ -7,21 +7,27 @@
  */
 import type { MemberState } from "../engine/engine.ts";
 
-/** A connection, or what is left of it while its member stays. */
+/**
+ * A connection, or what is left of it while its member stays. A member that stays is shown as its last connection: one that ended
+ * while another was left counts after that other, or the metadata of a tab that was closed long ago would be shown again.
+ */
 export interface Aged {
   /** When it was made, Unix ms. */
   readonly since: number;
   readonly node: string;
   /** Present if it has ended. */
-  readonly lingers?: unknown;
+  readonly lingers?: { readonly hadOther?: true | undefined } | undefined;
 }
 
 /** It has a connection. */
 export const isLive = ({ lingers }: Aged): boolean => lingers === undefined;
 
+const hadOther = ({ lingers }: Aged): boolean => lingers?.hadOther === true;
+
 /** A connection counts before none, however old it is. */
 export function isNewer(one: Aged, than: Aged): boolean {
   if (isLive(one) !== isLive(than)) return isLive(one);
+  if (hadOther(one) !== hadOther(than)) return hadOther(than);
   if (one.since !== than.since) return one.since > than.since;
   return one.node > than.node;
 }

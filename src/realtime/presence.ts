@@ -20,6 +20,7 @@
 import type { Keyring } from "../access/keyring.ts";
 import type { Engine, MemberState, NodeId } from "../engine/engine.ts";
 import { announce } from "./announce.ts";
+import { type Arrivals, isShownBy } from "./arrivals.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
@@ -203,18 +204,17 @@ export class Presence {
     }
   }
 
-  /** Writes the sender's pending presence changes to the connections that receive its direct message next. */
-  beforeDirect(peer: Peer, target: Peer): void {
+  /**
+   * Writes the sender's pending presence changes to the connections that receive its direct message next. `arrivals`: those of the
+   * sender when it sent the message; absent if that is now.
+   */
+  beforeDirect(peer: Peer, target: Peer, arrivals?: Arrivals): void {
     for (const member of peer.pendingMembers) {
       if (isUpToDateFor(member, target)) continue;
-      const entry = member.arrivedEntry();
-      for (const connection of target.connections) {
-        const subscription = connection.subscriptionTo(member.channel.name);
-        if (!subscription?.member || subscription.member === member) continue;
-        this.individual.writeOverride(subscription, member, entry);
-        // The next tick compares what it knows with what the channel is shown.
-        if (subscription.overrides) this.schedule(member.channel);
-      }
+      const isShown = !arrivals || isShownBy(arrivals, member);
+      // The next tick compares what they know with what the channel is shown.
+      if (this.individual.writeOverrides(member, target, isShown)) this.schedule(member.channel);
+      if (!isShown) continue;
       this.returns.beforeDirect(member, target);
       setUpToDateFor(member, target);
     }

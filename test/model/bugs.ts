@@ -49,8 +49,8 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: "joined after direct",
-    file: "src/realtime/delivery.ts",
-    find: "if (from?.pending) presence.beforeDirect(from, target);",
+    file: "src/realtime/directs.ts",
+    find: "if (from?.pending) presence.beforeDirect(from, target, arrivals);",
     replace: "",
   },
   {
@@ -100,7 +100,7 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: "send across apps",
-    file: "src/realtime/delivery.ts",
+    file: "src/realtime/directs.ts",
     find: "const target = space?.peers.get(to);\n    if (target && sender",
     replace:
       "const all = [space, ...spaces.all()];\n    const target = all.map((each) => each?.peers.get(to)).find((one) => one && one.connections.length > 0);\n    if (target && sender",
@@ -263,8 +263,8 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: "shown alone, and to all others too",
-    file: "src/realtime/delivery.ts",
-    find: "if (from?.pending) presence.beforeDirect(from, target);",
+    file: "src/realtime/directs.ts",
+    find: "if (from?.pending) presence.beforeDirect(from, target, arrivals);",
     replace: "if (from?.pending) presence.beforeMessage(from, true);",
   },
   {

@@ -22,6 +22,7 @@ export class Checks {
     readonly number: number;
     readonly app: string;
     readonly to: string;
+    /** When it was sent. */
     readonly atMs: number;
   }[] = [];
 
@@ -61,10 +62,10 @@ export class Checks {
       const number = request?.message ?? 0;
       const isReceived = this.context.connections.some((other) => other.received.has(number));
       const stayed = request?.targets?.find((other) => other.isOpen && !other.socket.closed);
-      const { to = "" } = this.context.messages.get(number) ?? {};
+      const { to = "", atMs = 0 } = this.context.messages.get(number) ?? {};
       // It may wait on the connection of a peer that is back, until that has its roster.
       if (code === "ack" && !isReceived && this.context.graces.mayHold(connection.app, to)) {
-        this.early.push({ number, app: connection.app, to, atMs: this.context.nowMs() });
+        this.early.push({ number, app: connection.app, to, atMs });
         continue;
       }
       if (code === "ack" ? !isReceived : code !== "peer_not_found" || isReceived || stayed)

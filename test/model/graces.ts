@@ -10,6 +10,9 @@ import { type Connection, covers, isAsking, isLeaving, isShown, may, type Subscr
 /** The nodes may be this much late, or early where they read another clock than the model. */
 const SLACK_MS = 700;
 
+/** A send may wait for a peer longer than the peer is held: another node may have taken it over, and its first roster may be late. */
+const HANDED_OVER_MS = 5000;
+
 /** Within this time the nodes notice that one of them is gone. */
 const NOTICED_MS = 1500;
 
@@ -293,7 +296,7 @@ export class Graces {
   mayHold(app: string, peerId: string): boolean {
     if (this.context.world.history && this.mayAwaitRoster(app, peerId)) return true;
     return this.held.some(
-      (one) => one.app === app && one.peerId === peerId && this.nowMs() < one.atMs + HOLD_MS + SLACK_MS,
+      (one) => one.app === app && one.peerId === peerId && this.nowMs() < one.atMs + HOLD_MS + HANDED_OVER_MS,
     );
   }
 

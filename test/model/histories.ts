@@ -76,7 +76,7 @@ export class Histories {
     this.context.count(`${start.kind} ${recovered}`);
     if (!recovered) {
       if (replay !== 0) ruleBroken(connection, `${replay} messages are replayed without a recovery`);
-      if (start.kind === "recover") this.mayFail(connection, channel, start.position, request);
+      if (start.kind === "recover") this.mayFail(connection, epoch, channel, start.position, request);
       this.follow(connection, subscription, { ...plain, afterMessage });
       this.save(connection, channel, String(ack.pos));
       return;
@@ -95,7 +95,10 @@ export class Histories {
   }
 
   private follow(connection: Connection, subscription: Subscription, follow: Follow): void {
-    if (follow.epoch.endedMs !== undefined && this.context.lastReadMs - follow.epoch.endedMs > STALE_MS)
+    const { endedMs = Number.POSITIVE_INFINITY } = follow.epoch;
+    const since = this.context.lastReadMs - STALE_MS;
+    // While the store is away, nodes cannot know.
+    if (endedMs < since && this.context.wasFine(since))
       ruleBroken(connection, `it follows an epoch of ${subscription.channel} that has ended`);
     this.follows.set(subscription, follow);
   }
@@ -131,9 +134,11 @@ export class Histories {
     return offset;
   }
 
-  /** A recovery from `text` has failed: it must have had a reason at some time since it was asked for. */
-  private mayFail(connection: Connection, channel: string, text: string, request: Request): void {
+  /** A recovery from `text` has failed: it must have had a reason at some time since it was asked for. `followed`: what it got instead. */
+  private mayFail(connection: Connection, followed: Epoch, channel: string, text: string, request: Request): void {
     const { streams } = this.context;
+    // Its node has not noticed yet that the history was removed, and knows nothing of the epoch in which another node has begun.
+    if (followed.endedMs !== undefined) return;
     const position = streams.known(text);
     const epoch = position && streams.epoch(position.epoch);
     if (!epoch || epoch.endedMs !== undefined || !this.context.wasFine(request.sentMs ?? 0)) return;

@@ -188,11 +188,22 @@ export function isAsking(connection: Connection, channel: string): boolean {
   return false;
 }
 
-/** The members of a channel, with the metadata of their newest connection there. Connections are in the order they were made. */
-export function membersOf(connections: readonly Connection[], app: string, channel: string): Roster {
+/**
+ * The members of a channel, with the metadata of their newest connection there. Connections are in the order they were made.
+ * `message`: only those that had subscribed when that message was sent.
+ */
+export function membersOf(
+  connections: readonly Connection[],
+  app: string,
+  channel: string,
+  message = Number.POSITIVE_INFINITY,
+): Roster {
   const members: Roster = new Map();
-  for (const connection of connections)
-    if (connection.app === app && isShown(connection, channel)) members.set(connection.peerId, connection.metadata);
+  for (const connection of connections) {
+    if (connection.app !== app || !isShown(connection, channel)) continue;
+    const { afterMessage = 0 } = connection.subscriptions.get(channel) ?? {};
+    if (afterMessage < message) members.set(connection.peerId, connection.metadata);
+  }
   return members;
 }
 

@@ -49,18 +49,21 @@ export class Reader {
         );
       if (!isArriving || this.context.damping.isDamped(connection, channel, peerId)) continue;
       const sinceMs = Math.min(...subscriptions.map(({ ackedAfterMs }) => ackedAfterMs));
-      // With history, a message that was sent before may be delivered now.
-      const sentMs = this.context.world.history ? sinceMs - COMMIT_MAX_MS : sinceMs;
-      if (this.hasSentMessage(connection, peerId, sentMs)) continue;
+      const afterMessage = Math.min(...subscriptions.map((one) => one.afterMessage));
+      if (this.hasSentMessage(connection, peerId, afterMessage, sinceMs)) continue;
       if (this.context.damping.hasLeft(connection, channel, peerId, sinceMs - TICK_MAX_MS)) continue;
       ruleBroken(connection, `${peerId} joined ${channel} before its own roster`);
     }
   }
 
-  /** Whether `sender` has published in any channel, or sent a direct message to this peer. */
-  private hasSentMessage({ app, peerId }: Connection, sender: string, sinceMs: number): boolean {
-    for (const { connection, channel, to, atMs } of this.context.messages.values()) {
-      if (connection.app !== app || connection.peerId !== sender || atMs < sinceMs) continue;
+  /**
+   * Whether `sender` has published in any channel, or sent a direct message to this peer, since it has subscribed. One that was sent
+   * before shows nothing, however late it comes; only with history, a message that was published before may be delivered now.
+   */
+  private hasSentMessage({ app, peerId }: Connection, sender: string, after: number, sinceMs: number): boolean {
+    for (const [number, { connection, channel, to, atMs }] of this.context.messages) {
+      if (connection.app !== app || connection.peerId !== sender) continue;
+      if (this.context.world.history ? atMs < sinceMs - COMMIT_MAX_MS : number <= after) continue;
       if (channel !== undefined || to === peerId) return true;
     }
     return false;
@@ -216,11 +219,14 @@ export class Reader {
       if (!(subscription.roster instanceof Map)) continue;
       const known = subscription.roster.get(peerId);
       if (this.context.isOneNode) {
-        const truth = membersOf(this.context.connections, connection.app, subscription.channel).get(peerId);
+        const { connections } = this.context;
+        const truth = membersOf(connections, connection.app, subscription.channel).get(peerId);
+        // One that comes late need not show what its sender has subscribed to since it was sent.
+        const before = membersOf(connections, connection.app, subscription.channel, number).get(peerId);
         // The receiver may know an older state of a damped member, but it must know the member.
         const mayBeOld = known !== undefined && this.context.damping.isDamped(connection, subscription.channel, peerId);
         const mayLinger = this.context.graces.possible(connection.app, subscription.channel, peerId).length > 0;
-        if (known !== truth && !mayBeOld && !mayLinger && !this.context.world.history)
+        if (known !== truth && known !== before && !mayBeOld && !mayLinger && !this.context.world.history)
           ruleBroken(connection, `${what}: it knows ${known} of it on ${subscription.channel}, correct is ${truth}`);
       } else if (known === undefined) {
         const must =
@@ -233,13 +239,14 @@ export class Reader {
   }
 
   /**
-   * The sender was acked in the channel after this message: with history, what a connection sends may wait, and its subscribes with
-   * it. A direct message that waits on the receiver's connection comes later still, and may have been sent in the same millisecond.
+   * The sender has subscribed to the channel after this message, which comes late. With history it was perhaps only acked after it:
+   * what a connection sends may wait, and its subscribes with it.
    */
   private isLater({ connection: sender, atMs }: Message, number: number, channel: string): boolean {
     const subscription = sender.subscriptions.get(channel);
-    if (!this.context.world.history || !subscription) return false;
-    return subscription.ackedMs > atMs || subscription.afterMessage >= number;
+    if (!subscription) return false;
+    if (this.context.world.history && subscription.ackedMs > atMs) return true;
+    return subscription.afterMessage >= number;
   }
 
   private presence(connection: Connection, { channel = "", joined = [], left = [], snapshot }: Received): undefined {

@@ -54,13 +54,14 @@ function isObjectText(text: string): boolean {
 /** `sender`: the node that says so. Its members are its own unless they name another node. */
 export function memberOf(value: unknown, sender: string): MemberState | undefined {
   if (!Array.isArray(value)) return undefined;
-  const [peerId, since, metadata, arriving, state, why, untilMs, keyId, returning, leftMs, node] = value as Fields;
+  const [peerId, since, metadata, arriving, state, why, untilMs, keyId, returning, leftMs, node, hadOther] =
+    value as Fields;
   if (!isPeerId(peerId) || !isNumber(since)) return undefined;
   const metadataJson = metadata ?? undefined;
   if (metadataJson !== undefined && !(isText(metadataJson) && isObjectText(metadataJson))) return undefined;
   const stateJson = state ?? undefined;
   if (stateJson !== undefined && !(isText(stateJson) && isObjectText(stateJson))) return undefined;
-  const lingers = lingersOf(why, untilMs, keyId, leftMs);
+  const lingers = lingersOf(why, untilMs, keyId, leftMs, hadOther);
   if (lingers === "invalid") return undefined;
   return {
     peerId,
@@ -74,8 +75,14 @@ export function memberOf(value: unknown, sender: string): MemberState | undefine
   };
 }
 
-function lingersOf(why: unknown, untilMs: unknown, keyId: unknown, leftMs: unknown): Lingers | undefined | "invalid" {
+function lingersOf(
+  why: unknown,
+  untilMs: unknown,
+  keyId: unknown,
+  leftMs: unknown,
+  hadOther: unknown,
+): Lingers | undefined | "invalid" {
   if (why === undefined || why === null) return undefined;
   if ((why !== "lost" && why !== "held") || !isNumber(untilMs) || !isName(keyId)) return "invalid";
-  return { why, untilMs, keyId, ...(isNumber(leftMs) && { leftMs }) };
+  return { why, untilMs, keyId, ...(isNumber(leftMs) && { leftMs }), ...(hadOther === true && { hadOther }) };
 }

@@ -257,7 +257,7 @@ function memberFields({
   lingers,
   node,
 }: Plain): Fields {
-  const { why, untilMs, keyId: lastKeyId, leftMs } = isPlain(lingers) ? lingers : {};
+  const { why, untilMs, keyId: lastKeyId, leftMs, hadOther } = isPlain(lingers) ? lingers : {};
   return [
     peerId,
     since,
@@ -270,6 +270,7 @@ function memberFields({
     isReturning,
     leftMs,
     node,
+    hadOther,
   ];
 }
 
@@ -289,19 +290,25 @@ function channelCountOf(value: unknown): ChannelCount | undefined {
 
 export function directMessage(text: string): DirectMessage | undefined {
   const parsed = parse(text);
-  const [node, number, app, to, from, metadataChars, id, awaitsRoster, idScope, isNext] = parsed?.fields ?? [];
+  const [node, number, app, to, from, metadataChars, id, awaitsRoster, idScope, isNext, earlier] = parsed?.fields ?? [];
   if (parsed?.kind !== "direct" || !isNode(node) || !isCount(number) || !isApp(app) || !isPeerId(to)) return undefined;
   const plain = envelopeOf(from, metadataChars, parsed.body, [id]);
   if (!plain) return undefined;
   // Almost no message has them.
-  const envelope = awaitsRoster || idScope ? withDirectFields(plain, awaitsRoster, idScope) : plain;
+  const envelope = awaitsRoster || idScope ? withDirectFields(plain, awaitsRoster, idScope, earlier) : plain;
   const message = { node, number, app, to, envelope };
   return typeof isNext === "boolean" ? { ...message, isNext } : message;
 }
 
-const withDirectFields = (envelope: Envelope, awaitsRoster: unknown, idScope: unknown): Envelope => ({
+const withDirectFields = (
+  envelope: Envelope,
+  awaitsRoster: unknown,
+  idScope: unknown,
+  sentEarlier: unknown,
+): Envelope => ({
   ...envelope,
   ...(awaitsRoster === true && { awaitsRoster }),
+  ...(sentEarlier === true && { sentEarlier }),
   ...(envelope.id !== undefined && isIdScope(idScope) && { idScope }),
 });
 

@@ -82,6 +82,7 @@ function memberFields(state: MemberState, sender: string): unknown[] {
   const { peerId, since, node, metadataJson, isArriving, isReturning, stateJson, keyId, lingers } = state;
   const isInherited = node !== sender;
   const hasLeft = lingers?.leftMs !== undefined;
+  const hadOther = lingers?.hadOther === true;
   if (stateJson !== undefined || lingers || keyId !== undefined || isReturning || isInherited)
     return [
       peerId,
@@ -92,9 +93,10 @@ function memberFields(state: MemberState, sender: string): unknown[] {
       ...(lingers ? [lingers.why, lingers.untilMs, lingers.keyId] : []),
       ...(!lingers && (keyId !== undefined || isReturning || isInherited) ? [null, null, keyId ?? null] : []),
       // Nodes of earlier versions do not read as far as `leftMs`.
-      ...(isReturning || hasLeft || isInherited ? [isReturning ?? null] : []),
-      ...(hasLeft || isInherited ? [lingers?.leftMs ?? null] : []),
-      ...(isInherited ? [node] : []),
+      ...(isReturning || hasLeft || isInherited || hadOther ? [isReturning ?? null] : []),
+      ...(hasLeft || isInherited || hadOther ? [lingers?.leftMs ?? null] : []),
+      ...(isInherited || hadOther ? [isInherited ? node : null] : []),
+      ...(hadOther ? [true] : []),
     ];
   if (isArriving) return [peerId, since, metadataJson ?? null, isArriving];
   return metadataJson === undefined ? [peerId, since] : [peerId, since, metadataJson];
@@ -102,8 +104,11 @@ function memberFields(state: MemberState, sender: string): unknown[] {
 
 // Direct messages
 
-function directFields({ id, awaitsRoster, idScope }: Envelope, isNext: boolean | undefined): unknown[] {
-  if (isNext || (isNext === false && awaitsRoster)) return [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
+function directFields({ id, awaitsRoster, idScope, sentEarlier }: Envelope, isNext: boolean | undefined): unknown[] {
+  if (isNext || (isNext === false && awaitsRoster)) {
+    const fields = [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
+    return sentEarlier ? [...fields, true] : fields;
+  }
   if (idScope !== undefined) return [id, awaitsRoster ?? null, idScope];
   if (awaitsRoster) return [id ?? null, true];
   return id === undefined ? [] : [id];

@@ -110,10 +110,17 @@ test("a member that lingers, and how much of that is left, which nodes of earlie
     joined: [
       { ...ann, lingers },
       { ...ann, lingers: { ...lingers, leftMs: 9000 } },
+      { ...ann, lingers: { ...lingers, hadOther: true as const } },
+      { ...ann, node: "n0", lingers: { ...lingers, leftMs: 9000, hadOther: true as const } },
     ],
     left: [],
   };
-  const fields = '["ann",5,null,null,null,"held",20000,"k"],["ann",5,null,null,null,"held",20000,"k",null,9000]';
+  const fields = [
+    '["ann",5,null,null,null,"held",20000,"k"]',
+    '["ann",5,null,null,null,"held",20000,"k",null,9000]',
+    '["ann",5,null,null,null,"held",20000,"k",null,null,null,true]',
+    '["ann",5,null,null,null,"held",20000,"k",null,9000,"n0",true]',
+  ];
   const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
   expect(encode.members(position, change)).toBe(text);
   expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
@@ -126,6 +133,10 @@ test("what attempts add: the scope of an id, whether it is the next one, late re
     [{ ...direct, envelope: { ...envelope, id: "i", idScope: "peer ann" } }, '"i",null,"peer ann"'],
     [{ ...direct, envelope: { ...envelope, awaitsRoster: true as const }, isNext: true }, "null,true,null,true"],
     [{ ...direct, envelope: { ...envelope, awaitsRoster: true as const }, isNext: false }, "null,true,null,false"],
+    [
+      { ...direct, envelope: { ...envelope, awaitsRoster: true as const, sentEarlier: true as const }, isNext: true },
+      "null,true,null,true,true",
+    ],
     [{ ...direct, envelope, isNext: true }, "null,null,null,true"],
   ] as const) {
     const text = `[2,"direct","n1",9,"app","bob","ann",7,${fields}]${body}`;

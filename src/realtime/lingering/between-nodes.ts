@@ -17,7 +17,7 @@ export function forOthers(state: MemberState, clock: Clocks): MemberState {
 }
 
 /** By the clock of this node. What another node says is not trusted to end soon. */
-export function fromOther({ why, keyId, untilMs, leftMs }: Lingers, clock: Clocks): Lingers {
-  const left = Math.min(leftMs ?? untilMs - clock.wallMs(), GRACE_SECONDS_MAX * 1000);
-  return { why, keyId, untilMs: clock.steadyMs() + left };
+export function fromOther({ leftMs, ...lingers }: Lingers, clock: Clocks): Lingers {
+  const left = Math.min(leftMs ?? lingers.untilMs - clock.wallMs(), GRACE_SECONDS_MAX * 1000);
+  return { ...lingers, untilMs: clock.steadyMs() + left };
 }

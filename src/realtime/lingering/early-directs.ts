@@ -3,6 +3,7 @@
  * an offer that comes before them to an RTCPeerConnection that it then replaces, and the call would never go on. To their senders
  * they are delivered, like bytes that wait for a slow reader.
  */
+import type { Arrivals } from "../arrivals.ts";
 import type { Clock } from "../clock.ts";
 import type { Connection } from "../connection.ts";
 import { EARLY_DIRECTS_MAX } from "../limits.ts";
@@ -17,6 +18,8 @@ export interface EarlyDirect {
   /** The peer id of its sender. */
   readonly from: string;
   readonly text: string;
+  /** Those of its sender when it was sent. */
+  readonly arrivals: Arrivals;
 }
 
 export interface EarlyDirectsParts {
@@ -36,10 +39,10 @@ export class EarlyDirects {
     return awaitsRoster(connection, this.parts.clock.monotonicMs());
   }
 
-  add(connection: Connection, from: string, text: string): void {
+  add(connection: Connection, direct: EarlyDirect): void {
     const { withExtras } = connection;
     withExtras.earlyDirects ??= [];
-    withExtras.earlyDirects.push({ from, text });
+    withExtras.earlyDirects.push(direct);
     this.connections.add(connection);
     if (withExtras.earlyDirects.length >= EARLY_DIRECTS_MAX) return this.flush(connection);
     this.setTimer();

@@ -29,6 +29,9 @@ const SUBSCRIBE = bitOf("subscribe");
 /** How much longer than announced a member stays whose node is there and should have ended it. */
 const OVERDUE_MS = 5000;
 
+/** Nodes close connections for the same reason at about the same time: of those the newest counts, whichever node was first. */
+const TOGETHER_MS = 500;
+
 /** A node that has died is noticed within seconds. */
 const GONE_TOGETHER_MS = 10_000;
 
@@ -108,7 +111,10 @@ export class Lingering {
     const untilMs = isHeld ? Math.max(nowMs + HOLD_MS, this.heldAtLeastUntilMs) : graceUntilMs;
     if (untilMs <= nowMs) return;
     const lingers: Lingers = { why: isHeld ? "held" : "lost", untilMs, keyId: connection.keyId };
-    this.begin(member, { state: lingering(stateOf(subscription), lingers), isInherited: false, graceUntilMs });
+    // It stays nevertheless: that other connection may have ended, too, and its node does not know of this end yet.
+    const hadOther = member.isElsewhere || hasJustEndedElsewhere(member, nowMs);
+    const state = lingering(stateOf(subscription), hadOther ? { ...lingers, hadOther } : lingers);
+    this.begin(member, { state, isInherited: false, graceUntilMs });
   }
 
   /**
@@ -299,6 +305,16 @@ export class Lingering {
 /** Other members know of it: one that was never shown does not stay. */
 const isShown = ({ isShown, announced }: Member): boolean =>
   isShown || (announced !== undefined && !announced.isArriving);
+
+/** A connection on another node has ended together with the one that ends now. */
+function hasJustEndedElsewhere({ remote, channel }: Member, nowMs: number): boolean {
+  for (const { lingers } of remote?.values() ?? []) {
+    if (!lingers?.hadOther) continue;
+    const endedMs = lingers.untilMs - (lingers.why === "held" ? HOLD_MS : channel.graceSec * 1000);
+    if (nowMs - endedMs < TOGETHER_MS) return true;
+  }
+  return false;
+}
 
 const lostNow = ({ keyId }: MemberState, untilMs: number): Lingers => ({ why: "lost", untilMs, keyId: keyId ?? "" });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { HELD, UNAVAILABLE } from "../../engine/engine.ts";
 import { delayed } from "../../engine/testing/traffic.ts";
+import { NO_ARRIVALS } from "../arrivals.ts";
 import { FakeClock } from "../testing/fake-clock.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
 import { type Client, leftovers, OTHER_SECRET_KEY, PUBLISHABLE_KEY, turn, World } from "../testing/kit.ts";
@@ -217,7 +218,7 @@ function sendOf(waiting: WaitingSends, order: number): WaitingSend {
     isNext: false,
     isLast: false,
   };
-  return { ...target, envelope, sender: undefined, order, attempt };
+  return { ...target, envelope, sender: undefined, order, attempt, arrivals: NO_ARRIVALS };
 }
 
 test("while one message is tried, an earlier one comes back as held: each arrives once", async () => {

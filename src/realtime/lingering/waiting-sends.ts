@@ -6,6 +6,7 @@
 import { type DirectAttempt, type Envelope, HELD, type OnHeld, UNAVAILABLE } from "../../engine/engine.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
+import type { Arrivals } from "../arrivals.ts";
 import type { Clock } from "../clock.ts";
 import type { Connection } from "../connection.ts";
 import { WAITING_SENDS_MAX_BYTES, WAITING_SENDS_PER_APP_MAX_BYTES, WAITING_SENDS_PER_PEER_MAX } from "../limits.ts";
@@ -24,6 +25,8 @@ export interface WaitingSend {
   /** Grows with every send of this node. */
   readonly order: number;
   readonly attempt: DirectAttempt;
+  /** Those of its sender when it was sent. */
+  readonly arrivals: Arrivals;
 }
 
 interface Waiting extends WaitingSend {

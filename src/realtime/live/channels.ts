@@ -41,6 +41,7 @@ const member = z.object({
   metadataJson: z.string().refine(isObjectText).optional(),
   stateJson: z.string().refine(isObjectText).optional(),
   isLost: z.literal(true).optional(),
+  hadOther: z.literal(true).optional(),
   connections: count,
 });
 const withMembers = figures.extend({ members: z.array(member).max(LIVE_MEMBERS_MAX + 1) });
@@ -72,6 +73,8 @@ export interface LiveMember {
   readonly stateJson?: string | undefined;
   /** It has no connection any more, and stays for its grace period. */
   readonly isLost?: true | undefined;
+  /** As in `Lingers`. */
+  readonly hadOther?: true | undefined;
   readonly connections: number;
 }
 
@@ -224,14 +227,15 @@ const liveMember = (
   metadataJson,
   stateJson,
   ...(lingers?.why === "lost" && { isLost: true }),
+  ...(lingers?.hadOther && { hadOther: true }),
   connections,
 });
 
 /** The newest connection decides what is shown, as in rosters. */
-const agedOf = ({ since, node, connections }: LiveMember): Aged => ({
+const agedOf = ({ since, node, connections, hadOther }: LiveMember): Aged => ({
   since,
   node,
-  lingers: connections === 0 || undefined,
+  lingers: connections === 0 ? { hadOther } : undefined,
 });
 
 const NOTHING: Figures = { peers: 0, connections: 0, ratePerSec: 0, bytesPerSec: 0 };
