@@ -45,6 +45,9 @@ export const LOBBY_SEEN_EVERY_MS = 10_000;
 export const LOBBY_SWEEP_EVERY_MS = 2000;
 /** Who was declined waits that long. */
 export const DECLINED_MS = 60_000;
+/** The page of a visitor who has an answer leaves the lobby by itself; its connection is closed that long after the answer if it is still there. */
+export const ADMITTED_LEAVES_MS = 10_000;
+export const DECLINED_LEAVES_MS = 1000;
 /** The queue is read again that long after it was shown. */
 export const QUEUE_SETTLES_MS = 300;
 /** The same for whether a host is inside. */
