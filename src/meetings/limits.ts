@@ -38,6 +38,8 @@ export const ROOM_SIGNALS_BYTES_PER_MINUTE = 16 * MIB;
 export const LOBBY_MAX = 50;
 /** How many of them may have one address. */
 export const LOBBY_ADDRESS_MAX = 3;
+/** The same for one IPv6 site (/48): its networks count as different addresses. */
+export const LOBBY_SITE_MAX = 10;
 /** A place in the lobby ends that long after its page was last seen, or after WAIT_MAX_SEC. */
 export const LOBBY_GONE_MS = 30_000;
 /** A node says that often that a page is there. */

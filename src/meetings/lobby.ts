@@ -16,6 +16,7 @@ import {
   LOBBY_GONE_MS,
   LOBBY_MAX,
   LOBBY_SEEN_EVERY_MS,
+  LOBBY_SITE_MAX,
   WAIT_MAX_SEC,
 } from "./limits.ts";
 import { type LobbyEnd, type Notices, type RoomRef, refOf } from "./notices.ts";
@@ -55,7 +56,7 @@ export class Lobby implements LobbyPort {
     });
   }
 
-  async ask(room: RoomRow, { name, address, generation }: Visitor): Promise<string> {
+  async ask(room: RoomRow, { name, address, site, generation }: Visitor): Promise<string> {
     const { store, nowMs } = this.parts;
     const now = nowMs();
     const ticket = newTicket(generation);
@@ -65,15 +66,17 @@ export class Lobby implements LobbyPort {
       waitId: waitIdOf(ticket),
       name,
       address,
+      site: site ?? null,
       since: now,
       goneSince: now,
       state: "waiting",
       decided: null,
     };
-    if ((await store.wait(row, LOBBY_MAX, LOBBY_ADDRESS_MAX)) === "full")
+    const limits = { max: LOBBY_MAX, perAddress: LOBBY_ADDRESS_MAX, perSite: LOBBY_SITE_MAX };
+    if ((await store.wait(row, limits)) === "full")
       throw new Problem(
         "lobby_full",
-        `At most ${LOBBY_MAX} people wait for a room, and ${LOBBY_ADDRESS_MAX} from one address; try it in a minute.`,
+        `At most ${LOBBY_MAX} people wait for a room, ${LOBBY_ADDRESS_MAX} from one address and ${LOBBY_SITE_MAX} from one IPv6 site; try it in a minute.`,
         DECLINED_MS / 1000,
       );
     this.queues.changed(ref);
@@ -124,7 +127,7 @@ export class Lobby implements LobbyPort {
     void repeat().catch(failed);
   }
 
-  /** `reason`: without a host's decision. The visitor is told, and its connection is closed if its page does not do it. */
+  /** `reason`: without a host's decision. The visitor is notified, and its connection is closed if its page does not do it. */
   async decide(room: RoomRef, waitId: string, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
     const { store, notices, nowMs } = this.parts;
     const row = (await this.find(room, waitId)) && (await store.decide(waitId, state, nowMs()));

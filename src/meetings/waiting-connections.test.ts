@@ -29,14 +29,14 @@ afterEach(async () => {
   await world.close();
 });
 
-const again = (on: WorldNode) => world.connect(on.meetings, { ...bob.seat.claims });
+const connect = (on: WorldNode) => world.connect(on.meetings, { ...bob.seat.claims });
 const place = () => other.inside.lobby.placeOf(room, bob.ticket);
 const decide = (state: "admitted" | "declined") =>
   other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, state);
 
 describe("the newest connection of a visitor", () => {
   test("replaces the older one on the same node", async () => {
-    const next = await again(node);
+    const next = await connect(node);
     expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "replaced", except: next.connection }]);
     // The older one has gone: that is no goodbye of the visitor.
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
@@ -47,7 +47,7 @@ describe("the newest connection of a visitor", () => {
 
   test("replaces the older one on another node", async () => {
     world.now += 1;
-    await again(other);
+    await connect(other);
     await until("the close", () => node.floor.closed.length > 0);
     expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "replaced" }]);
     expect(other.floor.closed).toEqual([]);
@@ -56,7 +56,7 @@ describe("the newest connection of a visitor", () => {
   test("is the newest whatever the clocks of the nodes say", async () => {
     // The first node's clock is ahead; the second one's is right.
     world.setMs = -5000;
-    await again(other);
+    await connect(other);
     await until("the close", () => node.floor.closed.length > 0);
     expect(other.floor.closed).toEqual([]);
   });
@@ -114,13 +114,13 @@ describe("a visitor who has an answer", () => {
       await node.inside.lobby.sweep();
       expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "ended" }]);
       expect(world.floors.on(`/wait/${bob.id}`)).toHaveLength(1);
-      // Whoever was let in has its whole time to join.
+      // A visitor who was let in has its whole time to join.
       world.now += LOBBY_GONE_MS - 1;
       expect(await place()).toMatchObject({ state });
     },
   );
 
-  test("is found also by a node that was not told", async () => {
+  test("is found also by a node that was not notified", async () => {
     world.floors.isCut = true;
     await decide("declined");
     world.now += LOBBY_SEEN_EVERY_MS;
@@ -133,7 +133,7 @@ describe("a visitor who has an answer", () => {
   test("and comes back to hear it has a moment too", async () => {
     node.meetings.disconnected(bob.seat, bob.connection, "lost");
     await decide("admitted");
-    await again(node);
+    await connect(node);
     world.now += ADMITTED_LEAVES_MS;
     await node.inside.lobby.sweep();
     expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "ended" }]);
