@@ -1,7 +1,7 @@
 /** The way into a room over HTTP, for pages: `/api/v1/room/:roomName/door` and `/join`. They need no secret key. */
 
 import { z } from "zod";
-import { addressDigest } from "../access/address-digest.ts";
+import { addressDigest, siteDigest } from "../access/address-digest.ts";
 import type { Caller } from "../meetings/joining.ts";
 import type { Meetings } from "../meetings/meetings.ts";
 import type { JoinBudget } from "../meetings/ports.ts";
@@ -156,6 +156,7 @@ export function meetingJoinEndpoints(
 
 const callerOf = (call: Call, budget: JoinBudget): Caller => ({
   address: addressDigest(call.client),
+  site: siteDigest(call.client),
   budget,
   url: `${call.origin.replace(/^http/, "ws")}/v1`,
 });

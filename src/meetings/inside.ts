@@ -27,6 +27,7 @@ export interface InsideParts extends MeetingCore {
   readonly tokens: RoomTokens;
   readonly floor: Floor;
   readonly isLive: IsLive;
+  readonly nodeId: string;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly steadyMs: () => number;

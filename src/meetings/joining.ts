@@ -3,7 +3,7 @@ import { newObjectId } from "../access/ids.ts";
 import type { RoomClaims, RoomTokens, TokenTimes } from "../access/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AccessTokens, VerifiedAccess } from "../rooms/access-token.ts";
-import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
+import type { MeetingRow, MeetingStore, PlaceHolder, StayRow } from "../store/meetings.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Holder, Joined, JoinRequest, PublicRoom, Waiting } from "./contract.ts";
@@ -41,6 +41,8 @@ export interface JoinParts {
 export interface Caller {
   /** A digest of the client's address. */
   readonly address: string;
+  /** The same for the site of an IPv6 client. */
+  readonly site?: string | undefined;
   /** The service's WebSocket address on the host that was called. */
   readonly url: string;
   readonly budget: JoinBudget;
@@ -149,7 +151,7 @@ export class Joining {
     }
     if (!mayAsk) throw new Problem("token_required");
     if (ticket !== undefined && place?.state === "waiting") return this.waiting(room, ticket, name, caller);
-    const visitor = { name: person.name, address: caller.address, generation: person.generation };
+    const visitor = { name: person.name, address: caller.address, site: caller.site, generation: person.generation };
     const granted = await paidByGuests(caller, room, () => lobby.ask(room, visitor));
     return this.waiting(room, granted, person.name, caller);
   }
@@ -190,7 +192,15 @@ export class Joining {
       throw roomOver("stay", "The time of this access token in this meeting is over.");
     const max = capacityOf(room, meshMax);
     const hold = async (): Promise<void> => {
-      const held = await store.hold(room.app, room.id, id, max, now + PLACE_HELD_MS, now, caller.address);
+      const held = await store.hold(
+        room.app,
+        room.id,
+        id,
+        max,
+        now + PLACE_HELD_MS,
+        now,
+        holderOfPlace(person, caller),
+      );
       if (held === "full") throw new Problem("room_full");
     };
     await (access || isLetIn ? hold() : paidByGuests(caller, room, hold));
@@ -270,6 +280,15 @@ export class Joining {
     }
     return times.length === 0 ? undefined : Math.min(...times);
   }
+}
+
+/**
+ * Guests of one IPv6 site hold places together, or it could hold all of a room's. An access token may be one that many people share, so its places are counted
+ * by site too; a visitor who was let in from the lobby has one place.
+ */
+function holderOfPlace({ id, access, isLetIn }: Person, { address, site = address }: Caller): PlaceHolder {
+  if (access) return { name: `${access.digest} ${site}`, isVerified: true };
+  return isLetIn ? { name: id, isVerified: true } : { name: site, isVerified: false };
 }
 
 /** The guests of a room share a budget; those who are refused use up nothing of it. */

@@ -37,6 +37,8 @@ export const ROOM_SIGNALS_BYTES_PER_MINUTE = 16 * MIB;
 export const LOBBY_MAX = 50;
 /** How many of them may have one address. */
 export const LOBBY_ADDRESS_MAX = 3;
+/** The same for one IPv6 site (/48): its networks count as different addresses. */
+export const LOBBY_SITE_MAX = 10;
 /** A place in the lobby ends that long after its page was last seen, or after WAIT_MAX_SEC. */
 export const LOBBY_GONE_MS = 30_000;
 /** A node says that often that a page is there. */
@@ -44,6 +46,9 @@ export const LOBBY_SEEN_EVERY_MS = 10_000;
 export const LOBBY_SWEEP_EVERY_MS = 2000;
 /** Who was declined waits that long. */
 export const DECLINED_MS = 60_000;
+/** The page of a visitor who has an answer leaves the lobby by itself; its connection is closed that long after the answer if it is still there. */
+export const ADMITTED_LEAVES_MS = 10_000;
+export const DECLINED_LEAVES_MS = 1000;
 /** The queue is read again that long after it was shown. */
 export const QUEUE_SETTLES_MS = 300;
 /** The same for whether a host is inside. */

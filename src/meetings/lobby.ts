@@ -1,7 +1,7 @@
 /**
  * The lobby: who waits to be let into a private room, and what became of them. The queue is in the store, so it is there whether or not an admin is, and
- * whichever node they are on. A place that no one has a connection of is forgotten; while there is one, its node says so from time to time. All of this knows a
- * visitor by its waitId; the ticket comes in with a join, and is kept nowhere (tickets.ts).
+ * whichever node they are on. A place that no one has a connection of is forgotten; while there is one (waiting-connections.ts), its node says so from time to
+ * time. All of this knows a visitor by its waitId; the ticket comes in with a join, and is kept nowhere (tickets.ts).
  */
 import type { RoomClaims } from "../access/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -16,6 +16,7 @@ import {
   LOBBY_GONE_MS,
   LOBBY_MAX,
   LOBBY_SEEN_EVERY_MS,
+  LOBBY_SITE_MAX,
   WAIT_MAX_SEC,
 } from "./limits.ts";
 import { type LobbyEnd, type Notices, type RoomRef, refOf } from "./notices.ts";
@@ -23,38 +24,30 @@ import type { LobbyPlace, LobbyPort, Visitor } from "./ports.ts";
 import { QueueNotices } from "./queue-notices.ts";
 import type { Stays } from "./stays.ts";
 import { generationOfTicket, newTicket, waitIdOf } from "./tickets.ts";
+import { WaitingConnections, type WaitingHere } from "./waiting-connections.ts";
 
 export interface LobbyParts {
   readonly store: MeetingStore;
-  readonly floor: Pick<Floor, "close">;
+  readonly floor: Pick<Floor, "close" | "ask" | "on">;
   readonly stays: Pick<Stays, "listen">;
   readonly notices: Notices;
   readonly isLive: IsLive;
+  readonly nodeId: string;
   readonly nowMs: () => number;
   readonly steadyMs: () => number;
   readonly failed: (error: unknown) => void;
 }
 
-/** A visitor with connections on this node. */
-interface WaitingHere {
-  readonly claims: RoomClaims;
-  /** Steady ms. */
-  readonly untilMs: number;
-  /** When this was last noted in the store, steady ms. */
-  seen: number;
-  readonly connections: Set<string>;
-}
-
 const WAIT_MAX_MS = WAIT_MAX_SEC * 1000;
 
 export class Lobby implements LobbyPort {
-  /** By waitId. Bound: one entry per connection. */
-  private readonly here = new Map<string, WaitingHere>();
+  private readonly connections: WaitingConnections;
   private readonly queues: QueueNotices;
   private readonly hosts: HostNotices;
 
   constructor(private readonly parts: LobbyParts) {
     const { store, notices, stays, failed } = parts;
+    this.connections = new WaitingConnections(parts);
     this.queues = new QueueNotices(store, notices, failed);
     this.hosts = new HostNotices(store, notices, failed);
     stays.listen({
@@ -63,7 +56,7 @@ export class Lobby implements LobbyPort {
     });
   }
 
-  async ask(room: RoomRow, { name, address, generation }: Visitor): Promise<string> {
+  async ask(room: RoomRow, { name, address, site, generation }: Visitor): Promise<string> {
     const { store, nowMs } = this.parts;
     const now = nowMs();
     const ticket = newTicket(generation);
@@ -73,15 +66,17 @@ export class Lobby implements LobbyPort {
       waitId: waitIdOf(ticket),
       name,
       address,
+      site: site ?? null,
       since: now,
       goneSince: now,
       state: "waiting",
       decided: null,
     };
-    if ((await store.wait(row, LOBBY_MAX, LOBBY_ADDRESS_MAX)) === "full")
+    const limits = { max: LOBBY_MAX, perAddress: LOBBY_ADDRESS_MAX, perSite: LOBBY_SITE_MAX };
+    if ((await store.wait(row, limits)) === "full")
       throw new Problem(
         "lobby_full",
-        `At most ${LOBBY_MAX} people wait for a room, and ${LOBBY_ADDRESS_MAX} from one address; try it in a minute.`,
+        `At most ${LOBBY_MAX} people wait for a room, ${LOBBY_ADDRESS_MAX} from one address and ${LOBBY_SITE_MAX} from one IPv6 site; try it in a minute.`,
         DECLINED_MS / 1000,
       );
     this.queues.changed(ref);
@@ -103,25 +98,16 @@ export class Lobby implements LobbyPort {
 
   async enter(claims: RoomClaims): Promise<void> {
     const row = await this.check(claims);
-    const { nowMs, steadyMs } = this.parts;
-    const now = nowMs();
-    const seen = steadyMs();
-    const untilMs = seen + Math.min(WAIT_MAX_MS, row.since + WAIT_MAX_MS - now);
-    if (!this.here.has(row.waitId)) this.here.set(row.waitId, { claims, untilMs, seen, connections: new Set() });
-    await this.parts.store.setGone(row.waitId, now);
+    await this.parts.store.setGone(row.waitId, this.connections.letIn(claims, row));
   }
 
-  connected({ id }: RoomClaims, connection: string): void {
-    this.here.get(id)?.connections.add(connection);
+  connected(claims: RoomClaims, connection: string): void {
+    this.connections.connected(claims, connection);
   }
 
-  disconnected({ id }: RoomClaims, connection: string, isGoodbye: boolean): void {
-    const one = this.here.get(id);
-    if (!one) return;
-    one.connections.delete(connection);
-    if (one.connections.size > 0) return;
-    this.here.delete(id);
-    void this.left(id, isGoodbye, this.parts.nowMs()).catch(this.parts.failed);
+  disconnected(claims: RoomClaims, connection: string, isGoodbye: boolean): void {
+    if (!this.connections.disconnected(claims, connection)) return;
+    void this.left(claims.id, isGoodbye, this.parts.nowMs()).catch(this.parts.failed);
   }
 
   queueWanted({ app, room }: RoomClaims): void {
@@ -141,7 +127,7 @@ export class Lobby implements LobbyPort {
     void repeat().catch(failed);
   }
 
-  /** `reason`: without a host's decision. */
+  /** `reason`: without a host's decision. The visitor is notified, and its connection is closed if its page does not do it. */
   async decide(room: RoomRef, waitId: string, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
     const { store, notices, nowMs } = this.parts;
     const row = (await this.find(room, waitId)) && (await store.decide(waitId, state, nowMs()));
@@ -150,6 +136,8 @@ export class Lobby implements LobbyPort {
     if (state === "admitted") await store.setGone(waitId, nowMs());
     const why = reason ? { reason } : { retryAfterSec: retryAfterSec(row, nowMs()) };
     await (state === "admitted" ? notices.admitted(room, waitId) : notices.declined(room, waitId, why));
+    // Not awaited: a node that does not answer must not hold up the next decision.
+    void this.connections.tellAnswer(waitId, state);
     this.queues.changed(room);
   }
 
@@ -163,18 +151,14 @@ export class Lobby implements LobbyPort {
 
   /** Every few seconds: says which visitors have a connection here, and forgets what is over, on any node. */
   async sweep(): Promise<void> {
-    const { store, nowMs, steadyMs, notices, floor } = this.parts;
     await this.endWithSecret();
-    for (const one of [...this.here.values()]) {
-      const { id, app, room } = one.claims;
-      const now = steadyMs();
-      if (now >= one.untilMs) {
-        this.here.delete(id);
-        await notices.declined({ app, room }, id, { reason: "time" });
-        floor.close(app, id, "time");
-      } else if (one.connections.size > 0 && now - one.seen >= LOBBY_SEEN_EVERY_MS) {
+    this.connections.forgetUnopened();
+    for (const one of this.connections.all()) {
+      const now = this.parts.steadyMs();
+      if (now >= one.untilMs) await this.close(one);
+      else if (now - one.seen >= LOBBY_SEEN_EVERY_MS) {
         one.seen = now;
-        await store.setGone(id, nowMs());
+        await this.noteSeen(one.claims.id);
       }
     }
     await this.forget();
@@ -183,9 +167,10 @@ export class Lobby implements LobbyPort {
   /** Visitors whose secret key has ended: their tickets open nothing any more, also if an admin lets them in now. */
   async endWithSecret(): Promise<void> {
     const { store, nowMs, floor, isLive } = this.parts;
-    const over = [...this.here.values()].filter(({ claims }) => !isLive(claims));
-    for (const { claims } of over) {
-      this.here.delete(claims.id);
+    const over = this.connections.all().filter(({ claims }) => !isLive(claims));
+    for (const one of over) {
+      const { claims } = one;
+      this.connections.remove(one);
       await store.setGone(claims.id, nowMs() - LOBBY_GONE_MS - 1);
       floor.close(claims.app, claims.id, "ended");
     }
@@ -194,6 +179,24 @@ export class Lobby implements LobbyPort {
 
   stop(): void {
     this.hosts.stop();
+  }
+
+  /** Its time is over, or it has its answer and its page has not left by itself. */
+  private async close(one: WaitingHere): Promise<void> {
+    const { store, notices, floor, nowMs } = this.parts;
+    const { id, app, room } = one.claims;
+    this.connections.remove(one);
+    if (one.isAnswered) await store.setGone(id, nowMs());
+    else await notices.declined({ app, room }, id, { reason: "time" });
+    floor.close(app, id, one.isAnswered ? "ended" : "time");
+  }
+
+  /** An answer that this node has not heard of is found here too; a place that is gone counts as one. */
+  private async noteSeen(waitId: string): Promise<void> {
+    const { store, nowMs } = this.parts;
+    const { state = "declined" } = (await store.waitingOne(waitId)) ?? {};
+    if (state === "waiting") await store.setGone(waitId, nowMs());
+    else this.connections.answered(waitId, state);
   }
 
   /** A page that was let in may close this connection before it joins: its place is kept for as long as that of a lost one. */

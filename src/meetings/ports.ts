@@ -21,6 +21,8 @@ export interface Visitor {
   readonly name: string;
   /** A digest of the client's address. */
   readonly address: string;
+  /** The same for the site of an IPv6 client. */
+  readonly site?: string | undefined;
   /** The generation of the application's secret key that the ticket ends with. */
   readonly generation: number;
 }

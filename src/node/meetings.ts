@@ -35,6 +35,8 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
     rooms: store.rooms,
     floor: new RoomFloor(hub),
     isLive,
+    // The id of this run of the node: it must not take the stays of an earlier run for its own.
+    nodeId: hub.nodeRequests.self,
     nowMs: clock.wallMs,
     monotonicMs: clock.monotonicMs,
     steadyMs: clock.steadyMs,
@@ -44,8 +46,6 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
     ...shared,
     accessTokens: rooms.accessTokens,
     roomTokens,
-    // The id of this run of the node: it must not take the stays of an earlier run for its own.
-    nodeId: hub.nodeRequests.self,
     meshMax: config.meshMax,
     iceServers: (claims, address, nowMs) => turn.turn.iceServersOfJoin(claims, address, nowMs),
     inside: (core) => buildInside({ ...core, ...shared, roomChanges: rooms.rooms, tokens: roomTokens }),

@@ -5,6 +5,7 @@
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import type { Address } from "../access/address.ts";
 import type { Grant } from "../access/admit.ts";
+import { appOfSpace } from "../access/room-space.ts";
 import type { Claim } from "../engine/engine.ts";
 import { FAULT, OVER_CONCURRENT } from "../protocol/close.ts";
 import { FRAME_MAX_BYTES } from "../protocol/limits.ts";
@@ -121,7 +122,7 @@ export class SocketHandlers {
     const { grant, client } = pending;
     if (pending.isOverCap) {
       const { app, key, peerId } = grant;
-      this.parts.hub.emitter.refused("over_concurrent", { app, keyId: key.id, peerId }, client);
+      this.parts.hub.emitter.refused("over_concurrent", { app: appOfSpace(app), keyId: key.id, peerId }, client);
       ws.data = undefined;
       ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
       return;

@@ -41,6 +41,7 @@ export const toWaiting = (row: DbRow): WaitingRow => ({
   room: text(row.room),
   name: text(row.name),
   address: text(row.address),
+  site: textOrNull(row.site),
   since: number(row.since),
   goneSince: numberOrNull(row.gone_since),
   state: text(row.state) as WaitingRow["state"],

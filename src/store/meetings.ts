@@ -113,12 +113,29 @@ export interface WaitingRow {
   readonly name: string;
   /** A digest of the client's address: at most 3 wait from one. */
   readonly address: string;
+  /** The same for its site; null where it has none. */
+  readonly site: string | null;
   readonly since: number;
   /** While its connection is away: since when. It is forgotten after a while. null: it is connected. */
   readonly goneSince: number | null;
   readonly state: "waiting" | "admitted" | "declined";
   /** When it was decided. */
   readonly decided: number | null;
+}
+
+/** How many may wait: for the room, and of those from one address and from one site. */
+export interface LobbyLimits {
+  readonly max: number;
+  readonly perAddress: number;
+  readonly perSite: number;
+}
+
+/** Who holds a place. */
+export interface PlaceHolder {
+  /** Whose places are counted together. */
+  readonly name: string;
+  /** The application or an admin vouches for the person: it may take a place that is held for one that no one vouches for. */
+  readonly isVerified: boolean;
 }
 
 export const HELD_PER_HOLDER_MAX = 2;
@@ -128,8 +145,8 @@ export const AHEAD_MAX_MS = 60_000;
 export interface MeetingStore extends LobbyStore {
   /**
    * Holds a place until then; again for the same participantSession it is held longer. `full` counts stays and other held places. A
-   * stay that is open has its place already. `holder` is a digest of the client's address: it has at most HELD_PER_HOLDER_MAX held places in a room, and
-   * gives up its oldest one for another, so that no client can keep a room full without entering.
+   * stay that is open has its place already. A holder has at most HELD_PER_HOLDER_MAX held places in a room, and gives up its oldest one for another, so that
+   * no client can keep a room full without entering. Where the room is full, a verified holder takes the place that a holder who is not has held for longest.
    */
   hold(
     app: string,
@@ -138,7 +155,7 @@ export interface MeetingStore extends LobbyStore {
     max: number,
     untilMs: number,
     nowMs: number,
-    holder?: string,
+    holder?: PlaceHolder,
   ): Promise<"held" | "full">;
   enter(one: Entering, max: number, nowMs: number): Promise<Entered>;
   /** Its connection is gone from this node; if it is on another by now, nothing changes. */
@@ -209,10 +226,10 @@ export interface OverdueStay {
 
 export interface LobbyStore {
   /**
-   * `full`: the room has `max` that wait, or this address has `maxPerAddress` that wait or were declined and are not forgotten yet. A
+   * `full`: the room has `max` that wait, or this address has `perAddress`, or its site `perSite`, that wait or were declined and are not forgotten yet. A
    * waitId that is known already changes nothing.
    */
-  wait(row: WaitingRow, max: number, maxPerAddress: number): Promise<"waiting" | "full">;
+  wait(row: WaitingRow, limits: LobbyLimits): Promise<"waiting" | "full">;
   waiting(app: string, room: string): Promise<readonly WaitingRow[]>;
   /** One visitor, in whichever state. */
   waitingOne(waitId: string): Promise<WaitingRow | undefined>;

@@ -3,12 +3,12 @@ import type { SQL } from "bun";
 import type { Database } from "./database.ts";
 import type { Current, HeldPlaces, Taken } from "./held-places.ts";
 import { toMeeting } from "./meeting-rows.ts";
-import { HELD_PER_HOLDER_MAX, type MeetingRow, type StayRow } from "./meetings.ts";
+import { HELD_PER_HOLDER_MAX, type MeetingRow, type PlaceHolder, type StayRow } from "./meetings.ts";
 import type { DbRow } from "./rows.ts";
 
 interface Place {
   readonly key: string;
-  readonly holder: string | undefined;
+  readonly holder: PlaceHolder | undefined;
   readonly untilMs: number;
 }
 
@@ -47,15 +47,16 @@ export class PlacesInMemory implements HeldPlaces {
     max: number,
     untilMs: number,
     nowMs: number,
-    holder?: string,
+    holder?: PlaceHolder,
   ): Promise<"held" | "full"> {
     const key = keyOf(app, room);
     // Within the turn of the connection: no stay begins between the count and the decision.
     return this.database.quickRun(async (sql) => {
-      if (holder !== undefined) this.giveUpOldest(key, id, holder);
+      if (holder !== undefined) this.giveUpOldest(key, id, holder.name);
       const { byOthers, isInside } = await this.taken(sql, app, room, id, nowMs);
       if (isInside) return "held";
-      if (byOthers >= max) return "full";
+      const missing = byOthers - max + 1;
+      if (missing > 0 && !(holder?.isVerified && this.takeFromGuests(key, id, nowMs, missing))) return "full";
       this.remove(id);
       this.places.set(id, { key, holder, untilMs });
       const ids = this.byRoom.get(key);
@@ -67,9 +68,20 @@ export class PlacesInMemory implements HeldPlaces {
 
   private giveUpOldest(key: string, id: string, holder: string): void {
     const held = [...(this.byRoom.get(key) ?? [])].filter(
-      (one) => one !== id && this.places.get(one)?.holder === holder,
+      (one) => one !== id && this.places.get(one)?.holder?.name === holder,
     );
     for (const one of held.slice(0, Math.max(0, held.length + 1 - HELD_PER_HOLDER_MAX))) this.remove(one);
+  }
+
+  /** Whether that many were held by guests. */
+  private takeFromGuests(key: string, id: string, nowMs: number, count: number): boolean {
+    const held = [...(this.byRoom.get(key) ?? [])].filter((one) => {
+      const { untilMs = 0, holder } = this.places.get(one) ?? {};
+      return one !== id && untilMs > nowMs && holder?.isVerified === false;
+    });
+    if (held.length < count) return false;
+    for (const one of held.slice(0, count)) this.remove(one);
+    return true;
   }
 
   async taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken> {

@@ -3,7 +3,7 @@ import type { SQL } from "bun";
 import type { Database } from "./database.ts";
 import type { Current, HeldPlaces, Taken } from "./held-places.ts";
 import { toMeeting } from "./meeting-rows.ts";
-import { HELD_PER_HOLDER_MAX, type MeetingRow } from "./meetings.ts";
+import { HELD_PER_HOLDER_MAX, type MeetingRow, type PlaceHolder } from "./meetings.ts";
 import type { DbRow } from "./rows.ts";
 
 /** How often a node removes places that are over, and how many at most. */
@@ -32,7 +32,7 @@ export class PlacesInRows implements HeldPlaces {
     max: number,
     untilMs: number,
     nowMs: number,
-    holder?: string,
+    holder?: PlaceHolder,
   ): Promise<"held" | "full"> {
     // Here, because only this call adds rows: without joins there is nothing to remove.
     // Either way: the clock may have been set back since.
@@ -42,17 +42,38 @@ export class PlacesInRows implements HeldPlaces {
       if (holder !== undefined)
         await tx`
           DELETE FROM held_places WHERE id IN (
-            SELECT id FROM held_places WHERE app = ${app} AND room = ${room} AND holder = ${holder} AND id <> ${id}
+            SELECT id FROM held_places WHERE app = ${app} AND room = ${room} AND holder = ${holder.name} AND id <> ${id}
             ORDER BY until_ms DESC OFFSET ${HELD_PER_HOLDER_MAX - 1})`;
       const { byOthers, isInside } = await this.taken(tx, app, room, id, nowMs);
       if (isInside) return "held";
-      if (byOthers >= max) return "full";
+      const missing = byOthers - max + 1;
+      if (missing > 0 && !(holder?.isVerified && (await this.takeFromGuests(tx, app, room, id, nowMs, missing))))
+        return "full";
       await tx`
-        INSERT INTO held_places (id, app, room, until_ms, holder)
-        VALUES (${id}, ${app}, ${room}, ${untilMs}, ${holder ?? null})
-        ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms`;
+        INSERT INTO held_places (id, app, room, until_ms, holder, is_verified)
+        VALUES (${id}, ${app}, ${room}, ${untilMs}, ${holder?.name ?? null}, ${holder?.isVerified === false ? 0 : 1})
+        ON CONFLICT (id) DO UPDATE
+        SET until_ms = excluded.until_ms, holder = excluded.holder, is_verified = excluded.is_verified`;
       return "held";
     });
+  }
+
+  /** Whether that many were held by guests. Where fewer are, the limit was lowered: those who hold them could not enter either. */
+  private async takeFromGuests(
+    tx: SQL,
+    app: string,
+    room: string,
+    id: string,
+    nowMs: number,
+    count: number,
+  ): Promise<boolean> {
+    const taken: DbRow[] = await tx`
+      DELETE FROM held_places WHERE id IN (
+        SELECT id FROM held_places
+        WHERE app = ${app} AND room = ${room} AND until_ms > ${nowMs} AND id <> ${id} AND is_verified = 0
+        ORDER BY until_ms LIMIT ${count})
+      RETURNING id`;
+    return taken.length >= count;
   }
 
   async taken(tx: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken> {

@@ -4,7 +4,7 @@ import { SQL } from "bun";
 import { until } from "../../test/support/wait.ts";
 import { openStore } from "./open.ts";
 import type { Store } from "./store.ts";
-import { entering, waitingRow } from "./testing/meetings.ts";
+import { entering, lobbyLimits, waitingRow } from "./testing/meetings.ts";
 import { fillAsVersion } from "./testing/older.ts";
 import { withApps } from "./testing/places.ts";
 import { PostgresServer } from "./testing/postgres.ts";
@@ -135,7 +135,7 @@ test("nodes that do everything at once in a few rooms wait for each other, and n
     (i) => node(i).endOverdue(1150, 20),
     (i) => node(i).endEmpty(5000, 20),
     (i) => node(i).forgetOld(Number.MAX_SAFE_INTEGER, 5),
-    (i, room) => node(i).wait(waitingRow(`w${i}`, room), 5, 3),
+    (i, room) => node(i).wait(waitingRow(`w${i}`, room), lobbyLimits(5, 3)),
     (i) => node(i).forgetWaiting(5000, 0, 0),
     (i) => node(i).beat(`n${i % 3}`, 1300),
     async (i, room) => {

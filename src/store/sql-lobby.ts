@@ -2,7 +2,7 @@
 import type { Database } from "./database.ts";
 import type { HeldPlaces } from "./held-places.ts";
 import { toWaiting } from "./meeting-rows.ts";
-import type { LobbyStore, WaitingRow } from "./meetings.ts";
+import type { LobbyLimits, LobbyStore, WaitingRow } from "./meetings.ts";
 import { type DbRow, searchable } from "./rows.ts";
 
 export class SqlLobby implements LobbyStore {
@@ -11,20 +11,22 @@ export class SqlLobby implements LobbyStore {
     protected readonly places: HeldPlaces,
   ) {}
 
-  wait(row: WaitingRow, max: number, maxPerAddress: number): Promise<"waiting" | "full"> {
+  wait(row: WaitingRow, { max, perAddress, perSite }: LobbyLimits): Promise<"waiting" | "full"> {
     return this.database.quickTransaction(async (tx) => {
       await this.places.lock(tx, row.app, row.room);
       const [counted]: DbRow[] = await tx`
         SELECT COUNT(*) AS known, SUM(CASE WHEN ticket = ${row.waitId} THEN 1 ELSE 0 END) AS own,
           SUM(CASE WHEN state = 'waiting' THEN 1 ELSE 0 END) AS waiting,
-          SUM(CASE WHEN address = ${row.address} AND state <> 'admitted' THEN 1 ELSE 0 END) AS near
+          SUM(CASE WHEN address = ${row.address} AND state <> 'admitted' THEN 1 ELSE 0 END) AS near,
+          SUM(CASE WHEN site = ${row.site} AND state <> 'admitted' THEN 1 ELSE 0 END) AS of_site
         FROM lobby_tickets WHERE app = ${row.app} AND room = ${row.room}`;
       if (Number(counted?.own) > 0) return "waiting";
-      if (Number(counted?.waiting) >= max || Number(counted?.near) >= maxPerAddress) return "full";
+      if (Number(counted?.waiting) >= max || Number(counted?.near) >= perAddress) return "full";
+      if (Number(counted?.of_site) >= perSite) return "full";
       await tx`
-        INSERT INTO lobby_tickets (ticket, app, room, name, address, since, gone_since, state, decided)
-        VALUES (${row.waitId}, ${row.app}, ${row.room}, ${row.name}, ${row.address}, ${row.since}, ${row.goneSince},
-          ${row.state}, ${row.decided})`;
+        INSERT INTO lobby_tickets (ticket, app, room, name, address, site, since, gone_since, state, decided)
+        VALUES (${row.waitId}, ${row.app}, ${row.room}, ${row.name}, ${row.address}, ${row.site}, ${row.since},
+          ${row.goneSince}, ${row.state}, ${row.decided})`;
       return "waiting";
     });
   }

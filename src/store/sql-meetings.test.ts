@@ -7,7 +7,7 @@ import type { MeetingStore } from "./meetings.ts";
 import { migrate } from "./migrate.ts";
 import { openSqlite, sqliteFile } from "./open.ts";
 import { SqlMeetings } from "./sql-meetings.ts";
-import { entering, waitingRow } from "./testing/meetings.ts";
+import { entering, lobbyLimits, waitingRow } from "./testing/meetings.ts";
 import { newFolders } from "./testing/places.ts";
 
 const newFolder = newFolders();
@@ -87,7 +87,7 @@ const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown
   endMeeting: (meetings) => meetings.endMeeting("m-p"),
   forgetOld: (meetings) => meetings.forgetOld(Number.MAX_SAFE_INTEGER, 9),
   beat: (meetings) => meetings.beat("n1", 9),
-  wait: (meetings) => meetings.wait(waitingRow("w", "r"), 9, 9),
+  wait: (meetings) => meetings.wait(waitingRow("w", "r"), lobbyLimits()),
   waiting: (meetings) => meetings.waiting("a", "r"),
   waitingOne: (meetings) => meetings.waitingOne("w"),
   setGone: (meetings) => meetings.setGone("w", 5),

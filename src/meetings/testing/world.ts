@@ -122,6 +122,7 @@ export class World {
     expiry.schedule = () => undefined;
     const rooms = new Rooms(store.rooms, expiry, nowMs, 1000);
     const floor = this.floors.node();
+    const nodeId = `node-${++this.nodes}`;
     let inside: MeetingInside | undefined;
     const meetings = new Meetings({
       store: store.meetings,
@@ -129,7 +130,7 @@ export class World {
       accessTokens: new AccessTokens(store.rooms, vault, nowMs),
       roomTokens: tokens,
       floor,
-      nodeId: `node-${++this.nodes}`,
+      nodeId,
       nowMs,
       monotonicMs,
       meshMax: 6,
@@ -147,6 +148,7 @@ export class World {
           tokens,
           floor,
           isLive,
+          nodeId,
           nowMs,
           monotonicMs,
           steadyMs,

@@ -1,5 +1,5 @@
 /** For tests: people who enter rooms. */
-import type { Entered, Entering, MeetingRow, StayRow, WaitingRow } from "../meetings.ts";
+import type { Entered, Entering, LobbyLimits, MeetingRow, StayRow, WaitingRow } from "../meetings.ts";
 
 /** A guest of room `room` of application `a`; a new meeting gets the id `m-<id>`. */
 export const entering = (id: string, room: string, fields: Partial<Entering> = {}): Entering => ({
@@ -25,12 +25,15 @@ export function inside(entered: Entered): { readonly stay: StayRow; readonly mee
   return entered;
 }
 
+export const lobbyLimits = (max = 9, perAddress = 9, perSite = 99): LobbyLimits => ({ max, perAddress, perSite });
+
 export const waitingRow = (waitId: string, room: string, fields: Partial<WaitingRow> = {}): WaitingRow => ({
   waitId,
   app: "a",
   room,
   name: `Ben ü'"\\ ${waitId}`,
   address: `address of ${waitId}`,
+  site: null,
   since: 1000,
   goneSince: null,
   state: "waiting",

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { MeetingStore } from "../meetings.ts";
 import type { Store } from "../store.ts";
-import { waitingRow } from "./meetings.ts";
+import { lobbyLimits, waitingRow } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 
 export function lobbySuite(newPlace: NewPlace): void {
@@ -19,9 +19,9 @@ export function lobbySuite(newPlace: NewPlace): void {
 
   describe("the lobby", () => {
     test("shows who waits in one room, oldest first, as it was written", async () => {
-      await meetings.wait(waitingRow("w2", "shown", { since: 2000 }), 9, 9);
-      await meetings.wait(waitingRow("w1", "shown"), 9, 9);
-      await meetings.wait(waitingRow("w3", "other"), 9, 9);
+      await meetings.wait(waitingRow("w2", "shown", { since: 2000 }), lobbyLimits());
+      await meetings.wait(waitingRow("w1", "shown"), lobbyLimits());
+      await meetings.wait(waitingRow("w3", "other"), lobbyLimits());
       expect(await meetings.waiting("a", "shown")).toEqual([
         waitingRow("w1", "shown"),
         waitingRow("w2", "shown", { since: 2000 }),
@@ -36,31 +36,48 @@ export function lobbySuite(newPlace: NewPlace): void {
 
     test("has a limit per room and per address, also when many ask at once", async () => {
       const asked = await Promise.all(
-        Array.from({ length: 30 }, (_, i) => meetings.wait(waitingRow(`l${i}`, "limited"), 5, 3)),
+        Array.from({ length: 30 }, (_, i) => meetings.wait(waitingRow(`l${i}`, "limited"), lobbyLimits(5, 3))),
       );
       expect(asked.filter((outcome) => outcome === "waiting")).toHaveLength(5);
       expect(await waitIds("limited")).toHaveLength(5);
       const near = await Promise.all(
-        Array.from({ length: 30 }, (_, i) => meetings.wait(waitingRow(`n${i}`, "near", { address: "x" }), 50, 3)),
+        Array.from({ length: 30 }, (_, i) =>
+          meetings.wait(waitingRow(`n${i}`, "near", { address: "x" }), lobbyLimits(50, 3)),
+        ),
       );
       expect(near.filter((outcome) => outcome === "waiting")).toHaveLength(3);
-      expect(await meetings.wait(waitingRow("far", "near"), 50, 3)).toBe("waiting");
+      expect(await meetings.wait(waitingRow("far", "near"), lobbyLimits(50, 3))).toBe("waiting");
       // A visitor who waits already is not a second one.
       const [first = ""] = await waitIds("limited");
-      expect(await meetings.wait(waitingRow(first, "limited", { name: "another" }), 5, 3)).toBe("waiting");
+      expect(await meetings.wait(waitingRow(first, "limited", { name: "another" }), lobbyLimits(5, 3))).toBe("waiting");
       expect((await meetings.waitingOne(first))?.name).not.toBe("another");
       // A client that was let in has left the queue; one that was declined still counts for its address.
       await meetings.decide(first, "admitted", 5);
-      expect(await meetings.wait(waitingRow("l99", "limited"), 5, 3)).toBe("waiting");
+      expect(await meetings.wait(waitingRow("l99", "limited"), lobbyLimits(5, 3))).toBe("waiting");
       const [one = "", other = ""] = await waitIds("near");
       await meetings.decide(one, "declined", 5);
-      expect(await meetings.wait(waitingRow("n98", "near", { address: "x" }), 50, 3)).toBe("full");
+      expect(await meetings.wait(waitingRow("n98", "near", { address: "x" }), lobbyLimits(50, 3))).toBe("full");
       await meetings.decide(other, "admitted", 5);
-      expect(await meetings.wait(waitingRow("n99", "near", { address: "x" }), 50, 3)).toBe("waiting");
+      expect(await meetings.wait(waitingRow("n99", "near", { address: "x" }), lobbyLimits(50, 3))).toBe("waiting");
+    });
+
+    test("has a limit per site, whatever the addresses; a client without one has none", async () => {
+      const from = (id: string, site: string | null) =>
+        meetings.wait(waitingRow(id, "sites", { site }), lobbyLimits(50, 3, 4));
+      const asked = await Promise.all(Array.from({ length: 12 }, (_, i) => from(`s${i}`, "site")));
+      expect(asked.filter((outcome) => outcome === "waiting")).toHaveLength(4);
+      for (let i = 0; i < 6; i++) expect(await from(`v4-${i}`, null)).toBe("waiting");
+      expect(await from("far site", "another")).toBe("waiting");
+      const [one = "", two = ""] = (await waitIds("sites")).filter((id) => id.startsWith("s"));
+      await meetings.decide(one, "declined", 5);
+      expect(await from("s-again", "site")).toBe("full");
+      await meetings.decide(two, "admitted", 5);
+      expect(await from("s-next", "site")).toBe("waiting");
+      expect((await meetings.waitingOne("s-next"))?.site).toBe("site");
     });
 
     test("lets one of many decide", async () => {
-      await meetings.wait(waitingRow("d", "decided"), 9, 9);
+      await meetings.wait(waitingRow("d", "decided"), lobbyLimits());
       const all = await Promise.all(
         Array.from({ length: 10 }, (_, i) => meetings.decide("d", i % 2 ? "admitted" : "declined", 5000 + i)),
       );
@@ -74,7 +91,7 @@ export function lobbySuite(newPlace: NewPlace): void {
     test("forgets who waited too long, whose connection is gone, and who was declined", async () => {
       await meetings.forgetWaiting(Number.MAX_SAFE_INTEGER, 0, 0);
       const row = (waitId: string, room: string, since: number): Promise<unknown> =>
-        meetings.wait(waitingRow(waitId, room, { since }), 9, 9);
+        meetings.wait(waitingRow(waitId, room, { since }), lobbyLimits());
       await row("old", "f1", 999);
       await row("stays", "f1", 1000);
       await row("gone", "f2", 5000);

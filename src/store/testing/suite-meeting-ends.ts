@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { MeetingStore } from "../meetings.ts";
 import type { Store } from "../store.ts";
-import { entering, inside, waitingRow } from "./meetings.ts";
+import { entering, inside, lobbyLimits, waitingRow } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { appRow } from "./rows.ts";
 
@@ -34,7 +34,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       await meetings.enter(entering("k1", "back", { node: "gone" }), 9, before);
       await meetings.lost("l1", "gone", before);
       expect(await meetings.hold("a", "held", "h1", 1, before + 15_000, before)).toBe("held");
-      await meetings.wait(waitingRow("late", "held", { since: before, goneSince: before }), 9, 9);
+      await meetings.wait(waitingRow("late", "held", { since: before, goneSince: before }), lobbyLimits());
       await meetings.bringBack(now);
       expect(await overdueIds(now + 1)).toEqual({ l1: now, k1: now });
       expect(await meetings.hold("a", "held", "h2", 1, now + 15_000, now)).toBe("held");

@@ -174,8 +174,8 @@ export function staysSuite(newPlace: NewPlace): void {
     });
 
     test("cannot be used up by one address that joins and never enters", async () => {
-      const hold = (id: string, at: number, holder?: string): Promise<string> =>
-        meetings.hold("a", "address", id, 3, at + 15_000, at, holder);
+      const hold = (id: string, at: number, name?: string): Promise<string> =>
+        meetings.hold("a", "address", id, 3, at + 15_000, at, name === undefined ? name : { name, isVerified: false });
       for (let i = 0; i < 10; i++) expect(await hold(`flood-${i}`, 1000 + i, "x")).toBe("held");
       // Two places are held by it, so one is left.
       expect(await hold("other", 1100, "y")).toBe("held");
@@ -186,6 +186,26 @@ export function staysSuite(newPlace: NewPlace): void {
       expect((await meetings.enter(entering("flood-7", "address"), 3, 1300)).outcome).toBe("full");
       expect((await meetings.enter(entering("flood-9", "address"), 3, 1300)).outcome).toBe("began");
       expect((await meetings.enter(entering("other", "address"), 3, 1300)).outcome).toBe("began");
+    });
+
+    test("that guests hold is taken by a verified caller where the room is full; stays and places of verified callers are not", async () => {
+      const hold = (id: string, at: number, isVerified: boolean): Promise<string> =>
+        meetings.hold("a", "taken", id, 3, at + 15_000, at, { name: id, isVerified });
+      const enter = async (id: string, at: number) => (await meetings.enter(entering(id, "taken"), 3, at)).outcome;
+      expect(await hold("inside", 1000, false)).toBe("held");
+      expect(await enter("inside", 1001)).toBe("began");
+      expect(await hold("guest", 1002, false)).toBe("held");
+      expect(await hold("later", 1003, false)).toBe("held");
+      expect(await hold("another", 1004, false)).toBe("full");
+      // The one that was held for longest.
+      expect(await hold("admin", 1005, true)).toBe("held");
+      expect(await enter("guest", 1006)).toBe("full");
+      // A guest who joins again with a token is verified from then on.
+      expect(await hold("later", 1007, true)).toBe("held");
+      expect(await hold("late", 1008, true)).toBe("full");
+      expect(await enter("admin", 1009)).toBe("began");
+      expect(await enter("later", 1010)).toBe("began");
+      expect(await hold("late", 1011, true)).toBe("full");
     });
 
     test("does not count a stay twice that holds a place for its return", async () => {
