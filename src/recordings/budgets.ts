@@ -1,5 +1,6 @@
 /**
- * How many bytes may be stored: by an application (`maxRecordingBytesTotal`: its recordings and open uploads), and by the page of a stay.
+ * How many bytes may be stored: by an application (`maxRecordingBytesTotal`: its recordings and open uploads), and by the page of a stay,
+ * which also makes at most STAY_RECORDINGS_MAX recordings.
  *
  * The sums are read when an upload begins, and then once per GRANT_BYTES or GRANT_MS of each upload, not with each part. While a body comes in, its
  * bytes are noted in the store as often, and within this process they count before they have come. So uploads that are sent to several nodes at the
@@ -7,7 +8,7 @@
  */
 import { Problem } from "../protocol/codes.ts";
 import type { BytesUsed, RecordingStore, UploadRow } from "../store/recordings.ts";
-import { STAY_BYTES_MAX } from "./limits.ts";
+import { STAY_BYTES_MAX, STAY_RECORDINGS_MAX } from "./limits.ts";
 
 export const GRANT_BYTES = 16 * 1024 * 1024;
 const GRANT_MS = 60_000;
@@ -58,6 +59,7 @@ export class Budgets {
     const used = await this.store.bytesUsed(app, stay);
     const { bytes, refusal } = this.roomOf({ id: "", app, stay, bytes: 0 }, used);
     if (bytes <= 0) throw refusal();
+    if (stay !== null && used.countOfStay >= STAY_RECORDINGS_MAX) throw tooManyOfStay();
   }
 
   /** Throws if the upload may not have that many bytes. Those up to `end` are about to come, until `ended` is called. */
@@ -130,6 +132,15 @@ const overStay = (max: number): Problem =>
   new Problem(
     "insufficient_storage",
     `The recordings of one participant may have ${max} bytes in a meeting: what has come is kept; leave the meeting and join to record more.`,
+    undefined,
+    { fields: { budget: "stay" } },
+  );
+
+/** Not as too many open uploads, which the page would try again: of these, none ends. */
+const tooManyOfStay = (): Problem =>
+  new Problem(
+    "insufficient_storage",
+    `One participant makes at most ${STAY_RECORDINGS_MAX} recordings in a meeting: leave the meeting and join to record more.`,
     undefined,
     { fields: { budget: "stay" } },
   );

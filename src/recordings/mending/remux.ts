@@ -65,7 +65,7 @@ class Remuxing {
     const gap = new GapFile(written, format === "webm" ? gapBytes(size) : 0);
     try {
       const copied = await this.copy(tracks, format, gap);
-      if (this.isUnreadable) throw new Error("the file could not be read to its end");
+      if (this.isUnreadable) throw Object.assign(new Error("the file could not be read to its end"), { code: "EIO" });
       // What the library was given need not be what it has written.
       const outputSize = (await written.stat()).size;
       requireAllOf(media, await mediaIn(written, format, outputSize, outputSize), copied.tracks);
