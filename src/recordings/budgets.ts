@@ -15,7 +15,7 @@ const GRANT_MS = 60_000;
 /** Bound: beyond this many, the oldest grant is forgotten, and the sums are read again. */
 const GRANTS_MAX = 2000;
 
-/** Of a body without a length, this share of the room is granted at once, and no less than GRANT_MIN_BYTES: others may need the rest. */
+/** A body without a length is granted this share of the room at once, and no less than GRANT_MIN_BYTES: others may need the rest. */
 const GRANT_SHARE = 1 / 8;
 const GRANT_MIN_BYTES = 64 * 1024;
 
