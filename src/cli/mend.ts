@@ -8,6 +8,8 @@ export async function mend({ operands }: Input): Promise<CommandResult> {
   const [input = "", output = ""] = operands;
   const value = await remux(input, output).catch((error: unknown) => ({
     why: error instanceof Error ? error.message : String(error),
+    // An error with a code is the system's, such as a full disk, or the runtime's, such as a module that is missing.
+    isOfFile: error instanceof Error && !("code" in error),
   }));
   return { value, text: `${JSON.stringify(value)}\n` };
 }

@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { newObjectId } from "../access/ids.ts";
+import type { StayUploadRow } from "../store/recordings.ts";
+import { STAY_RECORDINGS_MAX } from "./limits.ts";
 import { type Kit, type KitOptions, makeKit } from "./testing/kit.ts";
 
 const kits: Kit[] = [];
@@ -105,5 +108,21 @@ describe("the budget of a stay", () => {
     expect(await kit.uploads.finish(kit.app, other)).toBe("finished");
     const sizes = (await kit.store.recordings.finishedUploads(10)).map((row) => row.bytes);
     expect(sizes).toEqual([2_000_000, 1_000_000]);
+  });
+
+  test("is one of recordings too: a page that has made as many begins no other", async () => {
+    const kit = await newKit();
+    const first = await kit.beginOfStay("s1");
+    const row = await kit.store.recordings.upload(kit.app, first);
+    for (let i = 1; i < STAY_RECORDINGS_MAX; i++)
+      await kit.store.recordings.addStayUpload(
+        { ...row, id: newObjectId(Date.now()) } as StayUploadRow,
+        STAY_RECORDINGS_MAX,
+      );
+    await expect(kit.beginOfStay("s1")).rejects.toMatchObject(over("stay"));
+    await expect(kit.beginOfStay("s1")).rejects.toThrow("makes at most 200 recordings");
+    await kit.beginOfStay("s2");
+    await kit.uploads.cancel(kit.app, first);
+    await expect(kit.beginOfStay("s1")).rejects.toMatchObject({ code: "too_many_uploads" });
   });
 });

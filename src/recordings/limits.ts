@@ -17,6 +17,8 @@ export const STAY_UPLOADS_SWEEP_EVERY_MS = 60_000;
 export const STAY_UPLOAD_STARTED_AGO_MAX_MS = 24 * 3_600_000;
 /** Bytes that the page of a stay may send, in all its uploads together. */
 export const STAY_BYTES_MAX = 4 * 1024 ** 3;
+/** Recordings that the page of a stay may make: a new one begins when a camera, a microphone or a screen is turned on again. */
+export const STAY_RECORDINGS_MAX = 200;
 /** An upload to which nothing was written for this long is ended. */
 export const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
 /** Files that the store does not know are left alone until they are this old: any upload they could belong to has ended by then. */

@@ -9,20 +9,30 @@ interface Reader {
 /** How often it is asked whether a body may go on. */
 const ASK_EVERY_MS = 1000;
 
+/** How many bytes of a body are taken. */
+export interface BodyLimit {
+  /** This many, before `more` is asked. */
+  readonly first: number;
+  /** `count` have come, and there are `wanted` at least. How many are taken; bytes beyond them are dropped, and reading then fails with `tooMany`. */
+  readonly more: (count: number, wanted: number) => Promise<number>;
+  readonly tooMany: () => Problem;
+}
+
 export class UploadBody {
   /** Bytes that were read from it. */
   count = 0;
+  private granted: number;
   private refusal: Problem | undefined;
 
   constructor(
     private readonly body: ReadableStream<Uint8Array>,
-    /** Bytes beyond this many are dropped, and reading then fails with `tooMany`. */
-    private readonly maxBytes: number,
-    private readonly tooMany: () => Problem,
+    private readonly limit: BodyLimit,
     private readonly silenceMaxMs: number,
     /** Asked while a body takes longer than ASK_EVERY_MS, however few bytes come: why nothing more of it is taken. Never rejects. */
     private readonly ask?: () => Promise<Problem | undefined>,
-  ) {}
+  ) {
+    this.granted = limit.first;
+  }
 
   /** Throws a Problem when no byte comes for `silenceMaxMs`, when the connection is cut, or when there are too many bytes. */
   async *chunks(): AsyncGenerator<Uint8Array> {
@@ -33,12 +43,14 @@ export class UploadBody {
       for (;;) {
         const chunk = await this.next(reader);
         if (!chunk) return;
-        const piece = chunk.subarray(0, this.maxBytes - this.count);
+        const wanted = this.count + chunk.length;
+        if (wanted > this.granted) this.granted = await this.limit.more(this.count, wanted);
+        const piece = chunk.subarray(0, Math.max(0, this.granted - this.count));
         this.count += piece.length;
         if (piece.length > 0) yield piece;
         const isTooMuch = piece.length < chunk.length;
         release(chunk);
-        if (isTooMuch) throw this.tooMany();
+        if (isTooMuch) throw this.limit.tooMany();
       }
     } finally {
       clearInterval(timer);

@@ -9,14 +9,14 @@ import { Problem } from "../protocol/codes.ts";
 import { type Lease, LeaseLost } from "../store/leases.ts";
 import type { RecordingStore, UploadRow } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Budgets } from "./budgets.ts";
+import { type Budgets, GRANT_BYTES, type Room } from "./budgets.ts";
 import { UPLOAD_SILENCE_MAX_MS } from "./limits.ts";
 import type { RecordingMetrics } from "./metrics.ts";
 import type { Ownership } from "./ownership.ts";
 import type { ContentRange } from "./range.ts";
 import { discardUpload, type Place, type Storage } from "./storage.ts";
 import { withStorageProblems } from "./storage-problems.ts";
-import { UploadBody } from "./upload-body.ts";
+import { type BodyLimit, UploadBody } from "./upload-body.ts";
 import { notOpen, placeOf, type UploadLocks } from "./upload-locks.ts";
 
 export interface Sent {
@@ -106,13 +106,12 @@ export class UploadWriting {
   }
 
   private async take(row: UploadRow, lease: Lease, wanted: Wanted, sent: Sent): Promise<number> {
-    const { store, storage, nowMs } = this.parts;
+    const { storage } = this.parts;
     const { first, count, total, isOpenEnded } = wanted;
     checkMayWrite(row);
     await this.parts.ownership.requirePresent();
     checkTotal(row, total);
-    const place = placeOf(row);
-    const offset = await storage.held(place);
+    const offset = await storage.held(placeOf(row));
     // The client knows of bytes that are not here: they may be on a volume that is not mounted any more.
     if (offset === 0 && first > 0) await this.parts.ownership.requirePresent(true);
     if (first !== offset)
@@ -121,7 +120,23 @@ export class UploadWriting {
       });
     if (isOpenEnded) checkFits(row, offset, count ?? 0);
     await storage.checkSpace(count ?? 0);
-    if (count !== undefined) await this.budgets.require(row, Math.max(offset + count, total ?? 0));
+    if (count !== undefined) await this.budgets.require(row, Math.max(offset + count, total ?? 0), offset + count);
+    try {
+      return await this.takeBody(row, lease, offset, wanted, sent);
+    } finally {
+      this.budgets.ended(row.id);
+    }
+  }
+
+  private async takeBody(
+    row: UploadRow,
+    lease: Lease,
+    offset: number,
+    { count, total, isOpenEnded }: Wanted,
+    sent: Sent,
+  ): Promise<number> {
+    const { store, nowMs } = this.parts;
+    const place = placeOf(row);
     if (!(await this.noteBefore(row, lease, offset, total))) return this.refuseGone(place, lease);
     sent.onTaken?.();
     const taken = await this.append(row, offset, count, sent, lease).catch(async (error: unknown) => {
@@ -134,7 +149,7 @@ export class UploadWriting {
     const isFixed = total !== null || isOpenEnded || isShort;
     const isOpen = isFixed || (await store.touchUpload(row.id, lease.generation, offset + taken, nowMs()));
     // The upload or its application may have been deleted meanwhile.
-    if (!isOpen || !(await this.noteAfter(row, lease, offset, taken))) return this.refuseGone(place, lease);
+    if (!isOpen || !(await this.noteAfter(row, lease, offset, taken, !isFixed))) return this.refuseGone(place, lease);
     if (isShort) throw invalidRange(`${count} bytes were announced, and ${taken} came`, offset + taken);
     return offset + taken;
   }
@@ -150,12 +165,18 @@ export class UploadWriting {
   }
 
   /** false: the upload is not open any more. */
-  private async noteAfter(row: UploadRow, lease: Lease, offset: number, taken: number): Promise<boolean> {
+  private async noteAfter(
+    row: UploadRow,
+    lease: Lease,
+    offset: number,
+    taken: number,
+    isWhole: boolean,
+  ): Promise<boolean> {
     const { store, nowMs } = this.parts;
     // The note of `append` is written with the release.
     if (lease.note) return lease.release(true);
     this.written.set(row.id, nowMs());
-    if (taken >= NOTE_EVERY_BYTES) return store.noteBytes(row.id, lease.generation, offset + taken, nowMs());
+    if (isWhole || taken >= NOTE_EVERY_BYTES) return store.noteBytes(row.id, lease.generation, offset + taken, nowMs());
     return (await store.upload(row.app, row.id)) !== undefined;
   }
 
@@ -182,16 +203,11 @@ export class UploadWriting {
     { body, check }: Sent,
     lease: Lease,
   ): Promise<number> {
-    const { storage, metrics, nowMs, maxBytes, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
+    const { store, storage, metrics, nowMs, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
     const place = placeOf(row);
-    const room = count === undefined ? await this.budgets.roomOf(row) : undefined;
-    const tooMany = (): Problem => {
-      if (count === undefined) return room && room.bytes < maxBytes ? room.refusal() : this.tooLarge();
-      return invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
-    };
-    const most = count ?? Math.max(0, Math.min(maxBytes, room?.bytes ?? maxBytes) - offset);
+    const limit = this.limitOf(row, offset, count, lease);
     const ask = row.stay === null ? undefined : () => this.closing(row);
-    const received = new UploadBody(body ?? new Blob([]).stream(), most, tooMany, silenceMaxMs, ask);
+    const received = new UploadBody(body ?? new Blob([]).stream(), limit, silenceMaxMs, ask);
     try {
       await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks(), check), lease);
     } catch (error) {
@@ -199,12 +215,39 @@ export class UploadWriting {
       // come is lost.
       const isUseless = error instanceof Problem && error.code === "recording_too_large" && row.stay === null;
       if (isUseless) await this.end(place, lease);
+      // They count in the budgets, although the request has failed.
+      else if (!lease.note && received.count > 0)
+        await store.noteBytes(row.id, lease.generation, offset + received.count, nowMs()).catch(() => false);
       throw error;
     } finally {
       metrics.bytes.inc(received.count);
       lease.note?.({ bytes: offset + received.count, touched: nowMs() });
     }
     return received.count;
+  }
+
+  /** How much of a body is taken. Each GRANT_BYTES of it are noted, so that other nodes count them, and the budgets are asked again. */
+  private limitOf(row: UploadRow, offset: number, count: number | undefined, lease: Lease): BodyLimit {
+    const { store, maxBytes, nowMs } = this.parts;
+    const most = count ?? Math.max(0, maxBytes - offset);
+    const first = Math.min(count ?? 0, GRANT_BYTES);
+    let noted = row.bytes;
+    let room: Room | undefined;
+    const more = async (came: number, wanted: number): Promise<number> => {
+      if (came >= most) return most;
+      if (came > 0) {
+        noted = offset + came;
+        if (!(await store.noteBytes(row.id, lease.generation, noted, nowMs()))) throw notOpen();
+      }
+      room = await this.budgets.next(row, noted, offset + Math.min(wanted, most));
+      return Math.min(most, room.bytes - offset);
+    };
+    const tooMany = (): Problem => {
+      if (room && room.bytes < offset + most) return room.refusal();
+      if (count === undefined) return this.tooLarge();
+      return invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
+    };
+    return { first, more, tooMany };
   }
 
   /** A person was removed while a body of theirs comes in: it is cut, on whichever node. */

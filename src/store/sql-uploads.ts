@@ -196,10 +196,18 @@ export class SqlUploads implements UploadStore {
           (SELECT COALESCE(SUM(u.bytes), 0) FROM uploads u
               WHERE u.stay = ${stay ?? ""} AND u.app = a.id AND u.ended IS NULL)
             + (SELECT COALESCE(SUM(r.size_in_bytes), 0) FROM recordings r
-              WHERE r.app = a.id AND r.participant_session = ${stay ?? ""} AND r.mended IS NOT NULL) AS of_stay
+              WHERE r.app = a.id AND r.participant_session = ${stay ?? ""} AND r.mended IS NOT NULL) AS of_stay,
+          (SELECT COUNT(*) FROM uploads u WHERE u.stay = ${stay ?? ""} AND u.app = a.id AND u.ended IS NULL)
+            + (SELECT COUNT(*) FROM recordings r
+              WHERE r.app = a.id AND r.participant_session = ${stay ?? ""} AND r.mended IS NOT NULL) AS count_of_stay
         FROM apps a WHERE a.id = ${app}`;
-      const { max_of_app = 0, of_app = 0, of_stay = 0 } = rows[0] ?? {};
-      return { maxOfApp: Number(max_of_app), ofApp: Number(of_app), ofStay: Number(of_stay) };
+      const { max_of_app = 0, of_app = 0, of_stay = 0, count_of_stay = 0 } = rows[0] ?? {};
+      return {
+        maxOfApp: Number(max_of_app),
+        ofApp: Number(of_app),
+        ofStay: Number(of_stay),
+        countOfStay: Number(count_of_stay),
+      };
     });
   }
 

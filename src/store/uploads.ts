@@ -72,6 +72,8 @@ export interface BytesUsed {
   readonly ofApp: number;
   /** The bytes of the uploads of the stay, and of the recordings that were made of them; 0 without a stay. */
   readonly ofStay: number;
+  /** How many uploads and recordings these are. */
+  readonly countOfStay: number;
 }
 
 export interface FilePlace {

@@ -3,6 +3,7 @@ import type { FileHandle } from "node:fs/promises";
 
 /** Enough for the header of an element and of the block in it, and for that of a box of MP4. */
 const HEADER_MAX_BYTES = 32;
+const ID_BYTES = 4;
 const WINDOW_BYTES = 256 * 1024;
 
 /** A part of the file in memory, moved along with the reader. */
@@ -50,11 +51,6 @@ export class FileWindow {
     return value;
   }
 
-  /** Whether these bytes are at a position of which it has the header. */
-  startsWith(bytes: Buffer, at: number): boolean {
-    return bytes.every((byte, i) => this.buffer[at - this.start + i] === byte);
-  }
-
   /** The first position of these bytes; undefined: they are not there. */
   async find(bytes: Buffer, from: number, until: number): Promise<number | undefined> {
     for (let position = from; position < Math.min(until, this.fileSize); position = this.start + this.length) {
@@ -64,6 +60,19 @@ export class FileWindow {
       if (start !== from || !this.hasHeader(start)) await this.move(start);
       const found = Buffer.from(this.buffer.buffer, 0, this.length).indexOf(bytes, start - this.start);
       if (found >= 0) return this.start + found;
+    }
+    return undefined;
+  }
+
+  /** The first position of one of these ids of four bytes, all of which begin with 0x1; undefined: there is none. */
+  async findId(ids: ReadonlySet<number>, from: number, until: number): Promise<number | undefined> {
+    const end = Math.min(until, this.fileSize) - ID_BYTES;
+    for (let at = from; at <= end; at++) {
+      if (!this.hasHeader(at)) await this.move(at);
+      const last = Math.min(end, this.start + this.length - ID_BYTES);
+      for (; at <= last; at++) if (this.byte(at) >> 4 === 1 && ids.has(this.uint(at, ID_BYTES))) return at;
+      // Looked at again, with the next window.
+      at--;
     }
     return undefined;
   }

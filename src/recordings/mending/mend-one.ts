@@ -63,8 +63,8 @@ export class MendOne {
       recent.mended();
     } else {
       metrics.listedAsItCame.inc();
-      // No mender could do anything with another format, and of what was not tried nothing is known.
-      if (format !== "other" && unmended === undefined) recent.failed();
+      // No mender could do anything with another format or with such a file, and of what was not tried nothing is known.
+      if (format !== "other" && unmended === undefined && !result.isOfFile) recent.failed();
       log.warn({ recording: row.id }, `a recording could not be mended and is listed as it came: ${result.why}`);
     }
     await this.parts

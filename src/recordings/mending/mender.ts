@@ -20,6 +20,8 @@ export type Mended =
       readonly outcome: "as_it_came";
       /** A sentence for the log. */
       readonly why: string;
+      /** Because of what is in the file, which says nothing about whether others can be mended. */
+      readonly isOfFile?: boolean;
     };
 
 export interface Mender {

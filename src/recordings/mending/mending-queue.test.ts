@@ -110,6 +110,17 @@ test("three recordings in a row that cannot be mended are a sign that mending fa
   expect(await list()).toBe(false);
 });
 
+test("files that cannot be mended for what is in them are no sign of that, however many there are", async () => {
+  const mender = saying(async () => ({ outcome: "as_it_came", why: "its times go back", isOfFile: true }));
+  const { queue, recent, warnings } = makeMending(kit, mender);
+  for (let i = 0; i < 4; i++) {
+    await finishedUpload(kit, BYTES);
+    queue.wake();
+    await queue.idle();
+  }
+  expect([warnings.length, recent.areFailing]).toEqual([4, false]);
+});
+
 test("several are listed one after the other, also those that are finished meanwhile", async () => {
   const ids: string[] = [];
   let running = 0;

@@ -84,6 +84,64 @@ test("time counts, not files: an application that has used ten seconds waits unt
   expect(order.slice(11, 13).sort()).toEqual(["ann", "eve"]);
 });
 
+/** `ann` has many files that take a second; `eve` brings the next costly one whenever hers is mended. Returns the seconds that were used until `count` of ann's are mended. */
+function oneAtATime(
+  turns: MendingTurns,
+  count: number,
+  eve: (n: number) => WaitingUpload,
+): { ann: number; eve: number } {
+  let rows = [...many(count, "ann", { app: "a", sender: "home" })];
+  const seconds = { ann: 0, eve: 0 };
+  for (let brought = 0; seconds.ann < count; ) {
+    const row = turns.next(rows);
+    if (!row) break;
+    rows = rows.filter((one) => one !== row);
+    const isAnn = row.stay === "ann";
+    seconds[isAnn ? "ann" : "eve"] += isAnn ? 1 : 60;
+    turns.spent(row, isAnn ? 1000 : 60_000);
+    // Brought while one of ann's is mended: the list that decided on that one had nothing of eve's.
+    if (isAnn && rows.every(({ stay }) => stay === "ann")) rows.push(eve(brought++));
+  }
+  return seconds;
+}
+
+test.each<[string, (n: number) => WaitingUpload]>([
+  ["an application", (n) => finished(`eve-${n}`, `eve${n}`, { app: "b", sender: `s${n}` })],
+  ["an address", (n) => finished(`eve-${n}`, `eve${n}`, { app: "a", sender: "one" })],
+  ["a stay", (n) => finished(`eve-${n}`, "eve", { app: "a", sender: "home" })],
+])("%s that brings one costly file at a time has no more time than the others", (_who, eve) => {
+  expect(oneAtATime(new MendingTurns(), 130, eve)).toEqual({ ann: 130, eve: 180 });
+});
+
+test("who has used much while no one else waited is not behind the others for that", () => {
+  const turns = new MendingTurns();
+  for (const row of many(50, "eve", { app: "b" })) turns.spent(row, 60_000);
+  const rows = [...many(1, "eve", { app: "b" }), ...many(100, "ann")];
+  const order: string[] = [];
+  for (let left = rows; order.length < 62; ) {
+    const row = turns.next(left);
+    if (!row) break;
+    order.push(row.stay ?? "");
+    turns.spent(row, 1000);
+    left = left.filter((one) => one !== row);
+  }
+  expect(order.indexOf("eve")).toBe(60);
+});
+
+test("times that were used are forgotten after an hour, and the oldest beyond a bound", () => {
+  let now = 0;
+  const turns = new MendingTurns(() => now, 6);
+  const [eve, ann] = [finished("e", "eve", { app: "b" }), finished("a", "ann", { app: "a" })];
+  const known = (): number => (turns as unknown as { used: Map<string, unknown> }).used.size;
+  turns.spent(eve, 60_000);
+  turns.spent(ann, 1000);
+  expect([turns.next([eve, ann])?.stay, known()]).toEqual(["ann", 6]);
+  turns.spent(finished("b", "ben", { app: "c" }), 1000);
+  expect([turns.next([eve, ann])?.stay, known()]).toEqual(["eve", 6]);
+  now = 3_600_001;
+  expect([turns.next([eve])?.stay, known()]).toEqual(["eve", 0]);
+});
+
 test("what waits beyond the bounds of a stay or a room is listed as it came, before anything is mended", async () => {
   const rows = [
     finished("first", "ann"),

@@ -94,11 +94,11 @@ export class ProcessMender implements Mender {
     const answer = answerOf(child);
     const overstepped = await this.watch(child, input, output);
     if (this.isStopped) throw new MendingStopped();
-    if (overstepped !== undefined) return asItCame(overstepped);
+    if (overstepped !== undefined) return overstepped;
     const line = await answer;
     const size = await sizeOf(output);
-    if (!("durationMs" in line)) return asItCame(line.why);
-    if (size > this.limits.outputBytes(input.size)) return asItCame(tooLarge(size, input));
+    if (!("durationMs" in line)) return asItCame(line.why, line.isOfFile);
+    if (size > this.limits.outputBytes(input.size)) return asItCame(tooLarge(size, input), true);
     return { outcome: "mended", durationMs: line.durationMs, size };
   }
 
@@ -106,7 +106,7 @@ export class ProcessMender implements Mender {
    * Resolves when the process has ended, or oversteps a limit: then with the reason. Time is that of its CPU: on a busy machine a process of its priority
    * waits for long, and a good file must not be given up for that.
    */
-  private async watch(child: Child, input: MenderInput, output: string): Promise<string | undefined> {
+  private async watch(child: Child, input: MenderInput, output: string): Promise<Mended | undefined> {
     const { memoryBytes, outputBytes, wallMs } = this.limits;
     const cpuMs = this.limits.cpuMs(input.size);
     const until = performance.now() + wallMs;
@@ -116,29 +116,30 @@ export class ProcessMender implements Mender {
         Bun.sleep(MEND_WATCH_EVERY_MS).then(() => false),
       ]);
       // Where the system does not show the CPU time of a running process, the limit of the shell has ended it.
-      if (isOver) return cpuMsOf(child) > cpuMs ? tooLong(cpuMs) : undefined;
-      if ((await runningCpuMsOf(child.pid)) > cpuMs) return tooLong(cpuMs);
-      if (performance.now() > until) return `it was not done after ${wallMs / 1000} s`;
+      if (isOver) return cpuMsOf(child) > cpuMs ? asItCame(tooLong(cpuMs), true) : undefined;
+      if ((await runningCpuMsOf(child.pid)) > cpuMs) return asItCame(tooLong(cpuMs), true);
+      if (performance.now() > until) return asItCame(`it was not done after ${wallMs / 1000} s`);
       const memory = await memoryOf(child.pid);
       if (memory > memoryBytes)
-        return `it took ${mebibytes(memory)} MiB of memory, and may take ${mebibytes(memoryBytes)}`;
+        return asItCame(`it took ${mebibytes(memory)} MiB of memory, and may take ${mebibytes(memoryBytes)}`, true);
       const size = await sizeOf(output);
-      if (size > outputBytes(input.size)) return tooLarge(size, input);
+      if (size > outputBytes(input.size)) return asItCame(tooLarge(size, input), true);
     }
   }
 }
 
-type Answer = { readonly durationMs: number } | { readonly why: string };
+type Answer = { readonly durationMs: number } | { readonly why: string; readonly isOfFile?: boolean };
 
 /** Never rejects. */
 async function answerOf(child: Child): Promise<Answer> {
   const text = await boundedText(child.stdout).catch(() => "");
   const how = `its process ended with ${(await child.exited) ?? child.signalCode} and without a result`;
   try {
-    const { durationMs, why } = JSON.parse(text) as Record<string, unknown>;
+    const { durationMs, why, isOfFile } = JSON.parse(text) as Record<string, unknown>;
     if (typeof durationMs === "number" && durationMs >= 0) return { durationMs };
+    if (typeof why !== "string") return { why: how };
     // A reason can quote what is in the file.
-    return { why: (typeof why === "string" && plainLine(why, MEND_REASON_MAX_CHARS)) || how };
+    return { why: plainLine(why, MEND_REASON_MAX_CHARS) || how, isOfFile: isOfFile === true };
   } catch {
     return { why: how };
   }
@@ -154,7 +155,11 @@ async function boundedText(stream: ReadableStream<Uint8Array>): Promise<string> 
   return text;
 }
 
-const asItCame = (why: string): Mended => ({ outcome: "as_it_came", why });
+const asItCame = (why: string, isOfFile = false): Mended => ({
+  outcome: "as_it_came",
+  why,
+  ...(isOfFile && { isOfFile }),
+});
 const tooLarge = (size: number, input: MenderInput): string =>
   `its output has ${size} bytes and more, from ${input.size} bytes`;
 const tooLong = (cpuMs: number): string => `it took more than ${cpuMs / 1000} s of CPU time`;

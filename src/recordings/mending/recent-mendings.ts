@@ -1,4 +1,4 @@
-/** How the last recordings fared. One bad file is its sender's fault; several in a row are a sign that mending does not work. */
+/** How the last recordings fared, without those that cannot be mended for what is in them. Several failures in a row are a sign that mending does not work. */
 const FAILURES_IN_A_ROW = 3;
 /** Later, without a newer recording, they say nothing about the present. */
 const FAILURES_COUNT_MS = 3_600_000;

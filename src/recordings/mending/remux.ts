@@ -53,7 +53,7 @@ class Remuxing {
     const { library, file } = this;
     const { size } = await file.stat();
     const format = await this.format();
-    const whole = format === "webm" ? await wholeWebm(file, size) : { end: size };
+    const whole = format === "webm" ? await wholeWebm(file, size) : { end: size, patches: [] };
     // Before the library reads anything: it would do the work that a file claims, whatever its size.
     const media = await mediaIn(file, format, size, whole.end);
     const input = new library.Input({
@@ -65,7 +65,7 @@ class Remuxing {
     const gap = new GapFile(written, format === "webm" ? gapBytes(size) : 0);
     try {
       const copied = await this.copy(tracks, format, gap);
-      if (this.isUnreadable) throw new Error("the file could not be read to its end");
+      if (this.isUnreadable) throw Object.assign(new Error("the file could not be read to its end"), { code: "EIO" });
       // What the library was given need not be what it has written.
       const outputSize = (await written.stat()).size;
       requireAllOf(media, await mediaIn(written, format, outputSize, outputSize), copied.tracks);
@@ -106,15 +106,16 @@ class Remuxing {
     return formatOf(head.subarray(0, bytesRead));
   }
 
-  private source({ end, patch }: Whole): Library.Source {
+  private source({ end, patches }: Whole): Library.Source {
     return new this.library.CustomSource({
       getSize: () => end,
       read: async (start, stop) => {
         const bytes = await this.bytes(start, stop);
-        for (const [i, byte] of (patch?.bytes ?? []).entries()) {
-          const at = (patch?.at ?? 0) + i - start;
-          if (at >= 0 && at < bytes.length) bytes[at] = byte;
-        }
+        for (const patch of patches)
+          for (const [i, byte] of patch.bytes.entries()) {
+            const at = patch.at + i - start;
+            if (at >= 0 && at < bytes.length) bytes[at] = byte;
+          }
         return bytes;
       },
       maxCacheSize: CACHE_BYTES,

@@ -128,6 +128,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       expect(await store.bytesUsed("a", "s5")).toMatchObject({
         ofApp: before.ofApp + 5_000_000_020,
         ofStay: 5_000_000_020,
+        countOfStay: 2,
       });
       await store.complete(two.id, 0, { ...COMPLETION, sizeInBytes: 30, mended: true });
       await store.endUpload(one.id, 1);

@@ -33,9 +33,18 @@ Object.assign(MEND_LIMITS, shorter);
 Object.assign(UPLOAD_RATES, uploadRates);
 
 if (stayBytes !== undefined) {
-  const real = Budgets.prototype.roomOf;
-  Budgets.prototype.roomOf = function (this: Budgets, spender) {
-    Reflect.set(this, "maxOfStay", stayBytes);
-    return real.call(this, spender);
+  const { requireRoom, require, next } = Budgets.prototype;
+  const shorten = (budgets: Budgets): unknown => Reflect.set(budgets, "maxOfStay", stayBytes);
+  Budgets.prototype.requireRoom = function (this: Budgets, ...call) {
+    shorten(this);
+    return requireRoom.apply(this, call);
+  };
+  Budgets.prototype.require = function (this: Budgets, ...call) {
+    shorten(this);
+    return require.apply(this, call);
+  };
+  Budgets.prototype.next = function (this: Budgets, ...call) {
+    shorten(this);
+    return next.apply(this, call);
   };
 }
