@@ -102,18 +102,19 @@ function memberFields(state: MemberState, sender: string): unknown[] {
 
 // Direct messages
 
-function directFields({ id, awaitsRoster, idScope }: Envelope, isNext: boolean | undefined): unknown[] {
+function directFields({ envelope: { id, awaitsRoster, idScope }, isNext, oldest }: DirectMessage): unknown[] {
+  if (oldest !== undefined) return [id ?? null, awaitsRoster ?? null, idScope ?? null, false, oldest];
   if (isNext || (isNext === false && awaitsRoster)) return [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
   if (idScope !== undefined) return [id, awaitsRoster ?? null, idScope];
   if (awaitsRoster) return [id ?? null, true];
   return id === undefined ? [] : [id];
 }
 
-export const directMessage = ({ node, number, app, to, envelope, isNext }: DirectMessage): string =>
-  withBody(
-    line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...directFields(envelope, isNext)),
-    envelope,
-  );
+export function directMessage(message: DirectMessage): string {
+  const { node, number, app, to, envelope } = message;
+  const fields = directFields(message);
+  return withBody(line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...fields), envelope);
+}
 
 export function deliveryCount({ node, count, isHeld, isLate }: DeliveryCount): string {
   if (isLate) return line("handed", node, count, isHeld === true, true);
