@@ -174,7 +174,10 @@ export class Directs {
   /** To a peer that has a connection besides the sender's (`hasOther`). */
   private hand(target: Peer, fromJson: string, envelope: Envelope, sender: Connection | undefined): number {
     const { metrics, presence } = this.parts;
-    if (envelope.id !== undefined && this.ids.has(target.space.app, target.peerId, envelope)) return 1;
+    const { app } = target.space;
+    const hadMs = envelope.id === undefined ? undefined : this.ids.deliveredMs(app, target.peerId, envelope);
+    // A connection that is newer than the first one with this id has not got it.
+    if (hadMs !== undefined && !target.hasNewer(hadMs, sender)) return 1;
     const from = sender ? sender.peer : target.space.peers.get(envelope.from);
     if (!sender && from) from.sentTo(target.peerId);
     if (from?.pending) presence.beforeDirect(from, target);
@@ -185,9 +188,11 @@ export class Directs {
     let reached = 0;
     if (onlyConnection) reached += this.handTo(onlyConnection, text, envelope, sender, isEarly);
     else
-      for (const connection of target.connections) reached += this.handTo(connection, text, envelope, sender, isEarly);
+      for (const connection of target.connections)
+        if (hadMs === undefined || connection.openedMs > hadMs)
+          reached += this.handTo(connection, text, envelope, sender, isEarly);
     metrics.directs.inc(reached);
-    if (envelope.id !== undefined && reached > 0) this.ids.add(target.space.app, target.peerId, envelope);
+    if (envelope.id !== undefined && reached > 0) this.ids.add(app, target.peerId, envelope);
     return reached;
   }
 
