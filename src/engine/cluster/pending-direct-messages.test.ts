@@ -84,3 +84,15 @@ test("that the peer is expected back is said at once, also if that was found by 
   pending.decide(1, { count: 0, isHeld: true }, false);
   expect(held).toEqual([1]);
 });
+
+test("what this node delivers too makes nothing wait, although another node expects the peer back", async () => {
+  const { pending, pass } = kit();
+  const held: number[] = [];
+  const counts = [undefined, "text"].map((text, n) =>
+    pending.add(n, text, { ...ATTEMPT, onHeld: () => void held.push(n) }, "ann"),
+  );
+  for (const n of [0, 1]) pending.delivered(n, { count: 0, isHeld: true });
+  expect(held).toEqual([1]);
+  pass(HELD_WAIT_MS);
+  expect(await Promise.all(counts)).toEqual([HELD, HELD]);
+});

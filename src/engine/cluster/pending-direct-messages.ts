@@ -40,7 +40,6 @@ export class PendingDirectMessages {
   private readonly answered = new Set<number>();
   /** Those whose last attempt has ended with HELD: a node that was slow may still confirm it. Oldest first. */
   private readonly betweenAttempts = new Map<number, { readonly attempt: DirectAttempt; readonly untilMs: number }>();
-
   private readonly undecided = new UndecidedDirects();
 
   constructor(
@@ -110,7 +109,8 @@ export class PendingDirectMessages {
       one.answeredMs = this.nowMs();
       this.answered.add(number);
     }
-    if (isHeld) one.attempt?.onHeld(one.attempt);
+    // If this node delivers it too, the peer is connected here, and nothing need wait for its other connection.
+    if (isHeld && one.text !== undefined) one.attempt?.onHeld(one.attempt);
   }
 
   /** The receipt of an earlier attempt. */
