@@ -57,7 +57,7 @@ export interface Envelope {
 export interface DirectAttempt {
   readonly app: string;
   readonly to: string;
-  /** Called as soon as a node has answered that it expects the peer back, before the attempt is decided. */
+  /** Called as soon as a node has answered that it expects the peer back, before the attempt is decided; not with `isHere`. */
   readonly onHeld: OnHeld;
   /** Set by the engine with the first attempt, and repeated with each: a node that has delivered the message drops the others. */
   number: number;

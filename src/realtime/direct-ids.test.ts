@@ -51,6 +51,21 @@ for (const nodes of [1, 2])
       expect(dan.newFrames()).toEqual(["ack r1", "ack r2"]);
     });
 
+    test("arrives once at each connection, also at one that is new", async () => {
+      const { world, ann, ben, send } = start();
+      await send(1, "x");
+      world.advance(1);
+      const second = world.connect("ann", { node: nodes - 1 });
+      for (const _ of [1, 2]) await send(1, "x");
+      ann.vanish();
+      second.vanish();
+      world.advance(1);
+      const third = world.connect("ann", { node: nodes - 1 });
+      for (const _ of [1, 2]) await send(1, "x");
+      expect([ann, second, third].map((one) => one.newFrames())).toEqual(Array(3).fill(["direct ben 1"]));
+      expect(ben.newFrames()).toEqual([1, 2, 3, 4, 5].map((n) => `ack r${n}`));
+    });
+
     test("one that found no one is not remembered", async () => {
       const { world, ann, ben, send } = start();
       ann.vanish();
@@ -65,12 +80,14 @@ for (const nodes of [1, 2])
 const envelope = (id: string) => ({ from: "ben", metadataJson: undefined, dataJson: "1", id, idScope: "peer ben" });
 
 test("an application forgets its own oldest ids, and not those of others", () => {
-  const ids = new DirectIds(new FakeClock());
+  const clock = new FakeClock();
+  const ids = new DirectIds(clock);
+  const nowMs = clock.monotonicMs();
   ids.add("quiet", "ann", envelope("kept"));
   for (let n = 0; n <= DIRECT_IDS_PER_APP_MAX; n++) ids.add("busy", "ann", envelope(String(n)));
   expect(ids.size).toBe(DIRECT_IDS_PER_APP_MAX + 1);
-  expect(["0", "1"].map((id) => ids.has("busy", "ann", envelope(id)))).toEqual([false, true]);
-  expect(ids.has("quiet", "ann", envelope("kept"))).toBe(true);
+  expect(["0", "1"].map((id) => ids.deliveredMs("busy", "ann", envelope(id)))).toEqual([undefined, nowMs]);
+  expect(ids.deliveredMs("quiet", "ann", envelope("kept"))).toBe(nowMs);
 });
 
 test("ids are forgotten when their time is over, without another message", () => {

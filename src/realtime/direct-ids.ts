@@ -1,6 +1,7 @@
 /**
- * Ids of direct messages that were handed to a connection on this node lately. A sender that got `backend_error` does not know
- * whether its message was delivered: it repeats the message with the same id, and this node does not deliver it again.
+ * Ids of direct messages that were handed to a peer's connections on this node lately. A sender that got `backend_error` does not
+ * know whether its message was delivered: it repeats the message with the same id, and this node delivers it only to connections
+ * that were made after that.
  */
 import type { Envelope } from "../engine/engine.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
@@ -21,10 +22,11 @@ export class DirectIds {
     return this.count;
   }
 
-  /** A message with the same id was handed to this peer here. */
-  has(app: string, to: string, envelope: Envelope): boolean {
+  /** When a message with the same id was last handed to this peer here, monotonic ms; `undefined` if it was not. */
+  deliveredMs(app: string, to: string, envelope: Envelope): number | undefined {
     const deliveredMs = this.byApp.get(app)?.get(keyOf(to, envelope));
-    return deliveredMs !== undefined && this.clock.monotonicMs() - deliveredMs < MESSAGE_ID_REMEMBERED_MS;
+    if (deliveredMs === undefined) return undefined;
+    return this.clock.monotonicMs() - deliveredMs < MESSAGE_ID_REMEMBERED_MS ? deliveredMs : undefined;
   }
 
   add(app: string, to: string, envelope: Envelope): void {

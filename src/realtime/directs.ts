@@ -186,7 +186,10 @@ export class Directs {
     arrivals?: Arrivals,
   ): number {
     const { metrics, presence } = this.parts;
-    if (envelope.id !== undefined && this.ids.has(target.space.app, target.peerId, envelope)) return 1;
+    const { app } = target.space;
+    const hadMs = envelope.id === undefined ? undefined : this.ids.deliveredMs(app, target.peerId, envelope);
+    // A connection that is newer than the first one with this id has not got it.
+    if (hadMs !== undefined && !target.hasNewer(hadMs, sender)) return 1;
     const from = sender ? sender.peer : target.space.peers.get(envelope.from);
     if (!sender && from) from.sentTo(target.peerId);
     if (from?.pending) presence.beforeDirect(from, target, arrivals);
@@ -198,9 +201,10 @@ export class Directs {
     if (onlyConnection) reached += this.handTo(onlyConnection, text, envelope, sender, isEarly, arrivals);
     else
       for (const connection of target.connections)
-        reached += this.handTo(connection, text, envelope, sender, isEarly, arrivals);
+        if (hadMs === undefined || connection.openedMs > hadMs)
+          reached += this.handTo(connection, text, envelope, sender, isEarly, arrivals);
     metrics.directs.inc(reached);
-    if (envelope.id !== undefined && reached > 0) this.ids.add(target.space.app, target.peerId, envelope);
+    if (envelope.id !== undefined && reached > 0) this.ids.add(app, target.peerId, envelope);
     return reached;
   }
 

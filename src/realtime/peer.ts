@@ -70,6 +70,11 @@ export class Peer {
     return false;
   }
 
+  /** Whether there is an open connection besides this one that was made later, monotonic ms. */
+  hasNewer(thanMs: number, than: Connection | undefined): boolean {
+    return this.connections.some((one) => one !== than && one.open && one.openedMs > thanMs);
+  }
+
   sentTo(peerId: string): void {
     if (this.receivers?.last === peerId) return;
     this.receivers ??= { last: peerId, all: new Set() };

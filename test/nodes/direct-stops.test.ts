@@ -4,6 +4,7 @@ import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
 import {
+  closeByService,
   faultsOf,
   HastySender,
   type Placed,
@@ -72,6 +73,31 @@ describe.skipIf(!IS_FULL)("three nodes", () => {
       await until("all have arrived", () => receivedBy(wires).length >= sender.sent);
       expect(faultsOf([sender], receivedBy(wires))).toEqual([]);
     }
+  });
+
+  test("a peer on two nodes: the connection that was closed by the service and is back misses nothing", async () => {
+    const [sender, other, closed] = await Promise.all([
+      connectAt("to-tabs", 0),
+      connectAt("tabs", 1),
+      connectAt("tabs", 2),
+    ]);
+    await closeByService(places, closed.wire, "kept-tabs");
+    const send = ({ wire }: Placed, n: number) => wire.request({ type: "send", to: "tabs", data: n });
+    // The node that expects it back answers that it is held; the other one delivers it.
+    expect((await send(sender, 0)).type).toBe("ack");
+    expect(await send(other, 0)).toMatchObject({ code: "peer_not_found" });
+    const back = await connectAt("tabs", 2);
+    // Longer than sends wait behind that answer, so that the next one is tried at once.
+    await Bun.sleep(800);
+    for (let n = 1; n <= 4; n++) {
+      expect((await send(sender, n)).type).toBe("ack");
+      for (const { wire } of [other, back]) await wire.until("direct", ({ data }) => data === n);
+    }
+    // From one of its own connections to the other.
+    expect((await send(other, 5)).type).toBe("ack");
+    await back.wire.until("direct", ({ data }) => data === 5);
+    const got = back.wire.frames.flatMap((frame) => (frame.type === "direct" ? [frame.data] : []));
+    expect(got).toEqual([1, 2, 3, 4, 5]);
   });
 
   let rounds = 0;

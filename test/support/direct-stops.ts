@@ -229,7 +229,8 @@ export async function roundOf(places: Places, peerId: string, isHeld: boolean, s
   };
 }
 
-async function closeByService({ url, credential }: Places, wire: Wire, channel: string): Promise<void> {
+/** The service expects it back. */
+export async function closeByService({ url, credential }: Places, wire: Wire, channel: string): Promise<void> {
   await wire.request({ type: "subscribe", channel });
   const path = `${url}/v1/channels/${channel}/history`;
   await until(

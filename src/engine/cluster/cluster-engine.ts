@@ -139,28 +139,15 @@ export class ClusterEngine implements Engine {
     const warn = (text: string): void => this.options.warn?.(text);
     const subscriptions = new ChannelSubscriptions({ local, link, subjects, nodes, requests, warn, nowMs });
     const unexpected = (where: string): void => warn(`ignored a message that no node has sent, ${where}`);
-    const directMessages = new DirectMessages({
-      local,
-      link,
-      subjects,
-      nodes,
-      boundary,
-      nowMs,
-      unexpected: () => unexpected("to a peer"),
-    });
+    const ofPeers = { local, link, subjects, nodes, unexpected: () => unexpected("to a peer") };
+    const expectedPeers = new ExpectedPeers(ofPeers);
+    const directMessages = new DirectMessages({ ...ofPeers, expectedPeers, boundary, nowMs });
     const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
     const later = (run: () => void, ms: number): void =>
       void setTimeout(() => this.isClosed || boundary.run({ in: "timer", step: "streams" }, run), ms);
     const streamStates = new StreamStateResponder({ local, outgoing, boundary, nowMs, later });
     const texts = new NodeTexts({ local, link, subjects, nodes, requests, boundary, later, warn });
     const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates, texts });
-    const expectedPeers = new ExpectedPeers({
-      local,
-      link,
-      subjects,
-      nodes,
-      unexpected: () => unexpected("to a peer"),
-    });
     const heartbeats = new Heartbeats({ local, link, subjects, nodes, boundary, heartbeatMs, nowMs });
     const shared = { local, link, nodes, subscriptions, pendingRequests, boundary };
     const control = new ControlMessages({ ...shared, pendingDirectMessages, responder, requests, unexpected });

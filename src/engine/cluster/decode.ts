@@ -290,14 +290,22 @@ function channelCountOf(value: unknown): ChannelCount | undefined {
 
 export function directMessage(text: string): DirectMessage | undefined {
   const parsed = parse(text);
-  const [node, number, app, to, from, metadataChars, id, awaitsRoster, idScope, isNext, earlier] = parsed?.fields ?? [];
+  const [node, number, app, to, from, metadataChars, id, awaitsRoster, idScope, isNext, oldest, earlier] =
+    parsed?.fields ?? [];
   if (parsed?.kind !== "direct" || !isNode(node) || !isCount(number) || !isApp(app) || !isPeerId(to)) return undefined;
   const plain = envelopeOf(from, metadataChars, parsed.body, [id]);
   if (!plain) return undefined;
   // Almost no message has them.
   const envelope = awaitsRoster || idScope ? withDirectFields(plain, awaitsRoster, idScope, earlier) : plain;
-  const message = { node, number, app, to, envelope };
-  return typeof isNext === "boolean" ? { ...message, isNext } : message;
+  return {
+    node,
+    number,
+    app,
+    to,
+    envelope,
+    isNext: typeof isNext === "boolean" ? isNext : undefined,
+    oldest: isCount(oldest) ? oldest : undefined,
+  };
 }
 
 const withDirectFields = (

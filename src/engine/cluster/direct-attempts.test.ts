@@ -72,6 +72,28 @@ test("what was sent behind a message that a node has answered as held is not del
   expect(holder.deliveredTo("eve")).toHaveLength(2);
 });
 
+test("a node that has answered a message as held gets what is sent after another node has delivered it", async () => {
+  const [sender, holder, receiver] = await three();
+  receiver.setConnections("eve", 1);
+  await cluster.settle();
+  expect(await sending(sender).tryOnce()).toBe(1);
+  // Her second connection.
+  holder.setConnections("eve", 1);
+  for (const sent of [1, 2]) {
+    expect(await sending(sender).tryOnce()).toBe(1);
+    await cluster.settle();
+    expect(holder.deliveredTo("eve")).toHaveLength(sent);
+  }
+  expect(receiver.deliveredTo("eve")).toHaveLength(3);
+});
+
+test("so does what is tried once, as a message to the sender's own peer", async () => {
+  const [sender, holder] = await three();
+  expect(await sender.send("eve").count).toBe(HELD);
+  holder.setConnections("eve", 1);
+  expect(await sender.send("eve").count).toBe(1);
+});
+
 test("a message behind which a later one was delivered is not delivered any more, and its sender does not know", async () => {
   const [sender, , receiver] = await three();
   const overtaken = sending(sender);

@@ -1,12 +1,16 @@
 import { expect, test } from "bun:test";
+import { HELD } from "../engine.ts";
 import { deliveryCount } from "./decode.ts";
 import { DirectMessages, LATE_MS } from "./direct-messages.ts";
 import { directMessage } from "./encode.ts";
 import type { Received } from "./link.ts";
+import type { DirectMessage } from "./messages.ts";
 import { ASIDE_MS } from "./newest-messages.ts";
 
 /** The data of the message whose delivery throws: number 13 of node `a`. */
 const FAILING = '"a13"';
+
+type Turn = Pick<DirectMessage, "isNext" | "oldest">;
 
 function subscribed() {
   const delivered: string[] = [];
@@ -16,12 +20,13 @@ function subscribed() {
   const faults: unknown[] = [];
   let unexpected = 0;
   let now = 0;
+  let isHeld = false;
   const directMessages = new DirectMessages({
     local: {
       id: "here",
       deliverTo: (_app, _to, { dataJson }) => {
         if (dataJson === FAILING) throw new Error("planted");
-        return delivered.push(dataJson) && 1;
+        return isHeld ? HELD : delivered.push(dataJson) && 1;
       },
     },
     link: {
@@ -41,14 +46,15 @@ function subscribed() {
       seen: (name) =>
         name === "ignored" ? undefined : { name, id: name, lastMs: 0, connections: new Map(), countedMs: 0 },
     },
+    expectedPeers: { has: () => isHeld },
     boundary: { report: (error) => void faults.push(error) },
     nowMs: () => now,
     unexpected: () => unexpected++,
   });
   directMessages.subscribe("app", "ann");
-  const arrive = (node: string, number: number, to = "ann"): void => {
+  const arrive = (node: string, number: number, to = "ann", turn: Turn = {}): void => {
     const envelope = { from: "ben", metadataJson: undefined, dataJson: `"${node}${number}"` };
-    const text = directMessage({ node, number, app: "app", to, envelope });
+    const text = directMessage({ node, number, app: "app", to, envelope, ...turn });
     if (subscribed.has("app/ann"))
       receive({ subject: "app/ann", text, respond: (receipt) => void receipts.push(receipt) });
   };
@@ -60,6 +66,7 @@ function subscribed() {
     arrive,
     unexpected: () => unexpected,
     pass: (ms: number) => (now += ms),
+    hold: (held: boolean) => (isHeld = held),
   };
 }
 
@@ -101,6 +108,21 @@ test("a message for another peer is refused, and none is delivered after unsubsc
   directMessages.unsubscribe("app", "ann");
   arrive("a", 2);
   expect(delivered).toEqual([]);
+});
+
+test("what was sent behind a message that was answered as held waits until its node has decided that", () => {
+  const { directMessages, delivered, receipts, arrive, hold } = subscribed();
+  hold(true);
+  for (const number of [1, 2]) arrive("a", number, "ann", { isNext: false, oldest: 1 });
+  hold(false);
+  directMessages.unsubscribe("app", "ann");
+  directMessages.subscribe("app", "ann");
+  arrive("a", 3, "ann", { isNext: false, oldest: 2 });
+  expect(delivered).toEqual([]);
+  expect(receipts.map((receipt) => deliveryCount(receipt)?.isHeld)).toEqual([true, true, true]);
+  // There is always one that is not decided, but both of those are.
+  for (const number of [4, 5, 6]) arrive("a", number, "ann", { isNext: false, oldest: number - 1 });
+  expect(delivered).toEqual(['"a4"', '"a5"', '"a6"']);
 });
 
 test("a number that no node can have reached does not make later messages count as late", () => {

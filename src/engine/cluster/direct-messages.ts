@@ -10,6 +10,7 @@ import { type EngineCallbacks, HELD } from "../engine.ts";
 import type { Receiver, TransportSubscription } from "../transport/transport.ts";
 import { directMessage } from "./decode.ts";
 import { deliveryCount } from "./encode.ts";
+import type { ExpectedPeers } from "./expected-peers.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { Link, Received } from "./link.ts";
 import type { DirectMessage, NodeRequest, NodeResponse } from "./messages.ts";
@@ -26,7 +27,8 @@ const PREPARE_MAX_MS = 100;
 /** As long as a sender may try again what was answered as held. */
 export const OWED_MS = 12_000;
 
-const NONE: NewestMessage = { number: 0, atMs: Number.NEGATIVE_INFINITY, owedUntilMs: Number.NEGATIVE_INFINITY };
+const NOTHING_OWED = { owed: 0, owedUntilMs: Number.NEGATIVE_INFINITY };
+const NONE: NewestMessage = { number: 0, atMs: Number.NEGATIVE_INFINITY, ...NOTHING_OWED };
 
 type DeliverRequest = Extract<NodeRequest, { kind: "deliver" }>;
 type DeliverResponse = Extract<NodeResponse, { kind: "deliver" }>;
@@ -38,6 +40,7 @@ export interface DirectMessagesParts {
   readonly link: Pick<Link, "receiver" | "subscribeWith" | "hasSubscriber" | "flush">;
   readonly subjects: Pick<Subjects, "peer">;
   readonly nodes: Pick<Nodes, "seen">;
+  readonly expectedPeers: Pick<ExpectedPeers, "has">;
   readonly boundary: Pick<FailureBoundary, "report">;
   readonly nowMs: () => number;
   /** A text has arrived that no node sends. */
@@ -113,22 +116,25 @@ export class DirectMessages {
   }
 
   private deliver(message: DirectMessage, subscription: TransportSubscription): Delivered {
-    const { local, nodes, boundary, nowMs } = this.parts;
-    const { node, number, app, to, envelope, isNext } = message;
+    const { local, nodes, expectedPeers, boundary, nowMs } = this.parts;
+    const { node, number, app, to, envelope } = message;
     if (!nodes.seen(node)) return undefined;
     const newest = this.newest.of(subscription);
     const now = nowMs();
     const last = newest.get(node) ?? NONE;
     if (number <= last.number && now - last.atMs < LATE_MS) return "late";
-    // One that was answered as held comes again: what was sent behind it must not be delivered before it.
-    const isInTurn = isNext ?? envelope.awaitsRoster === true;
-    if (!isInTurn && now < last.owedUntilMs) return HELD;
+    // One that was answered as held may come again: what was sent behind it must not be delivered before it.
+    if (now < last.owedUntilMs && !isInTurn(message, last.owed)) {
+      // If the peer is back, this one is not owed: otherwise each would make those behind it wait, without an end.
+      if (expectedPeers.has(app, to)) newest.set(node, owing(last, number, now));
+      return HELD;
+    }
     const isForged = number - last.number > NUMBER_JUMP_MAX;
-    if (!isForged) newest.set(node, { number, atMs: now, owedUntilMs: NONE.owedUntilMs });
+    if (!isForged) newest.set(node, { number, atMs: now, ...NOTHING_OWED });
     try {
       const count = local.deliverTo(app, to, envelope);
       // Not delivered, so it is not late when it comes again.
-      if (count === HELD) newest.set(node, { ...last, owedUntilMs: now + OWED_MS });
+      if (count === HELD) newest.set(node, owing(last, number, now));
       else if (count === 0) newest.set(node, last);
       return count;
     } catch (error) {
@@ -137,6 +143,20 @@ export class DirectMessages {
       return undefined;
     }
   }
+}
+
+const owing = (last: NewestMessage, number: number, nowMs: number): NewestMessage => ({
+  ...last,
+  owed: Math.max(last.owed, number),
+  owedUntilMs: nowMs + OWED_MS,
+});
+
+/**
+ * Whether none of those that were answered as held can come again before it: its node knows which of them are decided, most often
+ * because another node has delivered them.
+ */
+function isInTurn({ isNext, oldest, envelope }: DirectMessage, owed: number): boolean {
+  return oldest === undefined ? (isNext ?? envelope.awaitsRoster === true) : oldest > owed;
 }
 
 const countOf = (delivered: Delivered): number => (typeof delivered === "number" ? Math.max(0, delivered) : 0);

@@ -23,9 +23,12 @@ export class DirectSends {
   send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Promise<number> {
     const { local, link, subjects, control, pendingDirectMessages } = this.parts;
     const number = attempt ? this.numberOf(attempt) : this.parts.nextNumber();
-    const text = directMessage({ node: local.id, number, app, to, envelope, isNext: attempt?.isNext });
-    link.publish(subjects.peer(app, to), text, subjects.response(number));
-    const count = pendingDirectMessages.add(number, isHere ? undefined : text, attempt);
+    const subject = subjects.peer(app, to);
+    const before = attempt?.isNext ? undefined : pendingDirectMessages.oldestUndecided(subject);
+    const isNext = before === undefined;
+    const text = directMessage({ node: local.id, number, app, to, envelope, isNext, oldest: before });
+    link.publish(subject, text, subjects.response(number));
+    const count = pendingDirectMessages.add(number, isHere ? undefined : text, attempt, subject);
     if (attempt?.isLast) control.forwardToAll(number);
     return count;
   }

@@ -104,21 +104,25 @@ function memberFields(state: MemberState, sender: string): unknown[] {
 
 // Direct messages
 
-function directFields({ id, awaitsRoster, idScope, sentEarlier }: Envelope, isNext: boolean | undefined): unknown[] {
-  if (isNext || (isNext === false && awaitsRoster)) {
-    const fields = [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
-    return sentEarlier ? [...fields, true] : fields;
-  }
+function directFields({
+  envelope: { id, awaitsRoster, idScope, sentEarlier },
+  isNext,
+  oldest,
+}: DirectMessage): unknown[] {
+  const inTurn = oldest === undefined ? isNext : false;
+  if (sentEarlier) return [id ?? null, awaitsRoster ?? null, idScope ?? null, inTurn ?? null, oldest ?? null, true];
+  if (oldest !== undefined) return [id ?? null, awaitsRoster ?? null, idScope ?? null, false, oldest];
+  if (isNext || (isNext === false && awaitsRoster)) return [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
   if (idScope !== undefined) return [id, awaitsRoster ?? null, idScope];
   if (awaitsRoster) return [id ?? null, true];
   return id === undefined ? [] : [id];
 }
 
-export const directMessage = ({ node, number, app, to, envelope, isNext }: DirectMessage): string =>
-  withBody(
-    line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...directFields(envelope, isNext)),
-    envelope,
-  );
+export function directMessage(message: DirectMessage): string {
+  const { node, number, app, to, envelope } = message;
+  const fields = directFields(message);
+  return withBody(line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...fields), envelope);
+}
 
 export function deliveryCount({ node, count, isHeld, isLate }: DeliveryCount): string {
   if (isLate) return line("handed", node, count, isHeld === true, true);

@@ -25,6 +25,10 @@ export class ExpectedPeers {
 
   constructor(private readonly parts: ExpectedPeersParts) {}
 
+  has(app: string, peerId: string): boolean {
+    return this.expected.size > 0 && this.expected.has(this.parts.subjects.returned(app, peerId));
+  }
+
   begin(app: string, peerId: string): void {
     const { link, subjects } = this.parts;
     const subject = subjects.returned(app, peerId);

@@ -134,6 +134,8 @@ export interface DirectMessage {
    * earlier versions do not say it: of them, those that await a roster are tried again in their order.
    */
   readonly isNext?: boolean | undefined;
+  /** If it is not the next one: the number of the oldest that may be sent again. All before that are decided. */
+  readonly oldest?: number | undefined;
 }
 
 /** A peer has connected to a node, for those that expect it back. */

@@ -8,8 +8,10 @@ export interface NewestMessage {
   /** The newest that was delivered. */
   readonly number: number;
   readonly atMs: number;
-  /** Until then a message that was answered as held is expected again. */
+  /** Until then messages that were answered as held are expected again. */
   readonly owedUntilMs: number;
+  /** The newest of them; 0: none. */
+  readonly owed: number;
 }
 
 type ByNode = Map<string, NewestMessage>;

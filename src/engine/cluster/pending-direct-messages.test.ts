@@ -1,7 +1,18 @@
 import { expect, test } from "bun:test";
-import { HELD, UNAVAILABLE } from "../engine.ts";
+import { type DirectAttempt, HELD, UNAVAILABLE } from "../engine.ts";
 import { HELD_WAIT_MS, PendingDirectMessages } from "./pending-direct-messages.ts";
 import { RESPONSE_TIMEOUT_MS } from "./pending-requests.ts";
+
+const ATTEMPT: DirectAttempt = {
+  app: "app",
+  to: "ann",
+  onHeld: () => undefined,
+  number: 0,
+  firstMs: 0,
+  delivered: 0,
+  isNext: false,
+  isLast: false,
+};
 
 function kit() {
   let now = 0;
@@ -47,4 +58,41 @@ test("a peer that is expected back is reported a moment later, so that a receipt
   pending.delivered(2, { count: 1 });
   pass(HELD_WAIT_MS);
   expect(await Promise.all(counts)).toEqual([HELD, 1]);
+});
+
+test("the oldest message to a peer that may be sent again, until it is decided", () => {
+  const { pending, pass } = kit();
+  const attempt = (isLast = false): DirectAttempt => ({ ...ATTEMPT, isLast });
+  void pending.add(1, undefined, attempt(), "ann");
+  void pending.add(2, "text", undefined, "ann");
+  void pending.add(3, "text", attempt(true), "ann");
+  expect(pending.oldestUndecided("ann")).toBeUndefined();
+  for (const number of [4, 5, 6, 7]) void pending.add(number, "text", attempt(), number === 7 ? "ben" : "ann");
+  expect(["ann", "ben", "cat"].map((to) => pending.oldestUndecided(to))).toEqual([4, 7, undefined]);
+  pending.delivered(5, { count: 1 });
+  expect(pending.oldestUndecided("ann")).toBe(4);
+  pending.delivered(4, { count: 1 });
+  expect(pending.oldestUndecided("ann")).toBe(6);
+  pass(RESPONSE_TIMEOUT_MS);
+  expect(["ann", "ben"].map((to) => pending.oldestUndecided(to))).toEqual([undefined, undefined]);
+});
+
+test("that the peer is expected back is said at once, also if that was found by asking every node", () => {
+  const { pending } = kit();
+  const held: number[] = [];
+  void pending.add(1, "text", { ...ATTEMPT, onHeld: () => void held.push(1) }, "ann");
+  pending.decide(1, { count: 0, isHeld: true }, false);
+  expect(held).toEqual([1]);
+});
+
+test("what this node delivers too makes nothing wait, although another node expects the peer back", async () => {
+  const { pending, pass } = kit();
+  const held: number[] = [];
+  const counts = [undefined, "text"].map((text, n) =>
+    pending.add(n, text, { ...ATTEMPT, onHeld: () => void held.push(n) }, "ann"),
+  );
+  for (const n of [0, 1]) pending.delivered(n, { count: 0, isHeld: true });
+  expect(held).toEqual([1]);
+  pass(HELD_WAIT_MS);
+  expect(await Promise.all(counts)).toEqual([HELD, HELD]);
 });

@@ -2,6 +2,7 @@
 import { type DirectAttempt, HELD, OVERTAKEN, UNAVAILABLE } from "../engine.ts";
 import type { DeliveryCount } from "./messages.ts";
 import { RESPONSE_TIMEOUT_MS } from "./pending-requests.ts";
+import { UndecidedDirects } from "./undecided-directs.ts";
 
 /**
  * A node that expects a peer back answers at once, but the peer may have returned on another node, whose receipt is still on its
@@ -20,6 +21,8 @@ interface PendingDirectMessage {
   readonly resolve: (count: number) => void;
   readonly untilMs: number;
   readonly attempt: DirectAttempt | undefined;
+  /** That of its receiver, if it may be sent again. */
+  readonly subject: string | undefined;
   /** When the first node answered that it expects the peer back, or that the message is late. */
   answeredMs: number | undefined;
   /** A node does not deliver it any more. */
@@ -37,6 +40,7 @@ export class PendingDirectMessages {
   private readonly answered = new Set<number>();
   /** Those whose last attempt has ended with HELD: a node that was slow may still confirm it. Oldest first. */
   private readonly betweenAttempts = new Map<number, { readonly attempt: DirectAttempt; readonly untilMs: number }>();
+  private readonly undecided = new UndecidedDirects();
 
   constructor(
     private readonly nowMs: () => number,
@@ -45,7 +49,10 @@ export class PendingDirectMessages {
   ) {}
 
   /** Resolves with the number of connections, or UNAVAILABLE. */
-  add(number: number, text: string | undefined, attempt?: DirectAttempt): Promise<number> {
+  add(number: number, text: string | undefined, attempt?: DirectAttempt, to?: string): Promise<number> {
+    // One that this node delivers too is not sent again.
+    const subject = attempt && !attempt.isLast && text !== undefined ? to : undefined;
+    if (subject !== undefined) this.undecided.add(subject, number);
     const untilMs = this.nowMs() + RESPONSE_TIMEOUT_MS;
     if (this.betweenAttempts.size > 0) this.betweenAttempts.delete(number);
     return new Promise((resolve) =>
@@ -54,6 +61,7 @@ export class PendingDirectMessages {
         resolve,
         untilMs,
         attempt,
+        subject,
         answeredMs: undefined,
         isLate: false,
         hasNone: false,
@@ -69,6 +77,11 @@ export class PendingDirectMessages {
     // Moved to the end: entries are in the order of their timeouts.
     this.pending.delete(number);
     this.pending.set(number, { ...one, isForwarded: true, untilMs: this.nowMs() + RESPONSE_TIMEOUT_MS });
+  }
+
+  /** The oldest message to the peer with this subject that may be sent again, and is not decided. */
+  oldestUndecided(subject: string): number | undefined {
+    return this.undecided.oldest(subject);
   }
 
   text(number: number): string | undefined {
@@ -96,7 +109,8 @@ export class PendingDirectMessages {
       one.answeredMs = this.nowMs();
       this.answered.add(number);
     }
-    if (isHeld) one.attempt?.onHeld(one.attempt);
+    // If this node delivers it too, the peer is connected here, and nothing need wait for its other connection.
+    if (isHeld && one.text !== undefined) one.attempt?.onHeld(one.attempt);
   }
 
   /** The receipt of an earlier attempt. */
@@ -115,7 +129,11 @@ export class PendingDirectMessages {
     if (isLate || one.isLate) return this.finish(number, one, OVERTAKEN);
     // What is tried again may be uncertain: it keeps its number, so that it cannot arrive twice.
     const isUnknown = isUncertain || (one.attempt !== undefined && this.mayHaveReachedGone(one.attempt));
-    if (isHeld && !(isUnknown && one.attempt?.isLast)) return this.finish(number, one, HELD);
+    if (isHeld && !(isUnknown && one.attempt?.isLast)) {
+      // Now, and not when its sender goes on: nothing may be sent in between.
+      one.attempt?.onHeld(one.attempt);
+      return this.finish(number, one, HELD);
+    }
     this.finish(number, one, isUnknown ? UNAVAILABLE : 0);
   }
 
@@ -149,8 +167,9 @@ export class PendingDirectMessages {
     for (const [number, one] of [...this.pending]) this.finish(number, one, UNAVAILABLE);
   }
 
-  private finish(number: number, { resolve, attempt }: PendingDirectMessage, count: number): void {
+  private finish(number: number, { resolve, attempt, subject }: PendingDirectMessage, count: number): void {
     this.pending.delete(number);
+    if (subject !== undefined) this.undecided.remove(subject, number);
     this.answered.delete(number);
     if (attempt && !attempt.isLast && (count === HELD || (count === UNAVAILABLE && attempt.isNext)))
       this.betweenAttempts.set(number, { attempt, untilMs: this.nowMs() + BETWEEN_ATTEMPTS_MS });

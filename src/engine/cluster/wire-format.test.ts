@@ -138,6 +138,7 @@ test("what attempts add: the scope of an id, whether it is the next one, late re
       "null,true,null,true,true",
     ],
     [{ ...direct, envelope, isNext: true }, "null,null,null,true"],
+    [{ ...direct, envelope, isNext: false, oldest: 7 }, "null,null,null,false,7"],
   ] as const) {
     const text = `[2,"direct","n1",9,"app","bob","ann",7,${fields}]${body}`;
     expect(encode.directMessage(message)).toBe(text);

@@ -97,18 +97,12 @@ export class TestNode implements EngineCallbacks {
 
   /** A member joins and is announced at once. */
   join(channel: string, peerId: string, since: number, metadataJson?: string, app = APP): void {
-    this.enter(channel, { peerId, metadataJson, since, node: this.id }, app);
+    this.joinAll(channel, [{ peerId, metadataJson, since, node: this.id }], app);
   }
 
   /** A member joins that must not be shown yet. */
   arrive(channel: string, peerId: string, since: number, metadataJson?: string): void {
-    this.enter(channel, { peerId, metadataJson, since, node: this.id, isArriving: true }, APP);
-  }
-
-  private enter(channel: string, state: MemberState, app: string): void {
-    const members = this.ownMembers.get(key(app, channel)) ?? new Map<string, MemberState>();
-    this.ownMembers.set(key(app, channel), members.set(state.peerId, state));
-    this.engine.announce(app, channel, [state], []);
+    this.joinAll(channel, [{ peerId, metadataJson, since, node: this.id, isArriving: true }]);
   }
 
   leave(channel: string, peerId: string, app = APP): void {
