@@ -135,7 +135,7 @@ test("what attempts add: the scope of an id, whether it is the next one, late re
     [{ ...direct, envelope: { ...envelope, awaitsRoster: true as const }, isNext: false }, "null,true,null,false"],
     [
       { ...direct, envelope: { ...envelope, awaitsRoster: true as const, sentEarlier: true as const }, isNext: true },
-      "null,true,null,true,true",
+      "null,true,null,true,null,true",
     ],
     [{ ...direct, envelope, isNext: true }, "null,null,null,true"],
     [{ ...direct, envelope, isNext: false, oldest: 7 }, "null,null,null,false,7"],
