@@ -147,6 +147,24 @@ test("what a node has published while it was considered gone is replayed when it
   expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([published, []]);
 });
 
+test("what a node has published before it answers a new subscription is reported lost when it returns", async () => {
+  const { nodes, nodeA, nodeB, transportA } = await pair();
+  nodeA.publish("c");
+  await nodes.settle();
+  const { publish } = transportA;
+  nodeB.expectsReturns = true;
+  transportA.publish = () => undefined;
+  const watching = Promise.all([nodeB.watch("c"), nodeB.watch("unused")]);
+  expect(await nodes.until(() => nodeB.gone.length > 0)).toBeTrue();
+  await watching;
+  nodeA.publish("c");
+  transportA.publish = publish;
+  expect(await nodes.until(() => nodeB.lostChannels.length > 0)).toBeTrue();
+  const published = nodeA.publish("c");
+  await nodes.settle();
+  expect([nodeB.receivedOn("c").at(-1), nodeB.lostChannels]).toEqual([published, ["c"]]);
+});
+
 test("what cannot be replayed when a node returns is reported lost", async () => {
   const it = await pair();
   const { nodes, nodeA, nodeB } = it;
