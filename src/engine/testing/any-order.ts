@@ -2,7 +2,8 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { type MakeCluster, SEED, TestCluster } from "./cluster.ts";
-import { APP, plain, type TestNode } from "./test-node.ts";
+import { plain } from "./rosters.ts";
+import { APP, type TestNode } from "./test-node.ts";
 
 /** Runs `runs` random lists of actions on clusters of that size. */
 export async function playAnyOrder(makeCluster: MakeCluster, size: number, runs: number): Promise<void> {

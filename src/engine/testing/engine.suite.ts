@@ -6,11 +6,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { HELD } from "../engine.ts";
 import { playAnyOrder } from "./any-order.ts";
 import { type MakeCluster, type Started, TestCluster } from "./cluster.ts";
+import { plain } from "./rosters.ts";
 import { departures } from "./suite-departures.ts";
 import { requests } from "./suite-requests.ts";
 import { sizes } from "./suite-sizes.ts";
 import { texts } from "./suite-texts.ts";
-import { APP, plain, type TestNode } from "./test-node.ts";
+import { APP, type TestNode } from "./test-node.ts";
 
 interface SuiteOptions {
   /** Random runs with PARLEY_TEST_FULL; a fifth of them without it. */

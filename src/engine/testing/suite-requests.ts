@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import type { Claim } from "../engine.ts";
 import { LATE, type Start } from "./cluster.ts";
-import { APP, plain, type TestNode } from "./test-node.ts";
+import { plain } from "./rosters.ts";
+import { APP, type TestNode } from "./test-node.ts";
 
 export function requests(start: Start, size: number): void {
   test("kick closes the peer's connections on the other nodes, and counts them", async () => {

@@ -12,6 +12,7 @@ import {
   type NodeId,
   type NodeName,
 } from "../engine.ts";
+import { plain } from "./rosters.ts";
 
 export const APP = "app";
 
@@ -343,14 +344,3 @@ function append(lists: Map<string, string[]>, name: string, entry: string): void
   if (list) list.push(entry);
   else lists.set(name, [entry]);
 }
-
-const byPeer = (a: MemberState, b: MemberState): number => (a.peerId < b.peerId ? -1 : 1);
-
-/** A roster that can be compared: without empty nodes, in a fixed order. */
-export const plain = (members: Iterable<readonly [NodeId, Map<string, MemberState> | readonly MemberState[]]>) =>
-  Object.fromEntries(
-    [...members]
-      .map(([node, states]) => [node, [...states.values()].sort(byPeer)] as const)
-      .filter(([, states]) => states.length > 0)
-      .sort(([a], [b]) => (a < b ? -1 : 1)),
-  ) as Record<NodeId, MemberState[]>;
