@@ -127,7 +127,10 @@ export interface Claim {
   end(): void;
 }
 
+/** A node as members are kept by: another one for each incarnation, when a node returns after it was considered gone. */
 export type NodeId = string;
+/** What a node calls itself, the same on all nodes and for as long as its process runs: what it writes or sends is under this. */
+export type NodeName = string;
 
 /** The result from all nodes, or undefined: an incomplete result would be mistaken for a complete one. */
 export type Complete<T> = T | undefined | Promise<T | undefined>;
@@ -200,12 +203,12 @@ export interface Engine {
   /** Asks every other node. Resolves when all have responded, or after a second. */
   request(text: string): Promise<NodeResponses>;
   /** Sends a text to one other node; unknown nodes and an outage are ignored. Texts to one node arrive in order, if they arrive. */
-  notify(node: NodeId, text: string): void;
+  notify(node: NodeName, text: string): void;
   close(): Promise<void>;
 }
 
 export interface NodeResponses {
-  readonly responses: ReadonlyMap<NodeId, string>;
+  readonly responses: ReadonlyMap<NodeName, string>;
   /** Every other node has responded. */
   readonly isComplete: boolean;
 }
@@ -214,7 +217,8 @@ export type RemoteMembers = ReadonlyMap<NodeId, readonly MemberState[]>;
 
 /** What a node offers to its engine: the state of its own connections, and delivery to them. */
 export interface EngineCallbacks {
-  readonly id: NodeId;
+  /** Also the id under which other nodes know this one, until they consider it gone. */
+  readonly id: NodeName;
   deliver(app: string, channel: string, envelope: Envelope): void;
   /** Returns to how many connections it was delivered, or HELD if this node has none and expects the peer back. */
   deliverTo(app: string, to: string, envelope: Envelope): number;
@@ -231,7 +235,8 @@ export interface EngineCallbacks {
   membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void;
   /** Messages of that channel were lost: its subscribers on this node must resynchronise. */
   lost(app: string, channel: string): void;
-  nodeGone(node: NodeId): void;
+  /** `name`: what the node has left in the store is under this. */
+  nodeGone(node: NodeId, name: NodeName): void;
   /** The other nodes can be reached again: what they have stored meanwhile was not announced to this node. */
   linkUp(): void;
   /** Another node has called `nudge`: read shared state now and, for an application, write what is not written yet. */
@@ -253,5 +258,5 @@ export interface EngineCallbacks {
   /** Another node has called `request`. May be slow: it is not on the path of messages. */
   respond(text: string): string | Promise<string>;
   /** Another node has called `notify`. */
-  notified(node: NodeId, text: string): void;
+  notified(node: NodeName, text: string): void;
 }

@@ -11,6 +11,7 @@ import {
   HELD,
   type MemberState,
   type NodeId,
+  type NodeName,
   type NodeResponses,
   type RemoteMembers,
 } from "./engine.ts";
@@ -43,7 +44,7 @@ export class Exchange {
     if (!this.nodes.delete(id)) return;
     this.watches.delete(id);
     for (const other of this.nodes.values())
-      this.carry(`${other.id} ${id} gone`, () => this.nodes.get(other.id)?.nodeGone(id));
+      this.carry(`${other.id} ${id} gone`, () => this.nodes.get(other.id)?.nodeGone(id, id));
   }
 
   setWatching(id: NodeId, app: string, channel: string, on: boolean): void {
@@ -242,7 +243,7 @@ class LocalEngine implements Engine {
     return { responses: new Map(found), isComplete: found.length === others.length };
   }
 
-  notify(node: NodeId, text: string): void {
+  notify(node: NodeName, text: string): void {
     const other = this.exchange.others(this.id).find((one) => one.id === node);
     if (other) this.exchange.to(this.id, other, `${this.id} notify`, (one) => one?.notified(this.id, text));
   }

@@ -6,7 +6,7 @@
  * that has not responded.
  */
 import { parseBounded } from "./bounded-json.ts";
-import type { Engine, NodeId } from "./engine.ts";
+import type { Engine, NodeName } from "./engine.ts";
 
 export interface Gathered<T> {
   /** This node's answer first. */
@@ -16,7 +16,7 @@ export interface Gathered<T> {
 }
 
 type Respond = (payload: unknown) => unknown;
-type Notified = (from: NodeId, payload: unknown) => void;
+type Notified = (from: NodeName, payload: unknown) => void;
 type Decode<T> = (value: unknown) => T;
 
 interface Sent {
@@ -31,7 +31,7 @@ export class NodeRequests {
 
   constructor(
     private readonly engine: Pick<Engine, "request" | "notify">,
-    readonly self: NodeId,
+    readonly self: NodeName,
   ) {}
 
   /** `respond` gets what another node has sent, so it checks it; its result must be JSON. */
@@ -54,7 +54,7 @@ export class NodeRequests {
     };
   }
 
-  notify(node: NodeId, name: string, payload: unknown): void {
+  notify(node: NodeName, name: string, payload: unknown): void {
     this.engine.notify(node, textOf({ name, payload }));
   }
 
@@ -66,7 +66,7 @@ export class NodeRequests {
     return JSON.stringify(await respond(payload));
   }
 
-  notified(from: NodeId, text: string): void {
+  notified(from: NodeName, text: string): void {
     const { name, payload } = parsed(text);
     this.receivers.get(name)?.(from, payload);
   }

@@ -4,11 +4,12 @@
  * replaced: after a failover the address leads to another one.
  */
 import { SQL } from "bun";
+import { withoutStalePlans } from "../store/stale-plans.ts";
 import { HistoryUnavailable } from "./history.ts";
 
 /** Longer than the server's own timeout of a statement, which tells more. */
 const ANSWER_MS = 2500;
-/** How often connections to a server that takes no changes are replaced, and how long statements on them may still take. */
+/** How often connections to a server that takes no changes are replaced, and how long statements on replaced ones may still take. */
 const LEAVE_EVERY_MS = 1000;
 const LEAVE_SECONDS = 3;
 /** SQLSTATE of a change on such a server. */
@@ -35,14 +36,19 @@ export class PostgresLink {
   /** Rejects with HistoryUnavailable if the server refuses the work or does not answer. */
   async run<T>(work: (sql: SQL) => Promise<T>, maxMs = this.answerMs): Promise<T> {
     if (this.isClosed) throw new HistoryUnavailable("the history is closed");
-    const { sql } = this;
+    let { sql } = this;
+    const current = (): SQL => {
+      sql = this.sql;
+      return sql;
+    };
     const { promise: timeout, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
       reject(new HistoryUnavailable(`PostgreSQL has not answered for ${maxMs / 1000} seconds`));
       if (sql === this.sql) this.replace();
     }, maxMs);
     try {
-      return await Promise.race([work(sql), timeout]);
+      const replace = (): void => this.replace(LEAVE_SECONDS);
+      return await Promise.race([withoutStalePlans(current, replace, work), timeout]);
     } catch (error) {
       if (takesNoChanges(error) && sql === this.sql) this.onReadOnly();
       if (error instanceof SQL.PostgresError) throw new HistoryUnavailable(error.message, { cause: error });

@@ -4,6 +4,7 @@ import { SQL } from "bun";
 import { optionsOf } from "../store/postgres.ts";
 import { PostgresServer } from "../store/testing/postgres.ts";
 import { openPostgresHistory } from "./postgres.ts";
+import { PostgresLink } from "./postgres-link.ts";
 import { historySuite } from "./testing/history.suite.ts";
 import { appendTexts, STREAMS_MAX } from "./testing/kit.ts";
 
@@ -45,6 +46,19 @@ test("what a node has stored is found although it is committed long after its ti
   expect((await store.tops(Date.now() - readMs)).tops).toEqual([]);
   const after = await store.tops(Date.now() - readMs + during.openMs);
   expect(after).toMatchObject({ tops: [{ app: "app", channel: "channel", offset: 2, check: "late" }], openMs: 0 });
+});
+
+test("statements that were prepared before another node has changed their tables are repeated", async () => {
+  const url = await server.newDatabase();
+  await using other = new SQL({ ...optionsOf(url), max: 1 });
+  await other`CREATE TABLE things (id INT)`;
+  await other`INSERT INTO things VALUES (1)`;
+  await using link = disposable(new PostgresLink(optionsOf(url), 3));
+  const readAll = (): Promise<object[][]> =>
+    Promise.all(Array.from({ length: 12 }, () => link.run((sql) => sql`SELECT * FROM things WHERE id = ${1}`)));
+  await readAll();
+  await other`ALTER TABLE things ADD COLUMN kind INT`;
+  expect((await readAll()).flat()).toEqual(Array.from({ length: 12 }, () => ({ id: 1, kind: null })));
 });
 
 const disposable = <T extends { close(): Promise<void> }>(store: T): T & AsyncDisposable =>

@@ -13,6 +13,7 @@ import { Connection } from "./connection.ts";
 import { ConnectionTimes } from "./connection-times.ts";
 import type { Emitter } from "./emitter.ts";
 import { bringsIceServers, type IceServersOf, withIceServers } from "./ice-servers.ts";
+import { KickTimes } from "./kick-times.ts";
 import { type Departure, departureByClient, departureByService, oldestFirst } from "./lingering/departure.ts";
 import type { Holds } from "./lingering/holds.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
@@ -54,10 +55,12 @@ export class Connections {
   private readonly byKey = new Map<string, Connection[]>();
   private readonly observers: ConnectionObserver[] = [];
   readonly times: ConnectionTimes;
+  readonly kickTimes: KickTimes;
   private connected = 0;
 
   constructor(private readonly parts: ConnectionsParts) {
     this.times = new ConnectionTimes(parts.clock);
+    this.kickTimes = new KickTimes(this.times);
   }
 
   observe(observer: ConnectionObserver): void {
@@ -87,7 +90,8 @@ export class Connections {
     const space = spaces.open(grant.app);
     const elsewhere = engine.connections(space.owner);
     const peer = space.peer(grant.peerId);
-    const connection = new Connection(peer, socket, grant, this.times.next(), clock.monotonicMs(), client);
+    const connectedMs = this.times.next(Math.max(peer.newestMs, this.kickTimes.last(grant.app, grant.peerId)));
+    const connection = new Connection(peer, socket, grant, connectedMs, clock.monotonicMs(), client);
     peer.addConnection(connection);
     holds.end(grant.app, grant.peerId);
     this.addToKey(connection);

@@ -4,7 +4,7 @@
  *
  * Requests (`local…`) are passed on as they are: an answer made up here would be taken for a real one.
  */
-import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId } from "../engine/engine.ts";
+import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId, NodeName } from "../engine/engine.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Boundary } from "./boundary.ts";
 import type { EngineHandler } from "./engine-handler.ts";
@@ -21,7 +21,7 @@ export interface EngineBoundaryParts {
 }
 
 export class EngineBoundary implements EngineCallbacks {
-  readonly id: NodeId;
+  readonly id: NodeName;
   private readonly handler: EngineHandler;
 
   constructor(private readonly parts: EngineBoundaryParts) {
@@ -80,12 +80,12 @@ export class EngineBoundary implements EngineCallbacks {
   }
 
   /** Channel by channel: a fault in one must not leave members of that node in the others. */
-  nodeGone(node: NodeId): void {
+  nodeGone(node: NodeId, name: NodeName): void {
     const { boundary, spaces, tops } = this.parts;
     for (const space of [...spaces.all()])
       for (const channel of [...space.channels.values()])
         boundary.forChannel("engine", channel, () => this.handler.nodeGoneFrom(node, channel));
-    this.handler.nodeGone(node);
+    this.handler.nodeGone(name);
     // It may have stored messages that it could not announce any more.
     tops.read();
   }
@@ -143,7 +143,7 @@ export class EngineBoundary implements EngineCallbacks {
     return this.handler.respond(text);
   }
 
-  notified(node: NodeId, text: string): void {
+  notified(node: NodeName, text: string): void {
     safely(this.parts.faults, "engine", () => this.handler.notified(node, text));
   }
 

@@ -1,6 +1,6 @@
 /** What the engine calls on this node: messages and changes of other nodes, and their requests. */
 import type { Blocks } from "../access/blocks.ts";
-import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId } from "../engine/engine.ts";
+import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId, NodeName } from "../engine/engine.ts";
 import type { NodeRequests } from "../engine/node-requests.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Channel } from "./channel.ts";
@@ -20,7 +20,7 @@ import type { Usage } from "./usage.ts";
 const KICK_WITHIN_MS = 800;
 
 export interface EngineHandlerParts {
-  readonly id: NodeId;
+  readonly id: NodeName;
   readonly spaces: Spaces;
   readonly delivery: Delivery;
   readonly directs: Directs;
@@ -40,7 +40,7 @@ export interface EngineHandlerParts {
 
 /** Called through EngineBoundary, which goes over the channels itself when a node is gone. */
 export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp"> {
-  readonly id: NodeId;
+  readonly id: NodeName;
 
   constructor(private readonly parts: EngineHandlerParts) {
     this.id = parts.id;
@@ -91,8 +91,8 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     this.parts.presence.onRemoteChanged(node, channel, members, left);
   }
 
-  nodeGone(node: NodeId): void {
-    void this.parts.notes.nodeGone(node);
+  nodeGone(name: NodeName): void {
+    void this.parts.notes.nodeGone(name);
   }
 
   nodeGoneFrom(node: NodeId, channel: Channel): void {
@@ -149,7 +149,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     return this.parts.nodeRequests.respond(text);
   }
 
-  notified(node: NodeId, text: string): void {
+  notified(node: NodeName, text: string): void {
     this.parts.nodeRequests.notified(node, text);
   }
 }

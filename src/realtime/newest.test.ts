@@ -204,3 +204,17 @@ describe("a member whose connections end on two nodes, one after the other, stay
       for (const watcher of watchers) expect(knownOf(watcher, "ann")?.metadata).toEqual({ node: 1 });
     });
 });
+
+test("a connection on another node replaces one that was made after a wrong clock was set back", async () => {
+  const world = new World({ nodes: 2 });
+  const cat = world.join("cat", "c", { node: 1 });
+  world.node.clock.skewMs = 3_600_000;
+  world.join("eve", "c");
+  world.node.clock.skewMs = 0;
+  world.join("ann", "c", { metadata: { n: 1 } });
+  world.settle();
+  world.join("ann", "c", { node: 1, metadata: { n: 2 } });
+  world.settle();
+  expect(knownOf(cat, "ann")).toMatchObject({ metadata: { n: 2 } });
+  expect(await listed(world, livesOf(world), "ann")).toMatchObject(Array(4).fill({ metadata: { n: 2 } }));
+});

@@ -54,6 +54,12 @@ export class Peer {
     return isList(this.held) ? undefined : this.held;
   }
 
+  /** The time of its newest connection; 0 if it has none. */
+  get newestMs(): number {
+    const { held } = this;
+    return (isList(held) ? held.at(-1) : held)?.connectedMs ?? 0;
+  }
+
   addConnection(connection: Connection): void {
     this.held = withOne(this.held, connection);
   }

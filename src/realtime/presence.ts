@@ -86,8 +86,8 @@ export class Presence {
     const partMaxBytes = partMaxBytesOf(maxPendingBytes);
     const damping = new Damping(clock, (channel, peerId) => this.onReleased(channel, peerId));
     this.gates = new Gates(clock, (subscriptions) => this.onOverdue(subscriptions));
-    const { times } = parts.connections;
-    this.lingering = new Lingering({ ...parts, times, changed: (member) => this.onChanged(member) });
+    const { times, kickTimes } = parts.connections;
+    this.lingering = new Lingering({ ...parts, kickTimes, changed: (member) => this.onChanged(member) });
     this.individual = new IndividualChanges({ damping, partMaxBytes, metrics });
     this.returns = new Returns({ ...parts, times, individual: this.individual });
     this.queue = new RosterQueue({

@@ -3,7 +3,7 @@
  * of the others (tail-watches.ts).
  */
 import { randomUUID } from "node:crypto";
-import type { NodeId } from "../engine/engine.ts";
+import type { NodeName } from "../engine/engine.ts";
 import type { NodeRequests } from "../engine/node-requests.ts";
 import { Problem } from "../protocol/codes.ts";
 import {
@@ -41,7 +41,7 @@ interface OwnReader {
   readonly query: TailQuery;
   readonly reader: TailReader;
   /** By node: how many events it has had for this reader. Bound: LEASES_MAX. */
-  readonly totals: Map<NodeId, number>;
+  readonly totals: Map<NodeName, number>;
   /** Ends the reader's stream. */
   readonly ended: () => void;
 }
@@ -173,7 +173,7 @@ export class TailNodes {
     return this.isClosed ? [] : this.watches.renew(request);
   }
 
-  private gathered(from: NodeId, payload: unknown): void {
+  private gathered(from: NodeName, payload: unknown): void {
     const { reader: id, lines, total } = decodeGathered(payload);
     const one = this.own.get(id);
     if (!one) return;

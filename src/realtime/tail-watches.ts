@@ -2,7 +2,7 @@
  * Gathers events for readers of other nodes. A node repeats the filters of its readers every RENEW_EVERY_MS, and this node gathers for
  * them until LEASE_MS after the last time: what a node asked for ends by itself when that node is gone.
  */
-import type { NodeId } from "../engine/engine.ts";
+import type { NodeName } from "../engine/engine.ts";
 import { LEASE_MS, LEASES_MAX, REMOTE_READ_ROLE_READERS_MAX, REMOTE_READERS_MAX } from "../telemetry/tail/limits.ts";
 import { TailReader, type TailSink } from "../telemetry/tail/reader.ts";
 import type { Tail } from "../telemetry/tail/tail.ts";
@@ -13,7 +13,7 @@ import { tailFilter } from "./tail-filter.ts";
 export interface WatchParts {
   readonly tail: Tail;
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
-  readonly send: (node: NodeId, events: GatheredEvents) => void;
+  readonly send: (node: NodeName, events: GatheredEvents) => void;
 }
 
 interface Lease {
@@ -27,7 +27,7 @@ const LOOK_EVERY_MS = 1000;
 
 export class TailWatches {
   /** By node. Bound: LEASES_MAX. */
-  private readonly leases = new Map<NodeId, Lease>();
+  private readonly leases = new Map<NodeName, Lease>();
   /** Readers of all leases. */
   private count = 0;
   /** Those of operators of the role read. */
@@ -75,7 +75,7 @@ export class TailWatches {
     this.leases.clear();
   }
 
-  private sinkTo(node: NodeId, reader: string): TailSink {
+  private sinkTo(node: NodeName, reader: string): TailSink {
     let total = 0;
     return {
       isReady: true,

@@ -6,6 +6,7 @@
  * - `quickRun` and `quickTransaction` do not wait for the disk where waiting blocks everything else: what they write survives the end of the process, but
  *   maybe not a loss of power. What others write afterwards is never on the disk without it.
  * - `consistentRead` MUST give all its reads the same snapshot of the database.
+ * - Work MAY be called a second time if nothing of it was done (stale-plans.ts). What it changes outside the database MUST allow that.
  * - They MUST NOT be nested: on one connection the inner one would wait for the outer one without end.
  */
 import type { SQL } from "bun";

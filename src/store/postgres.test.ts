@@ -3,9 +3,11 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { join } from "node:path";
 import { SQL } from "bun";
 import { freePort } from "../testing/ports.ts";
+import type { Run, Work } from "./database.ts";
 import { schemaVersion } from "./migrate.ts";
 import { openStore } from "./open.ts";
 import { connectProblem, Postgres } from "./postgres.ts";
+import type { DbRow } from "./rows.ts";
 import type { Store } from "./store.ts";
 import { StoreUnreachable } from "./store.ts";
 import { withApps } from "./testing/places.ts";
@@ -260,5 +262,47 @@ describe("unreachable", () => {
     }
     expect((await store.apps()).map(({ id }) => id)).toEqual(["a", "b"]);
     await store.close();
+  });
+});
+
+describe("another node changes the tables", () => {
+  const CALLS = 20;
+
+  /** A table, and what this node has prepared for it on every connection. */
+  async function prepared(): Promise<{ database: Postgres; other: SQL; readAll: (run: Run) => Promise<DbRow[]> }> {
+    const url = await server.newDatabase();
+    const other = new SQL({ url, max: 1 });
+    await other`CREATE TABLE things (id INT)`;
+    await other`INSERT INTO things VALUES (1)`;
+    const database = new Postgres(url);
+    const readAll = async (run: Run): Promise<DbRow[]> => {
+      const read: Work<DbRow[]> = (sql) => sql`SELECT * FROM things WHERE id = ${1}`;
+      return (await Promise.all(Array.from({ length: CALLS }, () => run(read)))).flat();
+    };
+    return { database, other, readAll };
+  }
+
+  test("prepared statements go on", async () => {
+    const { database, other, readAll } = await prepared();
+    for (const [i, how] of (["run", "transaction", "consistentRead", "probe"] as const).entries()) {
+      await readAll(database[how]);
+      await other.unsafe(`ALTER TABLE things ADD COLUMN kind${i} INT`);
+      const columns = (await readAll(database[how])).map((row) => Object.keys(row).length);
+      expect([how, ...columns]).toEqual([how, ...Array.from({ length: CALLS }, () => i + 2)]);
+    }
+    await Promise.all([database.close(), other.close()]);
+  });
+
+  test("a transaction is repeated as a whole, and its changes are made once", async () => {
+    const { database, other } = await prepared();
+    const count: Work<void> = async (tx) => {
+      await tx`UPDATE things SET id = id + 1`;
+      await tx`SELECT * FROM things WHERE id > ${0}`;
+    };
+    await database.transaction(count);
+    await other`ALTER TABLE things ADD COLUMN kind INT`;
+    await Promise.all(Array.from({ length: CALLS }, () => database.transaction(count)));
+    expect(await other`SELECT id FROM things`).toEqual([{ id: 1 + 1 + CALLS }]);
+    await Promise.all([database.close(), other.close()]);
   });
 });

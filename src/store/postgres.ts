@@ -10,6 +10,7 @@
 import { SQL } from "bun";
 import { Problem } from "../protocol/codes.ts";
 import type { Database, Servers, Work } from "./database.ts";
+import { withoutStalePlans } from "./stale-plans.ts";
 import { StoreError, StoreReadOnly, StoreUnreachable } from "./store.ts";
 
 const POOL_CONNECTIONS = 10;
@@ -108,7 +109,8 @@ export class Postgres implements Database {
   private async onPool<T>(work: Work<T>): Promise<T> {
     if (this.isStandby) throw new StoreReadOnly(IS_STANDBY);
     try {
-      return await mappingErrors(() => work(this.pool));
+      const current = (): SQL => this.pool;
+      return await mappingErrors(() => withoutStalePlans(current, () => this.reconnect(CLOSE_SECONDS), work));
     } catch (error) {
       if (error instanceof StoreReadOnly) this.leave();
       throw error;
@@ -137,7 +139,11 @@ export class Postgres implements Database {
 
   private async withTimeout<T>(work: Work<T>, maxMs: number): Promise<T> {
     const { promise: timeout, reject } = Promise.withResolvers<never>();
-    const prober = this.prober;
+    let { prober } = this;
+    const current = (): SQL => {
+      prober = this.prober;
+      return prober;
+    };
     const timer = setTimeout(() => {
       reject(new StoreUnreachable(`it has not answered for ${maxMs / 1000} seconds`));
       try {
@@ -148,7 +154,8 @@ export class Postgres implements Database {
       }
     }, maxMs);
     try {
-      return await Promise.race([mappingErrors(() => work(prober)), timeout]);
+      const replace = (): void => this.reconnect(CLOSE_SECONDS);
+      return await Promise.race([mappingErrors(() => withoutStalePlans(current, replace, work)), timeout]);
     } finally {
       clearTimeout(timer);
     }

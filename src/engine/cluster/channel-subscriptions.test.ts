@@ -1,4 +1,4 @@
-/** Items and responses that another client of the server forges in the name of a node. */
+/** Items and responses that another client of the server forges in the name of a node, and nodes that do not respond. */
 import { expect, test } from "bun:test";
 import type { EngineCallbacks } from "../engine.ts";
 import { ChannelSubscriptions } from "./channel-subscriptions.ts";
@@ -14,13 +14,15 @@ const messageOf = (n: number, channel = "c"): string =>
   message(position(n, channel), { from: "x", metadataJson: undefined, dataJson: `"${channel}${n}"` });
 
 /** Subscribes to the channels `c` and `d`. The node `b` is at sequence number 1 in both; it answers requests from `remote`. */
-function subscribed() {
+function subscribed({ isSilent = false } = {}) {
   const delivered: string[] = [];
   const lost: string[] = [];
   const warnings: string[] = [];
   const requested: NodeRequest["kind"][] = [];
   const receivers = new Map<string, (received: Received) => void>();
   const remote = { n: 1, items: undefined as readonly string[] | undefined };
+  /** What the node answers when it responds again. */
+  const unanswered: (() => void)[] = [];
   const nodes = new Nodes({
     self: "me",
     heartbeatMs: 1000,
@@ -28,7 +30,8 @@ function subscribed() {
     appeared: () => undefined,
     gone: () => undefined,
   });
-  nodes.seen("b");
+  const nodeB = nodes.seen("b");
+  if (!nodeB) throw new Error("the node is not known");
   const subjects = new Subjects("p", "me");
   const respond = (request: NodeRequest): NodeResponse => {
     requested.push(request.kind);
@@ -50,8 +53,9 @@ function subscribed() {
     },
   };
   const requests: Pick<Requests, "toAll" | "toOne"> = {
-    toAll: (request, done) => done(new Map([["b", respond(request)]])),
-    toOne: (_name, request, done) => done(respond(request)),
+    toAll: (request, done) => done(new Map(isSilent ? [] : [["b", respond(request)]])),
+    toOne: (_name, request, done) =>
+      isSilent ? void unanswered.push(() => done(respond(request))) : done(respond(request)),
   };
   const subscriptions = new ChannelSubscriptions({
     local: local as EngineCallbacks,
@@ -68,7 +72,11 @@ function subscribed() {
     const subject = subjects.channel("app", channel);
     receivers.get(subject)?.({ subject, text, respond: () => undefined });
   };
-  return { arrive, delivered, lost, warnings, requested, remote };
+  const returns = (): void => subscriptions.resync(nodeB);
+  const answers = (): void => {
+    for (const answer of unanswered.splice(0)) answer();
+  };
+  return { arrive, delivered, lost, warnings, requested, remote, returns, answers };
 }
 
 test.each([
@@ -105,4 +113,23 @@ test("a replay with items of another stream does not fill a gap", () => {
   [remote.n, remote.items] = [3, [messageOf(2, "d")]];
   arrive(messageOf(3));
   expect([delivered, lost]).toEqual([[], ["c"]]);
+});
+
+test("a node that was cut off when channels were opened may have accepted messages since: they are lost", () => {
+  const { lost, returns, answers, arrive, delivered } = subscribed({ isSilent: true });
+  returns();
+  answers();
+  expect(lost).toEqual(["c", "d"]);
+  arrive(messageOf(2));
+  returns();
+  answers();
+  expect([delivered, lost]).toEqual([['c: "c2"'], ["c", "d"]]);
+});
+
+test("one that only responds late has lost nothing", () => {
+  const { lost, answers, returns, arrive, delivered } = subscribed({ isSilent: true });
+  answers();
+  arrive(messageOf(2));
+  returns();
+  expect([delivered, lost]).toEqual([['c: "c2"'], []]);
 });

@@ -38,6 +38,11 @@ interface ChannelSubscription {
   readonly streams: IncomingStreams;
   /** The responses to its first request are still pending. */
   isOpening: boolean;
+  /**
+   * Nodes that have not responded to that request in time, and whether they have returned from an outage since. undefined: none, as
+   * almost always. Bound: the nodes at its opening, NODES_MAX.
+   */
+  unanswered: Map<string, "silent" | "returned"> | undefined;
 }
 
 const key = (app: string, channel: string): string => `${app} ${channel}`;
@@ -50,9 +55,10 @@ export class ChannelSubscriptions {
   constructor(private readonly parts: ChannelSubscriptionsParts) {}
 
   open(app: string, channel: string, found: (members: RemoteMembers) => void): void {
-    const { requests, nodes } = this.parts;
+    const { requests, nodes, link } = this.parts;
     const subscription = this.subscribe(app, channel);
     this.subscriptions.set(key(app, channel), subscription);
+    const asked = link.isUp ? nodes.all.map(({ name }) => name) : [];
     requests.toAll({ kind: "streams", channels: [[app, channel]] }, (responses) => {
       if (!this.isCurrent(subscription)) return found(new Map());
       const states = [...responses].flatMap(([name, response]) => {
@@ -64,6 +70,8 @@ export class ChannelSubscriptions {
       subscription.isOpening = false;
       // Releases items that arrived meanwhile and are newer than the reported state.
       for (const { node, state } of states) subscription.streams.of(node.name).start(state);
+      const unanswered = asked.filter((name) => !responses.has(name) && !nodes.hasLeft(name));
+      if (unanswered.length > 0) subscription.unanswered = new Map(unanswered.map((name) => [name, "silent"]));
       // Nodes that have not responded in time, or appeared after the request.
       for (const { name } of nodes.all) if (!responses.has(name)) this.requestState(name, [subscription]);
     });
@@ -74,9 +82,11 @@ export class ChannelSubscriptions {
     this.subscriptions.delete(key(app, channel));
   }
 
-  /** Requests the state of all streams of one node. */
+  /** Requests the state of all streams of one node, because items of it may have been missed. */
   resync({ name }: OtherNode): void {
     this.absent.delete(name);
+    for (const { unanswered } of this.subscriptions.values())
+      if (unanswered?.has(name)) unanswered.set(name, "returned");
     const subscriptions = [...this.subscriptions.values()].filter(({ isOpening }) => !isOpening);
     if (subscriptions.length === 0) return;
     for (const some of chunksOf(subscriptions, ({ app, channel }) => jsonBytes([app, channel])))
@@ -103,7 +113,10 @@ export class ChannelSubscriptions {
 
   private forget(name: string): void {
     this.absent.delete(name);
-    for (const { streams } of this.subscriptions.values()) streams.forget(name);
+    for (const { streams, unanswered } of this.subscriptions.values()) {
+      streams.forget(name);
+      unanswered?.delete(name);
+    }
   }
 
   private subscribe(app: string, channel: string): ChannelSubscription {
@@ -121,7 +134,14 @@ export class ChannelSubscriptions {
         return warn("ignored a message that no node has sent, on a channel");
       if (this.isCurrent(subscription) && nodes.seen(item.position.node)) streams.receive(item);
     });
-    const subscription: ChannelSubscription = { app, channel, transport, streams, isOpening: true };
+    const subscription: ChannelSubscription = {
+      app,
+      channel,
+      transport,
+      streams,
+      isOpening: true,
+      unanswered: undefined,
+    };
     return subscription;
   }
 
@@ -156,7 +176,11 @@ export class ChannelSubscriptions {
     const subscription = this.subscriptions.get(key(app, channel));
     if (!subscription || subscription.isOpening) return;
     const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
+    const answer = subscription.unanswered?.get(node.name);
+    subscription.unanswered?.delete(node.name);
     subscription.streams.of(node.name).resynchronise(state, takeMembers);
+    // Where its stream was at the opening is not known. What it has accepted since, before it noticed that it was cut off, did not arrive.
+    if (answer === "returned" && state.epoch > 0) this.reportLoss(subscription);
   }
 
   private requestReplay(subscription: ChannelSubscription, from: Position, to: number, tries = REPLAY_TRIES): void {
@@ -189,10 +213,14 @@ export class ChannelSubscriptions {
   }
 
   private lose(subscription: ChannelSubscription, name: string): void {
+    this.reportLoss(subscription);
+    if (this.isCurrent(subscription)) subscription.streams.of(name).giveUp();
+  }
+
+  private reportLoss({ app, channel }: ChannelSubscription): void {
     const { local, warn } = this.parts;
     warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
-    local.lost(subscription.app, subscription.channel);
-    if (this.isCurrent(subscription)) subscription.streams.of(name).giveUp();
+    local.lost(app, channel);
   }
 }
 

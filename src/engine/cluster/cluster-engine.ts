@@ -316,7 +316,7 @@ export class ClusterEngine implements Engine {
     const { subscriptions, local } = this.parts;
     subscriptions.nodeGone(node);
     this.pendingRequests.nodeGone(node.name);
-    local.nodeGone(node.id);
+    local.nodeGone(node.id, node.name);
   }
 
   private transportDown(): void {

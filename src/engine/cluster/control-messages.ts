@@ -80,7 +80,7 @@ export class ControlMessages {
       nodes.setConnections(node, message.app, message.connections);
       return local.connectionsChanged(message.app);
     }
-    if (message.kind === "notification") return local.notified(node.id, message.text);
+    if (message.kind === "notification") return local.notified(node.name, message.text);
     if (message.kind === "request") return responder.handle(node.name, message.request, respond);
     // After an outage on either side, items of its streams may have been missed.
     const wasCutOff = message.isReconnected || !message.receivesFrom.includes(local.id);

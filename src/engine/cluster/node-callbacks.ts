@@ -5,13 +5,13 @@
  * The boundary in realtime/ decides what an error costs clients, with any engine. This one keeps the node protocol consistent, for
  * any EngineCallbacks: the contract requires it of engines between processes.
  */
-import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId } from "../engine.ts";
+import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId, NodeName } from "../engine.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 
 export class NodeCallbacks implements EngineCallbacks {
-  readonly id: NodeId;
-  /** Nodes that are gone and for which `nodeGone` has not succeeded yet. */
-  private readonly gone = new Set<NodeId>();
+  readonly id: NodeName;
+  /** Nodes that are gone and for which `nodeGone` has not succeeded yet, and their names. */
+  private readonly gone = new Map<NodeId, NodeName>();
 
   constructor(
     private readonly end: EngineCallbacks,
@@ -69,17 +69,17 @@ export class NodeCallbacks implements EngineCallbacks {
     this.boundary.run({ in: "linkUp" }, () => this.end.linkUp());
   }
 
-  nodeGone(node: NodeId): void {
-    this.gone.add(node);
+  nodeGone(node: NodeId, name: NodeName): void {
+    this.gone.set(node, name);
     this.boundary.run({ in: "nodeGone", node }, () => {
-      this.end.nodeGone(node);
+      this.end.nodeGone(node, name);
       this.gone.delete(node);
     });
   }
 
   /** Without a retry, members of a node that is gone would stay in the channels. */
   retryNodeGone(): void {
-    for (const node of [...this.gone]) this.nodeGone(node);
+    for (const [node, name] of [...this.gone]) this.nodeGone(node, name);
   }
 
   connectionsChanged(app: string): void {
@@ -132,7 +132,7 @@ export class NodeCallbacks implements EngineCallbacks {
     return this.end.respond(text);
   }
 
-  notified(node: NodeId, text: string): void {
+  notified(node: NodeName, text: string): void {
     this.boundary.run({ in: "notified" }, () => this.end.notified(node, text));
   }
 }

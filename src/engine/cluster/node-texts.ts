@@ -3,7 +3,7 @@
  * messages of clients and must not delay them: a request is answered in a turn of its own, and a long response is sent in pieces
  * over several turns.
  */
-import type { NodeId, NodeResponses } from "../engine.ts";
+import type { NodeName, NodeResponses } from "../engine.ts";
 import { notification, responsePart } from "./encode.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { Link } from "./link.ts";
@@ -23,7 +23,7 @@ export interface NodeTextsParts {
   readonly local: Pick<NodeCallbacks, "id" | "respond">;
   readonly link: Pick<Link, "publish">;
   readonly subjects: Subjects;
-  readonly nodes: Pick<Nodes, "all">;
+  readonly nodes: Pick<Nodes, "all" | "known">;
   readonly requests: Pick<Requests, "collect">;
   readonly boundary: FailureBoundary;
   readonly later: (run: () => void, ms: number) => void;
@@ -39,21 +39,20 @@ export class NodeTexts {
     const { requests, nodes, warn } = this.parts;
     if (text.length > REQUEST_TEXT_MAX_CHARS) {
       warn(`a request of ${text.length} characters is too long for other nodes and was not sent`);
-      return { responses: new Map<NodeId, string>(), isComplete: nodes.all.length === 0 };
+      return { responses: new Map<NodeName, string>(), isComplete: nodes.all.length === 0 };
     }
     const { responses, isComplete } = await requests.collect({ kind: "text", text });
     return {
-      responses: new Map(responses.map(([node, one]) => [node.id, one.kind === "text" ? one.text : ""])),
+      responses: new Map(responses.map(([node, one]) => [node.name, one.kind === "text" ? one.text : ""])),
       isComplete,
     };
   }
 
-  notify(id: NodeId, text: string): void {
+  notify(name: NodeName, text: string): void {
     const { local, link, subjects, nodes, warn } = this.parts;
-    const node = nodes.all.find((one) => one.id === id);
-    if (!node) return;
+    if (!nodes.known(name)) return;
     if (Buffer.byteLength(text) <= NOTIFICATION_MAX_BYTES)
-      return link.publish(subjects.node(node.name), notification(local.id, text));
+      return link.publish(subjects.node(name), notification(local.id, text));
     warn(`a notification of ${text.length} characters is too long for another node and was dropped`);
   }
 

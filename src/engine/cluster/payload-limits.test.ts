@@ -6,7 +6,7 @@ import { type MemberState, UNAVAILABLE } from "../engine.ts";
 import { TestCluster } from "../testing/cluster.ts";
 import { type NatsCluster, natsCluster } from "../testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
-import { plain } from "../testing/plain-roster.ts";
+import { plain } from "../testing/rosters.ts";
 import { APP, TestNode } from "../testing/test-node.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { ClusterEngine } from "./cluster-engine.ts";

@@ -99,6 +99,27 @@ test("after a long outage a node returns under another id, with its members", as
   expect(nodeA.gone).toEqual([]);
 });
 
+test("a node that has returned is still reached by its name, and what it sends is under its name", async () => {
+  const { nodes, nodeA, nodeB, transportA } = await pair();
+  transportA.setUp(false);
+  expect(await nodes.until(() => nodeB.gone.length > 0)).toBeTrue();
+  transportA.setUp(true);
+  await nodes.settle();
+  nodeB.engine.notify(nodeA.id, "to the one that returned");
+  nodeA.engine.notify(nodeB.id, "from it");
+  await nodes.settle();
+  expect([nodeA.notifications, nodeB.notifications]).toEqual([
+    [[nodeB.id, "to the one that returned"]],
+    [[nodeA.id, "from it"]],
+  ]);
+  await nodes.close(nodeA);
+  expect(await nodes.until(() => nodeB.gone.length > 1)).toBeTrue();
+  expect([nodeB.gone, nodeB.goneNames]).toEqual([
+    [nodeA.id, `${nodeA.id}~2`],
+    [nodeA.id, nodeA.id],
+  ]);
+});
+
 /** B considers A gone, whose publishes are lost meanwhile: it was stopped, or is cut off, and has not noticed. */
 async function whileConsideredGone({ nodes, nodeB, transportA }: Pair, work: () => void): Promise<void> {
   const { publish } = transportA;
@@ -124,6 +145,24 @@ test("what a node has published while it was considered gone is replayed when it
   expect(await nodes.until(() => nodeB.receivedOn("c").length === published.length)).toBeTrue();
   expect(await nodes.until(() => nodeB.receivedOn("new").length === 1)).toBeTrue();
   expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([published, []]);
+});
+
+test("what a node has published before it answers a new subscription is reported lost when it returns", async () => {
+  const { nodes, nodeA, nodeB, transportA } = await pair();
+  nodeA.publish("c");
+  await nodes.settle();
+  const { publish } = transportA;
+  nodeB.expectsReturns = true;
+  transportA.publish = () => undefined;
+  const watching = Promise.all([nodeB.watch("c"), nodeB.watch("unused")]);
+  expect(await nodes.until(() => nodeB.gone.length > 0)).toBeTrue();
+  await watching;
+  nodeA.publish("c");
+  transportA.publish = publish;
+  expect(await nodes.until(() => nodeB.lostChannels.length > 0)).toBeTrue();
+  const published = nodeA.publish("c");
+  await nodes.settle();
+  expect([nodeB.receivedOn("c").at(-1), nodeB.lostChannels]).toEqual([published, ["c"]]);
 });
 
 test("what cannot be replayed when a node returns is reported lost", async () => {

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { type MakeCluster, SEED, TestCluster } from "./cluster.ts";
-import { plain } from "./plain-roster.ts";
+import { plain } from "./rosters.ts";
 import { APP, type TestNode } from "./test-node.ts";
 
 /** Runs `runs` random lists of actions on clusters of that size. */

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { HELD } from "../engine.ts";
 import { playAnyOrder } from "./any-order.ts";
 import { type MakeCluster, type Started, TestCluster } from "./cluster.ts";
-import { plain } from "./plain-roster.ts";
+import { plain } from "./rosters.ts";
 import { departures } from "./suite-departures.ts";
 import { requests } from "./suite-requests.ts";
 import { sizes } from "./suite-sizes.ts";

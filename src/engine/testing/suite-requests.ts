@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Claim } from "../engine.ts";
 import { LATE, type Start } from "./cluster.ts";
-import { plain } from "./plain-roster.ts";
+import { plain } from "./rosters.ts";
 import { APP, type TestNode } from "./test-node.ts";
 
 export function requests(start: Start, size: number): void {

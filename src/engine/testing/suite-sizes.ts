@@ -4,7 +4,7 @@ import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
 import { MESSAGE_MAX_BYTES, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
 import type { MemberState } from "../engine.ts";
 import { LATE, type Start } from "./cluster.ts";
-import { plain } from "./plain-roster.ts";
+import { plain } from "./rosters.ts";
 import { APP } from "./test-node.ts";
 
 /** The default payload limit of NATS. */

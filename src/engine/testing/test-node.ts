@@ -10,8 +10,9 @@ import {
   HELD,
   type MemberState,
   type NodeId,
+  type NodeName,
 } from "../engine.ts";
-import { plain } from "./plain-roster.ts";
+import { plain } from "./rosters.ts";
 
 export const APP = "app";
 
@@ -44,11 +45,13 @@ export class TestNode implements EngineCallbacks {
   /** The last number per sending node and path: numbers must increase. */
   private readonly lastNumbers = new Map<string, number>();
   readonly gone: NodeId[] = [];
+  /** The names of those, in the same order. */
+  readonly goneNames: NodeName[] = [];
   readonly kicks: string[] = [];
   /** Peers that this node expects and that have connected to another one. */
   readonly returns: string[] = [];
   readonly blocks: [peerId: string, untilMs: number][] = [];
-  readonly notifications: [node: NodeId, text: string][] = [];
+  readonly notifications: [node: NodeName, text: string][] = [];
   nudges = 0;
   /** A nudge is answered when this resolves. */
   nudgeWork: Promise<void> | undefined;
@@ -67,7 +70,7 @@ export class TestNode implements EngineCallbacks {
   padding = "";
 
   constructor(
-    readonly id: NodeId,
+    readonly id: NodeName,
     readonly engine: Engine,
   ) {}
 
@@ -263,9 +266,10 @@ export class TestNode implements EngineCallbacks {
 
   linkUp(): void {}
 
-  nodeGone(node: NodeId): void {
+  nodeGone(node: NodeId, name: NodeName): void {
     if (this.gone.includes(node)) this.violations.push(`${node} was reported gone twice`);
     this.gone.push(node);
+    this.goneNames.push(name);
     for (const { roster } of this.watches.values()) roster.delete(node);
   }
 
@@ -318,7 +322,7 @@ export class TestNode implements EngineCallbacks {
     return `${this.id} answers ${text}`;
   }
 
-  notified(node: NodeId, text: string): void {
+  notified(node: NodeName, text: string): void {
     this.notifications.push([node, text]);
   }
 }

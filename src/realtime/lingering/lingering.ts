@@ -13,7 +13,7 @@ import { HOLD_MS } from "../../protocol/limits.ts";
 import { announce } from "../announce.ts";
 import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
-import type { ConnectionTimes } from "../connection-times.ts";
+import type { KickTimes } from "../kick-times.ts";
 import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
 import { isLive, isNewer } from "../newest.ts";
@@ -35,13 +35,9 @@ const TOGETHER_MS = 500;
 /** A node that has died is noticed within seconds. */
 const GONE_TOGETHER_MS = 10_000;
 
-/** Within this time after a kick every node has noticed that a node is gone. */
-const KICKED_FOR_MS = 60_000;
-const KICKS_MAX = 10_000;
-
 export interface LingeringParts {
   readonly clock: Clock;
-  readonly times: Pick<ConnectionTimes, "now">;
+  readonly kickTimes: KickTimes;
   readonly engine: Engine;
   readonly keyring: Keyring;
   readonly holds: Pick<Holds, "end" | "inherit">;
@@ -55,8 +51,6 @@ export class Lingering {
   /** Slot n holds the members with something to end by n × SLOT_MS. */
   private readonly slots = new Map<number, Set<Member>>();
   private turning = false;
-  /** When peers were kicked, as a time of connections, oldest first. Bound: KICKS_MAX, of the last KICKED_FOR_MS. */
-  private readonly kicks = new Map<string, number>();
   /** Steady ms until which members are held at least: while a node drains, those it has closed first wait for the last. */
   heldAtLeastUntilMs = 0;
 
@@ -191,7 +185,7 @@ export class Lingering {
 
   /** The peer was kicked. One whose messages are uncommitted leaves behind them: the kick counts when they are delivered. */
   endPeer(app: string, peerId: string): void {
-    this.noteKick(keyOf(app, peerId), this.parts.times.now());
+    this.parts.kickTimes.note(app, peerId);
     for (const member of [...this.staying])
       if (member.peer.peerId === peerId && member.peer.space.app === app && member.stay?.state.lingers)
         this.endNow(member);
@@ -199,16 +193,7 @@ export class Lingering {
 
   /** Whether the peer was kicked since its connection of `sinceMs` was made. */
   private wasKicked({ peer }: Member, sinceMs: number): boolean {
-    return this.kicks.size > 0 && (this.kicks.get(keyOf(peer.space.app, peer.peerId)) ?? 0) >= sinceMs;
-  }
-
-  private noteKick(key: string, nowMs: number): void {
-    this.kicks.delete(key);
-    for (const [oldest, atMs] of this.kicks) {
-      if (this.kicks.size < KICKS_MAX && atMs > nowMs - KICKED_FOR_MS) break;
-      this.kicks.delete(oldest);
-    }
-    this.kicks.set(key, nowMs);
+    return this.parts.kickTimes.last(peer.space.app, peer.peerId) >= sinceMs;
   }
 
   /** The key was revoked or narrowed. */
@@ -317,6 +302,3 @@ function hasJustEndedElsewhere({ remote, channel }: Member, nowMs: number): bool
 }
 
 const lostNow = ({ keyId }: MemberState, untilMs: number): Lingers => ({ why: "lost", untilMs, keyId: keyId ?? "" });
-
-/** Unambiguous: an application's id contains no space. */
-const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { Engine } from "../../engine/engine.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
 import { HeldMemory } from "../testing/held-memory.ts";
 import { type Client, leftovers, SECRET_KEY, turn, World } from "../testing/kit.ts";
@@ -122,6 +123,28 @@ test("other nodes read the note of a node that is gone, for channels that they d
   await turn();
   expect(ben.newFrames().sort()).toEqual(["error peer_not_found r2", "left: ann"]);
 });
+
+test("also if they know that node under another id, because they had considered it gone before", async () => {
+  const world = new World({ nodes: 2, heldMembers: new HeldMemory(), engine: underAnotherId });
+  world.join("ann", "c");
+  drain(world);
+  world.advance(100);
+  await world.node.hub.notes.write();
+  await world.node.engine.close();
+  await turn();
+  expect(lastRoster(subscribed(world, "ben", { node: 1 }))).toMatchObject([{ peerId: "ann" }]);
+});
+
+/** As the engine between processes reports a node that has returned. */
+function underAnotherId(engine: Engine): Engine {
+  const { attach } = engine;
+  engine.attach = (node) => {
+    const { nodeGone } = node;
+    node.nodeGone = (id, name) => nodeGone.call(node, `${id}~2`, name);
+    attach.call(engine, node);
+  };
+  return engine;
+}
 
 test("also if the clocks of the two differ by five seconds: its members are held as long as ever", async () => {
   for (const skewMs of [-5000, 5000]) {

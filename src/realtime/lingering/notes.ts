@@ -4,7 +4,7 @@
  * reads all that are new enough: after a restart of the only node, or of all, no one else knows them. The others read the note of a node that is gone,
  * for channels that they did not watch. Read members wait here until their channel opens.
  */
-import type { MemberState, NodeId, RemoteMembers } from "../../engine/engine.ts";
+import type { MemberState, NodeName, RemoteMembers } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";
 import type { HeldMemberStore, HeldMembersNote } from "../../store/held-members.ts";
@@ -26,7 +26,7 @@ const SKEW_MAX_MS = 5000;
 const WRITE_MAX_MS = 3000;
 
 export interface NotesParts {
-  readonly id: NodeId;
+  readonly id: NodeName;
   /** Absent: nothing is noted. */
   readonly heldMembers?: HeldMemberStore | undefined;
   readonly clock: Clock;
@@ -89,9 +89,9 @@ export class Notes {
   }
 
   /** Another node is gone. Never rejects. */
-  async nodeGone(node: NodeId): Promise<void> {
+  async nodeGone(name: NodeName): Promise<void> {
     const { heldMembers, clock } = this.parts;
-    await this.read(heldMembers?.read(clock.wallMs(), node), (note) => this.leftOf(note));
+    await this.read(heldMembers?.read(clock.wallMs(), name), (note) => this.leftOf(note));
   }
 
   private async read(

@@ -1,5 +1,5 @@
 /** For tests: the tails of several nodes, whose requests and notifications are passed on at once, or lost. */
-import type { NodeId } from "../../engine/engine.ts";
+import type { NodeName } from "../../engine/engine.ts";
 import { NodeRequests } from "../../engine/node-requests.ts";
 import { Tail } from "../../telemetry/tail/tail.ts";
 import type { Connection } from "../connection.ts";
@@ -27,7 +27,7 @@ export class TailTestNode {
   isCut = false;
 
   constructor(
-    readonly id: NodeId,
+    readonly id: NodeName,
     private readonly cluster: TailCluster,
   ) {
     const { clock } = cluster;
@@ -79,7 +79,7 @@ export class TailCluster {
   /** Notifications are lost. */
   isLossy = false;
 
-  constructor(...ids: NodeId[]) {
+  constructor(...ids: NodeName[]) {
     this.nodes = ids.map((id) => new TailTestNode(id, this));
   }
 

@@ -1,4 +1,4 @@
-/** For tests: rosters by node that can be compared. */
+/** For tests: members of a channel by node, in a form that can be compared. */
 import type { MemberState, NodeId } from "../engine.ts";
 
 const byPeer = (a: MemberState, b: MemberState): number => (a.peerId < b.peerId ? -1 : 1);
