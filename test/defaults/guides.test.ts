@@ -4,7 +4,11 @@
  * earlier page has made, or because it needs something that no page says. Only in full runs: README's own commands are in tour.test.ts.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { blocks, commands } from "../docs/support/page.ts";
+import { paste } from "../docs/support/shell.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { Newcomer } from "./support/newcomer.ts";
 
@@ -62,3 +66,23 @@ for (const { page, not = [] } of GUIDES)
     const failed = (await user.paste(script)).filter(({ code, out }) => code !== 0 || isRefused(out));
     expect(failed).toEqual([]);
   });
+
+test.skipIf(!IS_FULL)("docs/client.md: a first program, in a folder of one's own", async () => {
+  const [pack, program] = blocks("docs/client.md").filter(({ heading }) => heading === "A first program");
+  const env = { HOME: user.home, npm_config_userconfig: join(homedir(), ".npmrc") };
+  const cwd = join(user.home, "hello");
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, "hello.mjs"), withValues(program?.text ?? ""));
+  // In the machine's own network: the compiler is downloaded, and npm asks its registry.
+  const outcomes = [
+    ...(await paste(pack?.text ?? "", env, { cwd: user.folder })),
+    ...(await paste("npm install ~/parley-client-0.1.0.tgz", env, { cwd })),
+  ];
+  expect(outcomes.map(({ code, err }) => (code === 0 ? code : err))).toEqual([0, 0, 0]);
+  // As the page says for a Node without a WebSocket of its own, and without ws.
+  const start = () => user.stay("node --experimental-websocket hello.mjs", { env, cwd });
+  await using first = start();
+  await user.until("bin/parley channels --json", (out) => (out.includes("chat/1") ? true : undefined));
+  await using _second = start();
+  await first.writes(/text: 'hello'/);
+});

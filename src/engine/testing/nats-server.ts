@@ -14,14 +14,22 @@ export interface NatsServer {
   stop(): Promise<void>;
 }
 
-/** `args`: further arguments, for example those of a cluster. `config`: the text of the configuration file. */
-export async function startNats(args: readonly string[] = [], port?: number, config = ""): Promise<NatsServer> {
+/**
+ * `args`: further arguments, for example those of a cluster. `config`: the text of the configuration file. `prefix`: what runs it elsewhere,
+ * such as in a network namespace.
+ */
+export async function startNats(
+  args: readonly string[] = [],
+  port?: number,
+  config = "",
+  prefix: readonly string[] = [],
+): Promise<NatsServer> {
   const program = Bun.which("nats-server") ?? "/usr/sbin/nats-server";
   const folder = mkdtempSync(join(tmpdir(), "parley-test-nats-"));
   const at = port ?? (await freePort());
   const file = join(folder, "nats.conf");
   writeFileSync(file, config);
-  const child = Bun.spawn([program, "-c", file, "-a", "127.0.0.1", "-p", String(at), ...args], {
+  const child = Bun.spawn([...prefix, program, "-c", file, "-a", "127.0.0.1", "-p", String(at), ...args], {
     cwd: folder,
     stdio: ["ignore", "ignore", "pipe"],
   });

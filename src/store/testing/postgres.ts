@@ -24,6 +24,10 @@ function postgresProgram(name: string): string {
 export interface PostgresOptions {
   /** It can have a standby. */
   readonly isReplicated?: boolean;
+  /** Instead of a free one. */
+  readonly port?: number;
+  /** Put before its programs: what runs them elsewhere, such as in a network namespace. */
+  readonly prefix?: readonly string[];
 }
 
 export interface StandbyOptions {
@@ -36,6 +40,7 @@ export interface StandbyOptions {
 export class PostgresServer {
   private databases = 0;
   private isReplicated = false;
+  private prefix: readonly string[] = [];
 
   private constructor(
     private readonly folder: string,
@@ -43,9 +48,10 @@ export class PostgresServer {
     private readonly uid: number | undefined,
   ) {}
 
-  static async start({ isReplicated = false }: PostgresOptions = {}): Promise<PostgresServer> {
-    const server = await PostgresServer.place();
+  static async start({ isReplicated = false, port, prefix = [] }: PostgresOptions = {}): Promise<PostgresServer> {
+    const server = await PostgresServer.place(port);
     server.isReplicated = isReplicated;
+    server.prefix = prefix;
     const made = process.env.PARLEY_TEST_POSTGRES;
     await (made ? server.run("cp", "-a", made, server.data) : server.make());
     await server.begin();
@@ -60,11 +66,11 @@ export class PostgresServer {
     rmSync(server.folder, { recursive: true });
   }
 
-  private static async place(): Promise<PostgresServer> {
+  private static async place(port?: number): Promise<PostgresServer> {
     const folder = mkdtempSync(join(tmpdir(), "parley-test-postgres-"));
     const uid = process.getuid?.() === 0 ? unprivileged() : undefined;
     if (uid !== undefined) chownSync(folder, uid, -1);
-    return new PostgresServer(folder, await freePort(), uid);
+    return new PostgresServer(folder, port ?? (await freePort()), uid);
   }
 
   private async make(): Promise<void> {
@@ -187,7 +193,7 @@ export class PostgresServer {
 
   private postgres(program: string, ...args: string[]): Promise<void> {
     const as = this.uid === undefined ? [] : ["setpriv", `--reuid=${this.uid}`, "--clear-groups"];
-    return this.run(...as, postgresProgram(program), ...args);
+    return this.run(...this.prefix, ...as, postgresProgram(program), ...args);
   }
 
   private async run(...command: string[]): Promise<void> {

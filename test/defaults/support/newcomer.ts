@@ -23,11 +23,17 @@ export interface Arrival {
   readonly installs?: boolean;
 }
 
+/** A terminal that is not in the folder of Parley, or that has variables. */
+export interface Shell {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
 export class Newcomer {
   private server: Child | undefined;
 
   private constructor(
-    private readonly home: string,
+    readonly home: string,
     private readonly namespace: string | undefined,
   ) {}
 
@@ -62,8 +68,8 @@ export class Newcomer {
   }
 
   /** All commands of a block, in one shell. */
-  paste(script: string): Promise<Outcome[]> {
-    return paste(script, {}, { cwd: this.folder, prefix: this.prefix });
+  paste(script: string, { env = {}, cwd = this.folder }: Shell = {}): Promise<Outcome[]> {
+    return paste(script, env, { cwd, prefix: this.prefix });
   }
 
   /** One command, whose output is returned; it must succeed. */
@@ -84,8 +90,8 @@ export class Newcomer {
   }
 
   /** A block whose last command keeps running. */
-  stay(script: string): Child {
-    return stay(script, {}, { cwd: this.folder, prefix: this.prefix });
+  stay(script: string, { env = {}, cwd = this.folder }: Shell = {}): Child {
+    return stay(script, env, { cwd, prefix: this.prefix });
   }
 
   browser(): Promise<Browser> {
@@ -106,7 +112,8 @@ export class Newcomer {
     removeFolder(this.home);
   }
 
-  private get prefix(): string[] {
+  /** Runs a program in the network of this person. Empty: there are no namespaces here. */
+  get prefix(): string[] {
     return this.namespace === undefined ? [] : inNamespace(this.namespace);
   }
 }
