@@ -5,7 +5,7 @@ import { Gateway, type GatewayParts } from "./gateway.ts";
 import { Hub, type HubParts } from "./hub.ts";
 import { type SocketData, SocketHandlers } from "./socket-handlers.ts";
 
-export type AssemblyParts = HubParts & Omit<GatewayParts, "hub">;
+export type AssemblyParts = HubParts & Omit<GatewayParts, "connections" | "emitter" | "holdUntilMs">;
 
 export interface AssembledRealtime {
   readonly hub: Hub;
@@ -15,7 +15,35 @@ export interface AssembledRealtime {
 
 export function assembleRealtime(parts: AssemblyParts): AssembledRealtime {
   const hub = new Hub(parts);
-  const dispatch = new Dispatch({ ...parts, hub });
-  const gateway = new Gateway({ ...parts, hub });
-  return { hub, gateway, handlers: new SocketHandlers({ ...parts, hub, dispatch }).handlers() };
+  const { boundary, connections, deadlines, delivery, directs, emitter, narrowing, presence } = hub;
+  const { channels, historyFrames, publishing, rateWindow, replays, states, streams } = hub;
+  const dispatch = new Dispatch({
+    ...parts,
+    boundary,
+    channels,
+    connections,
+    deadlines,
+    delivery,
+    directs,
+    emitter,
+    historyFrames,
+    narrowing,
+    presence,
+    publishing,
+    rateWindow,
+    states,
+    streams,
+  });
+  const gateway = new Gateway({ ...parts, connections, emitter, holdUntilMs: (ms) => hub.holdUntilMs(ms) });
+  const handlers = new SocketHandlers({
+    ...parts,
+    boundary,
+    connections,
+    delivery,
+    dispatch,
+    emitter,
+    presence,
+    replays,
+  }).handlers();
+  return { hub, gateway, handlers };
 }

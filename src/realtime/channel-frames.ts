@@ -5,11 +5,11 @@ import type { ClientFrame } from "../protocol/frames.ts";
 import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
 import { isChannelName, utf8Bytes } from "../protocol/names.ts";
 import { type SubscribeOptions, subscribeOptions } from "../protocol/subscribe-options.ts";
+import type { Channels } from "./channels.ts";
 import type { Connection } from "./connection.ts";
-import type { Hub } from "./hub.ts";
 import type { Replies, Request } from "./replies.ts";
 import type { RoomGate } from "./room-gate.ts";
-import { PRESENCE, type StateRefusal } from "./states.ts";
+import { PRESENCE, type StateRefusal, type States } from "./states.ts";
 import { hasUncommitted, putOff } from "./streams/backlog.ts";
 import type { HistoryFrames } from "./streams/history-frames.ts";
 import { pageRequest } from "./streams/page-request.ts";
@@ -18,7 +18,8 @@ import { HISTORY_AWAY, TOO_MUCH_WAITS } from "./streams/texts.ts";
 const SUBSCRIBE = bitOf("subscribe");
 
 export interface ChannelFramesParts {
-  readonly hub: Hub;
+  readonly channels: Channels;
+  readonly states: States;
   readonly replies: Replies;
   readonly historyFrames: HistoryFrames;
   readonly roomGate: RoomGate;
@@ -47,7 +48,7 @@ export class ChannelFrames {
 
   private subscribeNow(connection: Connection, request: Request, options: SubscribeOptions): void {
     const { channel, requestId } = request;
-    const { hub, replies, roomGate } = this.parts;
+    const { channels, replies, roomGate } = this.parts;
     if (!connection.open) return;
     if (!this.mayRead(connection, channel, request)) return;
     if (options.withOccupancy && !connection.mayOn(PRESENCE, channel))
@@ -56,7 +57,7 @@ export class ChannelFrames {
       return replies.refuse(connection, "channel_limit_exceeded", request);
     // Participants of a room see each other: to listen without being shown is not for them.
     const shown = connection.seat ? { ...options, isPresent: true } : options;
-    hub.channels.subscribe(connection, channel, shown, (refused, fields) => {
+    channels.subscribe(connection, channel, shown, (refused, fields) => {
       if (refused === "backend_error") replies.refuse(connection, refused, request, HISTORY_AWAY);
       else if (refused) replies.refuse(connection, refused, request);
       else {
@@ -69,10 +70,10 @@ export class ChannelFrames {
 
   unsubscribe(connection: Connection, frame: ClientFrame): void {
     const { channel, requestId } = frame;
-    const { hub, replies } = this.parts;
+    const { channels, replies } = this.parts;
     if (!isChannelName(channel)) return replies.refuse(connection, "invalid_channel", frame);
     const unsubscribe = (): void => {
-      hub.channels.unsubscribe(connection, channel);
+      channels.unsubscribe(connection, channel);
       replies.ack(connection, requestId);
     };
     // The others see its messages before they see that it has left.
@@ -83,12 +84,12 @@ export class ChannelFrames {
   /** `text`: the frame as it came. */
   state(connection: Connection, frame: ClientFrame, text: string): void {
     const { channel, requestId, fields } = frame;
-    const { hub, replies } = this.parts;
-    const state = hub.states.read(connection, fields, text);
+    const { states, replies } = this.parts;
+    const state = states.read(connection, fields, text);
     if (state !== null && typeof state !== "string") return this.refuseState(connection, state, frame);
     const set = (): void => {
       if (!connection.open) return;
-      const refusal = hub.states.set(connection, channel, state);
+      const refusal = states.set(connection, channel, state);
       if (refusal) this.refuseState(connection, refusal, { channel, requestId });
       else replies.ack(connection, requestId);
     };

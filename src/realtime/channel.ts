@@ -1,7 +1,7 @@
 /** A channel on this node: its topics, its subscribers, and its members here and on other nodes. */
-import type { RecentChanges } from "./damping.ts";
 import { Member } from "./member.ts";
 import type { Peer } from "./peer.ts";
+import type { RecentChanges } from "./recent-changes.ts";
 import type { Space } from "./space.ts";
 import type { Stream } from "./streams/stream.ts";
 import type { Subscription } from "./subscription.ts";

@@ -1,10 +1,35 @@
 /** What few connections need. Apart from Connection, where each field takes 8 bytes of every connection whether it is used or not. */
 import type { Retention } from "../protocol/channel-rules.ts";
-import type { EarlyDirect } from "./lingering/early-directs.ts";
-import type { RenewalRequests } from "./renewals.ts";
+import type { Arrivals } from "./arrivals.ts";
 import type { Backlog } from "./streams/backlog.ts";
-import type { HistoryRequests } from "./streams/history-frames.ts";
 import type { Subscription } from "./subscription.ts";
+
+/** How many renewals a connection may still ask for, and whether one waits for the store (renewals.ts). */
+export interface RenewalRequests {
+  left: number;
+  /** Monotonic ms as of which `left` is. */
+  refilledMs: number;
+  isBusy: boolean;
+}
+
+/** How many pages of history it may still ask for, and those that wait (streams/history-frames.ts). */
+export interface HistoryRequests {
+  left: number;
+  /** Monotonic ms as of which `left` is. */
+  refilledMs: number;
+  isBusy: boolean;
+  /** Bound: HISTORY_FRAMES_BURST. */
+  readonly waiting: (() => void)[];
+}
+
+/** A direct message that waits for the first roster of its receiver (lingering/early-directs.ts). */
+export interface EarlyDirect {
+  /** The peer id of its sender. */
+  readonly from: string;
+  readonly text: string;
+  /** Those of its sender when it was sent. */
+  readonly arrivals: Arrivals;
+}
 
 export class ConnectionExtras {
   /** The subscriptions by channel name, while there are many. */

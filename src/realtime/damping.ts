@@ -15,21 +15,10 @@
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
+import { type RecentChanges, UNSEEN } from "./recent-changes.ts";
 
 /** Records that expire within this time are dropped together. */
 const EXPIRE_GAP_MS = 20;
-
-/** Different from every entry: the next change that is shown counts, whatever it is. */
-const UNSEEN = Symbol("unseen");
-
-/** The changes of one peer in one channel shown within the window. Not part of Member, which is forgotten with a leave. */
-export interface RecentChanges {
-  count: number;
-  /** The entry written last to any receiver; `undefined` for a leave; UNSEEN if a later change was shown to no one. */
-  last: string | undefined | typeof UNSEEN;
-  /** A change is held back until one of those counted expires. */
-  isHeld: boolean;
-}
 
 interface ExpiringChange {
   readonly channel: Channel;

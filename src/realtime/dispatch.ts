@@ -6,16 +6,20 @@ import { OVER_RATE } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
 import { decodeFrame, PLAIN_PING } from "../protocol/frames.ts";
 import { utf8Bytes } from "../protocol/names.ts";
-import { ChannelFrames } from "./channel-frames.ts";
+import { ChannelFrames, type ChannelFramesParts } from "./channel-frames.ts";
 import type { Connection } from "./connection.ts";
-import { MessageFrames } from "./message-frames.ts";
-import type { RealtimeMetrics } from "./metrics.ts";
+import type { Delivery } from "./delivery.ts";
+import { MessageFrames, type MessageFramesParts } from "./message-frames.ts";
+import type { RateWindow } from "./rate-window.ts";
 import { giveFrameBack, takeControl, takeFrame, takePing } from "./rates.ts";
 import { Renewals, type RenewalsParts } from "./renewals.ts";
-import { Replies } from "./replies.ts";
+import { Replies, type RepliesParts } from "./replies.ts";
 
-export interface DispatchParts extends Omit<RenewalsParts, "replies"> {
-  readonly metrics: RealtimeMetrics;
+type FrameParts = MessageFramesParts & ChannelFramesParts & RenewalsParts;
+
+export interface DispatchParts extends RepliesParts, Omit<FrameParts, "replies" | "delivery"> {
+  readonly delivery: Delivery;
+  readonly rateWindow: Pick<RateWindow, "number">;
 }
 
 /** How long a reading of the wall clock is good for: thousands of frames may come within a few milliseconds. */
@@ -31,18 +35,17 @@ export class Dispatch {
   private readonly renewals: Renewals;
 
   constructor(private readonly parts: DispatchParts) {
-    const { hub } = parts;
     const replies = new Replies(parts);
     this.replies = replies;
     this.messages = new MessageFrames({ ...parts, replies });
-    this.channels = new ChannelFrames({ ...parts, replies, historyFrames: hub.historyFrames });
+    this.channels = new ChannelFrames({ ...parts, replies });
     this.renewals = new Renewals({ ...parts, replies });
   }
 
   /** A text frame. */
   text(connection: Connection, text: string): void {
     if (!this.arrived(connection, utf8Bytes(text))) return;
-    connection.countFrame(this.parts.hub.rateWindow.number);
+    connection.countFrame(this.parts.rateWindow.number);
     if (text === PLAIN_PING) return this.ping(connection, undefined);
     const { rates } = this.parts;
     const paid = takeFrame(connection, rates);
@@ -88,7 +91,7 @@ export class Dispatch {
   /** A binary frame counts against the rate like any other, and is always malformed. */
   binary(connection: Connection, bytes: number): void {
     if (!this.arrived(connection, bytes)) return;
-    connection.countFrame(this.parts.hub.rateWindow.number);
+    connection.countFrame(this.parts.rateWindow.number);
     if (!takeFrame(connection, this.parts.rates)) return this.cut(connection);
     this.parts.metrics.framesIn.other.inc();
     this.replies.refuse(connection, "malformed_message", undefined);
@@ -103,14 +106,14 @@ export class Dispatch {
   controlPong(connection: Connection, payload: Buffer): void {
     if (!this.arrived(connection, 0)) return;
     const seq = payload.length === 0 ? undefined : connection.answeredPing(payload.toString("latin1"));
-    if (seq !== undefined) this.parts.hub.presence.onPong(connection, seq);
+    if (seq !== undefined) this.parts.presence.onPong(connection, seq);
     else if (!takeControl(connection, this.parts.rates)) this.cut(connection);
   }
 
   /** Returns false if the connection has ended, or ends now. */
   private arrived(connection: Connection, size: number): boolean {
     if (!connection.open) return false;
-    const { clock, metrics, hub } = this.parts;
+    const { clock, metrics, connections } = this.parts;
     metrics.bytesIn.inc(size);
     const now = clock.monotonicMs();
     if (now - this.readMs >= WALL_CLOCK_FOR_MS) {
@@ -119,7 +122,7 @@ export class Dispatch {
     }
     // The timer may be late when the machine was suspended: an expired token must not be used in between.
     if (connection.deadlineMs <= this.wallMs) {
-      hub.connections.expire(connection);
+      connections.expire(connection);
       return false;
     }
     connection.lastSeenMs = now;
@@ -135,6 +138,6 @@ export class Dispatch {
 
   private cut(connection: Connection): void {
     this.parts.metrics.rateCuts.inc();
-    this.parts.hub.connections.close(connection, OVER_RATE);
+    this.parts.connections.close(connection, OVER_RATE);
   }
 }

@@ -19,7 +19,8 @@ import { StoreUnreachable } from "../store/store.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectCosts, isRefused } from "./connect-costs.ts";
-import type { Hub } from "./hub.ts";
+import type { Connections } from "./connections.ts";
+import type { Emitter } from "./emitter.ts";
 import { oldestFirst } from "./lingering/departure.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { RoomGate } from "./room-gate.ts";
@@ -29,7 +30,10 @@ import { StaleCheck } from "./stale-check.ts";
 
 /** `keyRate` is the same as for REST: a token that is costly to check is paid for by its key, and by the client's address. */
 export interface GatewayParts extends AdmitParts {
-  readonly hub: Hub;
+  readonly connections: Connections;
+  readonly emitter: Emitter;
+  /** Members and peers that the service closes from now on are expected back until then, steady ms. */
+  readonly holdUntilMs: (ms: number) => void;
   readonly engine: Engine;
   readonly connects: Throttle;
   readonly metrics: RealtimeMetrics;
@@ -127,7 +131,7 @@ export class Gateway {
       if (grant instanceof Refusal) throw this.notAdmitted(attempt, grant);
       return await this.claimAndUpgrade(attempt, grant);
     } finally {
-      this.parts.hub.connections.endPreparation(app, peerId);
+      this.parts.connections.endPreparation(app, peerId);
     }
   }
 
@@ -238,18 +242,17 @@ export class Gateway {
   private refusedWith({ client }: Pick<ConnectAttempt, "client">, problem: Problem, known: KnownOfClient): Problem {
     const { code } = problem;
     this.parts.metrics.refused({ code }).inc();
-    this.parts.hub.emitter.refused(code, known, client);
+    this.parts.emitter.refused(code, known, client);
     return problem;
   }
 
   /** Refuses new connections and closes those that are open, one after the other, within the time. */
   async drain(withinMs: number): Promise<void> {
     this.draining = true;
-    const { clock, faults, metrics } = this.parts;
-    const { connections } = this.parts.hub;
+    const { clock, connections, faults, metrics } = this.parts;
     const toClose = oldestFirst(connections.all());
     const paceMs = Math.min(withinMs, (toClose.length / DRAIN_PER_SECOND_MIN) * 1000);
-    this.parts.hub.holdUntilMs(clock.steadyMs() + paceMs + HOLD_MS);
+    this.parts.holdUntilMs(clock.steadyMs() + paceMs + HOLD_MS);
     const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));
     const perStep = Math.ceil(toClose.length / steps);
     for (let at = 0; at < toClose.length; at += perStep) {

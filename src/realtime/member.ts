@@ -3,7 +3,7 @@ import type { MemberState, NodeId } from "../engine/engine.ts";
 import { presenceEntry, stateField } from "../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
 import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "./few.ts";
-import type { Loss } from "./lingering/returns.ts";
+import type { Loss } from "./member-extras.ts";
 import type { Stay } from "./lingering/stay.ts";
 import { type GoneConnection, MemberExtras } from "./member-extras.ts";
 import { isLive, isNewer } from "./newest.ts";

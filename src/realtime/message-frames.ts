@@ -7,21 +7,28 @@ import type { Retention } from "../protocol/channel-rules.ts";
 import type { ClientFrame } from "../protocol/frames.ts";
 import { isMessageId, isPeerId, utf8Bytes } from "../protocol/names.ts";
 import { positionText } from "../protocol/position.ts";
+import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
+import type { Delivery } from "./delivery.ts";
 import { SEND_REFUSED } from "./direct-texts.ts";
-import type { SendRefusal } from "./directs.ts";
-import type { Hub } from "./hub.ts";
+import type { Directs, SendRefusal } from "./directs.ts";
 import type { Replies, Request } from "./replies.ts";
 import type { RoomGate, RoomRefusal } from "./room-gate.ts";
 import { committed, hasUncommitted, mayStore, putOff } from "./streams/backlog.ts";
+import type { Publishing } from "./streams/publishing.ts";
+import type { Streams } from "./streams/streams.ts";
 import { NOT_KNOWN_TO_BE_STORED, TOO_MUCH_WAITS } from "./streams/texts.ts";
 
 const PUBLISH = bitOf("publish");
 const SEND = bitOf("send");
 
 export interface MessageFramesParts {
-  readonly hub: Hub;
+  readonly boundary: Boundary;
+  readonly delivery: Delivery;
+  readonly directs: Directs;
+  readonly publishing: Publishing;
+  readonly streams: Streams;
   readonly clock: Clock;
   readonly replies: Replies;
   readonly roomGate: RoomGate;
@@ -52,7 +59,7 @@ export class MessageFrames {
       const isHeld = connection.subscriptionTo(channel) !== undefined;
       const refusal = channelRefusal(channel, PUBLISH, connection, isHeld);
       if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
-      const keep = this.parts.hub.streams.ruleOf(connection.peer.space.app, channel)?.history;
+      const keep = this.parts.streams.ruleOf(connection.peer.space.app, channel)?.history;
       if (keep) {
         const { withExtras } = connection;
         withExtras.storesTo = channel;
@@ -73,7 +80,7 @@ export class MessageFrames {
     frame: ClientFrame,
     id: string | undefined,
   ): void {
-    const { replies, hub } = this.parts;
+    const { replies, streams } = this.parts;
     const refusal = channelRefusal(channel, PUBLISH, connection, false);
     if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
     const { data } = frame;
@@ -84,7 +91,7 @@ export class MessageFrames {
     const refused = this.refusalInRoom(message);
     if (refused instanceof Promise) return this.publishInTurn(message, refused);
     if (refused) return replies.refuse(connection, refused.code, frame, refused.message);
-    const keep = hub.streams.ruleOf(connection.peer.space.app, channel)?.history;
+    const keep = streams.ruleOf(connection.peer.space.app, channel)?.history;
     if (keep || connection.extras) {
       connection.withExtras.storesTo = keep && channel;
       connection.withExtras.keeps = keep;
@@ -107,32 +114,32 @@ export class MessageFrames {
   /** Later frames of the connection wait behind this message, as behind one that is not stored yet. */
   private async publishWhenDecided(message: RoomMessage, refused: Promise<RoomRefusal | undefined>): Promise<void> {
     const { connection } = message;
-    const { hub } = this.parts;
+    const { boundary, publishing } = this.parts;
     connection.withExtras.isDeciding = true;
     connection.withExtras.uncommitted++;
     const decided = await refused.catch((): RoomRefusal => ({ code: "backend_error" }));
-    hub.boundary.forConnection("socket", connection, () => {
+    boundary.forConnection("socket", connection, () => {
       connection.withExtras.isDeciding = false;
       this.publishDecided(message, decided);
-      committed(connection, hub.publishing.keepsOrder);
+      committed(connection, publishing.keepsOrder);
     });
   }
 
   private publishDecided(message: RoomMessage, refused: RoomRefusal | undefined): void {
     const { connection, channel, data, id } = message;
-    const { hub, replies } = this.parts;
+    const { streams, replies } = this.parts;
     if (!connection.open) return;
     if (refused) return replies.refuse(connection, refused.code, message, refused.message);
-    const keep = hub.streams.ruleOf(connection.peer.space.app, channel)?.history;
+    const keep = streams.ruleOf(connection.peer.space.app, channel)?.history;
     const envelope = envelopeOf(connection, data, id);
     if (keep) this.store(connection, channel, keep, envelope, message);
     else this.publishNow(connection, channel, envelope, message);
   }
 
   private publishNow(connection: Connection, channel: string, envelope: Envelope, request: Request): void {
-    const { hub, clock, replies } = this.parts;
+    const { delivery, clock, replies } = this.parts;
     const { space } = connection.peer;
-    const refused = hub.delivery.publish(space.app, channel, envelope, connection);
+    const refused = delivery.publish(space.app, channel, envelope, connection);
     if (refused) return replies.refuse(connection, refused, request);
     connection.published++;
     replies.ackMessage(connection, request.requestId);
@@ -153,7 +160,7 @@ export class MessageFrames {
     if (!keep)
       return this.putOff(connection, data, request, () => this.publishNow(connection, channel, envelope, request));
     const store = (): void => this.store(connection, channel, keep, envelope, request);
-    if (mayStore(connection, channel, this.parts.hub.publishing.keepsOrder)) return store();
+    if (mayStore(connection, channel, this.parts.publishing.keepsOrder)) return store();
     this.putOff(connection, data, request, store, channel);
   }
 
@@ -164,11 +171,11 @@ export class MessageFrames {
     envelope: Envelope,
     { requestId }: Request,
   ): void {
-    const { hub, clock, replies } = this.parts;
+    const { publishing, clock, replies } = this.parts;
     const { space } = sender.peer;
     const sinceMs = sender.lastSeenMs;
     const idScope = envelope.id === undefined ? "" : sender.idScope;
-    hub.publishing.publish({ app: space.app, channel, keep, envelope, idScope, sender }, (outcome) => {
+    publishing.publish({ app: space.app, channel, keep, envelope, idScope, sender }, (outcome) => {
       if (outcome === "backend_error")
         return replies.refuse(sender, outcome, { requestId, channel }, NOT_KNOWN_TO_BE_STORED);
       if (typeof outcome === "string") return replies.refuse(sender, outcome, { requestId, channel });
@@ -199,7 +206,7 @@ export class MessageFrames {
   }
 
   private sendNow(connection: Connection, to: string, envelope: Envelope, request: Request): void {
-    const sent = this.parts.hub.directs.send(connection.peer.space.app, to, envelope, connection);
+    const sent = this.parts.directs.send(connection.peer.space.app, to, envelope, connection);
     if (sent instanceof Promise) void this.answerSendLater(connection, sent, request);
     else this.answerSend(connection, sent, request);
   }
@@ -212,7 +219,7 @@ export class MessageFrames {
     try {
       this.answerSend(connection, await sent, request);
     } catch (error) {
-      this.parts.hub.boundary.connectionFailed("engine", connection, error);
+      this.parts.boundary.connectionFailed("engine", connection, error);
     }
   }
 

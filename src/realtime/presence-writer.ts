@@ -12,12 +12,12 @@ import { type IndividualChanges, isReceived } from "./individual-changes.ts";
 import type { Returns } from "./lingering/returns.ts";
 import { fieldOf, type Member, NO_STATE } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
+import type { Roster } from "./roster.ts";
 import type { RosterQueue } from "./roster-queue.ts";
 import {
   type Change,
   changeFrames,
   makeRoster,
-  type Roster,
   separableChanges,
   shownStateOf,
   stateFrames,

@@ -10,26 +10,29 @@ import { OTHER_PEER, renew } from "../access/renew.ts";
 import type { Follower } from "../access/store-follower.ts";
 import type { Throttle } from "../access/throttle.ts";
 import type { ClientFrame } from "../protocol/frames.ts";
+import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectCosts, isRefused } from "./connect-costs.ts";
 import type { Connection } from "./connection.ts";
-import type { Hub } from "./hub.ts";
+import type { RenewalRequests } from "./connection-extras.ts";
+import type { Connections } from "./connections.ts";
+import type { Deadlines } from "./deadlines.ts";
+import type { Emitter } from "./emitter.ts";
 import { RENEW_FRAMES_BURST, RENEW_FRAMES_PER_SECOND } from "./limits.ts";
+import type { Narrowing } from "./narrowing.ts";
+import type { Presence } from "./presence.ts";
 import type { Rates } from "./rates.ts";
 import type { Replies, Request } from "./replies.ts";
 import type { RoomGate } from "./room-gate.ts";
 import { StaleCheck } from "./stale-check.ts";
 
-/** How many renewals a connection may still ask for, and whether one waits for the store. */
-export interface RenewalRequests {
-  left: number;
-  /** Monotonic ms as of which `left` is. */
-  refilledMs: number;
-  isBusy: boolean;
-}
-
 export interface RenewalsParts extends AdmitParts {
-  readonly hub: Hub;
+  readonly boundary: Boundary;
+  readonly connections: Connections;
+  readonly deadlines: Deadlines;
+  readonly emitter: Emitter;
+  readonly narrowing: Narrowing;
+  readonly presence: Presence;
   readonly clock: Clock;
   readonly rates: Rates;
   readonly connects: Throttle;
@@ -69,7 +72,7 @@ export class Renewals {
     requests.isBusy = true;
     const { requestId, channel } = frame;
     this.retry(connection, token, storeFollower, renewed, { requestId, channel })
-      .catch((error) => this.parts.hub.boundary.connectionFailed("socket", connection, error))
+      .catch((error) => this.parts.boundary.connectionFailed("socket", connection, error))
       .finally(() => {
         requests.isBusy = false;
       });
@@ -111,13 +114,13 @@ export class Renewals {
     this.apply(connection, renewed);
     const { expiresAtMs } = renewed;
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
-    const metadata = this.parts.hub.connections.renewedMetadata(connection, renewed);
+    const metadata = this.parts.connections.renewedMetadata(connection, renewed);
     const more = metadata === undefined ? "" : `,"metadata":${metadata}`;
     replies.ack(connection, request.requestId, `,"expiresAt":${expiresAt}${more}`);
   }
 
   private apply(connection: Connection, grant: Grant): void {
-    const { connections, deadlines, narrowing, presence, emitter } = this.parts.hub;
+    const { connections, deadlines, narrowing, presence, emitter } = this.parts;
     const { metadataJson, keyId } = connection;
     this.takeSeat(connection, grant);
     connections.renew(connection, grant);

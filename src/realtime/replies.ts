@@ -6,14 +6,21 @@ import * as encode from "../protocol/encode.ts";
 import type { ClientFrame } from "../protocol/frames.ts";
 import { isChannelName } from "../protocol/names.ts";
 import type { Connection } from "./connection.ts";
-import type { Hub } from "./hub.ts";
+import type { Delivery } from "./delivery.ts";
+import type { Emitter } from "./emitter.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 
 /** What an answer says of its frame. */
 export type Request = Pick<ClientFrame, "requestId" | "channel">;
 
+export interface RepliesParts {
+  readonly delivery: Pick<Delivery, "answer">;
+  readonly emitter: Emitter;
+  readonly metrics: RealtimeMetrics;
+}
+
 export class Replies {
-  constructor(private readonly parts: { readonly hub: Hub; readonly metrics: RealtimeMetrics }) {}
+  constructor(private readonly parts: RepliesParts) {}
 
   /** `fields`: more members of the ack. */
   ack(connection: Connection, requestId: string | undefined, fields?: string): void {
@@ -26,7 +33,7 @@ export class Replies {
   ackMessage(connection: Connection, requestId: string | undefined, fields?: string): void {
     if (requestId === undefined || !connection.open) return;
     this.parts.metrics.acks.inc();
-    this.parts.hub.delivery.answer(connection, encode.ack(requestId, fields));
+    this.parts.delivery.answer(connection, encode.ack(requestId, fields));
   }
 
   refuseChannel(
@@ -49,9 +56,9 @@ export class Replies {
 
   refuse(connection: Connection, code: Code, request: Request | undefined, message?: string): void {
     if (!connection.open) return;
-    const { metrics, hub } = this.parts;
+    const { metrics, emitter } = this.parts;
     metrics.errors.inc();
     connection.socket.send(encode.error(code, request?.requestId, message));
-    hub.emitter.failed(connection, code, isChannelName(request?.channel) ? request.channel : undefined);
+    emitter.failed(connection, code, isChannelName(request?.channel) ? request.channel : undefined);
   }
 }

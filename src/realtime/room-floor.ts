@@ -2,13 +2,22 @@
 import type { RoomAccess } from "../access/room-access.ts";
 import { roomSpaceOf } from "../access/room-space.ts";
 import type { Envelope } from "../engine/engine.ts";
+import type { NodeRequests } from "../engine/node-requests.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
 import { PUT_OUT, type PutOut } from "../protocol/put-out.ts";
 import { roomChannel, SERVICE } from "../protocol/room-channels.ts";
+import type { Boundary } from "./boundary.ts";
 import type { Connection } from "./connection.ts";
-import type { Hub } from "./hub.ts";
+import type { Connections } from "./connections.ts";
+import type { Delivery } from "./delivery.ts";
+import type { Kicks } from "./kicks.ts";
+import type { Narrowing } from "./narrowing.ts";
+import type { Presence } from "./presence.ts";
+import type { Spaces } from "./spaces.ts";
+import type { Publishing } from "./streams/publishing.ts";
+import type { Streams } from "./streams/streams.ts";
 
 /** Apart from what operators ask of nodes. */
 const REQUEST = "rooms: ";
@@ -18,11 +27,24 @@ interface RoomMember {
   readonly state: JsonObject | undefined;
 }
 
+export interface RoomFloorParts {
+  readonly boundary: Boundary;
+  readonly connections: Connections;
+  readonly delivery: Delivery;
+  readonly kicks: Kicks;
+  readonly narrowing: Narrowing;
+  readonly nodeRequests: NodeRequests;
+  readonly presence: Presence;
+  readonly publishing: Publishing;
+  readonly spaces: Spaces;
+  readonly streams: Streams;
+}
+
 export class RoomFloor {
-  constructor(private readonly hub: Hub) {}
+  constructor(private readonly parts: RoomFloorParts) {}
 
   async publish(app: string, channel: string, data: JsonObject): Promise<void> {
-    const { streams, delivery } = this.hub;
+    const { streams, delivery } = this.parts;
     const space = roomSpaceOf(app);
     const envelope: Envelope = { from: SERVICE, metadataJson: undefined, dataJson: JSON.stringify(data) };
     const keep = streams.ruleOf(space, channel)?.history;
@@ -33,7 +55,7 @@ export class RoomFloor {
 
   private store(app: string, channel: string, keep: Retention, envelope: Envelope): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.hub.publishing.publish({ app, channel, keep, envelope, idScope: "" }, (outcome) =>
+    this.parts.publishing.publish({ app, channel, keep, envelope, idScope: "" }, (outcome) =>
       typeof outcome === "string" ? reject(new Problem(outcome)) : resolve(),
     );
     return promise;
@@ -41,9 +63,9 @@ export class RoomFloor {
 
   close(app: string, peerId: string, reason: PutOut, except?: string): number {
     // A participant whose connection was lost before must not be shown any longer either.
-    if (reason !== "replaced") return this.hub.kicks.kickHere(roomSpaceOf(app), peerId, PUT_OUT[reason]);
+    if (reason !== "replaced") return this.parts.kicks.kickHere(roomSpaceOf(app), peerId, PUT_OUT[reason]);
     const older = this.connectionsOf(app, peerId).filter(({ id }) => id !== except);
-    for (const connection of older) this.hub.connections.close(connection, PUT_OUT.replaced);
+    for (const connection of older) this.parts.connections.close(connection, PUT_OUT.replaced);
     return older.length;
   }
 
@@ -52,7 +74,7 @@ export class RoomFloor {
   }
 
   setAccess(app: string, peerId: string, access: RoomAccess): void {
-    const { narrowing, boundary } = this.hub;
+    const { narrowing, boundary } = this.parts;
     for (const connection of this.connectionsOf(app, peerId)) {
       const { seat } = connection;
       if (!seat) continue;
@@ -64,7 +86,7 @@ export class RoomFloor {
   }
 
   rename(app: string, peerId: string, name: string): void {
-    const { presence, boundary } = this.hub;
+    const { presence, boundary } = this.parts;
     for (const connection of this.connectionsOf(app, peerId)) {
       const { seat } = connection;
       if (!seat || seat.name === name) continue;
@@ -76,7 +98,7 @@ export class RoomFloor {
   }
 
   members(app: string, room: string): readonly RoomMember[] {
-    const members = this.hub.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.values() ?? [];
+    const members = this.parts.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.values() ?? [];
     return [...members].flatMap((member) => {
       const state = member.arrivedState();
       return state ? { peerId: state.peerId, state: parsedState(state.stateJson) } : [];
@@ -84,25 +106,25 @@ export class RoomFloor {
   }
 
   isMember(app: string, room: string, peerId: string): boolean {
-    return this.hub.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.has(peerId) === true;
+    return this.parts.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.has(peerId) === true;
   }
 
   async forget(app: string, channel: string): Promise<void> {
-    await this.hub.streams.remove(roomSpaceOf(app), channel);
+    await this.parts.streams.remove(roomSpaceOf(app), channel);
   }
 
   async ask(name: string, payload: JsonObject): Promise<readonly unknown[]> {
-    const { answers } = await this.hub.nodeRequests.gather(REQUEST + name, payload, (answer) => answer);
+    const { answers } = await this.parts.nodeRequests.gather(REQUEST + name, payload, (answer) => answer);
     return answers;
   }
 
   on(name: string, respond: (payload: unknown) => unknown): void {
     // What a node answers is sent as JSON, which has no undefined.
-    this.hub.nodeRequests.onRequest(REQUEST + name, async (payload) => (await respond(payload)) ?? null);
+    this.parts.nodeRequests.onRequest(REQUEST + name, async (payload) => (await respond(payload)) ?? null);
   }
 
   private connectionsOf(app: string, peerId: string): readonly Connection[] {
-    return [...(this.hub.spaces.peer(roomSpaceOf(app), peerId)?.connections ?? [])];
+    return [...(this.parts.spaces.peer(roomSpaceOf(app), peerId)?.connections ?? [])];
   }
 }
 

@@ -3,25 +3,8 @@ import { presenceChange, roster as rosterFrame, stateChange, stateEntry, withSta
 import { ROSTER_PART_MAX_BYTES } from "../protocol/limits.ts";
 import type { Channel } from "./channel.ts";
 import { type Member, NO_STATE } from "./member.ts";
+import type { Roster, RosterPart } from "./roster.ts";
 import type { Subscription } from "./subscription.ts";
-
-/** The members of a channel at one time. Newcomers share it: one for each of them would take members × newcomers of memory. */
-export interface Roster {
-  readonly parts: readonly RosterPart[];
-  /** By peer id, without states. */
-  readonly entries: ReadonlyMap<string, string>;
-  /** By peer id, as they are in the parts. */
-  readonly written: ReadonlyMap<string, string>;
-  /** By peer id: the states that it carries; `undefined` for a roster without states. */
-  readonly states: ReadonlyMap<string, string> | undefined;
-}
-
-interface RosterPart {
-  /** Entries, with commas between. */
-  readonly text: string;
-  /** By peer id: where its entry begins in the text. */
-  readonly starts: ReadonlyMap<string, number>;
-}
 
 /** What a receiver was shown of one peer before and is shown now; `undefined` if the peer is not a member. */
 export interface Change {

@@ -11,13 +11,18 @@ import { FAULT, OVER_CONCURRENT } from "../protocol/close.ts";
 import { FRAME_MAX_BYTES } from "../protocol/limits.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Counter } from "../telemetry/metrics.ts";
+import type { Boundary } from "./boundary.ts";
 import { Connection } from "./connection.ts";
+import type { Connections } from "./connections.ts";
+import type { Delivery } from "./delivery.ts";
 import type { Dispatch } from "./dispatch.ts";
-import type { Hub } from "./hub.ts";
+import type { Emitter } from "./emitter.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
+import type { Presence } from "./presence.ts";
 import type { RoomGate } from "./room-gate.ts";
 import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
+import type { Replays } from "./streams/replays.ts";
 
 /** Until a socket opens: its grant, the client's address, and its claim on the application's capacity, if that is limited. */
 export interface PendingSocket {
@@ -31,7 +36,12 @@ export interface PendingSocket {
 export type SocketData = PendingSocket | Connection | undefined;
 
 export interface SocketHandlersParts {
-  readonly hub: Hub;
+  readonly boundary: Boundary;
+  readonly connections: Connections;
+  readonly delivery: Delivery;
+  readonly emitter: Emitter;
+  readonly presence: Presence;
+  readonly replays: Replays;
   readonly dispatch: Dispatch;
   readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
@@ -90,8 +100,8 @@ export class SocketHandlers {
       drain: (ws) => {
         try {
           if (!(ws.data instanceof Connection) || !ws.data.open) return;
-          this.parts.hub.presence.onDrained(ws.data);
-          this.parts.hub.replays.onDrained(ws.data);
+          this.parts.presence.onDrained(ws.data);
+          this.parts.replays.onDrained(ws.data);
         } catch (error) {
           this.failed(ws, "drain", error);
         }
@@ -122,13 +132,13 @@ export class SocketHandlers {
     const { grant, client } = pending;
     if (pending.isOverCap) {
       const { app, key, peerId } = grant;
-      this.parts.hub.emitter.refused("over_concurrent", { app: appOfSpace(app), keyId: key.id, peerId }, client);
+      this.parts.emitter.refused("over_concurrent", { app: appOfSpace(app), keyId: key.id, peerId }, client);
       ws.data = undefined;
       ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
       return;
     }
     try {
-      const connection = this.parts.hub.connections.connect(grant, ws as Socket, client);
+      const connection = this.parts.connections.connect(grant, ws as Socket, client);
       ws.data = connection;
       if (grant.seat) this.parts.roomGate.connected(grant.seat, connection.id);
     } finally {
@@ -137,19 +147,19 @@ export class SocketHandlers {
   }
 
   private failed(ws: ServerWebSocket<SocketData>, event: string, error: unknown): void {
-    const { hub, faults } = this.parts;
-    if (ws.data instanceof Connection) return hub.boundary.connectionFailed("socket", ws.data, error, { event });
+    const { boundary, faults } = this.parts;
+    if (ws.data instanceof Connection) return boundary.connectionFailed("socket", ws.data, error, { event });
     faults.caught("socket", error, { event });
     safely(faults, "socket", () => ws.close(FAULT.code, FAULT.reason));
   }
 
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {
-    const { hub, metrics } = this.parts;
+    const { connections, delivery, metrics } = this.parts;
     this.countClose(CLOSE_CODES.has(code) ? code : OTHER_CODE);
     if (!(ws.data instanceof Connection)) return;
     // The runtime does not say that it cut a slow reader: a connection that ends so while writes wait counts as one.
-    if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) metrics.slowCuts.inc();
-    hub.connections.disconnect(ws.data, code);
+    if (ws.data.open && code === 1006 && delivery.isUnderPressure) metrics.slowCuts.inc();
+    connections.disconnect(ws.data, code);
   }
 
   /** With one lookup: when thousands are lost at once, building the labels of each would add to the work. */

@@ -1,6 +1,6 @@
 /** The states of a subscription in its channel's presence; subscription.ts says how one leads to the next. */
 import type { Member } from "./member.ts";
-import type { Roster } from "./rosters.ts";
+import type { Roster } from "./roster.ts";
 
 /**
  * Presence entries, by peer id, that differ from what the channel was last sent. `undefined` means that this subscriber was sent

@@ -15,7 +15,7 @@
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import type { Member } from "./member.ts";
-import type { Roster } from "./rosters.ts";
+import type { Roster } from "./roster.ts";
 import type { Replay } from "./streams/replay.ts";
 import { ABSENT, ENDED, type EndReason, isVisibleIn, type SubscriptionState } from "./subscription-states.ts";
 

@@ -3,9 +3,9 @@
  * an offer that comes before them to an RTCPeerConnection that it then replaces, and the call would never go on. To their senders
  * they are delivered, like bytes that wait for a slow reader.
  */
-import type { Arrivals } from "../arrivals.ts";
 import type { Clock } from "../clock.ts";
 import type { Connection } from "../connection.ts";
+import type { EarlyDirect } from "../connection-extras.ts";
 import { EARLY_DIRECTS_MAX } from "../limits.ts";
 
 /** How long they wait for a connection that subscribes to nothing. */
@@ -13,14 +13,6 @@ const SUBSCRIBES_WITHIN_MS = 1000;
 /** How long they wait for a connection whose rosters are late. */
 const ROSTERS_WITHIN_MS = 3000;
 const RETRY_MS = 150;
-
-export interface EarlyDirect {
-  /** The peer id of its sender. */
-  readonly from: string;
-  readonly text: string;
-  /** Those of its sender when it was sent. */
-  readonly arrivals: Arrivals;
-}
 
 export interface EarlyDirectsParts {
   readonly clock: Clock;

@@ -11,16 +11,9 @@
 import type { ConnectionTimes } from "../connection-times.ts";
 import type { IndividualChanges } from "../individual-changes.ts";
 import type { Member } from "../member.ts";
+import type { Loss } from "../member-extras.ts";
 import { isLive } from "../newest.ts";
 import type { Peer } from "../peer.ts";
-import type { Subscription } from "../subscription.ts";
-
-export interface Loss {
-  /** As a time of connections; 0 if the channel was not shown the member on this node before, so that no one has to be shown its return. */
-  readonly sinceMs: number;
-  /** Those that were shown its return before the others, with a direct message. Bound: the connections of RECEIVERS_MAX peers. */
-  shownTo: Set<Subscription> | undefined;
-}
 
 export interface ReturnsParts {
   readonly times: Pick<ConnectionTimes, "now">;

@@ -8,21 +8,12 @@ import * as encode from "../../protocol/encode.ts";
 import type { Boundary } from "../boundary.ts";
 import type { Clock } from "../clock.ts";
 import type { Connection } from "../connection.ts";
+import type { HistoryRequests } from "../connection-extras.ts";
 import type { RealtimeMetrics } from "../metrics.ts";
 import { HISTORY_FRAMES_BURST, HISTORY_FRAMES_PER_SECOND } from "./limits.ts";
 import type { PageRequest } from "./page-request.ts";
 import type { HistoryPages } from "./pages.ts";
 import { HISTORY_AWAY, notHere } from "./texts.ts";
-
-/** What a connection may still ask for, and what it has asked for. */
-export interface HistoryRequests {
-  left: number;
-  /** Monotonic ms as of which `left` is. */
-  refilledMs: number;
-  isBusy: boolean;
-  /** Bound: HISTORY_FRAMES_BURST. */
-  readonly waiting: (() => void)[];
-}
 
 export interface HistoryRequest extends PageRequest {
   readonly channel: string;
