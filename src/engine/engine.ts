@@ -83,7 +83,7 @@ export interface Stored extends Position {
 export interface MemberState {
   readonly peerId: string;
   readonly metadataJson: string | undefined;
-  /** When its newest connection on that node was made, Unix ms in the order of realtime/connection-times.ts. The newest on all nodes decides the metadata and the state. */
+  /** When its newest connection on that node was made, Unix ms in the order of realtime/connections/connection-times.ts. The newest on all nodes decides the metadata and the state. */
   readonly since: number;
   /**
    * The node of that connection, by the name that it has for itself: new with each start of its process, and the same on every node.
@@ -112,7 +112,7 @@ export interface Lingers {
   readonly leftMs?: number | undefined;
   /** The key of its last connection: it ends with the key. */
   readonly keyId: string;
-  /** The peer had a connection on another node when this one ended: what is left of that one counts before this (realtime/newest.ts). */
+  /** The peer had a connection on another node when this one ended: what is left of that one counts before this (realtime/state/newest.ts). */
   readonly hadOther?: true;
 }
 

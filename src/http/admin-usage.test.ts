@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { HistoryUnavailable, type HistoryUsage } from "../history/history.ts";
+import { Usage } from "../realtime/counting/usage.ts";
 import { FakeClock } from "../realtime/testing/fake-clock.ts";
 import { MemoryUsage, silentLog } from "../realtime/testing/stubs.ts";
-import { Usage } from "../realtime/usage.ts";
 import type { UsageRow } from "../store/store.ts";
 import { appRow } from "../store/testing/rows.ts";
 import { adminUsageEndpoints } from "./admin-usage.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Operator } from "../access/operator.ts";
 import { roomSpaceOf } from "../access/room-space.ts";
 import { type HistoryStore, HistoryUnavailable, type HistoryUsage } from "../history/history.ts";
-import { periodOf } from "../realtime/usage.ts";
+import { periodOf } from "../realtime/counting/usage.ts";
 import type { AppRow, Store } from "../store/store.ts";
 import type { AppIn } from "./app-in.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";

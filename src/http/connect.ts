@@ -5,8 +5,8 @@
  */
 import type { Address } from "../access/address.ts";
 import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
-import type { ConnectAttempt, Gateway } from "../realtime/gateway.ts";
-import type { SocketData } from "../realtime/socket-handlers.ts";
+import type { ConnectAttempt, Gateway } from "../realtime/frames/gateway.ts";
+import type { SocketData } from "../realtime/frames/socket-handlers.ts";
 import type { Call } from "./call.ts";
 import { type Handler, isUpgrade, type RequestPipeline, throwMethodNotAllowed, type Upgradable } from "./pipeline.ts";
 

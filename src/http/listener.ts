@@ -4,7 +4,7 @@ import { isIPv6 } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Server, WebSocketHandler } from "bun";
 import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
-import type { Socket } from "../realtime/socket.ts";
+import type { Socket } from "../realtime/state/socket.ts";
 import { type CertificateState, validityOf } from "./certificate.ts";
 import { setHeadLimit } from "./head-limit.ts";
 import { IDLE_MAX_SECONDS } from "./limits.ts";

@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { Problem } from "../protocol/codes.ts";
 import { PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
-import { LIVE_CONNECTIONS_MAX, LIVE_PAGE_MAX } from "../realtime/live/limits.ts";
-import type { LivePeers } from "../realtime/live/peers.ts";
+import { LIVE_CONNECTIONS_MAX, LIVE_PAGE_MAX } from "../realtime/operators/live/limits.ts";
+import type { LivePeers } from "../realtime/operators/live/peers.ts";
 import type { AppIn } from "./app-in.ts";
 import type { Audit } from "./audit.ts";
 import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } from "./disconnecting.ts";

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../protocol/json.ts";
 import { STATE_MAX_BYTES } from "../protocol/limits.ts";
 import { rawValue } from "../protocol/scan.ts";
 import type { Hub } from "../realtime/hub.ts";
-import { checkedState } from "../realtime/states.ts";
+import { checkedState } from "../realtime/presence/states.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { permit } from "./messages.ts";
 import { channelIn, peerIn } from "./path-names.ts";

@@ -1,6 +1,6 @@
 /** Peers over REST: send to one, disconnect one. */
 import type { Credential } from "../access/credential.ts";
-import { keyIdScope } from "../realtime/connection.ts";
+import { keyIdScope } from "../realtime/state/connection.ts";
 import type { AppAudit } from "./audit.ts";
 import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } from "./disconnecting.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Operator } from "../access/operator.ts";
 import { Problem } from "../protocol/codes.ts";
-import type { TailNodes } from "../realtime/tail-nodes.ts";
+import type { TailNodes } from "../realtime/operators/tail-nodes.ts";
 import { droppedLine, TAIL_KINDS, type TailKind } from "../telemetry/tail/event.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { EventStream } from "./event-stream.ts";

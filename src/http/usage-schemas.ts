@@ -1,7 +1,7 @@
 /** Shapes of usage, and how it is read: for an application's backend and for operators. */
 import { z } from "zod";
+import type { Period, Usage } from "../realtime/counting/usage.ts";
 import type { Hub } from "../realtime/hub.ts";
-import type { Period, Usage } from "../realtime/usage.ts";
 import type { AppRow } from "../store/store.ts";
 import { unixSeconds } from "./schemas.ts";
 

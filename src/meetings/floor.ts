@@ -1,4 +1,4 @@
-/** What meetings/ needs of realtime, on this node and on the others. realtime/room-floor.ts is the real one; tests have their own. */
+/** What meetings/ needs of realtime, on this node and on the others. realtime/control/room-floor.ts is the real one; tests have their own. */
 import type { RoomAccess } from "../access/room-access.ts";
 import type { JsonObject } from "../protocol/json.ts";
 

@@ -1,4 +1,4 @@
-/** Meetings as HTTP and realtime see them: the door and joins for the one, the gate of rooms (realtime/room-gate.ts) for the other. */
+/** Meetings as HTTP and realtime see them: the door and joins for the one, the gate of rooms (realtime/connections/room-gate.ts) for the other. */
 import { Repeating } from "../access/repeating.ts";
 import type { RoomSeat, RoomTokens } from "../access/room-token.ts";
 import { Problem } from "../protocol/codes.ts";

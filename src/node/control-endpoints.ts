@@ -33,7 +33,7 @@ import { tailEndpoint } from "../http/tail.ts";
 import type { UsageSources } from "../http/usage-schemas.ts";
 import { HostLinks } from "../meetings/host-link.ts";
 import { Problem } from "../protocol/codes.ts";
-import { Quota } from "../realtime/quota.ts";
+import { Quota } from "../realtime/counting/quota.ts";
 import { findRoom } from "../rooms/rooms.ts";
 import type { RouteParts } from "./routes.ts";
 

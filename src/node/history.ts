@@ -1,5 +1,6 @@
 /** The history of a node: in the data folder, or in PostgreSQL beside the store. */
 import type { Keyring } from "../access/keyring.ts";
+import type { Clock } from "../base/clock.ts";
 import type { Config } from "../config/settings.ts";
 import type { HistoryStore } from "../history/history.ts";
 import { openPostgresHistory } from "../history/postgres.ts";
@@ -7,7 +8,6 @@ import { RuleChanges } from "../history/rule-changes.ts";
 import { SqliteHistory } from "../history/sqlite.ts";
 import { historyFile } from "../history/sqlite-file.ts";
 import { HistoryTrimming } from "../history/trimming.ts";
-import type { Clock } from "../realtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { NodeContext } from "./context.ts";
 

@@ -4,7 +4,7 @@ import type { Config } from "../config/settings.ts";
 import type { CertificateState } from "../http/certificate.ts";
 import { Listener } from "../http/listener.ts";
 import type { Handler } from "../http/pipeline.ts";
-import type { Broadcast } from "../realtime/socket.ts";
+import type { Broadcast } from "../realtime/state/socket.ts";
 import type { NodeRoutes } from "./routes.ts";
 
 export interface Service<Data> {

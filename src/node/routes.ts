@@ -46,7 +46,7 @@ import { UploadRates } from "../http/upload-rates.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
 import { StayRecorders } from "../meetings/stay-recorders.ts";
-import type { TailNodes } from "../realtime/tail-nodes.ts";
+import type { TailNodes } from "../realtime/operators/tail-nodes.ts";
 import { VERSION } from "../version.ts";
 import type { NodeContext } from "./context.ts";
 import { controlEndpoints, usageSources } from "./control-endpoints.ts";

@@ -1,5 +1,5 @@
 /** Starts a node's parts. */
-import { watchEventLoop } from "../realtime/metrics.ts";
+import { watchEventLoop } from "../realtime/counting/metrics.ts";
 import type { NodeParts } from "./build.ts";
 
 export interface RunningNode extends NodeParts {

@@ -1,7 +1,7 @@
 /** Builds the live tail of a node. It listens to realtime only while it has readers, here or on other nodes. */
 import type { Keyring } from "../access/keyring.ts";
-import { TailNodes } from "../realtime/tail-nodes.ts";
-import { TailSource } from "../realtime/tail-source.ts";
+import { TailNodes } from "../realtime/operators/tail-nodes.ts";
+import { TailSource } from "../realtime/operators/tail-source.ts";
 import { Tail } from "../telemetry/tail/tail.ts";
 import type { NodeContext } from "./context.ts";
 import type { Realtime } from "./realtime.ts";

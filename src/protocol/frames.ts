@@ -1,4 +1,4 @@
-/** Decodes client frames: checks their shape only. What a frame may do is decided in realtime/dispatch.ts. */
+/** Decodes client frames: checks their shape only. What a frame may do is decided in realtime/frames/dispatch.ts. */
 import { isObject, type JsonObject } from "./json.ts";
 import { REQUEST_ID_MAX_CHARS } from "./limits.ts";
 import { scanObject } from "./scan.ts";

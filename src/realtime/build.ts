@@ -1,9 +1,9 @@
 /** Builds hub, dispatch, gateway and socket handlers, in the same way for a node and for tests. */
 import type { WebSocketHandler } from "bun";
-import { Dispatch } from "./dispatch.ts";
-import { Gateway, type GatewayParts } from "./gateway.ts";
+import { Dispatch } from "./frames/dispatch.ts";
+import { Gateway, type GatewayParts } from "./frames/gateway.ts";
+import { type SocketData, SocketHandlers } from "./frames/socket-handlers.ts";
 import { Hub, type HubParts } from "./hub.ts";
-import { type SocketData, SocketHandlers } from "./socket-handlers.ts";
 
 export type AssemblyParts = HubParts & Omit<GatewayParts, "connections" | "emitter" | "holdUntilMs">;
 

@@ -102,7 +102,9 @@ describe("the AsyncAPI document", () => {
     const encoder = readPage("src/protocol/encode.ts");
     const written = new Set([...encoder.matchAll(/\{"type":"(\w+)"/g)].map(([, type]) => type));
     expect([...written].sort()).toEqual([...SENT].sort());
-    const dispatched = [...readPage("src/realtime/dispatch.ts").matchAll(/case "(\w+)":/g)].map(([, type]) => type);
+    const dispatched = [...readPage("src/realtime/frames/dispatch.ts").matchAll(/case "(\w+)":/g)].map(
+      ([, type]) => type,
+    );
     expect([...dispatched, "ping"].sort()).toEqual([...RECEIVED].sort());
   });
 

@@ -17,7 +17,7 @@ const BARE: Readonly<Record<string, string>> = {
   "node/listeners.ts": "resolves a promise",
   "access/block-sweep.ts": "catches and reports what a sweep throws",
   "access/repeating.ts": "catches and reports what its work throws",
-  "realtime/boundary.ts": "closes each connection inside the boundary",
+  "realtime/connections/boundary.ts": "closes each connection inside the boundary",
   "http/streamed-array.ts": "resolves a promise",
   "store/sql-listing.ts": "resolves a promise",
   "rooms/rooms.ts": "resolves a promise",

@@ -1,12 +1,12 @@
 /** Bugs that the model test must find in worlds with channel rules: in histories, recoveries, states, graces and holds. */
 import type { Bug } from "./bugs.ts";
 
-const STREAM = "src/realtime/streams/stream.ts";
+const STREAM = "src/realtime/state/stream.ts";
 const PUBLISHING = "src/realtime/streams/publishing.ts";
 const RECOVERY = "src/realtime/streams/recovery.ts";
 const REPLAYS = "src/realtime/streams/replays.ts";
-const LINGERING = "src/realtime/lingering/lingering.ts";
-const DEPARTURE = "src/realtime/lingering/departure.ts";
+const LINGERING = "src/realtime/presence/lingering/lingering.ts";
+const DEPARTURE = "src/realtime/state/departure.ts";
 
 const PLANTED: readonly Bug[] = [
   {
@@ -41,37 +41,37 @@ const PLANTED: readonly Bug[] = [
   },
   {
     name: "an unsubscribe is acked before the subscribe ahead of it, which waits",
-    file: "src/realtime/channels.ts",
+    file: "src/realtime/subscriptions/channels.ts",
     find: 'this.unanswered.end(subscription, why === "revoked" ? "channel_not_authorized" : undefined);',
     replace: "",
   },
   {
     name: "history: its own message, live",
-    file: "src/realtime/delivery.ts",
+    file: "src/realtime/messages/delivery.ts",
     find: "isOnTopic ? own : undefined, fields);",
     replace: "undefined, fields);",
   },
   {
     name: "history: a send overtakes an uncommitted publish",
-    file: "src/realtime/message-frames.ts",
+    file: "src/realtime/frames/message-frames.ts",
     find: "if (!hasUncommitted(connection)) return this.sendNow(",
     replace: "if (connection) return this.sendNow(",
   },
   {
     name: "history: an id counts for all peers",
-    file: "src/realtime/connection.ts",
+    file: "src/realtime/state/connection.ts",
     find: "return this.isFromToken ? ",
     replace: "if (this.isFromToken) return keyIdScope(this.peer.space.app);\n    return this.isFromToken ? ",
   },
   {
     name: "history: a duplicate is acked like a new message",
-    file: "src/realtime/message-frames.ts",
+    file: "src/realtime/frames/message-frames.ts",
     find: `const duplicate = outcome.isDuplicate ? ',"duplicate":true' : "";`,
     replace: 'const duplicate = "";',
   },
   {
     name: "recovery: own messages replayed",
-    file: "src/realtime/streams/replay.ts",
+    file: "src/realtime/state/replay.ts",
     find: '(this.start.kind === "recover" && publisher === this.start.connection)',
     replace: "false",
   },
@@ -106,19 +106,19 @@ const PLANTED: readonly Bug[] = [
   },
   {
     name: "states: to a subscription that did not ask",
-    file: "src/realtime/subscription.ts",
+    file: "src/realtime/state/subscription.ts",
     find: 'this.setOnStateTopic(this.withStates && (next.kind === "listening" || next.kind === "offTopic"));',
     replace: 'this.setOnStateTopic(next.kind === "listening" || next.kind === "offTopic");',
   },
   {
     name: "states: in a roster that did not ask",
-    file: "src/realtime/presence-writer.ts",
+    file: "src/realtime/presence/presence-writer.ts",
     find: "else plain ??= makeRoster(channel, partMaxBytes, false);",
     replace: "else plain ??= makeRoster(channel, partMaxBytes, true);",
   },
   {
     name: "states: a change is not sent",
-    file: "src/realtime/presence-writer.ts",
+    file: "src/realtime/presence/presence-writer.ts",
     find: "if (members.length === 0 || channel.stateListeners === 0) return;",
     replace: "if (members.length === 0 || channel.stateListeners < 2) return;",
   },
@@ -148,7 +148,7 @@ const PLANTED: readonly Bug[] = [
   },
   {
     name: "graces: a kick does not end them",
-    file: "src/realtime/kicks.ts",
+    file: "src/realtime/control/kicks.ts",
     find: "lingering.endPeer(app, peerId);",
     replace: "",
   },

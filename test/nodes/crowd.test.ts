@@ -10,7 +10,7 @@ import { Cluster } from "./support/cluster.ts";
 
 setDefaultTimeout(180_000);
 
-/** 280 rosters of more than 1 MB each take half a minute; src/realtime/crowd.test.ts is the quick variant. */
+/** 280 rosters of more than 1 MB each take half a minute; src/realtime/presence/crowd.test.ts is the quick variant. */
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 
 /** Server frames are read and discarded. */

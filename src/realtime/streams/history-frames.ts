@@ -2,14 +2,15 @@
  * The `history` frames of connections: one at a time per connection, with a rate of their own, because each may read a megabyte from
  * the store. A page waits until the client has read enough of what was sent before.
  */
+
+import type { Clock } from "../../base/clock.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
 import * as encode from "../../protocol/encode.ts";
-import type { Boundary } from "../boundary.ts";
-import type { Clock } from "../clock.ts";
-import type { Connection } from "../connection.ts";
-import type { HistoryRequests } from "../connection-extras.ts";
-import type { RealtimeMetrics } from "../metrics.ts";
+import type { Boundary } from "../connections/boundary.ts";
+import type { RealtimeMetrics } from "../counting/metrics.ts";
+import type { Connection } from "../state/connection.ts";
+import type { HistoryRequests } from "../state/connection-extras.ts";
 import { HISTORY_FRAMES_BURST, HISTORY_FRAMES_PER_SECOND } from "./limits.ts";
 import type { PageRequest } from "./page-request.ts";
 import type { HistoryPages } from "./pages.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import type { Engine } from "../../engine/engine.ts";
 import type { StoredMessage } from "../../history/history.ts";
+import type { Stream } from "../state/stream.ts";
 import { FakeClock } from "../testing/fake-clock.ts";
 import { Joins } from "./joins.ts";
 import { JOIN_WAIT_MS } from "./limits.ts";
-import type { Stream } from "./stream.ts";
 
 /** A channel without members here. */
 const streamOf = (name: string): Stream =>

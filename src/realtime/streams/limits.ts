@@ -1,8 +1,5 @@
 /** Limits of streams on one node. Those that clients see are in protocol/limits.ts. */
 
-/** Messages that arrived before an earlier one. What is beyond is read from the store later. */
-export const AHEAD_MAX_MESSAGES = 256;
-export const AHEAD_MAX_BYTES = 1_000_000;
 /** A missing message is usually on its way from another node: it is read from the store only after this time. */
 export const GAP_WAIT_MS = 20;
 /** The same for the newest messages, of which nothing shows that they are missing but the store. */
@@ -33,9 +30,6 @@ export const AWAITED_MAX_SENDERS = 10_000;
 /** The store forgets streams that are not used: those with subscribers are opened again this often. */
 export const REOPEN_EVERY_MS = 300_000;
 export const REOPENED_PER_SECOND_MAX = 100;
-/** Frames of a connection that wait until its earlier messages are stored. */
-export const BACKLOG_MAX_FRAMES = 1000;
-export const BACKLOG_MAX_BYTES = 1_000_000;
 /** `history` frames of one connection. */
 export const HISTORY_FRAMES_PER_SECOND = 5;
 export const HISTORY_FRAMES_BURST = 10;

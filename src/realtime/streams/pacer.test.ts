@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import type { Connection } from "../connection.ts";
+import type { Connection } from "../state/connection.ts";
+import type { Replay } from "../state/replay.ts";
 import { FakeClock } from "../testing/fake-clock.ts";
 import { TURN_SHARE_MIN_MS } from "./limits.ts";
 import { Pacer } from "./pacer.ts";
-import type { Replay } from "./replay.ts";
 
 /** Replays of which each piece of work takes a millisecond. */
 class Paced {

@@ -3,8 +3,8 @@
  * comes back is usually served at once. Thousands of them, or clients that subscribe to much and do not read it, delay each other
  * and not the messages of the rest.
  */
-import type { Connection } from "../connection.ts";
-import type { Replay } from "./replay.ts";
+import type { Connection } from "../state/connection.ts";
+import type { Replay } from "../state/replay.ts";
 import { TurnShare, type TurnShareParts } from "./turn-share.ts";
 
 /** In the order of their turns. */

@@ -2,6 +2,8 @@
  * Publishing to a channel with history: a message is accepted and delivered when it is stored. Its publisher gets the ack behind all
  * earlier messages of the channel: a client that reconnects with the position of an ack must have got everything before it.
  */
+
+import type { Clock } from "../../base/clock.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import { type Append, Appender } from "../../history/appender.ts";
 import type { Appended, HistoryStore, NewMessage, StoredMessage } from "../../history/history.ts";
@@ -9,15 +11,14 @@ import { messageBytes } from "../../history/size.ts";
 import type { Retention } from "../../protocol/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
-import type { Boundary } from "../boundary.ts";
-import type { Clock } from "../clock.ts";
-import type { Connection } from "../connection.ts";
-import type { Delivery, PublishRefusal } from "../delivery.ts";
-import { safely } from "../safely.ts";
-import type { Spaces } from "../spaces.ts";
-import type { Subscription } from "../subscription.ts";
-import { committed } from "./backlog.ts";
-import type { Stream } from "./stream.ts";
+import { safely } from "../../telemetry/safely.ts";
+import type { Boundary } from "../connections/boundary.ts";
+import type { Delivery, PublishRefusal } from "../messages/delivery.ts";
+import { committed } from "../state/backlog.ts";
+import type { Connection } from "../state/connection.ts";
+import type { Spaces } from "../state/spaces.ts";
+import type { Stream } from "../state/stream.ts";
+import type { Subscription } from "../state/subscription.ts";
 import type { Streams } from "./streams.ts";
 
 /** A message that is stored. `isDuplicate`: it was published before under the same id, and this is where it is. */

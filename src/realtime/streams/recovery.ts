@@ -2,13 +2,14 @@
  * Decides from where a subscription begins that asks for earlier messages: against the ring where that reaches back far enough,
  * otherwise against the store. A position is recovered if every message behind it can be replayed, and not at all otherwise.
  */
+
+import type { Clock } from "../../base/clock.ts";
 import type { HistoryStore, Page, Range, StoredMessage } from "../../history/history.ts";
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import { type Position, parsePosition } from "../../protocol/position.ts";
-import type { Clock } from "../clock.ts";
-import type { Replay } from "./replay.ts";
+import type { Replay } from "../state/replay.ts";
+import type { Stream } from "../state/stream.ts";
 import { RingFills } from "./ring-fills.ts";
-import type { Stream } from "./stream.ts";
 import type { Streams } from "./streams.ts";
 
 export interface Beginning {

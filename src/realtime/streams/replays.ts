@@ -7,6 +7,7 @@
  * them together take a few milliseconds of each turn of the process (pacer.ts).
  */
 
+import type { Clock } from "../../base/clock.ts";
 import type { HistoryStore, StoredMessage } from "../../history/history.ts";
 import { RESYNC } from "../../protocol/close.ts";
 import * as encode from "../../protocol/encode.ts";
@@ -14,17 +15,16 @@ import { REPLAY_MAX_MS } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
 import type { Start } from "../../protocol/subscribe-options.ts";
-import type { Boundary } from "../boundary.ts";
-import type { Clock } from "../clock.ts";
-import type { Connection } from "../connection.ts";
-import type { Connections } from "../connections.ts";
-import type { RealtimeMetrics } from "../metrics.ts";
-import type { Subscription } from "../subscription.ts";
+import type { Boundary } from "../connections/boundary.ts";
+import type { Connections } from "../connections/connections.ts";
+import type { RealtimeMetrics } from "../counting/metrics.ts";
+import type { Connection } from "../state/connection.ts";
+import { Replay } from "../state/replay.ts";
+import type { Stream } from "../state/stream.ts";
+import type { Subscription } from "../state/subscription.ts";
 import { READ_MAX_BYTES, READ_MAX_MESSAGES, REPLAY_SLICE_BYTES, REPLAY_SLICE_MESSAGES } from "./limits.ts";
 import { Pacer } from "./pacer.ts";
 import { type Beginning, Recovery } from "./recovery.ts";
-import { Replay } from "./replay.ts";
-import type { Stream } from "./stream.ts";
 import type { Streams } from "./streams.ts";
 
 export interface ReplaysParts {

@@ -7,10 +7,10 @@ import type { Keyring } from "../../access/keyring.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import type { HistoryStore } from "../../history/history.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
-import type { Boundary } from "../boundary.ts";
-import type { Channel } from "../channel.ts";
-import type { Connections } from "../connections.ts";
-import type { Spaces } from "../spaces.ts";
+import type { Boundary } from "../connections/boundary.ts";
+import type { Connections } from "../connections/connections.ts";
+import type { Channel } from "../state/channel.ts";
+import type { Spaces } from "../state/spaces.ts";
 import type { Streams } from "./streams.ts";
 
 export interface StreamRulesParts {

@@ -9,24 +9,24 @@
  *   come back; what they can recover is decided against the store as it is now.
  */
 import type { Keyring } from "../../access/keyring.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { Engine, Envelope, Stored } from "../../engine/engine.ts";
 import type { HistoryStore, Page, StoredMessage } from "../../history/history.ts";
 import { RingBudget } from "../../history/ring.ts";
 import { messageBytes } from "../../history/size.ts";
 import type { ChannelRule, Retention } from "../../protocol/channel-rules.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
-import type { Boundary } from "../boundary.ts";
-import type { Channel } from "../channel.ts";
-import type { Clock } from "../clock.ts";
-import type { Delivery } from "../delivery.ts";
-import type { RealtimeMetrics } from "../metrics.ts";
-import { safely } from "../safely.ts";
-import type { Spaces } from "../spaces.ts";
+import { safely } from "../../telemetry/safely.ts";
+import type { Boundary } from "../connections/boundary.ts";
+import type { RealtimeMetrics } from "../counting/metrics.ts";
+import type { Delivery } from "../messages/delivery.ts";
+import type { Channel } from "../state/channel.ts";
+import type { Spaces } from "../state/spaces.ts";
+import { Stream } from "../state/stream.ts";
 import { Joins } from "./joins.ts";
 import { GAP_WAIT_MS, READ_AGAIN_MS, READ_MAX_BYTES, READ_MAX_MESSAGES } from "./limits.ts";
 import { ReadQueue } from "./read-queue.ts";
 import { StoreCalls } from "./store-calls.ts";
-import { Stream } from "./stream.ts";
 import type { TurnShareParts } from "./turn-share.ts";
 
 export interface StreamsParts {

@@ -2,12 +2,13 @@
  * Compares the streams of this node with a store that other nodes write to: once a second, when a node is gone, and when the link to
  * the others is back. A node that has stored messages may have died before it could announce them, and nothing else shows that.
  */
+
+import type { Clock } from "../../base/clock.ts";
 import type { HistoryStore, Top } from "../../history/history.ts";
-import type { Boundary } from "../boundary.ts";
-import type { Clock } from "../clock.ts";
-import type { Spaces } from "../spaces.ts";
+import type { Boundary } from "../connections/boundary.ts";
+import type { Spaces } from "../state/spaces.ts";
+import type { Stream } from "../state/stream.ts";
 import { REOPEN_EVERY_MS, REOPENED_PER_SECOND_MAX, TAIL_WAIT_MS, TOPS_EVERY_MS, TOPS_OVERLAP_MS } from "./limits.ts";
-import type { Stream } from "./stream.ts";
 import type { Streams } from "./streams.ts";
 
 export interface TopsParts {

@@ -6,7 +6,7 @@
  * busy, it is half as long as that, up to a limit: otherwise the work would hardly go on. Not more than half, because two shares
  * that count each other as everything else would grow without end.
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { TURN_SHARE_MAX_MS, TURN_SHARE_MIN_MS } from "./limits.ts";
 
 export interface TurnShareParts {

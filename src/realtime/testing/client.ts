@@ -1,6 +1,6 @@
 /** For tests: a client that sends frames and reads what was written to it. */
 
-import { Connection } from "../connection.ts";
+import { Connection } from "../state/connection.ts";
 import type { FakeSocket } from "./fake-socket.ts";
 import type { TestNode } from "./node.ts";
 

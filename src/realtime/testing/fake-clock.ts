@@ -1,6 +1,7 @@
 /** For tests: a clock that the test advances. */
+
+import type { Clock } from "../../base/clock.ts";
 import { steadyClock } from "../../base/clock.ts";
-import type { Clock } from "../clock.ts";
 
 interface Timer {
   readonly dueMs: number;

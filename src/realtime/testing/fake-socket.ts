@@ -1,8 +1,8 @@
 /** For tests: the sockets and topics of one node. What is written can be read, and the test controls pongs and drains. */
 import type { ServerWebSocket, WebSocketHandler } from "bun";
-import type { Clock } from "../clock.ts";
-import type { Broadcast, Socket } from "../socket.ts";
-import type { SocketData } from "../socket-handlers.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { SocketData } from "../frames/socket-handlers.ts";
+import type { Broadcast, Socket } from "../state/socket.ts";
 
 /** All sockets of a node, and which topics they are on. */
 export class FakeServer {

@@ -1,5 +1,5 @@
 /** For tests: a listener that writes down what happens on a node, one line per event. */
-import type { RealtimeListener } from "../events.ts";
+import type { RealtimeListener } from "../events/events.ts";
 
 export class Heard implements RealtimeListener {
   readonly lines: string[] = [];

@@ -4,11 +4,11 @@ import { Keyring } from "../../access/keyring.ts";
 import { RoomTokens } from "../../access/room-token.ts";
 import { signToken } from "../../access/token.ts";
 import { keySecretIdentity, Vault } from "../../access/vault.ts";
+import type { Clock } from "../../base/clock.ts";
 import { ACTIONS, type Action, actionSet } from "../../protocol/actions.ts";
 import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";
 import type { AppRow, KeyRow, SecretRow } from "../../store/store.ts";
 import { appRow, keyRow } from "../../store/testing/rows.ts";
-import type { Clock } from "../clock.ts";
 
 export const APP = "app";
 export const SECRET_KEY = "sk_id_1";

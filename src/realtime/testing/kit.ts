@@ -2,10 +2,11 @@
  * For tests: one or several nodes whose time, sockets and connections between nodes the test controls. From the gateway's socket
  * handlers down everything is built as in production: a client's frames go in, and what was written to it can be read.
  */
+
+import type { Clock } from "../../base/clock.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { Exchange } from "../../engine/local.ts";
 import { atOnce, type Traffic } from "../../engine/testing/traffic.ts";
-import type { Clock } from "../clock.ts";
 import { Client } from "./client.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FakeSocket } from "./fake-socket.ts";

@@ -1,6 +1,7 @@
 /** For tests: engines whose answer to `watch` comes late. */
+
+import type { Clock } from "../../base/clock.ts";
 import type { Engine, RemoteMembers } from "../../engine/engine.ts";
-import type { Clock } from "../clock.ts";
 
 type Found = (members: RemoteMembers) => void;
 

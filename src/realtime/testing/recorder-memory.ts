@@ -1,8 +1,8 @@
 /** For tests, as a process of its own: fills a flight recorder to its bounds and prints {counted, taken} in bytes. */
 import { heapStats } from "bun:jsc";
 import { systemClock } from "../../base/clock.ts";
-import { RING_ENTRIES_MAX } from "../event-ring.ts";
-import { Recorder } from "../recorder.ts";
+import { RING_ENTRIES_MAX } from "../events/event-ring.ts";
+import { Recorder } from "../events/recorder.ts";
 import { APP, World } from "./kit.ts";
 
 const heapBytes = (): number => {

@@ -2,10 +2,10 @@
 import type { NodeName } from "../../engine/engine.ts";
 import { NodeRequests } from "../../engine/node-requests.ts";
 import { Tail } from "../../telemetry/tail/tail.ts";
-import type { Connection } from "../connection.ts";
-import type { TailQuery } from "../tail-filter.ts";
-import { type OpenTail, TailNodes } from "../tail-nodes.ts";
-import { TailSource } from "../tail-source.ts";
+import type { TailQuery } from "../operators/tail-filter.ts";
+import { type OpenTail, TailNodes } from "../operators/tail-nodes.ts";
+import { TailSource } from "../operators/tail-source.ts";
+import type { Connection } from "../state/connection.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export interface TestReader {

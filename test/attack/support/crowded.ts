@@ -8,9 +8,9 @@ import { systemClock as clock } from "../../../src/base/clock.ts";
 import type { Engine, MemberState, RemoteMembers } from "../../../src/engine/engine.ts";
 import { Exchange } from "../../../src/engine/local.ts";
 import { assembleRealtime } from "../../../src/realtime/build.ts";
+import { NO_ROOMS } from "../../../src/realtime/connections/room-gate.ts";
+import type { SocketData } from "../../../src/realtime/frames/socket-handlers.ts";
 import type { Hub } from "../../../src/realtime/hub.ts";
-import { NO_ROOMS } from "../../../src/realtime/room-gate.ts";
-import type { SocketData } from "../../../src/realtime/socket-handlers.ts";
 import { World } from "../../../src/realtime/testing/kit.ts";
 import { noFaults, noHistory } from "../../../src/realtime/testing/stubs.ts";
 

@@ -2,9 +2,10 @@
  * Loaded into a node before its own code (`bun --preload`): makes parts of it throw when a name or a text requests it. The
  * product itself has no such hook.
  */
-import { Dispatch } from "../../../src/realtime/dispatch.ts";
-import { EngineHandler } from "../../../src/realtime/engine-handler.ts";
-import { Presence } from "../../../src/realtime/presence.ts";
+
+import { EngineHandler } from "../../../src/realtime/control/engine-handler.ts";
+import { Dispatch } from "../../../src/realtime/frames/dispatch.ts";
+import { Presence } from "../../../src/realtime/presence/presence.ts";
 
 /** Names and texts that make a node throw. */
 export const PLANTED = {

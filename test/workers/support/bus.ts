@@ -3,7 +3,7 @@
  * worker busy. The product itself has no such hook.
  */
 import { UnixTransport } from "../../../src/engine/transport/unix.ts";
-import { Dispatch } from "../../../src/realtime/dispatch.ts";
+import { Dispatch } from "../../../src/realtime/frames/dispatch.ts";
 
 const QUEUE = "TEST_BUS_QUEUE_BYTES";
 

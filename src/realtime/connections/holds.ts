@@ -1,0 +1,136 @@
+/**
+ * Peers whose last connection the service itself has closed and that it expects back within seconds (history 4): a direct message
+ * to one of them waits for its return. The node that has closed the connection still receives direct messages to the peer, and
+ * answers that it is held.
+ */
+
+import type { Clock } from "../../base/clock.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { HOLD_MS } from "../../protocol/limits.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import { safely } from "../../telemetry/safely.ts";
+import type { Connection } from "../state/connection.ts";
+import type { Spaces } from "../state/spaces.ts";
+import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "./limits.ts";
+
+const SWEEP_MS = 500;
+/** How long a hold goes on when the peer has connected to another node: messages that know of this node only still arrive. */
+const AFTER_RETURN_MS = 1000;
+
+interface Hold {
+  readonly app: string;
+  readonly peerId: string;
+  /** Steady ms. */
+  readonly untilMs: number;
+  /** This node has closed the connection, and still receives what is sent to the peer. */
+  readonly isOwn: boolean;
+  readonly keyId: string;
+  /** It has connected to another node, and the hold ends soon. */
+  readonly hasReturned?: true;
+}
+
+export interface HoldsParts {
+  readonly clock: Clock;
+  readonly engine: Engine;
+  readonly spaces: Spaces;
+  readonly faults: FaultLog;
+}
+
+export class Holds {
+  private readonly held = new Map<string, Hold>();
+  /** How many of them each application has. */
+  private readonly counts = new Map<string, number>();
+  private isTimerSet = false;
+  /** Steady ms until which peers are held at least: while a node drains, those it has closed first wait for the last. */
+  atLeastUntilMs = 0;
+
+  constructor(private readonly parts: HoldsParts) {}
+
+  get size(): number {
+    return this.held.size;
+  }
+
+  /** Those that are still expected. */
+  get all(): Iterable<Hold> {
+    return this.held.values().filter(({ hasReturned }) => !hasReturned);
+  }
+
+  isHeld(app: string, peerId: string): boolean {
+    const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(app, peerId));
+    if (hold !== undefined && hold.untilMs > this.parts.clock.steadyMs()) return true;
+    // Its last connection ends in this turn: the hold begins when everything of that connection has ended.
+    for (const { open, departure, isFromToken } of this.parts.spaces.peer(app, peerId)?.connections ?? [])
+      if (!open && departure === "held" && isFromToken) return true;
+    return false;
+  }
+
+  /** The last connection of a peer here has ended. Returns whether the peer is held; otherwise nothing is received for it any more. */
+  disconnected({ peer, peerId, keyId, departure, isFromToken }: Connection): boolean {
+    if (departure !== "held" || !isFromToken) return false;
+    const untilMs = Math.max(this.parts.clock.steadyMs() + HOLD_MS, this.atLeastUntilMs);
+    return this.add({ app: peer.space.app, peerId, untilMs, isOwn: true, keyId });
+  }
+
+  /** Another node has closed the connection of this peer, and is gone. */
+  inherit(app: string, peerId: string, untilMs: number, keyId: string): void {
+    const isKnown = this.held.has(keyOf(app, peerId)) || this.parts.spaces.peer(app, peerId)?.isConnected === true;
+    if (!isKnown) this.add({ app, peerId, untilMs, isOwn: false, keyId });
+  }
+
+  private add(hold: Hold): boolean {
+    const { app, peerId, isOwn } = hold;
+    const { engine, faults } = this.parts;
+    const key = keyOf(app, peerId);
+    const count = this.held.has(key) ? (this.counts.get(app) ?? 1) - 1 : (this.counts.get(app) ?? 0);
+    if (this.held.size >= LINGERING_MAX || count >= LINGERING_PER_APP_MAX) return false;
+    this.held.set(key, hold);
+    this.counts.set(app, count + 1);
+    if (isOwn) safely(faults, "socket", () => engine.expect(app, peerId));
+    this.setTimer();
+    return true;
+  }
+
+  /** The peer has connected to another node. */
+  returnedElsewhere(app: string, peerId: string): void {
+    const key = keyOf(app, peerId);
+    const hold = this.held.size === 0 ? undefined : this.held.get(key);
+    if (!hold) return;
+    const untilMs = Math.min(hold.untilMs, this.parts.clock.steadyMs() + AFTER_RETURN_MS);
+    this.held.set(key, { ...hold, untilMs, hasReturned: true });
+  }
+
+  /** The peer is back, or must not come back. */
+  end(app: string, peerId: string): void {
+    const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(app, peerId));
+    if (hold) this.remove(hold);
+  }
+
+  endKey(keyId: string): void {
+    for (const hold of [...this.held.values()]) if (hold.keyId === keyId) this.remove(hold);
+  }
+
+  private remove(hold: Hold): void {
+    const { app, peerId } = hold;
+    this.held.delete(keyOf(app, peerId));
+    const left = (this.counts.get(app) ?? 1) - 1;
+    if (left > 0) this.counts.set(app, left);
+    else this.counts.delete(app);
+    const { spaces, engine, faults } = this.parts;
+    if (!hold.isOwn || spaces.peer(app, peerId)?.isConnected) return;
+    safely(faults, "timer", () => engine.release(app, peerId));
+  }
+
+  private setTimer(): void {
+    if (this.isTimerSet || this.held.size === 0) return;
+    this.isTimerSet = true;
+    this.parts.clock.after(SWEEP_MS, () => {
+      this.isTimerSet = false;
+      const nowMs = this.parts.clock.steadyMs();
+      for (const hold of [...this.held.values()]) if (hold.untilMs <= nowMs) this.remove(hold);
+      this.setTimer();
+    });
+  }
+}
+
+/** Unambiguous: an application's id contains no space. */
+const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;

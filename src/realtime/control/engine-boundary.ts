@@ -1,0 +1,165 @@
+/**
+ * The boundary around what the engine calls: an exception must not reach the engine, whose own state it would break. A channel
+ * that could not be served is resynchronised, because a message or a change of its members may be missing there.
+ *
+ * Requests (`local…`) are passed on as they are: an answer made up here would be taken for a real one.
+ */
+import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId, NodeName } from "../../engine/engine.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import { safely } from "../../telemetry/safely.ts";
+import type { Boundary } from "../connections/boundary.ts";
+import type { Spaces } from "../state/spaces.ts";
+import type { Tops } from "../streams/tops.ts";
+import type { EngineHandler } from "./engine-handler.ts";
+
+export interface EngineBoundaryParts {
+  readonly handler: EngineHandler;
+  readonly boundary: Boundary;
+  readonly faults: FaultLog;
+  readonly spaces: Spaces;
+  readonly tops: Tops;
+}
+
+export class EngineBoundary implements EngineCallbacks {
+  readonly id: NodeName;
+  private readonly handler: EngineHandler;
+
+  constructor(private readonly parts: EngineBoundaryParts) {
+    this.handler = parts.handler;
+    this.id = parts.handler.id;
+  }
+
+  deliver(app: string, channel: string, envelope: Envelope): void {
+    try {
+      this.handler.deliver(app, channel, envelope);
+    } catch (error) {
+      this.channelFailed(app, channel, error);
+    }
+  }
+
+  deliverTo(app: string, to: string, envelope: Envelope): number {
+    try {
+      return this.handler.deliverTo(app, to, envelope);
+    } catch (error) {
+      return this.receiverFailed(app, to, error);
+    }
+  }
+
+  returned(app: string, peerId: string): void {
+    safely(this.parts.faults, "engine", () => this.handler.returned(app, peerId));
+  }
+
+  lost(app: string, channel: string): void {
+    try {
+      this.handler.lost(app, channel);
+    } catch (error) {
+      this.channelFailed(app, channel, error);
+    }
+  }
+
+  membersChanged(
+    node: NodeId,
+    app: string,
+    channel: string,
+    joined: readonly MemberState[],
+    left: readonly string[],
+  ): void {
+    try {
+      this.handler.membersChanged(node, app, channel, joined, left);
+    } catch (error) {
+      this.channelFailed(app, channel, error);
+    }
+  }
+
+  membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void {
+    try {
+      this.handler.membersAre(node, app, channel, members);
+    } catch (error) {
+      this.channelFailed(app, channel, error);
+    }
+  }
+
+  /** Channel by channel: a fault in one must not leave members of that node in the others. */
+  nodeGone(node: NodeId, name: NodeName): void {
+    const { boundary, spaces, tops } = this.parts;
+    for (const space of [...spaces.all()])
+      for (const channel of [...space.channels.values()])
+        boundary.forChannel("engine", channel, () => this.handler.nodeGoneFrom(node, channel));
+    this.handler.nodeGone(name);
+    // It may have stored messages that it could not announce any more.
+    tops.read();
+  }
+
+  linkUp(): void {
+    safely(this.parts.faults, "engine", () => this.parts.tops.read());
+  }
+
+  connectionsChanged(app: string): void {
+    safely(this.parts.faults, "engine", () => this.handler.connectionsChanged(app));
+  }
+
+  blocked(app: string, peerId: string, untilMs: number): void {
+    safely(this.parts.faults, "engine", () => this.handler.blocked(app, peerId, untilMs));
+  }
+
+  kicked(app: string, peerId: string): number {
+    try {
+      return this.handler.kicked(app, peerId);
+    } catch (error) {
+      this.parts.faults.caught("engine", error, { app });
+      return 0;
+    }
+  }
+
+  async nudged(app?: string): Promise<void> {
+    try {
+      await this.handler.nudged(app);
+    } catch (error) {
+      this.parts.faults.caught("engine", error);
+    }
+  }
+
+  localMembers(app: string, channel: string): readonly MemberState[] {
+    return this.handler.localMembers(app, channel);
+  }
+
+  localPeers(app: string, channel: string): readonly MemberState[] {
+    return this.handler.localPeers(app, channel);
+  }
+
+  localChannels(app: string): readonly ChannelCount[] {
+    return this.handler.localChannels(app);
+  }
+
+  localConnections(app: string): number {
+    return this.handler.localConnections(app);
+  }
+
+  localCounts(): ReadonlyMap<string, number> {
+    return this.handler.localCounts();
+  }
+
+  respond(text: string): Promise<string> {
+    return this.handler.respond(text);
+  }
+
+  notified(node: NodeName, text: string): void {
+    safely(this.parts.faults, "engine", () => this.handler.notified(node, text));
+  }
+
+  private channelFailed(app: string, name: string, error: unknown): void {
+    const { boundary, faults, spaces } = this.parts;
+    const channel = spaces.channel(app, name);
+    if (channel) boundary.channelFailed("engine", channel, error);
+    else faults.caught("engine", error, { app });
+  }
+
+  /** The receiver's connections may have missed the message: they are closed, so that the answer 0 (no connection) is correct. */
+  private receiverFailed(app: string, to: string, error: unknown): 0 {
+    const { boundary, faults, spaces } = this.parts;
+    const connections = [...(spaces.peer(app, to)?.connections ?? [])];
+    if (connections.length === 0) faults.caught("engine", error, { app });
+    for (const connection of connections) boundary.connectionFailed("engine", connection, error);
+    return 0;
+  }
+}

@@ -1,0 +1,158 @@
+/** What the engine calls on this node: messages and changes of other nodes, and their requests. */
+import type { Blocks } from "../../access/blocks.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId, NodeName } from "../../engine/engine.ts";
+import type { NodeRequests } from "../../engine/node-requests.ts";
+import type { Boundary } from "../connections/boundary.ts";
+import type { Holds } from "../connections/holds.ts";
+import type { Usage } from "../counting/usage.ts";
+import type { Delivery } from "../messages/delivery.ts";
+import type { Directs } from "../messages/directs.ts";
+import type { Notes } from "../presence/lingering/notes.ts";
+import type { Occupancy } from "../presence/occupancy.ts";
+import type { Presence } from "../presence/presence.ts";
+import type { Channel } from "../state/channel.ts";
+import type { Spaces } from "../state/spaces.ts";
+import type { StreamRules } from "../streams/stream-rules.ts";
+import type { Kicks } from "./kicks.ts";
+
+/** Within this time after a block, the blocked peer has no connection left on any node. */
+const KICK_WITHIN_MS = 800;
+
+export interface EngineHandlerParts {
+  readonly id: NodeName;
+  readonly spaces: Spaces;
+  readonly delivery: Delivery;
+  readonly directs: Directs;
+  readonly streamRules: StreamRules;
+  readonly presence: Presence;
+  readonly occupancy: Occupancy;
+  readonly kicks: Kicks;
+  readonly notes: Notes;
+  readonly holds: Pick<Holds, "returnedElsewhere">;
+  readonly boundary: Boundary;
+  readonly usage: Usage;
+  readonly clock: Clock;
+  readonly blocks: Blocks;
+  readonly nudged: (app?: string) => Promise<void>;
+  readonly nodeRequests: Pick<NodeRequests, "respond" | "notified">;
+}
+
+/** Called through EngineBoundary, which goes over the channels itself when a node is gone. */
+export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp"> {
+  readonly id: NodeName;
+
+  constructor(private readonly parts: EngineHandlerParts) {
+    this.id = parts.id;
+  }
+
+  // Messages
+
+  deliver(app: string, name: string, envelope: Envelope): void {
+    const channel = this.parts.spaces.channel(app, name);
+    if (!channel) return;
+    if (channel.stream === undefined && envelope.stored === undefined)
+      return this.parts.delivery.deliver(channel, envelope);
+    this.parts.streamRules.arrived(channel, envelope);
+  }
+
+  deliverTo(app: string, to: string, envelope: Envelope): number {
+    return this.parts.directs.deliverTo(app, to, envelope);
+  }
+
+  returned(app: string, peerId: string): void {
+    this.parts.holds.returnedElsewhere(app, peerId);
+  }
+
+  lost(app: string, name: string): void {
+    const channel = this.parts.spaces.channel(app, name);
+    if (channel) this.parts.boundary.resync(channel);
+  }
+
+  // Members
+
+  membersChanged(
+    node: NodeId,
+    app: string,
+    name: string,
+    joined: readonly MemberState[],
+    left: readonly string[],
+  ): void {
+    const channel = this.parts.spaces.channel(app, name);
+    // Changes that come before the answer to `watch` are contained in that answer.
+    if (channel && !channel.opening) this.parts.presence.onRemoteChanged(node, channel, joined, left);
+  }
+
+  membersAre(node: NodeId, app: string, name: string, members: readonly MemberState[]): void {
+    const channel = this.parts.spaces.channel(app, name);
+    if (!channel || channel.opening) return;
+    const present = new Set(members.map(({ peerId }) => peerId));
+    const left = membersThrough(node, channel).filter((peerId) => !present.has(peerId));
+    this.parts.presence.onRemoteChanged(node, channel, members, left);
+  }
+
+  nodeGone(name: NodeName): void {
+    void this.parts.notes.nodeGone(name);
+  }
+
+  nodeGoneFrom(node: NodeId, channel: Channel): void {
+    this.parts.presence.onNodeGone(node, channel);
+  }
+
+  // Connections
+
+  connectionsChanged(app: string): void {
+    const { occupancy, usage } = this.parts;
+    if (occupancy.localConnections(app) > 0) usage.recordConnections(app, occupancy.connectionsOf(app));
+  }
+
+  blocked(app: string, peerId: string, untilMs: number): void {
+    const { blocks, clock } = this.parts;
+    blocks.add({ app, peerId, untilMs });
+    // A kick follows. If that message is lost, this timer closes the connections.
+    clock.after(KICK_WITHIN_MS, () => {
+      if (blocks.isBlocked(app, peerId, clock.wallMs())) this.kicked(app, peerId);
+    });
+  }
+
+  kicked(app: string, peerId: string): number {
+    return this.parts.kicks.kickHere(app, peerId);
+  }
+
+  nudged(app?: string): Promise<void> {
+    return this.parts.nudged(app);
+  }
+
+  // Requests of other nodes
+
+  localMembers(app: string, name: string): readonly MemberState[] {
+    return this.parts.occupancy.localMembers(app, name);
+  }
+
+  localPeers(app: string, name: string): readonly MemberState[] {
+    return this.parts.occupancy.localPeers(app, name);
+  }
+
+  localChannels(app: string): readonly ChannelCount[] {
+    return this.parts.occupancy.localChannels(app);
+  }
+
+  localConnections(app: string): number {
+    return this.parts.occupancy.localConnections(app);
+  }
+
+  localCounts(): ReadonlyMap<string, number> {
+    return this.parts.occupancy.localCounts();
+  }
+
+  respond(text: string): Promise<string> {
+    return this.parts.nodeRequests.respond(text);
+  }
+
+  notified(node: NodeName, text: string): void {
+    this.parts.nodeRequests.notified(node, text);
+  }
+}
+
+const membersThrough = (node: NodeId, channel: Channel): string[] =>
+  [...channel.members.values()].filter((member) => member.remote?.has(node)).map((member) => member.peer.peerId);

@@ -1,0 +1,48 @@
+/** Closes the connections of one peer, and refuses new ones while the peer is blocked. */
+import type { Blocks } from "../../access/blocks.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { type Closing, KICKED } from "../../protocol/close.ts";
+import type { Connections } from "../connections/connections.ts";
+import type { Holds } from "../connections/holds.ts";
+import type { Directs } from "../messages/directs.ts";
+import type { Lingering } from "../presence/lingering/lingering.ts";
+import type { Notes } from "../presence/lingering/notes.ts";
+import type { Spaces } from "../state/spaces.ts";
+
+export interface KicksParts {
+  readonly spaces: Spaces;
+  readonly connections: Connections;
+  readonly lingering: Pick<Lingering, "endPeer">;
+  readonly holds: Pick<Holds, "end">;
+  readonly notes: Pick<Notes, "endPeer">;
+  readonly directs: Pick<Directs, "waiting">;
+  readonly engine: Engine;
+  readonly blocks: Blocks;
+}
+
+export class Kicks {
+  constructor(private readonly parts: KicksParts) {}
+
+  /** Kicks on every node; returns how many connections there were. */
+  async kick(app: string, peerId: string, blockedUntilMs?: number): Promise<number> {
+    const { blocks, engine } = this.parts;
+    if (blockedUntilMs !== undefined) {
+      // In force on every node before the connections close: otherwise the peer could reconnect in between.
+      blocks.add({ app, peerId, untilMs: blockedUntilMs });
+      await engine.block(app, peerId, blockedUntilMs);
+    }
+    return this.kickHere(app, peerId) + (await engine.kick(app, peerId));
+  }
+
+  /** Kicks on this node; returns how many connections there were. */
+  kickHere(app: string, peerId: string, closing: Closing = KICKED): number {
+    const { spaces, connections, lingering, holds, notes, directs } = this.parts;
+    const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
+    for (const connection of toClose) connections.close(connection, closing);
+    lingering.endPeer(app, peerId);
+    holds.end(app, peerId);
+    notes.endPeer(app, peerId);
+    directs.waiting.fail(app, peerId);
+    return toClose.length;
+  }
+}

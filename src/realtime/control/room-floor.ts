@@ -1,0 +1,136 @@
+/** What meetings/ does in the space of an application's rooms: fulfils meetings/floor.ts, which this part must not import. */
+import type { RoomAccess } from "../../access/room-access.ts";
+import { roomSpaceOf } from "../../access/room-space.ts";
+import type { Envelope } from "../../engine/engine.ts";
+import type { NodeRequests } from "../../engine/node-requests.ts";
+import type { Retention } from "../../protocol/channel-rules.ts";
+import { Problem } from "../../protocol/codes.ts";
+import { isObject, type JsonObject } from "../../protocol/json.ts";
+import { PUT_OUT, type PutOut } from "../../protocol/put-out.ts";
+import { roomChannel, SERVICE } from "../../protocol/room-channels.ts";
+import type { Boundary } from "../connections/boundary.ts";
+import type { Connections } from "../connections/connections.ts";
+import type { Delivery } from "../messages/delivery.ts";
+import type { Presence } from "../presence/presence.ts";
+import type { Connection } from "../state/connection.ts";
+import type { Spaces } from "../state/spaces.ts";
+import type { Publishing } from "../streams/publishing.ts";
+import type { Streams } from "../streams/streams.ts";
+import type { Narrowing } from "../subscriptions/narrowing.ts";
+import type { Kicks } from "./kicks.ts";
+
+/** Apart from what operators ask of nodes. */
+const REQUEST = "rooms: ";
+
+interface RoomMember {
+  readonly peerId: string;
+  readonly state: JsonObject | undefined;
+}
+
+export interface RoomFloorParts {
+  readonly boundary: Boundary;
+  readonly connections: Connections;
+  readonly delivery: Delivery;
+  readonly kicks: Kicks;
+  readonly narrowing: Narrowing;
+  readonly nodeRequests: NodeRequests;
+  readonly presence: Presence;
+  readonly publishing: Publishing;
+  readonly spaces: Spaces;
+  readonly streams: Streams;
+}
+
+export class RoomFloor {
+  constructor(private readonly parts: RoomFloorParts) {}
+
+  async publish(app: string, channel: string, data: JsonObject): Promise<void> {
+    const { streams, delivery } = this.parts;
+    const space = roomSpaceOf(app);
+    const envelope: Envelope = { from: SERVICE, metadataJson: undefined, dataJson: JSON.stringify(data) };
+    const keep = streams.ruleOf(space, channel)?.history;
+    if (keep) return this.store(space, channel, keep, envelope);
+    const refused = delivery.publish(space, channel, envelope);
+    if (refused) throw new Problem(refused);
+  }
+
+  private store(app: string, channel: string, keep: Retention, envelope: Envelope): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.parts.publishing.publish({ app, channel, keep, envelope, idScope: "" }, (outcome) =>
+      typeof outcome === "string" ? reject(new Problem(outcome)) : resolve(),
+    );
+    return promise;
+  }
+
+  close(app: string, peerId: string, reason: PutOut, except?: string): number {
+    // A participant whose connection was lost before must not be shown any longer either.
+    if (reason !== "replaced") return this.parts.kicks.kickHere(roomSpaceOf(app), peerId, PUT_OUT[reason]);
+    const older = this.connectionsOf(app, peerId).filter(({ id }) => id !== except);
+    for (const connection of older) this.parts.connections.close(connection, PUT_OUT.replaced);
+    return older.length;
+  }
+
+  isHere(app: string, peerId: string): boolean {
+    return this.connectionsOf(app, peerId).length > 0;
+  }
+
+  setAccess(app: string, peerId: string, access: RoomAccess): void {
+    const { narrowing, boundary } = this.parts;
+    for (const connection of this.connectionsOf(app, peerId)) {
+      const { seat } = connection;
+      if (!seat) continue;
+      connection.setRoomAccess(seat, access);
+      boundary.forConnection("socket", connection, () =>
+        narrowing.endFor(connection, "room", (channel) => connection.covers(channel)),
+      );
+    }
+  }
+
+  rename(app: string, peerId: string, name: string): void {
+    const { presence, boundary } = this.parts;
+    for (const connection of this.connectionsOf(app, peerId)) {
+      const { seat } = connection;
+      if (!seat || seat.name === name) continue;
+      connection.setRoomName(seat, name);
+      boundary.forConnection("socket", connection, () => {
+        for (const { member } of connection.subscriptions) if (member) presence.onChanged(member);
+      });
+    }
+  }
+
+  members(app: string, room: string): readonly RoomMember[] {
+    const members = this.parts.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.values() ?? [];
+    return [...members].flatMap((member) => {
+      const state = member.arrivedState();
+      return state ? { peerId: state.peerId, state: parsedState(state.stateJson) } : [];
+    });
+  }
+
+  isMember(app: string, room: string, peerId: string): boolean {
+    return this.parts.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.has(peerId) === true;
+  }
+
+  async forget(app: string, channel: string): Promise<void> {
+    await this.parts.streams.remove(roomSpaceOf(app), channel);
+  }
+
+  async ask(name: string, payload: JsonObject): Promise<readonly unknown[]> {
+    const { answers } = await this.parts.nodeRequests.gather(REQUEST + name, payload, (answer) => answer);
+    return answers;
+  }
+
+  on(name: string, respond: (payload: unknown) => unknown): void {
+    // What a node answers is sent as JSON, which has no undefined.
+    this.parts.nodeRequests.onRequest(REQUEST + name, async (payload) => (await respond(payload)) ?? null);
+  }
+
+  private connectionsOf(app: string, peerId: string): readonly Connection[] {
+    return [...(this.parts.spaces.peer(roomSpaceOf(app), peerId)?.connections ?? [])];
+  }
+}
+
+/** Another node may have sent it. */
+function parsedState(json: string | undefined): JsonObject | undefined {
+  if (json === undefined) return undefined;
+  const state: unknown = JSON.parse(json);
+  return isObject(state) ? state : undefined;
+}

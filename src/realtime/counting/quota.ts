@@ -1,0 +1,20 @@
+/** The message quota: the number of messages, published or sent, that a plan allows in a period. */
+import type { Keyring } from "../../access/keyring.ts";
+import { appOfSpace, isRoomSpace } from "../../access/room-space.ts";
+import type { Usage } from "./usage.ts";
+
+export class Quota {
+  constructor(
+    private readonly keyring: Keyring,
+    private readonly usage: Usage,
+  ) {}
+
+  /** `more`: messages that are accepted, but not counted yet. */
+  isUsedUp(space: string, more = 0): boolean {
+    const app = this.keyring.app(space);
+    // Only then: every message asks this, and most are not of a room.
+    if (!app) return isRoomSpace(space) && this.isUsedUp(appOfSpace(space), more);
+    const cap = app.maxMessagesPerPeriod;
+    return cap !== null && this.usage.messagesUsed(space) + more >= cap;
+  }
+}

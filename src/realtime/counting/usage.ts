@@ -1,0 +1,225 @@
+/** The messages and peak connections of each application in this period: counted here, stored by the store. */
+
+import type { Clock } from "../../base/clock.ts";
+import type { Store, UsageRow } from "../../store/store.ts";
+import type { Log } from "../../telemetry/log.ts";
+
+export const USAGE_FLUSH_MS = 5000;
+
+export class Count {
+  /** Messages of all nodes in this period, as the store had them when it was last read. */
+  stored = 0;
+  /** Messages counted here that are not in `stored` yet: waiting for a flush, or being written. */
+  unstored = 0;
+  /** Those of `unstored` that wait for a flush. */
+  unflushed = 0;
+  /** Connections on this node. */
+  connections = 0;
+  /** The most connections on all nodes together. */
+  peak = 0;
+  peakChanged = false;
+
+  get messages(): number {
+    return this.stored + this.unstored;
+  }
+
+  /** An accepted publish or send. */
+  countMessage(): void {
+    this.unstored++;
+    this.unflushed++;
+  }
+
+  /** There are this many connections on all nodes together. */
+  recordConnections(connections: number): void {
+    if (connections <= this.peak) return;
+    this.peak = connections;
+    this.peakChanged = true;
+  }
+}
+
+export interface Period {
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+}
+
+/** A month that the clock was set back out of by less goes on: around its first moment it must not change again and again. */
+const SET_BACK_SECONDS = 3600;
+
+/** A calendar month, UTC. */
+export function periodOf(nowMs: number): Period {
+  const now = new Date(nowMs);
+  const month = (offset: number): number => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1) / 1000;
+  return { startSeconds: month(0), endSeconds: month(1) };
+}
+
+/** One row per application and period: a store that is unreachable for long must not leave one for every attempt. */
+const summed = (rows: readonly UsageRow[]): UsageRow[] =>
+  [...Map.groupBy(rows, ({ app, period }) => `${app} ${period}`).values()].map((same) => ({
+    ...(same[0] as UsageRow),
+    messages: same.reduce((sum, row) => sum + row.messages, 0),
+    peakConnections: Math.max(...same.map((row) => row.peakConnections)),
+  }));
+
+export class Usage {
+  private readonly counts = new Map<string, Count>();
+  private period: Period;
+  private stopped = false;
+  private flushing: Promise<void> = Promise.resolve();
+  private next: Promise<void> | undefined;
+  /** Rows for the next write. Bound: one row per application and period. */
+  private taken: UsageRow[] = [];
+  /** Rows that the store did not accept, retried with the next flush. Bound: one row per application and period. */
+  private unwritten: UsageRow[] = [];
+  /** The period may have begun before: the store has usage of it. */
+  private isResumed = false;
+
+  constructor(
+    private readonly store: Store,
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {
+    this.period = periodOf(clock.wallMs());
+  }
+
+  async load(): Promise<void> {
+    await this.read();
+    this.flushLater();
+  }
+
+  /** Reads what the store has: where it is shared, other nodes have written to it too. */
+  private async read(): Promise<void> {
+    const { startSeconds } = this.period;
+    const rows = await this.store.usage(startSeconds);
+    // A new month has begun meanwhile.
+    if (startSeconds !== this.period.startSeconds) return;
+    for (const row of rows) {
+      const count = this.of(row.app);
+      count.stored = row.messages;
+      count.peak = Math.max(count.peak, row.peakConnections);
+    }
+  }
+
+  /** The same object as long as the process runs. */
+  of(app: string): Count {
+    let count = this.counts.get(app);
+    if (!count) {
+      count = new Count();
+      this.counts.set(app, count);
+    }
+    return count;
+  }
+
+  /** `elsewhere`: connections of the application on other nodes. */
+  connected(app: string, elsewhere = 0): void {
+    const count = this.of(app);
+    count.connections++;
+    count.recordConnections(count.connections + elsewhere);
+  }
+
+  /** An application has this many connections on all nodes together. */
+  recordConnections(app: string, connections: number): void {
+    this.of(app).recordConnections(connections);
+  }
+
+  disconnected(app: string): void {
+    this.of(app).connections--;
+  }
+
+  /** An accepted publish or send. */
+  message(app: string): void {
+    this.of(app).countMessage();
+  }
+
+  messagesUsed(app: string): number {
+    return this.counts.get(app)?.messages ?? 0;
+  }
+
+  current(): Period {
+    const { startSeconds, endSeconds } = this.period;
+    const nowSeconds = this.clock.wallMs() / 1000;
+    if (nowSeconds >= endSeconds || nowSeconds < startSeconds - SET_BACK_SECONDS) this.startPeriod();
+    return this.period;
+  }
+
+  /** Resolves when everything counted so far is in the store, or the attempt has failed. */
+  flush(): Promise<void> {
+    this.taken = summed([...this.taken, ...this.take()]);
+    if (this.taken.length === 0 && !this.store.isShared && !this.isResumed) return this.flushing;
+    // Calls share a flush that has not begun yet, so that a slow store causes no queue.
+    this.next ??= this.flushing.then(() => {
+      const rows = this.taken;
+      this.taken = [];
+      this.next = undefined;
+      this.flushing = this.write(rows);
+      return this.flushing;
+    });
+    return this.next;
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.flush();
+  }
+
+  private flushLater(): void {
+    this.clock.after(USAGE_FLUSH_MS, async () => {
+      if (this.stopped) return;
+      try {
+        this.current();
+        await this.flush();
+      } finally {
+        // Even after an exception: without the next flush usage would stay in memory until the process ends.
+        this.flushLater();
+      }
+    });
+  }
+
+  private take(): UsageRow[] {
+    const rows = this.unwritten;
+    this.unwritten = [];
+    for (const [app, count] of this.counts) {
+      if (count.unflushed === 0 && !count.peakChanged) continue;
+      rows.push({ app, period: this.period.startSeconds, messages: count.unflushed, peakConnections: count.peak });
+      count.unflushed = 0;
+      count.peakChanged = false;
+    }
+    return rows;
+  }
+
+  private async write(rows: readonly UsageRow[]): Promise<void> {
+    try {
+      if (rows.length > 0) await this.store.addUsage(rows);
+    } catch (error) {
+      this.log.error({ err: error }, "usage could not be written; it is kept for the next attempt");
+      this.unwritten = summed([...this.unwritten, ...rows]);
+      return;
+    }
+    for (const { app, period, messages } of rows) {
+      if (period !== this.period.startSeconds) continue;
+      const count = this.of(app);
+      count.stored += messages;
+      count.unstored -= messages;
+    }
+    if (!this.store.isShared && !this.isResumed) return;
+    try {
+      await this.read();
+      this.isResumed = false;
+    } catch (err) {
+      this.log.error({ err }, "usage of other nodes, or of before the clock was set, could not be read");
+    }
+  }
+
+  /** Another month begins: usage of the old one is written under it, then the counts begin at zero, or go on with what is stored. */
+  private startPeriod(): void {
+    const before = this.period;
+    void this.flush();
+    this.period = periodOf(this.clock.wallMs());
+    this.isResumed = this.period.startSeconds < before.startSeconds;
+    for (const count of this.counts.values()) {
+      count.stored = 0;
+      count.unstored = 0;
+      count.peak = count.connections;
+      count.peakChanged = count.connections > 0;
+    }
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * Reports what happens on this node: lifecycle events to the counters and the flight recorder, and everything to the listener of
+ * RealtimeEvents while there is one. Nothing here throws: a listener that fails must not harm the connection it looks at.
+ */
+import { type Address, addressText } from "../../access/address.ts";
+import type { KnownOfClient } from "../../access/token.ts";
+import type { Code } from "../../protocol/codes.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import type { Traffic } from "../../telemetry/traffic.ts";
+import type { Connection } from "../state/connection.ts";
+import type { ConnectRefusal, RealtimeEvents, RealtimeListener } from "./events.ts";
+import type { Recorder } from "./recorder.ts";
+
+export interface EmitterParts {
+  readonly events: RealtimeEvents;
+  readonly recorder: Recorder;
+  readonly traffic: Traffic;
+  readonly faults: FaultLog;
+}
+
+export class Emitter {
+  /** Whether there is a listener is checked before `published` and `sent`, which happen with every frame. */
+  readonly events: RealtimeEvents;
+  private readonly recorder: Recorder;
+  private readonly traffic: Traffic;
+  private readonly faults: FaultLog;
+
+  constructor({ events, recorder, traffic, faults }: EmitterParts) {
+    this.events = events;
+    this.recorder = recorder;
+    this.traffic = traffic;
+    this.faults = faults;
+  }
+
+  connected(connection: Connection): void {
+    connection.peer.space.counters.connects++;
+    this.recorder.connected(connection);
+    try {
+      this.events.listener?.connected(connection);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
+  }
+
+  refused(code: ConnectRefusal, known: KnownOfClient, client: Address): void {
+    const { app, keyId, peerId } = known;
+    (app === undefined ? this.traffic.rest : this.traffic.of(app)).refused(code);
+    this.recorder.refused(code, known);
+    this.report((listener) => listener.refused({ code, app, keyId, peerId, address: addressText(client) }));
+  }
+
+  subscribed(connection: Connection, channel: string): void {
+    this.recorder.subscribed(connection, channel);
+    try {
+      this.events.listener?.subscribed(connection, channel);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
+  }
+
+  unsubscribed(connection: Connection, channel: string): void {
+    this.recorder.unsubscribed(connection, channel);
+    this.report((listener) => listener.unsubscribed(connection, channel));
+  }
+
+  published(app: string, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
+    try {
+      this.events.listener?.published(app, channel, from, dataJson, connection);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
+  }
+
+  sent(app: string, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
+    try {
+      this.events.listener?.sent(app, to, from, dataJson, connection);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
+  }
+
+  presence(app: string, channel: string, peerId: string, change: "joined" | "left"): void {
+    this.report((listener) => listener.presence(app, channel, peerId, change));
+  }
+
+  /** A member has said something else about itself. */
+  stateSet(connection: Connection, channel: string, stateJson: string): void {
+    this.recorder.stateSet(connection, channel);
+    this.report((listener) => listener.stateSet(connection, channel, stateJson));
+  }
+
+  /** `keyId`: the key before. */
+  renewed(connection: Connection, keyId: string): void {
+    this.recorder.renewed(connection, keyId);
+    this.report((listener) => listener.renewed(connection));
+  }
+
+  failed(connection: Connection, code: Code, channel: string | undefined): void {
+    connection.peer.space.counters.errors++;
+    this.recorder.failed(connection, code, channel);
+    this.report((listener) => listener.failed(connection, code, channel));
+  }
+
+  closed(connection: Connection, code: number): void {
+    this.recorder.closed(connection, code);
+    try {
+      this.events.listener?.closed(connection, code);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
+  }
+
+  /** For events that are rarer than connects: each call makes a closure, also without a listener. */
+  private report(to: (listener: RealtimeListener) => void): void {
+    const { listener } = this.events;
+    if (listener === undefined) return;
+    try {
+      to(listener);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
+  }
+}

@@ -1,0 +1,188 @@
+/** Live peers, over all nodes. Each node answers for its own connections; a peer on several nodes is one entry. */
+import { z } from "zod";
+import type { Clock } from "../../../base/clock.ts";
+import type { NodeRequests } from "../../../engine/node-requests.ts";
+import { CHANNEL_MAX_BYTES, CHANNELS_PER_CONNECTION_MAX, PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
+import type { Connection } from "../../state/connection.ts";
+import { type Aged, newestFirst } from "../../state/newest.ts";
+import type { Peer } from "../../state/peer.ts";
+import type { Spaces } from "../../state/spaces.ts";
+import type { Page } from "./channels.ts";
+import { FirstOf } from "./first-of.ts";
+import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
+import { rounded } from "./rounded.ts";
+
+const appId = z.string().max(128);
+const peerName = z.string().max(PEER_ID_MAX_CHARS);
+const count = z.int().min(0);
+
+const line = z.object({
+  peerId: peerName,
+  connections: count,
+  /** Unix ms: its oldest connection. */
+  sinceMs: z.number(),
+  channels: count,
+});
+const lines = z.array(line).max(LIVE_PAGE_MAX + 1);
+
+const connection = z.object({
+  connectionId: z.string().max(64),
+  nodeId: z.string().max(256),
+  keyId: z.string().max(256),
+  address: z.string().max(64),
+  sinceMs: z.number(),
+  subscriptions: z.array(z.string().max(CHANNEL_MAX_BYTES)).max(CHANNELS_PER_CONNECTION_MAX),
+  framesPerSec: z.number().min(0),
+});
+/** As recorder.ts gives it. */
+const event = z.object({
+  at: z.number(),
+  kind: z.string().max(64),
+  connectionId: z.string().max(64),
+  keyId: z.string().max(256).optional(),
+  channel: z.string().max(CHANNEL_MAX_BYTES).optional(),
+  code: z.union([z.string().max(64), z.int()]).optional(),
+  count: count.optional(),
+});
+/** As nodes exchange it: with the node's own name, which nodes of earlier versions do not give. Operators know the node by another. */
+const answeredConnection = connection.extend({ node: z.string().max(NODE_MAX_CHARS).default("") });
+const details = z.object({
+  total: count,
+  connections: z.array(answeredConnection).max(LIVE_CONNECTIONS_MAX),
+  recent: z.array(event).max(LIVE_EVENTS_MAX),
+});
+
+const pageRequest = z.object({
+  app: appId,
+  prefix: peerName,
+  after: peerName.optional(),
+  limit: z.int().min(1).max(LIVE_PAGE_MAX),
+});
+const oneRequest = z.object({ app: appId, peerId: peerName });
+
+export type LivePeer = z.infer<typeof line>;
+export type LiveConnection = z.infer<typeof connection>;
+type AnsweredConnection = z.infer<typeof answeredConnection>;
+export type PeerEvent = z.infer<typeof event>;
+type PageRequest = z.infer<typeof pageRequest>;
+type OneRequest = z.infer<typeof oneRequest>;
+
+export interface PeerDetails {
+  /** Connections on all nodes; `connections` has the newest of them. */
+  readonly total: number;
+  readonly connections: readonly LiveConnection[];
+  /** Oldest first. */
+  readonly recent: readonly PeerEvent[];
+  readonly isComplete: boolean;
+}
+
+const PAGE = "live peers";
+const ONE = "live peer";
+
+export interface LivePeersParts {
+  readonly spaces: Spaces;
+  readonly nodeRequests: NodeRequests;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  /** The node's name, as operators know it. */
+  readonly nodeId: string;
+  /** What the flight recorder has of a peer. */
+  readonly recent: (app: string, peerId: string) => readonly PeerEvent[];
+}
+
+export class LivePeers {
+  constructor(private readonly parts: LivePeersParts) {
+    const { nodeRequests } = parts;
+    nodeRequests.onRequest(PAGE, (payload) => this.localPage(pageRequest.parse(payload)));
+    nodeRequests.onRequest(ONE, (payload) => this.localOne(oneRequest.parse(payload)));
+  }
+
+  /** Connected peers, by id. */
+  async page(request: PageRequest): Promise<Page<LivePeer>> {
+    const { answers, isComplete } = await this.parts.nodeRequests.gather(PAGE, request, (value) => lines.parse(value));
+    const byId = new Map<string, LivePeer>();
+    for (const one of answers.flat()) {
+      const known = byId.get(one.peerId);
+      byId.set(one.peerId, known ? added(known, one) : one);
+    }
+    const all = [...byId.values()].sort((one, other) => (one.peerId < other.peerId ? -1 : 1));
+    const data = all.slice(0, request.limit);
+    return { data, next: all.length > data.length ? (data.at(-1)?.peerId ?? null) : null, isComplete };
+  }
+
+  async one(request: OneRequest): Promise<PeerDetails> {
+    const { nodeRequests } = this.parts;
+    const { answers, isComplete } = await nodeRequests.gather(ONE, request, (value) => details.parse(value));
+    const connections = answers
+      .flatMap((one) => one.connections)
+      .sort((one, other) => newestFirst(agedOf(one), agedOf(other)))
+      .slice(0, LIVE_CONNECTIONS_MAX);
+    const recent = answers.flatMap((one) => one.recent).sort((one, other) => one.at - other.at);
+    return {
+      total: answers.reduce((sum, { total }) => sum + total, 0),
+      connections: connections.map(({ node: _, ...shown }) => shown),
+      recent: recent.slice(-LIVE_EVENTS_MAX),
+      isComplete,
+    };
+  }
+
+  private localPage({ app, prefix, after, limit }: PageRequest): LivePeer[] {
+    const first = new FirstOf<Peer>(limit + 1, (one, other) => one.peerId < other.peerId);
+    for (const peer of this.parts.spaces.get(app)?.peers.values() ?? []) {
+      // A peer without a connection here is a member of a channel through another node.
+      if (!peer.isConnected || !peer.peerId.startsWith(prefix)) continue;
+      if (after === undefined || peer.peerId > after) first.offer(peer);
+    }
+    return first.sorted().map(lineOf);
+  }
+
+  private localOne({ app, peerId }: OneRequest): z.infer<typeof details> {
+    const { spaces, recent } = this.parts;
+    const all = spaces.peer(app, peerId)?.connections ?? [];
+    const newest = new FirstOf<Connection>(LIVE_CONNECTIONS_MAX, (one, other) => one.connectedMs > other.connectedMs);
+    for (const one of all) newest.offer(one);
+    return {
+      total: all.length,
+      connections: newest.sorted().map((one) => this.connectionOf(one)),
+      recent: recent(app, peerId).slice(-LIVE_EVENTS_MAX),
+    };
+  }
+
+  private connectionOf(one: Connection): AnsweredConnection {
+    const { nodeId, clock } = this.parts;
+    return {
+      connectionId: one.id,
+      nodeId,
+      keyId: one.keyId,
+      address: one.address,
+      sinceMs: one.connectedMs,
+      node: one.peer.space.node,
+      subscriptions: one.subscriptions.map(({ channel }) => channel.name),
+      framesPerSec: rounded(one.framesPerSec(clock.monotonicMs())),
+    };
+  }
+}
+
+const agedOf = ({ sinceMs: since, node }: AnsweredConnection): Aged => ({ since, node });
+
+/** A channel that the peer subscribes to on two nodes counts twice: the nodes do not compare names. */
+const added = (one: LivePeer, other: LivePeer): LivePeer => ({
+  peerId: one.peerId,
+  connections: one.connections + other.connections,
+  sinceMs: Math.min(one.sinceMs, other.sinceMs),
+  channels: one.channels + other.channels,
+});
+
+const lineOf = ({ peerId, connections }: Peer): LivePeer => ({
+  peerId,
+  connections: connections.length,
+  sinceMs: connections.reduce((oldest, { connectedMs }) => Math.min(oldest, connectedMs), Number.POSITIVE_INFINITY),
+  channels: channelsOf(connections),
+});
+
+/** Only the first LIVE_CONNECTIONS_MAX connections are looked at: one peer id may have very many, each with up to CHANNELS_PER_CONNECTION_MAX channels. */
+function channelsOf(connections: readonly Connection[]): number {
+  const [first] = connections;
+  if (first && connections.length === 1) return first.subscriptions.length;
+  const some = connections.slice(0, LIVE_CONNECTIONS_MAX);
+  return new Set(some.flatMap(({ subscriptions }) => subscriptions.map(({ channel }) => channel))).size;
+}

@@ -1,0 +1,199 @@
+/**
+ * Held members over the end of a node (history 4). A node that stops writes a note about them into the store, and the others read
+ * it before that node leaves: a direct message to one of its peers would otherwise find no one for a moment. A node that starts
+ * reads all that are new enough: after a restart of the only node, or of all, no one else knows them. The others read the note of a node that is gone,
+ * for channels that they did not watch. Read members wait here until their channel opens.
+ */
+
+import type { Clock } from "../../../base/clock.ts";
+import type { MemberState, NodeName, RemoteMembers } from "../../../engine/engine.ts";
+import type { NodeRequests } from "../../../engine/node-requests.ts";
+import { HOLD_MS } from "../../../protocol/limits.ts";
+import type { HeldMemberStore, HeldMembersNote } from "../../../store/held-members.ts";
+import { StoreUnreachable } from "../../../store/store.ts";
+import type { FaultLog } from "../../../telemetry/faults.ts";
+import type { Holds } from "../../connections/holds.ts";
+import { LINGERING_MAX } from "../../connections/limits.ts";
+import type { Channel } from "../../state/channel.ts";
+import type { Spaces } from "../../state/spaces.ts";
+import { NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS } from "../limits.ts";
+import type { Lingering } from "./lingering.ts";
+import { type NotedMember, readNote, stateOfNoted, writeNote } from "./note-text.ts";
+
+/** A node must be back within this time for its note to count. */
+const NOTE_MS = 30_000;
+/** Notes have times of the clock of the node that wrote them, which may be that far from this one's. */
+const SKEW_MAX_MS = 5000;
+/** A store that does not answer must not keep a node from stopping. */
+const WRITE_MAX_MS = 3000;
+
+export interface NotesParts {
+  readonly id: NodeName;
+  /** Absent: nothing is noted. */
+  readonly heldMembers?: HeldMemberStore | undefined;
+  readonly clock: Clock;
+  readonly spaces: Spaces;
+  readonly holds: Holds;
+  readonly lingering: Lingering;
+  readonly faults: FaultLog;
+  readonly nodeRequests: Pick<NodeRequests, "gather" | "onRequest">;
+}
+
+/** The name of the request to take over the peers that a node holds. */
+const TAKE_OVER = "held-peers";
+
+export class Notes {
+  /** By application and channel: members whose channel has not opened here yet. */
+  private readonly noted = new Map<string, MemberState[]>();
+  private isTimerSet = false;
+
+  private isWritten = false;
+
+  constructor(private readonly parts: NotesParts) {
+    parts.nodeRequests.onRequest(TAKE_OVER, (node) => this.takeOver(node));
+  }
+
+  /** This node stops, and its connections are closed. Never rejects. */
+  async write(): Promise<void> {
+    const { heldMembers, clock, id } = this.parts;
+    const nowMs = clock.wallMs();
+    const texts = writeNote(this.held(), NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS);
+    if (!heldMembers || texts.length === 0) return;
+    const tooLate = new Promise<void>((resolve) => clock.after(WRITE_MAX_MS, resolve));
+    const put = heldMembers.put(id, { untilMs: nowMs + NOTE_MS, texts }, nowMs);
+    this.isWritten = true;
+    await Promise.race([put, tooLate]).catch((error) => this.failed(error));
+  }
+
+  /** This node leaves the others: resolves when they expect its peers too, or after a second. Never rejects. */
+  async handOver(): Promise<void> {
+    const { nodeRequests, id } = this.parts;
+    if (!this.isWritten) return;
+    await nodeRequests.gather(TAKE_OVER, id, Boolean).catch((error) => this.failed(error));
+  }
+
+  /** Only the peers: its members are kept when it is gone. */
+  private async takeOver(node: unknown): Promise<boolean> {
+    const { heldMembers, clock, holds, id } = this.parts;
+    if (typeof node !== "string" || node === id) return false;
+    const note = await heldMembers?.read(clock.wallMs(), node);
+    if (!note) return true;
+    const untilMs = clock.steadyMs() + this.leftOf(note);
+    for (const { app, peerId, keyId } of readNote(note.texts, NOTED_MEMBERS_MAX))
+      holds.inherit(app, peerId, untilMs, keyId);
+    return true;
+  }
+
+  /** This node starts: from now on members of the notes are expected back. Never rejects. */
+  async readAll(): Promise<void> {
+    const { heldMembers, clock } = this.parts;
+    await this.read(heldMembers?.take(clock.wallMs()), () => HOLD_MS, LINGERING_MAX);
+  }
+
+  /** Another node is gone. Never rejects. */
+  async nodeGone(name: NodeName): Promise<void> {
+    const { heldMembers, clock } = this.parts;
+    await this.read(heldMembers?.read(clock.wallMs(), name), (note) => this.leftOf(note));
+  }
+
+  private async read(
+    reading: Promise<HeldMembersNote | undefined> | undefined,
+    leftMs: (note: HeldMembersNote) => number,
+    maxMembers = NOTED_MEMBERS_MAX,
+  ): Promise<void> {
+    try {
+      const note = await reading;
+      if (!note) return;
+      this.expect(readNote(note.texts, maxMembers), this.parts.clock.steadyMs() + leftMs(note));
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** For how much longer its members are expected; the clock of the node that wrote it may be another one. */
+  private leftOf({ untilMs }: HeldMembersNote): number {
+    const writtenMs = untilMs - NOTE_MS;
+    return Math.min(HOLD_MS, writtenMs + HOLD_MS + SKEW_MAX_MS - this.parts.clock.wallMs());
+  }
+
+  /** Without the note members leave and join; nothing else depends on it. That the store does not answer is logged elsewhere. */
+  private failed(error: unknown): void {
+    if (!(error instanceof StoreUnreachable)) this.parts.faults.caught("engine", error);
+  }
+
+  /** A channel has its first subscriber here. What another node knows of it is newer than a note. */
+  opened(channel: Channel, remote: RemoteMembers): void {
+    if (this.noted.size === 0) return;
+    const key = keyOf(channel.space.app, channel.name);
+    const states = this.noted.get(key) ?? [];
+    this.noted.delete(key);
+    if (remote.values().every((members) => members.length === 0)) this.keep(channel, states);
+  }
+
+  /** The peer was kicked. */
+  endPeer(app: string, peerId: string): void {
+    for (const [key, states] of this.noted)
+      if (key.startsWith(`${app} `))
+        this.noted.set(
+          key,
+          states.filter((state) => state.peerId !== peerId),
+        );
+  }
+
+  /** `untilMs`: steady ms. */
+  private expect(members: readonly NotedMember[], untilMs: number): void {
+    const { holds, spaces } = this.parts;
+    for (const member of members) {
+      const { app, peerId, channel: name, keyId } = member;
+      holds.inherit(app, peerId, untilMs, keyId);
+      if (name === undefined) continue;
+      const state = stateOfNoted(member, untilMs);
+      const channel = spaces.channel(app, name);
+      if (channel && !channel.opening) this.keep(channel, [state]);
+      else this.addNoted(keyOf(app, name), state);
+    }
+    this.setTimer(untilMs);
+  }
+
+  private addNoted(key: string, state: MemberState): void {
+    const states = this.noted.get(key);
+    if (states) states.push(state);
+    else this.noted.set(key, [state]);
+  }
+
+  private keep(channel: Channel, states: readonly MemberState[]): void {
+    const { lingering } = this.parts;
+    for (const state of states) {
+      const known = channel.members.get(state.peerId);
+      if (!known?.isConnected && !known?.stay) lingering.keepNoted(channel, state);
+    }
+  }
+
+  private *held(): Generator<NotedMember> {
+    const { holds, lingering } = this.parts;
+    for (const { channel, peer, stay } of lingering.all) {
+      if (stay?.state.lingers?.why !== "held") continue;
+      const { peerId, metadataJson, stateJson, since, node, lingers } = stay.state;
+      const { keyId } = lingers;
+      yield { app: peer.space.app, peerId, channel: channel.name, keyId, metadataJson, stateJson, since, node };
+    }
+    const nothing = { channel: undefined, metadataJson: undefined, stateJson: undefined, since: 0, node: "" };
+    for (const { app, peerId, keyId } of holds.all) yield { ...nothing, app, peerId, keyId };
+  }
+
+  private setTimer(untilMs: number): void {
+    if (this.isTimerSet || this.noted.size === 0) return;
+    this.isTimerSet = true;
+    const { clock } = this.parts;
+    clock.after(Math.max(0, untilMs - clock.steadyMs()) + 1, () => {
+      this.isTimerSet = false;
+      const nowMs = clock.steadyMs();
+      for (const [key, states] of this.noted)
+        if (states.every(({ lingers }) => (lingers?.untilMs ?? 0) <= nowMs)) this.noted.delete(key);
+      this.setTimer(nowMs + HOLD_MS);
+    });
+  }
+}
+
+/** Unambiguous: an application's id contains no space. */
+const keyOf = (app: string, channel: string): string => `${app} ${channel}`;

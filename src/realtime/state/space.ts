@@ -1,0 +1,54 @@
+/** An application on this node, or its rooms: the peers that are connected, and the channels in use. */
+import { appOfSpace } from "../../access/room-space.ts";
+import type { NodeId } from "../../engine/engine.ts";
+import type { TrafficCounters } from "../../telemetry/traffic.ts";
+import type { RateWindow } from "../counting/rate-window.ts";
+import type { Count } from "../counting/usage.ts";
+import type { Channel } from "./channel.ts";
+import { Peer } from "./peer.ts";
+
+export class Space {
+  /** The id of the application that usage and traffic count for. */
+  readonly owner: string;
+  readonly peers = new Map<string, Peer>();
+  readonly channels = new Map<string, Channel>();
+  connectionCount = 0;
+  /** Members without a connection that are still shown (lingering/lingering.ts). */
+  stays = 0;
+
+  constructor(
+    /** The application's id, or the name of the space of its rooms. */
+    readonly app: string,
+    /** The node's own name, as other nodes know it. */
+    readonly node: NodeId,
+    readonly counters: TrafficCounters,
+    readonly rateWindow: RateWindow,
+    readonly usage: Count,
+  ) {
+    this.owner = appOfSpace(app);
+  }
+
+  /** An accepted publish or send of one of its connections. */
+  countMessage(): void {
+    this.counters.messages++;
+    this.usage.countMessage();
+  }
+
+  peer(peerId: string): Peer {
+    let peer = this.peers.get(peerId);
+    if (!peer) {
+      peer = new Peer(this, peerId);
+      this.peers.set(peerId, peer);
+    }
+    return peer;
+  }
+
+  /** Forgets a peer with no connection here and no membership. */
+  forgetIfUnused(peer: Peer): void {
+    if (!peer.isConnected && peer.memberships === 0) this.peers.delete(peer.peerId);
+  }
+
+  get isEmpty(): boolean {
+    return this.connectionCount === 0 && this.channels.size === 0 && this.peers.size === 0;
+  }
+}

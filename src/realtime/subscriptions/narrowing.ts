@@ -1,0 +1,49 @@
+/** Ends what a connection holds and may hold no longer, because its key was edited, its token replaced, or its room has changed. */
+import { bitOf } from "../../protocol/actions.ts";
+import * as encode from "../../protocol/encode.ts";
+import type { RealtimeMetrics } from "../counting/metrics.ts";
+import type { Emitter } from "../events/emitter.ts";
+import type { Connection } from "../state/connection.ts";
+import type { Subscription } from "../state/subscription.ts";
+import type { Channels } from "./channels.ts";
+
+const PRESENCE = bitOf("presence");
+const SUBSCRIBE = bitOf("subscribe");
+
+type Narrow = "key" | "token" | "room";
+
+export interface NarrowingParts {
+  readonly channels: Channels;
+  readonly metrics: RealtimeMetrics;
+  readonly emitter: Emitter;
+}
+
+export class Narrowing {
+  constructor(private readonly parts: NarrowingParts) {}
+
+  /** `narrow` has changed, and is named in the errors. Returns how many subscriptions have ended or lost their presence. */
+  endFor(connection: Connection, narrow: Narrow, covers: (channel: string) => boolean): number {
+    const { channels } = this.parts;
+    let changed = 0;
+    for (const subscription of [...connection.subscriptions]) {
+      // A fault may have closed the connection meanwhile.
+      if (subscription.isEnded) continue;
+      changed++;
+      const { name } = subscription.channel;
+      if (!connection.mayOn(SUBSCRIBE, name) || !covers(name)) this.revoke(subscription, narrow);
+      else if ((subscription.member || subscription.withOccupancy) && !connection.mayOn(PRESENCE, name))
+        channels.withdrawPresence(subscription);
+      else changed--;
+    }
+    return changed;
+  }
+
+  private revoke(subscription: Subscription, narrow: Narrow): void {
+    const { connection, channel } = subscription;
+    this.parts.channels.end(subscription, "revoked");
+    this.parts.metrics.errors.inc();
+    const message = `The ${narrow} no longer covers the channel ${channel.json}.`;
+    connection.socket.send(encode.channelError("channel_not_authorized", channel.json, message));
+    this.parts.emitter.failed(connection, "channel_not_authorized", channel.name);
+  }
+}
