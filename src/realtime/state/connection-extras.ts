@@ -22,7 +22,7 @@ export interface HistoryRequests {
   readonly waiting: (() => void)[];
 }
 
-/** A direct message that waits for the first roster of its receiver (lingering/early-directs.ts). */
+/** A direct message that waits for the first roster of its receiver (messages/early-directs.ts). */
 export interface EarlyDirect {
   /** The peer id of its sender. */
   readonly from: string;
@@ -43,13 +43,13 @@ export class ConnectionExtras {
   uncommitted = 0;
   /** The channel of the last of them. */
   uncommittedIn: string | undefined;
-  /** What it has sent since then (streams/backlog.ts); `undefined` if nothing. */
+  /** What it has sent since then (backlog.ts); `undefined` if nothing. */
   backlog: Backlog | undefined;
   /** A message of it waits until its receiver is known (message-frames.ts); it counts as uncommitted. */
   isDeciding = false;
   /** Called once when `uncommitted` is 0 again, and nothing is in the backlog. */
   whenCommitted: (() => void)[] | undefined;
-  /** Direct messages that wait for its first roster (lingering/early-directs.ts); `undefined` if none. */
+  /** Direct messages that wait for its first roster (messages/early-directs.ts); `undefined` if none. */
   earlyDirects: EarlyDirect[] | undefined;
   /** Its `history` frames (streams/history-frames.ts); `undefined` if there were none. */
   historyRequests: HistoryRequests | undefined;
