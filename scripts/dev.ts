@@ -7,9 +7,9 @@ import { reportOf } from "../src/cli/errors.ts";
 import { Input } from "../src/cli/input.ts";
 import { Output } from "../src/cli/output.ts";
 import { runUp } from "../src/cli/up.ts";
-import type { Call } from "../src/http/call.ts";
 import { loadBundle, type PageName } from "../src/http/pages/bundle.ts";
 import { type Fill, type PageResponse, type PageServer, Pages } from "../src/http/pages/pages.ts";
+import type { Call } from "../src/http/request/call.ts";
 import { VERSION } from "../src/version.ts";
 
 /** Looks at the sources with every page that is requested. Watching them instead could serve a reload before the build has ended. */

@@ -1,6 +1,6 @@
 /** Which service a command calls, and which application. */
 import { isIP } from "node:net";
-import { DEMO } from "../node/first-run.ts";
+import { DEMO } from "../node/parts/first-run.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";

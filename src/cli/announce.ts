@@ -1,7 +1,7 @@
 /** What a start reports: as text on a terminal, elsewhere as lines of the log. */
 import type { Config } from "../config/settings.ts";
-import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../node/first-run.ts";
 import type { Node } from "../node/node.ts";
+import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../node/parts/first-run.ts";
 import type { Log } from "../telemetry/log.ts";
 import { commandsVariable, greeting, howToOpen, readyFields } from "./greeting.ts";
 

@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SETTINGS } from "../config/settings.ts";
-import { firstRunFile } from "../node/first-run.ts";
+import { firstRunFile } from "../node/parts/first-run.ts";
 import { isThisMachine, serverUrl } from "./address.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";

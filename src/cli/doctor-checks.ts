@@ -1,5 +1,5 @@
 /** The checklist of docs/production.md as pure functions: evidence in, findings out. */
-import type { NodeFacts } from "../node/facts.ts";
+import type { NodeFacts } from "../node/status/facts.ts";
 import { LOW_OPEN_FILES } from "./defaults.ts";
 import type { DirectEvidence } from "./doctor-direct.ts";
 import type { Evidence } from "./doctor-evidence.ts";

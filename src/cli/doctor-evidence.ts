@@ -1,6 +1,6 @@
 /** Collects what `parley doctor` knows about a service, from its control plane and from its public address. */
 import { isLoopback, parseAddress } from "../access/address.ts";
-import type { NodeFacts } from "../node/facts.ts";
+import type { NodeFacts } from "../node/status/facts.ts";
 import { isObject } from "../protocol/json.ts";
 import { controlPlane, type Server } from "./client.ts";
 import { adminToken } from "./credentials.ts";

@@ -2,7 +2,7 @@
  * Credentials of an application that commands find themselves, on the machine of its service: those of the demo are in first-run.txt.
  * Those of another application are made or fetched with the admin token, and kept in the data folder.
  */
-import { DEMO } from "../node/first-run.ts";
+import { DEMO } from "../node/parts/first-run.ts";
 import { ACTIONS } from "../protocol/actions.ts";
 import { appNamed } from "./address.ts";
 import { applicationServer, backendApi, controlPlane, type Server } from "./client.ts";

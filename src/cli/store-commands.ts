@@ -5,7 +5,7 @@ import { AuditTrail } from "../access/audit-trail.ts";
 import { appSecretIdentity, masterKeyFile, readMasterKey, Vault } from "../access/vault.ts";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
-import { hadFirstRun, hasAdminToken, resetAdminToken } from "../node/first-run.ts";
+import { hadFirstRun, hasAdminToken, resetAdminToken } from "../node/parts/first-run.ts";
 import { backupStore, checkBackup, type Restored, restoreStore } from "../store/backup.ts";
 import { schemaVersion } from "../store/migrate.ts";
 import { openStore, sqliteFile } from "../store/open.ts";

@@ -1,8 +1,8 @@
 /** `parley up`: runs a node until a signal stops it, or several as workers of one service. */
 import { randomBytes } from "node:crypto";
 import { type Loaded, loadConfig } from "../config/load.ts";
-import { openFilesLimit } from "../node/facts.ts";
 import { type LoadPages, type Node, startNode } from "../node/node.ts";
+import { openFilesLimit } from "../node/status/facts.ts";
 import { type Log, makeLog } from "../telemetry/log.ts";
 import { CAN_SHARE_PORTS, workerCount } from "../workers/count.ts";
 import { announce, keepFirstRun } from "./announce.ts";

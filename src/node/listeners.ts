@@ -1,11 +1,11 @@
 /** The addresses a node listens on: the public one, and one for the operator where PARLEY_ADMIN_LISTEN asks for it. */
 import type { WebSocketHandler } from "bun";
 import type { Config } from "../config/settings.ts";
-import type { CertificateState } from "../http/certificate.ts";
-import { Listener } from "../http/listener.ts";
-import type { Handler } from "../http/pipeline.ts";
+import type { CertificateState } from "../http/server/certificate.ts";
+import { Listener } from "../http/server/listener.ts";
+import type { Handler } from "../http/server/pipeline.ts";
 import type { Broadcast } from "../realtime/state/socket.ts";
-import type { NodeRoutes } from "./routes.ts";
+import type { NodeRoutes } from "./routes/routes.ts";
 
 export interface Service<Data> {
   readonly routes: NodeRoutes;

@@ -1,17 +1,17 @@
 /** One node: opens its store, builds its parts, starts them, and stops them. */
 import { ConfigError, type Loaded } from "../config/load.ts";
-import { TlsError } from "../http/listener.ts";
 import { loadBundle } from "../http/pages/bundle.ts";
 import { type PageServer, Pages } from "../http/pages/pages.ts";
+import { TlsError } from "../http/server/listener.ts";
 import type { Log } from "../telemetry/log.ts";
 import { VERSION } from "../version.ts";
 import { buildNode } from "./build.ts";
 import { drainNode } from "./drain.ts";
-import { type FirstRun, finishFirstRun } from "./first-run.ts";
-import { checkStorageSettings } from "./recordings.ts";
+import { type FirstRun, finishFirstRun } from "./parts/first-run.ts";
+import { checkStorageSettings } from "./parts/recordings.ts";
+import { openStores } from "./parts/stores.ts";
+import type { Team } from "./parts/team.ts";
 import { startParts } from "./start.ts";
-import { openStores } from "./stores.ts";
-import type { Team } from "./team.ts";
 
 export interface Node {
   readonly url: string;

@@ -7,7 +7,7 @@ import { RESERVED_NAMES } from "../rooms/reserved-names.ts";
 import { openStore } from "../store/open.ts";
 import { makeLog } from "../telemetry/log.ts";
 import { buildNode } from "./build.ts";
-import { openHistory } from "./history.ts";
+import { openHistory } from "./parts/history.ts";
 
 /** Paths such as `/:roomName` are the rooms' own. */
 const firstSegment = (path: string): string => path.split("/")[1] ?? "";

@@ -1,7 +1,7 @@
 /** What the supervisor, its workers and `parley reload` say to each other, one JSON line each. */
 import type { Rates } from "../access/shared-throttle.ts";
 import type { Loaded } from "../config/load.ts";
-import type { TeamState } from "../node/team.ts";
+import type { TeamState } from "../node/parts/team.ts";
 
 /** A worker takes requests. */
 export interface Ready {

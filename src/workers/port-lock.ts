@@ -5,7 +5,7 @@
  * the connections. An address that is opened without that option is refused if anyone listens on it; the lock covers the moment between
  * that check and the first worker. Services of other users need no lock: the system shares an address only between sockets of one user.
  */
-import { listenError } from "../http/listener.ts";
+import { listenError } from "../http/server/listener.ts";
 import { takeLock } from "./file-lock.ts";
 
 export interface Address {

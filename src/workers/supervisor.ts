@@ -5,7 +5,7 @@
  * There is one slot more than workers: a worker is replaced by one in the free slot, which is ready before the old one drains.
  */
 import type { Loaded } from "../config/load.ts";
-import type { TeamState } from "../node/team.ts";
+import type { TeamState } from "../node/parts/team.ts";
 import type { Log } from "../telemetry/log.ts";
 import { Gathering } from "./gathering.ts";
 import {

@@ -1,6 +1,6 @@
 /** A worker's connection to its supervisor: heartbeats, the state of the team, and rates that all workers share. */
 import { type MakeThrottle, SHARE_EVERY_MS, SharedRates } from "../access/shared-throttle.ts";
-import type { Team, TeamState } from "../node/team.ts";
+import type { Team, TeamState } from "../node/parts/team.ts";
 import { BEAT_EVERY_MS } from "./limits.ts";
 import { connectLines, type Lines } from "./lines.ts";
 import type { Begin, FromWorker, Ready, StartReport, ToWorker } from "./messages.ts";

@@ -6,7 +6,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Packed, pack } from "../packed.ts";
+import { type Packed, pack } from "../response/packed.ts";
 import { withoutUnusedPaths } from "./uplot.ts";
 
 const WEB = join(import.meta.dir, "../../../web");

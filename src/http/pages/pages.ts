@@ -3,9 +3,9 @@
  * which changes with the version of the service.
  */
 import { Problem } from "../../protocol/codes.ts";
-import type { Call } from "../call.ts";
-import { packedResponse, tagOf } from "../packed.ts";
-import { onlyRead } from "../pipeline.ts";
+import type { Call } from "../request/call.ts";
+import { packedResponse, tagOf } from "../response/packed.ts";
+import { onlyRead } from "../server/pipeline.ts";
 import { type Bundle, type PageName, RECOVER_NAME } from "./bundle.ts";
 
 export interface Policy {

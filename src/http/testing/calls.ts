@@ -1,8 +1,8 @@
 /** For tests: endpoints called as an operator of a given role, without a server, and the changes that they audit. */
 import type { Operator, Role } from "../../access/operator.ts";
-import type { Audit, AuditedChange } from "../audit.ts";
-import { Call } from "../call.ts";
-import type { Endpoint, Guard, Method } from "../endpoint.ts";
+import { Call } from "../request/call.ts";
+import type { Endpoint, Guard, Method } from "../server/endpoint.ts";
+import type { Audit, AuditedChange } from "../shared/audit.ts";
 
 export const operatorOf = (role: Role): Operator => ({ name: role, role, revoked: new AbortController().signal });
 

@@ -4,7 +4,7 @@ import { APP, type Client, OTHER_KEY, World } from "../../testing/kit.ts";
 import { LIVE_CONNECTIONS_MAX } from "./limits.ts";
 import { Live } from "./live.ts";
 
-/** Nodes with live lists, as node/realtime.ts builds them. */
+/** Nodes with live lists, as node/parts/realtime.ts builds them. */
 function worldOf(nodes = 1): { world: World; live: Live; lives: readonly Live[] } {
   const world = new World({ nodes });
   const lives = world.nodes.map(({ hub, clock }, i) => new Live(hub, clock, `node-${i}`));

@@ -1,0 +1,68 @@
+/** Control plane: the audit, newest first. */
+import { z } from "zod";
+import type { Operator } from "../../access/operator.ts";
+import type { AuditRow, AuditStore } from "../../store/operators.ts";
+import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
+import { limit, toSeconds, unixSeconds } from "../shared/schemas.ts";
+import { pageOf, paging } from "./paging.ts";
+
+const PAGE_DEFAULT = 100;
+const PAGE_MAX = 1000;
+
+const details = z.record(z.string(), z.unknown()).optional();
+
+const entry = z
+  .object({
+    _id: z.string(),
+    at: unixSeconds,
+    who: z
+      .string()
+      .describe("An operator's name, admin, a secret key's id, application secret, command line, or first start"),
+    what: z.string(),
+    on: z.string(),
+    app: z.string().nullable().describe("Id of the application"),
+    address: z.string().nullable().describe("The client's address; null for the command line"),
+    before: details.describe("What was replaced; never a secret"),
+    after: details,
+  })
+  .meta({ id: "AuditEntry" });
+
+const auditFields = (row: AuditRow): z.infer<typeof entry> => ({
+  _id: row.id,
+  at: toSeconds(row.at),
+  who: row.who,
+  what: row.what,
+  on: row.on,
+  app: row.app,
+  address: row.address,
+  ...(row.before && { before: row.before }),
+  ...(row.after && { after: row.after }),
+});
+
+const filter = z.string().min(1).max(256).optional();
+
+export const auditEndpoint = (
+  guard: Guard<Operator>,
+  audit: Pick<AuditStore, "list">,
+  /** The id of an application, given its id or name; undefined: there is none now, but the audit may still know its id. */
+  appId: (idOrName: string) => string | undefined,
+): Endpoint =>
+  endpoint({
+    tag: "operators",
+    guard,
+    method: "GET",
+    path: "/api/internal/v1/audit",
+    summary: "Changes by operators, applications and commands, newest first; kept for 180 days",
+    query: paging.extend({
+      limit: limit(PAGE_MAX, PAGE_DEFAULT).describe(`Entries per page; ${PAGE_DEFAULT} if it is absent`),
+      app: filter.describe("Id or name of an application"),
+      who: filter,
+      what: filter.describe("For example: key created"),
+    }),
+    response: z.object({ data: z.array(entry), next: z.string().nullable() }),
+    handle: async (_call, { query }) => {
+      const app = query.app === undefined ? undefined : (appId(query.app) ?? query.app);
+      const rows = await audit.list({ ...query, app, limit: query.limit + 1 });
+      return pageOf(rows, query.limit, (row) => row.id, auditFields);
+    },
+  });

@@ -1,0 +1,95 @@
+/** POST /api/internal/v1/explain: every check of a connect and of a frame, and which one refuses. Nothing that is given is kept or logged. */
+import { z } from "zod";
+import type { AdmitParts } from "../../access/admit.ts";
+import type { Blocks } from "../../access/blocks.ts";
+import type { KeyRate } from "../../access/coverage.ts";
+import { explain, type Moment } from "../../access/explain.ts";
+import { namedKey, type Question } from "../../access/explain-advice.ts";
+import type { Keyring } from "../../access/keyring.ts";
+import type { Operator } from "../../access/operator.ts";
+import type { Follower } from "../../access/store-follower.ts";
+import { ACTIONS } from "../../protocol/actions.ts";
+import { ORIGIN_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
+import type { KeyRow, Store } from "../../store/store.ts";
+import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
+
+/** An empty text counts as not given, as in a form whose field was left empty. */
+const pasted = (maxChars: number) =>
+  z
+    .string()
+    .max(maxChars, `must have at most ${maxChars} characters`)
+    .transform((text) => text.trim() || undefined)
+    .optional();
+
+const KEY_MAX_CHARS = 1024;
+const CHANNEL_MAX_CHARS = 4096;
+
+const body = z.strictObject({
+  key: pasted(KEY_MAX_CHARS).describe("Id of a publishable key; surrounding spaces are ignored."),
+  token: pasted(REQUEST_HEAD_MAX_BYTES).describe("A connect token; surrounding spaces are ignored."),
+  origin: pasted(ORIGIN_MAX_CHARS * 2).describe("Origin of the web page that connects. Absent: no browser."),
+  channel: z
+    .string()
+    .max(CHANNEL_MAX_CHARS, `must have at most ${CHANNEL_MAX_CHARS} characters`)
+    .transform((text) => (text === "" ? undefined : text))
+    .optional()
+    .describe("Absent: only the connect is explained, and the action if one is named."),
+  action: z.enum(ACTIONS).optional().describe("Absent: whether the channel is covered at all."),
+});
+
+const response = z
+  .object({
+    checks: z.array(
+      z.object({
+        name: z.string(),
+        result: z.enum(["passes", "refuses", "not reached"]),
+        why: z.string().optional(),
+        hint: z.string().describe("What to change").optional(),
+      }),
+    ),
+    allowed: z.boolean(),
+  })
+  .meta({ id: "Explanation" });
+
+export interface ExplainParts {
+  readonly keyring: Keyring;
+  readonly store: Pick<Store, "key">;
+  readonly blocks: Blocks;
+  readonly keyRate: Pick<KeyRate, "debt">;
+  readonly roomTokens: AdmitParts["roomTokens"];
+  readonly nowMs: () => number;
+  readonly moment: () => Moment;
+  /** Present if other nodes can change keys. */
+  readonly storeFollower?: Follower | undefined;
+}
+
+export function explainEndpoints(guard: Guard<Operator>, parts: ExplainParts): Endpoint[] {
+  const { keyring, blocks, roomTokens, storeFollower } = parts;
+  // An explanation is not a connect: the key's clients must not wait because an operator asks.
+  const keyRate: KeyRate = { debt: (keyId) => parts.keyRate.debt(keyId), charge: () => undefined };
+  return [
+    endpoint({
+      tag: "keys",
+      guard,
+      method: "POST",
+      path: "/api/internal/v1/explain",
+      summary:
+        "Why a connect, or an action on a channel, is allowed or refused: every check in order, and what to change",
+      body,
+      response,
+      handle: async (_call, { body: question }) => {
+        // As for a connect: another node may have changed the key a moment ago.
+        await storeFollower?.catchUp();
+        const revoked = await revokedKey(question, parts);
+        return explain(question, { keyring, blocks, keyRate, roomTokens, revoked }, parts.moment(), parts.nowMs());
+      },
+    }),
+  ];
+}
+
+async function revokedKey(question: Question, { keyring, store }: ExplainParts): Promise<KeyRow | undefined> {
+  const id = namedKey(question);
+  if (id === undefined || keyring.key(id)) return undefined;
+  const row = await store.key(id);
+  return row?.revoked === null ? undefined : row;
+}

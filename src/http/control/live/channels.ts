@@ -1,0 +1,154 @@
+/** Control plane: live channels over all nodes, with a test message as the server. */
+import { z } from "zod";
+import type { Keyring } from "../../../access/keyring.ts";
+import type { ChannelRule, Retention } from "../../../protocol/channel-rules.ts";
+import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
+import type { Hub } from "../../../realtime/hub.ts";
+import type { ChannelWithMembers, LiveChannels } from "../../../realtime/operators/live/channels.ts";
+import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "../../../realtime/operators/live/limits.ts";
+import type { Guards } from "../../guards/realtime.ts";
+import { channelIn } from "../../request/path-names.ts";
+import { jsonTextResponse } from "../../response/json.ts";
+import { type Endpoint, endpoint } from "../../server/endpoint.ts";
+import type { Audit } from "../../shared/audit.ts";
+import { message, OPERATORS, published, publishMessage, readMessage } from "../../shared/messages.ts";
+import { limit } from "../../shared/schemas.ts";
+import type { AppIn } from "../app-in.ts";
+import { retention } from "../channel-rule-schemas.ts";
+
+const isComplete = z.boolean().describe("false: a node has not responded, and what only it knows is missing");
+const next = z.string().nullable();
+const figures = z.object({
+  channel: z.string(),
+  peers: z.int().describe("Members on all nodes"),
+  connections: z.int().describe("Connections that subscribe, with and without the action `presence`"),
+  ratePerSec: z.number().describe("Messages per second, lately"),
+  bytesPerSec: z.number().describe("Bytes per second of its messages as they are written, once per message"),
+});
+/** What the channel's rule says. */
+const kept = z.object({ history: retention.nullable().describe("What is kept of its messages; null: nothing") });
+const listed = figures.extend(kept.shape).meta({ id: "LiveChannel" });
+const member = z
+  .object({
+    peerId: z.string(),
+    metadata: z.looseObject({}).optional(),
+    state: z.looseObject({}).optional().describe("What the member has said about itself"),
+    connections: z.int(),
+    lost: z.literal(true).optional().describe("It has no connection left, and stays until its grace period ends"),
+  })
+  .meta({ id: "LiveMember" });
+const one = figures
+  .extend(kept.shape)
+  .extend({
+    graceSec: z.int().describe("How long members that were lost without a goodbye stay"),
+    members: z.array(member),
+    next,
+    isComplete,
+  })
+  .meta({ id: "LiveChannelWithMembers" });
+
+const after = z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional();
+
+export interface LiveChannelParts {
+  readonly hub: Hub;
+  readonly channels: LiveChannels;
+  readonly keyring: Pick<Keyring, "rulesOf">;
+  readonly appIn: AppIn;
+  readonly audit: Audit;
+}
+
+export function liveChannelEndpoints(
+  { admin, operator }: Pick<Guards, "admin" | "operator">,
+  { hub, channels, keyring, appIn, audit }: LiveChannelParts,
+): Endpoint[] {
+  const tag = "live";
+  const root = "/api/internal/v1/apps/:app/channels";
+  return [
+    endpoint({
+      tag,
+      guard: operator,
+      method: "GET",
+      path: root,
+      summary: "Channels with subscribers, on all nodes",
+      query: z.object({
+        prefix: z.string().max(CHANNEL_MAX_BYTES).describe("Only names that begin with this.").optional(),
+        sort: z.enum(["name", "rate"]).describe("rate: the busiest first, one page only. Absent: name.").optional(),
+        limit: limit(LIVE_PAGE_MAX, 100),
+        after,
+      }),
+      response: z.object({ data: z.array(listed), next, isComplete }),
+      problems: ["not_found"],
+      handle: async (call, { query }) => {
+        const { id } = await appIn(call);
+        const request = { app: id, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
+        const { data, ...rest } = await (query.sort === "rate" ? channels.busiest(request) : channels.page(request));
+        const rules = keyring.rulesOf(id);
+        return { data: data.map((line) => ({ ...line, history: historyOf(rules.ruleFor(line.channel)) })), ...rest };
+      },
+    }),
+    endpoint({
+      tag,
+      guard: operator,
+      method: "GET",
+      path: `${root}/:channel`,
+      hasRawSlashes: true,
+      summary: "One channel and a page of its members; zeros if it has no subscriber",
+      query: z.object({ limit: limit(LIVE_MEMBERS_MAX, 100), after }),
+      response: one,
+      problems: ["not_found", "channel_reserved"],
+      handle: async (call, { query }) => {
+        const channel = channelIn(call);
+        const { id } = await appIn(call);
+        const found = await channels.one({ app: id, channel, limit: query.limit, after: query.after });
+        const json = channelJson(channel, found, keyring.rulesOf(id).ruleFor(channel));
+        return jsonTextResponse(`${json}\n`);
+      },
+    }),
+    endpoint({
+      tag,
+      guard: admin,
+      method: "POST",
+      path: `${root}/:channel/publish`,
+      hasRawSlashes: true,
+      passesOn: true,
+      summary: "Publish to a channel as the server",
+      body: message.strict(),
+      response: published,
+      problems: ["not_found", "channel_reserved", "over_message_quota", "backend_error"],
+      handle: async (call, { caller, body, text, recheck }) => {
+        const envelope = readMessage(body, text);
+        const channel = channelIn(call);
+        const { id } = await appIn(call);
+        recheck();
+        const result = await publishMessage(hub, id, channel, envelope, OPERATORS);
+        await audit(call, caller, { what: "message published", on: channel, app: id, after: sizeOf(envelope) });
+        return result;
+      },
+    }),
+  ];
+}
+
+const historyOf = (rule: ChannelRule | undefined): Retention | null => rule?.history ?? null;
+
+/** Metadata and states are copied as text: parsing them would change numbers beyond double precision. */
+function channelJson(
+  channel: string,
+  { members, next, isComplete, ...figures }: ChannelWithMembers,
+  rule: ChannelRule | undefined,
+): string {
+  const list = members.map(({ peerId, metadataJson, stateJson, isLost, connections }) => {
+    const metadata = metadataJson === undefined ? "" : `,"metadata":${metadataJson}`;
+    const state = stateJson === undefined ? "" : `,"state":${stateJson}`;
+    const lost = isLost ? ',"lost":true' : "";
+    return `{"peerId":${JSON.stringify(peerId)}${metadata}${state},"connections":${connections}${lost}}`;
+  });
+  const kept = { history: historyOf(rule), graceSec: rule?.graceSec ?? 0 };
+  const head = JSON.stringify({ channel, ...figures, ...kept }).slice(0, -1);
+  return `${head},"members":[${list.join(",")}],${JSON.stringify({ next, isComplete }).slice(1)}`;
+}
+
+/** The audit has who sent how much, and never what. */
+const sizeOf = ({ from, dataJson }: { from: string; dataJson: string }): { from: string; bytes: number } => ({
+  from,
+  bytes: Buffer.byteLength(dataJson),
+});

@@ -1,0 +1,132 @@
+import { expect, test } from "bun:test";
+import type { Role } from "../../../access/operator.ts";
+import { HistoryUnavailable, type Page, type Range, type StoredMessage } from "../../../history/history.ts";
+import { ChannelRules } from "../../../protocol/channel-rules.ts";
+import { appRow } from "../../../store/testing/rows.ts";
+import type { Method } from "../../server/endpoint.ts";
+import { auditedChanges, guardOf, run } from "../../testing/calls.ts";
+import { adminHistoryEndpoints } from "./history.ts";
+
+const PATH = "/api/internal/v1/apps/:app/channels/:channel/history";
+const RULES = new ChannelRules([{ pattern: "chat/*", history: { messages: 10, seconds: 60 }, graceSec: 0 }]);
+
+const stored = (offset: number, more: Partial<StoredMessage> = {}): StoredMessage => ({
+  offset,
+  check: `c${offset}`,
+  time: 1000 + offset,
+  from: "ann",
+  metadataJson: undefined,
+  dataJson: "12345678901234567890",
+  connection: "hidden",
+  id: undefined,
+  bytes: 300,
+  ...more,
+});
+const STATE = { epoch: "e", top: 9, topCheck: "c9", first: 4, firstCheck: "c3" };
+const PAGE: Page = { state: STATE, check: undefined, messages: [stored(9)], more: true };
+
+interface World {
+  readonly role?: Role;
+  readonly consolePayloads?: boolean;
+  readonly read?: (range: Range) => Promise<Page | undefined>;
+}
+
+/** One call as an operator, the ranges that it has read, the channels that it has removed, and what it has audited. */
+async function attempt(method: Method, channel: string, query: string, world: World = {}) {
+  const { role = "admin", consolePayloads = true, read = async () => PAGE } = world;
+  const ranges: Range[] = [];
+  const removed: string[] = [];
+  const { audit, changes } = auditedChanges();
+  const endpoints = adminHistoryEndpoints(
+    { admin: guardOf(role), operator: guardOf(role) },
+    {
+      history: {
+        read: (_app, _channel, range) => {
+          ranges.push(range);
+          return read(range);
+        },
+      },
+      removeHistory: async (_app, name) => removed.push(name),
+      keyring: { rulesOf: () => RULES },
+      appIn: async () => appRow("app", { consolePayloads }),
+      audit,
+    },
+  );
+  const answer = await run(endpoints, { method, path: PATH, params: { app: "app", channel }, query }).then(
+    async (value) => (value instanceof Response ? await value.text() : JSON.stringify(value)),
+    (error: Error) => error.message,
+  );
+  return { answer, ranges, removed, changes };
+}
+
+const get = async (query = "", world: World = {}): Promise<string> =>
+  (await attempt("GET", "chat/1", query, world)).answer;
+
+test("a page has data byte for byte, for admins, where the application allows it", async () => {
+  const shown =
+    '{"channel":"chat/1","pos":"e.9.c9","messages":[{"from":"ann","pos":"e.9.c9","time":1009,"bytes":20,"data":12345678901234567890}],"more":true}\n';
+  expect(await get()).toBe(shown);
+  const hidden = shown.replace(',"data":12345678901234567890', "");
+  expect(await get("", { consolePayloads: false })).toBe(hidden);
+  expect(await get("", { role: "read" })).toBe(hidden);
+});
+
+test("metadata and ids are shown, connections are not", async () => {
+  const messages = [stored(9, { metadataJson: '{"n":1.0}', id: 'a"b' })];
+  const json = await get("", { read: async () => ({ ...PAGE, messages }) });
+  expect(json).toContain('"fromMetadata":{"n":1.0}');
+  expect(json).toContain('"id":"a\\"b"');
+  expect(json).not.toContain("hidden");
+});
+
+test("limit, before and after choose the range", async () => {
+  const read = async ({ before, after }: Range): Promise<Page> => ({ ...PAGE, check: `c${before ?? after}` });
+  const range = async (query: string): Promise<Range | undefined> =>
+    (await attempt("GET", "chat/1", query, { read })).ranges[0];
+  expect(await range("")).toEqual({ limit: 50, maxBytes: 960_000 });
+  expect(await range("?limit=7&before=e.6.c6")).toEqual({ limit: 7, maxBytes: 960_000, before: 6 });
+  expect(await range("?after=e.6.c6")).toEqual({ limit: 50, maxBytes: 960_000, after: 6 });
+});
+
+test("a channel in whose history nothing was stored yet is empty", async () => {
+  expect(await get("", { read: async () => undefined })).toBe(
+    '{"channel":"chat/1","pos":null,"messages":[],"more":false}\n',
+  );
+});
+
+const GONE = "is not a position in the present history of this channel; read on from the newest messages";
+
+test.each<[query: string, check: string | undefined, text: string]>([
+  ["?before=e.6.c6&after=e.6.c6", "c6", "before: cannot be used together with after"],
+  ["?before=nonsense", undefined, "before: must be the pos of a message"],
+  [`?after=e.${"1".repeat(99)}.c`, undefined, "after: must have at most 64 characters"],
+  ["?before=other.6.c6", "c6", `before: ${GONE}`],
+  ["?before=e.6.other", "c6", `before: ${GONE}`],
+  ["?before=e.99.c99", undefined, `before: ${GONE}`],
+  ["?after=e.1.c1", undefined, `after: ${GONE}`],
+  ["?limit=101", undefined, "limit: must be a whole number from 1 to 100"],
+])("refused: %s", async (query, check, text) => {
+  expect(await get(query, { read: async () => ({ ...PAGE, check }) })).toBe(text);
+});
+
+test("before a message that was removed there is nothing, and that is no mistake", async () => {
+  const read = async (): Promise<Page> => ({ ...PAGE, messages: [], more: false });
+  expect(await get("?before=e.2.c2", { read })).toContain('"messages":[],"more":false');
+});
+
+test("a store that is away is 503 with a sentence", async () => {
+  const read = (): Promise<Page> => Promise.reject(new HistoryUnavailable("the disk is full"));
+  expect(await get("", { read })).toBe("History cannot be read or changed at the moment; try again.");
+});
+
+test("DELETE forgets the channel's messages and is audited", async () => {
+  const { answer, removed, changes } = await attempt("DELETE", "chat/1", "");
+  expect([answer, removed]).toEqual(['{"channel":"chat/1","deleted":true}', ["chat/1"]]);
+  expect(changes).toEqual([{ what: "history deleted", on: "chat/1", app: "app" }]);
+});
+
+test.each<Method>(["GET", "DELETE"])("%s of a channel without history is 404 and touches nothing", async (method) => {
+  const { answer, ranges, removed, changes } = await attempt(method, "news", "");
+  expect(answer).toStartWith("This channel has no history: no channel rule");
+  expect([ranges, removed, changes]).toEqual([[], [], []]);
+});

@@ -1,0 +1,165 @@
+/** Control plane: live peers over all nodes; disconnect one, block it, send to it. */
+import { z } from "zod";
+import { Problem } from "../../../protocol/codes.ts";
+import { PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
+import { LIVE_CONNECTIONS_MAX, LIVE_PAGE_MAX } from "../../../realtime/operators/live/limits.ts";
+import type { LivePeers } from "../../../realtime/operators/live/peers.ts";
+import type { Guards } from "../../guards/realtime.ts";
+import { peerIn } from "../../request/path-names.ts";
+import { type Endpoint, endpoint } from "../../server/endpoint.ts";
+import type { Audit } from "../../shared/audit.ts";
+import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } from "../../shared/disconnecting.ts";
+import { delivered, message, OPERATORS, readMessage, sendMessage } from "../../shared/messages.ts";
+import { limit, toSeconds, unixSeconds } from "../../shared/schemas.ts";
+import type { AppIn } from "../app-in.ts";
+
+const isComplete = z.boolean().describe("false: a node has not responded, and what only it knows is missing");
+
+const listed = z
+  .object({
+    peerId: z.string(),
+    connections: z.int(),
+    since: unixSeconds.describe("Unix seconds: its oldest connection"),
+    channels: z.int().describe("Channels it subscribes to, added up over the nodes it is connected to"),
+  })
+  .meta({ id: "LivePeer" });
+
+const connection = z
+  .object({
+    connectionId: z.string(),
+    nodeId: z.string(),
+    keyId: z.string(),
+    address: z.string(),
+    since: unixSeconds,
+    subscriptions: z.array(z.string()),
+    framesPerSec: z.number().describe("Frames from the client per second, lately"),
+  })
+  .meta({ id: "LiveConnection" });
+
+const event = z
+  .object({
+    at: z.number().describe("Unix milliseconds, as in the tail"),
+    kind: z.string().describe("connect, refuse, subscribe, unsubscribe, publish, error or close"),
+    connectionId: z.string(),
+    keyId: z.string().optional(),
+    channel: z.string().optional(),
+    code: z.union([z.string(), z.int()]).optional().describe("Of an error or a refusal, or the close code"),
+    count: z.int().optional().describe("publish: messages since the event before; error: how often in a row"),
+  })
+  .meta({ id: "PeerEvent" });
+
+const one = z
+  .object({
+    peerId: z.string(),
+    total: z.int().describe("Connections on all nodes"),
+    connections: z.array(connection).describe(`The newest, at most ${LIVE_CONNECTIONS_MAX}`),
+    recent: z
+      .array(event)
+      .describe("The last events of its connections, oldest first, also for a minute after they have ended"),
+    isComplete,
+  })
+  .meta({ id: "LivePeerDetails" });
+
+export interface LivePeerParts extends DisconnectParts {
+  readonly peers: LivePeers;
+  readonly appIn: AppIn;
+  readonly audit: Audit;
+}
+
+export function livePeerEndpoints(
+  { admin, operator }: Pick<Guards, "admin" | "operator">,
+  parts: LivePeerParts,
+): Endpoint[] {
+  const { peers, appIn, audit, hub } = parts;
+  const tag = "live";
+  const root = "/api/internal/v1/apps/:app/peers";
+  return [
+    endpoint({
+      tag,
+      guard: operator,
+      method: "GET",
+      path: root,
+      summary: "Connected peers, on all nodes",
+      query: z.object({
+        prefix: z.string().max(PEER_ID_MAX_CHARS).describe("Only ids that begin with this.").optional(),
+        limit: limit(LIVE_PAGE_MAX, 100),
+        after: z.string().max(PEER_ID_MAX_CHARS).describe("`next` of the previous page.").optional(),
+      }),
+      response: z.object({ data: z.array(listed), next: z.string().nullable(), isComplete }),
+      problems: ["not_found"],
+      handle: async (call, { query }) => {
+        const { id } = await appIn(call);
+        const request = { app: id, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
+        const { data, ...rest } = await peers.page(request);
+        return { data: data.map(({ sinceMs, ...line }) => ({ ...line, since: toSeconds(sinceMs) })), ...rest };
+      },
+    }),
+    endpoint({
+      tag,
+      guard: operator,
+      method: "GET",
+      path: `${root}/:peerId`,
+      summary: "One peer: its connections on all nodes, and what happened to them lately",
+      response: one,
+      problems: ["invalid_request", "not_found", "peer_not_found", "backend_error"],
+      handle: async (call) => {
+        const peerId = peerIn(call);
+        const { id } = await appIn(call);
+        const { total, connections, recent, isComplete } = await peers.one({ app: id, peerId });
+        if (total === 0 && recent.length === 0) throw notFound(isComplete);
+        const shown = connections.map(({ sinceMs, ...rest }) => ({ ...rest, since: toSeconds(sinceMs) }));
+        return { peerId, total, connections: shown, recent, isComplete };
+      },
+    }),
+    endpoint({
+      tag,
+      guard: admin,
+      method: "POST",
+      path: `${root}/:peerId/send`,
+      passesOn: true,
+      summary: "Send to all connections of a peer as the server",
+      body: message.strict(),
+      response: delivered,
+      problems: ["not_found", "peer_not_found", "over_message_quota", "rate_limited", "backend_error"],
+      handle: async (call, { caller, body, text, recheck }) => {
+        const envelope = readMessage(body, text);
+        const peerId = peerIn(call);
+        const { id } = await appIn(call);
+        recheck();
+        const result = await sendMessage(hub, id, peerId, envelope, OPERATORS);
+        const after = { from: envelope.from, bytes: Buffer.byteLength(envelope.dataJson) };
+        await audit(call, caller, { what: "message sent", on: peerId, app: id, after });
+        return result;
+      },
+    }),
+    endpoint({
+      tag,
+      guard: admin,
+      method: "DELETE",
+      path: `${root}/:peerId`,
+      summary: "Close a peer's connections on all nodes, and optionally block it for a while",
+      query: disconnectQuery,
+      response: disconnected,
+      problems: ["not_found", "conflict"],
+      handle: async (call, { caller, query }) => {
+        const peerId = peerIn(call);
+        const { id } = await appIn(call);
+        const { blockSec } = query;
+        const result = await disconnectPeer(parts, id, peerId, blockSec);
+        await audit(call, caller, {
+          what: blockSec ? "peer blocked" : "peer kicked",
+          on: peerId,
+          app: id,
+          after: { closed: result.closed, ...(blockSec && { blockSec }) },
+        });
+        return result;
+      },
+    }),
+  ];
+}
+
+/** A peer that no node knows is certain only if all have responded. */
+const notFound = (isComplete: boolean): Problem =>
+  isComplete
+    ? new Problem("peer_not_found", "This peer has no connection, and had none in the last minute.")
+    : new Problem("backend_error", "Not every node has responded, and the others do not know this peer; try again.", 1);

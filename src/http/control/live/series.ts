@@ -1,0 +1,114 @@
+/** GET /api/internal/v1/series: how the traffic of all nodes has developed. */
+import { z } from "zod";
+import type { Keyring } from "../../../access/keyring.ts";
+import type { Operator } from "../../../access/operator.ts";
+import type { NodeRequests } from "../../../engine/node-requests.ts";
+import { Problem } from "../../../protocol/codes.ts";
+import { SERIES_RANGES, SERIES_STEPS_MAX, type Series, type SeriesRange } from "../../../telemetry/series.ts";
+import { SERIES_METRICS, type SeriesMetric } from "../../../telemetry/series-tier.ts";
+import { TRAFFIC_APPS_MAX } from "../../../telemetry/traffic.ts";
+import { type Endpoint, endpoint, type Guard } from "../../server/endpoint.ts";
+import { unixSeconds } from "../../shared/schemas.ts";
+
+const RANGES = Object.keys(SERIES_RANGES) as [SeriesRange, ...SeriesRange[]];
+const REASONS_MAX = 100;
+const NAME_MAX_CHARS = 200;
+
+const UNITS: Readonly<Record<SeriesMetric, string>> = {
+  connections: "connections, the most at one time in the step",
+  connects: "per second",
+  refusals: "per second",
+  messages: "per second",
+  deliveries: "per second",
+  bytesOut: "bytes per second",
+  p50Ms: "ms",
+  p99Ms: "ms",
+  errors: "per second",
+};
+
+const query = z.object({
+  metric: z
+    .enum(SERIES_METRICS)
+    .describe(
+      "connections: open ones. connects, refusals: made and refused. messages: publishes and sends that were accepted. deliveries, " +
+        "bytesOut: messages handed to sockets, and their bytes. p50Ms, p99Ms: from a publish frame's arrival to its fan-out's return; " +
+        "half and 99 % of the frames took at most this long. errors: error frames.",
+    ),
+  app: z
+    .string()
+    .max(NAME_MAX_CHARS)
+    .describe(
+      `The id or name of an application; absent: all. A node counts ${TRAFFIC_APPS_MAX} applications separately, the others only in the total.`,
+    )
+    .optional(),
+  range: z.enum(RANGES).describe("Steps of 5 s, 60 s and 300 s."),
+});
+
+const values = z.array(z.number().nullable()).max(SERIES_STEPS_MAX);
+
+/** What one node answers; another node's answer is checked with it. */
+const ofNode = z.object({
+  nodeId: z.string().max(NAME_MAX_CHARS),
+  start: unixSeconds.describe("When the first step begins"),
+  values: values.describe(
+    "One per step, the newest last. null: not known, because the node was not running, or no message was published (p50Ms, p99Ms).",
+  ),
+  byReason: z
+    .record(z.string().max(NAME_MAX_CHARS), values)
+    .refine((reasons) => Object.keys(reasons).length <= REASONS_MAX, "has too many reasons")
+    .describe("Only of refusals: the same by error code, or over_concurrent.")
+    .optional(),
+});
+
+const response = z
+  .object({
+    metric: z.enum(SERIES_METRICS),
+    unit: z.string().describe("What the values are, for example: per second"),
+    stepSec: z.int(),
+    nodes: z.array(ofNode),
+    isComplete: z.boolean().describe("false: a node has not answered in time"),
+  })
+  .meta({ id: "Series" });
+
+/** What another node has answered; throws if it is not of this form or too long. */
+export const decodeNodeSeries = (value: unknown): z.infer<typeof ofNode> => ofNode.parse(value);
+
+export interface SeriesParts {
+  readonly nodeId: string;
+  readonly series: Series;
+  readonly nodeRequests: NodeRequests;
+  readonly keyring: Keyring;
+}
+
+export function seriesEndpoints(guard: Guard<Operator>, parts: SeriesParts): Endpoint[] {
+  const { nodeId, series, nodeRequests, keyring } = parts;
+  nodeRequests.onRequest("series", (payload): z.infer<typeof ofNode> => {
+    const { metric, range, app } = query.parse(payload);
+    return { nodeId, ...series.values(metric, range, app) } as z.infer<typeof ofNode>;
+  });
+  const appOf = (idOrName: string): string => {
+    const app = keyring.app(idOrName) ?? keyring.appNamed(idOrName);
+    if (!app) throw new Problem("not_found", "app: there is no application with this id or name");
+    return app.id;
+  };
+  return [
+    endpoint({
+      method: "GET",
+      path: "/api/internal/v1/series",
+      tag: "operations",
+      summary:
+        "How connections, messages and errors have developed, per node; kept in memory, so that a restart is a gap",
+      guard,
+      query,
+      response,
+      problems: ["not_found"],
+      handle: async (_call, { query: asked }): Promise<z.infer<typeof response>> => {
+        const { metric, range } = asked;
+        const request = { metric, range, ...(asked.app !== undefined && { app: appOf(asked.app) }) };
+        const { answers, isComplete } = await nodeRequests.gather("series", request, decodeNodeSeries);
+        const { stepSec } = SERIES_RANGES[range];
+        return { metric, unit: UNITS[metric], stepSec, nodes: [...answers], isComplete };
+      },
+    }),
+  ];
+}

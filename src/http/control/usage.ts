@@ -1,0 +1,115 @@
+/** Control plane: what an application has used in this period and in earlier ones. */
+import { z } from "zod";
+import type { Operator } from "../../access/operator.ts";
+import { roomSpaceOf } from "../../access/room-space.ts";
+import { type HistoryStore, HistoryUnavailable, type HistoryUsage } from "../../history/history.ts";
+import { periodOf } from "../../realtime/counting/usage.ts";
+import type { AppRow, Store } from "../../store/store.ts";
+import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
+import { wholeNumber } from "../shared/schemas.ts";
+import {
+  concurrentNow,
+  periodUsage,
+  plan,
+  planOf,
+  type UsageSources,
+  usageIn,
+  usageNow,
+} from "../shared/usage-schemas.ts";
+import type { AppIn } from "./app-in.ts";
+
+const PERIODS_DEFAULT = 12;
+const PERIODS_MAX = 120;
+
+const response = z
+  .object({
+    appId: z.string(),
+    concurrentNow,
+    plan,
+    data: z.array(periodUsage).describe("Newest period first; none from before the application was created"),
+    history: z
+      .object({ streams: z.int().describe("Channels with stored messages"), messages: z.int(), bytes: z.int() })
+      .optional()
+      .describe("What is stored now, in channels and in rooms; absent while that cannot be read"),
+  })
+  .meta({ id: "UsageOfPeriods" });
+
+export interface AdminUsageParts extends UsageSources {
+  readonly appIn: AppIn;
+  readonly store: Pick<Store, "usageOf">;
+  readonly history: Pick<HistoryStore, "usage">;
+}
+
+export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsageParts): Endpoint[] {
+  const { appIn, store, history, gather } = parts;
+  return [
+    endpoint({
+      method: "GET",
+      path: "/api/internal/v1/apps/:app/usage",
+      tag: "usage",
+      summary: "What an application has used, per period: a calendar month in UTC",
+      guard,
+      query: z.object({
+        periods: wholeNumber(1, PERIODS_MAX)
+          .optional()
+          .transform((value) => value ?? PERIODS_DEFAULT)
+          .describe("How many periods, with the present one"),
+      }),
+      response,
+      problems: ["not_found"],
+      handle: async (call, { query }): Promise<z.infer<typeof response>> => {
+        const app = await appIn(call);
+        await gather(app.id);
+        const { concurrentNow: now, ...current } = usageNow(app.id, parts);
+        const earlier = await earlierUsage(app, current.periodStartUnix, query.periods - 1, store);
+        const stored = await storedNow(app.id, history);
+        return {
+          appId: app.id,
+          concurrentNow: now,
+          plan: planOf(app),
+          data: [current, ...earlier],
+          ...(stored && { history: { ...stored } }),
+        };
+      },
+    }),
+  ];
+}
+
+/** With its rooms, whose history is within the same limit. While history cannot be read, the rest is still shown. */
+async function storedNow(app: string, history: Pick<HistoryStore, "usage">): Promise<HistoryUsage | undefined> {
+  try {
+    const [own, rooms] = [await history.usage(app), await history.usage(roomSpaceOf(app))];
+    return {
+      streams: own.streams + rooms.streams,
+      messages: own.messages + rooms.messages,
+      bytes: own.bytes + rooms.bytes,
+    };
+  } catch (error) {
+    if (error instanceof HistoryUnavailable) return undefined;
+    throw error;
+  }
+}
+
+/** A period in which nothing was counted has no row. */
+async function earlierUsage(
+  app: AppRow,
+  currentStart: number,
+  count: number,
+  store: Pick<Store, "usageOf">,
+): Promise<z.infer<typeof periodUsage>[]> {
+  const periods = [];
+  for (let start = currentStart; periods.length < count; ) {
+    // The period of the millisecond before this one began.
+    const period = periodOf(start * 1000 - 1);
+    if (period.endSeconds * 1000 <= app.created) break;
+    periods.push(period);
+    start = period.startSeconds;
+  }
+  const oldest = periods.at(-1);
+  if (!oldest) return [];
+  const rows = new Map((await store.usageOf(app.id, oldest.startSeconds)).map((row) => [row.period, row]));
+  return periods.map((period) => {
+    const { messages = 0, peakConnections = 0 } = rows.get(period.startSeconds) ?? {};
+    return usageIn(period, messages, peakConnections);
+  });
+}

@@ -1,0 +1,97 @@
+/** The cookie of a session of the dashboard, and what a browser must send besides it. */
+import { isIP } from "node:net";
+import { isLoopback, parseAddress } from "../../access/address.ts";
+import { SESSION_SECONDS } from "../../access/limits.ts";
+import { Problem } from "../../protocol/codes.ts";
+import type { Call } from "../request/call.ts";
+
+/** Sent by the dashboard's own scripts. Another site cannot send it without a preflight, which is never answered. */
+export const DASHBOARD_HEADER = "X-Parley-Dashboard";
+
+/** Over HTTPS the name makes browsers refuse a cookie that another host of the same site has set. */
+const SECURE_NAME = "__Host-parley";
+/** Plain HTTP on this machine, where browsers refuse the prefix. Services on other ports of `localhost` share it. */
+const LOOPBACK_NAME = "parley";
+/** The form of a session's secret; values of other services are not looked up. */
+const SECRET = /^[\w-]{48}$/;
+/**
+ * Bound: cookies of that name that are looked up. Pages on other ports of `localhost` can add some, and browsers send those with a longer
+ * path first. A browser keeps at most 180 per host, so all of them together cannot hide the session. A lookup is one digest.
+ */
+const COOKIES_MAX = 200;
+
+const isHttps = (call: Call): boolean => call.origin.startsWith("https:");
+const cookieName = (call: Call): string => (isHttps(call) ? SECURE_NAME : LOOPBACK_NAME);
+
+/** Values that can be a session's secret, in the order in which they were sent. */
+export function sessionSecretsIn(call: Call): string[] {
+  const header = call.request.headers.get("cookie");
+  if (header === null) return [];
+  const prefix = `${cookieName(call)}=`;
+  const values = header
+    .split(";")
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(prefix))
+    .map((pair) => pair.slice(prefix.length))
+    .filter((value) => SECRET.test(value));
+  return [...new Set(values)].slice(0, COOKIES_MAX);
+}
+
+export const setCookie = (call: Call, secret: string): void => writeCookie(call, secret, SESSION_SECONDS);
+export const clearCookie = (call: Call): void => writeCookie(call, "", 0);
+
+function writeCookie(call: Call, value: string, seconds: number): void {
+  const secure = isHttps(call) ? "; Secure" : "";
+  call.headers["Set-Cookie"] =
+    `${cookieName(call)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
+}
+
+const isChange = ({ request: { method } }: Call): boolean => method !== "GET" && method !== "HEAD";
+
+/**
+ * The cookie alone decides nothing, because applications have hosts of the same site, whose requests browsers send it with.
+ * `isStream`: a browser loads the tail and files without our header.
+ */
+export function checkOrigin(call: Call, isStream = false): void {
+  const { headers } = call.request;
+  const hasHeader = headers.get(DASHBOARD_HEADER) === "1";
+  if (!hasHeader && !(isStream && headers.get("sec-fetch-site") === "same-origin"))
+    throw new Problem(
+      "forbidden",
+      isStream
+        ? "With the cookie of the dashboard this call needs Sec-Fetch-Site: same-origin, which browsers send for pages of this host; scripts use a token."
+        : `With the cookie of the dashboard every call needs the header ${DASHBOARD_HEADER}: 1; scripts use a token.`,
+    );
+  if (isChange(call) && !isSameOrigin(headers.get("origin"), call.origin))
+    throw new Problem(
+      "forbidden",
+      "With the cookie of the dashboard a change must come from a page of this host: its Origin must be the address of the request. Behind a proxy, PARLEY_TRUSTED_PROXIES must name it, and it must forward host and scheme.",
+    );
+}
+
+/** Compared after parsing, because a proxy may forward the host with the default port. */
+function isSameOrigin(origin: string | null, own: string): boolean {
+  if (origin === null) return false;
+  const [sent, expected] = [URL.parse(origin), URL.parse(own)];
+  return sent !== null && expected !== null && expected.host !== "" && sent.origin === expected.origin;
+}
+
+/**
+ * A cookie that is sent in clear text could be read on its way. A browser that opens a loopback name talks to its own machine: to
+ * this node, to a tunnel, or to the port of a container, whose address is then not a loopback one.
+ */
+export function refuseClearText(call: Call): void {
+  if (isHttps(call) || (!call.isForwarded && isLoopbackHost(call.host))) return;
+  throw new Problem(
+    "forbidden",
+    "The dashboard cannot be signed in to over plain HTTP: use https (PARLEY_TLS_CERT, or a proxy that PARLEY_TRUSTED_PROXIES names and that sends X-Forwarded-Proto), or open it as http://localhost, on the server itself or through an SSH tunnel.",
+  );
+}
+
+function isLoopbackHost(host: string | null): boolean {
+  const name = URL.parse(`http://${host ?? ""}`)?.hostname ?? "";
+  const bare = name.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(bare) === 0) return name === "localhost" || name.endsWith(".localhost");
+  const address = parseAddress(bare);
+  return address !== undefined && isLoopback(address);
+}

@@ -1,0 +1,120 @@
+/**
+ * `/<roomName>` on an application's host: the page of a meeting. Its scripts find out everything else by the documented calls; the page
+ * itself only depends on whether there is such a room, and on who may frame it.
+ */
+import { Problem } from "../../protocol/codes.ts";
+import type { RoomRow } from "../../store/rooms.ts";
+import type { AppRow } from "../../store/store.ts";
+import type { Call } from "../request/call.ts";
+import { contentSecurityPolicy, type Fill, type PageServer } from "./pages.ts";
+
+export interface MeetingPageParts {
+  readonly pages: PageServer;
+  readonly appNamed: (name: string) => FramedApp | undefined;
+  /** Rejects with `room_not_found`. */
+  readonly room: (app: string, roomName: string) => Promise<Pick<RoomRow, "fields">>;
+  /** Addresses of STUN and TURN servers, for the check before entering; credentials are only for people inside. */
+  readonly iceUrls?: () => readonly string[];
+}
+
+type FramedApp = Pick<AppRow, "id"> & { readonly allowedFrameOrigins?: readonly string[] };
+
+/** Nothing but the page itself may use these; the frame that it is in must allow them too. */
+const PERMISSIONS = ["camera", "microphone", "display-capture", "fullscreen"]
+  .map((name) => `${name}=(self)`)
+  .join(", ");
+
+export const meetingPage =
+  ({ pages, appNamed, room, iceUrls = () => [] }: MeetingPageParts) =>
+  async (call: Call): Promise<Response> => {
+    const app = appNamed(call.target.app ?? "");
+    const found = app && (await ifFound(room(app.id, call.params.roomName ?? "")));
+    const framedBy = app?.allowedFrameOrigins ?? [];
+    const headers = headersOf(call, framedBy);
+    if (!found) return pages.page("meeting", call, noSuchRoom(languageOf(call)), { status: 404, headers });
+    const { lang = "", expireUnixSec = "" } = found.fields;
+    const values = { origins: framedBy.join(" "), ice: iceUrls().join(" "), lang, expires: expireUnixSec };
+    const fill: Fill = (html) =>
+      Object.entries(values).reduce(
+        (text, [name, value]) => text.replace(`data-${name}=""`, () => `data-${name}="${escaped(String(value))}"`),
+        html,
+      );
+    return pages.page("meeting", call, fill, { headers });
+  };
+
+async function ifFound<T>(room: Promise<T>): Promise<T | undefined> {
+  try {
+    return await room;
+  } catch (error) {
+    if (error instanceof Problem && error.code === "room_not_found") return undefined;
+    throw error;
+  }
+}
+
+function headersOf({ origin }: Call, framedBy: readonly string[]): Record<string, string> {
+  const isFramed = framedBy.length > 0;
+  // Written out besides 'self': older browsers do not count WebSockets of the page's own host among it.
+  const connects = /^https?:\/\/[\w.:[\]-]+$/.test(origin) ? [origin, origin.replace(/^http/, "ws")] : [];
+  return {
+    "Content-Security-Policy": contentSecurityPolicy({ connects, framedBy, hasWorkers: true }),
+    "Permissions-Policy": PERMISSIONS,
+    // It knows no origins: where some may frame the page, the policy alone decides.
+    ...(!isFramed && { "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin" }),
+  };
+}
+
+interface NoRoomTexts {
+  readonly title: string;
+  readonly text: string;
+}
+
+/** In the languages of the page (web/meeting/texts). */
+const NO_ROOM = {
+  en: {
+    title: "There is no such room",
+    text: "Check the link, or ask the person who sent it for a new one. Rooms that have been archived cannot be entered any more.",
+  },
+  de: {
+    title: "Diesen Raum gibt es nicht",
+    text: "Prüfen Sie den Link oder bitten Sie die Person, die ihn geschickt hat, um einen neuen. Archivierte Räume kann man nicht mehr betreten.",
+  },
+  fr: {
+    title: "Cette salle n’existe pas",
+    text: "Vérifiez le lien ou demandez-en un nouveau à la personne qui l’a envoyé. On ne peut plus entrer dans une salle archivée.",
+  },
+  es: {
+    title: "Esta sala no existe",
+    text: "Compruebe el enlace o pida uno nuevo a la persona que se lo envió. Ya no se puede entrar en las salas archivadas.",
+  },
+} as const satisfies Readonly<Record<string, NoRoomTexts>>;
+
+type Language = keyof typeof NO_ROOM;
+
+const isLanguage = (tag: string): tag is Language => Object.hasOwn(NO_ROOM, tag);
+
+/** The first language that the browser asks for and the page has. Browsers list them by preference. */
+function languageOf({ request }: Call): Language {
+  const header = (request.headers.get("accept-language") ?? "").slice(0, 200);
+  const wanted = header.split(",").map((one) => one.trim().slice(0, 2).toLowerCase());
+  return wanted.find(isLanguage) ?? "en";
+}
+
+/** Complete without scripts: there is nothing to find out. The only one takes a token out of the address. */
+const noSuchRoom =
+  (language: Language): Fill =>
+  (html) => {
+    const { title, text } = NO_ROOM[language];
+    const [, script = ""] = /data-no-room="([^"]*)"/.exec(html) ?? [];
+    return html
+      .replace('lang="en"', `lang="${language}"`)
+      .replace(/<script\b[^>]*><\/script>/g, "")
+      .replace("<head>", `<head><script src="${script}"></script>`)
+      .replace(/<title>[^<]*<\/title>/, `<title>${title}</title>`)
+      .replace(
+        '<div id="app"></div>',
+        `<main class="closed"><div class="card closed-card"><h1>${title}</h1><p class="muted">${text}</p></div></main>`,
+      )
+      .replace(/<noscript>[\s\S]*?<\/noscript>/, "");
+  };
+
+const escaped = (text: string): string => text.replace(/[&"<>]/g, (one) => `&#${one.charCodeAt(0)};`);

@@ -1,0 +1,35 @@
+/** `/`: introduces the service, with a chat and a call between two tabs. The page loads nothing from other hosts. */
+import { isLoopback, parseAddress } from "../../access/address.ts";
+import type { Call } from "../request/call.ts";
+import type { PageServer } from "./pages.ts";
+
+/**
+ * A browser on the server's own machine. Its address bar must name this machine too: otherwise any web site could point its
+ * own name to 127.0.0.1 (DNS rebinding) and read the key.
+ */
+function isOnThisMachine({ request: { headers }, isLocal }: Call): boolean {
+  const name = (headers.get("host") ?? "").toLowerCase().replace(/:\d+$/, "");
+  const address = parseAddress(name);
+  const isOwnName = address ? isLoopback(address) : name === "localhost";
+  return isLocal && isOwnName;
+}
+
+export interface StartParts {
+  readonly pages: PageServer;
+  /** The id of a publishable key that every origin may use. It is shown only to browsers on this machine. */
+  readonly demoKey: () => string | undefined;
+  /** The dashboard is at the same address as this page. */
+  readonly linksDashboard: boolean;
+}
+
+export const startPage =
+  ({ pages, demoKey, linksDashboard }: StartParts) =>
+  (call: Call): Response | Promise<Response> => {
+    const key = isOnThisMachine(call) ? demoKey() : undefined;
+    return pages.page("start", call, (html) => {
+      const withKey = html.replace('data-key=""', () => `data-key="${key ?? ""}"`);
+      return linksDashboard ? withKey : withKey.replace(DASHBOARD_ENTRY, "");
+    });
+  };
+
+const DASHBOARD_ENTRY = /<dt class="dashboard-link">[\s\S]*?<\/dd>/;

@@ -1,0 +1,95 @@
+/** The history of a channel over REST: read it by page, delete it. */
+import { z } from "zod";
+import type { Credential } from "../../access/credential.ts";
+import { Problem } from "../../protocol/codes.ts";
+import type { Hub } from "../../realtime/hub.ts";
+import { pageRequest } from "../../realtime/streams/page-request.ts";
+import { notHere } from "../../realtime/streams/texts.ts";
+import type { Call } from "../request/call.ts";
+import { channelIn } from "../request/path-names.ts";
+import { jsonTextResponse } from "../response/json.ts";
+import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
+import type { AppAudit } from "../shared/audit.ts";
+import { historyQuery, inHistory, noHistory } from "../shared/history-pages.ts";
+import { permit } from "../shared/messages.ts";
+
+const entry = z
+  .object({
+    from: z.string(),
+    fromMetadata: z.looseObject({}).optional(),
+    data: z.unknown(),
+    pos: z.string(),
+    time: z.int().describe("Unix milliseconds"),
+    id: z.string().optional().describe("With which it was published"),
+  })
+  .meta({ id: "ChannelHistoryMessage" });
+
+const page = z
+  .object({
+    channel: z.string(),
+    pos: z.string().describe("Where the history ends"),
+    messages: z.array(entry).describe("Newest first with `before` or neither, oldest first with `after`"),
+    more: z.boolean().describe("There are more messages in the direction of reading"),
+  })
+  .meta({ id: "ChannelHistory" });
+
+export interface ChannelHistoryParts {
+  readonly hub: Hub;
+  readonly audit: AppAudit;
+}
+
+export function channelHistoryEndpoints(guard: Guard<Credential>, { hub, audit }: ChannelHistoryParts): Endpoint[] {
+  const path = "/v1/channels/:channel/history";
+  const base = { tag: "channels", guard, path, hasRawSlashes: true } as const;
+  const problems = [
+    "invalid_request",
+    "channel_reserved",
+    "channel_not_authorized",
+    "action_not_permitted",
+    "not_found",
+    "backend_error",
+  ] as const;
+  return [
+    endpoint({
+      ...base,
+      method: "GET",
+      summary: "The stored messages of a channel, newest first, or behind a position",
+      query: historyQuery,
+      response: page,
+      problems,
+      handle: async (call, { caller, query }) => {
+        const request = pageRequest(query);
+        if (typeof request === "string") throw new Problem("invalid_request", request);
+        const channel = channelOf(call, caller);
+        permit(caller, "subscribe");
+        const found = await inHistory(hub.pages.page(caller.key.app, channel, request));
+        if (found === "not here") throw new Problem("invalid_request", notHere(request));
+        if (!found) throw noHistory();
+        const json = `{"channel":${JSON.stringify(channel)},${found.fields}}`;
+        return jsonTextResponse(`${json}\n`);
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "DELETE",
+      summary: "Delete the stored messages of a channel; its subscribers connect again",
+      response: z.object({ channel: z.string(), deleted: z.literal(true) }),
+      problems,
+      handle: async (call, { caller }) => {
+        const channel = channelOf(call, caller);
+        permit(caller, "publish");
+        const { app, id } = caller.key;
+        if (!hub.streams.ruleOf(app, channel)?.history) throw noHistory();
+        await inHistory(hub.streams.remove(app, channel));
+        audit(call, id, { what: "history deleted", on: channel, app });
+        return { channel, deleted: true };
+      },
+    }),
+  ];
+}
+
+function channelOf(call: Call, { key }: Credential): string {
+  const name = channelIn(call);
+  if (!key.scope.matches(name)) throw new Problem("channel_not_authorized");
+  return name;
+}

@@ -1,0 +1,134 @@
+/** Channels over REST: list the active ones, list a channel's members, publish. */
+import { z } from "zod";
+import type { Credential } from "../../access/credential.ts";
+import type { MemberState } from "../../engine/engine.ts";
+import { Problem } from "../../protocol/codes.ts";
+import type { Hub } from "../../realtime/hub.ts";
+import { keyIdScope } from "../../realtime/state/connection.ts";
+import type { Call } from "../request/call.ts";
+import { channelIn } from "../request/path-names.ts";
+import { type LogIncomplete, streamedArray } from "../response/streamed-array.ts";
+import type { Streams } from "../response/streams.ts";
+import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
+import { message, permit, published, publishMessage, readMessage } from "../shared/messages.ts";
+import { limit } from "../shared/schemas.ts";
+
+/** `Retry-After` if not every node has responded. */
+const RETRY_SECONDS = 1;
+
+function channelOf(call: Call, credential: Credential): string {
+  const name = channelIn(call);
+  if (!credential.key.scope.matches(name)) throw new Problem("channel_not_authorized");
+  return name;
+}
+
+const listed = z.object({ channel: z.string(), peers: z.int(), connections: z.int() }).meta({ id: "ActiveChannel" });
+const member = z
+  .object({
+    peerId: z.string(),
+    metadata: z.looseObject({}).optional(),
+    state: z.looseObject({}).optional().describe("What it says about itself in this channel"),
+  })
+  .meta({ id: "ChannelPeer" });
+
+/** Bounds what is put together at once: each member may have TOKEN_PEER_METADATA_MAX_BYTES of metadata. */
+const MEMBERS_PER_PAGE = 200;
+
+function* pagesOf(members: readonly MemberState[]): Generator<MemberState[], undefined> {
+  for (let at = 0; at < members.length; at += MEMBERS_PER_PAGE) yield members.slice(at, at + MEMBERS_PER_PAGE);
+}
+
+/** Metadata and state are copied as text: parsing them would change numbers beyond double precision. */
+const memberJson = ({ peerId, metadataJson, stateJson }: MemberState): string =>
+  `{"peerId":${JSON.stringify(peerId)}${field("metadata", metadataJson)}${field("state", stateJson)}}`;
+
+const field = (name: string, json: string | undefined): string => (json === undefined ? "" : `,"${name}":${json}`);
+
+export interface ChannelParts {
+  readonly hub: Hub;
+  readonly streams: Streams;
+  readonly logIncomplete: LogIncomplete;
+}
+
+export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts): Endpoint[] {
+  const { hub, streams, logIncomplete } = parts;
+  const base = { tag: "channels", guard } as const;
+  return [
+    endpoint({
+      ...base,
+      method: "GET",
+      path: "/v1/channels",
+      summary: "Active channels that the key covers",
+      query: z.object({
+        prefix: z.string().describe("Only names that begin with this.").optional(),
+        limit: limit(1000, 100),
+        after: z.string().describe("`next` of the previous page.").optional(),
+      }),
+      response: z.object({ data: z.array(listed), next: z.string().nullable() }),
+      problems: ["action_not_permitted", "backend_error"],
+      handle: async (_call, { caller, query }) => {
+        permit(caller, "presence");
+        const all = completeList(await hub.occupancy.channels(caller.key.app))
+          .filter(({ channel }) => channel.startsWith(query.prefix ?? "") && caller.key.scope.matches(channel))
+          .sort((a, b) => (a.channel < b.channel ? -1 : 1))
+          .filter(({ channel }) => query.after === undefined || channel > query.after);
+        const data = all.slice(0, query.limit);
+        return { data, next: all.length > data.length ? (data.at(-1)?.channel ?? null) : null };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: "/v1/channels/:channel/peers",
+      hasRawSlashes: true,
+      summary: "The members of a channel",
+      response: z.object({ channel: z.string(), peers: z.array(member) }),
+      problems: [
+        "invalid_request",
+        "channel_reserved",
+        "channel_not_authorized",
+        "action_not_permitted",
+        "backend_error",
+      ],
+      handle: async (call, { caller, recheck }) => {
+        const channel = channelOf(call, caller);
+        permit(caller, "presence");
+        const members = completeList(await hub.occupancy.members(caller.key.app, channel));
+        const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
+        const list = { pages: pagesOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: recheck, around };
+        const owner = caller.key.app;
+        return streamedArray({ ...list, owner, streams, logIncomplete: (error) => logIncomplete(call, error) });
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "POST",
+      path: "/v1/channels/:channel/publish",
+      hasRawSlashes: true,
+      passesOn: true,
+      summary: "Publish to a channel",
+      body: message,
+      response: published,
+      problems: [
+        "channel_reserved",
+        "channel_not_authorized",
+        "action_not_permitted",
+        "over_message_quota",
+        "backend_error",
+      ],
+      handle: (call, { caller, body, text }) => {
+        const envelope = readMessage(body, text);
+        const channel = channelOf(call, caller);
+        permit(caller, "publish");
+        return publishMessage(hub, caller.key.app, channel, envelope, keyIdScope(caller.key.id));
+      },
+    }),
+  ];
+}
+
+/** Throws if some node has not responded: a list without its part would look complete. */
+function completeList<T>(found: T | undefined): T {
+  if (found === undefined)
+    throw new Problem("backend_error", "Not every node has responded; try again.", RETRY_SECONDS);
+  return found;
+}

@@ -1,0 +1,37 @@
+/** Closing all connections of a peer, and blocking it for a while, for backends and for operators. */
+import { z } from "zod";
+import type { Blocks } from "../../access/blocks.ts";
+import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX } from "../../access/limits.ts";
+import { Problem } from "../../protocol/codes.ts";
+import type { Hub } from "../../realtime/hub.ts";
+import type { Store } from "../../store/store.ts";
+import { wholeNumber } from "./schemas.ts";
+
+export const disconnectQuery = z.object({
+  blockSec: wholeNumber(0, BLOCK_MAX_SECONDS)
+    .describe("How many seconds its connects are refused. Absent: 0.")
+    .optional(),
+});
+
+export const disconnected = z.object({ peerId: z.string(), closed: z.int() });
+
+export interface DisconnectParts {
+  readonly hub: Hub;
+  readonly store: Store;
+  readonly blocks: Blocks;
+  readonly nowMs: () => number;
+}
+
+export async function disconnectPeer(
+  { hub, store, blocks, nowMs }: DisconnectParts,
+  app: string,
+  peerId: string,
+  blockSec: number | undefined,
+): Promise<z.infer<typeof disconnected>> {
+  if (!blockSec) return { peerId, closed: await hub.kicks.kick(app, peerId) };
+  const untilMs = nowMs() + blockSec * 1000;
+  if (!blocks.hasRoomFor(app, peerId, nowMs()))
+    throw new Problem("conflict", `An application has at most ${BLOCKS_PER_APP_MAX} blocked peers at a time.`);
+  await store.putBlock({ app, peerId, untilMs }, nowMs());
+  return { peerId, closed: await hub.kicks.kick(app, peerId, untilMs) };
+}

@@ -1,0 +1,68 @@
+/** Shapes of usage, and how it is read: for an application's backend and for operators. */
+import { z } from "zod";
+import type { Period, Usage } from "../../realtime/counting/usage.ts";
+import type { Hub } from "../../realtime/hub.ts";
+import type { AppRow } from "../../store/store.ts";
+import { unixSeconds } from "./schemas.ts";
+
+const cap = z.int().nullable();
+
+/** What was used in one period. */
+export const periodUsage = z.object({
+  periodStartUnix: unixSeconds,
+  periodEndUnix: unixSeconds,
+  peakConcurrent: z.int(),
+  messagesUsed: z.int(),
+  overageMessages: z.literal(0),
+  overageConnections: z.literal(0),
+});
+
+export const concurrentNow = z.int();
+
+export const plan = z.object({
+  name: z.string(),
+  maxConcurrentConnections: cap,
+  maxMessagesPerPeriod: cap,
+  overagesAllowed: z.literal(false),
+  overagesEnabled: z.literal(false),
+});
+
+export const planOf = (app: AppRow): z.infer<typeof plan> => ({
+  name: app.planName,
+  maxConcurrentConnections: app.maxConcurrentConnections,
+  maxMessagesPerPeriod: app.maxMessagesPerPeriod,
+  overagesAllowed: false,
+  overagesEnabled: false,
+});
+
+export const usageIn = (
+  { startSeconds, endSeconds }: Period,
+  messagesUsed: number,
+  peakConcurrent: number,
+): z.infer<typeof periodUsage> => ({
+  periodStartUnix: startSeconds,
+  periodEndUnix: endSeconds,
+  peakConcurrent,
+  messagesUsed,
+  overageMessages: 0,
+  overageConnections: 0,
+});
+
+export interface UsageSources {
+  readonly hub: { readonly occupancy: Pick<Hub["occupancy"], "connectionsOf"> };
+  readonly usage: Pick<Usage, "current" | "of" | "recordConnections">;
+  /** Adds up what other nodes have counted but not stored yet. To be awaited before `usageNow`. */
+  readonly gather: (app: string) => Promise<void>;
+}
+
+/** Usage of the present period, and the connections at this moment. */
+export function usageNow(
+  app: string,
+  { hub, usage }: Pick<UsageSources, "hub" | "usage">,
+): z.infer<typeof periodUsage> & { readonly concurrentNow: number } {
+  const period = usage.current();
+  const now = hub.occupancy.connectionsOf(app);
+  usage.recordConnections(app, now);
+  const { messages, peak } = usage.of(app);
+  return { ...usageIn(period, messages, peak), concurrentNow: now };
+}

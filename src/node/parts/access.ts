@@ -1,0 +1,105 @@
+/** Builds access control: keys, applications, the admin token, operators, the audit. On an empty store, creates the demo and the admin token. */
+import { AuditTrail } from "../../access/audit-trail.ts";
+import { Directory } from "../../access/directory.ts";
+import { Keyring } from "../../access/keyring.ts";
+import { Operators } from "../../access/operators.ts";
+import { makeMasterKey, masterKeyFile, readMasterKey, Vault } from "../../access/vault.ts";
+import { systemClock as clock, retentionMs } from "../../base/clock.ts";
+import { asCalled } from "../../config/program.ts";
+import type { Config } from "../../config/settings.ts";
+import { type Snapshot, type Store, StoreError } from "../../store/store.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { AdminToken, refuseAppSecret } from "./admin-token.ts";
+import type { NodeContext } from "./context.ts";
+import { DEMO, defaultHost, type FirstRun, firstRun } from "./first-run.ts";
+
+/** Who made the demo, in the audit. */
+const FIRST_START = "first start";
+
+export interface Access {
+  readonly vault: Vault;
+  readonly keyring: Keyring;
+  readonly directory: Directory;
+  readonly operators: Operators;
+  readonly auditTrail: AuditTrail;
+  /** Present if this start made it. */
+  readonly firstRun: FirstRun | undefined;
+  /** The address to listen on. */
+  readonly host: string;
+  /** To be called with each snapshot of the store, after the keyring has loaded it. */
+  readonly snapshotLoaded: (snapshot: Snapshot) => void;
+}
+
+export async function buildAccess({ config, log, store, metrics }: NodeContext): Promise<Access> {
+  const vault = new Vault(await masterKey(config, store));
+  const keyring = new Keyring(vault);
+  const before = await store.snapshot();
+  refuseAppSecret(config.adminToken, before);
+  keyring.load(before);
+  const directory = new Directory(store, keyring, vault, clock.wallMs);
+  const made = await firstRun(store, directory, { demo: config.demo, adminToken: config.adminToken === "" });
+  const adminToken = new AdminToken(config.adminToken, made?.adminToken);
+  const operators = new Operators({
+    store,
+    keyring,
+    vault,
+    nowMs: clock.wallMs,
+    failed: (err) => log.warn({ err }, "the time of an operator's last call could not be written"),
+  });
+  const warnOfSealedKeys = sealedKeysWarner(keyring, log);
+  const snapshotLoaded = (snapshot: Snapshot): void => {
+    adminToken.update(snapshot);
+    operators.load(snapshot, adminToken.digest);
+    warnOfSealedKeys();
+  };
+  // Read a second time: another node may have made the first run while this one waited for that.
+  const snapshot = await store.snapshot();
+  keyring.load(snapshot);
+  snapshotLoaded(snapshot);
+  if (!adminToken.exists)
+    log.warn(asCalled("there is no admin token: set PARLEY_ADMIN_TOKEN, or stop and run `parley admin reset-token`"));
+  metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
+  metrics.gauge("parley_dashboard_sessions", "Sessions of the dashboard.", () => operators.sessionCount);
+  metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
+  const host = config.host || defaultHost(snapshot, made);
+  const auditTrail = buildAuditTrail({ log, store });
+  if (made?.demo)
+    await auditTrail.record({ who: FIRST_START, what: "app created", on: DEMO, app: keyring.appNamed(DEMO)?.id });
+  return { vault, keyring, directory, operators, auditTrail, firstRun: made, host, snapshotLoaded };
+}
+
+const buildAuditTrail = ({ log, store }: Pick<NodeContext, "log" | "store">): AuditTrail =>
+  new AuditTrail({
+    store,
+    nowMs: clock.wallMs,
+    retentionMs,
+    failed: (err) => log.error({ err }, "the audit could not be written or cleared; the log has the changes"),
+    dropped: (count) => log.warn({ count }, "applications made more changes than the audit can record"),
+  });
+
+async function masterKey(config: Config, store: Store): Promise<Buffer> {
+  if (config.masterKey !== "") return Buffer.from(config.masterKey, "base64");
+  const present = readMasterKey(config.data);
+  if (present) return present;
+  if ((await store.apps()).length > 0) {
+    throw new StoreError(
+      `the store holds encrypted secrets, but their master key is missing: put ${masterKeyFile(config.data)} back, or set PARLEY_MASTER_KEY`,
+    );
+  }
+  return makeMasterKey(config.data);
+}
+
+/** Logs keys that the master key does not open: at the start, and whenever there are further ones. */
+function sealedKeysWarner(keyring: Keyring, log: Log): () => void {
+  let known: ReadonlySet<string> = new Set();
+  return () => {
+    const sealed = new Set(keyring.sealed);
+    if (!sealed.isSubsetOf(known)) {
+      log.error(
+        { keys: [...sealed] },
+        "the master key does not open the secrets of these keys: they answer 503 until it is corrected (PARLEY_MASTER_KEY, or master.key in the data folder)",
+      );
+    }
+    known = sealed;
+  };
+}

@@ -1,0 +1,62 @@
+/** The engine that joins this node to others: over NATS, over Unix sockets between workers, or none where the node is alone. */
+import { ConfigError } from "../../config/load.ts";
+import type { Config } from "../../config/settings.ts";
+import { ClusterEngine } from "../../engine/cluster/cluster-engine.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { Exchange } from "../../engine/local.ts";
+import type { NatsTransport } from "../../engine/transport/nats.ts";
+import type { NodeContext } from "./context.ts";
+import type { Team } from "./team.ts";
+
+export async function connectEngine(context: NodeContext): Promise<Engine> {
+  if (context.config.natsUrl !== "") return connectNats(context);
+  return context.team ? joinWorkers(context, context.team) : new Exchange().engine();
+}
+
+/** undefined: the node has no NATS. Workers of one machine are joined without it. */
+export const natsOf = (config: Config, engine: Engine): (() => boolean) | undefined =>
+  config.natsUrl !== "" && engine instanceof ClusterEngine ? () => engine.isUp : undefined;
+
+/** Joins this worker to the others of its machine. */
+async function joinWorkers(
+  { config, log, metrics, faults }: NodeContext,
+  { folder, slot, slots }: Team,
+): Promise<Engine> {
+  const warn = (text: string): void => log.warn(text);
+  const { UnixTransport } = await import("../../engine/transport/unix.ts");
+  const engine = new ClusterEngine(await UnixTransport.join({ folder, slot, slots, warn }), {
+    prefix: config.natsPrefix,
+    warn,
+    fault: (error, at) => faults.caught("engine", error, at),
+    changed: (isUp) =>
+      isUp
+        ? log.info("all workers are in step again")
+        : log.error("messages between workers were lost; they are repaired"),
+  });
+  metrics.gauge("parley_other_nodes", "Other nodes whose heartbeats this one receives.", () => engine.others);
+  return engine;
+}
+
+async function connectNats({ config, nodeId, log, metrics, faults }: NodeContext): Promise<Engine> {
+  const { natsUrl, natsPrefix } = config;
+  const warn = (text: string): void => log.warn(text);
+  let transport: NatsTransport;
+  // Loaded only where it is used: its client takes a tenth of a start.
+  const nats = await import("../../engine/transport/nats.ts");
+  try {
+    transport = await nats.NatsTransport.connect({ url: natsUrl, name: `parley ${nodeId}`, warn });
+  } catch (error) {
+    // Without the address: it may hold a credential.
+    throw new ConfigError(`PARLEY_NATS_URL: ${nats.connectProblem(error)}`);
+  }
+  const engine = new ClusterEngine(transport, {
+    prefix: natsPrefix,
+    warn,
+    fault: (error, context) => faults.caught("engine", error, context),
+    changed: (isUp) =>
+      isUp ? log.info("NATS is reachable again") : log.error("NATS is unreachable, and so are other nodes"),
+  });
+  metrics.gauge("parley_other_nodes", "Other nodes whose heartbeats this one receives.", () => engine.others);
+  metrics.gauge("parley_nats_up", "Whether NATS is connected.", () => Number(engine.isUp));
+  return engine;
+}

@@ -1,0 +1,63 @@
+/** Builds meetings: realtime asks it about people in rooms, and it acts on their connections. */
+import { isLiveRoomToken } from "../../access/app-secret.ts";
+import type { Keyring } from "../../access/keyring.ts";
+import { retentionMs } from "../../base/clock.ts";
+import type { IsLive } from "../../meetings/generations.ts";
+import { buildInside, type MeetingInside } from "../../meetings/inside.ts";
+import { Meetings } from "../../meetings/meetings.ts";
+import { MeetingRetention } from "../../meetings/retention.ts";
+import type { LateRoomGate } from "../../realtime/connections/room-gate.ts";
+import { RoomFloor } from "../../realtime/control/room-floor.ts";
+import type { NodeContext } from "./context.ts";
+import type { Realtime } from "./realtime.ts";
+import type { RoomService } from "./rooms.ts";
+import type { TurnService } from "./turn.ts";
+
+export type MeetingService = Meetings<MeetingInside>;
+
+export interface MeetingServiceParts extends NodeContext {
+  readonly keyring: Keyring;
+  readonly realtime: Realtime;
+  readonly rooms: RoomService;
+  readonly roomGate: LateRoomGate;
+  readonly turn: TurnService;
+}
+
+export function buildMeetings(parts: MeetingServiceParts): MeetingService {
+  const { config, store, log, keyring, realtime, rooms, roomGate, turn } = parts;
+  const { hub, clock, roomTokens } = realtime;
+  const isLive: IsLive = (claims) => {
+    const app = keyring.app(claims.app);
+    return app !== undefined && isLiveRoomToken(app, claims, clock.wallMs());
+  };
+  const shared = {
+    store: store.meetings,
+    rooms: store.rooms,
+    floor: new RoomFloor(hub),
+    isLive,
+    // The id of this run of the node: it must not take the stays of an earlier run for its own.
+    nodeId: hub.nodeRequests.self,
+    nowMs: clock.wallMs,
+    monotonicMs: clock.monotonicMs,
+    steadyMs: clock.steadyMs,
+    failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
+  };
+  const meetings = new Meetings({
+    ...shared,
+    accessTokens: rooms.accessTokens,
+    roomTokens,
+    meshMax: config.meshMax,
+    iceServers: (claims, address, nowMs) => turn.turn.iceServersOfJoin(claims, address, nowMs),
+    inside: (core) => buildInside({ ...core, ...shared, roomChanges: rooms.rooms, tokens: roomTokens }),
+  });
+  roomGate.use(meetings);
+  keyring.onRotation(() => meetings.inside.secretRotated());
+  return meetings;
+}
+
+export const buildMeetingRetention = ({ store, log }: NodeContext): MeetingRetention =>
+  new MeetingRetention({
+    meetings: store.meetings,
+    nowMs: retentionMs,
+    failed: (err) => log.error({ err }, "old meetings could not be removed; trying again in an hour"),
+  });

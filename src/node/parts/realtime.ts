@@ -1,0 +1,164 @@
+/** Builds the realtime part of a node: connections, channels and the engine that joins it to other nodes. */
+
+import { fullGC } from "bun:jsc";
+import { randomUUID } from "node:crypto";
+import type { WebSocketHandler } from "bun";
+import { addressDigest } from "../../access/address-digest.ts";
+import { Blocks } from "../../access/blocks.ts";
+import type { Keyring } from "../../access/keyring.ts";
+import type { RoomTokens } from "../../access/room-token.ts";
+import { StoreFollower } from "../../access/store-follower.ts";
+import type { Throttle } from "../../access/throttle.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { assembleRealtime } from "../../realtime/build.ts";
+import { IdleCollection, processCpuMs, processHeapBytes } from "../../realtime/connections/idle-collection.ts";
+import type { RoomGate } from "../../realtime/connections/room-gate.ts";
+import { RealtimeMetrics } from "../../realtime/counting/metrics.ts";
+import { Usage } from "../../realtime/counting/usage.ts";
+import type { Gateway } from "../../realtime/frames/gateway.ts";
+import type { SocketData } from "../../realtime/frames/socket-handlers.ts";
+import type { Hub } from "../../realtime/hub.ts";
+import { Live } from "../../realtime/operators/live/live.ts";
+import type { Broadcast } from "../../realtime/state/socket.ts";
+import type { Snapshot } from "../../store/store.ts";
+import { guardedClock } from "../../telemetry/guarded-clock.ts";
+import type { NodeContext } from "./context.ts";
+import { connectEngine } from "./engine.ts";
+import type { TurnService } from "./turn.ts";
+
+export interface Realtime {
+  readonly hub: Hub;
+  /** What operators see of channels and peers. */
+  readonly live: Live;
+  readonly gateway: Gateway;
+  readonly handlers: WebSocketHandler<SocketData>;
+  /** Catches and counts what its callbacks throw. */
+  readonly clock: Clock;
+  /** Rate per secret key: REST requests, and the work of checking its tokens. */
+  readonly keyRate: Throttle;
+  readonly usage: Usage;
+  readonly blocks: Blocks;
+  readonly roomTokens: RoomTokens;
+  readonly engine: Engine;
+  /** Present if other nodes write to the same store. */
+  readonly storeFollower: StoreFollower | undefined;
+}
+
+export interface RealtimeParts extends NodeContext {
+  readonly keyring: Keyring;
+  readonly roomTokens: RoomTokens;
+  readonly roomGate: RoomGate;
+  readonly turn: TurnService;
+  /** Writes to the sockets of the public listener. */
+  readonly broadcast: Broadcast;
+  /** Called when another node's changes have been read. */
+  readonly snapshotLoaded: (snapshot: Snapshot) => void;
+}
+
+/** A block comes with a kick, which counts what it closes. Only if that one is lost, the block itself closes the connections. */
+const KICK_AFTER_MS = 250;
+
+export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
+  const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded, roomTokens, roomGate } = context;
+  const clock = guardedClock(systemClock, faults);
+  const usage = new Usage(store, clock, log);
+  await usage.load();
+  const blocks = new Blocks();
+  blocks.load(await store.blocks(clock.wallMs()));
+  const engine = await connectEngine(context);
+  const { presenceTickMs, framesPerSecond, framesBurst, maxPendingBytes } = config;
+  // One per process: two processes with the same PARLEY_NODE_ID must stay distinct.
+  const id = randomUUID();
+  const blockedPeers = new BlockedPeers();
+  const storeFollower = store.isShared
+    ? new StoreFollower({
+        store,
+        keyring,
+        blocks,
+        clock,
+        changed: snapshotLoaded,
+        blocked: (app, peerId) => blockedPeers.add(app, peerId),
+        unreachable: (err) =>
+          log.error({ err }, "the store does not answer; keys stay in force as they were last read"),
+        reachable: () => log.info("the store answers again"),
+      })
+    : undefined;
+  if (storeFollower)
+    metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(storeFollower.isUp));
+  const nudged = async (app?: string): Promise<void> => {
+    await Promise.all([storeFollower?.nudge(), app !== undefined && usage.flush()]);
+  };
+  const perMinute = config.connectsPerMinutePerIp;
+  const perSecond = config.restRequestsPerSecond;
+  const keyRate = context.throttle("key", perSecond, perSecond);
+  const { hub, gateway, handlers } = assembleRealtime({
+    id,
+    heldMembers: store.heldMembers,
+    clock,
+    engine,
+    history: context.history,
+    keyring,
+    blocks,
+    usage,
+    metrics: new RealtimeMetrics(metrics),
+    faults,
+    broadcast,
+    presenceTickMs,
+    rates: { framesPerSecond, framesBurst },
+    maxPendingBytes,
+    nudged,
+    connects: context.throttle("connects", perMinute, perMinute / 60),
+    keyRate,
+    storeFollower,
+    roomTokens,
+    roomGate,
+    iceServersOf: ({ app, peerId, seat }, client) => {
+      const { turn } = context.turn;
+      const servers = seat
+        ? turn.iceServersOfStay(seat.claims, addressDigest(client))
+        : turn.iceServersFor(app, peerId, clock.wallMs());
+      return servers.length === 0 ? undefined : JSON.stringify(servers);
+    },
+  });
+  const connections = (): number => hub.connections.count;
+  hub.connections.observe(
+    new IdleCollection({ clock, cpuMs: processCpuMs, connections, heapBytes: processHeapBytes, collect: fullGC }),
+  );
+  blockedPeers.onAdd((app, peerId) => clock.after(KICK_AFTER_MS, () => void hub.kicks.kickHere(app, peerId)));
+  metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
+  metrics.gauge(
+    "parley_channels",
+    "Channels with subscribers, per process: one with subscribers on two workers counts twice.",
+    () => hub.spaces.channelCount,
+  );
+  metrics.gauge(
+    "parley_lingering_members",
+    "Members without a connection that are still shown.",
+    () => hub.presence.lingering.size,
+  );
+  metrics.gauge(
+    "parley_held_peers",
+    "Peers whose connection the service has closed and expects back.",
+    () => hub.holds.size,
+  );
+  metrics.gauge("parley_waiting_sends", "Direct messages that wait for such a peer.", () => hub.directs.waiting.count);
+  const live = new Live(hub, clock, context.nodeId);
+  return { hub, live, gateway, handlers, clock, keyRate, usage, blocks, roomTokens, engine, storeFollower };
+}
+
+/**
+ * Peers that other nodes have blocked, on their way from the follower to the hub. The hub needs the follower, so the
+ * follower is built first and reports here; it reports nothing before it is started.
+ */
+class BlockedPeers {
+  private listener: (app: string, peerId: string) => void = () => undefined;
+
+  onAdd(listener: (app: string, peerId: string) => void): void {
+    this.listener = listener;
+  }
+
+  add(app: string, peerId: string): void {
+    this.listener(app, peerId);
+  }
+}

@@ -1,0 +1,202 @@
+/** Builds recordings: the storage that the settings name, and the services that work on it. */
+import { join } from "node:path";
+import { Repeating } from "../../access/repeating.ts";
+import type { Vault } from "../../access/vault.ts";
+import { systemClock as clock, retentionMs } from "../../base/clock.ts";
+import { ConfigError } from "../../config/load.ts";
+import { type Config, SETTINGS } from "../../config/settings.ts";
+import { Folder } from "../../recordings/folder.ts";
+import { STAY_UPLOADS_SWEEP_EVERY_MS } from "../../recordings/limits.ts";
+import { Links } from "../../recordings/links.ts";
+import { MendOne } from "../../recordings/mending/mend-one.ts";
+import { MendingFolder } from "../../recordings/mending/mending-folder.ts";
+import { MendingQueue } from "../../recordings/mending/mending-queue.ts";
+import { MendingTrial } from "../../recordings/mending/mending-trial.ts";
+import { MEND_COMMAND, ProcessMender } from "../../recordings/mending/process-mender.ts";
+import { RecentMendings } from "../../recordings/mending/recent-mendings.ts";
+import { RecordingMetrics } from "../../recordings/metrics.ts";
+import { Ownership } from "../../recordings/ownership.ts";
+import { Recordings } from "../../recordings/recordings.ts";
+import { Bucket } from "../../recordings/s3.ts";
+import { parseS3Address } from "../../recordings/s3-address.ts";
+import { StayUploads } from "../../recordings/stay-uploads.ts";
+import { type Storage, StorageError } from "../../recordings/storage.ts";
+import { StorageHealth, type StorageState } from "../../recordings/storage-health.ts";
+import { Strays } from "../../recordings/strays.ts";
+import { Sweep } from "../../recordings/sweep.ts";
+import { UploadLocks } from "../../recordings/upload-locks.ts";
+import { Uploads } from "../../recordings/uploads.ts";
+import { findRoom } from "../../rooms/rooms.ts";
+import { hasMarkedStorage, noteMarkedStorage, storeId } from "../../store/identity.ts";
+import type { StayRow } from "../../store/meetings.ts";
+import type { NodeContext } from "./context.ts";
+
+/** `waiting`: finished ones could not even be listed. */
+export type MendingsState = "ok" | "failing" | "waiting";
+
+export interface RecordingService {
+  readonly uploads: Uploads;
+  readonly recordings: Recordings;
+  readonly links: Links;
+  readonly stayUploads: StayUploads;
+  /** Whether the storage can be used now. */
+  readonly state: () => Promise<StorageState>;
+  /** Whether a recording could be mended now. */
+  readonly canMend: () => Promise<boolean>;
+  /** What became of the last recordings. */
+  readonly mendings: () => MendingsState;
+  /** Sweeps, and what is left to be finished or mended. One of several workers does it for all. */
+  start(): void;
+  /** A person was removed from a meeting: what came of their recordings is finished in the background. */
+  stayRemoved(stay: Pick<StayRow, "app" | "id">): void;
+  /** Removes the recordings of deleted applications in the background. */
+  clearDeleted(): void;
+  /** To be called after the last request: resolves when running writes have ended. */
+  stop(): Promise<void>;
+}
+
+export interface RecordingParts extends NodeContext {
+  readonly vault: Vault;
+}
+
+export function buildRecordings(context: RecordingParts): RecordingService {
+  const { config, log, store, vault, metrics, faults } = context;
+  const { wallMs: nowMs } = clock;
+  const storage = openStorage(config);
+  const locks = new UploadLocks({ store: store.recordings, leases: store.leases, storage, log });
+  const recordingMetrics = new RecordingMetrics(metrics, () => locks.count);
+  const links = new Links(vault.derive("links to recordings"));
+  const ownership = new Ownership({
+    store: store.recordings,
+    storage,
+    storeId: () => storeId(store),
+    hasMarked: () => hasMarkedStorage(store),
+    noteMarked: () => noteMarkedStorage(store),
+    isAdopted: config.sweepStrays === "on",
+  });
+  const common = {
+    ownership,
+    store: store.recordings,
+    storage,
+    locks,
+    metrics: recordingMetrics,
+    log,
+    nowMs,
+    retentionMs,
+  };
+  const uploads = new Uploads({
+    ...common,
+    maxBytes: config.maxRecordingBytes,
+    findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
+  });
+  const recordings = new Recordings({ ...common, uploads, links });
+  const health = watchStorage(context, storage, ownership);
+  const folder = new MendingFolder(join(config.data, "mending"), config.minFreeDiskBytes);
+  const trial = watchMending(context, folder);
+  const recent = new RecentMendings(clock.monotonicMs);
+  const one = new MendOne({
+    ...common,
+    mender: new ProcessMender({ command: MEND_COMMAND }),
+    folder,
+    recent,
+    removeUnused: () => recordings.removeUnused(),
+    isAlone: !store.isShared,
+  });
+  const mending = new MendingQueue({ ...common, one, faults });
+  const stayUploads = new StayUploads({ ...common, uploads, wake: () => mending.wake() });
+  const finishing = new Repeating(
+    STAY_UPLOADS_SWEEP_EVERY_MS,
+    async () => void (await stayUploads.sweep()),
+    (err) => log.error({ err }, "uploads of meetings could not be finished; trying again in a minute"),
+  );
+  const strays = new Strays({ ...common, sweepStrays: config.sweepStrays });
+  const sweep = new Sweep({ ...common, faults, recordings, strays, apps: () => store.apps() });
+  return {
+    uploads,
+    recordings,
+    links,
+    stayUploads,
+    state: health.state,
+    canMend: trial.works,
+    mendings: () => (mending.waiting > 0 ? "waiting" : recent.areFailing ? "failing" : "ok"),
+    start: () => {
+      // Logs what is wrong with it.
+      void health.state();
+      sweep.start();
+      finishing.start();
+      // A node that is restarted often would otherwise never come to it.
+      finishing.runNow();
+      mending.start();
+      // Without a shared store no node of an earlier version can have written to it.
+      if (store.isShared)
+        store.recordings
+          .recount()
+          .catch((err) =>
+            log.error({ err }, "the bytes of recordings could not be counted; the next start tries again"),
+          );
+    },
+    stayRemoved: (stay) =>
+      void stayUploads
+        .stayRemoved(stay)
+        .catch((err) => log.error({ err }, "what came of a removed person's recording is finished in a minute")),
+    clearDeleted: () => sweep.soon(),
+    stop: async () => {
+      await Promise.all([sweep.stop(), finishing.stop(), mending.stop(), trial.stop()]);
+      await locks.idle();
+    },
+  };
+}
+
+const STORAGE_FAULTS: Readonly<Record<Exclude<StorageState, "ok">, string>> = {
+  full: "has too little space",
+  missing: "is missing; is its volume mounted?",
+  unwritable: "cannot be written to",
+  unreachable: "does not answer",
+};
+
+function watchStorage({ log, metrics }: NodeContext, storage: Storage, ownership: Ownership): StorageHealth {
+  const health = new StorageHealth({
+    storage,
+    ownership,
+    monotonicMs: clock.monotonicMs,
+    changed: (state, err) =>
+      state === "ok"
+        ? log.info(`recordings can be kept: ${storage.name} is in order`)
+        : log.error({ err }, `recordings cannot be kept: ${storage.name} ${STORAGE_FAULTS[state]}`),
+  });
+  metrics.gauge("parley_storage_up", "Whether the storage of recordings can be used.", () => Number(health.isUp));
+  return health;
+}
+
+function watchMending({ log, metrics }: NodeContext, folder: MendingFolder): MendingTrial {
+  const trial = new MendingTrial({
+    mender: new ProcessMender({ command: MEND_COMMAND }),
+    folder,
+    monotonicMs: clock.monotonicMs,
+    changed: (works, err) =>
+      works
+        ? log.info("recordings can be mended again")
+        : log.error({ err }, "recordings cannot be mended; they are listed as they came"),
+  });
+  metrics.gauge("parley_mending_up", "Whether recordings can be mended.", () => Number(trial.hasWorked));
+  return trial;
+}
+
+/** Throws a ConfigError. To be called before anything is written: a refused start must leave no half-made first run. */
+export function checkStorageSettings({ storageUrl, natsUrl, storageShared }: Config): void {
+  // In a folder of its own, each node would not find recordings that were uploaded to another.
+  if (storageUrl === "" && natsUrl !== "" && !storageShared)
+    throw new ConfigError(
+      `with several nodes (${SETTINGS.natsUrl.env}) recordings need a bucket (${SETTINGS.storageUrl.env}), or a folder that all nodes share: then set ${SETTINGS.storageShared.env}=on`,
+    );
+}
+
+function openStorage(config: Config): Storage {
+  const { storageUrl, data, minFreeDiskBytes, maxRecordingBytes } = config;
+  if (storageUrl === "") return new Folder(join(data, "recordings"), minFreeDiskBytes);
+  try {
+    return new Bucket(parseS3Address(storageUrl, process.env), maxRecordingBytes, clock.wallMs);
+  } catch (error) {
+    throw error instanceof StorageError ? new ConfigError(`${SETTINGS.storageUrl.env}: ${error.message}`) : error;
+  }
+}

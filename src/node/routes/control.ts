@@ -1,0 +1,181 @@
+/** The calls of the control plane: for operators, and for their dashboard. */
+import type { Moment } from "../../access/explain.ts";
+import { systemClock } from "../../base/clock.ts";
+import { shownSettings } from "../../config/show.ts";
+import { makeAppIn } from "../../http/control/app-in.ts";
+import { appEndpoints } from "../../http/control/apps.ts";
+import { auditEndpoint } from "../../http/control/audit-log.ts";
+import { explainEndpoints } from "../../http/control/explain.ts";
+import { factsEndpoint } from "../../http/control/facts.ts";
+import { keyConnections } from "../../http/control/key-connections.ts";
+import { keyEndpoints } from "../../http/control/keys.ts";
+import { channelRuleEndpoint } from "../../http/control/live/channel-rules.ts";
+import { liveChannelEndpoints } from "../../http/control/live/channels.ts";
+import { adminHistoryEndpoints } from "../../http/control/live/history.ts";
+import { nodesEndpoint } from "../../http/control/live/nodes.ts";
+import { livePeerEndpoints } from "../../http/control/live/peers.ts";
+import { seriesEndpoints } from "../../http/control/live/series.ts";
+import { tailEndpoint } from "../../http/control/live/tail.ts";
+import { adminMeetingEndpoints } from "../../http/control/meetings.ts";
+import { operatorEndpoints } from "../../http/control/operators.ts";
+import { adminRecordingEndpoints } from "../../http/control/recordings.ts";
+import { adminRoomEndpoints } from "../../http/control/rooms.ts";
+import { settingsEndpoint } from "../../http/control/settings.ts";
+import { adminUsageEndpoints } from "../../http/control/usage.ts";
+import { rateLimited } from "../../http/guards/operator.ts";
+import type { Guards } from "../../http/guards/realtime.ts";
+import { BUCKET_STREAMS_MAX, FOLDER_STREAMS_MAX, LIVE_READS_BURST, LIVE_READS_PER_SECOND } from "../../http/limits.ts";
+import { applicationOrigin } from "../../http/request/application-address.ts";
+import { FileStreams } from "../../http/response/file-streams.ts";
+import type { LogIncomplete } from "../../http/response/streamed-array.ts";
+import type { Endpoint } from "../../http/server/endpoint.ts";
+import type { Audit } from "../../http/shared/audit.ts";
+import type { UsageSources } from "../../http/shared/usage-schemas.ts";
+import { HostLinks } from "../../meetings/host-link.ts";
+import { Problem } from "../../protocol/codes.ts";
+import { Quota } from "../../realtime/counting/quota.ts";
+import { findRoom } from "../../rooms/rooms.ts";
+import type { RouteParts } from "./parts.ts";
+
+const { wallMs: nowMs } = systemClock;
+/** How long a request for usage waits for what other nodes have counted. */
+const GATHER_MS = 1500;
+
+export function usageSources({ store, realtime: { hub, usage, engine } }: RouteParts): UsageSources {
+  /** Has a timeout: while the store is unreachable, the response holds what this node knows. */
+  const gather = async (app: string): Promise<void> => {
+    if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
+  };
+  return { hub, usage, gather };
+}
+
+export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { directory, keyring, operators, store, recordings, facts, config, sources } = parts;
+  const { hub, storeFollower } = parts.realtime;
+  const { rotationGraceSeconds } = config;
+  const clearDeleted = (): void => recordings.clearDeleted();
+  return [
+    ...appEndpoints(guards, {
+      directory,
+      audit,
+      nowMs,
+      rotationGraceSeconds,
+      clearDeleted,
+      rulesSettled: async (app) => {
+        // A change that another node has just made counts too.
+        await storeFollower?.catchUp();
+        return parts.ruleChanges.settled(app);
+      },
+    }),
+    ...keyEndpoints(guards, {
+      directory,
+      keyring,
+      audit,
+      nowMs,
+      rotationGraceSeconds,
+      storeFollower,
+      connectionsOf: keyConnections(hub),
+    }),
+    factsEndpoint(guards.operator, facts),
+    ...operatorEndpoints(guards, operators, audit),
+    auditEndpoint(guards.operator, store.audit, (idOrName) => keyring.app(idOrName)?.id),
+    settingsEndpoint(guards.operator, () =>
+      shownSettings({ config, sources }, { host: facts().host, nodeId: parts.nodeId }),
+    ),
+    ...consoleEndpoints(parts, guards, audit),
+    tailEndpoint(guards.stream, {
+      tails: parts.tails,
+      appId: (name) => keyring.app(name)?.id,
+      clock: parts.realtime.clock,
+    }),
+    ...liveEndpoints(parts, guards, audit),
+  ];
+}
+
+/** The control plane's calls about one application. */
+function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { config, keyring, directory, store, realtime, metrics, pipeline } = parts;
+  const appIn = makeAppIn(keyring, directory);
+  const { hub, gateway, usage, blocks, keyRate, roomTokens, storeFollower } = realtime;
+  const quota = new Quota(keyring, usage);
+  const moment = (): Moment => ({
+    isDraining: gateway.isDraining,
+    connectsPerMinute: config.connectsPerMinutePerIp,
+    connectionsOf: (app) => ({
+      now: hub.occupancy.connectionsOf(app),
+      max: keyring.app(app)?.maxConcurrentConnections ?? null,
+    }),
+    isQuotaUsedUp: (app) => quota.isUsedUp(app),
+  });
+  const fileStreams = {
+    ofBucket: new FileStreams(BUCKET_STREAMS_MAX),
+    ofFolder: new FileStreams(FOLDER_STREAMS_MAX),
+  };
+  metrics.gauge(
+    "parley_streamed_files",
+    "Recordings that are being sent to operators.",
+    () => fileStreams.ofBucket.size + fileStreams.ofFolder.size,
+  );
+  const logIncomplete: LogIncomplete = (call, error) =>
+    pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
+  return [
+    ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, roomTokens, nowMs, moment, storeFollower }),
+    ...adminUsageEndpoints(guards.operator, { appIn, store, history: parts.history, ...usageSources(parts) }),
+    ...adminRecordingEndpoints(guards, {
+      appIn,
+      recordings: parts.recordings.recordings,
+      meetingOf: ({ app, meetingSession }) => parts.store.meetings.meeting(app, meetingSession),
+      isRoom: async ({ app, room }) => (await parts.store.rooms.roomById(app, room, nowMs())) !== undefined,
+      fileStreams,
+      audit,
+      nowMs,
+      logIncomplete,
+    }),
+    ...adminRoomEndpoints(guards, { appIn, rooms: parts.rooms.rooms, audit }),
+    ...meetingEndpoints(parts, guards, audit),
+  ];
+}
+
+function meetingEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { config, keyring, directory, store, rooms, meetings } = parts;
+  return adminMeetingEndpoints(guards, {
+    appIn: makeAppIn(keyring, directory),
+    sessions: meetings.inside.sessions,
+    acts: meetings.inside.acts,
+    hostLinks: new HostLinks({ rooms: store.rooms, accessTokens: rooms.accessTokens, nowMs }),
+    roomNamed: async (app, idOrName) => {
+      const room = await findRoom(store.rooms, app, idOrName, nowMs());
+      if (!room) throw new Problem("room_not_found");
+      return room.name;
+    },
+    originOf: (app, call) => applicationOrigin(app, config, call),
+    audit,
+  });
+}
+
+function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endpoint[] {
+  const reads = parts.throttle("live-reads", LIVE_READS_BURST, LIVE_READS_PER_SECOND);
+  const guards = { ...allGuards, operator: rateLimited(allGuards.operator, reads) };
+  const { nodeId, keyring, directory, store, realtime } = parts;
+  const { hub, live, blocks } = realtime;
+  const appIn = makeAppIn(keyring, directory);
+  return [
+    nodesEndpoint(guards.operator, hub.nodeRequests),
+    ...seriesEndpoints(guards.operator, {
+      nodeId,
+      keyring,
+      nodeRequests: hub.nodeRequests,
+      series: hub.sampling.series,
+    }),
+    ...liveChannelEndpoints(guards, { hub, channels: live.channels, keyring, appIn, audit }),
+    ...adminHistoryEndpoints(guards, {
+      history: parts.history,
+      removeHistory: (app, channel) => parts.realtime.hub.streams.remove(app, channel),
+      keyring,
+      appIn,
+      audit,
+    }),
+    channelRuleEndpoint(guards.operator, { appIn, keyring, store }),
+    ...livePeerEndpoints(guards, { hub, peers: live.peers, store, blocks, nowMs, appIn, audit }),
+  ];
+}

@@ -1,0 +1,55 @@
+/** The pages that browsers open: the start page, the API reference, the dashboard, meetings; and the client that other pages import. */
+import type { Config } from "../../config/settings.ts";
+import { ASSETS_PATH } from "../../http/pages/bundle.ts";
+import { type MeetingPageParts, meetingPage } from "../../http/pages/meeting.ts";
+import { CLIENT_PATH, type PageServer } from "../../http/pages/pages.ts";
+import { startPage } from "../../http/pages/start.ts";
+import type { Call } from "../../http/request/call.ts";
+import type { RequestPipeline, Routes } from "../../http/server/pipeline.ts";
+import { Problem } from "../../protocol/codes.ts";
+
+export interface PageParts {
+  readonly config: Config;
+  readonly pipeline: RequestPipeline;
+  readonly pages: PageServer;
+  /** The id of a publishable key of the demo that every origin may use. */
+  readonly demoKey: () => string | undefined;
+  readonly isOwnHost: (call: Call) => boolean;
+  readonly appNamed: MeetingPageParts["appNamed"];
+  readonly room: MeetingPageParts["room"];
+}
+
+export interface PageRoutes {
+  readonly publicPages: Routes;
+  /** On the operator's own address, if there is one. */
+  readonly operatorPages: Routes;
+}
+
+export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNamed, room }: PageParts): PageRoutes {
+  const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call));
+  const assets: Routes = { [`${ASSETS_PATH}:name`]: pipeline.handler(asset) };
+  const start = startPage({ pages, demoKey, linksDashboard: config.dashboard && config.adminListen === "" });
+  const meeting = pipeline.handler(
+    pipeline.publicRoute("/:roomName", meetingPage({ pages, appNamed, room, iceUrls: () => config.turnUrls }), {
+      hosts: "application",
+    }),
+  );
+  const publicPages = {
+    ...assets,
+    [CLIENT_PATH]: pipeline.handler(pipeline.publicRoute(CLIENT_PATH, (call) => pages.client(call))),
+    "/docs": pipeline.handler(pipeline.publicRoute("/docs", (call) => pages.page("docs", call))),
+    "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
+    // Every other path of one segment on an application's host; paths of the service come first.
+    "/:roomName": meeting,
+    // Links get a slash at their end by hand and by other programs.
+    "/:roomName/": meeting,
+  };
+  if (!config.dashboard) return { publicPages, operatorPages: {} };
+  const dashboardPage = (call: Call): Response | Promise<Response> => {
+    if (!isOwnHost(call)) throw new Problem("wrong_host");
+    return pages.page("dashboard", call);
+  };
+  const dashboard = pipeline.handler(pipeline.publicRoute("/dashboard", dashboardPage, { hosts: "own" }));
+  // Every address below it is a view of the same page.
+  return { publicPages, operatorPages: { ...assets, "/dashboard": dashboard, "/dashboard/*": dashboard } };
+}

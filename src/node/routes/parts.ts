@@ -1,0 +1,37 @@
+/** What the routes of a node are built with. */
+import type { AuditTrail } from "../../access/audit-trail.ts";
+import type { Directory } from "../../access/directory.ts";
+import type { Keyring } from "../../access/keyring.ts";
+import type { Operators } from "../../access/operators.ts";
+import type { RuleChanges } from "../../history/rule-changes.ts";
+import type { NodeFacts } from "../../http/control/facts.ts";
+import type { PageServer } from "../../http/pages/pages.ts";
+import type { ReadyChecks } from "../../http/server/operations.ts";
+import type { RequestPipeline } from "../../http/server/pipeline.ts";
+import type { UnauthenticatedLimit } from "../../http/server/unauthenticated-limit.ts";
+import type { TailNodes } from "../../realtime/operators/tail-nodes.ts";
+import type { NodeContext } from "../parts/context.ts";
+import type { MeetingService } from "../parts/meetings.ts";
+import type { Realtime } from "../parts/realtime.ts";
+import type { RecordingService } from "../parts/recordings.ts";
+import type { RoomService } from "../parts/rooms.ts";
+import type { TurnService } from "../parts/turn.ts";
+
+export interface RouteParts extends NodeContext {
+  readonly keyring: Keyring;
+  readonly directory: Directory;
+  readonly operators: Operators;
+  readonly auditTrail: AuditTrail;
+  readonly realtime: Realtime;
+  readonly rooms: RoomService;
+  readonly meetings: MeetingService;
+  readonly recordings: RecordingService;
+  readonly turn: TurnService;
+  readonly tails: TailNodes;
+  readonly ruleChanges: RuleChanges;
+  readonly checks: ReadyChecks;
+  readonly pipeline: RequestPipeline;
+  readonly unauthenticated: UnauthenticatedLimit;
+  readonly facts: () => NodeFacts;
+  readonly pages: PageServer;
+}

@@ -1,0 +1,79 @@
+/** Checks that a node answers from memory. Each worker reports its own to the others, because any of them may be asked. */
+import { Repeating } from "../../access/repeating.ts";
+import { type CertificateState, expiresOn } from "../../http/server/certificate.ts";
+import { type CheckResult, OK } from "../../http/server/operations.ts";
+import type { MendingsState } from "../parts/recordings.ts";
+import type { Team } from "../parts/team.ts";
+
+/** Beyond this share of the limit, new connections are about to be refused. */
+const OPEN_FILES_SHARE_MAX = 0.9;
+const REPORT_EVERY_MS = 500;
+
+export interface OwnCheckParts {
+  /** undefined: the node has no NATS. */
+  readonly isNatsUp: (() => boolean) | undefined;
+  readonly isHistoryUp: () => boolean;
+  /** What became of the last recordings, in the worker that mends them. */
+  readonly mendings: () => MendingsState;
+  /** undefined: the node does not serve TLS. */
+  readonly certificate: () => CertificateState | undefined;
+  readonly openFiles: () => number;
+  readonly openFilesLimit: number;
+  readonly nowMs: () => number;
+}
+
+export type OwnChecks = () => Readonly<Record<string, CheckResult>> & { readonly mending: CheckResult };
+
+export const failing = (text: string): CheckResult => ({ state: "failing", text });
+export const degraded = (text: string): CheckResult => ({ state: "degraded", text });
+
+const NATS_DOWN = degraded("NATS is unreachable: this node and the others do not hear each other");
+const HISTORY_DOWN = degraded("the store of histories does not answer: channels with history take no messages");
+
+const AS_THEY_CAME = "they are listed as they came, and players may not be able to seek in them";
+const MENDINGS: Readonly<Record<MendingsState, CheckResult>> = {
+  ok: OK,
+  failing: degraded(`the last recordings could not be mended: ${AS_THEY_CAME}`),
+  waiting: degraded("finished recordings could not be listed yet: this is tried again"),
+};
+export const MENDING_BROKEN = degraded(`recordings cannot be mended: ${AS_THEY_CAME}`);
+
+export const ownChecks =
+  ({ isNatsUp, isHistoryUp, mendings, certificate, openFiles, openFilesLimit, nowMs }: OwnCheckParts): OwnChecks =>
+  () => {
+    const served = certificate();
+    return {
+      ...(isNatsUp && { nats: isNatsUp() ? OK : NATS_DOWN }),
+      history: isHistoryUp() ? OK : HISTORY_DOWN,
+      mending: MENDINGS[mendings()],
+      ...(served && { certificate: certificateCheck(served, nowMs()) }),
+      files: filesCheck(openFiles(), openFilesLimit),
+    };
+  };
+
+/** Tells the other workers what does not work in this one, whenever that has changed. */
+export function reportTo(team: Pick<Team, "report">, checks: OwnChecks, failed: (error: unknown) => void): Repeating {
+  let reported = "{}";
+  const report = (): void => {
+    const texts = Object.entries(checks()).flatMap(([name, one]) => (one.state === "ok" ? [] : [[name, one.text]]));
+    const found = Object.fromEntries(texts);
+    const text = JSON.stringify(found);
+    if (text !== reported) team.report(found);
+    reported = text;
+  };
+  return new Repeating(REPORT_EVERY_MS, report, failed);
+}
+
+function certificateCheck(certificate: CertificateState, nowMs: number): CheckResult {
+  const { startsMs, expiresMs, isReloadFailed } = certificate;
+  if (nowMs >= expiresMs) return degraded(`the TLS certificate expired on ${expiresOn(certificate)}`);
+  if (nowMs < startsMs) return degraded("the TLS certificate is not valid yet; is this machine's clock right?");
+  if (isReloadFailed)
+    return degraded(`a new TLS certificate could not be loaded: the old one is used, until ${expiresOn(certificate)}`);
+  return OK;
+}
+
+function filesCheck(open: number, limit: number): CheckResult {
+  if (open <= limit * OPEN_FILES_SHARE_MAX) return OK;
+  return degraded(`${Math.min(open, limit)} of ${limit} files are open, and each connection takes one`);
+}
