@@ -3,8 +3,8 @@
  * the node knows of its connections, and never their sockets.
  */
 import type { ServerWebSocket } from "bun";
-import { Blocks } from "../src/access/blocks.ts";
-import { Throttle } from "../src/access/throttle.ts";
+import { Blocks } from "../src/access/admission/blocks.ts";
+import { Throttle } from "../src/base/throttle.ts";
 import { Exchange } from "../src/engine/local.ts";
 import { assembleRealtime } from "../src/realtime/build.ts";
 import { NO_ROOMS } from "../src/realtime/connections/room-gate.ts";

@@ -2,11 +2,12 @@
  * `npm run dev`: `parley up`, with pages that are built again when a file of web/ or client/src has changed, so that a reload in the
  * browser shows the change. Arguments are those of `parley up`.
  */
+
+import { runUp } from "../src/cli/commands/server/up.ts";
 import { parseCommand } from "../src/cli/dispatch.ts";
-import { reportOf } from "../src/cli/errors.ts";
-import { Input } from "../src/cli/input.ts";
-import { Output } from "../src/cli/output.ts";
-import { runUp } from "../src/cli/up.ts";
+import { reportOf } from "../src/cli/line/errors.ts";
+import { Input } from "../src/cli/line/input.ts";
+import { Output } from "../src/cli/terminal/output.ts";
 import { loadBundle, type PageName } from "../src/http/pages/bundle.ts";
 import { type Fill, type PageResponse, type PageServer, Pages } from "../src/http/pages/pages.ts";
 import type { Call } from "../src/http/request/call.ts";

@@ -12,6 +12,8 @@ export interface Clock {
    * forward too, because that is what waking from a suspension looks like.
    */
   readonly steadyMs: () => number;
+  /** Unix ms for deletions by age: see retentionClock. */
+  readonly retentionMs: () => number;
   /** Calls back once. */
   readonly after: (ms: number, callback: () => void) => void;
 }
@@ -86,10 +88,9 @@ export const systemClock: Clock = {
   wallMs,
   monotonicMs,
   steadyMs: steadyClock(wallMs, monotonicMs),
+  // One per process: what one part doubts, all of them doubt.
+  retentionMs: retentionClock(wallMs, monotonicMs),
   after: (ms, callback) => {
     setTimeout(callback, ms);
   },
 };
-
-/** One per process: what one part doubts, all of them doubt. */
-export const retentionMs = retentionClock(wallMs, monotonicMs);

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { COMMANDS, GROUPS } from "./commands/all.ts";
+import { COMMANDS, GROUPS } from "./declarations/all.ts";
 import { parseCommand } from "./dispatch.ts";
 import { help } from "./help.ts";
-import { asTyped } from "./hints.ts";
-import { Input } from "./input.ts";
+import { Input } from "./line/input.ts";
+import { asTyped } from "./terminal/hints.ts";
 
 const helpText = async (command: string): Promise<string> =>
   (await help(new Input(command.split(" ").filter(Boolean), new Map(), {}))).text;

@@ -1,14 +1,14 @@
 /** Finds and runs the command of a command line, and turns its result into output and an exit code. */
 import { didYouMean } from "../protocol/did-you-mean.ts";
-import { type Args, parseArgs } from "./args.ts";
-import type { Command } from "./command.ts";
-import { commandAt, commandsOf, FLAG_KINDS, flagKindsOf } from "./commands/all.ts";
-import { reportOf, UsageError } from "./errors.ts";
-import { fieldHint } from "./field-hint.ts";
-import { HELP } from "./flags.ts";
+import { commandAt, commandsOf, FLAG_KINDS, flagKindsOf } from "./declarations/all.ts";
 import { noSuchCommand, overview } from "./help.ts";
-import { type Env, Input } from "./input.ts";
-import { Output } from "./output.ts";
+import { type Args, parseArgs } from "./line/args.ts";
+import type { Command } from "./line/command.ts";
+import { reportOf, UsageError } from "./line/errors.ts";
+import { fieldHint } from "./line/field-hint.ts";
+import { HELP } from "./line/flags.ts";
+import { type Env, Input } from "./line/input.ts";
+import { Output } from "./terminal/output.ts";
 
 /** The exit code; undefined if the command keeps running. */
 export async function dispatch(argv: readonly string[], env: Env): Promise<number | undefined> {

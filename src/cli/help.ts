@@ -1,12 +1,12 @@
 /** `parley help`, generated from the table of commands. */
 import { asCalled, PROGRAM } from "../config/program.ts";
 import { didYouMean } from "../protocol/did-you-mean.ts";
-import type { Command, CommandResult, Flag } from "./command.ts";
-import { COMMANDS, commandAt, commandsOf, GROUPS, TOP_LEVEL_NAMES } from "./commands/all.ts";
-import { DEFAULT_URL } from "./defaults.ts";
-import { UsageError } from "./errors.ts";
-import { HELP } from "./flags.ts";
-import type { Input } from "./input.ts";
+import { COMMANDS, commandAt, commandsOf, GROUPS, TOP_LEVEL_NAMES } from "./declarations/all.ts";
+import type { Command, CommandResult, Flag } from "./line/command.ts";
+import { DEFAULT_URL } from "./line/defaults.ts";
+import { UsageError } from "./line/errors.ts";
+import { HELP } from "./line/flags.ts";
+import type { Input } from "./line/input.ts";
 
 /** Wide enough for the longest name in a list. */
 const COLUMN = Math.max("PARLEY_OPERATOR_TOKEN".length, ...COMMANDS.map(({ name }) => name.length));

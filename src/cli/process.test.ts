@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asCalled } from "../config/program.ts";
 import { VERSION } from "../version.ts";
-import { TOP_LEVEL_NAMES } from "./commands/all.ts";
+import { TOP_LEVEL_NAMES } from "./declarations/all.ts";
 import { parley, temporaryFolder } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);

@@ -1,6 +1,6 @@
 /** `parley version`. */
 import { VERSION } from "../version.ts";
-import type { CommandResult } from "./command.ts";
+import type { CommandResult } from "./line/command.ts";
 
 export const version = async (): Promise<CommandResult> => ({
   value: { version: VERSION, bun: Bun.version },

@@ -1,7 +1,7 @@
 /** How the values of settings are read from text. */
 import { existsSync } from "node:fs";
-import { type Cidr, parseCidr } from "../access/address.ts";
 import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES, TURN_SECRET_MIN_CHARS, TURN_URLS_MAX } from "../access/limits.ts";
+import { type Cidr, parseCidr } from "../base/address.ts";
 
 /** Parses one value. A string as the result says what is allowed instead; a problem completes a sentence that begins with the setting's name. */
 export type Read<T> = (text: string) => { value: T } | { problem: string } | string;

@@ -1,11 +1,12 @@
 /** The table of all settings: names, unit, default, meaning and allowed values. docs/settings.md is generated from it. */
-import type { Cidr } from "../access/address.ts";
+
 import {
   ADMIN_TOKEN_MIN_CHARS,
   MASTER_KEY_BYTES,
   ROTATION_GRACE_MAX_SECONDS,
   TURN_SECRET_MIN_CHARS,
 } from "../access/limits.ts";
+import type { Cidr } from "../base/address.ts";
 import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
 import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/limits.ts";
 import {

@@ -1,5 +1,5 @@
 /** Prints settings, for `parley config` and docs/settings.md. */
-import { formatAddress } from "../access/address.ts";
+import { formatAddress } from "../base/address.ts";
 import type { Loaded, Source } from "./load.ts";
 import { keyOf, NAMES, SETTINGS, type Setting, type SettingName } from "./settings.ts";
 

@@ -6,6 +6,7 @@
  * the store has said what became of that batch: a message that was stored after all must not come behind later ones, and its
  * channels must get it.
  */
+import type { Clock } from "../base/clock.ts";
 import type { Appended, Batch, HistoryStore, NewMessage } from "./history.ts";
 import { randomBase36 } from "./random.ts";
 
@@ -39,7 +40,7 @@ export interface Append {
 
 export interface AppenderParts {
   readonly store: Pick<HistoryStore, "append" | "settle" | "isShared">;
-  readonly clock: { monotonicMs(): number; after(ms: number, callback: () => void): void };
+  readonly clock: Pick<Clock, "monotonicMs" | "after">;
   /** Calls back when what has arrived already has been read from its sockets, so that it is one batch. */
   readonly defer: (callback: () => void) => void;
   /** A message that was reported as not known to be stored is stored. */

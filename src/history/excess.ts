@@ -1,5 +1,5 @@
 /** What an application that stores more than it may has to lose, and where: of its own channels, and of its rooms. */
-import { roomSpaceOf } from "../access/room-space.ts";
+import { roomSpaceOf } from "../access/keys/room-space.ts";
 import { ROOMS_SHARE } from "./limits.ts";
 
 export interface Excess {

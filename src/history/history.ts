@@ -150,7 +150,7 @@ export interface HistoryStore {
   removeApp(app: string): Promise<void>;
   usage(app: string): Promise<HistoryUsage>;
   /**
-   * Removes some of what is over its limits: count, age, bytes per application together with its rooms (access/room-space.ts), old ids,
+   * Removes some of what is over its limits: count, age, bytes per application together with its rooms (access/keys/room-space.ts), old ids,
    * forgotten streams. True: there is more.
    */
   trim(maxBytesOf: (app: string) => number): Promise<boolean>;

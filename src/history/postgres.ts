@@ -1,6 +1,6 @@
 /** History in PostgreSQL, which all nodes share. migrations/ has the functions that these calls run. */
 import { SQL } from "bun";
-import { appOfSpace, roomSpaceOf } from "../access/room-space.ts";
+import { appOfSpace, roomSpaceOf } from "../access/keys/room-space.ts";
 import { systemClock } from "../base/clock.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";

@@ -6,7 +6,9 @@
  * Every node does this after every change of rules: the node that made the change may end before it has. Once more a little later,
  * because a node that had not heard of the change may have stored something meanwhile. At the start, for every application.
  */
-import { roomSpaceOf } from "../access/room-space.ts";
+
+import { roomSpaceOf } from "../access/keys/room-space.ts";
+import type { Clock } from "../base/clock.ts";
 import type { ChannelRules, Retention } from "../protocol/channel-rules.ts";
 import type { HistoryStore } from "./history.ts";
 
@@ -26,7 +28,7 @@ export interface RuleChangesParts {
     /** `undefined`: the application was deleted. */
     app(id: string): object | undefined;
   };
-  readonly clock: { after(ms: number, callback: () => void): void };
+  readonly clock: Pick<Clock, "after">;
   /** Called for each try that has failed; another follows. */
   readonly failed: (error: unknown, app: string) => void;
 }

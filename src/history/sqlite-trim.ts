@@ -1,6 +1,6 @@
 /** Trimming of the embedded history: what is too old, too much or forgotten is deleted in slices, so that no publish waits for long. */
 import type { Database } from "bun:sqlite";
-import { appOfSpace, roomSpaceOf } from "../access/room-space.ts";
+import { appOfSpace, roomSpaceOf } from "../access/keys/room-space.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import { excessOf } from "./excess.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "./limits.ts";

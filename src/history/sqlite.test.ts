@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { roomSpaceOf } from "../access/room-space.ts";
+import { roomSpaceOf } from "../access/keys/room-space.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { SqliteHistory } from "./sqlite.ts";
 import { historyFile } from "./sqlite-file.ts";

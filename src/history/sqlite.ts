@@ -1,8 +1,8 @@
 /** The embedded history: one file that this process alone uses. Every call runs in one turn. */
 import { type Database, SQLiteError } from "bun:sqlite";
-import { steplessClock } from "../base/clock.ts";
+import { steplessClock, systemClock } from "../base/clock.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
-import { type HistoryClocks, SYSTEM_CLOCKS } from "./clocks.ts";
+import type { HistoryClocks } from "./clocks.ts";
 import {
   type Appended,
   type Batch,
@@ -56,7 +56,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
   private readonly rewound: (() => void)[] = [];
 
   constructor(private readonly options: SqliteHistoryOptions) {
-    this.clocks = options.clocks ?? SYSTEM_CLOCKS;
+    this.clocks = options.clocks ?? systemClock;
     this.opened = this.openFile();
   }
 

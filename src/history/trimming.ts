@@ -1,5 +1,5 @@
 /** Trims the history in the background: short slices with pauses between them, so that publishes go first. */
-import { Repeating } from "../access/repeating.ts";
+import { Repeating } from "../base/repeating.ts";
 import type { HistoryStore } from "./history.ts";
 
 const TRIM_EVERY_MS = 1000;

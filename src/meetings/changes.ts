@@ -2,7 +2,7 @@
  * A room changes while people are inside: every node gives those on it what the room allows now, within a second. The node where the change was
  * made asks all of them to read the room again. A request between nodes can be lost, so each also reads its rooms again from time to time.
  */
-import type { RoomSeat } from "../access/room-token.ts";
+import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { isObject } from "../protocol/json.ts";
 import { valuesOf } from "../rooms/rooms.ts";
 import type { MeetingStore } from "../store/meetings.ts";

@@ -1,5 +1,5 @@
 /** Whether a person may enter a room now: the room's fields, the verified access token, the time. No state. */
-import type { TokenTimes } from "../access/room-token.ts";
+import type { TokenTimes } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import { valuesOf } from "../rooms/rooms.ts";
 import type { RoomRow } from "../store/rooms.ts";

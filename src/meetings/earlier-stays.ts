@@ -1,5 +1,5 @@
 /** The stay that a join goes on with: `resume` is a connect token of an earlier answer. */
-import type { RoomClaims, RoomTokens } from "../access/room-token.ts";
+import type { RoomClaims, RoomTokens } from "../access/tokens/room-token.ts";
 import type { VerifiedAccess } from "../rooms/access-token.ts";
 import type { MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";

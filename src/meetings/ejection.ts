@@ -1,5 +1,5 @@
 /** When a person's time in a room is over. */
-import type { RoomClaims } from "../access/room-token.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { valuesOf } from "../rooms/rooms.ts";
 import type { RoomRow } from "../store/rooms.ts";
 

@@ -1,7 +1,7 @@
 /** The way in: a stay begins, or goes on, with a connect token. The store decides, for all nodes. */
-import { newObjectId } from "../access/ids.ts";
-import type { RoomAccess } from "../access/room-access.ts";
-import type { RoomClaims } from "../access/room-token.ts";
+import { newObjectId } from "../access/keys/ids.ts";
+import type { RoomAccess } from "../access/tokens/room-access.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Entered, Entering, MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";

@@ -1,5 +1,5 @@
 /** What meetings/ needs of realtime, on this node and on the others. realtime/control/room-floor.ts is the real one; tests have their own. */
-import type { RoomAccess } from "../access/room-access.ts";
+import type { RoomAccess } from "../access/tokens/room-access.ts";
 import type { JsonObject } from "../protocol/json.ts";
 
 /** Why a participant is put out: the reason of the close 4021. */

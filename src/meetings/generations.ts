@@ -2,7 +2,7 @@
  * Stays end with the generation of the application's secret key that they began under (meetings.md 6), as tokens do: a secret that has leaked may have signed
  * what made an admin. Every node looks after the people on it, so it is enough that each of them knows of the rotation.
  */
-import type { RoomClaims } from "../access/room-token.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import type { Exits } from "./exits.ts";
 import { refOf } from "./notices.ts";
 import type { Present } from "./present.ts";

@@ -1,6 +1,7 @@
 /** Builds what is about people who are inside or wait: lobby, acts, times, signals, changes. */
-import { Repeating } from "../access/repeating.ts";
-import type { RoomTokens } from "../access/room-token.ts";
+
+import type { RoomTokens } from "../access/tokens/room-token.ts";
+import { Repeating } from "../base/repeating.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { MeetingStore } from "../store/meetings.ts";
 import type { RoomStore } from "../store/rooms.ts";

@@ -1,6 +1,6 @@
 /** A join: a place is held, or a place in the lobby; both are answered with a connect token. No stay begins here. */
-import { newObjectId } from "../access/ids.ts";
-import type { RoomClaims, RoomTokens, TokenTimes } from "../access/room-token.ts";
+import { newObjectId } from "../access/keys/ids.ts";
+import type { RoomClaims, RoomTokens, TokenTimes } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AccessTokens, VerifiedAccess } from "../rooms/access-token.ts";
 import type { MeetingRow, MeetingStore, PlaceHolder, StayRow } from "../store/meetings.ts";

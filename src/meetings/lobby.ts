@@ -3,7 +3,7 @@
  * whichever node they are on. A place that no one has a connection of is forgotten; while there is one (waiting-connections.ts), its node says so from time to
  * time. All of this knows a visitor by its waitId; the ticket comes in with a join, and is kept nowhere (tickets.ts).
  */
-import type { RoomClaims } from "../access/room-token.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { MeetingStore, WaitingRow } from "../store/meetings.ts";
 import type { RoomRow } from "../store/rooms.ts";

@@ -2,7 +2,7 @@
  * The id of a room's next meeting, which joins announce before it begins. It is made of the room and of its meeting before, so that people
  * who join at the same moment, on any node, get the same one.
  */
-import { digestOf } from "../access/vault.ts";
+import { digestOf } from "../access/keys/vault.ts";
 import type { MeetingRow } from "../store/meetings.ts";
 
 const TIME_DIGITS = 12;

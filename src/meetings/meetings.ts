@@ -1,6 +1,7 @@
 /** Meetings as HTTP and realtime see them: the door and joins for the one, the gate of rooms (realtime/connections/room-gate.ts) for the other. */
-import { Repeating } from "../access/repeating.ts";
-import type { RoomSeat, RoomTokens } from "../access/room-token.ts";
+
+import type { RoomSeat, RoomTokens } from "../access/tokens/room-token.ts";
+import { Repeating } from "../base/repeating.ts";
 import { Problem } from "../protocol/codes.ts";
 import { roomChannelKind } from "../protocol/room-channels.ts";
 import type { AccessTokens } from "../rooms/access-token.ts";

@@ -1,6 +1,6 @@
 /** Names within a stay: only `rename` changes them. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { seatMetadata, seatOf } from "../access/room-token.ts";
+import { seatMetadata, seatOf } from "../access/tokens/room-token.ts";
 import { AccessTokens } from "../rooms/access-token.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";

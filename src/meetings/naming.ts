@@ -2,7 +2,7 @@
  * Names of people who are inside. The stay's row has the name: a connect token only says under which one the stay begins. So neither `resume`
  * nor `renew` changes it, and a new name reaches the connections of the stay on every node.
  */
-import type { RoomClaims } from "../access/room-token.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject } from "../protocol/json.ts";
 import type { MeetingStore, StayRow } from "../store/meetings.ts";

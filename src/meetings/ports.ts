@@ -1,14 +1,8 @@
 /** What the parts of meetings/ ask of each other and of the node, where a part must not know the other's class. */
-import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
+import type { RoomClaims, RoomSeat } from "../access/tokens/room-token.ts";
 import type { Code } from "../protocol/codes.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { IceServer } from "./contract.ts";
-
-/** Time is injected, as everywhere below the socket. */
-export interface MeetingClock {
-  /** Unix ms. */
-  nowMs(): number;
-}
 
 /** Structurally realtime's RoomRefusal: meetings/ does not import realtime. */
 export interface Refusal {

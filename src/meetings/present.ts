@@ -2,7 +2,7 @@
  * The people whose connections are on this node, by room, with the rooms as they were last read. Bound: one entry per connection of a
  * stay, which the gateway's limits bound.
  */
-import type { RoomSeat } from "../access/room-token.ts";
+import type { RoomSeat } from "../access/tokens/room-token.ts";
 import type { RoomRow } from "../store/rooms.ts";
 
 export interface PresentStay {

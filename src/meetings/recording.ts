@@ -2,7 +2,7 @@
  * Whether a meeting is being recorded: who starts and stops it, what changes of the room do to it, and what a participant is shown. The store has the
  * state, for all nodes; it ends with the meeting.
  */
-import type { RoomSeat } from "../access/room-token.ts";
+import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { RoomChange } from "../rooms/rooms.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";

@@ -1,5 +1,5 @@
 /** Forgets meetings that ended longer ago than their application keeps them (`meetingRetentionDays`). */
-import { Repeating } from "../access/repeating.ts";
+import { Repeating } from "../base/repeating.ts";
 import type { MeetingStore } from "../store/meetings.ts";
 
 const SWEEP_EVERY_MS = 3_600_000;

@@ -1,6 +1,6 @@
 /** What a person may do in a room, and what all participants may see of the room: from its fields as they are now, and from what the access token says. */
-import { type RoomAccess, stayAccess } from "../access/room-access.ts";
-import type { RoomClaims } from "../access/room-token.ts";
+import { type RoomAccess, stayAccess } from "../access/tokens/room-access.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
 import { type FieldName, type FieldValues, fieldOf } from "../rooms/fields.ts";
 import { valuesOf } from "../rooms/rooms.ts";

@@ -3,7 +3,7 @@
  * bound a few guests could fill the application's history. Counted per minute on this node: for the room, for one inbox, and for one
  * sender, so that one person can neither fill an inbox nor use up the room's share of the others.
  */
-import type { RoomClaims } from "../access/room-token.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { INBOX_BYTES_PER_MINUTE, ROOM_SIGNALS_BYTES_PER_MINUTE, SENDER_SIGNALS_BYTES_PER_MINUTE } from "./limits.ts";
 
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { RoomAccess } from "../access/room-access.ts";
-import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
+import { RoomAccess } from "../access/tokens/room-access.ts";
+import type { RoomClaims, RoomSeat } from "../access/tokens/room-token.ts";
 import { CHAT_LINE_MAX_BYTES, CHAT_MAX_CHARS } from "../protocol/chat-text.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
 import type { FieldValues } from "../rooms/fields.ts";

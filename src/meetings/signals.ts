@@ -1,8 +1,8 @@
 /**
  * What may be said in a room: signals in inboxes, lines in the chat, the state of a person. Who may write where is decided before
- * (access/room-access.ts). A mesh cannot keep two browsers that agree from sending each other anything; what the service can see, it decides here.
+ * (access/tokens/room-access.ts). A mesh cannot keep two browsers that agree from sending each other anything; what the service can see, it decides here.
  */
-import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
+import type { RoomClaims, RoomSeat } from "../access/tokens/room-token.ts";
 import { CHAT_LINE_MAX_BYTES, CHAT_TEXT_RULE, isChatText } from "../protocol/chat-text.ts";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 import { inboxChannel, roomChannelKind } from "../protocol/room-channels.ts";

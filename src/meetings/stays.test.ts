@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { seatOf } from "../access/room-token.ts";
+import { seatOf } from "../access/tokens/room-token.ts";
 import type { MeetingRow, StayRow } from "../store/meetings.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import { APP, type Someone, World, type WorldNode } from "./testing/world.ts";

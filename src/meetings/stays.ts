@@ -2,7 +2,7 @@
  * The stays of this node: they begin with a connection and go on over lost ones. The newest connection of a stay wins, on whichever node it
  * is; the older ones are closed with 4021 `replaced`.
  */
-import type { RoomSeat } from "../access/room-token.ts";
+import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { isObject } from "../protocol/json.ts";
 import type { MeetingStore, OverdueStay, StayEnd, StayRow } from "../store/meetings.ts";
 import type { Admission, Entry } from "./entry.ts";

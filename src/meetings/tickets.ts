@@ -5,8 +5,8 @@
  * another ticket, which no one has asked for.
  */
 import { randomBytes } from "node:crypto";
-import { FIRST_GENERATION } from "../access/app-secret.ts";
-import { digestOf } from "../access/vault.ts";
+import { FIRST_GENERATION } from "../access/keys/app-secret.ts";
+import { digestOf } from "../access/keys/vault.ts";
 
 const TICKET_BYTES = 16;
 const WAIT_ID_CHARS = 32;

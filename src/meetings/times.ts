@@ -2,7 +2,7 @@
  * Every second, for the people on this node: those whose time is over are put out, and meetings end in which nothing happens any more or whose room is
  * archived by the clock. The server's clock decides. Several nodes may find the same; the store lets one of them do it.
  */
-import type { RoomSeat } from "../access/room-token.ts";
+import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { isObject } from "../protocol/json.ts";
 import { valuesOf } from "../rooms/rooms.ts";
 import type { MeetingStore } from "../store/meetings.ts";

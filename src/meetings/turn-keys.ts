@@ -3,9 +3,9 @@
  * of the application's secret key that they were made with.
  */
 import { randomBytes } from "node:crypto";
-import { isLiveGeneration } from "../access/app-secret.ts";
-import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/jws.ts";
-import type { Vault } from "../access/vault.ts";
+import { isLiveGeneration } from "../access/keys/app-secret.ts";
+import type { Vault } from "../access/keys/vault.ts";
+import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/tokens/jws.ts";
 import { isObject } from "../protocol/json.ts";
 import type { AppRow } from "../store/store.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { RoomClaims } from "../access/room-token.ts";
-import { Vault } from "../access/vault.ts";
+import { Vault } from "../access/keys/vault.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { appRow } from "../store/testing/rows.ts";
 import { credentialOf, Turn, turnName } from "./turn.ts";
 import { TurnKeys } from "./turn-keys.ts";

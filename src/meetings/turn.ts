@@ -3,7 +3,7 @@
  * and the credential is computed from it. Nothing is stored, and the TURN server is not asked.
  */
 import { createHash, createHmac } from "node:crypto";
-import type { RoomClaims } from "../access/room-token.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import type { IceServer } from "./contract.ts";
 import { TURN_CREDENTIAL_SEC, TURN_JOIN_SEC, TURN_NAME_CHARS } from "./limits.ts";
 

@@ -2,7 +2,7 @@
  * Work in the background about stays, on every node: beats while people are on this one, and the end of stays that have no connection any
  * more, whichever node had it. Empty meetings end here.
  */
-import { STAY_GRACE_SEC } from "../access/room-space.ts";
+import { STAY_GRACE_SEC } from "../access/keys/room-space.ts";
 import { chatChannel } from "../protocol/room-channels.ts";
 import type { MeetingRow, MeetingStore } from "../store/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
-import { seatOf } from "../access/room-token.ts";
+import { seatOf } from "../access/tokens/room-token.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import {
   ADMITTED_LEAVES_MS,

@@ -3,7 +3,7 @@
  * wins, on whichever node it is; the older one is closed with 4021 `replaced`. A visitor who has an answer needs none any more: one that is still there soon
  * after is closed.
  */
-import type { RoomClaims } from "../access/room-token.ts";
+import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { isObject } from "../protocol/json.ts";
 import type { WaitingRow } from "../store/meetings.ts";
 import type { Floor } from "./floor.ts";

@@ -5,11 +5,11 @@
  * The clock here is unguarded, because these parts only read the time from it. Realtime also sets timers, so
  * its clock is guarded.
  */
-import { BlockSweep } from "../access/block-sweep.ts";
-import { Repeating } from "../access/repeating.ts";
-import { RoomTokens } from "../access/room-token.ts";
-import { Throttle } from "../access/throttle.ts";
+import { BlockSweep } from "../access/admission/block-sweep.ts";
+import { RoomTokens } from "../access/tokens/room-token.ts";
 import { systemClock as clock, DOUBTED_STEP_MS } from "../base/clock.ts";
+import { Repeating } from "../base/repeating.ts";
+import { Throttle } from "../base/throttle.ts";
 import type { HistoryStore } from "../history/history.ts";
 import { MeteredHistory } from "../history/metered.ts";
 import type { RuleChanges } from "../history/rule-changes.ts";

@@ -1,10 +1,10 @@
 /**
  * Composition root of realtime/: builds each component from the ones before it, and registers their observers.
  */
-import type { Blocks } from "../access/blocks.ts";
-import type { Keyring } from "../access/keyring.ts";
-import { roomSpaceOf } from "../access/room-space.ts";
-import type { RoomSeat } from "../access/room-token.ts";
+import type { Blocks } from "../access/admission/blocks.ts";
+import type { Keyring } from "../access/keys/keyring.ts";
+import { roomSpaceOf } from "../access/keys/room-space.ts";
+import type { RoomSeat } from "../access/tokens/room-token.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Engine, EngineCallbacks, NodeId } from "../engine/engine.ts";
 import { NodeRequests } from "../engine/node-requests.ts";

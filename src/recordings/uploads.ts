@@ -1,6 +1,6 @@
 /** Uploads: begin, write (upload-writing.ts), cancel, and finish those that the page of a meeting sends. */
 import { randomBytes } from "node:crypto";
-import { newObjectId } from "../access/ids.ts";
+import { newObjectId } from "../access/keys/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Lease } from "../store/leases.ts";
 import type { RecordingType, StayUploadRow, UploadRow } from "../store/recordings.ts";

@@ -1,11 +1,11 @@
 /** The stores of a worker: the contracts of the embedded ones, which another process has open (server.ts). */
 import type { HistoryStore } from "../history/history.ts";
 import type { Store } from "../store/store.ts";
+import { RemoteChanges } from "./changes.ts";
+import { remoteHistory } from "./history.ts";
+import { RemoteLeases } from "./leases.ts";
 import { Link } from "./link.ts";
 import { partOf } from "./methods.ts";
-import { RemoteChanges } from "./remote-changes.ts";
-import { remoteHistory } from "./remote-history.ts";
-import { RemoteLeases } from "./remote-leases.ts";
 
 export interface RemoteStores {
   readonly store: Store;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { signJws } from "../access/jws.ts";
-import { Vault } from "../access/vault.ts";
+import { Vault } from "../access/keys/vault.ts";
+import { signJws } from "../access/tokens/jws.ts";
 import type { RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
 import { appRow, roomRow } from "../store/testing/rows.ts";

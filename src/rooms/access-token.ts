@@ -8,9 +8,9 @@
  * Validation goes in this order: parse → verify the signature → the generation → the token's times → its room and the room's times → the
  * room that the request names. The token's values take precedence over the room's.
  */
-import { FIRST_GENERATION, isLiveGeneration } from "../access/app-secret.ts";
-import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/jws.ts";
-import { digestOf, type Vault } from "../access/vault.ts";
+import { FIRST_GENERATION, isLiveGeneration } from "../access/keys/app-secret.ts";
+import { digestOf, type Vault } from "../access/keys/vault.ts";
+import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/tokens/jws.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";

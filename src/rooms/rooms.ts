@@ -1,6 +1,6 @@
 /** Rooms of an application: their rules, without HTTP. */
 import { randomInt } from "node:crypto";
-import { newObjectId } from "../access/ids.ts";
+import { newObjectId } from "../access/keys/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { Expiry } from "./expiry.ts";

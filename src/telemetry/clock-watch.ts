@@ -1,11 +1,10 @@
 /** Notices when the machine's clock is set: times of tokens, blocks and sessions are compared with it. */
+import type { Clock } from "../base/clock.ts";
 
 /** Less is the work of a time service, and no one notices it. */
 const JUMP_MIN_MS = 2000;
 
-export interface ClockWatchParts {
-  readonly wallMs: () => number;
-  readonly monotonicMs: () => number;
+export interface ClockWatchParts extends Pick<Clock, "wallMs" | "monotonicMs"> {
   /** `byMs`: negative if the clock was set back. */
   readonly jumped: (byMs: number) => void;
 }

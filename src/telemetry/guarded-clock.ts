@@ -1,4 +1,4 @@
-/** A clock whose callbacks cannot end the process: nothing behind the socket layer reads the clocks of the system. */
+/** The system's clock for a node: nothing below the socket reads another one. */
 import type { Clock } from "../base/clock.ts";
 import type { Faults } from "./faults.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { newAdminToken, newOperatorToken, newSigningSecret } from "../access/ids.ts";
+import { newAdminToken, newOperatorToken, newSigningSecret } from "../access/keys/ids.ts";
 import { withoutCredentials } from "./hidden.ts";
 import { makeLog } from "./log.ts";
 

@@ -2,6 +2,7 @@
  * Bounds the size of the log, whatever clients do: per minute and reason a few lines are written, then one line that counts the
  * rest. `makeLog` applies this to every warning and error, so no caller can forget it.
  */
+import type { Clock } from "../base/clock.ts";
 
 /** Lines per reason and window; further ones are only counted. */
 export const LINES_PER_REASON = 10;
@@ -10,10 +11,7 @@ export const LOG_WINDOW_MS = 60_000;
 export const LOG_REASONS_MAX = 200;
 const OTHER = "(other reasons)";
 
-export interface LogClock {
-  monotonicMs(): number;
-  after(ms: number, callback: () => void): void;
-}
+export type LogClock = Pick<Clock, "monotonicMs" | "after">;
 
 interface Window {
   readonly endsMs: number;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { FakeClock } from "../realtime/testing/fake-clock.ts";
+import { FakeClock } from "../base/testing/fake-clock.ts";
 import { type Log, makeLog } from "./log.ts";
 import { LINES_PER_REASON, LOG_REASONS_MAX, LOG_WINDOW_MS } from "./log-rate.ts";
 

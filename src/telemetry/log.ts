@@ -6,8 +6,10 @@
  * has no rate: only starts, timers and holders of the admin token write it, and audit lines must not be dropped. Nor has level
  * debug, which is switched on to see every request.
  */
+
 import { writeSync } from "node:fs";
 import pino, { type Logger } from "pino";
+import { systemClock } from "../base/clock.ts";
 import { withoutCredentials } from "./hidden.ts";
 import { type LogClock, LogRate } from "./log-rate.ts";
 import { printable, printableLines } from "./printable.ts";
@@ -19,8 +21,8 @@ const SECRET_FIELDS = ["secret", "secretKey", "token", "adminToken", "masterKey"
 /** The message of an error may quote input of any length. */
 const ERROR_TEXT_MAX_CHARS = 4000;
 
-const systemClock: LogClock = {
-  monotonicMs: () => performance.now(),
+const logClock: LogClock = {
+  monotonicMs: systemClock.monotonicMs,
   after: (ms, callback) => void setTimeout(callback, ms).unref(),
 };
 
@@ -30,7 +32,7 @@ export function makeLog(
   /** `worker`: the slot of a worker, where several run. */
   from: string | { readonly node: string; readonly worker: number },
   write: (line: string) => void = toStandardOutput,
-  clock: LogClock = systemClock,
+  clock: LogClock = logClock,
 ): Log {
   const pretty = format === "pretty" || (format === "auto" && process.stdout.isTTY === true);
   const log = pino(

@@ -1,5 +1,5 @@
 /** Many clients that send messages to each other over all nodes, and report every event to a checker. */
-import { signToken } from "../access/token.ts";
+import { signToken } from "../access/tokens/token.ts";
 import { Checker, type Judging } from "./checker.ts";
 import { Client } from "./client.ts";
 import { Findings, type Problem } from "./findings.ts";

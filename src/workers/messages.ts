@@ -1,5 +1,5 @@
 /** What the supervisor, its workers and `parley reload` say to each other, one JSON line each. */
-import type { Rates } from "../access/shared-throttle.ts";
+import type { Rates } from "../base/shared-throttle.ts";
 import type { Loaded } from "../config/load.ts";
 import type { TeamState } from "../node/parts/team.ts";
 

@@ -1,5 +1,5 @@
 /** A worker's connection to its supervisor: heartbeats, the state of the team, and rates that all workers share. */
-import { type MakeThrottle, SHARE_EVERY_MS, SharedRates } from "../access/shared-throttle.ts";
+import { type MakeThrottle, SHARE_EVERY_MS, SharedRates } from "../base/shared-throttle.ts";
 import type { Team, TeamState } from "../node/parts/team.ts";
 import { BEAT_EVERY_MS } from "./limits.ts";
 import { connectLines, type Lines } from "./lines.ts";

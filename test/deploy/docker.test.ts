@@ -88,7 +88,7 @@ describe("the Dockerfile", () => {
     for (const left of [
       "node_modules/zod/package.json",
       "bin/dev",
-      "src/access/token.test.ts",
+      "src/access/tokens/token.test.ts",
       "src/realtime/testing/kit.ts",
     ])
       expect([left, reachesBuild(ignore, left)]).toEqual([left, false]);

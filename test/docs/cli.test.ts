@@ -1,6 +1,6 @@
 /** docs/cli.md and the line of README.md about it: what they show, done in two terminals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { COMMANDS, commandAt } from "../../src/cli/commands/all.ts";
+import { COMMANDS, commandAt } from "../../src/cli/declarations/all.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { Terminal } from "../support/terminal.ts";
 import { blocks, readPage } from "./support/page.ts";

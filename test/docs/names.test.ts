@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { COMMANDS, commandAt, FLAG_KINDS } from "../../src/cli/commands/all.ts";
+import { COMMANDS, commandAt, FLAG_KINDS } from "../../src/cli/declarations/all.ts";
 import { parseCommand } from "../../src/cli/dispatch.ts";
 import { NAMES, SETTINGS } from "../../src/config/settings.ts";
 import { callsOf, codeOn } from "./support/named.ts";

@@ -1,6 +1,6 @@
 /** docs/production.md and `parley doctor` have the same checks. */
 import { expect, test } from "bun:test";
-import { CHECKS } from "../../src/cli/doctor-checks.ts";
+import { CHECKS } from "../../src/cli/commands/doctor/checks.ts";
 import { readPage } from "./support/page.ts";
 
 const page = readPage("docs/production.md");

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import * as ids from "../../src/access/ids.ts";
+import * as ids from "../../src/access/keys/ids.ts";
 import { NAMES, SETTINGS, type Setting } from "../../src/config/settings.ts";
 import { CREDENTIAL_FORMS } from "../support/credential-forms.ts";
 import { CREDENTIALS, DERIVED_KEYS, MADE_BY } from "../support/credentials.ts";

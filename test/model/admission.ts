@@ -1,5 +1,5 @@
 /** Connects, kicks and blocks. */
-import type { Claims } from "../../src/access/token.ts";
+import type { Claims } from "../../src/access/tokens/token.ts";
 import type { Action } from "../../src/protocol/actions.ts";
 import {
   APP_CHOICES,

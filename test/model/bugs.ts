@@ -61,7 +61,7 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: "metadata leak: a token's own metadata to others",
-    file: "src/access/admit.ts",
+    file: "src/access/admission/admit.ts",
     find: "peerMetadataJson: verified.peerMetadataJson,",
     replace: "peerMetadataJson: verified.peerMetadataJson ?? verified.metadataJson,",
   },
@@ -131,7 +131,7 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: "more: a blocked peer connects",
-    file: "src/access/admit.ts",
+    file: "src/access/admission/admit.ts",
     find: "if (blocks.isBlocked(key.app, peerId, nowMs))",
     replace: "if (blocks.isBlocked(key.id, peerId, nowMs))",
   },
@@ -311,7 +311,7 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: "renew: with a token of another peer",
-    file: "src/access/renew.ts",
+    file: "src/access/admission/renew.ts",
     find: "admitted.app === app && admitted.peerId === peerId",
     replace: "admitted.app === app",
   },

@@ -1,5 +1,5 @@
 /** Tokens that are renewed on open connections, and what that changes for them. */
-import type { Claims } from "../../src/access/token.ts";
+import type { Claims } from "../../src/access/tokens/token.ts";
 import { APP_CHOICES, type Choices, LIFE_SECONDS, METADATA, PEERS, TOKEN_PATTERNS, TOKEN_PERMISSIONS } from "./acts.ts";
 import type { Admission } from "./admission.ts";
 import type { Context } from "./context.ts";

@@ -2,17 +2,17 @@
  * The system under test: one to three nodes on one Exchange. From admission and the gateway's handlers down everything is built as
  * in production; the walk controls time, sockets and the transport between nodes.
  */
-import { Blocks } from "../../src/access/blocks.ts";
-import { Keyring } from "../../src/access/keyring.ts";
-import { type Claims, signToken } from "../../src/access/token.ts";
-import { keySecretIdentity, Vault } from "../../src/access/vault.ts";
+import { Blocks } from "../../src/access/admission/blocks.ts";
+import { Keyring } from "../../src/access/keys/keyring.ts";
+import { keySecretIdentity, Vault } from "../../src/access/keys/vault.ts";
+import { type Claims, signToken } from "../../src/access/tokens/token.ts";
+import { FakeClock } from "../../src/base/testing/fake-clock.ts";
 import { Exchange } from "../../src/engine/local.ts";
 import { atOnce, delayed, shuffled, type Traffic } from "../../src/engine/testing/traffic.ts";
 import type { ChannelRule } from "../../src/protocol/channel-rules.ts";
 import { Problem } from "../../src/protocol/codes.ts";
 import { RealtimeMetrics } from "../../src/realtime/counting/metrics.ts";
 import type { SocketData } from "../../src/realtime/frames/socket-handlers.ts";
-import { FakeClock } from "../../src/realtime/testing/fake-clock.ts";
 import { FakeSocket } from "../../src/realtime/testing/fake-socket.ts";
 import { turn } from "../../src/realtime/testing/kit.ts";
 import { slowly } from "../../src/realtime/testing/late-engine.ts";

@@ -1,5 +1,5 @@
 /** The application's keys: each is used by a part of the crowd, and is rotated and edited under load. */
-import { signToken } from "../../src/access/token.ts";
+import { signToken } from "../../src/access/tokens/token.ts";
 import type { Admin, Rotated, SecretKey } from "../support/admin.ts";
 
 export const KEYS = 5;

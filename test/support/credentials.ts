@@ -9,7 +9,7 @@ import {
   newPublishableId,
   newSessionSecret,
   newSigningSecret,
-} from "../../src/access/ids.ts";
+} from "../../src/access/keys/ids.ts";
 import {
   ADMIN_TOKEN_MIN_CHARS,
   MASTER_KEY_BYTES,
@@ -121,7 +121,7 @@ export const DERIVED_KEYS: Readonly<Record<string, string | undefined>> = {
   "sessions of the admin token": undefined,
 };
 
-/** Makers of random values in src/access/ids.ts, and what they make. */
+/** Makers of random values in src/access/keys/ids.ts, and what they make. */
 export const MADE_BY: Readonly<Record<string, string | undefined>> = {
   newAdminToken: "admin token",
   newAppSecret: "application secret",

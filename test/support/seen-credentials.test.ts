@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { newAppSecret, newOperatorToken, newSessionSecret, newSigningSecret } from "../../src/access/ids.ts";
+import { newAppSecret, newOperatorToken, newSessionSecret, newSigningSecret } from "../../src/access/keys/ids.ts";
 import { newTicket } from "../../src/meetings/tickets.ts";
 import { credentialOf } from "../../src/meetings/turn.ts";
 import { selfSigned } from "./jwt.ts";

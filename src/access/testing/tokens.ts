@@ -2,9 +2,9 @@
 import { createHmac } from "node:crypto";
 import type { KeyRow, SecretRow } from "../../store/store.ts";
 import { keyRow } from "../../store/testing/rows.ts";
-import { Keyring } from "../keyring.ts";
-import { TokenRefusal, type VerifiedToken, verifyToken } from "../token.ts";
-import { digestOf, keySecretIdentity, Vault } from "../vault.ts";
+import { Keyring } from "../keys/keyring.ts";
+import { digestOf, keySecretIdentity, Vault } from "../keys/vault.ts";
+import { TokenRefusal, type VerifiedToken, verifyToken } from "../tokens/token.ts";
 
 export const NOW_S = 1_800_000_000;
 export const NOW = NOW_S * 1000 + 500;

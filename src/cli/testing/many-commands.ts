@@ -1,6 +1,6 @@
 /** For tests: the program of `Commands`, which runs one command line after another. */
 import { dispatch } from "../dispatch.ts";
-import { write } from "../output.ts";
+import { write } from "../terminal/output.ts";
 import { type CommandLine, END } from "./commands.ts";
 
 for await (const line of console) {

@@ -1,6 +1,6 @@
 /** The part of the suite about rooms: they share the bytes of their application, whose own channels their guests must not empty. */
 import { expect, test } from "bun:test";
-import { roomSpaceOf } from "../../access/room-space.ts";
+import { roomSpaceOf } from "../../access/keys/room-space.ts";
 import type { HistoryStore } from "../history.ts";
 import { messageBytes } from "../size.ts";
 import type { SuiteContext } from "./history.suite.ts";

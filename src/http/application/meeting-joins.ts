@@ -1,7 +1,7 @@
 /** The way into a room over HTTP, for pages: `/api/v1/room/:roomName/door` and `/join`. They need no secret key. */
 
 import { z } from "zod";
-import { addressDigest, siteDigest } from "../../access/address-digest.ts";
+import { addressDigest, siteDigest } from "../../access/keys/address-digest.ts";
 import type { Caller } from "../../meetings/joining.ts";
 import type { Meetings } from "../../meetings/meetings.ts";
 import type { JoinBudget } from "../../meetings/ports.ts";

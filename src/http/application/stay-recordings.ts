@@ -1,8 +1,8 @@
 /** What the page of a stay uploads of its own: `/api/v1/room/:roomName/recording`, with the connect token of the stay as Bearer. */
 
 import { z } from "zod";
-import { rateKey } from "../../access/address.ts";
-import { digestOf } from "../../access/vault.ts";
+import { digestOf } from "../../access/keys/vault.ts";
+import { rateKey } from "../../base/address.ts";
 import { type BegunStayUpload, RECORDING_SOURCES } from "../../meetings/contract.ts";
 import type { StayRecorders } from "../../meetings/stay-recorders.ts";
 import { STAY_UPLOAD_STARTED_AGO_MAX_MS } from "../../recordings/limits.ts";

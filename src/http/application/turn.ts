@@ -1,6 +1,6 @@
 /** TURN credentials over HTTP, as existing clients call for them: a backend makes an API key, and its pages get ICE servers with that. */
 import { z } from "zod";
-import type { Follower } from "../../access/store-follower.ts";
+import type { Follower } from "../../access/admission/store-follower.ts";
 import { TURN_CREDENTIAL_MAX_SEC, TURN_CREDENTIAL_SEC, TURN_LABEL_MAX_CHARS } from "../../meetings/limits.ts";
 import type { Turn } from "../../meetings/turn.ts";
 import type { TurnKey, TurnKeys } from "../../meetings/turn-keys.ts";

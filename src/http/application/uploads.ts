@@ -1,6 +1,6 @@
 /** Uploads over HTTP: begun and completed with the secret key, written through a signed address without it. */
 import { z } from "zod";
-import { isLiveRoomToken } from "../../access/app-secret.ts";
+import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
 import type { StayRecorders } from "../../meetings/stay-recorders.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Links } from "../../recordings/links.ts";

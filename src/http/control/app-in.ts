@@ -1,6 +1,6 @@
 /** The application in the path of a control-plane call, by id or name. */
-import type { Directory } from "../../access/directory.ts";
-import type { Keyring } from "../../access/keyring.ts";
+import type { Directory } from "../../access/keys/directory.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import type { AppRow } from "../../store/store.ts";
 import type { Call } from "../request/call.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { AppEdit, Directory } from "../../access/directory.ts";
+import type { AppEdit, Directory } from "../../access/keys/directory.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { auditedChanges, guardOf, run } from "../testing/calls.ts";

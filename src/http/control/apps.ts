@@ -1,7 +1,7 @@
 /** Control plane: applications, their plans and their secret. */
 import { z } from "zod";
-import type { AppEdit, Directory } from "../../access/directory.ts";
-import { isLive } from "../../access/keyring.ts";
+import type { AppEdit, Directory } from "../../access/keys/directory.ts";
+import { isLive } from "../../access/keys/keyring.ts";
 import {
   APP_NAME_MAX_CHARS,
   HISTORY_LIMIT_MAX_BYTES,

@@ -1,13 +1,13 @@
 /** POST /api/internal/v1/explain: every check of a connect and of a frame, and which one refuses. Nothing that is given is kept or logged. */
 import { z } from "zod";
-import type { AdmitParts } from "../../access/admit.ts";
-import type { Blocks } from "../../access/blocks.ts";
-import type { KeyRate } from "../../access/coverage.ts";
-import { explain, type Moment } from "../../access/explain.ts";
-import { namedKey, type Question } from "../../access/explain-advice.ts";
-import type { Keyring } from "../../access/keyring.ts";
-import type { Operator } from "../../access/operator.ts";
-import type { Follower } from "../../access/store-follower.ts";
+import type { AdmitParts } from "../../access/admission/admit.ts";
+import type { Blocks } from "../../access/admission/blocks.ts";
+import { explain, type Moment } from "../../access/admission/explain.ts";
+import { namedKey, type Question } from "../../access/admission/explain-advice.ts";
+import type { Follower } from "../../access/admission/store-follower.ts";
+import type { KeyRate } from "../../access/keys/coverage.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
+import type { Operator } from "../../access/operators/operator.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import { ORIGIN_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
 import type { KeyRow, Store } from "../../store/store.ts";

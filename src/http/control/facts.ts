@@ -1,6 +1,6 @@
 /** Control plane: how a node is set up, for `parley doctor`. Holds no secret and no part of one. */
 import { z } from "zod";
-import type { Operator } from "../../access/operator.ts";
+import type { Operator } from "../../access/operators/operator.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 
 const link = z.object({

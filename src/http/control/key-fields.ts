@@ -1,6 +1,6 @@
 /** A key as the control plane shows it. */
 import { z } from "zod";
-import { isLive, type Keyring } from "../../access/keyring.ts";
+import { isLive, type Keyring } from "../../access/keys/keyring.ts";
 import type { KeyRow } from "../../store/store.ts";
 import { actions, toSeconds, toSecondsOrNull, unixSeconds } from "../shared/schemas.ts";
 

@@ -1,9 +1,9 @@
 /** Control plane: create, edit, rotate and revoke keys; find out why a token is refused. */
 import { z } from "zod";
-import type { Directory, KeyEdit } from "../../access/directory.ts";
-import type { Keyring } from "../../access/keyring.ts";
-import type { Follower } from "../../access/store-follower.ts";
-import { TokenRefusal, verifyToken } from "../../access/token.ts";
+import type { Follower } from "../../access/admission/store-follower.ts";
+import type { Directory, KeyEdit } from "../../access/keys/directory.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
+import { TokenRefusal, verifyToken } from "../../access/tokens/token.ts";
 import { actionList } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { KeyRow } from "../../store/store.ts";

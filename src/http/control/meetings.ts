@@ -1,6 +1,6 @@
 /** Control plane: the meetings of an application, who is in them, and the "join as host" link of a room. */
 import { z } from "zod";
-import type { Operator } from "../../access/operator.ts";
+import type { Operator } from "../../access/operators/operator.ts";
 import type { Acts } from "../../meetings/acts.ts";
 import type { HostLinks } from "../../meetings/host-link.ts";
 import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX, PERSON_NAME_MAX_CHARS } from "../../meetings/limits.ts";

@@ -1,7 +1,7 @@
 /** Control plane: operators, who have tokens of their own. */
 import { z } from "zod";
-import { isReservedName } from "../../access/operator.ts";
-import type { Operators } from "../../access/operators.ts";
+import { isReservedName } from "../../access/operators/operator.ts";
+import type { Operators } from "../../access/operators/operators.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";
 import type { OperatorRow } from "../../store/operators.ts";
 import type { OperatorGuards } from "../guards/operator.ts";

@@ -1,6 +1,6 @@
 /** Control plane: the recordings of an application, under the rules of the application API, and their bytes. */
 import { z } from "zod";
-import type { Operator } from "../../access/operator.ts";
+import type { Operator } from "../../access/operators/operator.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { RECORDINGS_PAGE_DEFAULT, RECORDINGS_PAGE_MAX } from "../../recordings/limits.ts";
 import { FOLDER_PIECE_BYTES, type Recordings } from "../../recordings/recordings.ts";

@@ -1,6 +1,6 @@
 /** Control plane: the rooms of an application, under the rules of the application API. */
 import { z } from "zod";
-import type { Operator } from "../../access/operator.ts";
+import type { Operator } from "../../access/operators/operator.ts";
 import { FIELD_NAMES, fieldOf } from "../../rooms/fields.ts";
 import { ROOM_NAME_MAX_CHARS, ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../../rooms/limits.ts";
 import type { RoomRecord, Rooms } from "../../rooms/rooms.ts";

@@ -1,8 +1,8 @@
 /** Signing in to the dashboard and out of it. */
 import { z } from "zod";
-import type { Operators } from "../../access/operators.ts";
-import type { Session } from "../../access/session-book.ts";
-import type { Throttle } from "../../access/throttle.ts";
+import type { Operators } from "../../access/operators/operators.ts";
+import type { Session } from "../../access/operators/session-book.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { checkOrigin, clearCookie, refuseClearText, sessionSecretsIn, setCookie } from "../guards/cookie.ts";
 import { holderOfToken, type OperatorGuardParts, sessionOf } from "../guards/operator.ts";

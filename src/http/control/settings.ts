@@ -1,6 +1,6 @@
 /** Control plane: every setting of the node that answers, with where its value comes from. Secrets are masked. */
 import { z } from "zod";
-import type { Operator } from "../../access/operator.ts";
+import type { Operator } from "../../access/operators/operator.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 
 const setting = z

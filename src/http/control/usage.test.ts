@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { HistoryUnavailable, type HistoryUsage } from "../../history/history.ts";
 import { Usage } from "../../realtime/counting/usage.ts";
-import { FakeClock } from "../../realtime/testing/fake-clock.ts";
 import { MemoryUsage, silentLog } from "../../realtime/testing/stubs.ts";
 import type { UsageRow } from "../../store/store.ts";
 import { appRow } from "../../store/testing/rows.ts";

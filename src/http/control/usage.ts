@@ -1,7 +1,7 @@
 /** Control plane: what an application has used in this period and in earlier ones. */
 import { z } from "zod";
-import type { Operator } from "../../access/operator.ts";
-import { roomSpaceOf } from "../../access/room-space.ts";
+import { roomSpaceOf } from "../../access/keys/room-space.ts";
+import type { Operator } from "../../access/operators/operator.ts";
 import { type HistoryStore, HistoryUnavailable, type HistoryUsage } from "../../history/history.ts";
 import { periodOf } from "../../realtime/counting/usage.ts";
 import type { AppRow, Store } from "../../store/store.ts";

@@ -24,11 +24,12 @@
  * body; declare them in response/application-problem.ts, so that /openapi.json has them. Links to ourselves begin with
  * `call.origin` and go through `linkFrom` (host.ts). Endpoints are listed in src/node/routes/routes.ts.
  */
-import { generationOf } from "../../access/app-secret.ts";
-import { bearer } from "../../access/credential.ts";
-import type { Keyring } from "../../access/keyring.ts";
-import type { Follower } from "../../access/store-follower.ts";
-import type { Throttle } from "../../access/throttle.ts";
+
+import type { Follower } from "../../access/admission/store-follower.ts";
+import { generationOf } from "../../access/keys/app-secret.ts";
+import { bearer } from "../../access/keys/credential.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { AppRow } from "../../store/store.ts";
 import type { Call } from "../request/call.ts";

@@ -1,7 +1,7 @@
 /** The cookie of a session of the dashboard, and what a browser must send besides it. */
 import { isIP } from "node:net";
-import { isLoopback, parseAddress } from "../../access/address.ts";
 import { SESSION_SECONDS } from "../../access/limits.ts";
+import { isLoopback, parseAddress } from "../../base/address.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 

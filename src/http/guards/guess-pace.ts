@@ -4,7 +4,9 @@
  *
  * Tokens in the form that the service makes are not paced: they cannot be guessed at any speed, and so no flood keeps their holders out.
  */
+
 import { GUESS_WAIT_MAX_MS, GUESSES_PER_SECOND } from "../../access/limits.ts";
+import type { Clock } from "../../base/clock.ts";
 import { Problem } from "../../protocol/codes.ts";
 
 /** Made by the service, with 288 random bits (ids.ts). */
@@ -13,7 +15,7 @@ const MADE_TOKEN = /^(op|parley_admin)_[\w-]{48}$/;
 export class GuessPace {
   private nextMs = 0;
 
-  constructor(private readonly clock: { monotonicMs(): number; after(ms: number, callback: () => void): void }) {}
+  constructor(private readonly clock: Pick<Clock, "monotonicMs" | "after">) {}
 
   /** Resolves when the token may be checked; undefined: at once. Throws rate_limited if too many wait. */
   turn(token: string, isOverRate: () => boolean): Promise<void> | undefined {

@@ -5,9 +5,9 @@
  * - A guest, who has no credential, is counted by its address; those who are not refused also by the room.
  * - A credential that this service has not made is counted by the address it comes from, and by nothing else.
  */
-import { networksOf } from "../../access/address.ts";
-import type { MakeThrottle } from "../../access/shared-throttle.ts";
-import type { Throttle } from "../../access/throttle.ts";
+import { networksOf } from "../../base/address.ts";
+import type { MakeThrottle } from "../../base/shared-throttle.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import type { JoinBudget } from "../../meetings/ports.ts";
 import { Problem } from "../../protocol/codes.ts";
 import {

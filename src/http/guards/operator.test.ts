@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Operator, Role } from "../../access/operator.ts";
-import { Throttle } from "../../access/throttle.ts";
+import type { Operator, Role } from "../../access/operators/operator.ts";
+import { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { Call } from "../request/call.ts";
 import { operatorGuards, rateLimited } from "./operator.ts";

@@ -4,13 +4,14 @@
  *
  * A token passes under any host. A cookie does not, because a browser sends it on behalf of pages.
  */
-import { rateKey } from "../../access/address.ts";
-import { bearer } from "../../access/credential.ts";
-import type { Operator } from "../../access/operator.ts";
-import type { TokenHolder } from "../../access/operators.ts";
-import type { Session } from "../../access/session-book.ts";
-import type { Follower } from "../../access/store-follower.ts";
-import type { Throttle } from "../../access/throttle.ts";
+
+import type { Follower } from "../../access/admission/store-follower.ts";
+import { bearer } from "../../access/keys/credential.ts";
+import type { Operator } from "../../access/operators/operator.ts";
+import type { TokenHolder } from "../../access/operators/operators.ts";
+import type { Session } from "../../access/operators/session-book.ts";
+import { rateKey } from "../../base/address.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 import type { Guard } from "../server/endpoint.ts";

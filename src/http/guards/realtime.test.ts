@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { Keyring } from "../../access/keyring.ts";
+import { Keyring } from "../../access/keys/keyring.ts";
+import { Vault } from "../../access/keys/vault.ts";
 import { GUESS_WAIT_MAX_MS, GUESSES_PER_SECOND } from "../../access/limits.ts";
-import type { Operator } from "../../access/operator.ts";
-import { Throttle } from "../../access/throttle.ts";
-import { Vault } from "../../access/vault.ts";
+import type { Operator } from "../../access/operators/operator.ts";
+import { Throttle } from "../../base/throttle.ts";
 import { Call } from "../request/call.ts";
 import { GuessPace } from "./guess-pace.ts";
 import { makeGuards } from "./realtime.ts";

@@ -1,7 +1,7 @@
 /** Guards of the realtime API: a secret key. Those of the control plane are in operator.ts. */
-import { authenticate, type Credential, isPrevious } from "../../access/credential.ts";
-import type { Keyring } from "../../access/keyring.ts";
-import type { Throttle } from "../../access/throttle.ts";
+import { authenticate, type Credential, isPrevious } from "../../access/keys/credential.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 import type { Guard } from "../server/endpoint.ts";

@@ -1,5 +1,5 @@
 /** What the guards have in common when they refuse. */
-import type { Follower } from "../../access/store-follower.ts";
+import type { Follower } from "../../access/admission/store-follower.ts";
 import { Problem } from "../../protocol/codes.ts";
 
 /** Looks a credential up after the store's latest changes were read: another node may have created it a moment ago. */

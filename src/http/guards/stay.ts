@@ -1,6 +1,6 @@
 /** Guards of calls that a page makes with the connect token of its stay as Bearer; an application's server makes some of them with its secret key. */
-import { bearer } from "../../access/credential.ts";
-import { isRoomToken } from "../../access/room-token.ts";
+import { bearer } from "../../access/keys/credential.ts";
+import { isRoomToken } from "../../access/tokens/room-token.ts";
 import { noStayToken, type StayTokens } from "../../meetings/stay-tokens.ts";
 import type { AppRow } from "../../store/store.ts";
 import type { Call } from "../request/call.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import { Throttle } from "../../access/throttle.ts";
+import { Throttle } from "../../base/throttle.ts";
 import { UPLOAD_PART_UNCOUNTED_BYTES, UPLOAD_RATES } from "../limits.ts";
 import { Call } from "../request/call.ts";
 import { UploadRates } from "./upload-rates.ts";

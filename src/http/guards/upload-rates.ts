@@ -1,7 +1,7 @@
 /** The rate of requests to uploads: their proof is valid, so it is no rate of strangers, but tiny parts would cost a node all of its flushes. */
-import { rateKey } from "../../access/address.ts";
-import type { MakeThrottle } from "../../access/shared-throttle.ts";
-import type { Throttle } from "../../access/throttle.ts";
+import { rateKey } from "../../base/address.ts";
+import type { MakeThrottle } from "../../base/shared-throttle.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { UPLOAD_PART_UNCOUNTED_BYTES, UPLOAD_RATES } from "../limits.ts";
 import type { Call } from "../request/call.ts";

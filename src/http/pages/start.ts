@@ -1,5 +1,5 @@
 /** `/`: introduces the service, with a chat and a call between two tabs. The page loads nothing from other hosts. */
-import { isLoopback, parseAddress } from "../../access/address.ts";
+import { isLoopback, parseAddress } from "../../base/address.ts";
 import type { Call } from "../request/call.ts";
 import type { PageServer } from "./pages.ts";
 

@@ -1,6 +1,6 @@
 /** The history of a channel over REST: read it by page, delete it. */
 import { z } from "zod";
-import type { Credential } from "../../access/credential.ts";
+import type { Credential } from "../../access/keys/credential.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Hub } from "../../realtime/hub.ts";
 import { pageRequest } from "../../realtime/streams/page-request.ts";

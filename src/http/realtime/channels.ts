@@ -1,6 +1,6 @@
 /** Channels over REST: list the active ones, list a channel's members, publish. */
 import { z } from "zod";
-import type { Credential } from "../../access/credential.ts";
+import type { Credential } from "../../access/keys/credential.ts";
 import type { MemberState } from "../../engine/engine.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Hub } from "../../realtime/hub.ts";

@@ -3,7 +3,7 @@
  * why its WebSocket was refused, so a plain GET runs the same checks and shows the reason; only that response is open to every
  * origin.
  */
-import type { Address } from "../../access/address.ts";
+import type { Address } from "../../base/address.ts";
 import { WEBSOCKET_VERSION } from "../../protocol/limits.ts";
 import type { ConnectAttempt, Gateway } from "../../realtime/frames/gateway.ts";
 import type { SocketData } from "../../realtime/frames/socket-handlers.ts";

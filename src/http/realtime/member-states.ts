@@ -1,6 +1,6 @@
 /** The state of a channel's member over REST. */
 import { z } from "zod";
-import type { Credential } from "../../access/credential.ts";
+import type { Credential } from "../../access/keys/credential.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
 import { STATE_MAX_BYTES } from "../../protocol/limits.ts";

@@ -1,5 +1,5 @@
 /** Peers over REST: send to one, disconnect one. */
-import type { Credential } from "../../access/credential.ts";
+import type { Credential } from "../../access/keys/credential.ts";
 import { keyIdScope } from "../../realtime/state/connection.ts";
 import { peerIn } from "../request/path-names.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";

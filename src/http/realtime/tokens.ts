@@ -1,7 +1,7 @@
 /** POST /v1/tokens: mints a connect token, equal to one that the backend signs itself. */
 import { z } from "zod";
-import type { KeyRate } from "../../access/coverage.ts";
-import type { Credential } from "../../access/credential.ts";
+import type { KeyRate } from "../../access/keys/coverage.ts";
+import type { Credential } from "../../access/keys/credential.ts";
 import {
   TOKEN_CHANNELS_MAX,
   TOKEN_DEFAULT_SECONDS,
@@ -10,8 +10,8 @@ import {
   TOKEN_PEER_METADATA_MAX_BYTES,
   TOKEN_PERMISSIONS_MAX,
 } from "../../access/limits.ts";
-import { mintToken } from "../../access/mint.ts";
-import { type RawClaims, rawClaimsIn } from "../../access/token.ts";
+import { mintToken } from "../../access/tokens/mint.ts";
+import { type RawClaims, rawClaimsIn } from "../../access/tokens/token.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { actions, bag, checkBagSize, kilobytes, pattern, peerId, unixSeconds } from "../shared/schemas.ts";

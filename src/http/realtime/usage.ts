@@ -1,7 +1,7 @@
 /** GET /v1/usage: how much of its plan an application has used in this period. */
 import { z } from "zod";
-import type { Credential } from "../../access/credential.ts";
-import type { Keyring } from "../../access/keyring.ts";
+import type { Credential } from "../../access/keys/credential.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { concurrentNow, periodUsage, plan, planOf, type UsageSources, usageNow } from "../shared/usage-schemas.ts";

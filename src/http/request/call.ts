@@ -1,6 +1,6 @@
 /** One HTTP request while it is handled: its id, its client, the application it is for, and headers for its response. */
 import { randomUUID } from "node:crypto";
-import { type Address, type Cidr, clientAddress, contains, isLoopback, parseAddress } from "../../access/address.ts";
+import { type Address, type Cidr, clientAddress, contains, isLoopback, parseAddress } from "../../base/address.ts";
 import { IDLE_MAX_SECONDS } from "../limits.ts";
 import { type RequestTarget, targetOf } from "./host.ts";
 

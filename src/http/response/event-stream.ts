@@ -3,12 +3,13 @@
  * that does not read: `isReady` says whether it has taken what was written before.
  */
 
+import type { Clock } from "../../base/clock.ts";
 import { EVENT_HEARTBEAT_MS, EVENT_RETRY_MS } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 
 export interface EventStreamParts {
   readonly call: Call;
-  readonly clock: { after(ms: number, callback: () => void): void };
+  readonly clock: Pick<Clock, "after">;
   /** Ends the stream. */
   readonly until: AbortSignal;
   /** Called once, however the stream ends. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Server } from "bun";
-import { FakeClock } from "../../realtime/testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { STREAM_GRACE_MS, STREAM_MIN_CHARS_PER_SECOND, STREAMS_PER_APP_MAX, STREAMS_PER_NODE_MAX } from "../limits.ts";
 import { streamedArray } from "./streamed-array.ts";
 import { Streams } from "./streams.ts";

@@ -2,16 +2,14 @@
  * Streamed responses in progress: how many there may be, and how fast clients must read them. Each holds a page of its list in
  * memory until the client has read it, so both have a bound.
  */
+import type { Clock } from "../../base/clock.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { STREAM_GRACE_MS, STREAM_MIN_CHARS_PER_SECOND, STREAMS_PER_APP_MAX, STREAMS_PER_NODE_MAX } from "../limits.ts";
 
 const RETRY_SECONDS = 1;
 const CHECK_EVERY_MS = 1000;
 
-interface StreamClock {
-  monotonicMs(): number;
-  after(ms: number, callback: () => void): void;
-}
+type StreamClock = Pick<Clock, "monotonicMs" | "after">;
 
 interface OpenStream {
   /** The application whose list is read. */

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { z } from "zod";
-import { Throttle } from "../../access/throttle.ts";
+import { Throttle } from "../../base/throttle.ts";
 import { makeLog } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import { type Endpoint, endpoint, open } from "./endpoint.ts";

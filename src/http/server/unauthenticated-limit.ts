@@ -3,8 +3,8 @@
  * sent. A refused request is counted when it is refused, so that clients with a valid credential never wait because of
  * others behind the same address: keys have a rate of their own.
  */
-import { rateKey } from "../../access/address.ts";
-import type { Throttle } from "../../access/throttle.ts";
+import { rateKey } from "../../base/address.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 

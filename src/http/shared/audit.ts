@@ -1,7 +1,8 @@
 /** Records changes: who, what, on what, from where; never a secret. Each is in the log and in the store (audit-trail.ts). */
-import { formatAddress } from "../../access/address.ts";
-import type { AuditTrail } from "../../access/audit-trail.ts";
-import type { Operator } from "../../access/operator.ts";
+
+import type { AuditTrail } from "../../access/operators/audit-trail.ts";
+import type { Operator } from "../../access/operators/operator.ts";
+import { formatAddress } from "../../base/address.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Call } from "../request/call.ts";
 

@@ -1,6 +1,6 @@
 /** Closing all connections of a peer, and blocking it for a while, for backends and for operators. */
 import { z } from "zod";
-import type { Blocks } from "../../access/blocks.ts";
+import type { Blocks } from "../../access/admission/blocks.ts";
 import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX } from "../../access/limits.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Hub } from "../../realtime/hub.ts";

@@ -1,6 +1,6 @@
 /** Publishing to a channel and sending to a peer over REST, for backends and for operators. */
 import { z } from "zod";
-import type { Credential } from "../../access/credential.ts";
+import type { Credential } from "../../access/keys/credential.ts";
 import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
 import { type Action, bitOf } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";

@@ -1,5 +1,5 @@
 /** For tests: endpoints called as an operator of a given role, without a server, and the changes that they audit. */
-import type { Operator, Role } from "../../access/operator.ts";
+import type { Operator, Role } from "../../access/operators/operator.ts";
 import { Call } from "../request/call.ts";
 import type { Endpoint, Guard, Method } from "../server/endpoint.ts";
 import type { Audit, AuditedChange } from "../shared/audit.ts";

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isLiveRoomToken } from "../../access/app-secret.ts";
-import { newObjectId } from "../../access/ids.ts";
-import { type RoomClaims, type RoomSeat, RoomTokens, seatOf } from "../../access/room-token.ts";
-import { Vault } from "../../access/vault.ts";
+import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
+import { newObjectId } from "../../access/keys/ids.ts";
+import { Vault } from "../../access/keys/vault.ts";
+import { type RoomClaims, type RoomSeat, RoomTokens, seatOf } from "../../access/tokens/room-token.ts";
 import { steadyClock } from "../../base/clock.ts";
 import { AccessTokens } from "../../rooms/access-token.ts";
 import { Expiry } from "../../rooms/expiry.ts";

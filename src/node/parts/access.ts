@@ -1,10 +1,11 @@
 /** Builds access control: keys, applications, the admin token, operators, the audit. On an empty store, creates the demo and the admin token. */
-import { AuditTrail } from "../../access/audit-trail.ts";
-import { Directory } from "../../access/directory.ts";
-import { Keyring } from "../../access/keyring.ts";
-import { Operators } from "../../access/operators.ts";
-import { makeMasterKey, masterKeyFile, readMasterKey, Vault } from "../../access/vault.ts";
-import { systemClock as clock, retentionMs } from "../../base/clock.ts";
+
+import { Directory } from "../../access/keys/directory.ts";
+import { Keyring } from "../../access/keys/keyring.ts";
+import { makeMasterKey, masterKeyFile, readMasterKey, Vault } from "../../access/keys/vault.ts";
+import { AuditTrail } from "../../access/operators/audit-trail.ts";
+import { Operators } from "../../access/operators/operators.ts";
+import { systemClock as clock } from "../../base/clock.ts";
 import { asCalled } from "../../config/program.ts";
 import type { Config } from "../../config/settings.ts";
 import { type Snapshot, type Store, StoreError } from "../../store/store.ts";
@@ -72,7 +73,7 @@ const buildAuditTrail = ({ log, store }: Pick<NodeContext, "log" | "store">): Au
   new AuditTrail({
     store,
     nowMs: clock.wallMs,
-    retentionMs,
+    retentionMs: clock.retentionMs,
     failed: (err) => log.error({ err }, "the audit could not be written or cleared; the log has the changes"),
     dropped: (count) => log.warn({ count }, "applications made more changes than the audit can record"),
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { digestOf } from "../../access/vault.ts";
+import { digestOf } from "../../access/keys/vault.ts";
 import type { Snapshot } from "../../store/store.ts";
 import { AdminToken } from "./admin-token.ts";
 

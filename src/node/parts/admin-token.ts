@@ -1,5 +1,5 @@
 /** The admin token in force, as its digest: from the setting, else from the store, which other nodes can change. */
-import { DUMMY_DIGEST, digestOf } from "../../access/vault.ts";
+import { DUMMY_DIGEST, digestOf } from "../../access/keys/vault.ts";
 import { ConfigError } from "../../config/load.ts";
 import type { Snapshot } from "../../store/store.ts";
 import { adminTokenDigest } from "./first-run.ts";

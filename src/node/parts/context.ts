@@ -1,5 +1,5 @@
 /** What every part of a node is built with. */
-import type { MakeThrottle } from "../../access/shared-throttle.ts";
+import type { MakeThrottle } from "../../base/shared-throttle.ts";
 import type { Loaded } from "../../config/load.ts";
 import type { Config } from "../../config/settings.ts";
 import type { MeteredHistory } from "../../history/metered.ts";

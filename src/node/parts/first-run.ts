@@ -6,9 +6,9 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Directory } from "../../access/directory.ts";
-import { newAdminToken } from "../../access/ids.ts";
-import { digestOf } from "../../access/vault.ts";
+import type { Directory } from "../../access/keys/directory.ts";
+import { newAdminToken } from "../../access/keys/ids.ts";
+import { digestOf } from "../../access/keys/vault.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import type { Snapshot, Store } from "../../store/store.ts";
 

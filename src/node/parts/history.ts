@@ -1,5 +1,5 @@
 /** The history of a node: in the data folder, or in PostgreSQL beside the store. */
-import type { Keyring } from "../../access/keyring.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Config } from "../../config/settings.ts";
 import type { HistoryStore } from "../../history/history.ts";

@@ -1,7 +1,7 @@
 /** Builds meetings: realtime asks it about people in rooms, and it acts on their connections. */
-import { isLiveRoomToken } from "../../access/app-secret.ts";
-import type { Keyring } from "../../access/keyring.ts";
-import { retentionMs } from "../../base/clock.ts";
+import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
+import { systemClock } from "../../base/clock.ts";
 import type { IsLive } from "../../meetings/generations.ts";
 import { buildInside, type MeetingInside } from "../../meetings/inside.ts";
 import { Meetings } from "../../meetings/meetings.ts";
@@ -58,6 +58,6 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
 export const buildMeetingRetention = ({ store, log }: NodeContext): MeetingRetention =>
   new MeetingRetention({
     meetings: store.meetings,
-    nowMs: retentionMs,
+    nowMs: systemClock.retentionMs,
     failed: (err) => log.error({ err }, "old meetings could not be removed; trying again in an hour"),
   });

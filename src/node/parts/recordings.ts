@@ -1,8 +1,8 @@
 /** Builds recordings: the storage that the settings name, and the services that work on it. */
 import { join } from "node:path";
-import { Repeating } from "../../access/repeating.ts";
-import type { Vault } from "../../access/vault.ts";
-import { systemClock as clock, retentionMs } from "../../base/clock.ts";
+import type { Vault } from "../../access/keys/vault.ts";
+import { systemClock as clock } from "../../base/clock.ts";
+import { Repeating } from "../../base/repeating.ts";
 import { ConfigError } from "../../config/load.ts";
 import { type Config, SETTINGS } from "../../config/settings.ts";
 import { Folder } from "../../recordings/folder.ts";
@@ -82,7 +82,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     metrics: recordingMetrics,
     log,
     nowMs,
-    retentionMs,
+    retentionMs: clock.retentionMs,
   };
   const uploads = new Uploads({
     ...common,

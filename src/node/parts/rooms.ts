@@ -1,5 +1,5 @@
 /** Builds rooms: their service, their access tokens, and the timer that archives rooms that have expired. */
-import type { Vault } from "../../access/vault.ts";
+import type { Vault } from "../../access/keys/vault.ts";
 import { systemClock as clock } from "../../base/clock.ts";
 import { AccessTokens } from "../../rooms/access-token.ts";
 import { Expiry } from "../../rooms/expiry.ts";

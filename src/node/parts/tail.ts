@@ -1,5 +1,5 @@
 /** Builds the live tail of a node. It listens to realtime only while it has readers, here or on other nodes. */
-import type { Keyring } from "../../access/keyring.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import { TailNodes } from "../../realtime/operators/tail-nodes.ts";
 import { TailSource } from "../../realtime/operators/tail-source.ts";
 import { Tail } from "../../telemetry/tail/tail.ts";

@@ -1,5 +1,5 @@
 /** The workers of one machine, as one of them sees them. A node that is alone has no team. */
-import type { MakeThrottle } from "../../access/shared-throttle.ts";
+import type { MakeThrottle } from "../../base/shared-throttle.ts";
 
 export interface TeamState {
   readonly ready: number;

@@ -1,5 +1,5 @@
 /** Builds what makes TURN credentials: for joins, welcomes and the calls of the application API. */
-import type { Vault } from "../../access/vault.ts";
+import type { Vault } from "../../access/keys/vault.ts";
 import type { Config } from "../../config/settings.ts";
 import { Turn } from "../../meetings/turn.ts";
 import { TurnKeys } from "../../meetings/turn-keys.ts";

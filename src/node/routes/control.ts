@@ -1,5 +1,5 @@
 /** The calls of the control plane: for operators, and for their dashboard. */
-import type { Moment } from "../../access/explain.ts";
+import type { Moment } from "../../access/admission/explain.ts";
 import { systemClock } from "../../base/clock.ts";
 import { shownSettings } from "../../config/show.ts";
 import { makeAppIn } from "../../http/control/app-in.ts";

@@ -1,8 +1,9 @@
 /** What the routes of a node are built with. */
-import type { AuditTrail } from "../../access/audit-trail.ts";
-import type { Directory } from "../../access/directory.ts";
-import type { Keyring } from "../../access/keyring.ts";
-import type { Operators } from "../../access/operators.ts";
+
+import type { Directory } from "../../access/keys/directory.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
+import type { AuditTrail } from "../../access/operators/audit-trail.ts";
+import type { Operators } from "../../access/operators/operators.ts";
 import type { RuleChanges } from "../../history/rule-changes.ts";
 import type { NodeFacts } from "../../http/control/facts.ts";
 import type { PageServer } from "../../http/pages/pages.ts";

@@ -1,6 +1,6 @@
 /** How a node is set up, for `parley doctor`: from its settings and its process. */
 import { existsSync, readFileSync } from "node:fs";
-import { isLoopback, parseAddress } from "../../access/address.ts";
+import { isLoopback, parseAddress } from "../../base/address.ts";
 import type { Config } from "../../config/settings.ts";
 import { parseNatsUrl } from "../../engine/transport/nats-address.ts";
 import type { NodeFacts } from "../../http/control/facts.ts";

@@ -1,5 +1,5 @@
 /** Checks that a node answers from memory. Each worker reports its own to the others, because any of them may be asked. */
-import { Repeating } from "../../access/repeating.ts";
+import { Repeating } from "../../base/repeating.ts";
 import { type CertificateState, expiresOn } from "../../http/server/certificate.ts";
 import { type CheckResult, OK } from "../../http/server/operations.ts";
 import type { MendingsState } from "../parts/recordings.ts";

@@ -1,11 +1,11 @@
 /** Exceptions planted in realtime: what they cost, and that everything else goes on. */
 import { describe, expect, spyOn, test } from "bun:test";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Engine, Envelope, RemoteMembers } from "../../engine/engine.ts";
 import { Faults } from "../../telemetry/faults.ts";
 import { guardedClock } from "../../telemetry/guarded-clock.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import { Usage } from "../counting/usage.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { type Client, leftovers, PUBLISHABLE_KEY, SECRET_KEY, turn, World, type WorldOptions } from "../testing/kit.ts";
 import { slowly } from "../testing/late-engine.ts";
 import { MemoryUsage, silentLog } from "../testing/stubs.ts";

@@ -1,7 +1,8 @@
 /** What the check of a credential costs the client's address (protocol, section 1, row 3): of a connect, and of a renewal alike. */
-import { type Address, rateKey } from "../../access/address.ts";
-import { type Grant, Refusal } from "../../access/admit.ts";
-import type { Throttle } from "../../access/throttle.ts";
+
+import { type Grant, Refusal } from "../../access/admission/admit.ts";
+import { type Address, rateKey } from "../../base/address.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import { CODES } from "../../protocol/codes.ts";
 import { REFUSED_CONNECT_COST } from "./limits.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { AHEAD_MAX_MS, ConnectionTimes } from "./connection-times.ts";
 
 test("times of connections grow, although the clock is set back by some seconds", () => {

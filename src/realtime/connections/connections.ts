@@ -2,8 +2,9 @@
  * The connections of this node: making, ending and finding them. Parts that follow the life of a connection (subscriptions,
  * deadlines, liveness) register as observers; this file knows none of them.
  */
-import type { Address } from "../../access/address.ts";
-import type { Grant } from "../../access/admit.ts";
+
+import type { Grant } from "../../access/admission/admit.ts";
+import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type Closing, FAULT, TOKEN_EXPIRED } from "../../protocol/close.ts";

@@ -1,6 +1,7 @@
 /** ICE servers in the metadata of a welcome: for keys with the field `turn`, and for people in rooms, whose renewals bring new ones. */
-import type { Address } from "../../access/address.ts";
-import type { Grant } from "../../access/admit.ts";
+
+import type { Grant } from "../../access/admission/admit.ts";
+import type { Address } from "../../base/address.ts";
 import { scanObject } from "../../protocol/scan.ts";
 
 /** JSON of the ICE servers for one connection, with fresh credentials; undefined: the service has none. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import {
   COLLECT_AFTER,
   COLLECT_AT_MORE,

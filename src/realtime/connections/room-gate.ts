@@ -2,7 +2,7 @@
  * What realtime asks of meetings/ about connections of rooms, those with a seat. Realtime knows who is connected; who may come in, and what is
  * said in a room, is decided there.
  */
-import type { RoomSeat } from "../../access/room-token.ts";
+import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import { type Code, Problem } from "../../protocol/codes.ts";
 import type { Departure } from "../state/departure.ts";
 

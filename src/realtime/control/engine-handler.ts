@@ -1,5 +1,5 @@
 /** What the engine calls on this node: messages and changes of other nodes, and their requests. */
-import type { Blocks } from "../../access/blocks.ts";
+import type { Blocks } from "../../access/admission/blocks.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId, NodeName } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";

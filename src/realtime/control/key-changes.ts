@@ -1,6 +1,6 @@
 /** After a change of a key, its connections may do what both their token and the changed key allow. */
-import type { Grant } from "../../access/admit.ts";
-import type { Keyring } from "../../access/keyring.ts";
+import type { Grant } from "../../access/admission/admit.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import { KEY_REVOKED } from "../../protocol/close.ts";
 import type { Boundary } from "../connections/boundary.ts";

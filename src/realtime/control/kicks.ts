@@ -1,5 +1,5 @@
 /** Closes the connections of one peer, and refuses new ones while the peer is blocked. */
-import type { Blocks } from "../../access/blocks.ts";
+import type { Blocks } from "../../access/admission/blocks.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type Closing, KICKED } from "../../protocol/close.ts";
 import type { Connections } from "../connections/connections.ts";

@@ -1,7 +1,7 @@
 /** What meetings does in a room: notices, closes, another access, and what the nodes ask each other. */
 import { describe, expect, test } from "bun:test";
-import { stayAccess } from "../../access/room-access.ts";
-import { roomSpaceOf } from "../../access/room-space.ts";
+import { roomSpaceOf } from "../../access/keys/room-space.ts";
+import { stayAccess } from "../../access/tokens/room-access.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel } from "../../protocol/room-channels.ts";
 import { positionOf } from "../streams/testing/streams-world.ts";

@@ -1,6 +1,7 @@
 /** What meetings/ does in the space of an application's rooms: fulfils meetings/floor.ts, which this part must not import. */
-import type { RoomAccess } from "../../access/room-access.ts";
-import { roomSpaceOf } from "../../access/room-space.ts";
+
+import { roomSpaceOf } from "../../access/keys/room-space.ts";
+import type { RoomAccess } from "../../access/tokens/room-access.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import type { Retention } from "../../protocol/channel-rules.ts";

@@ -1,6 +1,6 @@
 /** The message quota: the number of messages, published or sent, that a plan allows in a period. */
-import type { Keyring } from "../../access/keyring.ts";
-import { appOfSpace, isRoomSpace } from "../../access/room-space.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
+import { appOfSpace, isRoomSpace } from "../../access/keys/room-space.ts";
 import type { Usage } from "./usage.ts";
 
 export class Quota {

@@ -1,6 +1,6 @@
 /** What a listener such as the live tail is shown. */
 import { describe, expect, test } from "bun:test";
-import { signToken } from "../../access/token.ts";
+import { signToken } from "../../access/tokens/token.ts";
 import { KICKED } from "../../protocol/close.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { SocketData } from "../frames/socket-handlers.ts";

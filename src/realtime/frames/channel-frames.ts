@@ -1,5 +1,5 @@
 /** The frames `subscribe`, `unsubscribe`, `state` and `history`: their checks, in the order of the protocol. */
-import { channelRefusal } from "../../access/permissions.ts";
+import { channelRefusal } from "../../access/admission/permissions.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import type { ClientFrame } from "../../protocol/frames.ts";
 import { CHANNELS_PER_CONNECTION_MAX } from "../../protocol/limits.ts";

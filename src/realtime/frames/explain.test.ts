@@ -1,9 +1,9 @@
 /** An explanation of a frame says what happens to the frame. */
 import { expect, test } from "bun:test";
 import { Chance } from "../../../test/support/random.ts";
-import { Blocks } from "../../access/blocks.ts";
-import { explain, type Moment } from "../../access/explain.ts";
-import { signToken } from "../../access/token.ts";
+import { Blocks } from "../../access/admission/blocks.ts";
+import { explain, type Moment } from "../../access/admission/explain.ts";
+import { signToken } from "../../access/tokens/token.ts";
 import { ACTIONS, type Action } from "../../protocol/actions.ts";
 import { SECRET_KEY, World } from "../testing/kit.ts";
 

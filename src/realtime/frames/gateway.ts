@@ -2,15 +2,16 @@
  * Decides which connect attempts become WebSockets. Checks run in the order of the protocol; a refusal is an HTTP response, before
  * any upgrade. When the node stops, the gateway refuses all attempts and closes the open connections.
  */
-import type { Address } from "../../access/address.ts";
-import { type AdmitParts, admit, type Grant, Refusal } from "../../access/admit.ts";
-import { isLiveRoomToken } from "../../access/app-secret.ts";
-import { appOfSpace } from "../../access/room-space.ts";
-import type { RoomSeat } from "../../access/room-token.ts";
-import type { Follower } from "../../access/store-follower.ts";
-import type { Throttle } from "../../access/throttle.ts";
-import type { KnownOfClient } from "../../access/token.ts";
+
+import { type AdmitParts, admit, type Grant, Refusal } from "../../access/admission/admit.ts";
+import type { Follower } from "../../access/admission/store-follower.ts";
+import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
+import { appOfSpace } from "../../access/keys/room-space.ts";
+import type { RoomSeat } from "../../access/tokens/room-token.ts";
+import type { KnownOfClient } from "../../access/tokens/token.ts";
+import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import type { Claim, Engine } from "../../engine/engine.ts";
 import { GOING_AWAY } from "../../protocol/close.ts";
 import { type Code, Problem } from "../../protocol/codes.ts";

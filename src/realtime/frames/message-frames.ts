@@ -1,6 +1,6 @@
 /** The frames `publish` and `send`: their checks, in the order of the protocol, and what waits for earlier messages. */
-import { channelRefusal } from "../../access/permissions.ts";
-import type { RoomSeat } from "../../access/room-token.ts";
+import { channelRefusal } from "../../access/admission/permissions.ts";
+import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";

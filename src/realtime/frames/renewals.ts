@@ -5,11 +5,11 @@
  * A signature is checked at once. Only a token that may be newer than this node's copy of its key waits for the store; frames that come
  * meanwhile are handled under the token before it.
  */
-import { type AdmitParts, type Grant, Refusal } from "../../access/admit.ts";
-import { OTHER_PEER, renew } from "../../access/renew.ts";
-import type { Follower } from "../../access/store-follower.ts";
-import type { Throttle } from "../../access/throttle.ts";
+import { type AdmitParts, type Grant, Refusal } from "../../access/admission/admit.ts";
+import { OTHER_PEER, renew } from "../../access/admission/renew.ts";
+import type { Follower } from "../../access/admission/store-follower.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { Throttle } from "../../base/throttle.ts";
 import type { ClientFrame } from "../../protocol/frames.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import { ConnectCosts, isRefused } from "../connections/connect-costs.ts";

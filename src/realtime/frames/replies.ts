@@ -1,5 +1,5 @@
 /** Answers to the frames of a client: acks, and errors that leave the connection open. */
-import { type ChannelRefusal, narrowForAction, narrowForChannel } from "../../access/permissions.ts";
+import { type ChannelRefusal, narrowForAction, narrowForChannel } from "../../access/admission/permissions.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
 import * as encode from "../../protocol/encode.ts";

@@ -1,6 +1,6 @@
 /** Connects with a token of a room: the room is asked before the upgrade, and what happens meanwhile counts. */
 import { describe, expect, test } from "bun:test";
-import type { RoomClaims } from "../../access/room-token.ts";
+import type { RoomClaims } from "../../access/tokens/room-token.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { turn } from "../testing/kit.ts";
 import { RoomsWorld } from "../testing/rooms.ts";

@@ -1,7 +1,7 @@
 /** Connections of rooms: what a seat may do, what the gate of rooms is asked, and that rooms and applications never meet. */
 import { describe, expect, test } from "bun:test";
-import { stayAccess } from "../../access/room-access.ts";
-import { roomSpaceOf } from "../../access/room-space.ts";
+import { roomSpaceOf } from "../../access/keys/room-space.ts";
+import { stayAccess } from "../../access/tokens/room-access.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 import { APP, type Client, inShort, leftovers, PUBLISHABLE_KEY, SECRET_KEY } from "../testing/kit.ts";
 import { ROOM_ID, RoomsWorld } from "../testing/rooms.ts";

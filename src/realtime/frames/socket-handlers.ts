@@ -3,9 +3,9 @@
  * them is a boundary: the socket that it happened on is closed with 1011.
  */
 import type { ServerWebSocket, WebSocketHandler } from "bun";
-import type { Address } from "../../access/address.ts";
-import type { Grant } from "../../access/admit.ts";
-import { appOfSpace } from "../../access/room-space.ts";
+import type { Grant } from "../../access/admission/admit.ts";
+import { appOfSpace } from "../../access/keys/room-space.ts";
+import type { Address } from "../../base/address.ts";
 import type { Claim } from "../../engine/engine.ts";
 import { FAULT, OVER_CONCURRENT } from "../../protocol/close.ts";
 import { FRAME_MAX_BYTES } from "../../protocol/limits.ts";

@@ -3,8 +3,8 @@
  * variant to a native topic. Nothing here loops over subscribers. Before a message is written, its receivers are shown the pending
  * presence changes of its sender. directs.ts does the same for direct messages.
  */
-import type { Keyring } from "../../access/keyring.ts";
-import { appOfSpace } from "../../access/room-space.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
+import { appOfSpace } from "../../access/keys/room-space.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, Envelope } from "../../engine/engine.ts";
 import type { StoredMessage } from "../../history/history.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { PUBLISHABLE_KEY, turn, World } from "../testing/kit.ts";
 import { DirectIds } from "./direct-ids.ts";
 import { DIRECT_IDS_PER_APP_MAX } from "./limits.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { HELD, UNAVAILABLE } from "../../engine/engine.ts";
 import { delayed } from "../../engine/testing/traffic.ts";
 import { NO_ARRIVALS } from "../state/arrivals.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
 import { type Client, leftovers, OTHER_SECRET_KEY, PUBLISHABLE_KEY, turn, World } from "../testing/kit.ts";
 import { type WaitingSend, WaitingSends } from "./waiting-sends.ts";

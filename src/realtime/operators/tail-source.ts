@@ -2,7 +2,7 @@
  * Turns what happens on this node into events of the live tail, for those that a reader wants. Nothing is built for the others. Events in
  * rooms are those of the application, without payloads: what participants say is not for operators.
  */
-import { appOfSpace } from "../../access/room-space.ts";
+import { appOfSpace } from "../../access/keys/room-space.ts";
 import { type Code, wireCode } from "../../protocol/codes.ts";
 import { kindBit, type TailEvent } from "../../telemetry/tail/event.ts";
 import type { Tail } from "../../telemetry/tail/tail.ts";

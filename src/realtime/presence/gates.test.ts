@@ -1,11 +1,11 @@
 /** Rosters that wait for a pong, and the time after which they wait no longer. */
 import { expect, test } from "bun:test";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { ROSTER_WAIT_MS } from "../../protocol/limits.ts";
 import type { Channel } from "../state/channel.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Member } from "../state/member.ts";
 import { Subscription } from "../state/subscription.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { Gates } from "./gates.ts";
 
 /** A subscription of which only the channel's name and the state matter. */

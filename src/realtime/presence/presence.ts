@@ -17,7 +17,7 @@
  * - `dirty`: the channels that the next tick visits. The channel of a pending member need not be in it, for instance while the
  *   member still waits for a pong.
  */
-import type { Keyring } from "../../access/keyring.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, MemberState, NodeId } from "../../engine/engine.ts";
 import type { Boundary } from "../connections/boundary.ts";

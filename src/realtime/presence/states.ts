@@ -1,6 +1,6 @@
 /** What members say about themselves in a channel: the checks of the `state` frame, in the order of the protocol (history 4). */
 import { z } from "zod";
-import { channelRefusal } from "../../access/permissions.ts";
+import { channelRefusal } from "../../access/admission/permissions.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";

@@ -1,9 +1,10 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
-import { type Address, addressText, parseAddress } from "../../access/address.ts";
-import { type Grant, peerMetadataOf } from "../../access/admit.ts";
-import { covers, type Permissions, permits, permitsOn } from "../../access/permissions.ts";
-import type { RoomAccess } from "../../access/room-access.ts";
-import { type RoomSeat, seatMetadata } from "../../access/room-token.ts";
+
+import { type Grant, peerMetadataOf } from "../../access/admission/admit.ts";
+import { covers, type Permissions, permits, permitsOn } from "../../access/admission/permissions.ts";
+import type { RoomAccess } from "../../access/tokens/room-access.ts";
+import { type RoomSeat, seatMetadata } from "../../access/tokens/room-token.ts";
+import { type Address, addressText, parseAddress } from "../../base/address.ts";
 import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "../../base/few.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Scope } from "../../protocol/glob.ts";

@@ -1,5 +1,5 @@
 /** An application on this node, or its rooms: the peers that are connected, and the channels in use. */
-import { appOfSpace } from "../../access/room-space.ts";
+import { appOfSpace } from "../../access/keys/room-space.ts";
 import type { NodeId } from "../../engine/engine.ts";
 import type { TrafficCounters } from "../../telemetry/traffic.ts";
 import type { RateWindow } from "../counting/rate-window.ts";

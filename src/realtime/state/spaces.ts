@@ -1,5 +1,5 @@
 /** The applications with connections or channels on this node. What nothing uses any more is forgotten. */
-import { appOfSpace, roomSpaceOf } from "../../access/room-space.ts";
+import { appOfSpace, roomSpaceOf } from "../../access/keys/room-space.ts";
 import type { Engine, NodeId } from "../../engine/engine.ts";
 import type { Traffic } from "../../telemetry/traffic.ts";
 import type { RateWindow } from "../counting/rate-window.ts";

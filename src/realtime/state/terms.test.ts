@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Grant } from "../../access/admit.ts";
-import type { SecretKey } from "../../access/keyring.ts";
+import type { Grant } from "../../access/admission/admit.ts";
+import type { SecretKey } from "../../access/keys/keyring.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import { parseGlob, Scope } from "../../protocol/glob.ts";
 import { Terms } from "./terms.ts";

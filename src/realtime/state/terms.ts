@@ -2,9 +2,9 @@
  * What a connection may do, by its token and its key. The tokens of one backend are mostly alike, so connections share one object
  * as long as theirs are: it is never changed, only replaced.
  */
-import type { Grant } from "../../access/admit.ts";
-import { actionsOf, type Permissions } from "../../access/permissions.ts";
-import type { RoomSeat } from "../../access/room-token.ts";
+import type { Grant } from "../../access/admission/admit.ts";
+import { actionsOf, type Permissions } from "../../access/admission/permissions.ts";
+import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Scope } from "../../protocol/glob.ts";
 

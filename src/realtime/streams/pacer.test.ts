@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Replay } from "../state/replay.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { TURN_SHARE_MIN_MS } from "./limits.ts";
 import { Pacer } from "./pacer.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { LONG_READS_MAX, TURN_SHARE_MIN_MS } from "./limits.ts";
 import { ReadQueue } from "./read-queue.ts";
 

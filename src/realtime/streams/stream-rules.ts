@@ -3,7 +3,7 @@
  * rules, nodes disagree: a message without an offset on a channel that keeps history here, or the reverse, shows that. The order of
  * that channel is lost then, so its history begins anew, and its subscribers are closed with 1001.
  */
-import type { Keyring } from "../../access/keyring.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import type { HistoryStore } from "../../history/history.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";

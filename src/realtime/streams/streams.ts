@@ -8,7 +8,7 @@
  * - Another epoch or another check: the history was removed, or the store was put back. Subscribers are closed with 1001 and
  *   come back; what they can recover is decided against the store as it is now.
  */
-import type { Keyring } from "../../access/keyring.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, Envelope, Stored } from "../../engine/engine.ts";
 import type { HistoryStore, Page, StoredMessage } from "../../history/history.ts";

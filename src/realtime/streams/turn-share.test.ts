@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { TURN_SHARE_MAX_MS, TURN_SHARE_MIN_MS } from "./limits.ts";
 import { TurnShare } from "./turn-share.ts";
 

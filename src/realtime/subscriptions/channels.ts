@@ -1,5 +1,5 @@
 /** Which connections subscribe to which channels on this node. */
-import type { Keyring } from "../../access/keyring.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, RemoteMembers } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";

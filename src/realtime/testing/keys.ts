@@ -1,9 +1,9 @@
 /** For tests: one application and its keys, shown to a keyring as the store would. */
-import type { Grant } from "../../access/admit.ts";
-import { Keyring } from "../../access/keyring.ts";
-import { RoomTokens } from "../../access/room-token.ts";
-import { signToken } from "../../access/token.ts";
-import { keySecretIdentity, Vault } from "../../access/vault.ts";
+import type { Grant } from "../../access/admission/admit.ts";
+import { Keyring } from "../../access/keys/keyring.ts";
+import { keySecretIdentity, Vault } from "../../access/keys/vault.ts";
+import { RoomTokens } from "../../access/tokens/room-token.ts";
+import { signToken } from "../../access/tokens/token.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ACTIONS, type Action, actionSet } from "../../protocol/actions.ts";
 import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";

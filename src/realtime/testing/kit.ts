@@ -4,11 +4,11 @@
  */
 
 import type { Clock } from "../../base/clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { Exchange } from "../../engine/local.ts";
 import { atOnce, type Traffic } from "../../engine/testing/traffic.ts";
 import { Client } from "./client.ts";
-import { FakeClock } from "./fake-clock.ts";
 import { FakeSocket } from "./fake-socket.ts";
 import { type GrantOptions, TestKeys } from "./keys.ts";
 import { buildNode, NodeClock, type NodeOptions, type TestNode } from "./node.ts";

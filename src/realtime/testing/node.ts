@@ -1,11 +1,11 @@
 /** For tests: one node without a network. Sockets, clock and usage are stand-ins, everything else is built as in production. */
 import type { WebSocketHandler } from "bun";
-import { Blocks } from "../../access/blocks.ts";
-import type { Keyring } from "../../access/keyring.ts";
-import type { Follower } from "../../access/store-follower.ts";
-import { Throttle } from "../../access/throttle.ts";
+import { Blocks } from "../../access/admission/blocks.ts";
+import type { Follower } from "../../access/admission/store-follower.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import { steadyClock } from "../../base/clock.ts";
+import { Throttle } from "../../base/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { HistoryStore } from "../../history/history.ts";
 import type { HeldMemberStore } from "../../store/held-members.ts";
@@ -72,6 +72,7 @@ export class NodeClock implements Clock {
 
   wallMs = (): number => this.clock.wallMs() + this.skewMs;
   monotonicMs = (): number => this.clock.monotonicMs();
+  retentionMs = this.wallMs;
   steadyMs = (): number => {
     this.steady ??= steadyClock(this.wallMs, this.monotonicMs);
     return this.steady();

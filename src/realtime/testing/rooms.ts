@@ -1,8 +1,8 @@
 /** For tests: people in a room, whose gate is a stand-in that notes what it is asked. */
-import { admitToken, type Grant, Refusal } from "../../access/admit.ts";
-import { Blocks } from "../../access/blocks.ts";
-import { stayAccess, waitAccess } from "../../access/room-access.ts";
-import type { RoomClaims, RoomSeat } from "../../access/room-token.ts";
+import { admitToken, type Grant, Refusal } from "../../access/admission/admit.ts";
+import { Blocks } from "../../access/admission/blocks.ts";
+import { stayAccess, waitAccess } from "../../access/tokens/room-access.ts";
+import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
 import type { Problem } from "../../protocol/codes.ts";
 import type { RoomGate, RoomRefusal } from "../connections/room-gate.ts";
 import { RoomFloor } from "../control/room-floor.ts";

@@ -1,4 +1,6 @@
 /** For tests: the tails of several nodes, whose requests and notifications are passed on at once, or lost. */
+
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { NodeName } from "../../engine/engine.ts";
 import { NodeRequests } from "../../engine/node-requests.ts";
 import { Tail } from "../../telemetry/tail/tail.ts";
@@ -6,7 +8,6 @@ import type { TailQuery } from "../operators/tail-filter.ts";
 import { type OpenTail, TailNodes } from "../operators/tail-nodes.ts";
 import { TailSource } from "../operators/tail-source.ts";
 import type { Connection } from "../state/connection.ts";
-import { FakeClock } from "./fake-clock.ts";
 
 export interface TestReader {
   readonly open: OpenTail;

@@ -1,7 +1,7 @@
 /** Mends the file of one finished upload and lists it as a recording. */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { newObjectId } from "../../access/ids.ts";
+import { newObjectId } from "../../access/keys/ids.ts";
 import type { Lease } from "../../store/leases.ts";
 import type { RecordingFormat, RecordingStore, UploadRow } from "../../store/recordings.ts";
 import type { Log } from "../../telemetry/log.ts";

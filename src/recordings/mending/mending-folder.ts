@@ -2,7 +2,7 @@
 
 import { mkdir, open, readdir, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { retentionMs } from "../../base/clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import type { Place, Storage } from "../storage.ts";
 
 /** How much of a file is in memory at a time while it is copied. */
@@ -44,7 +44,8 @@ export class MendingFolder {
       const path = join(this.root, name);
       const modifiedMs = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
       const isUnused = isAlone && !name.startsWith(CHECK_FOLDER_PREFIX);
-      if (isUnused || retentionMs() - modifiedMs > LEFTOVER_AGE_MS) await rm(path, { recursive: true, force: true });
+      if (isUnused || systemClock.retentionMs() - modifiedMs > LEFTOVER_AGE_MS)
+        await rm(path, { recursive: true, force: true });
     }
   }
 }

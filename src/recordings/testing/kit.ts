@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newObjectId } from "../../access/ids.ts";
+import { newObjectId } from "../../access/keys/ids.ts";
 import { hasMarkedStorage, noteMarkedStorage, storeId } from "../../store/identity.ts";
 import type { Leases } from "../../store/leases.ts";
 import { openStore } from "../../store/open.ts";

@@ -1,7 +1,7 @@
 /** The suite of every storage: each MUST of storage.ts, for the storage that `make` creates. */
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { newObjectId } from "../../access/ids.ts";
+import { newObjectId } from "../../access/keys/ids.ts";
 import { LeaseLost } from "../../store/leases.ts";
 import type { Place, Quarantined, Storage, StoredEntry, WriterLease } from "../storage.ts";
 import { smallPartsSuite } from "./suite-small-parts.ts";

@@ -1,7 +1,7 @@
 /** Part of the suite of every storage: uploads in many small parts, as the pages of meetings send them, and writers that end at any point. */
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { newObjectId } from "../../access/ids.ts";
+import { newObjectId } from "../../access/keys/ids.ts";
 import { LeaseLost } from "../../store/leases.ts";
 import type { Place, Storage, WriterLease } from "../storage.ts";
 

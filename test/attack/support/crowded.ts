@@ -2,9 +2,9 @@
  * The realtime half of a node on a real port, in this process: sockets, kernel buffers and time are real. Every channel has
  * many members on another node, which exist only in the engine: as many real ones would take gigabytes.
  */
-import { Blocks } from "../../../src/access/blocks.ts";
-import { Throttle } from "../../../src/access/throttle.ts";
+import { Blocks } from "../../../src/access/admission/blocks.ts";
 import { systemClock as clock } from "../../../src/base/clock.ts";
+import { Throttle } from "../../../src/base/throttle.ts";
 import type { Engine, MemberState, RemoteMembers } from "../../../src/engine/engine.ts";
 import { Exchange } from "../../../src/engine/local.ts";
 import { assembleRealtime } from "../../../src/realtime/build.ts";

@@ -1,7 +1,7 @@
 /** Control plane: which rule and which keys apply to a channel. */
 import { z } from "zod";
-import type { Keyring } from "../../../access/keyring.ts";
-import type { Operator } from "../../../access/operator.ts";
+import type { Keyring } from "../../../access/keys/keyring.ts";
+import type { Operator } from "../../../access/operators/operator.ts";
 import type { Store } from "../../../store/store.ts";
 import { checkedChannel } from "../../request/path-names.ts";
 import { type Endpoint, endpoint, type Guard } from "../../server/endpoint.ts";

@@ -1,6 +1,6 @@
 /** Control plane: live channels over all nodes, with a test message as the server. */
 import { z } from "zod";
-import type { Keyring } from "../../../access/keyring.ts";
+import type { Keyring } from "../../../access/keys/keyring.ts";
 import type { ChannelRule, Retention } from "../../../protocol/channel-rules.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import type { Hub } from "../../../realtime/hub.ts";

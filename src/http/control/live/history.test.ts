@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Role } from "../../../access/operator.ts";
+import type { Role } from "../../../access/operators/operator.ts";
 import { HistoryUnavailable, type Page, type Range, type StoredMessage } from "../../../history/history.ts";
 import { ChannelRules } from "../../../protocol/channel-rules.ts";
 import { appRow } from "../../../store/testing/rows.ts";

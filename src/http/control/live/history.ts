@@ -1,7 +1,7 @@
 /** Control plane: the stored messages of a channel, by page; delete them. */
 import { z } from "zod";
-import type { Keyring } from "../../../access/keyring.ts";
-import type { Operator } from "../../../access/operator.ts";
+import type { Keyring } from "../../../access/keys/keyring.ts";
+import type { Operator } from "../../../access/operators/operator.ts";
 import type { HistoryStore, Page, StoredMessage } from "../../../history/history.ts";
 import { idField } from "../../../protocol/encode.ts";
 import { utf8Bytes } from "../../../protocol/names.ts";

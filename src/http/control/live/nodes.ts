@@ -1,6 +1,6 @@
 /** Control plane: the nodes of the installation, and how they are. */
 import { z } from "zod";
-import type { Operator } from "../../../access/operator.ts";
+import type { Operator } from "../../../access/operators/operator.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { type Endpoint, endpoint, type Guard } from "../../server/endpoint.ts";
 import { unixSeconds } from "../../shared/schemas.ts";

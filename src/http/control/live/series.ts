@@ -1,7 +1,7 @@
 /** GET /api/internal/v1/series: how the traffic of all nodes has developed. */
 import { z } from "zod";
-import type { Keyring } from "../../../access/keyring.ts";
-import type { Operator } from "../../../access/operator.ts";
+import type { Keyring } from "../../../access/keys/keyring.ts";
+import type { Operator } from "../../../access/operators/operator.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { Problem } from "../../../protocol/codes.ts";
 import { SERIES_RANGES, SERIES_STEPS_MAX, type Series, type SeriesRange } from "../../../telemetry/series.ts";

@@ -1,6 +1,8 @@
 /** Control plane: the live tail, what happens on all nodes as it happens. */
+
 import { z } from "zod";
-import type { Operator } from "../../../access/operator.ts";
+import type { Operator } from "../../../access/operators/operator.ts";
+import type { Clock } from "../../../base/clock.ts";
 import { Problem } from "../../../protocol/codes.ts";
 import type { TailNodes } from "../../../realtime/operators/tail-nodes.ts";
 import { droppedLine, TAIL_KINDS, type TailKind } from "../../../telemetry/tail/event.ts";
@@ -49,7 +51,7 @@ export interface TailEndpointParts {
   readonly tails: Pick<TailNodes, "open">;
   /** The id of an application that is named by id or name. */
   readonly appId: (idOrName: string) => string | undefined;
-  readonly clock: { wallMs(): number; after(ms: number, callback: () => void): void };
+  readonly clock: Pick<Clock, "wallMs" | "after">;
 }
 
 export const tailEndpoint = (guard: Guard<Operator>, { tails, appId, clock }: TailEndpointParts): Endpoint =>

@@ -6,7 +6,7 @@
  * The node that has lost the connection announces the stay and ends it. When that node is gone, every node that knew the member
  * keeps it until the same time.
  */
-import type { Keyring } from "../../../access/keyring.ts";
+import type { Keyring } from "../../../access/keys/keyring.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Engine, Lingers, MemberState } from "../../../engine/engine.ts";
 import { bitOf } from "../../../protocol/actions.ts";

@@ -1,9 +1,10 @@
 /** For tests: nodes that share one history in memory, whose calls the test can hold or make fail. */
+
+import { FakeClock } from "../../../base/testing/fake-clock.ts";
 import { openMemoryHistory } from "../../../history/testing/memory.ts";
 import { UnreliableHistory } from "../../../history/testing/unreliable.ts";
 import type { ChannelRule } from "../../../protocol/channel-rules.ts";
 import type { Received } from "../../testing/client.ts";
-import { FakeClock } from "../../testing/fake-clock.ts";
 import { APP, type Client, type ConnectOptions, turn, World, type WorldOptions } from "../../testing/kit.ts";
 
 export const ROOM = "room/1";

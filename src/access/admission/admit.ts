@@ -1,0 +1,193 @@
+/** Turns a connect request into a grant or a refusal: checks 4 to 13 of the connect (protocol, section 1), in their order. */
+import { randomUUID } from "node:crypto";
+import type { ActionSet } from "../../protocol/actions.ts";
+import type { Code } from "../../protocol/codes.ts";
+import { Scope } from "../../protocol/glob.ts";
+import { originAllowed } from "../../protocol/origin.ts";
+import { type AdmitCheck, BLOCK_CHECK } from "../checks.ts";
+import { isLiveRoomToken } from "../keys/app-secret.ts";
+import type { KeyRate } from "../keys/coverage.ts";
+import type { Keyring, PublishableKey, SecretKey } from "../keys/keyring.ts";
+import { roomSpaceOf } from "../keys/room-space.ts";
+import { isRoomToken, type RoomSeat, type RoomTokens, seatMetadata, seatOf } from "../tokens/room-token.ts";
+import { type KnownOfClient, TokenRefusal, verifyToken } from "../tokens/token.ts";
+import type { Blocks } from "./blocks.ts";
+
+/** The result of admission; it lives as long as the connection. */
+export interface Grant {
+  /** The space that the connection lives in: the application's id, or that of its rooms (room-space.ts). */
+  readonly app: string;
+  readonly key: PublishableKey | SecretKey;
+  readonly peerId: string;
+  /** The token's own claims; undefined where the key's apply. */
+  readonly tokenScope: Scope | undefined;
+  readonly tokenActions: ActionSet | undefined;
+  /** Which of the key's secrets verified the token, and until when that secret is valid. */
+  readonly secretSeq: number | undefined;
+  readonly secretEndsMs: number | null;
+  readonly expiresAtMs: number | null;
+  readonly peerMetadataJson: string | undefined;
+  /** Sent once, in `welcome`. */
+  readonly metadataJson: string | undefined;
+  /** What the check has cost, in connects beyond this one. */
+  readonly extraConnects: number;
+  /** The place in a room, of a token of a room: it alone decides what the connection may do. */
+  readonly seat: RoomSeat | undefined;
+}
+
+export class Refusal {
+  constructor(
+    readonly code: Code,
+    /** For the log. */
+    readonly reason: string,
+    readonly check: AdmitCheck,
+    /** This node's copy of the key may be stale: another node may have just changed it in a way that would let the client in. */
+    readonly mayBeStale = false,
+    /** What the check has cost, in connects beyond this one. */
+    readonly extraConnects = 0,
+    /** Only with the code `rate_limited`. */
+    readonly retryAfterSeconds?: number,
+    /** What the checks before had found out, for operators. */
+    readonly known: KnownOfClient = {},
+  ) {}
+}
+
+export interface ConnectRequest {
+  /** Without the question mark. */
+  readonly query: string;
+  readonly origin: string | null;
+}
+
+export interface AdmitParts {
+  readonly keyring: Keyring;
+  readonly blocks: Blocks;
+  /** Charged for tokens that are costly to check. */
+  readonly keyRate: KeyRate;
+  /** Absent where there are no rooms: their tokens are refused. */
+  readonly roomTokens?: Pick<RoomTokens, "verify"> | undefined;
+}
+
+/** A token and nothing else, as almost every connect sends it: nothing in it is encoded. */
+const ONLY_TOKEN = /^token=[\w.-]+$/;
+const TOKEN_AT = "token=".length;
+
+export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number): Grant | Refusal {
+  const text = request.query;
+  if (ONLY_TOKEN.test(text)) return admitToken(text.slice(TOKEN_AT), parts, nowMs);
+  const query = new URLSearchParams(text);
+  const keys = query.getAll("key");
+  const tokens = query.getAll("token");
+  if (keys.length + tokens.length !== 1)
+    return new Refusal("unauthorized", "not exactly one of key and token", "credential");
+  return keys[0] === undefined
+    ? admitToken(tokens[0] ?? "", parts, nowMs)
+    : withKey(keys[0], request.origin, parts.keyring);
+}
+
+function withKey(id: string, origin: string | null, keyring: Keyring): Grant | Refusal {
+  const key = keyring.key(id);
+  if (key?.type !== "publishable")
+    return new Refusal("unauthorized", "no live publishable key has that id", "key", true);
+  // Only browsers send an Origin, and the rule protects only them: without one there is nothing to check.
+  if (origin !== null && !originAllowed(origin, key.origins))
+    return new Refusal("origin_not_allowed", "origin not allowed", "origin", true, 0, undefined, {
+      app: key.app,
+      keyId: id,
+    });
+  return {
+    app: key.app,
+    key,
+    peerId: randomUUID(),
+    tokenScope: undefined,
+    tokenActions: undefined,
+    secretSeq: undefined,
+    secretEndsMs: null,
+    expiresAtMs: null,
+    peerMetadataJson: undefined,
+    metadataJson: undefined,
+    extraConnects: 0,
+    seat: undefined,
+  };
+}
+
+/** Checks 7 to 13, of a connect or of a renewal. */
+export function admitToken(token: string, parts: AdmitParts, nowMs: number): Grant | Refusal {
+  const { keyring, blocks, keyRate, roomTokens } = parts;
+  if (isRoomToken(token)) return withRoomToken(token, roomTokens, keyring, nowMs);
+  const verified = verifyToken(token, keyring, nowMs, keyRate);
+  const { extraRequests } = verified;
+  if (verified instanceof TokenRefusal) {
+    const { code, reason, check, mayBeStale, retryAfterSeconds, known } = verified;
+    return new Refusal(code, reason, check, mayBeStale, extraRequests, retryAfterSeconds, known);
+  }
+  const { key, secret, peerId } = verified;
+  if (blocks.isBlocked(key.app, peerId, nowMs))
+    return new Refusal("unauthorized", "the peer is blocked", BLOCK_CHECK, false, extraRequests, undefined, {
+      app: key.app,
+      keyId: key.id,
+      peerId,
+    });
+  return {
+    app: key.app,
+    key,
+    peerId,
+    tokenScope: verified.scope,
+    tokenActions: verified.restrictsActions ? verified.actions : undefined,
+    secretSeq: secret.seq,
+    secretEndsMs: secret.ends,
+    expiresAtMs: verified.expiresAtMs,
+    peerMetadataJson: verified.peerMetadataJson,
+    metadataJson: verified.metadataJson,
+    extraConnects: extraRequests,
+    seat: undefined,
+  };
+}
+
+/** Whether its holder may be in the room now is decided by meetings, after this. */
+function withRoomToken(
+  token: string,
+  roomTokens: AdmitParts["roomTokens"],
+  keyring: Keyring,
+  nowMs: number,
+): Grant | Refusal {
+  const claims = roomTokens?.verify(token, nowMs);
+  if (claims === undefined)
+    return new Refusal("invalid_token", "it is not a room's token of this service", "signature");
+  if (claims === "expired") return new Refusal("token_expired", "its time is over", "expiry");
+  const { app, id: peerId } = claims;
+  const row = keyring.app(app);
+  if (!row) return new Refusal("invalid_token", "its application does not exist", "token key", true);
+  if (!isLiveRoomToken(row, claims, nowMs))
+    return new Refusal("token_expired", "the application's secret key was rotated", "expiry");
+  const seat = seatOf(claims);
+  return {
+    app: roomSpaceOf(app),
+    key: {
+      type: "secret",
+      id: "",
+      app,
+      scope: NO_PATTERNS,
+      actions: seat.access.actions,
+      turn: claims.kind === "stay",
+      secrets: [],
+    },
+    peerId,
+    tokenScope: undefined,
+    tokenActions: undefined,
+    secretSeq: undefined,
+    secretEndsMs: null,
+    expiresAtMs: claims.exp * 1000,
+    // See `peerMetadataOf`: the room decides about the name after this.
+    peerMetadataJson: undefined,
+    metadataJson: undefined,
+    extraConnects: 0,
+    seat,
+  };
+}
+
+/** What the others are shown of a peer; read when it is needed, because a stay can be renamed. */
+export const peerMetadataOf = ({ seat, peerMetadataJson }: Grant): string | undefined =>
+  seat ? seatMetadata(seat) : peerMetadataJson;
+
+/** A seat has its own channels. */
+const NO_PATTERNS = new Scope([]);

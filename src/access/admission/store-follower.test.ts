@@ -1,0 +1,270 @@
+/** A follower of a store that other nodes write to, with a fake clock and a fake store. */
+import { describe, expect, test } from "bun:test";
+import type { BlockRow, KeyRow, Revisions, Snapshot } from "../../store/store.ts";
+import { StoreUnreachable } from "../../store/store.ts";
+import { keyRow } from "../../store/testing/rows.ts";
+import { Keyring } from "../keys/keyring.ts";
+import { Vault } from "../keys/vault.ts";
+import { Blocks } from "./blocks.ts";
+import { StoreFollower } from "./store-follower.ts";
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const key = (id: string, fields: Partial<KeyRow> = {}): KeyRow =>
+  keyRow(id, { type: "publishable", actions: ["publish"], ...fields });
+
+/** A store that the test changes as another node would, and whose answers it can delay. */
+class SharedStore {
+  rows: KeyRow[] = [key("k")];
+  blockRows: BlockRow[] = [];
+  at: Revisions = { keys: 1, blocks: 0 };
+  isUnreachable = false;
+  requests = 0;
+  onChange?: (listener: () => void) => void;
+  snapshots = 0;
+  /** Answers wait for this, if it is set. */
+  gate: Promise<void> | undefined;
+
+  put(...rows: KeyRow[]): void {
+    this.rows = rows;
+    this.at = { ...this.at, keys: this.at.keys + 1 };
+  }
+
+  block(row: BlockRow): void {
+    this.blockRows.push(row);
+    this.at = { ...this.at, blocks: this.at.blocks + 1 };
+  }
+
+  revisions = async (): Promise<Revisions> => {
+    this.requests++;
+    const { at } = this;
+    await this.gate;
+    if (this.isUnreachable) throw new StoreUnreachable("gone");
+    return at;
+  };
+
+  snapshot = async (): Promise<Snapshot> => {
+    this.snapshots++;
+    const { rows, at } = this;
+    await this.gate;
+    return { revision: at.keys, apps: [], keys: rows, secrets: [], operators: [], sessions: [], meta: new Map() };
+  };
+
+  blocks = async (): Promise<BlockRow[]> => this.blockRows;
+}
+
+class Fixture {
+  readonly store = new SharedStore();
+  readonly keyring = new Keyring(new Vault(Buffer.alloc(32)));
+  readonly blocks = new Blocks();
+  readonly events: string[] = [];
+  readonly follower: StoreFollower;
+  private nowMs = 1000;
+  private timers: { dueMs: number; callback: () => void }[] = [];
+
+  constructor() {
+    this.keyring.onChange((id) => this.events.push(id));
+    this.follower = new StoreFollower({
+      store: this.store,
+      keyring: this.keyring,
+      blocks: this.blocks,
+      clock: {
+        wallMs: () => this.nowMs,
+        monotonicMs: () => this.nowMs,
+        after: (ms, callback) => void this.timers.push({ dueMs: this.nowMs + ms, callback }),
+      },
+      blocked: (app, peerId) => this.events.push(`${app} ${peerId} blocked`),
+      unreachable: () => this.events.push("unreachable"),
+      reachable: () => this.events.push("reachable"),
+    });
+  }
+
+  async started(): Promise<this> {
+    await this.follower.start();
+    this.events.length = 0;
+    return this;
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (const until = this.nowMs + ms; this.nowMs < until; this.nowMs += 10) {
+      const due = this.timers.filter(({ dueMs }) => dueMs <= this.nowMs);
+      this.timers = this.timers.filter(({ dueMs }) => dueMs > this.nowMs);
+      for (const { callback } of due) callback();
+      await turn();
+    }
+  }
+}
+
+/** A follower of a store that announces its changes. */
+async function announced(): Promise<{ it: Fixture; announce: () => void }> {
+  const it = new Fixture();
+  let listener = (): void => undefined;
+  it.store.onChange = (given) => {
+    listener = given;
+  };
+  await it.started();
+  return { it, announce: () => listener() };
+}
+
+describe("changes of other nodes", () => {
+  test("take effect within a second, each changed key is reported once, and unchanged state is not read", async () => {
+    const it = await new Fixture().started();
+    expect([it.keyring.revision, it.keyring.key("k")?.type]).toEqual([1, "publishable"]);
+    const kept = it.keyring.key("k");
+    await it.pass(3000);
+    expect([it.store.snapshots, it.events]).toEqual([1, []]);
+    it.store.put(key("k"), key("new"));
+    await it.pass(1000);
+    expect([it.events, it.keyring.key("new")?.id]).toEqual([["new"], "new"]);
+    expect(it.keyring.key("k")).toBe(kept);
+    it.store.put(key("k", { actions: [] }));
+    await it.pass(1000);
+    expect(it.events).toEqual(["new", "k", "new"]);
+    expect(it.keyring.key("new")).toBeUndefined();
+  });
+
+  test("are loaded at once when they are announced", async () => {
+    const it = await new Fixture().started();
+    await it.pass(100);
+    it.store.put();
+    it.follower.nudge();
+    await it.pass(20);
+    expect(it.events).toEqual(["k"]);
+  });
+
+  test("of a store that announces them are loaded at once, and its revisions are read rarely while it answers", async () => {
+    const { it, announce } = await announced();
+    const { requests } = it.store;
+    await it.pass(10_100);
+    expect(it.store.requests - requests).toBe(2);
+    it.store.put();
+    announce();
+    await it.pass(20);
+    expect(it.events).toEqual(["k"]);
+    it.store.isUnreachable = true;
+    announce();
+    await it.pass(5000);
+    it.store.isUnreachable = false;
+    await it.pass(600);
+    expect(it.events).toEqual(["k", "unreachable", "reachable"]);
+  });
+
+  test("that were announced while the store did not answer are loaded soon after it does", async () => {
+    const { it, announce } = await announced();
+    it.store.put();
+    it.store.isUnreachable = true;
+    announce();
+    await it.pass(20);
+    it.store.isUnreachable = false;
+    await it.pass(600);
+    expect(it.events).toEqual(["unreachable", "k", "reachable"]);
+  });
+
+  test("are not skipped if this node makes the next change", async () => {
+    const it = await new Fixture().started();
+    // The other node has made revision 2, this one revision 3.
+    it.store.put(key("k"), key("theirs"));
+    it.store.put(key("k"), key("theirs"), key("ours"));
+    it.keyring.apply({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
+    expect(it.keyring.isBehind).toBe(true);
+    await it.pass(1000);
+    expect([it.keyring.key("theirs")?.id, it.keyring.isBehind]).toEqual(["theirs", false]);
+  });
+
+  test("do not undo a change that this node makes meanwhile, nor does a late change of this node undo newer ones", async () => {
+    const it = await new Fixture().started();
+    it.store.put(key("k"), key("theirs"));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    it.store.gate = promise;
+    await it.pass(600);
+    it.store.put(key("k"), key("theirs"), key("ours"));
+    it.keyring.apply({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
+    it.store.gate = undefined;
+    resolve();
+    await it.pass(1000);
+    expect([it.keyring.key("theirs")?.id, it.keyring.key("ours")?.id]).toEqual(["theirs", "ours"]);
+    it.store.put(key("k"));
+    await it.pass(1000);
+    it.keyring.apply({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
+    expect(it.keyring.key("ours")).toBeUndefined();
+  });
+
+  test("of another server are loaded, also if it has given the same revisions to them", async () => {
+    const it = new Fixture();
+    it.store.at = { keys: 7, blocks: 3, server: "primary" };
+    await it.started();
+    // What the primary had answered for last was lost, and something else was changed instead.
+    it.store.rows = [key("other")];
+    it.store.blockRows = [{ app: "a", peerId: "eve", untilMs: 1e9 }];
+    it.store.at = { keys: 7, blocks: 3, server: "standby" };
+    await it.pass(1000);
+    expect(it.events).toEqual(["k", "other", "a eve blocked"]);
+    const { snapshots } = it.store;
+    await it.pass(2000);
+    expect(it.store.snapshots).toBe(snapshots);
+  });
+
+  test("include blocks, and blocked peers are reported", async () => {
+    const it = await new Fixture().started();
+    it.store.block({ app: "a", peerId: "eve", untilMs: 1e9 });
+    await it.pass(1000);
+    expect([it.events, it.blocks.isBlocked("a", "eve", 5), it.store.snapshots]).toEqual([["a eve blocked"], true, 1]);
+    it.store.block({ app: "a", peerId: "bob", untilMs: 1e9 });
+    await it.pass(1000);
+    expect(it.events).toEqual(["a eve blocked", "a bob blocked"]);
+  });
+});
+
+describe("before a credential is refused", () => {
+  test("everything that the store held at that moment is loaded, by a refresh that starts afterwards", async () => {
+    const it = await new Fixture().started();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    it.store.gate = promise;
+    await it.pass(600);
+    expect(it.store.requests).toBe(2);
+    it.store.put(key("k"), key("young"));
+    const known = it.follower.catchUp();
+    it.store.gate = undefined;
+    resolve();
+    await it.pass(200);
+    expect([await known, it.keyring.key("young")?.id]).toEqual([true, "young"]);
+  });
+
+  test("concurrent callers share one refresh, and refreshes have a minimum gap", async () => {
+    const it = await new Fixture().started();
+    const before = it.store.requests;
+    const answers: Promise<boolean>[] = [];
+    for (let i = 0; i < 100; i++) {
+      for (let j = 0; j < 10; j++) answers.push(it.follower.catchUp());
+      await it.pass(10);
+    }
+    await it.pass(100);
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([true]));
+    expect(it.store.requests - before).toBeLessThanOrEqual(24);
+  });
+});
+
+describe("an unreachable store", () => {
+  test("is reported once, no caller waits for it, the known state stays, and later changes are loaded", async () => {
+    const it = await new Fixture().started();
+    it.store.isUnreachable = true;
+    await it.pass(3000);
+    expect(it.events).toEqual(["unreachable"]);
+    const before = it.store.requests;
+    expect([await it.follower.catchUp(), it.store.requests]).toEqual([false, before]);
+    expect(it.keyring.key("k")?.id).toBe("k");
+    it.store.put();
+    it.store.isUnreachable = false;
+    await it.pass(1000);
+    expect(it.events).toEqual(["unreachable", "k", "reachable"]);
+    expect(await Promise.race([it.follower.catchUp(), it.pass(200).then(() => undefined)])).toBe(true);
+  });
+
+  test("gets no requests after the stop", async () => {
+    const it = await new Fixture().started();
+    await it.follower.stop();
+    const before = it.store.requests;
+    await it.pass(2000);
+    expect(it.store.requests).toBe(before);
+  });
+});

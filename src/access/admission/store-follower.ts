@@ -1,0 +1,161 @@
+/**
+ * Keeps the keyring and the blocks of this node up to date with a store that other nodes write to as well. The store's revisions are
+ * read twice a second (rarely if the store announces changes itself), at once when another node announces a change, and before a
+ * credential is refused that is unknown or does not match: it may be newer than the last refresh.
+ *
+ * While the store is unreachable, the last known state stays in force.
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Snapshot, Store } from "../../store/store.ts";
+import type { Keyring } from "../keys/keyring.ts";
+import type { Blocks } from "./blocks.ts";
+
+/** A change takes effect on every node within a second, even if its announcement is lost. */
+const REFRESH_EVERY_MS = 500;
+/** The same for a store that announces changes itself and cannot lose what it announces. */
+const REFRESH_ANNOUNCED_EVERY_MS = 5000;
+/** Bound: clients with made-up credentials cannot cause refreshes more often than this. */
+const REFRESH_GAP_MS = 50;
+
+export interface StoreFollowerParts {
+  readonly store: Pick<Store, "revisions" | "snapshot" | "blocks" | "onChange">;
+  readonly keyring: Keyring;
+  readonly blocks: Blocks;
+  readonly clock: Pick<Clock, "wallMs" | "monotonicMs" | "after">;
+  /** Changes of another node have been loaded into the keyring. */
+  readonly changed?: (snapshot: Snapshot) => void;
+  /** Another node has blocked a peer. */
+  readonly blocked?: (app: string, peerId: string) => void;
+  /** Called when the store becomes unreachable, with the reason. */
+  readonly unreachable?: (error: unknown) => void;
+  /** Called when the store is reachable again. */
+  readonly reachable?: () => void;
+}
+
+/** For code that is about to refuse a credential: it may only be unknown to this node so far. */
+export interface Follower {
+  /** Resolves when this node has everything that the store held at the time of the call; false: the store is unreachable. */
+  catchUp(): Promise<boolean>;
+}
+
+export class StoreFollower implements Follower {
+  private current: Promise<boolean> = Promise.resolve(true);
+  private next: Promise<boolean> | undefined;
+  private startedMs = Number.NEGATIVE_INFINITY;
+  private blocksRevision: number | undefined;
+  /** Where the revisions were read last: on another server the same numbers may stand for other changes. */
+  private server: string | undefined;
+  private isUnreachable = false;
+  /** Number of the regular refresh that is scheduled; earlier ones are void. */
+  private scheduled = 0;
+  private isStopped = false;
+
+  constructor(private readonly parts: StoreFollowerParts) {}
+
+  /** Resolves after the first refresh. */
+  async start(): Promise<void> {
+    // What a refresh may throw unexpectedly is reported by the next regular one.
+    this.parts.store.onChange?.(() => void this.nudge().catch(() => undefined));
+    await this.refresh();
+    this.scheduleRefresh();
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    await this.current.catch(() => false);
+  }
+
+  /** Whether the last request to the store was answered. */
+  get isUp(): boolean {
+    return !this.isUnreachable;
+  }
+
+  catchUp(): Promise<boolean> {
+    // Callers do not wait for an unreachable store: the regular refresh notices when it is back.
+    return this.isUnreachable ? Promise.resolve(false) : this.refreshFromNow();
+  }
+
+  /** Another node has announced a change. Resolves when it is loaded here; false: the store is unreachable. */
+  nudge(): Promise<boolean> {
+    return this.refreshFromNow(0);
+  }
+
+  private scheduleRefresh(): void {
+    const number = ++this.scheduled;
+    const isAnnounced = this.parts.store.onChange !== undefined && !this.isUnreachable;
+    this.parts.clock.after(isAnnounced ? REFRESH_ANNOUNCED_EVERY_MS : REFRESH_EVERY_MS, async () => {
+      if (this.isStopped || number !== this.scheduled) return;
+      try {
+        await this.refreshFromNow();
+      } finally {
+        // Also after an unexpected error: a node that stops refreshing would accept revoked keys.
+        this.scheduleRefresh();
+      }
+    });
+  }
+
+  /** A refresh that starts after this call, because a running one may have read the store too early. Callers share it. */
+  private refreshFromNow(gapMs = REFRESH_GAP_MS): Promise<boolean> {
+    const wait = (): Promise<void> | undefined => this.gap(gapMs);
+    this.next ??= this.current
+      // Also after a refresh that failed unexpectedly: it must not be the last one.
+      .then(wait, wait)
+      .then(() => {
+        this.next = undefined;
+        this.current = this.refresh();
+        return this.current;
+      });
+    return this.next;
+  }
+
+  private gap(ms: number): Promise<void> | undefined {
+    const { clock } = this.parts;
+    const left = this.startedMs + ms - clock.monotonicMs();
+    return left <= 0 ? undefined : new Promise((resolve) => clock.after(left, resolve));
+  }
+
+  private async refresh(): Promise<boolean> {
+    if (this.isStopped) return false;
+    this.startedMs = this.parts.clock.monotonicMs();
+    try {
+      const { keys, blocks, server } = await this.parts.store.revisions();
+      const { keyring } = this.parts;
+      const isOther = this.server !== undefined && this.server !== server;
+      if (isOther || keyring.isBehind || keys !== keyring.revision) await this.loadKeys();
+      if (isOther || blocks !== this.blocksRevision) await this.loadBlocks(blocks);
+      this.server = server;
+    } catch (error) {
+      if (this.isUnreachable) return false;
+      this.isUnreachable = true;
+      this.parts.unreachable?.(error);
+      // A change that was announced may not have been read: not only with the next refresh of a store that announces them.
+      this.scheduleRefresh();
+      return false;
+    }
+    if (this.isUnreachable) this.parts.reachable?.();
+    this.isUnreachable = false;
+    return true;
+  }
+
+  private async loadKeys(): Promise<void> {
+    const { store, keyring } = this.parts;
+    for (;;) {
+      const { edition } = keyring;
+      const snapshot = await store.snapshot();
+      // A change of this node was applied meanwhile, and the snapshot may lack it: read another one.
+      if (edition !== keyring.edition) continue;
+      keyring.load(snapshot);
+      return this.parts.changed?.(snapshot);
+    }
+  }
+
+  private async loadBlocks(revision: number): Promise<void> {
+    const { store, blocks, clock } = this.parts;
+    for (const row of await store.blocks(clock.wallMs())) {
+      if (!blocks.add(row)) continue;
+      // The peer may have connected to this node before the block was known here.
+      this.parts.blocked?.(row.app, row.peerId);
+    }
+    this.blocksRevision = revision;
+  }
+}

@@ -1,0 +1,267 @@
+/**
+ * All live keys and applications, in memory: authentication never waits for the disk. Only a `secret` key holds an HMAC key; a key
+ * whose secret could not be decrypted is `sealed`, so the types force every caller to handle that case.
+ */
+import { type ActionSet, actionSet } from "../../protocol/actions.ts";
+import { type ChannelRule, ChannelRules } from "../../protocol/channel-rules.ts";
+import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";
+import type { AppRow, KeyRow, SecretRow, Snapshot } from "../../store/store.ts";
+import { isRoomSpace, ROOM_RULES } from "./room-space.ts";
+import { keySecretIdentity, type Vault } from "./vault.ts";
+
+interface Common {
+  readonly id: string;
+  readonly app: string;
+  readonly scope: Scope;
+  readonly actions: ActionSet;
+  /** Its connections get ICE servers in their welcome. */
+  readonly turn: boolean;
+}
+
+export interface PublishableKey extends Common {
+  readonly type: "publishable";
+  readonly origins: readonly string[];
+}
+
+/** A secret by its digest: enough to recognise it, not to sign. */
+export interface KnownSecret {
+  readonly seq: number;
+  readonly digest: string;
+  /** Unix ms until which it verifies; null for the current one. */
+  readonly ends: number | null;
+}
+
+export interface SigningSecret extends KnownSecret {
+  readonly hmacKey: Buffer;
+}
+
+export interface SecretKey extends Common {
+  readonly type: "secret";
+  /** Newest first; the first is the current one. Retired ones are kept to tell "expired" from "never valid". */
+  readonly secrets: readonly SigningSecret[];
+}
+
+export interface SealedKey extends Common {
+  readonly type: "sealed";
+  readonly secrets: readonly KnownSecret[];
+}
+
+export type Key = PublishableKey | SecretKey | SealedKey;
+
+/** The rows that a change has written. */
+export interface Touched {
+  readonly apps?: readonly AppRow[];
+  readonly keys?: readonly { readonly row: KeyRow; readonly secrets: readonly SecretRow[] }[];
+}
+
+/** A key, and the rows it was made from: a key whose rows have not changed is not made again. */
+interface KeyEntry {
+  readonly key: Key;
+  readonly rows: string;
+}
+
+export const isLive = (secret: KnownSecret, nowMs: number): boolean => secret.ends === null || nowMs < secret.ends;
+
+export class Keyring {
+  private keys = new Map<string, KeyEntry>();
+  private apps = new Map<string, AppRow>();
+  private appsByName = new Map<string, AppRow>();
+  private currentRevision = 0;
+  private hasGap = false;
+  private applied = 0;
+  private readonly listeners: ((keyId: string) => void)[] = [];
+  /** By application, while it has rules. */
+  private rules = new Map<string, ChannelRules>();
+  private readonly ruleListeners: ((app: string) => void)[] = [];
+  private readonly deletionListeners: ((app: string) => void)[] = [];
+  private readonly rotationListeners: ((app: string) => void)[] = [];
+
+  constructor(private readonly vault: Vault) {}
+
+  /** Called after a key has changed or was removed. */
+  onChange(listener: (keyId: string) => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** Called after the channel rules of an application have changed. */
+  onRulesChange(listener: (app: string) => void): void {
+    this.ruleListeners.push(listener);
+  }
+
+  /** Called after an application was deleted. */
+  onDeletion(listener: (app: string) => void): void {
+    this.deletionListeners.push(listener);
+  }
+
+  /** Called after the secret key of an application was rotated. */
+  onRotation(listener: (app: string) => void): void {
+    this.rotationListeners.push(listener);
+  }
+
+  /** The channel rules of a space: those of an application, or of its rooms. */
+  rulesOf(space: string): ChannelRules {
+    return this.rules.get(space) ?? (isRoomSpace(space) ? ROOM_RULES : ChannelRules.NONE);
+  }
+
+  /** Replaces the whole state. Keys whose rows have not changed stay the same objects. */
+  load(snapshot: Pick<Snapshot, "revision" | "apps" | "keys" | "secrets">): void {
+    const before = this.keys;
+    const appsBefore = this.apps;
+    this.keys = new Map();
+    this.apps = new Map();
+    this.appsByName = new Map();
+    const removed = new Set(this.rules.keys());
+    for (const app of snapshot.apps) {
+      this.putApp(app);
+      removed.delete(app.id);
+    }
+    for (const app of removed) this.setRules(app, []);
+    const secrets = Map.groupBy(snapshot.secrets, (secret) => secret.keyId);
+    for (const key of snapshot.keys) this.putKey(key, secrets.get(key.id) ?? [], before);
+    this.currentRevision = snapshot.revision;
+    this.hasGap = false;
+    for (const id of new Set([...before.keys(), ...this.keys.keys()]))
+      if (before.get(id) !== this.keys.get(id)) this.notify(id);
+    for (const app of appsBefore.keys()) if (!this.apps.has(app)) this.notifyDeletion(app);
+    for (const { id, secretSeq } of appsBefore.values()) this.notifyIfRotated(id, secretSeq);
+  }
+
+  /** The revision of the store that this keyring reflects. */
+  get revision(): number {
+    return this.currentRevision;
+  }
+
+  /** Another node has changed the store in between, and that change is missing here. */
+  get isBehind(): boolean {
+    return this.hasGap;
+  }
+
+  /** Incremented by every `apply`: a snapshot that was read meanwhile may lack what was applied. */
+  get edition(): number {
+    return this.applied;
+  }
+
+  /**
+   * Applies one change of this node to the applications and keys it has touched. Returns false if a later snapshot was loaded
+   * meanwhile: that contains this change.
+   */
+  apply(touched: Touched, revision: number): boolean {
+    if (revision <= this.currentRevision) return false;
+    const before = (touched.apps ?? []).flatMap(({ id }) => this.apps.get(id) ?? []);
+    for (const app of touched.apps ?? []) this.putApp(app);
+    for (const { row, secrets } of touched.keys ?? []) this.putKey(row, secrets);
+    this.hasGap ||= revision !== this.currentRevision + 1;
+    this.currentRevision = revision;
+    this.applied++;
+    for (const { row } of touched.keys ?? []) this.notify(row.id);
+    for (const { id, deleted } of touched.apps ?? []) if (deleted !== null) this.notifyDeletion(id);
+    for (const { id, secretSeq } of before) this.notifyIfRotated(id, secretSeq);
+    return true;
+  }
+
+  private notify(keyId: string): void {
+    for (const listener of this.listeners) listener(keyId);
+  }
+
+  private notifyDeletion(app: string): void {
+    for (const listener of this.deletionListeners) listener(app);
+  }
+
+  private notifyIfRotated(app: string, before: number): void {
+    const now = this.apps.get(app)?.secretSeq;
+    if (now !== undefined && now !== before) for (const listener of this.rotationListeners) listener(app);
+  }
+
+  get size(): number {
+    return this.keys.size;
+  }
+
+  /** Ids of keys whose signing secret the master key does not open. */
+  get sealed(): readonly string[] {
+    return [...this.keys.values()].flatMap(({ key }) => (key.type === "sealed" ? [key.id] : []));
+  }
+
+  /** How many secret keys are usable, and how many are not because the master key does not open them. */
+  get secretKeys(): { readonly usable: number; readonly sealed: number } {
+    const count = { usable: 0, sealed: 0 };
+    for (const { key } of this.keys.values()) {
+      if (key.type === "secret") count.usable++;
+      if (key.type === "sealed") count.sealed++;
+    }
+    return count;
+  }
+
+  key(id: string): Key | undefined {
+    return this.keys.get(id)?.key;
+  }
+
+  app(idOrName: string): AppRow | undefined {
+    return this.apps.get(idOrName) ?? this.appsByName.get(idOrName);
+  }
+
+  /** The ids of all live applications. */
+  get appIds(): Iterable<string> {
+    return this.apps.keys();
+  }
+
+  /** By name only: a host contains the name of an application, never its id. */
+  appNamed(name: string): AppRow | undefined {
+    return this.appsByName.get(name);
+  }
+
+  /** The id of a publishable key of that application which allows every origin. */
+  openKeyOf(appName: string): string | undefined {
+    const app = this.appsByName.get(appName);
+    if (!app) return undefined;
+    for (const { key } of this.keys.values())
+      if (key.app === app.id && key.type === "publishable" && key.origins.includes("*")) return key.id;
+    return undefined;
+  }
+
+  private setRules(app: string, rules: readonly ChannelRule[]): void {
+    if (JSON.stringify(this.rulesOf(app).rules) === JSON.stringify(rules)) return;
+    if (rules.length > 0) this.rules.set(app, new ChannelRules(rules));
+    else this.rules.delete(app);
+    for (const listener of this.ruleListeners) listener(app);
+  }
+
+  private putApp(row: AppRow): void {
+    this.setRules(row.id, row.deleted === null ? row.channelRules : []);
+    if (row.deleted === null) {
+      this.apps.set(row.id, row);
+      this.appsByName.set(row.name, row);
+    } else {
+      this.apps.delete(row.id);
+      this.appsByName.delete(row.name);
+    }
+  }
+
+  private putKey(row: KeyRow, secrets: readonly SecretRow[], before?: ReadonlyMap<string, KeyEntry>): void {
+    if (row.revoked !== null) return void this.keys.delete(row.id);
+    const rows = JSON.stringify([row, secrets]);
+    const held = before?.get(row.id);
+    this.keys.set(row.id, held?.rows === rows ? held : { key: this.compile(row, secrets), rows });
+  }
+
+  private compile(row: KeyRow, secrets: readonly SecretRow[]): Key {
+    const common: Common = {
+      id: row.id,
+      app: row.app,
+      scope: new Scope(row.channelPatterns.map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string")),
+      actions: actionSet(row.actions),
+      turn: row.turn,
+    };
+    if (row.type === "publishable") return { ...common, type: "publishable", origins: row.allowedOrigins ?? [] };
+    const signing = secrets.flatMap((secret) => this.open(secret) ?? []);
+    const current = secrets[0];
+    return current && signing[0]?.seq === current.seq
+      ? { ...common, type: "secret", secrets: signing }
+      : { ...common, type: "sealed", secrets };
+  }
+
+  private open(row: SecretRow): SigningSecret | undefined {
+    const secret = this.vault.open(row.sealed, keySecretIdentity(row.keyId, row.seq));
+    if (secret === undefined) return undefined;
+    return { seq: row.seq, digest: row.digest, ends: row.ends, hmacKey: Buffer.from(secret, "utf8") };
+  }
+}

@@ -1,0 +1,90 @@
+/** `parley rooms open|meetings|meeting|end|record|stop-recording|remove` as a process, against a running server with a participant inside. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { withServer } from "../../testing/kit.ts";
+
+setDefaultTimeout(60_000);
+
+const cli = withServer();
+const { run, json, jsonLines } = cli;
+
+/** Joins with the token of a link, and connects. */
+async function enter(
+  url: string,
+): Promise<{ readonly socket: WebSocket; readonly id: string; readonly meeting: string }> {
+  const [page = "", token = ""] = url.split("#token=");
+  const response = await fetch(`${cli.server.url}/api/v1/room/${page.split("/").at(-1)}/join`, {
+    method: "POST",
+    headers: { Host: new URL(page).host, "Content-Type": "application/json" },
+    body: JSON.stringify({ token }),
+  });
+  const {
+    participantSession: id,
+    meetingSession: meeting,
+    connect,
+  } = (await response.json()) as {
+    participantSession: string;
+    meetingSession: string;
+    connect: { token: string };
+  };
+  const socket = new WebSocket(`${cli.server.url.replace("http", "ws")}/v1?token=${connect.token}`);
+  await new Promise((resolve, reject) => {
+    socket.onmessage = resolve;
+    socket.onclose = reject;
+  });
+  return { socket, id, meeting };
+}
+
+const closed = (socket: WebSocket): Promise<string> =>
+  new Promise((resolve) => {
+    socket.onclose = ({ code, reason }) => resolve(`${code} ${reason}`);
+  });
+
+test("a host enters with the printed link, is listed, and is removed; a meeting is ended", async () => {
+  await json("rooms create standup --privacy private");
+  const opened = await run("rooms open standup --name Alice");
+  expect(opened.exitCode).toBe(0);
+  const { port } = new URL(cli.server.url);
+  const plain = `http://demo.localhost:${port}/standup`;
+  expect(opened.stdout).toMatch(new RegExp(`^${plain}#token=[\\w.-]+\\n$`));
+  expect(opened.stderr).toMatch(
+    new RegExp(`^It lets its holder in as an admin until .*Z\\. Others enter at ${plain}\\n$`),
+  );
+  const alice = await enter(opened.stdout.trim());
+  const [leaves, one] = [closed(alice.socket), `rooms meeting ${alice.meeting}`];
+  expect((await run("rooms meetings --active")).stdout).toMatch(
+    new RegExp(`^${alice.meeting} +standup +.*goes on`, "m"),
+  );
+  expect((await run(one)).stdout).toMatch(new RegExp(`^${alice.id} +Alice +- +admin +.* +- +inside$`, "m"));
+  expect((await run("rooms record standup")).stdout).toBe("The meeting is recorded; all participants see it.\n");
+  expect((await run(one)).stdout).toMatch(/^recording +since .*Z, started by the service$/m);
+  expect((await run("rooms meetings standup")).stdout).toMatch(/ records$/m);
+  expect((await run("rooms stop-recording standup")).stdout).toBe("The meeting is not recorded any more.\n");
+  expect((await run(one)).stdout).toMatch(/^recording +no$/m);
+  const removed = await run(`rooms remove standup ${alice.id}`);
+  expect([removed.exitCode, removed.stdout]).toEqual([0, "Participant successfully removed.\n"]);
+  expect(await leaves).toBe("4021 removed");
+  expect((await run(one)).stdout).toMatch(/ removed$/m);
+
+  const { url, expiresAt } = await json<{ url: string; expiresAt: number }>("rooms open standup --name Bob");
+  expect(expiresAt * 1000 - Date.now()).toBeWithin(14 * 60_000, 15 * 60_000 + 1);
+  const bob = await enter(url);
+  const ends = closed(bob.socket);
+  expect((await run("rooms end standup --yes")).stdout).toBe("Meeting successfully ended: 1 inside.\n");
+  expect(await ends).toBe("4021 ended");
+  expect((await run("rooms end standup --yes")).stdout).toContain("0 inside");
+  expect(await jsonLines("rooms meetings standup --active")).toEqual([]);
+  expect(await jsonLines("rooms meetings standup --limit 1")).toMatchObject([{ active: false }]);
+});
+
+test("a room that is over, and one that does not exist, have no link", async () => {
+  await json("rooms create late --expires 2020-01-31T18:00:00Z");
+  const late = await run("rooms open late");
+  expect([late.exitCode, late.stdout, late.stderr]).toEqual([1, "", expect.stringContaining("late is over")]);
+  expect(await run("rooms open none")).toMatchObject({
+    exitCode: 1,
+    stdout: "",
+    stderr: 'parley: room not found; "parley rooms list" lists them\n',
+  });
+  expect((await run("rooms meetings none")).stderr).toBe("There are no such meetings.\n");
+  expect((await run(`rooms remove late ${"0".repeat(24)}`)).exitCode).toBe(1);
+});

@@ -1,0 +1,111 @@
+/** Applications, their plans and their secret keys. */
+import type { Command, Operand } from "../line/command.ts";
+import { CONTROL, forLists, YES } from "../line/flags.ts";
+import { ROTATION } from "../line/rotation.ts";
+
+const APP: Operand = { name: "APP", meaning: "id or name of the application" };
+
+export const APPS: readonly Command[] = [
+  {
+    name: "apps create",
+    summary: "create an application and print its secret key",
+    operands: [{ name: "NAME", meaning: "a DNS label: lower-case letters, digits, hyphens" }],
+    flags: CONTROL,
+    examples: ["parley apps create shop"],
+    load: async () => (await import("../commands/control/apps.ts")).create,
+  },
+  {
+    name: "apps list",
+    summary: "list the applications",
+    flags: forLists(CONTROL),
+    examples: ["parley apps list", "parley apps list --json"],
+    load: async () => (await import("../commands/control/apps.ts")).list,
+  },
+  {
+    name: "apps show",
+    summary: "show one application",
+    operands: [APP],
+    flags: CONTROL,
+    examples: ["parley apps show shop"],
+    load: async () => (await import("../commands/control/apps.ts")).show,
+  },
+  {
+    name: "apps delete",
+    summary: "delete an application and revoke its keys",
+    operands: [APP],
+    flags: [YES, ...CONTROL],
+    details: "This cannot be undone. It asks for confirmation; without a terminal it needs --yes.",
+    examples: ["parley apps delete shop", "parley apps delete shop --yes"],
+    load: async () => (await import("../commands/control/apps.ts")).remove,
+  },
+  {
+    name: "apps plan",
+    summary: "change an application's limits and retention",
+    operands: [APP],
+    flags: [
+      { name: "max-connections", value: "N|none", meaning: "connections at the same time" },
+      { name: "max-messages", value: "N|none", meaning: "messages in a calendar month" },
+      { name: "name", value: "TEXT", meaning: "the plan's name" },
+      { name: "console-payloads", value: "on|off", meaning: "whether operators may see its messages" },
+      { name: "max-history-bytes", value: "N", meaning: "bytes of history in all channels (1073741824)" },
+      { name: "retention-days", value: "N|none", meaning: "days that recordings are kept; none: forever" },
+      {
+        name: "max-recording-bytes-total",
+        value: "N",
+        meaning: "bytes of recordings, uploads included (107374182400)",
+      },
+      { name: "meeting-retention-days", value: "N", meaning: "days that meetings are kept after their end (90)" },
+      { name: "frame-origins", value: "LIST", meaning: "origins whose pages may show its meetings in a frame" },
+      YES,
+      ...CONTROL,
+    ],
+    details: `Only the flags you give change something. Lowering a limit closes no connections. Before a lower --retention-days,
+--meeting-retention-days or --max-history-bytes deletes something it asks for confirmation; without a terminal it needs --yes.`,
+    examples: ["parley apps plan shop --max-connections 500 --max-messages none --name small"],
+    load: async () => (await import("../commands/control/apps.ts")).plan,
+  },
+  {
+    name: "apps rules",
+    summary: "show or change which channels keep history and lost members",
+    operands: [APP],
+    flags: [
+      { name: "add", value: "PATTERN", meaning: "add a rule, or replace the one with this pattern" },
+      { name: "messages", value: "N", meaning: "with --add: keep the newest N messages, 1 to 10000" },
+      { name: "seconds", value: "N", meaning: "with --add: for that long at most; also 90s, 15m, 12h, 7d; up to 30d" },
+      { name: "grace", value: "SECONDS", meaning: "with --add: how long lost members stay, 0 to 120 (0)" },
+      { name: "at", value: "N", meaning: "with --add: its place in the list; 1 is the first (the last)" },
+      { name: "remove", value: "PATTERN", meaning: "remove the rule with this pattern" },
+      { name: "set", value: "FILE|-", meaning: "replace all rules by the JSON list in a file, or on stdin" },
+      YES,
+      ...CONTROL,
+    ],
+    details: `The first rule whose pattern matches a channel's name applies, and at most 50 are allowed. Without a change, the rules are printed.
+Where history is switched off, stored messages are removed at once. Before a change that may remove some it asks for confirmation;
+without a terminal it needs --yes.`,
+    examples: [
+      "parley apps rules shop",
+      "parley apps rules shop --add 'chat/*' --messages 500 --seconds 7d",
+      "parley apps rules shop --add '**' --grace 30",
+      "parley apps rules shop --remove 'chat/*'",
+      "parley apps rules shop --set rules.json",
+    ],
+    load: async () => (await import("../commands/control/app-rules.ts")).rules,
+  },
+  {
+    name: "apps secret",
+    summary: "print an application's secret key",
+    operands: [APP],
+    flags: CONTROL,
+    examples: ["parley apps secret shop"],
+    load: async () => (await import("../commands/control/apps.ts")).secret,
+  },
+  {
+    name: "apps rotate-secret",
+    summary: "replace an application's secret key and print the new one",
+    operands: [APP],
+    flags: [...ROTATION, ...CONTROL],
+    details: "The old secret key, and access tokens made with it, work until the grace period ends.",
+    examples: ["parley apps rotate-secret shop --grace 3600", "parley apps rotate-secret shop --retire-previous --yes"],
+    load: async () => (await import("../commands/control/apps.ts")).rotateSecret,
+  },
+];

@@ -1,0 +1,27 @@
+/** Commands that the service itself runs, in processes of their own. They are in no help, because no one else needs them. */
+import type { Command } from "../line/command.ts";
+
+export const INTERNAL: readonly Command[] = [
+  {
+    name: "mend",
+    summary: "give a recording its duration and an index",
+    operands: [
+      { name: "INPUT", meaning: "a file as a browser recorded it" },
+      { name: "OUTPUT", meaning: "the file to be written" },
+    ],
+    flags: [],
+    examples: ["parley mend recorded.webm mended.webm"],
+    load: async () => (await import("../commands/server/mend.ts")).mend,
+  },
+  {
+    name: "worker",
+    summary: "one of the processes of a service",
+    operands: [
+      { name: "SLOT", meaning: "its number" },
+      { name: "FOLDER", meaning: "where the sockets of its supervisor are" },
+    ],
+    flags: [],
+    examples: ["parley worker 0 /tmp/parley-abcdef"],
+    load: async () => (await import("../commands/server/worker.ts")).runWorker,
+  },
+];

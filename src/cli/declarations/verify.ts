@@ -1,0 +1,54 @@
+/** Verification that a running service delivers what it promises. */
+import type { Command } from "../line/command.ts";
+import { VERIFY_DEFAULTS } from "../line/defaults.ts";
+import { JSON_OUT, KEY_HERE } from "../line/flags.ts";
+
+const { clients, channels, rate, seconds, settle, prefix } = VERIFY_DEFAULTS;
+
+export const VERIFY: readonly Command[] = [
+  {
+    name: "verify",
+    summary: "send messages over all nodes for a while, and check that all were delivered correctly",
+    flags: [
+      {
+        name: "url",
+        value: "URL",
+        many: true,
+        meaning: "address of a node or of a load balancer; repeat the flag for several (PARLEY_URL)",
+      },
+      {
+        name: "secret-key-file",
+        value: "FILE",
+        meaning: "file with SK_ID:SK_SECRET; default PARLEY_KEY, else that of the data folder",
+      },
+      { name: "clients", value: "N", meaning: `connections, distributed over the addresses (${clients})` },
+      { name: "channels", value: "N", meaning: `channels, to which the clients are distributed (${channels})` },
+      { name: "rate", value: "N", meaning: `messages per second, of all clients together (${rate})` },
+      { name: "seconds", value: "N", meaning: `how long to send (${seconds})` },
+      { name: "settle", value: "SECONDS", meaning: `how long to wait at most for messages in flight (${settle})` },
+      { name: "prefix", value: "NAME", meaning: `channels are NAME/…, and the key must cover NAME/** (${prefix})` },
+      { name: "history", meaning: "fail unless a channel rule gives these channels history" },
+      {
+        name: "cuts",
+        value: "N",
+        meaning: "connections per second that the clients cut, to reconnect and recover (0)",
+      },
+      {
+        name: "allow-flaps",
+        meaning: "accept members that leave and join while their connection stays open, because nodes were partitioned",
+      },
+      ...KEY_HERE,
+      JSON_OUT,
+    ],
+    details: `It is safe beside real traffic, because it uses its own channels and peers. The key needs all four actions.
+A connection that ends is no error, but a gap in an open one is: you may restart nodes while it runs.
+If the channels have history, clients that reconnect recover, and every recovery must be complete.
+The exit code is 1 if something was wrong, or if that could not be determined.`,
+    examples: [
+      "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt",
+      "parley verify --url wss://a.example.com --url wss://b.example.com --clients 300 --channels 30 --rate 1000 --seconds 30",
+      "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt --history --cuts 5",
+    ],
+    load: async () => (await import("../commands/messages/verify.ts")).verify,
+  },
+];
