@@ -2,7 +2,7 @@
  * A page and its total. Common filters, which match at most 1,000 recordings: among 1,000,000 recordings against the same match among
  * 1,000 in all. Rare combinations, which read more than they match: how long a list takes, and the longest of its statements.
  */
-import type { RecordingFilter } from "../../src/store/recordings.ts";
+import type { RecordingFilter } from "../../src/store/contract/recordings.ts";
 import { keep, machine, median, table } from "../lib/report.ts";
 import { APP, COMMON, type DatabaseName, type Filled, filled, inSpan, RARE, SPAN_ROWS } from "./rows.ts";
 import { longestStatement } from "./statements.ts";

@@ -2,7 +2,7 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { makeKit } from "../../src/recordings/testing/kit.ts";
-import type { Database } from "../../src/store/database.ts";
+import type { Database } from "../../src/store/engines/database.ts";
 
 const PARTS = 1000;
 const PART_BYTES = 1000;

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import type { RecordingFilter } from "../../src/store/contract/recordings.ts";
 import { openSqlite, openStore, sqliteFile } from "../../src/store/open.ts";
-import type { RecordingFilter } from "../../src/store/recordings.ts";
-import type { SqlStore } from "../../src/store/sql.ts";
+import type { SqlStore } from "../../src/store/sql/store.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { appRow } from "../../src/store/testing/rows.ts";
 

@@ -1,6 +1,6 @@
 /** Measures the single statements of a call. */
-import type { Database, Work } from "../../src/store/database.ts";
-import type { SqlStore } from "../../src/store/sql.ts";
+import type { Database, Work } from "../../src/store/engines/database.ts";
+import type { SqlStore } from "../../src/store/sql/store.ts";
 
 /** Milliseconds that the longest of the call's statements takes. */
 export async function longestStatement(store: SqlStore, call: () => Promise<void>): Promise<number> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Appender } from "./appender.ts";
-import type { Appended, Batch, NewMessage } from "./history.ts";
+import type { Appended, Batch, NewMessage } from "./contract/history.ts";
 
 const message = (n: number, bytes = 1, app = "app"): NewMessage => ({
   app,

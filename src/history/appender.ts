@@ -7,8 +7,8 @@
  * channels must get it.
  */
 import type { Clock } from "../base/clock.ts";
-import type { Appended, Batch, HistoryStore, NewMessage } from "./history.ts";
-import { randomBase36 } from "./random.ts";
+import type { Appended, Batch, HistoryStore, NewMessage } from "./contract/history.ts";
+import { randomBase36 } from "./contract/random.ts";
 
 /** One batch. */
 const BATCH_MAX_MESSAGES = 256;

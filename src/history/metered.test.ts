@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Metrics } from "../telemetry/metrics.ts";
+import { messageBytes } from "./contract/size.ts";
 import { MeteredHistory } from "./metered.ts";
-import { messageBytes } from "./size.ts";
 import { batchOf, KEEP, message } from "./testing/kit.ts";
 import { openMemoryHistory } from "./testing/memory.ts";
 import { UnreliableHistory } from "./testing/unreliable.ts";

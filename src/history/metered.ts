@@ -1,7 +1,16 @@
 /** A history whose calls are counted, and which knows whether it answers. */
-import type { Retention } from "../protocol/channel-rules.ts";
+import type { Retention } from "../protocol/patterns/channel-rules.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import type { Appended, Batch, ChangedTops, HistoryStore, HistoryUsage, Page, Range, StreamState } from "./history.ts";
+import type {
+  Appended,
+  Batch,
+  ChangedTops,
+  HistoryStore,
+  HistoryUsage,
+  Page,
+  Range,
+  StreamState,
+} from "./contract/history.ts";
 
 /** A failure to store counts for this long, unless something is stored meanwhile: then the store may be well, and only unused. */
 const FAILURE_COUNTS_MS = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../protocol/limits.ts";
-import type { StoredMessage } from "./history.ts";
+import type { StoredMessage } from "./contract/history.ts";
 import { Ring, RingBudget } from "./ring.ts";
 
 const message = (offset: number, bytes = 10): StoredMessage => ({

@@ -5,7 +5,7 @@
  * All rings of a node share one budget. The ring that was used least recently is emptied first: its next reader fills it again.
  */
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../protocol/limits.ts";
-import type { StoredMessage } from "./history.ts";
+import type { StoredMessage } from "./contract/history.ts";
 
 /** All rings of a node. */
 export const RINGS_MAX_BYTES = 64 * 1024 * 1024;

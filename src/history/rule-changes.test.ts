@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import { type ChannelRule, ChannelRules, type Retention } from "../protocol/channel-rules.ts";
+import { type ChannelRule, ChannelRules, type Retention } from "../protocol/patterns/channel-rules.ts";
 import { RuleChanges } from "./rule-changes.ts";
 
 const KEEP: Retention = { messages: 10, seconds: 60 };

@@ -9,8 +9,8 @@
 
 import { roomSpaceOf } from "../access/keys/room-space.ts";
 import type { Clock } from "../base/clock.ts";
-import type { ChannelRules, Retention } from "../protocol/channel-rules.ts";
-import type { HistoryStore } from "./history.ts";
+import type { ChannelRules, Retention } from "../protocol/patterns/channel-rules.ts";
+import type { HistoryStore } from "./contract/history.ts";
 
 /** By then every node knows the rules, and no message is on its way to the store under earlier ones. */
 const AGAIN_AFTER_MS = 2000;

@@ -1,6 +1,6 @@
 /** Trims the history in the background: short slices with pauses between them, so that publishes go first. */
 import { Repeating } from "../base/repeating.ts";
-import type { HistoryStore } from "./history.ts";
+import type { HistoryStore } from "./contract/history.ts";
 
 const TRIM_EVERY_MS = 1000;
 /** Between two slices of at most about 2 ms while there is more to trim. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import type { StayAct } from "./acts.ts";
 import { APP, type Someone, World } from "./testing/world.ts";
 

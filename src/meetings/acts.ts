@@ -1,7 +1,7 @@
 /** What participants of a meeting do, mostly admins, each with the connect token of its own stay, and what the application's server does by REST. */
 import { Problem } from "../protocol/codes.ts";
-import type { MeetingStore, StayRow } from "../store/meetings.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { MeetingStore, StayRow } from "../store/contract/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { ActRequest } from "./contract.ts";
 import type { Exits } from "./exits.ts";
 import type { Lobby } from "./lobby.ts";

@@ -3,7 +3,7 @@ import { until } from "../../test/support/wait.ts";
 import { actionSet } from "../protocol/actions.ts";
 import { chatChannel, roomChannel } from "../protocol/room-channels.ts";
 import type { RoomEdits } from "../rooms/rooms.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import { APP, type Someone, World } from "./testing/world.ts";
 
 let world: World;

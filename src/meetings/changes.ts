@@ -5,8 +5,8 @@
 import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { isObject } from "../protocol/json.ts";
 import { valuesOf } from "../rooms/rooms.ts";
-import type { MeetingStore } from "../store/meetings.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { MeetingStore } from "../store/contract/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import { ejectAtOf, ejectionOf } from "./ejection.ts";
 import type { Exits } from "./exits.ts";
 import type { Floor } from "./floor.ts";

@@ -1,6 +1,6 @@
 /** People in rooms and in the lobby while the clock on the wall is set. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import { DECLINED_MS, LOBBY_GONE_MS } from "./limits.ts";
 import { APP, type Someone, World, type WorldNode } from "./testing/world.ts";
 

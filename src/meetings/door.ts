@@ -2,7 +2,7 @@
 import type { TokenTimes } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import { valuesOf } from "../rooms/rooms.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import { flagOf } from "./rights.ts";
 
 /** What a verified access token says about this room (rooms/access-token.ts). */

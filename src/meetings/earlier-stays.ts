@@ -1,8 +1,8 @@
 /** The stay that a join goes on with: `resume` is a connect token of an earlier answer. */
 import type { RoomClaims, RoomTokens } from "../access/tokens/room-token.ts";
 import type { VerifiedAccess } from "../rooms/access-token.ts";
-import type { MeetingStore, StayRow } from "../store/meetings.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { MeetingStore, StayRow } from "../store/contract/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { IsLive } from "./generations.ts";
 
 export interface EarlierStayParts {

@@ -1,7 +1,7 @@
 /** When a person's time in a room is over. */
 import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { valuesOf } from "../rooms/rooms.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 
 export interface Ejection {
   /** Seconds from the first entry of the access token into the meeting, for guests from the stay's; null: no limit. */

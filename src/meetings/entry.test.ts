@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AccessTokens } from "../rooms/access-token.ts";
 import type { RoomEdits } from "../rooms/rooms.ts";
-import type { AppRow } from "../store/store.ts";
+import type { AppRow } from "../store/contract/store.ts";
 import type { Joined, JoinRequest, Waiting } from "./contract.ts";
 import { APP, callerAt, World } from "./testing/world.ts";
 

@@ -1,6 +1,6 @@
 /** People are put out: their stays end in the store, which decides who does it, and their connections are closed on every node. */
 import { isObject } from "../protocol/json.ts";
-import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
+import type { MeetingRow, MeetingStore, StayRow } from "../store/contract/meetings.ts";
 import type { Floor, PutOut } from "./floor.ts";
 import { ENDING_ROUNDS } from "./limits.ts";
 import type { Notices, RoomRef } from "./notices.ts";

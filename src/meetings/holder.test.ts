@@ -1,7 +1,7 @@
 /** What an access token makes of its holder: at the door, and inside. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type AccessTokenRequest, AccessTokens } from "../rooms/access-token.ts";
-import type { AppRow } from "../store/store.ts";
+import type { AppRow } from "../store/contract/store.ts";
 import type { Joined, JoinRequest, Waiting } from "./contract.ts";
 import { APP, callerAt, NO_LIMITS, World } from "./testing/world.ts";
 

@@ -2,8 +2,8 @@
 import { Problem } from "../protocol/codes.ts";
 import type { AccessTokens } from "../rooms/access-token.ts";
 import { valuesOf } from "../rooms/rooms.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
-import type { AppRow } from "../store/store.ts";
+import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
+import type { AppRow } from "../store/contract/store.ts";
 import { HOST_LINK_SEC } from "./limits.ts";
 
 export interface HostLinkParts {

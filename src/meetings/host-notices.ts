@@ -3,7 +3,7 @@
  * notice. Two nodes may read the state in one order and publish it in the other, so each reads it again a moment later and publishes it anew if it
  * is another one by then.
  */
-import type { MeetingStore } from "../store/meetings.ts";
+import type { MeetingStore } from "../store/contract/meetings.ts";
 import { HOSTS_SETTLE_MS } from "./limits.ts";
 import type { Notices, RoomRef } from "./notices.ts";
 

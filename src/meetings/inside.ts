@@ -3,8 +3,8 @@
 import type { RoomTokens } from "../access/tokens/room-token.ts";
 import { Repeating } from "../base/repeating.ts";
 import type { Rooms } from "../rooms/rooms.ts";
-import type { MeetingStore } from "../store/meetings.ts";
-import type { RoomStore } from "../store/rooms.ts";
+import type { MeetingStore } from "../store/contract/meetings.ts";
+import type { RoomStore } from "../store/contract/rooms.ts";
 import { Acts } from "./acts.ts";
 import { Changes } from "./changes.ts";
 import { Exits } from "./exits.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AccessTokens } from "../rooms/access-token.ts";
-import type { AppRow } from "../store/store.ts";
+import type { AppRow } from "../store/contract/store.ts";
 import type { Joined, JoinRequest, Waiting } from "./contract.ts";
 import { APP, callerAt, NO_LIMITS, World, type WorldNode } from "./testing/world.ts";
 import { stayOfTicket, waitIdOf } from "./tickets.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import { DECLINED_MS, LOBBY_ADDRESS_MAX, LOBBY_GONE_MS, LOBBY_MAX, WAIT_MAX_SEC } from "./limits.ts";
 import { World } from "./testing/world.ts";
 import { waitIdOf } from "./tickets.ts";

@@ -5,8 +5,8 @@
  */
 import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
-import type { MeetingStore, WaitingRow } from "../store/meetings.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { MeetingStore, WaitingRow } from "../store/contract/meetings.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import type { Floor } from "./floor.ts";
 import type { IsLive } from "./generations.ts";
 import { HostNotices } from "./host-notices.ts";

@@ -3,7 +3,7 @@
  * who join at the same moment, on any node, get the same one.
  */
 import { digestOf } from "../access/keys/vault.ts";
-import type { MeetingRow } from "../store/meetings.ts";
+import type { MeetingRow } from "../store/contract/meetings.ts";
 
 const TIME_DIGITS = 12;
 const DIGEST_DIGITS = 12;

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { seatMetadata, seatOf } from "../access/tokens/room-token.ts";
 import { AccessTokens } from "../rooms/access-token.ts";
-import type { RoomRow } from "../store/rooms.ts";
-import type { AppRow } from "../store/store.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
+import type { AppRow } from "../store/contract/store.ts";
 import type { StayAct } from "./acts.ts";
 import type { Joined, JoinRequest } from "./contract.ts";
 import { RENAMES_PER_STAY_MAX } from "./limits.ts";

@@ -5,7 +5,7 @@
 import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject } from "../protocol/json.ts";
-import type { MeetingStore, StayRow } from "../store/meetings.ts";
+import type { MeetingStore, StayRow } from "../store/contract/meetings.ts";
 import type { Floor } from "./floor.ts";
 import { RENAMES_PER_STAY_MAX } from "./limits.ts";
 import type { Notices } from "./notices.ts";

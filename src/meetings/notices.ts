@@ -4,8 +4,8 @@
  */
 import type { JsonObject } from "../protocol/json.ts";
 import { adminChannel, chatChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
-import type { MeetingRecording } from "../store/meetings.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { MeetingRecording } from "../store/contract/meetings.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import type { RenamedNotice } from "./contract.ts";
 import type { Floor } from "./floor.ts";
 import { WAIT_MAX_SEC } from "./limits.ts";

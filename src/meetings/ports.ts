@@ -1,7 +1,7 @@
 /** What the parts of meetings/ ask of each other and of the node, where a part must not know the other's class. */
 import type { RoomClaims, RoomSeat } from "../access/tokens/room-token.ts";
 import type { Code } from "../protocol/codes.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import type { IceServer } from "./contract.ts";
 
 /** Structurally realtime's RoomRefusal: meetings/ does not import realtime. */

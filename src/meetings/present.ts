@@ -3,7 +3,7 @@
  * stay, which the gateway's limits bound.
  */
 import type { RoomSeat } from "../access/tokens/room-token.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 
 export interface PresentStay {
   readonly seat: RoomSeat;

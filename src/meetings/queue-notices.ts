@@ -2,7 +2,7 @@
  * Shows admins the whole queue of a room after each change. Several changes together are shown once. Two nodes may read the queue in one order and publish it in
  * the other, so each reads it again a moment later and publishes it anew if it is another one by then.
  */
-import type { MeetingStore } from "../store/meetings.ts";
+import type { MeetingStore } from "../store/contract/meetings.ts";
 import { QUEUE_SETTLES_MS } from "./limits.ts";
 import type { Notices, Queued, RoomRef } from "./notices.ts";
 

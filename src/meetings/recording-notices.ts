@@ -3,7 +3,7 @@
  * was. The participant may have been away when the recording was stopped, and would record on. Several wishes together are one notice. Two nodes may
  * read the state in one order and publish it in the other, so each reads it again a moment later and publishes it anew if it is another one by then.
  */
-import type { MeetingRecording, MeetingStore } from "../store/meetings.ts";
+import type { MeetingRecording, MeetingStore } from "../store/contract/meetings.ts";
 import { RECORDING_SETTLES_MS } from "./limits.ts";
 import type { Notices, RoomRef } from "./notices.ts";
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
 import { roomChannel } from "../protocol/room-channels.ts";
 import type { RoomEdits } from "../rooms/rooms.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import { appRow } from "../store/testing/rows.ts";
 import { APP, callerAt, NO_LIMITS, type Someone, World } from "./testing/world.ts";
 

@@ -5,8 +5,8 @@
 import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { RoomChange } from "../rooms/rooms.ts";
-import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { MeetingRow, MeetingStore, StayRow } from "../store/contract/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { RecordingState } from "./contract.ts";
 import type { Notices, RoomRef } from "./notices.ts";
 import { RecordingNotices } from "./recording-notices.ts";

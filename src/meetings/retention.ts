@@ -1,6 +1,6 @@
 /** Forgets meetings that ended longer ago than their application keeps them (`meetingRetentionDays`). */
 import { Repeating } from "../base/repeating.ts";
-import type { MeetingStore } from "../store/meetings.ts";
+import type { MeetingStore } from "../store/contract/meetings.ts";
 
 const SWEEP_EVERY_MS = 3_600_000;
 /** Meetings per slice: about 10 ms of SQLite, in statements of about 2 ms. */

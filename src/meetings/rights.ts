@@ -4,7 +4,7 @@ import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
 import { type FieldName, type FieldValues, fieldOf } from "../rooms/fields.ts";
 import { valuesOf } from "../rooms/rooms.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import { type May, PUBLIC_FIELDS, type PublicRoom } from "./contract.ts";
 
 /** The fields of a room, with the defaults of those that are not set. */

@@ -1,8 +1,8 @@
 /** Meetings that are or were, with the people in them, for the application's server. */
 import { Problem } from "../protocol/codes.ts";
 import { findRoom } from "../rooms/rooms.ts";
-import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
-import type { RoomStore } from "../store/rooms.ts";
+import type { MeetingRow, MeetingStore, StayRow } from "../store/contract/meetings.ts";
+import type { RoomStore } from "../store/contract/rooms.ts";
 import { ACTIVE_MEETINGS_MAX, PARTICIPANTS_SHOWN_MAX } from "./limits.ts";
 
 export interface SessionParts {

@@ -4,7 +4,7 @@ import type { RoomClaims, RoomSeat } from "../access/tokens/room-token.ts";
 import { CHAT_LINE_MAX_BYTES, CHAT_MAX_CHARS } from "../protocol/chat-text.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
 import type { FieldValues } from "../rooms/fields.ts";
-import type { MeetingStore, StayRow } from "../store/meetings.ts";
+import type { MeetingStore, StayRow } from "../store/contract/meetings.ts";
 import {
   INBOX_BYTES_PER_MINUTE,
   ROOM_SIGNALS_BYTES_PER_MINUTE,

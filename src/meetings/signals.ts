@@ -6,7 +6,7 @@ import type { RoomClaims, RoomSeat } from "../access/tokens/room-token.ts";
 import { CHAT_LINE_MAX_BYTES, CHAT_TEXT_RULE, isChatText } from "../protocol/chat-text.ts";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 import { inboxChannel, roomChannelKind } from "../protocol/room-channels.ts";
-import type { MeetingStore } from "../store/meetings.ts";
+import type { MeetingStore } from "../store/contract/meetings.ts";
 import type { May } from "./contract.ts";
 import type { Floor } from "./floor.ts";
 import { SIGNAL_MAX_BYTES } from "./limits.ts";

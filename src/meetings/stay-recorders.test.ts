@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import type { StayUploadRequest } from "./contract.ts";
 import { StayRecorders } from "./stay-recorders.ts";
 import { APP, type Someone, World } from "./testing/world.ts";

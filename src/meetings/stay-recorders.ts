@@ -1,7 +1,7 @@
 /** The recorders of pages: whether a stay may upload what it records, and which of its uploads it may end. */
 import { FIRST_GENERATION } from "../access/keys/app-secret.ts";
 import { Problem } from "../protocol/codes.ts";
-import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
+import type { MeetingRow, MeetingStore, StayRow } from "../store/contract/meetings.ts";
 import type { RecordingSource, StayUploadCaller, StayUploadRequest } from "./contract.ts";
 import { mayOf } from "./rights.ts";
 import type { StayTokens } from "./stay-tokens.ts";

@@ -1,8 +1,8 @@
 /** Whose stay a connect token is, for calls that pages make over HTTP with it as Bearer. */
 import type { RoomClaims, RoomTokens } from "../access/tokens/room-token.ts";
 import { Problem } from "../protocol/codes.ts";
-import type { MeetingStore, StayRow } from "../store/meetings.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { MeetingStore, StayRow } from "../store/contract/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { IsLive } from "./generations.ts";
 
 export interface StayTokenParts {

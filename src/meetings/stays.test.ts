@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { seatOf } from "../access/tokens/room-token.ts";
-import type { MeetingRow, StayRow } from "../store/meetings.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { MeetingRow, StayRow } from "../store/contract/meetings.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import { APP, type Someone, World, type WorldNode } from "./testing/world.ts";
 
 let world: World;

@@ -4,7 +4,7 @@
  */
 import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { isObject } from "../protocol/json.ts";
-import type { MeetingStore, OverdueStay, StayEnd, StayRow } from "../store/meetings.ts";
+import type { MeetingStore, OverdueStay, StayEnd, StayRow } from "../store/contract/meetings.ts";
 import type { Admission, Entry } from "./entry.ts";
 import type { Floor, PutOut } from "./floor.ts";
 import { OPENS_WITHIN_MS } from "./limits.ts";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
 import { roomChannel } from "../protocol/room-channels.ts";
 import { type RoomEdits, valuesOf } from "../rooms/rooms.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import { APP, World } from "./testing/world.ts";
 
 let world: World;

@@ -5,8 +5,8 @@
 import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { isObject } from "../protocol/json.ts";
 import { valuesOf } from "../rooms/rooms.ts";
-import type { MeetingStore } from "../store/meetings.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { MeetingStore } from "../store/contract/meetings.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import type { Exits } from "./exits.ts";
 import type { Floor } from "./floor.ts";
 import { TICK_MS, WARNED_BEFORE_MS } from "./limits.ts";

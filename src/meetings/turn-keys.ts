@@ -7,7 +7,7 @@ import { isLiveGeneration } from "../access/keys/app-secret.ts";
 import type { Vault } from "../access/keys/vault.ts";
 import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/tokens/jws.ts";
 import { isObject } from "../protocol/json.ts";
-import type { AppRow } from "../store/store.ts";
+import type { AppRow } from "../store/contract/store.ts";
 
 const PREFIX = "tk_";
 const MAX_CHARS = 2048;

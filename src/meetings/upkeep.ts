@@ -4,8 +4,8 @@
  */
 import { STAY_GRACE_SEC } from "../access/keys/room-space.ts";
 import { chatChannel } from "../protocol/room-channels.ts";
-import type { MeetingRow, MeetingStore } from "../store/meetings.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { MeetingRow, MeetingStore } from "../store/contract/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { Floor } from "./floor.ts";
 import { BEAT_EVERY_MS, SWEEP_ROWS } from "./limits.ts";
 import { flagOf } from "./rights.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../test/support/wait.ts";
 import { seatOf } from "../access/tokens/room-token.ts";
-import type { RoomRow } from "../store/rooms.ts";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import {
   ADMITTED_LEAVES_MS,
   DECLINED_LEAVES_MS,

@@ -5,7 +5,7 @@
  */
 import type { RoomClaims } from "../access/tokens/room-token.ts";
 import { isObject } from "../protocol/json.ts";
-import type { WaitingRow } from "../store/meetings.ts";
+import type { WaitingRow } from "../store/contract/meetings.ts";
 import type { Floor } from "./floor.ts";
 import { ADMITTED_LEAVES_MS, DECLINED_LEAVES_MS, OPENS_WITHIN_MS, WAIT_MAX_SEC } from "./limits.ts";
 

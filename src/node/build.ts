@@ -10,7 +10,7 @@ import { RoomTokens } from "../access/tokens/room-token.ts";
 import { systemClock as clock, DOUBTED_STEP_MS } from "../base/clock.ts";
 import { Repeating } from "../base/repeating.ts";
 import { Throttle } from "../base/throttle.ts";
-import type { HistoryStore } from "../history/history.ts";
+import type { HistoryStore } from "../history/contract/history.ts";
 import { MeteredHistory } from "../history/metered.ts";
 import type { RuleChanges } from "../history/rule-changes.ts";
 import type { HistoryTrimming } from "../history/trimming.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { newObjectId } from "../access/keys/ids.ts";
-import type { StayUploadRow } from "../store/recordings.ts";
+import type { StayUploadRow } from "../store/contract/recordings.ts";
 import { STAY_RECORDINGS_MAX } from "./limits.ts";
 import { type Kit, type KitOptions, makeKit } from "./testing/kit.ts";
 

@@ -7,7 +7,7 @@
  * same time, or in parts, may exceed a budget together, by at most GRANT_BYTES each; one alone never does.
  */
 import { Problem } from "../protocol/codes.ts";
-import type { BytesUsed, RecordingStore, UploadRow } from "../store/recordings.ts";
+import type { BytesUsed, RecordingStore, UploadRow } from "../store/contract/recordings.ts";
 import { STAY_BYTES_MAX, STAY_RECORDINGS_MAX } from "./limits.ts";
 
 export const GRANT_BYTES = 16 * 1024 * 1024;

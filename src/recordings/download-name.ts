@@ -2,7 +2,7 @@
  * The name of a downloaded recording, wherever it is downloaded: who, what, when, and the id that lists show. `fileName` is a random one that
  * existing clients expect; a folder full of those says nothing.
  */
-import type { RecordingRow, RecordingType } from "../store/recordings.ts";
+import type { RecordingRow, RecordingType } from "../store/contract/recordings.ts";
 import { extensionOf } from "./signature.ts";
 
 const WHO_MAX_CHARS = 40;

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { LeaseNote } from "../store/leases.ts";
+import type { LeaseNote } from "../store/contract/leases.ts";
 import { Folder } from "./folder.ts";
 import { type Place, StorageError, StorageFull } from "./storage.ts";
 import { ALONE, pattern, storageSuite } from "./testing/storage.suite.ts";

@@ -10,7 +10,7 @@
  * behind the volume once it is mounted, and removed files would be back.
  */
 import { Problem } from "../protocol/codes.ts";
-import type { RecordingStore } from "../store/recordings.ts";
+import type { RecordingStore } from "../store/contract/recordings.ts";
 import { STRAYS_SHARE_MAX } from "./limits.ts";
 import type { Storage } from "./storage.ts";
 

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import type { Database } from "../store/database.ts";
+import type { Database } from "../store/engines/database.ts";
 import { openStore } from "../store/open.ts";
-import type { SqlStore } from "../store/sql.ts";
+import type { SqlStore } from "../store/sql/store.ts";
 import { PostgresServer } from "../store/testing/postgres.ts";
 import { type Kit, makeKit } from "./testing/kit.ts";
 

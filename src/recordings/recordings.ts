@@ -1,8 +1,8 @@
 /** Recordings: completed from an upload, listed, linked to, deleted. */
 import { randomUUID } from "node:crypto";
 import { Problem } from "../protocol/codes.ts";
-import { LEASE_MS, type Lease } from "../store/leases.ts";
-import type { RecordingFilter, RecordingRow, RecordingStore, Stored, UploadRow } from "../store/recordings.ts";
+import { LEASE_MS, type Lease } from "../store/contract/leases.ts";
+import type { RecordingFilter, RecordingRow, RecordingStore, Stored, UploadRow } from "../store/contract/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import { dispositionOf, downloadName } from "./download-name.ts";
 import type { Disposition, Links } from "./links.ts";

@@ -1,6 +1,6 @@
 /** A person who was removed from a meeting writes to no recording any more, and what came of it is finished by the service. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { StayRow } from "../store/meetings.ts";
+import type { StayRow } from "../store/contract/meetings.ts";
 import { entering, inside } from "../store/testing/meetings.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { RecordingMetrics } from "./metrics.ts";

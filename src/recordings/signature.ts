@@ -1,5 +1,5 @@
 /** The format of a file by its first bytes: what the sender calls it is not trusted. */
-import type { RecordingFormat, RecordingType } from "../store/recordings.ts";
+import type { RecordingFormat, RecordingType } from "../store/contract/recordings.ts";
 
 /** Enough for the signatures below: WebM's document type is within these bytes. */
 export const SIGNATURE_BYTES = 64;

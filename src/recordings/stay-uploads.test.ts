@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { StayRow } from "../store/meetings.ts";
+import type { StayRow } from "../store/contract/meetings.ts";
 import { entering, inside } from "../store/testing/meetings.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { RecordingMetrics } from "./metrics.ts";

@@ -3,8 +3,8 @@
  * it records. They are finished when the page says so, or a while after its stay has ended, with whatever has come.
  */
 import { Problem } from "../protocol/codes.ts";
-import type { StayRow } from "../store/meetings.ts";
-import type { RecordingSource, RecordingStore, RecordingType, UploadRow } from "../store/recordings.ts";
+import type { StayRow } from "../store/contract/meetings.ts";
+import type { RecordingSource, RecordingStore, RecordingType, UploadRow } from "../store/contract/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import { STAY_UPLOAD_SILENT_MS, STAY_UPLOADS_KEPT_MS, UPLOAD_ABANDONED_MS } from "./limits.ts";
 import type { RecordingMetrics } from "./metrics.ts";

@@ -1,6 +1,6 @@
 /** Maps failures of the storage and the store to the answer that a client gets. Their causes go to the log only. */
 import { Problem } from "../protocol/codes.ts";
-import { isStoreFull } from "../store/rows.ts";
+import { isStoreFull } from "../store/engines/rows.ts";
 import type { Log } from "../telemetry/log.ts";
 import { StorageFull, StorageUnavailable } from "./storage.ts";
 

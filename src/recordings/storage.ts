@@ -17,8 +17,8 @@
  * - `quarantine` MUST keep the bytes, and `restore` MUST put them back unchanged.
  * - A storage without free space MUST throw StorageFull, and keep what it has.
  */
-import type { Lease } from "../store/leases.ts";
-import { StoreError } from "../store/store.ts";
+import type { Lease } from "../store/contract/leases.ts";
+import { StoreError } from "../store/contract/store.ts";
 
 export interface Place {
   readonly app: string;

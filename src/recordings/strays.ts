@@ -5,7 +5,7 @@
  *
  * Leftover bytes of an upload are different: they never became a recording, and an upload of their age has ended. They are removed.
  */
-import type { RecordingStore } from "../store/recordings.ts";
+import type { RecordingStore } from "../store/contract/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import { QUARANTINE_MS, STRAY_AGE_MS, STRAYS_PER_SWEEP_MAX, STRAYS_SHARE_MAX } from "./limits.ts";
 import type { RecordingMetrics } from "./metrics.ts";

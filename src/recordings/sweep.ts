@@ -5,8 +5,8 @@
  *
  * Several nodes may sweep at once: the node whose statement changed a row acts on it, and removing the same bytes twice does no harm.
  */
-import type { RecordingStore } from "../store/recordings.ts";
-import type { AppRow } from "../store/store.ts";
+import type { RecordingStore } from "../store/contract/recordings.ts";
+import type { AppRow } from "../store/contract/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
 import { UPLOAD_ABANDONED_MS } from "./limits.ts";

@@ -1,10 +1,10 @@
 /**
  * One request at a time may change an upload, over all nodes. Within this process a map ensures that without a query; between processes
- * a lease in the store does (store/leases.ts).
+ * a lease in the store does (store/contract/leases.ts).
  */
 import { Problem } from "../protocol/codes.ts";
-import { type Lease, LeaseLost, type Leases } from "../store/leases.ts";
-import type { RecordingStore, UploadRow } from "../store/recordings.ts";
+import { type Lease, LeaseLost, type Leases } from "../store/contract/leases.ts";
+import type { RecordingStore, UploadRow } from "../store/contract/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Place, Storage } from "./storage.ts";
 

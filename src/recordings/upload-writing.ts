@@ -6,8 +6,8 @@
  * one notes the bytes and releases the lease.
  */
 import { Problem } from "../protocol/codes.ts";
-import { type Lease, LeaseLost } from "../store/leases.ts";
-import type { RecordingStore, UploadRow } from "../store/recordings.ts";
+import { type Lease, LeaseLost } from "../store/contract/leases.ts";
+import type { RecordingStore, UploadRow } from "../store/contract/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Budgets, GRANT_BYTES, type Room } from "./budgets.ts";
 import { UPLOAD_SILENCE_MAX_MS } from "./limits.ts";

@@ -1,7 +1,8 @@
 /** Cases that are hard to cause over a socket; test/rest/recording-uploads.test.ts has the others. */
 import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type Lease, LeaseLost, type Leases, LocalLeases } from "../store/leases.ts";
+import { type Lease, LeaseLost, type Leases } from "../store/contract/leases.ts";
+import { LocalLeases } from "../store/sql/recordings/local-leases.ts";
 import { type Storage, StorageFull } from "./storage.ts";
 import { type Kit, type KitOptions, makeKit } from "./testing/kit.ts";
 

@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { newObjectId } from "../access/keys/ids.ts";
 import { Problem } from "../protocol/codes.ts";
-import type { Lease } from "../store/leases.ts";
-import type { RecordingType, StayUploadRow, UploadRow } from "../store/recordings.ts";
+import type { Lease } from "../store/contract/leases.ts";
+import type { RecordingType, StayUploadRow, UploadRow } from "../store/contract/recordings.ts";
 import { Budgets } from "./budgets.ts";
 import { OPEN_UPLOADS_MAX, STAY_UPLOADS_MAX } from "./limits.ts";
 import type { Place } from "./storage.ts";

@@ -1,6 +1,6 @@
 /** Changes of workers: what happens when the work fails, hangs, or disappears with its process. */
 import { afterEach, expect, test } from "bun:test";
-import { StoreUnreachable } from "../store/store.ts";
+import { StoreUnreachable } from "../store/contract/store.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { appRow } from "../store/testing/rows.ts";
 import { Served, type ServedOptions } from "./testing/served.ts";

@@ -1,5 +1,5 @@
 /** Changes of this worker: the work runs here, and its calls travel one by one while the server holds the change open. */
-import type { Change, Store } from "../store/store.ts";
+import type { Change, Store } from "../store/contract/store.ts";
 import { CHANGE_METHODS, type SessionCalls } from "./methods.ts";
 
 export class RemoteChanges {

@@ -1,6 +1,6 @@
 /** The stores of a worker: the contracts of the embedded ones, which another process has open (server.ts). */
-import type { HistoryStore } from "../history/history.ts";
-import type { Store } from "../store/store.ts";
+import type { HistoryStore } from "../history/contract/history.ts";
+import type { Store } from "../store/contract/store.ts";
 import { RemoteChanges } from "./changes.ts";
 import { remoteHistory } from "./history.ts";
 import { RemoteLeases } from "./leases.ts";

@@ -1,7 +1,7 @@
 /** Errors on the way from the server to a worker: those of the contracts keep their class, because callers look at it. */
-import { HistoryUnavailable } from "../history/history.ts";
-import { LeaseLost } from "../store/leases.ts";
-import { StoreError, StoreUnreachable } from "../store/store.ts";
+import { HistoryUnavailable } from "../history/contract/history.ts";
+import { LeaseLost } from "../store/contract/leases.ts";
+import { StoreError, StoreUnreachable } from "../store/contract/store.ts";
 
 const CLASSES = { StoreUnreachable, StoreError, HistoryUnavailable, LeaseLost } as const;
 type Kind = keyof typeof CLASSES;

@@ -1,7 +1,7 @@
 /** The history of the server, in a worker. Functions do not travel: they are called here, with what the server asks about. */
 
-import { type HistoryStore, HistoryUnavailable } from "../history/history.ts";
-import type { Retention } from "../protocol/channel-rules.ts";
+import { type HistoryStore, HistoryUnavailable } from "../history/contract/history.ts";
+import type { Retention } from "../protocol/patterns/channel-rules.ts";
 import type { Link } from "./link.ts";
 import type { Contracts, HistoryCalls } from "./methods.ts";
 

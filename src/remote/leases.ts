@@ -1,5 +1,5 @@
-/** Leases of this worker, which the server keeps (store/worker-leases.ts). They end with the connection that they were taken on. */
-import { type BytesState, type Lease, LeaseLost, type LeaseNote, type Leases } from "../store/leases.ts";
+/** Leases of this worker, which the server keeps (store/sql/recordings/worker-leases.ts). They end with the connection that they were taken on. */
+import { type BytesState, type Lease, LeaseLost, type LeaseNote, type Leases } from "../store/contract/leases.ts";
 import type { SessionCalls } from "./methods.ts";
 
 export class RemoteLeases implements Leases {

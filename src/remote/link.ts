@@ -3,8 +3,8 @@
  * or not. The calls of a turn travel in one frame.
  */
 import { randomUUID } from "node:crypto";
-import { HistoryUnavailable } from "../history/history.ts";
-import { StoreError, StoreUnreachable } from "../store/store.ts";
+import { HistoryUnavailable } from "../history/contract/history.ts";
+import { StoreError, StoreUnreachable } from "../store/contract/store.ts";
 import { VERSION } from "../version.ts";
 import { decodeError, type WireError } from "./errors.ts";
 import { decode, encode, FrameReader, FrameWriter } from "./frames.ts";

@@ -2,16 +2,16 @@
  * Which methods of the contracts travel between a worker and the server. The types require every asynchronous method of a contract to be
  * listed, and no other. Both sides run the same version, so that the number of a method is its place in the list.
  */
-import type { HistoryStore } from "../history/history.ts";
-import type { RulesByChannel } from "../history/sqlite.ts";
-import type { HeldMemberStore } from "../store/held-members.ts";
-import type { BytesState, LeaseNote } from "../store/leases.ts";
-import type { MeetingStore } from "../store/meetings.ts";
-import type { AuditStore } from "../store/operators.ts";
-import type { RecordingStore } from "../store/recordings.ts";
-import type { RoomStore } from "../store/rooms.ts";
-import type { Change, Store } from "../store/store.ts";
-import type { TakenLease } from "../store/worker-leases.ts";
+import type { HistoryStore } from "../history/contract/history.ts";
+import type { RulesByChannel } from "../history/sqlite/history.ts";
+import type { HeldMemberStore } from "../store/contract/held-members.ts";
+import type { BytesState, LeaseNote } from "../store/contract/leases.ts";
+import type { MeetingStore } from "../store/contract/meetings.ts";
+import type { AuditStore } from "../store/contract/operators.ts";
+import type { RecordingStore } from "../store/contract/recordings.ts";
+import type { RoomStore } from "../store/contract/rooms.ts";
+import type { Change, Store } from "../store/contract/store.ts";
+import type { TakenLease } from "../store/sql/recordings/worker-leases.ts";
 
 /** What a worker says first, and what it learns. */
 export interface Welcome {

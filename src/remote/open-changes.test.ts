@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../store/contract/store.ts";
 import { OpenChanges } from "./open-changes.ts";
 
 test("a change ends after the calls that it did not wait for, kept or undone: later they would not be part of it", async () => {

@@ -2,8 +2,8 @@
  * Changes of one worker, on the server. The work of a change runs in the worker, and its calls arrive one by one while the server holds the
  * change open. Everything else waits for it, so it is undone when it takes too long, or when the worker is gone.
  */
-import type { Change, Store } from "../store/store.ts";
-import { StoreUnreachable } from "../store/store.ts";
+import type { Change, Store } from "../store/contract/store.ts";
+import { StoreUnreachable } from "../store/contract/store.ts";
 import { CHANGE_MAX_MS } from "./limits.ts";
 import { type AnyMethod, CHANGE_METHODS } from "./methods.ts";
 

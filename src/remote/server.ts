@@ -9,9 +9,9 @@
  */
 import { randomUUID } from "node:crypto";
 import { chmodSync, rmSync } from "node:fs";
-import type { SqliteHistory } from "../history/sqlite.ts";
-import type { SqlStore } from "../store/sql.ts";
-import { StoreError } from "../store/store.ts";
+import type { SqliteHistory } from "../history/sqlite/history.ts";
+import { StoreError } from "../store/contract/store.ts";
+import type { SqlStore } from "../store/sql/store.ts";
 import { Claims } from "./claims.ts";
 import { CONNECTIONS_MAX, SOCKET_PATH_MAX_BYTES } from "./limits.ts";
 import { WorkerConnection } from "./worker.ts";

@@ -1,8 +1,8 @@
 /** What several workers share: claims, leases of uploads, and everything that the embedded store keeps in memory. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { LeaseLost } from "../store/leases.ts";
+import { LeaseLost } from "../store/contract/leases.ts";
+import type { Store } from "../store/contract/store.ts";
 import { openStore } from "../store/open.ts";
-import type { Store } from "../store/store.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { appRow, roomRow, uploadRow } from "../store/testing/rows.ts";
 import type { RemoteStores } from "./client.ts";

@@ -1,7 +1,7 @@
 /** One worker's connection, on the server: answers its calls, and ends what it holds when the connection closes. */
-import type { SqliteHistory } from "../history/sqlite.ts";
-import type { SqlStore } from "../store/sql.ts";
-import { StoreError } from "../store/store.ts";
+import type { SqliteHistory } from "../history/sqlite/history.ts";
+import { StoreError } from "../store/contract/store.ts";
+import type { SqlStore } from "../store/sql/store.ts";
 import { VERSION } from "../version.ts";
 import type { Claims } from "./claims.ts";
 import { encodeError } from "./errors.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Vault } from "../access/keys/vault.ts";
 import { signJws } from "../access/tokens/jws.ts";
-import type { RoomStore } from "../store/rooms.ts";
-import type { AppRow } from "../store/store.ts";
+import type { RoomStore } from "../store/contract/rooms.ts";
+import type { AppRow } from "../store/contract/store.ts";
 import { appRow, roomRow } from "../store/testing/rows.ts";
 import { AccessTokens } from "./access-token.ts";
 

@@ -13,8 +13,8 @@ import { digestOf, type Vault } from "../access/keys/vault.ts";
 import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/tokens/jws.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
-import type { AppRow } from "../store/store.ts";
+import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
+import type { AppRow } from "../store/contract/store.ts";
 import { ACCESS_TOKEN_MAX_CHARS, ACCESS_TOKEN_VALIDATE_MAX_BYTES } from "./limits.ts";
 import { valuesOf } from "./rooms.ts";
 

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { RoomRow } from "../store/contract/rooms.ts";
 import { openStore } from "../store/open.ts";
-import type { RoomRow } from "../store/rooms.ts";
-import type { SqlStore } from "../store/sql.ts";
+import type { SqlStore } from "../store/sql/store.ts";
 import { appRow, roomRow } from "../store/testing/rows.ts";
 import { Expiry } from "./expiry.ts";
 

@@ -3,7 +3,7 @@
  * seconds, for rooms of a node that has stopped, and for clocks that were corrected. Rooms that came due while no node was running are
  * archived at the start. However many nodes run this, each room is archived once.
  */
-import type { RoomStore } from "../store/rooms.ts";
+import type { RoomStore } from "../store/contract/rooms.ts";
 
 const CHECK_EVERY_MS = 10_000;
 const BATCH_ROOMS = 500;

@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import { newObjectId } from "../access/keys/ids.ts";
 import { Problem } from "../protocol/codes.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { Expiry } from "./expiry.ts";
 import { type FieldEdits, type FieldValues, merged, shownFields } from "./fields.ts";
 import { ROOM_NAME_RANDOM_CHARS } from "./limits.ts";

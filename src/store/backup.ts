@@ -17,9 +17,9 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { StoreError, WrongTarget } from "./contract/store.ts";
 import { schemaVersion } from "./migrate.ts";
 import { APPLICATION_ID, openSqlite, sqliteFile } from "./open.ts";
-import { StoreError, WrongTarget } from "./store.ts";
 
 const MAGIC = Buffer.from("SQLite format 3\0");
 /** Offset of the number that `PRAGMA application_id` sets. */

@@ -3,7 +3,7 @@
  * it has marked one: a storage without a mark is then not a new one, but perhaps a volume that is not mounted.
  */
 import { randomUUID } from "node:crypto";
-import type { Store } from "./store.ts";
+import type { Store } from "./contract/store.ts";
 
 const STORE_ID = "store_id";
 const STORAGE_MARKED = "storage_marked";

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SQL } from "bun";
 import { systemClock } from "../base/clock.ts";
-import type { Database } from "./database.ts";
-import { StoreError } from "./store.ts";
+import { StoreError } from "./contract/store.ts";
+import type { Database } from "./engines/database.ts";
 
 const FOLDER = join(import.meta.dir, "migrations");
 

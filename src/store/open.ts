@@ -1,16 +1,16 @@
 /** Opens the store that the configuration names. */
 import { join } from "node:path";
 import type { SQL } from "bun";
-import { explainDamage } from "./damage.ts";
-import { prepareFile } from "./data-folder.ts";
-import { OneConnection } from "./database.ts";
+import { StoreError } from "./contract/store.ts";
+import { explainDamage } from "./engines/damage.ts";
+import { prepareFile } from "./engines/data-folder.ts";
+import { OneConnection } from "./engines/database.ts";
+import { lockForMigrations, openPostgres } from "./engines/postgres.ts";
+import { openPrepared } from "./engines/prepared-sqlite.ts";
+import { ensureStatistics } from "./engines/sqlite-statistics.ts";
 import { migrate } from "./migrate.ts";
-import { lockForMigrations, openPostgres } from "./postgres.ts";
-import { openPrepared } from "./prepared-sqlite.ts";
-import { SqlStore } from "./sql.ts";
-import { ensureStatistics } from "./sqlite-statistics.ts";
-import { StoreError } from "./store.ts";
-import { earlierLeases } from "./worker-leases.ts";
+import { earlierLeases } from "./sql/recordings/worker-leases.ts";
+import { SqlStore } from "./sql/store.ts";
 
 export const sqliteFile = (dataFolder: string): string => join(dataFolder, "parley.sqlite");
 

@@ -2,12 +2,12 @@
 import { mkdirSync } from "node:fs";
 import type { Loaded } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
-import type { SqliteHistory } from "../history/sqlite.ts";
+import type { SqliteHistory } from "../history/sqlite/history.ts";
 import { defaultHost, hadFirstRun } from "../node/parts/first-run.ts";
 import { openEmbeddedHistory } from "../node/parts/history.ts";
+import type { Store } from "../store/contract/store.ts";
 import { openStore } from "../store/open.ts";
-import type { SqlStore } from "../store/sql.ts";
-import type { Store } from "../store/store.ts";
+import type { SqlStore } from "../store/sql/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { lockPlaces } from "./file-lock.ts";
 import { endLeftWorkers } from "./left-workers.ts";

@@ -1,9 +1,9 @@
 /** docs/recordings-performance.md: its query plans are those of SQLite. */
 import { expect, test } from "bun:test";
-import type { Database, Work } from "../../src/store/database.ts";
+import type { RecordingFilter } from "../../src/store/contract/recordings.ts";
+import type { Database, Work } from "../../src/store/engines/database.ts";
 import { openStore } from "../../src/store/open.ts";
-import type { RecordingFilter } from "../../src/store/recordings.ts";
-import { RecordingLists } from "../../src/store/sql-listing.ts";
+import { RecordingLists } from "../../src/store/sql/recordings/listing.ts";
 import { withApps } from "../../src/store/testing/places.ts";
 import { databaseOf, fill } from "../../src/store/testing/recordings.ts";
 import { scratch } from "../support/temp.ts";

@@ -4,7 +4,7 @@
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { SqliteHistory } from "../../src/history/sqlite.ts";
+import { SqliteHistory } from "../../src/history/sqlite/history.ts";
 import { scratch } from "../support/temp.ts";
 
 const KILLS = process.env.PARLEY_TEST_FULL === "1" ? 200 : 20;

@@ -3,7 +3,7 @@
  * their types, so that a changed field there needs no change here: the decoder decides what is valid, and the test checks that
  * it accepts each kind.
  */
-import * as encode from "../../src/engine/cluster/encode.ts";
+import * as encode from "../../src/engine/cluster/wire/encode.ts";
 import type { Chance } from "../support/random.ts";
 import { mutated, scraps, value } from "./frames.ts";
 

@@ -1,5 +1,5 @@
 /** The decoders of messages from other nodes: they never throw, are never slow, and what they accept matches their types. */
-import * as decode from "../../src/engine/cluster/decode.ts";
+import * as decode from "../../src/engine/cluster/wire/decode.ts";
 import { Chance } from "../support/random.ts";
 import { checkGrowth, ownRssMib, soon } from "./bounds.ts";
 import { anyNatsText, KINDS } from "./nats-texts.ts";

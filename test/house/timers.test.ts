@@ -19,20 +19,20 @@ const BARE: Readonly<Record<string, string>> = {
   "base/repeating.ts": "catches and reports what its work throws",
   "realtime/connections/boundary.ts": "closes each connection inside the boundary",
   "http/response/streamed-array.ts": "resolves a promise",
-  "store/sql-listing.ts": "resolves a promise",
+  "store/sql/recordings/listing.ts": "resolves a promise",
   "rooms/rooms.ts": "resolves a promise",
   "telemetry/shared-check.ts": "resolves a promise",
   "telemetry/log.ts": "writes a log line, which does not throw",
-  "store/postgres-leases.ts": "catches what renewing throws: a lease that is not renewed ends",
+  "store/sql/recordings/postgres-leases.ts": "catches what renewing throws: a lease that is not renewed ends",
   "recordings/upload-body.ts": "cancels a reader, which rejects and does not throw",
   "http/request/call.ts": "sets an idle limit, which does not throw for a request that is over",
-  "history/postgres-link.ts": "rejects a promise, and closes connections without throwing",
+  "history/postgres/link.ts": "rejects a promise, and closes connections without throwing",
   "workers/":
     "catches what starting a process throws; everything else resolves a promise, sends or kills, which do not throw",
   "remote/link.ts": "rejects a promise, or catches what sending throws",
   "remote/open-changes.ts": "rejects a promise",
   "remote/worker.ts": "catches what encoding throws",
-  "store/postgres.ts": "catches what it throws, and retries later",
+  "store/engines/postgres.ts": "catches what it throws, and retries later",
 };
 
 test("every timer of a node is inside a boundary", () => {

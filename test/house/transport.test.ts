@@ -14,5 +14,5 @@ test("only the NATS transport imports the NATS client", () => {
 });
 
 test("the node protocol imports the contract of transports, and no transport", () => {
-  expect(importing("engine/cluster/*.ts", /from "\.\.\/transport\/(?!transport\.ts")/)).toEqual([]);
+  expect(importing("engine/cluster/**/*.ts", /from "(?:\.\.\/)+transport\/(?!transport\.ts")/)).toEqual([]);
 });

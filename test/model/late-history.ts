@@ -3,7 +3,12 @@
  * is answered: a commit and its answer are two moments, and a node may end between them.
  */
 import type { Clock } from "../../src/base/clock.ts";
-import { type Batch, type HistoryStore, HistoryUnavailable, type StreamState } from "../../src/history/history.ts";
+import {
+  type Batch,
+  type HistoryStore,
+  HistoryUnavailable,
+  type StreamState,
+} from "../../src/history/contract/history.ts";
 import { openMemoryHistory } from "../../src/history/testing/memory.ts";
 import { Chance } from "../support/random.ts";
 import type { Streams } from "./streams.ts";

@@ -1,5 +1,5 @@
 /** The streams as they are: what the store has committed, in which order, independent of what the nodes make of it. */
-import type { Appended, Batch, StreamState } from "../../src/history/history.ts";
+import type { Appended, Batch, StreamState } from "../../src/history/contract/history.ts";
 import { NO_CHECK, type Position, parsePosition } from "../../src/protocol/position.ts";
 import { RuleBroken } from "./rule-broken.ts";
 

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
-import { type Batch, HistoryUnavailable } from "../../src/history/history.ts";
-import { openPostgresHistory, type PostgresHistory } from "../../src/history/postgres.ts";
+import { type Batch, HistoryUnavailable } from "../../src/history/contract/history.ts";
+import { openPostgresHistory, type PostgresHistory } from "../../src/history/postgres/history.ts";
 import { ALL, batchOf, KEEP, texts } from "../../src/history/testing/kit.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { LinkProxy } from "../support/link-proxy.ts";

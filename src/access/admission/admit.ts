@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
-import { Scope } from "../../protocol/glob.ts";
 import { originAllowed } from "../../protocol/origin.ts";
+import { Scope } from "../../protocol/patterns/scope.ts";
 import { type AdmitCheck, BLOCK_CHECK } from "../checks.ts";
 import { isLiveRoomToken } from "../keys/app-secret.ts";
 import type { KeyRate } from "../keys/coverage.ts";

@@ -1,5 +1,5 @@
 /** Removes blocks that have ended, once a minute, from memory and from the store. */
-import type { Store } from "../../store/store.ts";
+import type { Store } from "../../store/contract/store.ts";
 import type { Blocks } from "./blocks.ts";
 
 const SWEEP_EVERY_MS = 60_000;

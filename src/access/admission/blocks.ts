@@ -1,5 +1,5 @@
 /** Blocked peers, which may not connect for a while. Held in memory; the store keeps them across restarts. */
-import type { BlockRow } from "../../store/store.ts";
+import type { BlockRow } from "../../store/contract/store.ts";
 import { BLOCKS_PER_APP_MAX } from "../limits.ts";
 
 export class Blocks {

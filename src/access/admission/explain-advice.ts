@@ -5,7 +5,7 @@ import { type Action, bitOf } from "../../protocol/actions.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
 import { REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
 import { normalizeOrigin } from "../../protocol/origin.ts";
-import type { KeyRow } from "../../store/store.ts";
+import type { KeyRow } from "../../store/contract/store.ts";
 import { parseJson, parseJws, payloadOf } from "../tokens/jws.ts";
 import { isRoomToken } from "../tokens/room-token.ts";
 import type { AdmitParts, Grant, Refusal } from "./admit.ts";

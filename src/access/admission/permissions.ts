@@ -1,7 +1,7 @@
 /** What a grant permits on channels: the checks of a frame, in the order of the protocol (section 2). */
 import type { ActionSet } from "../../protocol/actions.ts";
-import type { Scope } from "../../protocol/glob.ts";
 import { isChannelName, isReserved } from "../../protocol/names.ts";
+import type { Scope } from "../../protocol/patterns/scope.ts";
 import type { RoomSeat } from "../tokens/room-token.ts";
 import type { Grant } from "./admit.ts";
 

@@ -1,7 +1,7 @@
 /** A follower of a store that other nodes write to, with a fake clock and a fake store. */
 import { describe, expect, test } from "bun:test";
-import type { BlockRow, KeyRow, Revisions, Snapshot } from "../../store/store.ts";
-import { StoreUnreachable } from "../../store/store.ts";
+import type { BlockRow, KeyRow, Revisions, Snapshot } from "../../store/contract/store.ts";
+import { StoreUnreachable } from "../../store/contract/store.ts";
 import { keyRow } from "../../store/testing/rows.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { Vault } from "../keys/vault.ts";

@@ -6,7 +6,7 @@
  * While the store is unreachable, the last known state stays in force.
  */
 import type { Clock } from "../../base/clock.ts";
-import type { Snapshot, Store } from "../../store/store.ts";
+import type { Snapshot, Store } from "../../store/contract/store.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Blocks } from "./blocks.ts";
 

@@ -1,5 +1,5 @@
 /** The secret key of an application across rotations: each generation works until its grace period ends. */
-import type { AppRow } from "../../store/store.ts";
+import type { AppRow } from "../../store/contract/store.ts";
 import { PREVIOUS_SECRETS_MAX } from "../limits.ts";
 import { isLive } from "./keyring.ts";
 import { DUMMY_DIGEST, indexOfMatch } from "./vault.ts";

@@ -1,7 +1,9 @@
 /** Whether a key's patterns cover what a token asks for. Deciding that can be costly, so the work is charged to the key. */
-import { Effort, EffortExceeded } from "../../protocol/containment.ts";
-import type { Glob, Scope } from "../../protocol/glob.ts";
+
 import { CONTAINMENT_STEPS_PER_REQUEST } from "../../protocol/limits.ts";
+import { Effort, EffortExceeded } from "../../protocol/patterns/containment.ts";
+import type { Glob } from "../../protocol/patterns/glob.ts";
+import type { Scope } from "../../protocol/patterns/scope.ts";
 import type { SecretKey } from "./keyring.ts";
 
 /** The request rate of keys. Work beyond that of one request is charged to it, and a key in debt must wait before it gets more. */

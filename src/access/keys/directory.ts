@@ -5,7 +5,7 @@
  */
 import { type Action, actionList, actionSet } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
-import type { AppRow, Change, KeyRow, SecretRow, Store } from "../../store/store.ts";
+import type { AppRow, Change, KeyRow, SecretRow, Store } from "../../store/contract/store.ts";
 import {
   HISTORY_DEFAULT_BYTES,
   KEYS_PER_APP_MAX,

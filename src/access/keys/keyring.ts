@@ -3,9 +3,10 @@
  * whose secret could not be decrypted is `sealed`, so the types force every caller to handle that case.
  */
 import { type ActionSet, actionSet } from "../../protocol/actions.ts";
-import { type ChannelRule, ChannelRules } from "../../protocol/channel-rules.ts";
-import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";
-import type { AppRow, KeyRow, SecretRow, Snapshot } from "../../store/store.ts";
+import { type ChannelRule, ChannelRules } from "../../protocol/patterns/channel-rules.ts";
+import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
+import { Scope } from "../../protocol/patterns/scope.ts";
+import type { AppRow, KeyRow, SecretRow, Snapshot } from "../../store/contract/store.ts";
 import { isRoomSpace, ROOM_RULES } from "./room-space.ts";
 import { keySecretIdentity, type Vault } from "./vault.ts";
 

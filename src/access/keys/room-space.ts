@@ -3,7 +3,7 @@
  * tokens reach is in it, and nothing in it reaches them. Channels, peers, direct messages, history and rosters are all found by
  * the space's name, which is the application's id or this.
  */
-import { type ChannelRule, ChannelRules } from "../../protocol/channel-rules.ts";
+import { type ChannelRule, ChannelRules } from "../../protocol/patterns/channel-rules.ts";
 import { type RoomChannelKind, roomChannelKind } from "../../protocol/room-channels.ts";
 
 const SUFFIX = "#rooms";

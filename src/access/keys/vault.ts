@@ -5,7 +5,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { StoreError } from "../../store/store.ts";
+import { StoreError } from "../../store/contract/store.ts";
 import { MASTER_KEY_BYTES } from "../limits.ts";
 
 const NONCE_BYTES = 12;

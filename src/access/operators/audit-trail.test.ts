@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { AuditRow, AuditStore } from "../../store/operators.ts";
+import type { AuditRow, AuditStore } from "../../store/contract/operators.ts";
 import { AUDIT_DAYS, AUDIT_PER_APP_MAX } from "../limits.ts";
 import { AuditTrail } from "./audit-trail.ts";
 

@@ -4,8 +4,8 @@
  */
 
 import { Repeating } from "../../base/repeating.ts";
-import type { AuditRow } from "../../store/operators.ts";
-import type { Store } from "../../store/store.ts";
+import type { AuditRow } from "../../store/contract/operators.ts";
+import type { Store } from "../../store/contract/store.ts";
 import { newObjectId } from "../keys/ids.ts";
 import { AUDIT_DAYS, AUDIT_PER_APP_MAX } from "../limits.ts";
 

@@ -5,8 +5,8 @@
  */
 import { createHmac } from "node:crypto";
 import { Problem } from "../../protocol/codes.ts";
-import type { OperatorRow, SessionRow } from "../../store/operators.ts";
-import type { Change, Snapshot, Store } from "../../store/store.ts";
+import type { OperatorRow, SessionRow } from "../../store/contract/operators.ts";
+import type { Change, Snapshot, Store } from "../../store/contract/store.ts";
 import { newObjectId, newOperatorToken, newSessionSecret } from "../keys/ids.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { DUMMY_DIGEST, digestOf, fits, type Vault } from "../keys/vault.ts";

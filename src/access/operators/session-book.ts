@@ -1,5 +1,5 @@
 /** The sessions of the dashboard that this node knows, each with the signal that ends what it has opened. */
-import type { SessionRow } from "../../store/operators.ts";
+import type { SessionRow } from "../../store/contract/operators.ts";
 import type { Operator } from "./operator.ts";
 
 export interface Session {

@@ -1,6 +1,6 @@
 /** For tests of tokens: a keyring with a key in each state, and tokens made from raw parts. */
 import { createHmac } from "node:crypto";
-import type { KeyRow, SecretRow } from "../../store/store.ts";
+import type { KeyRow, SecretRow } from "../../store/contract/store.ts";
 import { keyRow } from "../../store/testing/rows.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { digestOf, keySecretIdentity, Vault } from "../keys/vault.ts";

@@ -12,8 +12,8 @@ import {
   isSubset,
 } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { type Glob, parseGlob } from "../../protocol/glob.ts";
 import { isReserved } from "../../protocol/names.ts";
+import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
 import { firstUncovered, type KeyRate, TOO_COMPLEX } from "../keys/coverage.ts";
 import { type Credential, canSign } from "../keys/credential.ts";
 import { TOKEN_CONNECT_MARGIN_MS, TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS, TOKEN_MIN_LEFT_MS } from "../limits.ts";

@@ -8,10 +8,11 @@
 
 import { duration } from "../../base/duration.ts";
 import { ACTIONS, type Action, type ActionSet, actionSet, isAction, isSubset } from "../../protocol/actions.ts";
-import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
 import { PEER_ID_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
 import { isPeerId, utf8Bytes } from "../../protocol/names.ts";
+import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
+import { Scope } from "../../protocol/patterns/scope.ts";
 import { rawValue } from "../../protocol/scan.ts";
 import type { TokenCheck } from "../checks.ts";
 import { firstUncovered, type KeyRate, TOO_COMPLEX } from "../keys/coverage.ts";

@@ -1,6 +1,6 @@
 /** Errors of commands, with the message and the exit code of each. */
 import { ConfigError } from "../../config/load.ts";
-import { StoreError, StoreUnreachable, WrongTarget } from "../../store/store.ts";
+import { StoreError, StoreUnreachable, WrongTarget } from "../../store/contract/store.ts";
 
 /** A wrong command line; the message names what is wrong. */
 export class UsageError extends Error {}

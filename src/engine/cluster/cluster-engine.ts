@@ -2,15 +2,15 @@
  * The engine of nodes in several processes: what nodes say to each other, over any transport. A transport may lose payloads, for
  * example in a reconnect or a failover; the node protocol repairs that:
  *
- * - channels: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts
- *   requests states and replays; incoming-streams.ts and incoming-stream.ts follow other nodes and find gaps; item-buffer.ts
- * - direct messages: direct-sends.ts numbers them, pending-direct-messages.ts waits for receipts, direct-messages.ts with
- *   newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer has returned
- * - other nodes: heartbeats.ts, nodes.ts
- * - requests: requests.ts, pending-requests.ts and response-parts.ts on this side, responder.ts and stream-state-responder.ts on the
- *   other; capacity-claims.ts for caps; node-texts.ts for what other parts of the nodes say to each other
- * - texts: messages.ts, encode.ts, decode.ts with decode-entries.ts; payload.ts and fragments.ts for long ones
- * - errors in callbacks and timers: failure-boundary.ts, node-callbacks.ts
+ * - streams/: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts
+ *   requests states and replays; incoming-streams.ts and incoming-stream.ts follow other nodes and find gaps; item-buffer.ts;
+ *   state-responder.ts answers other nodes
+ * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts, direct-messages.ts with newest-messages.ts
+ *   delivers each once and in order; expected-peers.ts learns where a held peer has returned
+ * - nodes/: heartbeats.ts, nodes.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
+ * - requests/: requests.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
+ *   parts of the nodes say to each other. responder.ts answers those of other nodes
+ * - wire/: messages.ts, encode.ts, decode.ts with decode-entries.ts; payload.ts and fragments.ts for long ones
  *
  * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Received
  * messages are handled in control-messages.ts, periodic work in ticker.ts.
@@ -29,31 +29,31 @@ import type {
 } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
 import type { Transport } from "../transport/transport.ts";
-import { Announcements } from "./announcements.ts";
-import { CapacityClaims } from "./capacity-claims.ts";
-import { claimCapacity } from "./capacity-requests.ts";
-import { ChannelSubscriptions } from "./channel-subscriptions.ts";
 import { ControlMessages } from "./control-messages.ts";
-import { DirectMessages } from "./direct-messages.ts";
-import { DirectSends } from "./direct-sends.ts";
-import * as encode from "./encode.ts";
-import { ExpectedPeers } from "./expected-peers.ts";
-import { FailureBoundary, type ReportFault } from "./failure-boundary.ts";
-import { Heartbeats } from "./heartbeats.ts";
-import { Link } from "./link.ts";
-import { NodeCallbacks } from "./node-callbacks.ts";
-import { NodeTexts } from "./node-texts.ts";
-import { HEARTBEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
-import { OutgoingStreams } from "./outgoing-streams.ts";
-import { fits } from "./payload.ts";
-import { PendingDirectMessages } from "./pending-direct-messages.ts";
-import { PendingRequests } from "./pending-requests.ts";
-import { Requests } from "./requests.ts";
+import { DirectMessages } from "./direct-messages/direct-messages.ts";
+import { ExpectedPeers } from "./direct-messages/expected-peers.ts";
+import { PendingDirectMessages } from "./direct-messages/pending-messages.ts";
+import { DirectSends } from "./direct-messages/sends.ts";
+import { NodeCallbacks } from "./nodes/callbacks.ts";
+import { FailureBoundary, type ReportFault } from "./nodes/failure-boundary.ts";
+import { Heartbeats } from "./nodes/heartbeats.ts";
+import { HEARTBEAT_MS, Nodes, type OtherNode } from "./nodes/nodes.ts";
+import { CapacityClaims } from "./requests/capacity-claims.ts";
+import { claimCapacity } from "./requests/capacity-requests.ts";
+import { NodeTexts } from "./requests/node-texts.ts";
+import { PendingRequests } from "./requests/pending-requests.ts";
+import { Requests } from "./requests/requests.ts";
+import { countsOf } from "./requests/response-parts.ts";
 import { Responder } from "./responder.ts";
-import { countsOf } from "./response-parts.ts";
-import { StreamStateResponder } from "./stream-state-responder.ts";
-import { Subjects } from "./subjects.ts";
+import { Announcements } from "./streams/announcements.ts";
+import { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
+import { OutgoingStreams } from "./streams/outgoing-streams.ts";
+import { StreamStateResponder } from "./streams/state-responder.ts";
 import { Ticker } from "./ticker.ts";
+import * as encode from "./wire/encode.ts";
+import { Link } from "./wire/link.ts";
+import { fits } from "./wire/payload.ts";
+import { Subjects } from "./wire/subjects.ts";
 
 export interface ClusterOptions {
   /** Separates installations that share one transport. */

@@ -1,17 +1,17 @@
 /** Receives everything but messages of clients: heartbeats and requests of other nodes, and responses to this one. */
 
-import type { ChannelSubscriptions } from "./channel-subscriptions.ts";
-import * as decode from "./decode.ts";
-import type { FailureBoundary } from "./failure-boundary.ts";
-import type { Received } from "./link.ts";
-import type { ConnectionCount, Heartbeat, Notification, RequestMessage } from "./messages.ts";
-import type { NodeCallbacks } from "./node-callbacks.ts";
-import type { Nodes, OtherNode } from "./nodes.ts";
-import type { PendingDirectMessages } from "./pending-direct-messages.ts";
-import type { PendingRequests } from "./pending-requests.ts";
-import type { Requests } from "./requests.ts";
+import type { PendingDirectMessages } from "./direct-messages/pending-messages.ts";
+import type { NodeCallbacks } from "./nodes/callbacks.ts";
+import type { FailureBoundary } from "./nodes/failure-boundary.ts";
+import type { Nodes, OtherNode } from "./nodes/nodes.ts";
+import type { PendingRequests } from "./requests/pending-requests.ts";
+import type { Requests } from "./requests/requests.ts";
 import type { Responder } from "./responder.ts";
-import { requestNumberOf } from "./subjects.ts";
+import type { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
+import * as decode from "./wire/decode.ts";
+import type { Received } from "./wire/link.ts";
+import type { ConnectionCount, Heartbeat, Notification, RequestMessage } from "./wire/messages.ts";
+import { requestNumberOf } from "./wire/subjects.ts";
 
 export interface ControlMessagesParts {
   readonly local: NodeCallbacks;

@@ -10,7 +10,7 @@ import { plain } from "../testing/rosters.ts";
 import { APP, TestNode } from "../testing/test-node.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { ClusterEngine } from "./cluster-engine.ts";
-import { MESSAGE_MAX_CHARS } from "./payload.ts";
+import { MESSAGE_MAX_CHARS } from "./wire/payload.ts";
 
 const NARROW = "max_payload: 64KB";
 const WAIT_MS = 15_000;

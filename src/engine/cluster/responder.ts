@@ -1,13 +1,13 @@
 /** Responds to requests of other nodes. */
 import type { EngineCallbacks } from "../engine.ts";
-import type { CapacityClaims } from "./capacity-claims.ts";
-import type { DirectMessages } from "./direct-messages.ts";
-import type { FailureBoundary } from "./failure-boundary.ts";
-import type { NodeRequest, NodeResponse } from "./messages.ts";
-import type { NodeTexts } from "./node-texts.ts";
-import type { OutgoingStreams } from "./outgoing-streams.ts";
-import { encodeParts } from "./response-parts.ts";
-import type { StreamStateResponder } from "./stream-state-responder.ts";
+import type { DirectMessages } from "./direct-messages/direct-messages.ts";
+import type { FailureBoundary } from "./nodes/failure-boundary.ts";
+import type { CapacityClaims } from "./requests/capacity-claims.ts";
+import type { NodeTexts } from "./requests/node-texts.ts";
+import { encodeParts } from "./requests/response-parts.ts";
+import type { OutgoingStreams } from "./streams/outgoing-streams.ts";
+import type { StreamStateResponder } from "./streams/state-responder.ts";
+import type { NodeRequest, NodeResponse } from "./wire/messages.ts";
 
 export interface ResponderParts {
   readonly local: EngineCallbacks;

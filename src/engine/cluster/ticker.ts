@@ -1,15 +1,16 @@
 /** The engine's timer: its steps run several times per heartbeat. */
-import type { CapacityClaims } from "./capacity-claims.ts";
-import type { ChannelSubscriptions } from "./channel-subscriptions.ts";
+
 import type { ControlMessages } from "./control-messages.ts";
-import { tail } from "./encode.ts";
-import type { FailureBoundary } from "./failure-boundary.ts";
-import type { Heartbeats } from "./heartbeats.ts";
-import type { Link } from "./link.ts";
-import type { NodeCallbacks } from "./node-callbacks.ts";
-import type { Nodes } from "./nodes.ts";
-import type { OutgoingStreams } from "./outgoing-streams.ts";
-import type { PendingRequests } from "./pending-requests.ts";
+import type { NodeCallbacks } from "./nodes/callbacks.ts";
+import type { FailureBoundary } from "./nodes/failure-boundary.ts";
+import type { Heartbeats } from "./nodes/heartbeats.ts";
+import type { Nodes } from "./nodes/nodes.ts";
+import type { CapacityClaims } from "./requests/capacity-claims.ts";
+import type { PendingRequests } from "./requests/pending-requests.ts";
+import type { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
+import type { OutgoingStreams } from "./streams/outgoing-streams.ts";
+import { tail } from "./wire/encode.ts";
+import type { Link } from "./wire/link.ts";
 
 const TICKS_PER_HEARTBEAT = 8;
 /** Over a transport that reports losses there is nothing to repeat soon, and idle processes wake up less often. */

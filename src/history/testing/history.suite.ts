@@ -1,7 +1,7 @@
 /** The suite of every implementation of HistoryStore: appending, reading, and everything else in the files beside it. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
-import type { HistoryStore } from "../history.ts";
+import type { HistoryStore } from "../contract/history.ts";
 import { ALL, appendTexts, batchOf, type HistoryPlace, KEEP, message, readTexts, type TestTime, texts } from "./kit.ts";
 import { roomTests } from "./suite-rooms.ts";
 import { streamTests } from "./suite-streams.ts";

@@ -1,8 +1,9 @@
 /** For tests: batches of messages, and a clock that tests can set forward. */
-import type { HistoryClocks } from "../clocks.ts";
-import type { Batch, HistoryStore, NewMessage, Range, StoredMessage } from "../history.ts";
-import { randomBase36 } from "../random.ts";
-import { messageBytes } from "../size.ts";
+
+import type { Batch, HistoryStore, NewMessage, Range, StoredMessage } from "../contract/history.ts";
+import { randomBase36 } from "../contract/random.ts";
+import { messageBytes } from "../contract/size.ts";
+import type { HistoryClocks } from "../sqlite/clocks.ts";
 
 /** How the clocks of the history differ from the machine's. */
 export interface TestTime {

@@ -1,6 +1,6 @@
 /** For tests: an embedded history in memory. */
-import type { HistoryClocks } from "../clocks.ts";
-import { SqliteHistory } from "../sqlite.ts";
+import type { HistoryClocks } from "../sqlite/clocks.ts";
+import { SqliteHistory } from "../sqlite/history.ts";
 
 export const openMemoryHistory = (clocks?: HistoryClocks): SqliteHistory =>
   new SqliteHistory({

@@ -1,8 +1,8 @@
 /** The part of the suite about rooms: they share the bytes of their application, whose own channels their guests must not empty. */
 import { expect, test } from "bun:test";
 import { roomSpaceOf } from "../../access/keys/room-space.ts";
-import type { HistoryStore } from "../history.ts";
-import { messageBytes } from "../size.ts";
+import type { HistoryStore } from "../contract/history.ts";
+import { messageBytes } from "../contract/size.ts";
 import type { SuiteContext } from "./history.suite.ts";
 import { appendTexts, message, numbers, readTexts, trimAll } from "./kit.ts";
 

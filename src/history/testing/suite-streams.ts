@@ -1,7 +1,7 @@
 /** The part of the suite about streams: opening, reading, removing, rules and usage. */
 import { expect, test } from "bun:test";
-import type { HistoryStore } from "../history.ts";
-import { messageBytes } from "../size.ts";
+import type { HistoryStore } from "../contract/history.ts";
+import { messageBytes } from "../contract/size.ts";
 import type { SuiteContext } from "./history.suite.ts";
 import { ALL, appendTexts, batchOf, KEEP, message, numbers, readTexts, texts } from "./kit.ts";
 

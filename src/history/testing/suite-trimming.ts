@@ -1,7 +1,7 @@
 /** The part of the suite about trimming: by count, by age, by bytes, and of streams that nothing uses. */
 import { expect, test } from "bun:test";
-import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "../limits.ts";
-import { messageBytes } from "../size.ts";
+import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "../contract/limits.ts";
+import { messageBytes } from "../contract/size.ts";
 import type { SuiteContext } from "./history.suite.ts";
 import { ALL, appendTexts, batchOf, KEEP, message, numbers, readTexts, STREAMS_MAX, trimAll } from "./kit.ts";
 

@@ -9,7 +9,7 @@ import {
   type Page,
   type Range,
   type StreamState,
-} from "../history.ts";
+} from "../contract/history.ts";
 
 type Retention = Parameters<HistoryStore["open"]>[2];
 export type Call = "append" | "settle" | "open" | "read" | "tops" | "remove";

@@ -8,7 +8,7 @@ import { type ContentRange, parseContentRange } from "../../recordings/range.ts"
 import type { Recordings } from "../../recordings/recordings.ts";
 import type { StayUploads } from "../../recordings/stay-uploads.ts";
 import type { Sent, Uploads } from "../../recordings/uploads.ts";
-import type { AppRow } from "../../store/store.ts";
+import type { AppRow } from "../../store/contract/store.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
 import { type StayCaller, serverOrStay } from "../guards/stay.ts";
 import type { UploadRates } from "../guards/upload-rates.ts";

@@ -1,7 +1,7 @@
 /** The application in the path of a control-plane call, by id or name. */
 import type { Directory } from "../../access/keys/directory.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
-import type { AppRow } from "../../store/store.ts";
+import type { AppRow } from "../../store/contract/store.ts";
 import type { Call } from "../request/call.ts";
 
 /** Throws `not_found`. */

@@ -10,7 +10,7 @@ import {
   RECORDINGS_LIMIT_MAX_BYTES,
 } from "../../access/limits.ts";
 import { Problem } from "../../protocol/codes.ts";
-import type { AppRow } from "../../store/store.ts";
+import type { AppRow } from "../../store/contract/store.ts";
 import type { OperatorGuards } from "../guards/operator.ts";
 import { type Endpoint, endpoint } from "../server/endpoint.ts";
 import { type Audit, changedFields } from "../shared/audit.ts";

@@ -1,7 +1,7 @@
 /** Control plane: the audit, newest first. */
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
-import type { AuditRow, AuditStore } from "../../store/operators.ts";
+import type { AuditRow, AuditStore } from "../../store/contract/operators.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { limit, toSeconds, unixSeconds } from "../shared/schemas.ts";
 import { pageOf, paging } from "./paging.ts";

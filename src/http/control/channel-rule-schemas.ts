@@ -1,12 +1,12 @@
 /** Channel rules as the control plane accepts and shows them. */
 import { z } from "zod";
-import type { ChannelRule, Retention } from "../../protocol/channel-rules.ts";
 import {
   CHANNEL_RULES_MAX,
   GRACE_SECONDS_MAX,
   HISTORY_MESSAGES_MAX,
   HISTORY_SECONDS_MAX,
 } from "../../protocol/limits.ts";
+import type { ChannelRule, Retention } from "../../protocol/patterns/channel-rules.ts";
 import { pattern, whole } from "../shared/schemas.ts";
 
 export const retention = z

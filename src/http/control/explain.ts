@@ -10,7 +10,7 @@ import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Operator } from "../../access/operators/operator.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import { ORIGIN_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
-import type { KeyRow, Store } from "../../store/store.ts";
+import type { KeyRow, Store } from "../../store/contract/store.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 
 /** An empty text counts as not given, as in a form whose field was left empty. */

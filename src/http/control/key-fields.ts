@@ -1,7 +1,7 @@
 /** A key as the control plane shows it. */
 import { z } from "zod";
 import { isLive, type Keyring } from "../../access/keys/keyring.ts";
-import type { KeyRow } from "../../store/store.ts";
+import type { KeyRow } from "../../store/contract/store.ts";
 import { actions, toSeconds, toSecondsOrNull, unixSeconds } from "../shared/schemas.ts";
 
 export const key = z

@@ -6,7 +6,7 @@ import type { Keyring } from "../../access/keys/keyring.ts";
 import { TokenRefusal, verifyToken } from "../../access/tokens/token.ts";
 import { actionList } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
-import type { KeyRow } from "../../store/store.ts";
+import type { KeyRow } from "../../store/contract/store.ts";
 import type { OperatorGuards } from "../guards/operator.ts";
 import { type Endpoint, endpoint } from "../server/endpoint.ts";
 import { type Audit, changedFields } from "../shared/audit.ts";

@@ -8,7 +8,7 @@ import type { Sessions } from "../../meetings/sessions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";
 import { UNIX_SECONDS_MAX } from "../../rooms/limits.ts";
-import type { AppRow } from "../../store/store.ts";
+import type { AppRow } from "../../store/contract/store.ts";
 import type { Call } from "../request/call.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import type { Audit } from "../shared/audit.ts";

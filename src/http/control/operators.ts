@@ -3,7 +3,7 @@ import { z } from "zod";
 import { isReservedName } from "../../access/operators/operator.ts";
 import type { Operators } from "../../access/operators/operators.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";
-import type { OperatorRow } from "../../store/operators.ts";
+import type { OperatorRow } from "../../store/contract/operators.ts";
 import type { OperatorGuards } from "../guards/operator.ts";
 import { type Endpoint, endpoint } from "../server/endpoint.ts";
 import type { Audit } from "../shared/audit.ts";

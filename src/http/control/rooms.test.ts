@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Expiry } from "../../rooms/expiry.ts";
 import { Rooms } from "../../rooms/rooms.ts";
 import { openStore } from "../../store/open.ts";
-import type { SqlStore } from "../../store/sql.ts";
+import type { SqlStore } from "../../store/sql/store.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { auditedChanges, guardOf, run } from "../testing/calls.ts";
 import { adminRoomEndpoints } from "./rooms.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
-import { HistoryUnavailable, type HistoryUsage } from "../../history/history.ts";
+import { HistoryUnavailable, type HistoryUsage } from "../../history/contract/history.ts";
 import { Usage } from "../../realtime/counting/usage.ts";
 import { MemoryUsage, silentLog } from "../../realtime/testing/stubs.ts";
-import type { UsageRow } from "../../store/store.ts";
+import type { UsageRow } from "../../store/contract/store.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { guardOf, run } from "../testing/calls.ts";
 import { adminUsageEndpoints } from "./usage.ts";

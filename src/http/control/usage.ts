@@ -2,9 +2,9 @@
 import { z } from "zod";
 import { roomSpaceOf } from "../../access/keys/room-space.ts";
 import type { Operator } from "../../access/operators/operator.ts";
-import { type HistoryStore, HistoryUnavailable, type HistoryUsage } from "../../history/history.ts";
+import { type HistoryStore, HistoryUnavailable, type HistoryUsage } from "../../history/contract/history.ts";
 import { periodOf } from "../../realtime/counting/usage.ts";
-import type { AppRow, Store } from "../../store/store.ts";
+import type { AppRow, Store } from "../../store/contract/store.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { wholeNumber } from "../shared/schemas.ts";
 import {

@@ -31,7 +31,7 @@ import { bearer } from "../../access/keys/credential.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
-import type { AppRow } from "../../store/store.ts";
+import type { AppRow } from "../../store/contract/store.ts";
 import type { Call } from "../request/call.ts";
 import { queryOf } from "../request/query.ts";
 import type { Guard } from "../server/endpoint.ts";

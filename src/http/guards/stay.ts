@@ -2,7 +2,7 @@
 import { bearer } from "../../access/keys/credential.ts";
 import { isRoomToken } from "../../access/tokens/room-token.ts";
 import { noStayToken, type StayTokens } from "../../meetings/stay-tokens.ts";
-import type { AppRow } from "../../store/store.ts";
+import type { AppRow } from "../../store/contract/store.ts";
 import type { Call } from "../request/call.ts";
 import type { Guard } from "../server/endpoint.ts";
 import type { ApplicationGuards } from "./application.ts";

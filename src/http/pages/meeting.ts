@@ -3,8 +3,8 @@
  * itself only depends on whether there is such a room, and on who may frame it.
  */
 import { Problem } from "../../protocol/codes.ts";
-import type { RoomRow } from "../../store/rooms.ts";
-import type { AppRow } from "../../store/store.ts";
+import type { RoomRow } from "../../store/contract/rooms.ts";
+import type { AppRow } from "../../store/contract/store.ts";
 import type { Call } from "../request/call.ts";
 import { contentSecurityPolicy, type Fill, type PageServer } from "./pages.ts";
 

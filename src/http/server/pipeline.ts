@@ -1,7 +1,7 @@
 /** The steps that every request passes through: request id, headers, errors in one shape, metrics, the log. */
 import type { Server } from "bun";
 import { CODES, Problem, wireCode } from "../../protocol/codes.ts";
-import { StoreUnreachable } from "../../store/store.ts";
+import { StoreUnreachable } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Counter, Metrics } from "../../telemetry/metrics.ts";
 import { Call, type CallConnection, type CallSettings } from "../request/call.ts";

@@ -4,7 +4,7 @@ import type { Blocks } from "../../access/admission/blocks.ts";
 import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX } from "../../access/limits.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Hub } from "../../realtime/hub.ts";
-import type { Store } from "../../store/store.ts";
+import type { Store } from "../../store/contract/store.ts";
 import { wholeNumber } from "./schemas.ts";
 
 export const disconnectQuery = z.object({

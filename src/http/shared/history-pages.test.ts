@@ -1,7 +1,7 @@
 /** Pages of a real embedded history: every message once, whichever way it is read. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { Page } from "../../history/history.ts";
-import type { SqliteHistory } from "../../history/sqlite.ts";
+import type { Page } from "../../history/contract/history.ts";
+import type { SqliteHistory } from "../../history/sqlite/history.ts";
 import { openMemoryHistory } from "../../history/testing/memory.ts";
 import { endOf, placeOf, readHistory } from "./history-pages.ts";
 

@@ -1,6 +1,11 @@
 /** Pages of stored messages: their query, how they are read, and what is refused. */
 import { z } from "zod";
-import { type HistoryStore, HistoryUnavailable, type Page, type StoredMessage } from "../../history/history.ts";
+import {
+  type HistoryStore,
+  HistoryUnavailable,
+  type Page,
+  type StoredMessage,
+} from "../../history/contract/history.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX, HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { type Position, parsePosition, positionText } from "../../protocol/position.ts";

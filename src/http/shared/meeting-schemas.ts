@@ -1,6 +1,6 @@
 /** Shapes of meetings and their participants, which the application API and the control plane share. */
 import { z } from "zod";
-import type { MeetingRow, StayRow } from "../../store/meetings.ts";
+import type { MeetingRow, StayRow } from "../../store/contract/meetings.ts";
 import { toSeconds, unixSeconds } from "./schemas.ts";
 
 export const participant = z

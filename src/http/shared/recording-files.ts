@@ -4,7 +4,7 @@ import { Problem } from "../../protocol/codes.ts";
 import type { Disposition } from "../../recordings/links.ts";
 import { type Span, spanOf } from "../../recordings/range.ts";
 import { servedAs } from "../../recordings/recordings.ts";
-import type { RecordingRow } from "../../store/recordings.ts";
+import type { RecordingRow } from "../../store/contract/recordings.ts";
 import type { Call } from "../request/call.ts";
 
 /** How an endpoint that returns a file declares its response. */

@@ -10,7 +10,7 @@ import {
   RECORDINGS_PAGE_MAX,
 } from "../../recordings/limits.ts";
 import { ROOM_NAME_MAX_CHARS, UNIX_SECONDS_MAX } from "../../rooms/limits.ts";
-import type { RecordingFilter, RecordingRow } from "../../store/recordings.ts";
+import type { RecordingFilter, RecordingRow } from "../../store/contract/recordings.ts";
 import type { Call } from "../request/call.ts";
 import { queryOf } from "../request/query.ts";
 import { limit, unixSeconds, wholeNumber } from "./schemas.ts";

@@ -3,11 +3,11 @@ import { z } from "zod";
 import { LABEL_MAX_CHARS, ORIGINS_MAX, ROTATION_GRACE_MAX_SECONDS } from "../../access/limits.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { parseGlob } from "../../protocol/glob.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
 import { KIB, MESSAGE_ID_MAX_CHARS, PATTERNS_MAX, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
 import { hasControl, isMessageId, isPeerId, isWellFormed, utf8Bytes } from "../../protocol/names.ts";
 import { normalizeOrigin } from "../../protocol/origin.ts";
+import { parseGlob } from "../../protocol/patterns/glob.ts";
 
 export const peerId = z
   .custom<string>(isPeerId, `must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`)

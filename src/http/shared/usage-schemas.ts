@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Period, Usage } from "../../realtime/counting/usage.ts";
 import type { Hub } from "../../realtime/hub.ts";
-import type { AppRow } from "../../store/store.ts";
+import type { AppRow } from "../../store/contract/store.ts";
 import { unixSeconds } from "./schemas.ts";
 
 const cap = z.int().nullable();

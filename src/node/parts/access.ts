@@ -8,7 +8,7 @@ import { Operators } from "../../access/operators/operators.ts";
 import { systemClock as clock } from "../../base/clock.ts";
 import { asCalled } from "../../config/program.ts";
 import type { Config } from "../../config/settings.ts";
-import { type Snapshot, type Store, StoreError } from "../../store/store.ts";
+import { type Snapshot, type Store, StoreError } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { AdminToken, refuseAppSecret } from "./admin-token.ts";
 import type { NodeContext } from "./context.ts";

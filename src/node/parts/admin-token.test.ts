@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { digestOf } from "../../access/keys/vault.ts";
-import type { Snapshot } from "../../store/store.ts";
+import type { Snapshot } from "../../store/contract/store.ts";
 import { AdminToken } from "./admin-token.ts";
 
 const STORED = "admin_token_digest";

@@ -1,7 +1,7 @@
 /** The admin token in force, as its digest: from the setting, else from the store, which other nodes can change. */
 import { DUMMY_DIGEST, digestOf } from "../../access/keys/vault.ts";
 import { ConfigError } from "../../config/load.ts";
-import type { Snapshot } from "../../store/store.ts";
+import type { Snapshot } from "../../store/contract/store.ts";
 import { adminTokenDigest } from "./first-run.ts";
 
 export class AdminToken {

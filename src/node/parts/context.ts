@@ -3,7 +3,7 @@ import type { MakeThrottle } from "../../base/shared-throttle.ts";
 import type { Loaded } from "../../config/load.ts";
 import type { Config } from "../../config/settings.ts";
 import type { MeteredHistory } from "../../history/metered.ts";
-import type { Store } from "../../store/store.ts";
+import type { Store } from "../../store/contract/store.ts";
 import type { Faults } from "../../telemetry/faults.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";

@@ -10,7 +10,7 @@ import type { Directory } from "../../access/keys/directory.ts";
 import { newAdminToken } from "../../access/keys/ids.ts";
 import { digestOf } from "../../access/keys/vault.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
-import type { Snapshot, Store } from "../../store/store.ts";
+import type { Snapshot, Store } from "../../store/contract/store.ts";
 
 const ADMIN_TOKEN = "admin_token_digest";
 const FIRST_RUN = "first_run";

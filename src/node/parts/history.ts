@@ -2,11 +2,11 @@
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Config } from "../../config/settings.ts";
-import type { HistoryStore } from "../../history/history.ts";
-import { openPostgresHistory } from "../../history/postgres.ts";
+import type { HistoryStore } from "../../history/contract/history.ts";
+import { openPostgresHistory } from "../../history/postgres/history.ts";
 import { RuleChanges } from "../../history/rule-changes.ts";
-import { SqliteHistory } from "../../history/sqlite.ts";
-import { historyFile } from "../../history/sqlite-file.ts";
+import { historyFile } from "../../history/sqlite/file.ts";
+import { SqliteHistory } from "../../history/sqlite/history.ts";
 import { HistoryTrimming } from "../../history/trimming.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { NodeContext } from "./context.ts";

@@ -21,7 +21,7 @@ import type { SocketData } from "../../realtime/frames/socket-handlers.ts";
 import type { Hub } from "../../realtime/hub.ts";
 import { Live } from "../../realtime/operators/live/live.ts";
 import type { Broadcast } from "../../realtime/state/socket.ts";
-import type { Snapshot } from "../../store/store.ts";
+import type { Snapshot } from "../../store/contract/store.ts";
 import { guardedClock } from "../../telemetry/guarded-clock.ts";
 import type { NodeContext } from "./context.ts";
 import { connectEngine } from "./engine.ts";

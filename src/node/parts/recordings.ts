@@ -27,8 +27,8 @@ import { Sweep } from "../../recordings/sweep.ts";
 import { UploadLocks } from "../../recordings/upload-locks.ts";
 import { Uploads } from "../../recordings/uploads.ts";
 import { findRoom } from "../../rooms/rooms.ts";
+import type { StayRow } from "../../store/contract/meetings.ts";
 import { hasMarkedStorage, noteMarkedStorage, storeId } from "../../store/identity.ts";
-import type { StayRow } from "../../store/meetings.ts";
 import type { NodeContext } from "./context.ts";
 
 /** `waiting`: finished ones could not even be listed. */

@@ -1,8 +1,8 @@
 /** Opens the stores of a node: the durable state and the history. */
 import type { Config } from "../../config/settings.ts";
-import type { HistoryStore } from "../../history/history.ts";
+import type { HistoryStore } from "../../history/contract/history.ts";
+import type { Store } from "../../store/contract/store.ts";
 import { openStore } from "../../store/open.ts";
-import type { Store } from "../../store/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { openHistory } from "./history.ts";
 import type { Team } from "./team.ts";

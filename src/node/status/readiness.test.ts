@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readyResponse } from "../../http/server/operations.ts";
-import { StoreReadOnly } from "../../store/store.ts";
+import { StoreReadOnly } from "../../store/contract/store.ts";
 import { type OwnCheckParts, ownChecks, reportTo } from "./own-checks.ts";
 import { type ReadinessParts, readyChecks } from "./readiness.ts";
 

@@ -2,7 +2,7 @@
 import type { Keyring } from "../../access/keys/keyring.ts";
 import { type CheckResult, OK, type ReadyChecks } from "../../http/server/operations.ts";
 import type { StorageState } from "../../recordings/storage-health.ts";
-import { type Store, StoreReadOnly } from "../../store/store.ts";
+import { type Store, StoreReadOnly } from "../../store/contract/store.ts";
 import { sharedCheck } from "../../telemetry/shared-check.ts";
 import type { Team } from "../parts/team.ts";
 import { degraded, failing, MENDING_BROKEN, type OwnChecks } from "./own-checks.ts";

@@ -1,6 +1,6 @@
 /** Edits of keys: what they end, and how, when very many subscriptions are affected. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { Scope } from "../../protocol/glob.ts";
+import { Scope } from "../../protocol/patterns/scope.ts";
 import { type Client, leftovers, PUBLISHABLE_KEY, SECRET_KEY, World } from "../testing/kit.ts";
 
 describe("a key that is changed", () => {

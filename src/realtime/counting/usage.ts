@@ -1,7 +1,7 @@
 /** The messages and peak connections of each application in this period: counted here, stored by the store. */
 
 import type { Clock } from "../../base/clock.ts";
-import type { Store, UsageRow } from "../../store/store.ts";
+import type { Store, UsageRow } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 
 export const USAGE_FLUSH_MS = 5000;

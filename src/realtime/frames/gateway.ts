@@ -17,7 +17,7 @@ import { GOING_AWAY } from "../../protocol/close.ts";
 import { type Code, Problem } from "../../protocol/codes.ts";
 import * as encode from "../../protocol/encode.ts";
 import { HOLD_MS, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../../protocol/limits.ts";
-import { StoreUnreachable } from "../../store/store.ts";
+import { StoreUnreachable } from "../../store/contract/store.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
 import { ConnectCosts, isRefused } from "../connections/connect-costs.ts";

@@ -7,7 +7,7 @@ import type { Keyring } from "../../access/keys/keyring.ts";
 import { appOfSpace } from "../../access/keys/room-space.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, Envelope } from "../../engine/engine.ts";
-import type { StoredMessage } from "../../history/history.ts";
+import type { StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import type { TrafficCounters } from "../../telemetry/traffic.ts";

@@ -1,8 +1,9 @@
 /** The filters of a tail as operators write them, checked and compiled. The same form goes to the other nodes. */
 import { Problem } from "../../protocol/codes.ts";
-import { parseGlob, Scope } from "../../protocol/glob.ts";
 import { isObject } from "../../protocol/json.ts";
 import { PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
+import { parseGlob } from "../../protocol/patterns/glob.ts";
+import { Scope } from "../../protocol/patterns/scope.ts";
 import { kindSet, TAIL_KINDS, type TailKind } from "../../telemetry/tail/event.ts";
 import type { TailFilter } from "../../telemetry/tail/reader.ts";
 

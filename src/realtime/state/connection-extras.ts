@@ -1,5 +1,5 @@
 /** What few connections need. Apart from Connection, where each field takes 8 bytes of every connection whether it is used or not. */
-import type { Retention } from "../../protocol/channel-rules.ts";
+import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Arrivals } from "./arrivals.ts";
 import type { Backlog } from "./backlog.ts";
 import type { Subscription } from "./subscription.ts";

@@ -7,7 +7,7 @@ import { type RoomSeat, seatMetadata } from "../../access/tokens/room-token.ts";
 import { type Address, addressText, parseAddress } from "../../base/address.ts";
 import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "../../base/few.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
-import type { Scope } from "../../protocol/glob.ts";
+import type { Scope } from "../../protocol/patterns/scope.ts";
 import { ConnectionExtras } from "./connection-extras.ts";
 import type { Departure } from "./departure.ts";
 import type { Peer } from "./peer.ts";

@@ -1,5 +1,5 @@
 /** A subscription that first gets earlier messages of its channel: how far it is. replays.ts decides and writes. */
-import type { StoredMessage } from "../../history/history.ts";
+import type { StoredMessage } from "../../history/contract/history.ts";
 import type { Start } from "../../protocol/subscribe-options.ts";
 import type { Subscription } from "./subscription.ts";
 

@@ -5,9 +5,9 @@
  *     closed → opening → open → ended
  *        └────────┘
  */
-import type { StoredMessage, StreamState } from "../../history/history.ts";
+import type { StoredMessage, StreamState } from "../../history/contract/history.ts";
 import { Ring, type RingBudget } from "../../history/ring.ts";
-import type { Retention } from "../../protocol/channel-rules.ts";
+import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
 import type { Channel } from "./channel.ts";
 import { AHEAD_MAX_BYTES, AHEAD_MAX_MESSAGES } from "./limits.ts";

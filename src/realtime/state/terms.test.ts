@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import type { Grant } from "../../access/admission/admit.ts";
 import type { SecretKey } from "../../access/keys/keyring.ts";
 import { bitOf } from "../../protocol/actions.ts";
-import { parseGlob, Scope } from "../../protocol/glob.ts";
+import { parseGlob } from "../../protocol/patterns/glob.ts";
+import { Scope } from "../../protocol/patterns/scope.ts";
 import { Terms } from "./terms.ts";
 
 const scopeOf = (...patterns: string[]): Scope =>

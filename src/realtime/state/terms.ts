@@ -6,7 +6,7 @@ import type { Grant } from "../../access/admission/admit.ts";
 import { actionsOf, type Permissions } from "../../access/admission/permissions.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
-import type { Scope } from "../../protocol/glob.ts";
+import type { Scope } from "../../protocol/patterns/scope.ts";
 
 type Key = Grant["key"];
 type Claims = Pick<Terms, "tokenScope" | "tokenActions" | "secretSeq" | "secretEndsMs">;

@@ -6,7 +6,7 @@
 import { expect, test } from "bun:test";
 import type { Engine } from "../../engine/engine.ts";
 import { shuffled } from "../../engine/testing/traffic.ts";
-import type { Appended, Batch } from "../../history/history.ts";
+import type { Appended, Batch } from "../../history/contract/history.ts";
 import type { Fate } from "../../history/testing/unreliable.ts";
 import type { Client, WorldOptions } from "../testing/kit.ts";
 import { offsetOf, ROOM, StreamsWorld } from "./testing/streams-world.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Engine } from "../../engine/engine.ts";
-import type { StoredMessage } from "../../history/history.ts";
+import type { StoredMessage } from "../../history/contract/history.ts";
 import type { Stream } from "../state/stream.ts";
 import { Joins } from "./joins.ts";
 import { JOIN_WAIT_MS } from "./limits.ts";

@@ -5,7 +5,7 @@
 
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, RemoteMembers } from "../../engine/engine.ts";
-import type { StoredMessage } from "../../history/history.ts";
+import type { StoredMessage } from "../../history/contract/history.ts";
 import type { Stream } from "../state/stream.ts";
 import { AWAITED_MAX_SENDERS, AWAITED_MS, JOIN_WAIT_MS } from "./limits.ts";
 

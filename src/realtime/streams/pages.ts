@@ -1,5 +1,5 @@
 /** Pages of a channel's history, for frames and for REST. */
-import type { HistoryStore, StoredMessage } from "../../history/history.ts";
+import type { HistoryStore, StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";
 import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";

@@ -6,9 +6,9 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import { type Append, Appender } from "../../history/appender.ts";
-import type { Appended, HistoryStore, NewMessage, StoredMessage } from "../../history/history.ts";
-import { messageBytes } from "../../history/size.ts";
-import type { Retention } from "../../protocol/channel-rules.ts";
+import type { Appended, HistoryStore, NewMessage, StoredMessage } from "../../history/contract/history.ts";
+import { messageBytes } from "../../history/contract/size.ts";
+import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";

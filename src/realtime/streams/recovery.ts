@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../../base/clock.ts";
-import type { HistoryStore, Page, Range, StoredMessage } from "../../history/history.ts";
+import type { HistoryStore, Page, Range, StoredMessage } from "../../history/contract/history.ts";
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import { type Position, parsePosition } from "../../protocol/position.ts";
 import type { Replay } from "../state/replay.ts";

@@ -8,7 +8,7 @@
  */
 
 import type { Clock } from "../../base/clock.ts";
-import type { HistoryStore, StoredMessage } from "../../history/history.ts";
+import type { HistoryStore, StoredMessage } from "../../history/contract/history.ts";
 import { RESYNC } from "../../protocol/close.ts";
 import * as encode from "../../protocol/encode.ts";
 import { REPLAY_MAX_MS } from "../../protocol/limits.ts";

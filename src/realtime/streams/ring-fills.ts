@@ -1,5 +1,5 @@
 /** Fills rings from the store, once per ring for all who need it: after a restart, all clients of a channel come back at once. */
-import type { HistoryStore } from "../../history/history.ts";
+import type { HistoryStore } from "../../history/contract/history.ts";
 import { MESSAGE_MAX_BYTES, REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import type { Stream } from "../state/stream.ts";
 import type { Streams } from "./streams.ts";

@@ -5,7 +5,7 @@
  */
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Envelope } from "../../engine/engine.ts";
-import type { HistoryStore } from "../../history/history.ts";
+import type { HistoryStore } from "../../history/contract/history.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";

@@ -11,10 +11,10 @@
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, Envelope, Stored } from "../../engine/engine.ts";
-import type { HistoryStore, Page, StoredMessage } from "../../history/history.ts";
+import type { HistoryStore, Page, StoredMessage } from "../../history/contract/history.ts";
+import { messageBytes } from "../../history/contract/size.ts";
 import { RingBudget } from "../../history/ring.ts";
-import { messageBytes } from "../../history/size.ts";
-import type { ChannelRule, Retention } from "../../protocol/channel-rules.ts";
+import type { ChannelRule, Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
 import type { Boundary } from "../connections/boundary.ts";

@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../../base/clock.ts";
-import type { HistoryStore, Top } from "../../history/history.ts";
+import type { HistoryStore, Top } from "../../history/contract/history.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { Stream } from "../state/stream.ts";

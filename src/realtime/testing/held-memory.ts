@@ -1,5 +1,5 @@
 /** For tests: the notes about held members of a store, in memory; it can be made to fail. */
-import type { HeldMemberStore, HeldMembersNote } from "../../store/held-members.ts";
+import type { HeldMemberStore, HeldMembersNote } from "../../store/contract/held-members.ts";
 
 export class HeldMemory implements HeldMemberStore {
   readonly notes = new Map<string, HeldMembersNote>();

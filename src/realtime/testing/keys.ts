@@ -6,8 +6,9 @@ import { RoomTokens } from "../../access/tokens/room-token.ts";
 import { signToken } from "../../access/tokens/token.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ACTIONS, type Action, actionSet } from "../../protocol/actions.ts";
-import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";
-import type { AppRow, KeyRow, SecretRow } from "../../store/store.ts";
+import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
+import { Scope } from "../../protocol/patterns/scope.ts";
+import type { AppRow, KeyRow, SecretRow } from "../../store/contract/store.ts";
 import { appRow, keyRow } from "../../store/testing/rows.ts";
 
 export const APP = "app";

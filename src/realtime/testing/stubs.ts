@@ -1,6 +1,6 @@
 /** For tests: stand-ins for what realtime only writes to. */
-import type { HistoryStore } from "../../history/history.ts";
-import type { Store, UsageRow } from "../../store/store.ts";
+import type { HistoryStore } from "../../history/contract/history.ts";
+import type { Store, UsageRow } from "../../store/contract/store.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Log } from "../../telemetry/log.ts";
 

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { newObjectId } from "../../access/keys/ids.ts";
-import type { Lease } from "../../store/leases.ts";
-import type { RecordingFormat, RecordingStore, UploadRow } from "../../store/recordings.ts";
+import type { Lease } from "../../store/contract/leases.ts";
+import type { RecordingFormat, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { RecordingMetrics } from "../metrics.ts";
 import type { Ownership } from "../ownership.ts";

@@ -5,7 +5,7 @@
  * - Paths are absolute: the process that mends works in another folder.
  * - It MUST resolve with `as_it_came` for whatever the input is, within bounds of time, memory and space. It throws only MendingStopped.
  */
-import type { RecordingFormat } from "../../store/recordings.ts";
+import type { RecordingFormat } from "../../store/contract/recordings.ts";
 
 export interface MenderInput {
   readonly path: string;

@@ -7,8 +7,8 @@
  * starts over with another place. Whatever cannot be mended is listed as it came.
  */
 import { Problem } from "../../protocol/codes.ts";
-import type { Lease } from "../../store/leases.ts";
-import type { UploadRow, WaitingUpload } from "../../store/recordings.ts";
+import type { Lease } from "../../store/contract/leases.ts";
+import type { UploadRow, WaitingUpload } from "../../store/contract/recordings.ts";
 import type { Faults } from "../../telemetry/faults.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { UploadLocks } from "../upload-locks.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Lease } from "../../store/leases.ts";
-import type { WaitingUpload } from "../../store/recordings.ts";
+import type { Lease } from "../../store/contract/leases.ts";
+import type { WaitingUpload } from "../../store/contract/recordings.ts";
 import { WAITING_PER_ROOM_MAX, WAITING_PER_STAY_MAX } from "./mend-limits.ts";
 import { MendingQueue } from "./mending-queue.ts";
 import { MendingTurns } from "./mending-turns.ts";

@@ -4,7 +4,7 @@
  *
  * The time is kept while nothing of theirs waits. Otherwise someone who brings one costly file at a time would be new with each, and have every second turn.
  */
-import type { WaitingUpload } from "../../store/recordings.ts";
+import type { WaitingUpload } from "../../store/contract/recordings.ts";
 import { WAITING_PER_ROOM_MAX, WAITING_PER_STAY_MAX } from "./mend-limits.ts";
 
 interface Used {

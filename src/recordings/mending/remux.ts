@@ -4,7 +4,7 @@
  */
 import { type FileHandle, open } from "node:fs/promises";
 import type * as Library from "mediabunny";
-import type { RecordingFormat } from "../../store/recordings.ts";
+import type { RecordingFormat } from "../../store/contract/recordings.ts";
 import { formatOf, SIGNATURE_BYTES } from "../signature.ts";
 import { type CountedMedia, checkTracks, requireAllOf } from "./media-count.ts";
 import { countMp4 } from "./mp4-count.ts";

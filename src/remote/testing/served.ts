@@ -1,12 +1,12 @@
 /** For tests: embedded stores behind a server on a real socket, and workers that are connected to it. */
 import { join } from "node:path";
-import type { HistoryClocks } from "../../history/clocks.ts";
-import type { HistoryStore } from "../../history/history.ts";
-import { SqliteHistory } from "../../history/sqlite.ts";
-import { historyFile } from "../../history/sqlite-file.ts";
+import type { HistoryStore } from "../../history/contract/history.ts";
+import type { HistoryClocks } from "../../history/sqlite/clocks.ts";
+import { historyFile } from "../../history/sqlite/file.ts";
+import { SqliteHistory } from "../../history/sqlite/history.ts";
+import type { Store } from "../../store/contract/store.ts";
 import { openStore } from "../../store/open.ts";
-import type { SqlStore } from "../../store/sql.ts";
-import type { Store } from "../../store/store.ts";
+import type { SqlStore } from "../../store/sql/store.ts";
 import { databaseOf } from "../../store/testing/recordings.ts";
 import { connectStore, type RemoteStores } from "../client.ts";
 import { type StoreServer, serveStore } from "../server.ts";

@@ -1,5 +1,5 @@
 /** For tests: people who enter rooms. */
-import type { Entered, Entering, LobbyLimits, MeetingRow, StayRow, WaitingRow } from "../meetings.ts";
+import type { Entered, Entering, LobbyLimits, MeetingRow, StayRow, WaitingRow } from "../contract/meetings.ts";
 
 /** A guest of room `room` of application `a`; a new meeting gets the id `m-<id>`. */
 export const entering = (id: string, room: string, fields: Partial<Entering> = {}): Entering => ({

@@ -3,8 +3,8 @@ import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Store } from "../contract/store.ts";
 import { openStore } from "../open.ts";
-import type { Store } from "../store.ts";
 import { appRow } from "./rows.ts";
 
 /** Opens the store at that place; it is empty at first. */

@@ -1,8 +1,8 @@
 /** For tests: completes recordings, and fills a store with many of them. */
 import { expect } from "bun:test";
-import type { Database } from "../database.ts";
-import type { RecordingRow, RecordingStore, RecordingType, UploadRow } from "../recordings.ts";
-import type { Store } from "../store.ts";
+import type { RecordingRow, RecordingStore, RecordingType, UploadRow } from "../contract/recordings.ts";
+import type { Store } from "../contract/store.ts";
+import type { Database } from "../engines/database.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
 
 export async function record(

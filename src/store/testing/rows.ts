@@ -1,7 +1,7 @@
 /** For tests: rows of the store, with a value for everything that a test does not name. */
-import type { RecordingFormat, UploadRow } from "../recordings.ts";
-import type { RoomRow } from "../rooms.ts";
-import type { AppRow, KeyRow } from "../store.ts";
+import type { RecordingFormat, UploadRow } from "../contract/recordings.ts";
+import type { RoomRow } from "../contract/rooms.ts";
+import type { AppRow, KeyRow } from "../contract/store.ts";
 
 const CREATED_MS = 1_800_000_000_123;
 

@@ -1,6 +1,6 @@
-/** The suite of every store: each MUST of store.ts, rooms.ts, meetings.ts and recordings.ts, for the databases that `newPlace` creates. */
+/** The suite of every store: each MUST of contract/, for the databases that `newPlace` creates. */
 import { describe, expect, test } from "bun:test";
-import type { AppRow, KeyRow, Store } from "../store.ts";
+import type { AppRow, KeyRow, Store } from "../contract/store.ts";
 import type { NewPlace, Place } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
 import { heldMembersSuite } from "./suite-held-members.ts";

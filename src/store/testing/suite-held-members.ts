@@ -1,6 +1,6 @@
 /** Part of the suite of every store: notes about held members. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Store } from "../store.ts";
+import type { Store } from "../contract/store.ts";
 import type { NewPlace } from "./places.ts";
 
 const NOW = 1_800_000_000_123;

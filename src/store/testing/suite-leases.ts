@@ -1,6 +1,6 @@
 /** Part of the suite of every store: the contract of leases.ts. postgres-leases.test.ts has the leases that expire. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Store } from "../store.ts";
+import type { Store } from "../contract/store.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
 

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { runs } from "../../testing/runs.ts";
-import type { RecordingFilter, RecordingRow, RecordingType } from "../recordings.ts";
-import { type ListingLimits, RecordingLists } from "../sql-listing.ts";
+import type { RecordingFilter, RecordingRow, RecordingType } from "../contract/recordings.ts";
+import { type ListingLimits, RecordingLists } from "../sql/recordings/listing.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { databaseOf, fill, ids, record } from "./recordings.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";

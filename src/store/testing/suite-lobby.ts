@@ -1,7 +1,7 @@
 /** Part of the suite of every store: the lobby (meetings.ts). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { MeetingStore } from "../meetings.ts";
-import type { Store } from "../store.ts";
+import type { MeetingStore } from "../contract/meetings.ts";
+import type { Store } from "../contract/store.ts";
 import { lobbyLimits, waitingRow } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 

@@ -1,7 +1,7 @@
 /** Part of the suite of every store: stays of killed nodes, the end of meetings, and what is forgotten (meetings.ts). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { MeetingStore } from "../meetings.ts";
-import type { Store } from "../store.ts";
+import type { MeetingStore } from "../contract/meetings.ts";
+import type { Store } from "../contract/store.ts";
 import { entering, inside, lobbyLimits, waitingRow } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { appRow } from "./rows.ts";

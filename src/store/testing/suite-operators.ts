@@ -1,7 +1,7 @@
 /** Part of the suite of every store: operators, sessions of the dashboard and the audit, and pages of applications and keys. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { AuditRow, OperatorRow, SessionRow } from "../operators.ts";
-import type { Store } from "../store.ts";
+import type { AuditRow, OperatorRow, SessionRow } from "../contract/operators.ts";
+import type { Store } from "../contract/store.ts";
 import type { NewPlace } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
 

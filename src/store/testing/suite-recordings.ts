@@ -1,6 +1,6 @@
 /** Part of the suite of every store: the contract of recordings.ts, without lists (suite-listing.ts). */
 import { afterEach, describe, expect, test } from "bun:test";
-import type { Store } from "../store.ts";
+import type { Store } from "../contract/store.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { ids, record } from "./recordings.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";

@@ -1,7 +1,7 @@
 /** Part of the suite of every store: the contract of rooms.ts. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { RoomRow, RoomStore } from "../rooms.ts";
-import type { Store } from "../store.ts";
+import type { RoomRow, RoomStore } from "../contract/rooms.ts";
+import type { Store } from "../contract/store.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { roomRow } from "./rows.ts";
 

@@ -1,7 +1,7 @@
 /** Part of the suite of every store: uploads that the pages of a meeting send, from their beginning to the recording. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { RecordingStore, StayUploadRow } from "../recordings.ts";
-import type { Store } from "../store.ts";
+import type { RecordingStore, StayUploadRow } from "../contract/recordings.ts";
+import type { Store } from "../contract/store.ts";
 import { entering } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { ids } from "./recordings.ts";

@@ -1,6 +1,6 @@
 /** Part of the tests of each database: a store of the version before meetings is opened by this one. */
 import { expect } from "bun:test";
-import type { Store } from "../store.ts";
+import type { Store } from "../contract/store.ts";
 import { entering } from "./meetings.ts";
 import { appRow } from "./rows.ts";
 

@@ -1,7 +1,7 @@
 /** Channel rules, the history of a channel and what its members say about themselves, by clicking. Each change is checked in the API. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
-import type { ChannelRule } from "../../../src/protocol/channel-rules.ts";
+import type { ChannelRule } from "../../../src/protocol/patterns/channel-rules.ts";
 import { until } from "../../support/wait.ts";
 import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";

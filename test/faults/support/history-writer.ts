@@ -1,7 +1,7 @@
 /** A process that appends to the history in the file it is given, and prints each batch when it is acknowledged, until it is killed. */
 import { writeSync } from "node:fs";
-import { randomBase36 } from "../../../src/history/random.ts";
-import { SqliteHistory } from "../../../src/history/sqlite.ts";
+import { randomBase36 } from "../../../src/history/contract/random.ts";
+import { SqliteHistory } from "../../../src/history/sqlite/history.ts";
 
 const [path = "", run = ""] = process.argv.slice(2);
 const CHANNELS = 3;

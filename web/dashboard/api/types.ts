@@ -1,5 +1,5 @@
 /** What the control plane answers, as far as the dashboard uses it. The OpenAPI document describes all of it. */
-import type { ChannelRule, Retention } from "../../../src/protocol/channel-rules.ts";
+import type { ChannelRule, Retention } from "../../../src/protocol/patterns/channel-rules.ts";
 import type { Storage } from "./room-types.ts";
 
 export type Role = "admin" | "read";

@@ -1,8 +1,8 @@
 /** What a change of an application's channel rules does, before it is saved. */
-import { ChannelRules } from "../../../src/protocol/channel-rules.ts";
+import { ChannelRules } from "../../../src/protocol/patterns/channel-rules.ts";
 import type { ChannelRule } from "./rule-draft.ts";
 
-export { mayLose, shadowOf } from "../../../src/protocol/rule-changes.ts";
+export { mayLose, shadowOf } from "../../../src/protocol/patterns/rule-changes.ts";
 
 type Rules = readonly ChannelRule[];
 

@@ -1,11 +1,12 @@
 /** A channel rule as a form holds it, and as people read it. */
-import type { ChannelRule, Retention } from "../../../src/protocol/channel-rules.ts";
+
 import {
   CHANNEL_RULES_MAX,
   GRACE_SECONDS_MAX,
   HISTORY_MESSAGES_MAX,
   HISTORY_SECONDS_MAX,
 } from "../../../src/protocol/limits.ts";
+import type { ChannelRule, Retention } from "../../../src/protocol/patterns/channel-rules.ts";
 import { whole } from "./format.ts";
 import { patternProblem } from "./scope.ts";
 

@@ -1,7 +1,9 @@
 /** What a key covers, decided by the same code as in the service. */
-import { type Glob, parseGlob, Scope } from "../../../src/protocol/glob.ts";
+
 import { isChannelName, isReserved } from "../../../src/protocol/names.ts";
 import { normalizeOrigin, originAllowed } from "../../../src/protocol/origin.ts";
+import { type Glob, parseGlob } from "../../../src/protocol/patterns/glob.ts";
+import { Scope } from "../../../src/protocol/patterns/scope.ts";
 
 /** The entries of a field with one per line. */
 export const linesOf = (text: string): string[] =>

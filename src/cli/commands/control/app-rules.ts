@@ -1,8 +1,8 @@
 /** `parley apps rules`: shows and changes the channel rules of an application. */
 import { readFileSync } from "node:fs";
-import type { ChannelRule } from "../../../protocol/channel-rules.ts";
 import { isObject, parseStrict } from "../../../protocol/json.ts";
-import { mayLose, shadowOf } from "../../../protocol/rule-changes.ts";
+import type { ChannelRule } from "../../../protocol/patterns/channel-rules.ts";
+import { mayLose, shadowOf } from "../../../protocol/patterns/rule-changes.ts";
 import { controlPlane } from "../../calls/client.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { UsageError } from "../../line/errors.ts";

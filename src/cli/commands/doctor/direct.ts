@@ -1,6 +1,6 @@
 /** What `parley doctor` tries itself, where the settings of the server are in its own environment: PostgreSQL, NATS and the bucket. */
 import { loadConfig } from "../../../config/load.ts";
-import { StoreUnreachable } from "../../../store/store.ts";
+import { StoreUnreachable } from "../../../store/contract/store.ts";
 import type { Input } from "../../line/input.ts";
 
 /** "ok", or why it could not be used from here. Absent: its setting is not in doctor's environment. */
@@ -46,7 +46,7 @@ function reasonOf(error: unknown): string {
 }
 
 async function tryPostgres(url: string): Promise<void> {
-  const { Postgres } = await import("../../../store/postgres.ts");
+  const { Postgres } = await import("../../../store/engines/postgres.ts");
   const database = new Postgres(url);
   try {
     await database.probe((sql) => sql`SELECT 1`);

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Keyring } from "../../../access/keys/keyring.ts";
 import type { Operator } from "../../../access/operators/operator.ts";
-import type { Store } from "../../../store/store.ts";
+import type { Store } from "../../../store/contract/store.ts";
 import { checkedChannel } from "../../request/path-names.ts";
 import { type Endpoint, endpoint, type Guard } from "../../server/endpoint.ts";
 import { actions } from "../../shared/schemas.ts";

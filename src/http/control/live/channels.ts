@@ -1,8 +1,8 @@
 /** Control plane: live channels over all nodes, with a test message as the server. */
 import { z } from "zod";
 import type { Keyring } from "../../../access/keys/keyring.ts";
-import type { ChannelRule, Retention } from "../../../protocol/channel-rules.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
+import type { ChannelRule, Retention } from "../../../protocol/patterns/channel-rules.ts";
 import type { Hub } from "../../../realtime/hub.ts";
 import type { ChannelWithMembers, LiveChannels } from "../../../realtime/operators/live/channels.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "../../../realtime/operators/live/limits.ts";

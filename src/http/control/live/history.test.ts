@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Role } from "../../../access/operators/operator.ts";
-import { HistoryUnavailable, type Page, type Range, type StoredMessage } from "../../../history/history.ts";
-import { ChannelRules } from "../../../protocol/channel-rules.ts";
+import { HistoryUnavailable, type Page, type Range, type StoredMessage } from "../../../history/contract/history.ts";
+import { ChannelRules } from "../../../protocol/patterns/channel-rules.ts";
 import { appRow } from "../../../store/testing/rows.ts";
 import type { Method } from "../../server/endpoint.ts";
 import { auditedChanges, guardOf, run } from "../../testing/calls.ts";

@@ -2,10 +2,10 @@
 import { z } from "zod";
 import type { Keyring } from "../../../access/keys/keyring.ts";
 import type { Operator } from "../../../access/operators/operator.ts";
-import type { HistoryStore, Page, StoredMessage } from "../../../history/history.ts";
+import type { HistoryStore, Page, StoredMessage } from "../../../history/contract/history.ts";
 import { idField } from "../../../protocol/encode.ts";
 import { utf8Bytes } from "../../../protocol/names.ts";
-import type { AppRow } from "../../../store/store.ts";
+import type { AppRow } from "../../../store/contract/store.ts";
 import type { OperatorGuards } from "../../guards/operator.ts";
 import type { Call } from "../../request/call.ts";
 import { channelIn } from "../../request/path-names.ts";

@@ -3,7 +3,7 @@
 import { FakeClock } from "../../../base/testing/fake-clock.ts";
 import { openMemoryHistory } from "../../../history/testing/memory.ts";
 import { UnreliableHistory } from "../../../history/testing/unreliable.ts";
-import type { ChannelRule } from "../../../protocol/channel-rules.ts";
+import type { ChannelRule } from "../../../protocol/patterns/channel-rules.ts";
 import type { Received } from "../../testing/client.ts";
 import { APP, type Client, type ConnectOptions, turn, World, type WorldOptions } from "../../testing/kit.ts";
 

@@ -1,6 +1,6 @@
 /** For tests: uploads of a stay that are finished, and a queue that mends and lists them. */
 import { join } from "node:path";
-import type { RecordingRow } from "../../../store/recordings.ts";
+import type { RecordingRow } from "../../../store/contract/recordings.ts";
 import { Metrics } from "../../../telemetry/metrics.ts";
 import { RecordingMetrics } from "../../metrics.ts";
 import type { Kit } from "../../testing/kit.ts";

@@ -1,0 +1,162 @@
+/**
+ * Receives direct messages: one subscription per peer that has connections here, all with one callback: what is kept per peer
+ * counts for each connection.
+ *
+ * Each node numbers its direct messages upwards, and a message keeps its number over all attempts. One whose number is not above
+ * the newest that was delivered is late: it was delivered before, or it was stuck behind a newer one, and delivering it now would
+ * break the order. It is dropped, and its sender gets to know that.
+ */
+import { type EngineCallbacks, HELD } from "../../engine.ts";
+import type { Receiver, TransportSubscription } from "../../transport/transport.ts";
+import type { FailureBoundary } from "../nodes/failure-boundary.ts";
+import type { Nodes } from "../nodes/nodes.ts";
+import { directMessage } from "../wire/decode.ts";
+import { deliveryCount } from "../wire/encode.ts";
+import type { Link, Received } from "../wire/link.ts";
+import type { DirectMessage, NodeRequest, NodeResponse } from "../wire/messages.ts";
+import type { Subjects } from "../wire/subjects.ts";
+import type { ExpectedPeers } from "./expected-peers.ts";
+import { type NewestMessage, NewestMessages } from "./newest-messages.ts";
+
+/** Late messages are dropped for this time after a newer one: a replaced connection delivers nothing later. */
+export const LATE_MS = 60_000;
+/** A number this far above the last one is forged. It is not remembered: everything the node sends later would count as late. */
+const NUMBER_JUMP_MAX = 2 ** 32;
+/** How long a second connection of a peer waits for the other nodes: they answer within a few milliseconds. */
+const PREPARE_MAX_MS = 100;
+/** As long as a sender may try again what was answered as held. */
+export const OWED_MS = 12_000;
+
+const NOTHING_OWED = { owed: 0, owedUntilMs: Number.NEGATIVE_INFINITY };
+const NONE: NewestMessage = { number: 0, atMs: Number.NEGATIVE_INFINITY, ...NOTHING_OWED };
+
+type DeliverRequest = Extract<NodeRequest, { kind: "deliver" }>;
+type DeliverResponse = Extract<NodeResponse, { kind: "deliver" }>;
+/** "late": as above. undefined: it is not known whether it was delivered. A count may be HELD. */
+type Delivered = number | "late" | undefined;
+
+export interface DirectMessagesParts {
+  readonly local: Pick<EngineCallbacks, "id" | "deliverTo">;
+  readonly link: Pick<Link, "receiver" | "subscribeWith" | "hasSubscriber" | "flush">;
+  readonly subjects: Pick<Subjects, "peer">;
+  readonly nodes: Pick<Nodes, "seen">;
+  readonly expectedPeers: Pick<ExpectedPeers, "has">;
+  readonly boundary: Pick<FailureBoundary, "report">;
+  readonly nowMs: () => number;
+  /** A text has arrived that no node sends. */
+  readonly unexpected: () => void;
+}
+
+export class DirectMessages {
+  /** By application, then by peer id: a key of both would be one more text per peer. */
+  private readonly peers = new Map<string, Map<string, TransportSubscription>>();
+  private readonly newest: NewestMessages;
+  private readonly receiver: Receiver;
+
+  constructor(private readonly parts: DirectMessagesParts) {
+    this.receiver = parts.link.receiver((received) => this.receive(received));
+    this.newest = new NewestMessages(parts.nowMs);
+  }
+
+  /** Subscribes before a connection is made, if another node has one; resolves when the others know. */
+  prepare(app: string, peerId: string): Promise<void> | undefined {
+    const { link, subjects } = this.parts;
+    if (this.peers.get(app)?.has(peerId) || !link.hasSubscriber(subjects.peer(app, peerId))) return undefined;
+    this.subscribe(app, peerId);
+    // A worker that does not read must not keep clients from connecting.
+    return Promise.race([link.flush(), Bun.sleep(PREPARE_MAX_MS)]);
+  }
+
+  subscribe(app: string, peerId: string): void {
+    const { link, subjects } = this.parts;
+    let peers = this.peers.get(app);
+    if (!peers) {
+      peers = new Map();
+      this.peers.set(app, peers);
+    }
+    if (peers.has(peerId)) return;
+    const subscription = link.subscribeWith(subjects.peer(app, peerId), this.receiver);
+    peers.set(peerId, subscription);
+    this.newest.restore(subscription, app, peerId);
+  }
+
+  unsubscribe(app: string, peerId: string): void {
+    const peers = this.peers.get(app);
+    const subscription = peers?.get(peerId);
+    if (!peers || !subscription) return;
+    subscription.end();
+    this.newest.putAside(subscription, app, peerId);
+    peers.delete(peerId);
+    if (peers.size === 0) this.peers.delete(app);
+  }
+
+  /** Delivers a message that came in a request instead of on the peer's subject. */
+  deliverForwarded({ text, nodes }: Pick<DeliverRequest, "text" | "nodes">): DeliverResponse {
+    if (nodes && !nodes.includes(this.parts.local.id)) return { kind: "deliver", count: 0 };
+    const message = directMessage(text);
+    if (!message) this.parts.unexpected();
+    const subscription = message && this.peers.get(message.app)?.get(message.to);
+    if (!subscription) return { kind: "deliver", count: 0 };
+    const delivered = this.deliver(message, subscription);
+    const isLate = delivered === "late" || delivered === undefined;
+    return { kind: "deliver", count: countOf(delivered), isLate, isHeld: delivered === HELD };
+  }
+
+  private receive({ subject, text, respond }: Received): void {
+    const { local, subjects, unexpected } = this.parts;
+    const message = directMessage(text);
+    // The subject decides the receiver: a message that names another one is forged.
+    if (!message || subject !== subjects.peer(message.app, message.to)) return unexpected();
+    const subscription = this.peers.get(message.app)?.get(message.to);
+    if (!subscription) return;
+    const delivered = this.deliver(message, subscription);
+    if (delivered === undefined) return;
+    const [count, isHeld, isLate] = [countOf(delivered), delivered === HELD, delivered === "late"];
+    respond(deliveryCount({ node: local.id, count, isHeld, isLate }));
+  }
+
+  private deliver(message: DirectMessage, subscription: TransportSubscription): Delivered {
+    const { local, nodes, expectedPeers, boundary, nowMs } = this.parts;
+    const { node, number, app, to, envelope } = message;
+    if (!nodes.seen(node)) return undefined;
+    const newest = this.newest.of(subscription);
+    const now = nowMs();
+    const last = newest.get(node) ?? NONE;
+    if (number <= last.number && now - last.atMs < LATE_MS) return "late";
+    // One that was answered as held may come again: what was sent behind it must not be delivered before it.
+    if (now < last.owedUntilMs && !isInTurn(message, last.owed)) {
+      // If the peer is back, this one is not owed: otherwise each would make those behind it wait, without an end.
+      if (expectedPeers.has(app, to)) newest.set(node, owing(last, number, now));
+      return HELD;
+    }
+    const isForged = number - last.number > NUMBER_JUMP_MAX;
+    if (!isForged) newest.set(node, { number, atMs: now, ...NOTHING_OWED });
+    try {
+      const count = local.deliverTo(app, to, envelope);
+      // Not delivered, so it is not late when it comes again.
+      if (count === HELD) newest.set(node, owing(last, number, now));
+      else if (count === 0) newest.set(node, last);
+      return count;
+    } catch (error) {
+      // Without a response its sender gets `backend_error`. No other state depends on a direct message.
+      boundary.report(error, { in: "deliverTo", app });
+      return undefined;
+    }
+  }
+}
+
+const owing = (last: NewestMessage, number: number, nowMs: number): NewestMessage => ({
+  ...last,
+  owed: Math.max(last.owed, number),
+  owedUntilMs: nowMs + OWED_MS,
+});
+
+/**
+ * Whether none of those that were answered as held can come again before it: its node knows which of them are decided, most often
+ * because another node has delivered them.
+ */
+function isInTurn({ isNext, oldest, envelope }: DirectMessage, owed: number): boolean {
+  return oldest === undefined ? (isNext ?? envelope.awaitsRoster === true) : oldest > owed;
+}
+
+const countOf = (delivered: Delivered): number => (typeof delivered === "number" ? Math.max(0, delivered) : 0);

@@ -1,0 +1,63 @@
+/**
+ * Peers whose connection this node has closed and that it expects back. Nodes publish that a peer has connected on a subject that
+ * only a node subscribes to which expects it: without one, the message costs nothing beyond the publish.
+ */
+import type { EngineCallbacks } from "../../engine.ts";
+import type { TransportSubscription } from "../../transport/transport.ts";
+import type { Nodes } from "../nodes/nodes.ts";
+import { peerReturned } from "../wire/decode.ts";
+import * as encode from "../wire/encode.ts";
+import type { Link, Received } from "../wire/link.ts";
+import type { Subjects } from "../wire/subjects.ts";
+
+export interface ExpectedPeersParts {
+  readonly local: Pick<EngineCallbacks, "id" | "returned">;
+  readonly link: Pick<Link, "publish" | "subscribe">;
+  readonly subjects: Pick<Subjects, "returned">;
+  readonly nodes: Pick<Nodes, "seen">;
+  /** A text has arrived that no node sends. */
+  readonly unexpected: () => void;
+}
+
+export class ExpectedPeers {
+  /** By subject. */
+  private readonly expected = new Map<string, TransportSubscription>();
+
+  constructor(private readonly parts: ExpectedPeersParts) {}
+
+  has(app: string, peerId: string): boolean {
+    return this.expected.size > 0 && this.expected.has(this.parts.subjects.returned(app, peerId));
+  }
+
+  begin(app: string, peerId: string): void {
+    const { link, subjects } = this.parts;
+    const subject = subjects.returned(app, peerId);
+    if (this.expected.has(subject)) return;
+    this.expected.set(
+      subject,
+      link.subscribe(subject, (received) => this.receive(received)),
+    );
+  }
+
+  /** A peer has connected to this node. */
+  connected(app: string, peerId: string): void {
+    const { link, subjects, local } = this.parts;
+    this.end(app, peerId);
+    link.publish(subjects.returned(app, peerId), encode.peerReturned({ node: local.id, app, peerId }));
+  }
+
+  end(app: string, peerId: string): void {
+    if (this.expected.size === 0) return;
+    const subject = this.parts.subjects.returned(app, peerId);
+    this.expected.get(subject)?.end();
+    this.expected.delete(subject);
+  }
+
+  private receive({ subject, text }: Received): void {
+    const { local, subjects, nodes, unexpected } = this.parts;
+    const message = peerReturned(text);
+    // The subject decides which peer it is: a message that names another one is forged.
+    if (!message || subject !== subjects.returned(message.app, message.peerId)) return unexpected();
+    if (nodes.seen(message.node)) local.returned(message.app, message.peerId);
+  }
+}

@@ -1,0 +1,42 @@
+/** Sends direct messages to other nodes. A message keeps its number over all attempts, so that each node delivers it once. */
+import type { DirectAttempt, EngineCallbacks, Envelope } from "../../engine.ts";
+import { directMessage } from "../wire/encode.ts";
+import type { Link } from "../wire/link.ts";
+import type { Subjects } from "../wire/subjects.ts";
+import type { PendingDirectMessages } from "./pending-messages.ts";
+
+export interface DirectSendsParts {
+  readonly local: Pick<EngineCallbacks, "id">;
+  readonly link: Pick<Link, "publish">;
+  readonly subjects: Pick<Subjects, "peer" | "response">;
+  /** Every node is asked to deliver the message of this number. */
+  readonly control: { forwardToAll(number: number): void };
+  readonly pendingDirectMessages: PendingDirectMessages;
+  /** Never returns a number twice. */
+  readonly nextNumber: () => number;
+  readonly nowMs: () => number;
+}
+
+export class DirectSends {
+  constructor(private readonly parts: DirectSendsParts) {}
+
+  send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Promise<number> {
+    const { local, link, subjects, control, pendingDirectMessages } = this.parts;
+    const number = attempt ? this.numberOf(attempt) : this.parts.nextNumber();
+    const subject = subjects.peer(app, to);
+    const before = attempt?.isNext ? undefined : pendingDirectMessages.oldestUndecided(subject);
+    const isNext = before === undefined;
+    const text = directMessage({ node: local.id, number, app, to, envelope, isNext, oldest: before });
+    link.publish(subject, text, subjects.response(number));
+    const count = pendingDirectMessages.add(number, isHere ? undefined : text, attempt, subject);
+    if (attempt?.isLast) control.forwardToAll(number);
+    return count;
+  }
+
+  private numberOf(attempt: DirectAttempt): number {
+    if (attempt.number > 0) return attempt.number;
+    attempt.number = this.parts.nextNumber();
+    attempt.firstMs = this.parts.nowMs();
+    return attempt.number;
+  }
+}

@@ -1,0 +1,71 @@
+/** Heartbeats of this node: they say that it is alive, which nodes it receives, and how many connections each application has. */
+import type { EngineCallbacks } from "../../engine.ts";
+import { connectionCount, heartbeat } from "../wire/encode.ts";
+import type { Link } from "../wire/link.ts";
+import { chunksOf } from "../wire/payload.ts";
+import type { Subjects } from "../wire/subjects.ts";
+import type { FailureBoundary } from "./failure-boundary.ts";
+import type { Nodes } from "./nodes.ts";
+
+/** Share of an application's connections: a larger change is sent before the next heartbeat is due. */
+const COUNT_DRIFT = 0.01;
+
+export interface HeartbeatsParts {
+  readonly local: EngineCallbacks;
+  readonly link: Link;
+  readonly subjects: Subjects;
+  readonly nodes: Nodes;
+  readonly boundary: FailureBoundary;
+  readonly heartbeatMs: number;
+  readonly nowMs: () => number;
+}
+
+export class Heartbeats {
+  private lastMs = 0;
+  /** Connections by application, as last sent. */
+  private counts = new Map<string, number>();
+
+  constructor(private readonly parts: HeartbeatsParts) {}
+
+  get isDue(): boolean {
+    return this.parts.nowMs() - this.lastMs >= this.parts.heartbeatMs;
+  }
+
+  /**
+   * The first heartbeat, and one more when the subscriptions of this node are in effect: of two nodes that start at the same time,
+   * each would send its first one before the other can receive it.
+   */
+  async introduce(): Promise<void> {
+    const { link, boundary } = this.parts;
+    this.send(false);
+    await link.flush().catch(() => undefined);
+    boundary.run({ in: "introduce" }, () => this.send(false));
+  }
+
+  /** Sends as many parts as the applications need. `isReconnected`: this node was disconnected until now. */
+  send(isReconnected: boolean): void {
+    const { local, link, nodes, subjects, boundary, nowMs } = this.parts;
+    this.lastMs = nowMs();
+    if (!link.isUp) return;
+    // If counting fails the heartbeat is still sent: without it the other nodes would consider this one gone.
+    boundary.run({ in: "localCounts" }, () => {
+      this.counts = new Map(local.localCounts());
+    });
+    const receivesFrom = nodes.all.map(({ name }) => name);
+    const chunks = chunksOf([...this.counts]);
+    for (const [part, some] of chunks.entries()) {
+      const isFirst = part === 0;
+      const head = { receivesFrom: isFirst ? receivesFrom : [], isReconnected: isFirst && isReconnected };
+      const connections = new Map(some);
+      link.publish(subjects.all, heartbeat({ node: local.id, connections, ...head, part, parts: chunks.length }));
+    }
+  }
+
+  connectionsChanged(app: string, connections: number): void {
+    const { local, link, subjects } = this.parts;
+    const sent = this.counts.get(app) ?? 0;
+    if (!link.isUp || Math.abs(connections - sent) <= sent * COUNT_DRIFT) return;
+    this.counts.set(app, connections);
+    link.publish(subjects.all, connectionCount({ node: local.id, app, connections }));
+  }
+}

@@ -1,0 +1,36 @@
+/** Asks the other nodes for what they have taken of a cap, where that is necessary (capacity-claims.ts). */
+import type { Claim } from "../../engine.ts";
+import type { Nodes } from "../nodes/nodes.ts";
+import type { CapacityClaims } from "./capacity-claims.ts";
+import type { Requests } from "./requests.ts";
+
+export interface CapacityRequestsParts {
+  readonly claims: CapacityClaims;
+  readonly requests: Requests;
+  readonly nodes: Nodes;
+}
+
+/** undefined: there is no capacity. */
+export function claimCapacity(
+  { claims, requests, nodes }: CapacityRequestsParts,
+  app: string,
+  cap: number,
+  canAsk: boolean,
+): Claim | undefined | Promise<Claim | undefined> {
+  const known = nodes.all.map(({ connections }) => connections.get(app) ?? 0);
+  const mustAsk = canAsk && claims.mustAsk(app, cap, known);
+  const claim = claims.open(app, mustAsk);
+  if (!mustAsk) return claims.decide(claim, cap, sum(known));
+  return new Promise((resolve) =>
+    requests.toAll({ kind: "capacity", app, number: claim.number }, (responses) => {
+      // For a node that has not responded, its last reported count is used.
+      const taken = nodes.all.map(({ name, connections }) => {
+        const response = responses.get(name);
+        return response?.kind === "capacity" ? response.taken : (connections.get(app) ?? 0);
+      });
+      resolve(claims.decide(claim, cap, sum(taken)));
+    }),
+  );
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);

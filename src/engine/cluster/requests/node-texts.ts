@@ -1,0 +1,96 @@
+/**
+ * Texts between parts of the nodes, for what operators look at (engine.ts, `request` and `notify`). They share one link with the
+ * messages of clients and must not delay them: a request is answered in a turn of its own, and a long response is sent in pieces
+ * over several turns.
+ */
+import type { NodeName, NodeResponses } from "../../engine.ts";
+import type { NodeCallbacks } from "../nodes/callbacks.ts";
+import type { FailureBoundary } from "../nodes/failure-boundary.ts";
+import type { Nodes } from "../nodes/nodes.ts";
+import { notification, responsePart } from "../wire/encode.ts";
+import type { Link } from "../wire/link.ts";
+import {
+  NOTIFICATION_MAX_BYTES,
+  PIECE_CHARS,
+  REQUEST_TEXT_MAX_CHARS,
+  RESPONSE_TEXT_MAX_CHARS,
+} from "../wire/payload.ts";
+import type { Subjects } from "../wire/subjects.ts";
+import type { Requests } from "./requests.ts";
+
+/** Pieces that are sent in one turn: encoding them takes less than a millisecond. */
+const PIECES_PER_TURN = 16;
+const TURN_MS = 2;
+/** Bound: requests that are being answered. Further ones get no response. */
+export const ANSWERING_MAX = 100;
+
+export interface NodeTextsParts {
+  readonly local: Pick<NodeCallbacks, "id" | "respond">;
+  readonly link: Pick<Link, "publish">;
+  readonly subjects: Subjects;
+  readonly nodes: Pick<Nodes, "all" | "known">;
+  readonly requests: Pick<Requests, "collect">;
+  readonly boundary: FailureBoundary;
+  readonly later: (run: () => void, ms: number) => void;
+  readonly warn: (text: string) => void;
+}
+
+export class NodeTexts {
+  private answering = 0;
+
+  constructor(private readonly parts: NodeTextsParts) {}
+
+  async request(text: string): Promise<NodeResponses> {
+    const { requests, nodes, warn } = this.parts;
+    if (text.length > REQUEST_TEXT_MAX_CHARS) {
+      warn(`a request of ${text.length} characters is too long for other nodes and was not sent`);
+      return { responses: new Map<NodeName, string>(), isComplete: nodes.all.length === 0 };
+    }
+    const { responses, isComplete } = await requests.collect({ kind: "text", text });
+    return {
+      responses: new Map(responses.map(([node, one]) => [node.name, one.kind === "text" ? one.text : ""])),
+      isComplete,
+    };
+  }
+
+  notify(name: NodeName, text: string): void {
+    const { local, link, subjects, nodes, warn } = this.parts;
+    if (!nodes.known(name)) return;
+    if (Buffer.byteLength(text) <= NOTIFICATION_MAX_BYTES)
+      return link.publish(subjects.node(name), notification(local.id, text));
+    warn(`a notification of ${text.length} characters is too long for another node and was dropped`);
+  }
+
+  /** A request of another node. An error means that there is no response. */
+  answer(text: string, send: (text: string) => void): void {
+    const { local, boundary, later } = this.parts;
+    if (this.answering >= ANSWERING_MAX) return;
+    this.answering++;
+    const respond = async (): Promise<void> => {
+      try {
+        this.send(await local.respond(text), send);
+      } catch (error) {
+        boundary.report(error, { in: "respond" });
+      } finally {
+        this.answering--;
+      }
+    };
+    later(() => void respond(), 0);
+  }
+
+  private send(text: string, send: (text: string) => void): void {
+    const { local, later, warn } = this.parts;
+    if (text.length > RESPONSE_TEXT_MAX_CHARS)
+      return warn(`a response of ${text.length} characters is too long for another node and was not sent`);
+    const parts = Math.max(1, Math.ceil(text.length / PIECE_CHARS));
+    const sendFrom = (first: number): void => {
+      const end = Math.min(parts, first + PIECES_PER_TURN);
+      for (let part = first; part < end; part++) {
+        const piece = text.slice(part * PIECE_CHARS, (part + 1) * PIECE_CHARS);
+        send(responsePart({ node: local.id, part, parts, response: { kind: "text", text: piece } }));
+      }
+      if (end < parts) later(() => sendFrom(end), TURN_MS);
+    };
+    sendFrom(0);
+  }
+}

@@ -1,0 +1,61 @@
+/** Requests to other nodes: to all known nodes, or to one. */
+
+import type { Nodes, OtherNode } from "../nodes/nodes.ts";
+import { request } from "../wire/encode.ts";
+import type { Link } from "../wire/link.ts";
+import type { NodeRequest, NodeResponse } from "../wire/messages.ts";
+import type { Subjects } from "../wire/subjects.ts";
+import type { PendingRequests } from "./pending-requests.ts";
+
+export interface RequestsParts {
+  readonly self: string;
+  readonly link: Link;
+  readonly subjects: Subjects;
+  readonly nodes: Nodes;
+  readonly pending: PendingRequests;
+  /** Never returns a number twice: responses are matched by it. */
+  readonly nextNumber: () => number;
+}
+
+export interface Responses {
+  readonly responses: readonly (readonly [OtherNode, NodeResponse])[];
+  readonly isComplete: boolean;
+}
+
+export class Requests {
+  constructor(private readonly parts: RequestsParts) {}
+
+  /** `done` gets the responses by node name; at once if there are no other nodes or none can be reached. */
+  toAll(one: NodeRequest, done: (responses: ReadonlyMap<string, NodeResponse>) => void): void {
+    const { self, link, subjects, nodes, pending, nextNumber } = this.parts;
+    const names = link.isUp ? nodes.all.map(({ name }) => name) : [];
+    const number = nextNumber();
+    pending.add(number, names, done);
+    if (names.length > 0) link.publish(subjects.all, request(self, one), subjects.response(number));
+  }
+
+  /** Responses of the nodes that are not gone meanwhile. `isComplete`: all of them were reachable and have responded. */
+  collect(one: NodeRequest): Promise<Responses> {
+    const { link, nodes } = this.parts;
+    const names = nodes.all.map(({ name }) => name);
+    const { isUp } = link;
+    return new Promise((resolve) =>
+      this.toAll(one, (byName) => {
+        const remaining = names.flatMap((name) => nodes.known(name) ?? []);
+        const responses = remaining.flatMap((node) => {
+          const response = byName.get(node.name);
+          return response ? [[node, response] satisfies [OtherNode, NodeResponse]] : [];
+        });
+        resolve({ responses, isComplete: isUp && responses.length === remaining.length });
+      }),
+    );
+  }
+
+  /** `done` gets undefined when the node has not responded in time, or is gone. */
+  toOne(name: string, one: NodeRequest, done: (response: NodeResponse | undefined) => void): void {
+    const { self, link, subjects, pending, nextNumber } = this.parts;
+    const number = nextNumber();
+    pending.add(number, [name], (responses) => done(responses.get(name)));
+    link.publish(subjects.node(name), request(self, one), subjects.response(number));
+  }
+}

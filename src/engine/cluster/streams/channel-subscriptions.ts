@@ -1,0 +1,233 @@
+/**
+ * The channels that have subscribers on this node. A subscription begins with a request to all nodes for the state of their
+ * streams. It is published after the transport's subscription: everything that a node publishes after its response is received.
+ * Later the state of a node's streams is requested whenever items of it may have been missed.
+ */
+import type { EngineCallbacks, RemoteMembers } from "../../engine.ts";
+import type { TransportSubscription } from "../../transport/transport.ts";
+import type { Nodes, OtherNode } from "../nodes/nodes.ts";
+import type { Requests } from "../requests/requests.ts";
+import { streamsOf } from "../requests/response-parts.ts";
+import { streamItem } from "../wire/decode.ts";
+import type { Link } from "../wire/link.ts";
+import type { NodeResponse, Position, StreamItem, StreamState } from "../wire/messages.ts";
+import { chunksOf, jsonBytes } from "../wire/payload.ts";
+import type { Subjects } from "../wire/subjects.ts";
+import { IncomingStreams } from "./incoming-streams.ts";
+
+const REPLAY_TRIES = 3;
+/** For how long the places in the streams of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
+export const ABSENT_KEPT_MS = 120_000;
+/** Bound: such nodes; the oldest is forgotten first. */
+export const ABSENT_MAX = 1000;
+
+export interface ChannelSubscriptionsParts {
+  readonly local: EngineCallbacks;
+  readonly link: Link;
+  readonly subjects: Subjects;
+  readonly nodes: Nodes;
+  readonly requests: Requests;
+  readonly warn: (text: string) => void;
+  readonly nowMs: () => number;
+}
+
+interface ChannelSubscription {
+  readonly app: string;
+  readonly channel: string;
+  readonly transport: TransportSubscription;
+  readonly streams: IncomingStreams;
+  /** The responses to its first request are still pending. */
+  isOpening: boolean;
+  /**
+   * Nodes that have not responded to that request in time, and whether they have returned from an outage since. undefined: none, as
+   * almost always. Bound: the nodes at its opening, NODES_MAX.
+   */
+  unanswered: Map<string, "silent" | "returned"> | undefined;
+}
+
+const key = (app: string, channel: string): string => `${app} ${channel}`;
+
+export class ChannelSubscriptions {
+  private readonly subscriptions = new Map<string, ChannelSubscription>();
+  /** Nodes that are considered gone and may return, by name, and since when. */
+  private readonly absent = new Map<string, number>();
+
+  constructor(private readonly parts: ChannelSubscriptionsParts) {}
+
+  open(app: string, channel: string, found: (members: RemoteMembers) => void): void {
+    const { requests, nodes, link } = this.parts;
+    const subscription = this.subscribe(app, channel);
+    this.subscriptions.set(key(app, channel), subscription);
+    const asked = link.isUp ? nodes.all.map(({ name }) => name) : [];
+    requests.toAll({ kind: "streams", channels: [[app, channel]] }, (responses) => {
+      if (!this.isCurrent(subscription)) return found(new Map());
+      const states = [...responses].flatMap(([name, response]) => {
+        const node = nodes.known(name);
+        const [state] = streamsOf(response);
+        return node && state ? [{ node, state }] : [];
+      });
+      found(new Map(states.map(({ node, state }) => [node.id, state.members])));
+      subscription.isOpening = false;
+      // Releases items that arrived meanwhile and are newer than the reported state.
+      for (const { node, state } of states) subscription.streams.of(node.name).start(state);
+      const unanswered = asked.filter((name) => !responses.has(name) && !nodes.hasLeft(name));
+      if (unanswered.length > 0) subscription.unanswered = new Map(unanswered.map((name) => [name, "silent"]));
+      // Nodes that have not responded in time, or appeared after the request.
+      for (const { name } of nodes.all) if (!responses.has(name)) this.requestState(name, [subscription]);
+    });
+  }
+
+  close(app: string, channel: string): void {
+    this.subscriptions.get(key(app, channel))?.transport.end();
+    this.subscriptions.delete(key(app, channel));
+  }
+
+  /** Requests the state of all streams of one node, because items of it may have been missed. */
+  resync({ name }: OtherNode): void {
+    this.absent.delete(name);
+    for (const { unanswered } of this.subscriptions.values())
+      if (unanswered?.has(name)) unanswered.set(name, "returned");
+    const subscriptions = [...this.subscriptions.values()].filter(({ isOpening }) => !isOpening);
+    if (subscriptions.length === 0) return;
+    for (const some of chunksOf(subscriptions, ({ app, channel }) => jsonBytes([app, channel])))
+      this.requestState(name, some);
+  }
+
+  /**
+   * A node that was stopped or cut off goes on accepting messages until it notices. When it returns, they are requested from where
+   * its streams had stopped here, and reported as lost if it has them no longer.
+   */
+  nodeGone({ name, hasLeft }: OtherNode): void {
+    if (hasLeft) return this.forget(name);
+    for (const { streams } of this.subscriptions.values()) streams.pause(name);
+    this.absent.set(name, this.parts.nowMs());
+    const [oldest] = this.absent.keys();
+    if (oldest !== undefined && this.absent.size > ABSENT_MAX) this.forget(oldest);
+  }
+
+  /** Called with each heartbeat: forgets nodes that have not returned. */
+  sweep(): void {
+    const before = this.parts.nowMs() - ABSENT_KEPT_MS;
+    for (const [name, sinceMs] of this.absent) if (sinceMs <= before) this.forget(name);
+  }
+
+  private forget(name: string): void {
+    this.absent.delete(name);
+    for (const { streams, unanswered } of this.subscriptions.values()) {
+      streams.forget(name);
+      unanswered?.delete(name);
+    }
+  }
+
+  private subscribe(app: string, channel: string): ChannelSubscription {
+    const { link, subjects, nodes, warn } = this.parts;
+    const streams = new IncomingStreams({
+      deliver: (name, item) => this.deliver(name, item),
+      requestReplay: (from, to) => this.requestReplay(subscription, from, to),
+      requestState: (name) => this.requestState(name, [subscription]),
+      overflowed: (name) => this.lose(subscription, name),
+    });
+    const transport = link.subscribe(subjects.channel(app, channel), ({ text }) => {
+      const item = streamItem(text);
+      // The subject decides the channel: an item that names another one is forged.
+      if (!item || item.position.app !== app || item.position.channel !== channel)
+        return warn("ignored a message that no node has sent, on a channel");
+      if (this.isCurrent(subscription) && nodes.seen(item.position.node)) streams.receive(item);
+    });
+    const subscription: ChannelSubscription = {
+      app,
+      channel,
+      transport,
+      streams,
+      isOpening: true,
+      unanswered: undefined,
+    };
+    return subscription;
+  }
+
+  private isCurrent(subscription: ChannelSubscription): boolean {
+    return this.subscriptions.get(key(subscription.app, subscription.channel)) === subscription;
+  }
+
+  private deliver(name: string, item: StreamItem): void {
+    const { local, nodes } = this.parts;
+    const node = nodes.known(name);
+    if (!node) return;
+    const { app, channel } = item.position;
+    if (item.kind === "message") local.deliver(app, channel, item.envelope);
+    else if (item.kind === "members") local.membersChanged(node.id, app, channel, item.change.joined, item.change.left);
+  }
+
+  private requestState(name: string, subscriptions: readonly ChannelSubscription[]): void {
+    const { requests, nodes, link } = this.parts;
+    const channels = subscriptions.map(({ app, channel }) => [app, channel] as const);
+    requests.toOne(name, { kind: "streams", channels }, (response: NodeResponse | undefined) => {
+      const node = nodes.known(name);
+      const current = subscriptions.filter((subscription) => this.isCurrent(subscription));
+      if (!node || current.length === 0) return;
+      for (const state of streamsOf(response)) this.stateReceived(node, state);
+      // Without its state the streams stay unsynchronised: retry until the node responds or is gone.
+      if (!response && link.isUp) this.requestState(name, current);
+    });
+  }
+
+  private stateReceived(node: OtherNode, state: StreamState): void {
+    const { app, channel, members } = state;
+    const subscription = this.subscriptions.get(key(app, channel));
+    if (!subscription || subscription.isOpening) return;
+    const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
+    const answer = subscription.unanswered?.get(node.name);
+    subscription.unanswered?.delete(node.name);
+    subscription.streams.of(node.name).resynchronise(state, takeMembers);
+    // Where its stream was at the opening is not known. What it has accepted since, before it noticed that it was cut off, did not arrive.
+    if (answer === "returned" && state.epoch > 0) this.reportLoss(subscription);
+  }
+
+  private requestReplay(subscription: ChannelSubscription, from: Position, to: number, tries = REPLAY_TRIES): void {
+    const { requests, nodes } = this.parts;
+    requests.toOne(from.node, { kind: "replay", from, to }, (response) => {
+      if (!this.isCurrent(subscription) || !nodes.known(from.node)) return;
+      if (!response && tries > 1) return this.requestReplay(subscription, from, to, tries - 1);
+      const items = response?.kind === "replay" ? itemsOf(response.items, from) : undefined;
+      if (items) return subscription.streams.replayed(items);
+      if (response) return this.confirmLoss(subscription, from, to);
+      this.lose(subscription, from.node);
+    });
+  }
+
+  /** The node has no such items, or no longer: before a loss is reported, its state shows whether they ever existed. */
+  private confirmLoss(subscription: ChannelSubscription, from: Position, to: number): void {
+    const { requests, nodes, local } = this.parts;
+    const { app, channel } = subscription;
+    requests.toOne(from.node, { kind: "streams", channels: [[app, channel]] }, (response) => {
+      const node = nodes.known(from.node);
+      if (!this.isCurrent(subscription) || !node) return;
+      const [state] = streamsOf(response);
+      // Epoch 0 proves nothing: the node has forgotten the stream.
+      const isRefuted =
+        state && state.epoch > 0 && (state.epoch < from.epoch || (state.epoch === from.epoch && state.n < to));
+      if (!isRefuted) return this.lose(subscription, from.node);
+      const takeMembers = (): void => local.membersAre(node.id, app, channel, state.members);
+      subscription.streams.of(node.name).refute(state, takeMembers);
+    });
+  }
+
+  private lose(subscription: ChannelSubscription, name: string): void {
+    this.reportLoss(subscription);
+    if (this.isCurrent(subscription)) subscription.streams.of(name).giveUp();
+  }
+
+  private reportLoss({ app, channel }: ChannelSubscription): void {
+    const { local, warn } = this.parts;
+    warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
+    local.lost(app, channel);
+  }
+}
+
+/** The items of a replay; undefined: they are not kept any more, or not those that were requested. */
+function itemsOf(texts: readonly string[] | undefined, { node, app, channel }: Position): StreamItem[] | undefined {
+  const items = texts?.map(streamItem);
+  const isOfStream = (item: StreamItem | undefined): item is StreamItem =>
+    item?.position.node === node && item.position.app === app && item.position.channel === channel;
+  return items?.every(isOfStream) ? items.filter(isOfStream) : undefined;
+}

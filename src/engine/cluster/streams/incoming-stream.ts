@@ -1,0 +1,235 @@
+/**
+ * Follows the stream of one other node on one channel: delivers its items in order and without gaps.
+ *
+ * Terms
+ * - Each item of a stream has the next sequence number, from 1.
+ * - Epoch: a node forgets a stream that was idle for long. The next item of the channel then starts a new stream with sequence
+ *   number 1 in a later epoch.
+ * - Tail: an item without content that repeats the last sequence number of the stream. It shows that the last item was lost.
+ * - Forged: any client of the transport's servers can publish items in the name of a node. A forged epoch or sequence number must
+ *   not stop the stream: this node would wait for items that do not exist, and drop the real ones as outdated.
+ *
+ * States
+ * - unsynchronised: the node has not reported the state of its stream. Items are buffered.
+ * - following: items are delivered. When one is missing, a replay is requested, and later items are buffered until it arrives.
+ * - unconfirmed: as `following`, in a later epoch than the node has reported. Almost always the node has started a new stream, so
+ *   its items are delivered at once. In case the epoch is forged, the position in the trusted epoch is kept. An epoch that is
+ *   never disputed needs no confirmation, so the state lasts.
+ * - disputed: items of two epochs arrive, or the node denies items that arrived. Some are forged, and only the node knows which:
+ *   items are buffered until it reports its state. Then the stream continues in the epoch of that state, where it had stopped. It is
+ *   the same for a node that was considered gone: what it has published meanwhile was accepted, and must not be skipped.
+ *
+ * Transitions
+ * - unsynchronised, disputed → following: the node has reported its state.
+ * - following → unconfirmed: an item of a later epoch has arrived.
+ * - unconfirmed → disputed: an item of an earlier epoch has arrived that was not delivered yet, although that epoch should have
+ *   ended. The state is requested.
+ * - following, unconfirmed → disputed → following: the node has denied items, in a report of its state.
+ * - following, unconfirmed → disputed: the node is considered gone.
+ * - following, unconfirmed → disputed: too much is buffered behind a gap. The buffer is dropped and the state requested; the items
+ *   are then detected as missing from where the stream had stopped, and replayed or reported as lost.
+ * - any → unsynchronised: a gap was given up, because its items cannot be replayed, or too much arrived before the state.
+ */
+
+import type { Position, StreamItem, StreamState } from "../wire/messages.ts";
+import { ItemBuffer } from "./item-buffer.ts";
+
+export interface IncomingEvents {
+  /** Called with each message and member change of a node's stream, in order. */
+  deliver(node: string, item: StreamItem): void;
+  /** Items from a position up to sequence number `to` are missing. */
+  requestReplay(from: Position, to: number): void;
+  /** The stream stays unsynchronised or disputed until the node reports its state. */
+  requestState(node: string): void;
+  /** Items were dropped, and no state of the node can show which: their loss must be reported, and the stream given up. */
+  overflowed(node: string): void;
+}
+
+/** The next expected item. */
+interface Cursor {
+  readonly epoch: number;
+  readonly next: number;
+}
+
+interface Progress {
+  readonly epoch: number;
+  /** The next expected sequence number. */
+  next: number;
+  /** Up to this sequence number every item was delivered, is buffered, or has been requested. */
+  requestedTo: number;
+  /** Up to this sequence number the members that the node has reported include the member changes. */
+  readonly membersKnownTo: number;
+}
+
+type State =
+  | { readonly kind: "unsynchronised" }
+  | ({ readonly kind: "following" } & Progress)
+  /** `trusted`: the next expected item of the last epoch that the node itself has reported. */
+  | ({ readonly kind: "unconfirmed"; readonly trusted: Cursor } & Progress)
+  /** `candidates`: where the stream had stopped, in each epoch that may be the node's own. */
+  | { readonly kind: "disputed"; readonly candidates: readonly Cursor[] };
+
+type Delivering = Extract<State, Progress>;
+
+const isDelivering = (state: State): state is Delivering => state.kind === "following" || state.kind === "unconfirmed";
+
+export class IncomingStream {
+  private state: State = { kind: "unsynchronised" };
+  private readonly buffer = new ItemBuffer();
+
+  constructor(
+    private readonly node: string,
+    private readonly events: IncomingEvents,
+  ) {}
+
+  /** An item has arrived, as it was published or in a replay. */
+  receive(item: StreamItem): void {
+    if (this.process(item) && this.isBufferedDue) this.processBuffered();
+  }
+
+  /** The node has reported its state to a new subscription: earlier items need not be delivered. */
+  start({ epoch, n }: StreamState): void {
+    if (!isDelivering(this.state)) this.follow(epoch, n + 1, n);
+  }
+
+  /**
+   * The node has reported its state to an existing subscription. `takeMembers` takes over its members; it is not called when later
+   * changes are already known. Messages up to that state must still be delivered, because no state includes them.
+   */
+  resynchronise({ epoch, n, app, channel }: StreamState, takeMembers: () => void): void {
+    const { state } = this;
+    const tail: StreamItem = { kind: "tail", position: { node: this.node, app, channel, epoch, n } };
+    if (!isDelivering(state)) {
+      takeMembers();
+      const candidates = state.kind === "disputed" ? state.candidates : [];
+      const stoppedAt = candidates.filter((cursor) => cursor.epoch === epoch).map(({ next }) => next);
+      // All items of a stream that was started meanwhile are missing.
+      if (candidates.length > 0 && candidates.every((cursor) => cursor.epoch < epoch)) stoppedAt.push(1);
+      // Items may have arrived before the state: the stream continues with the first of them.
+      this.follow(epoch, Math.min(n + 1, this.buffer.firstOf(epoch) ?? n + 1, ...stoppedAt), n);
+      return this.receive(tail);
+    }
+    const isOutdated = epoch < state.epoch || (epoch === state.epoch && n < state.next - 1);
+    if (isOutdated) return;
+    if (epoch === state.epoch && n === state.next - 1) return takeMembers();
+    // Items were missed. They are requested, and include the member changes.
+    this.receive(tail);
+  }
+
+  /**
+   * The node denies items that were requested from it: its stream has not reached them, so they were forged. Everything buffered
+   * behind its state is dropped. Genuine items among it are then detected as missing and replayed.
+   */
+  refute(reported: StreamState, takeMembers: () => void): void {
+    if (!isDelivering(this.state)) return;
+    this.dispute(this.state);
+    this.buffer.keepOnly(({ epoch, n }) => epoch === reported.epoch && n <= reported.n);
+    this.resynchronise(reported, takeMembers);
+  }
+
+  /** The node is considered gone. */
+  pause(): void {
+    if (isDelivering(this.state)) this.dispute(this.state);
+    // What is behind a gap is found missing again.
+    this.buffer.clear();
+  }
+
+  /** Missing items cannot be replayed: the gap is skipped, and the stream continues from the state that the node reports next. */
+  giveUp(): void {
+    this.state = { kind: "unsynchronised" };
+    this.buffer.clear();
+    this.events.requestState(this.node);
+  }
+
+  // Items. `process` handles one in the present state, and returns true when it was the next one.
+
+  private process(item: StreamItem): boolean {
+    const { state } = this;
+    if (!isDelivering(state)) {
+      this.addToBuffer(item);
+      return false;
+    }
+    const { epoch } = item.position;
+    if (epoch === state.epoch) return this.advance(state, item);
+    if (epoch > state.epoch) return this.advance(this.enterEpoch(state, epoch), item);
+    if (state.kind === "unconfirmed" && !isBefore(item.position, state.trusted)) {
+      this.dispute(state);
+      if (this.addToBuffer(item)) this.events.requestState(this.node);
+    }
+    return false;
+  }
+
+  private advance(state: Delivering, item: StreamItem): boolean {
+    const { position } = item;
+    const isTail = item.kind === "tail";
+    if (position.n < state.next) return false;
+    if (position.n === state.next && !isTail) {
+      state.next++;
+      if (item.kind === "message" || position.n > state.membersKnownTo) this.events.deliver(this.node, item);
+      return true;
+    }
+    if (!this.addToBuffer(item)) return false;
+    const from = Math.max(state.next, state.requestedTo + 1);
+    const to = isTail ? position.n : position.n - 1;
+    state.requestedTo = Math.max(state.requestedTo, position.n);
+    if (from <= to) this.events.requestReplay({ ...position, n: from }, to);
+    return false;
+  }
+
+  /** The earliest buffered item is not behind a gap any more, or is of an earlier epoch. */
+  private get isBufferedDue(): boolean {
+    const { state, buffer } = this;
+    return buffer.first !== undefined && isDelivering(state) && !isAfter(buffer.first, state);
+  }
+
+  /** Processes buffered items, the earliest first; those behind a further gap return to the buffer. */
+  private processBuffered(): void {
+    const stack = this.buffer.takeAll();
+    for (let item = stack.pop(); item; item = stack.pop())
+      if (this.process(item) && this.isBufferedDue) stack.push(...this.buffer.takeAll());
+  }
+
+  /** Returns false when this was one item too many: the buffer is then dropped, and the state has been requested. */
+  private addToBuffer(item: StreamItem): boolean {
+    if (item.kind === "tail") return true;
+    this.buffer.add(item);
+    if (!this.buffer.isAboveBounds) return true;
+    if (isDelivering(this.state)) {
+      this.dispute(this.state);
+      this.buffer.clear();
+      this.events.requestState(this.node);
+    } else this.events.overflowed(this.node);
+    return false;
+  }
+
+  // Transitions. `giveUp` above is the one to `unsynchronised`.
+
+  private follow(epoch: number, next: number, membersKnownTo: number): void {
+    // After a dispute, items of a later epoch than the node's own count as forged. If the node has started that epoch since, they
+    // are detected as missing.
+    if (this.state.kind === "disputed") this.buffer.keepOnly((position) => position.epoch <= epoch);
+    this.state = { kind: "following", epoch, next, requestedTo: next - 1, membersKnownTo };
+    this.processBuffered();
+  }
+
+  /** The sequence numbers of a new epoch begin with 1, also when its first items were missed. */
+  private enterEpoch(left: Delivering, epoch: number): Delivering {
+    const trusted = left.kind === "unconfirmed" ? left.trusted : cursorOf(left);
+    const entered: Delivering = { kind: "unconfirmed", trusted, epoch, next: 1, requestedTo: 0, membersKnownTo: 0 };
+    this.state = entered;
+    return entered;
+  }
+
+  private dispute(stopped: Delivering): void {
+    const candidates = stopped.kind === "unconfirmed" ? [stopped.trusted, cursorOf(stopped)] : [cursorOf(stopped)];
+    this.state = { kind: "disputed", candidates };
+  }
+}
+
+const cursorOf = ({ epoch, next }: Progress): Cursor => ({ epoch, next });
+
+const isBefore = ({ epoch, n }: Position, cursor: Cursor): boolean =>
+  epoch < cursor.epoch || (epoch === cursor.epoch && n < cursor.next);
+
+const isAfter = ({ epoch, n }: Position, cursor: Cursor): boolean =>
+  epoch > cursor.epoch || (epoch === cursor.epoch && n > cursor.next);

@@ -1,0 +1,145 @@
+/**
+ * What this node publishes on channels: one stream per channel, with sequence numbers. Items are kept for a while, so that a node
+ * that finds a gap can request a replay. When a stream becomes idle its last sequence number is repeated a few times: otherwise no
+ * node would notice that the very last item was lost.
+ */
+import type { Position } from "../wire/messages.ts";
+
+/** Idle delays after which a stream's last sequence number is repeated. */
+const REPEAT_AFTER_MS = [1000, 4000, 15_000] as const;
+/** An idle stream is forgotten after this time; the next item of the channel starts a stream with another epoch. */
+const FORGET_AFTER_MS = 60_000;
+/**
+ * Above this number of streams, streams are forgotten after a shorter idle time, together with the items kept for replay: a client
+ * that publishes to ever new channels must not fill the memory. A node that requests such an item resynchronises the channel.
+ */
+export const STREAMS_CROWDED = 100_000;
+export const FORGET_CROWDED_AFTER_MS = 5000;
+/** Bounds of the items kept for replay, over all streams; the oldest are dropped first. */
+const KEEP_MS = 30_000;
+const KEEP_BYTES = 32 * 1024 * 1024;
+/** The list of kept items is compacted from this number of dropped entries on, so that dropping one takes constant time. */
+const COMPACT_FROM = 1024;
+
+export class OutgoingStream {
+  /** The last sequence number. */
+  n = 0;
+  lastMs = 0;
+  /** How often the last sequence number was repeated since the stream became idle. */
+  repeats = 0;
+  /** Kept items in order; their sequence numbers have no gap and end with `n`. */
+  readonly kept: string[] = [];
+
+  constructor(
+    readonly app: string,
+    readonly channel: string,
+    readonly subject: string,
+    readonly epoch: number,
+  ) {}
+}
+
+export class OutgoingStreams {
+  private readonly streams = new Map<string, OutgoingStream>();
+  /** All kept items from the oldest to the newest; those before `first` are dropped already. */
+  private readonly order: { stream: OutgoingStream; bytes: number; atMs: number }[] = [];
+  private first = 0;
+  private bytes = 0;
+  private lastEpoch = 0;
+  /** Total time without a connection. Kept items do not age meanwhile: other nodes can request them only afterwards. */
+  private unreachableMs = 0;
+  private lastTickMs: number;
+
+  constructor(
+    private readonly node: string,
+    private readonly subjectOf: (app: string, channel: string) => string,
+    private readonly nowMs: () => number,
+    /** The transport reports each loss: sequence numbers are repeated only after it has. */
+    private readonly areLossesReported = false,
+  ) {
+    this.lastTickMs = nowMs();
+  }
+
+  /** Adds the next item to a channel's stream. `encode` makes its text; the caller publishes it. */
+  append(
+    app: string,
+    channel: string,
+    encode: (position: Position) => string,
+  ): { readonly subject: string; readonly item: string } {
+    const stream = this.stream(app, channel);
+    stream.n++;
+    stream.lastMs = this.nowMs();
+    stream.repeats = this.areLossesReported ? REPEAT_AFTER_MS.length : 0;
+    const item = encode({ node: this.node, app, channel, epoch: stream.epoch, n: stream.n });
+    stream.kept.push(item);
+    this.order.push({ stream, bytes: item.length, atMs: stream.lastMs - this.unreachableMs });
+    this.bytes += item.length;
+    while (this.bytes > KEEP_BYTES) this.dropOldest();
+    return { subject: stream.subject, item };
+  }
+
+  /** Epoch and last sequence number of a channel's stream; both are 0 when there is none. */
+  state(app: string, channel: string): { readonly epoch: number; readonly n: number } {
+    const stream = this.streams.get(key(app, channel));
+    return stream ? { epoch: stream.epoch, n: stream.n } : { epoch: 0, n: 0 };
+  }
+
+  /** Items from a position up to sequence number `to`; undefined: not all of them are kept any more. */
+  replay({ app, channel, epoch, n }: Position, to: number): readonly string[] | undefined {
+    const stream = this.streams.get(key(app, channel));
+    if (!stream || stream.epoch !== epoch || to > stream.n) return undefined;
+    const firstKept = stream.n - stream.kept.length + 1;
+    return n < firstKept ? undefined : stream.kept.slice(n - firstKept, to - firstKept + 1);
+  }
+
+  /** Called periodically: drops what is old, and returns the streams whose last sequence number must be repeated now. */
+  tick(isReachable: boolean): OutgoingStream[] {
+    const now = this.nowMs();
+    if (isReachable) this.dropOlderThan(now - this.unreachableMs - KEEP_MS);
+    else this.unreachableMs += now - this.lastTickMs;
+    this.lastTickMs = now;
+    const due: OutgoingStream[] = [];
+    const isCrowded = isReachable && this.streams.size > STREAMS_CROWDED;
+    for (const [name, stream] of this.streams) {
+      const idleMs = now - stream.lastMs;
+      const repeatAfterMs = REPEAT_AFTER_MS[stream.repeats];
+      if (repeatAfterMs !== undefined && idleMs >= repeatAfterMs) {
+        stream.repeats++;
+        due.push(stream);
+      } else if (isCrowded ? idleMs >= FORGET_CROWDED_AFTER_MS : idleMs >= FORGET_AFTER_MS && stream.kept.length === 0)
+        this.streams.delete(name);
+    }
+    return due;
+  }
+
+  /** After an outage the repeats of every stream start from the beginning. */
+  repeatAll(): void {
+    for (const stream of this.streams.values()) stream.repeats = 0;
+  }
+
+  private stream(app: string, channel: string): OutgoingStream {
+    const name = key(app, channel);
+    let stream = this.streams.get(name);
+    if (!stream) {
+      stream = new OutgoingStream(app, channel, this.subjectOf(app, channel), ++this.lastEpoch);
+      this.streams.set(name, stream);
+    }
+    return stream;
+  }
+
+  private dropOlderThan(atMs: number): void {
+    while (this.first < this.order.length && (this.order[this.first]?.atMs ?? atMs) < atMs) this.dropOldest();
+  }
+
+  private dropOldest(): void {
+    const entry = this.order[this.first++];
+    if (!entry) return;
+    entry.stream.kept.shift();
+    this.bytes -= entry.bytes;
+    if (this.first < COMPACT_FROM || this.first * 2 < this.order.length) return;
+    this.order.splice(0, this.first);
+    this.first = 0;
+  }
+}
+
+/** Unambiguous: an application's id contains no space. */
+const key = (app: string, channel: string): string => `${app} ${channel}`;

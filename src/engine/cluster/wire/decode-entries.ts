@@ -1,0 +1,88 @@
+/** Reads what messages between nodes contain: messages of clients and members of channels. Untrusted, like the texts they are in. */
+import { parseStrict } from "../../../protocol/json.ts";
+import { isMessageId, isPeerId } from "../../../protocol/names.ts";
+import { parsePosition } from "../../../protocol/position.ts";
+import { parseBounded } from "../../bounded-json.ts";
+import type { Envelope, Lingers, MemberState, Stored } from "../../engine.ts";
+
+export type Fields = readonly unknown[];
+
+/** Messages of nodes nest six levels at most. */
+const DEPTH_MAX = 16;
+export const parseJson = (text: string): unknown => parseBounded(text, DEPTH_MAX);
+
+export const isText = (value: unknown): value is string => typeof value === "string";
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+export const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+/** Nodes use UUIDs. The name becomes part of a subject, and a server may close a connection over a long subject. */
+const NODE_NAME = /^[\w~-]{1,64}$/;
+export const isNode = (value: unknown): value is string => isText(value) && NODE_NAME.test(value);
+const NAME_MAX_CHARS = 128;
+/** The id of a key or of a connection. */
+const isName = (value: unknown): value is string => isText(value) && value.length <= NAME_MAX_CHARS;
+
+/** Metadata and data are copied into frames unchanged, so each of them must be valid JSON. */
+export function envelopeOf(
+  from: unknown,
+  metadataChars: unknown,
+  body: string,
+  [id, ...place]: Fields,
+): Envelope | undefined {
+  if (!isPeerId(from) || !isNumber(metadataChars)) return undefined;
+  const stored = storedOf(place);
+  if (stored === "invalid" || (id !== undefined && id !== null && !isMessageId(id))) return undefined;
+  const metadataJson = metadataChars < 0 ? undefined : body.slice(0, metadataChars);
+  const dataJson = metadataChars < 0 ? body : body.slice(metadataChars);
+  if (parseJson(dataJson) === undefined || (metadataJson !== undefined && !isObjectText(metadataJson)))
+    return undefined;
+  return { from, metadataJson, dataJson, ...(isMessageId(id) && { id }), ...(stored && { stored }) };
+}
+
+/** Where a message is in the stream of its channel; `undefined` for a message of a channel without history. */
+function storedOf([epoch, offset, check, time, connection]: Fields): Stored | undefined | "invalid" {
+  if (epoch === undefined) return undefined;
+  const position = isText(epoch) && isText(check) && isCount(offset) && parsePosition(`${epoch}.${offset}.${check}`);
+  if (!position || !isCount(time) || (connection !== null && !isName(connection))) return "invalid";
+  return { ...position, time, connection: connection ?? undefined };
+}
+
+function isObjectText(text: string): boolean {
+  const parsed = parseStrict(text);
+  return parsed.ok && typeof parsed.value === "object" && parsed.value !== null && !Array.isArray(parsed.value);
+}
+
+/** `sender`: the node that says so. Its members are its own unless they name another node. */
+export function memberOf(value: unknown, sender: string): MemberState | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const [peerId, since, metadata, arriving, state, why, untilMs, keyId, returning, leftMs, node, hadOther] =
+    value as Fields;
+  if (!isPeerId(peerId) || !isNumber(since)) return undefined;
+  const metadataJson = metadata ?? undefined;
+  if (metadataJson !== undefined && !(isText(metadataJson) && isObjectText(metadataJson))) return undefined;
+  const stateJson = state ?? undefined;
+  if (stateJson !== undefined && !(isText(stateJson) && isObjectText(stateJson))) return undefined;
+  const lingers = lingersOf(why, untilMs, keyId, leftMs, hadOther);
+  if (lingers === "invalid") return undefined;
+  return {
+    peerId,
+    since,
+    node: isNode(node) ? node : sender,
+    metadataJson,
+    ...(arriving === true && { isArriving: true }),
+    ...(returning === true && { isReturning: true }),
+    ...(stateJson !== undefined && { stateJson }),
+    ...(lingers ? { lingers } : isName(keyId) && { keyId }),
+  };
+}
+
+function lingersOf(
+  why: unknown,
+  untilMs: unknown,
+  keyId: unknown,
+  leftMs: unknown,
+  hadOther: unknown,
+): Lingers | undefined | "invalid" {
+  if (why === undefined || why === null) return undefined;
+  if ((why !== "lost" && why !== "held") || !isNumber(untilMs) || !isName(keyId)) return "invalid";
+  return { why, untilMs, keyId, ...(isNumber(leftMs) && { leftMs }), ...(hadOther === true && { hadOther }) };
+}

@@ -1,0 +1,335 @@
+/**
+ * Reads messages between nodes. They have passed through a server that others may reach, so they are untrusted: every field is
+ * checked, and a message that no node sends is undefined. encode.ts describes the format.
+ */
+import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
+import { isPeerId } from "../../../protocol/names.ts";
+import type { ChannelCount, Envelope, MemberState } from "../../engine.ts";
+import { envelopeOf, type Fields, isCount, isNode, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
+import { STREAMS_FIELD } from "./encode.ts";
+import {
+  type ConnectionCount,
+  type DeliveryCount,
+  type DirectMessage,
+  type Farewell,
+  type Heartbeat,
+  type NodeRequest,
+  type NodeResponse,
+  type Notification,
+  type PeerReturned,
+  type Position,
+  type RequestMessage,
+  type ResponsePart,
+  type StreamItem,
+  type StreamState,
+  VERSION,
+} from "./messages.ts";
+import { PARTS_MAX, PIECE_CHARS, REQUEST_TEXT_MAX_CHARS, RESPONSE_TEXT_MAX_CHARS, TEXT_MAX_BYTES } from "./payload.ts";
+
+interface Parsed {
+  readonly kind: string;
+  readonly fields: Fields;
+  /** What follows the first line. */
+  readonly body: string;
+}
+
+function parse(text: string): Parsed | undefined {
+  // Characters instead of bytes: a text has at least as many bytes, so every text that a node may send passes.
+  if (text.length > TEXT_MAX_BYTES) return undefined;
+  const end = text.indexOf("\n");
+  const head = parseJson(end < 0 ? text : text.slice(0, end));
+  if (!Array.isArray(head) || head[0] !== VERSION || !isText(head[1])) return undefined;
+  return { kind: head[1], fields: head.slice(2), body: end < 0 ? "" : text.slice(end + 1) };
+}
+
+/** An application's id has 24 characters; a channel name has at least as many bytes as characters. */
+const APP_MAX_CHARS = 128;
+const isApp = (value: unknown): value is string => isText(value) && value.length <= APP_MAX_CHARS;
+const isChannel = (value: unknown): value is string => isText(value) && value.length <= CHANNEL_MAX_BYTES;
+/** Bound: channels per request. Requests of nodes are split at ITEM_MAX_BYTES, where fewer channels fit. */
+export const REQUEST_CHANNELS_MAX = 4096;
+
+/** A peer id, or the id of a key behind a word. */
+const ID_SCOPE_MAX_CHARS = 256;
+const isIdScope = (value: unknown): value is string => isText(value) && value.length <= ID_SCOPE_MAX_CHARS;
+
+function partOf(part: unknown, parts: unknown): { readonly part: number; readonly parts: number } | undefined {
+  return isCount(part) && isCount(parts) && part < parts && parts <= PARTS_MAX ? { part, parts } : undefined;
+}
+
+function positionOf([node, app, channel, epoch, n]: Fields): Position | undefined {
+  if (!isNode(node) || !isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n)) return undefined;
+  return { node, app, channel, epoch, n };
+}
+
+/** undefined when one entry is invalid. */
+function listOf<T>(value: unknown, one: (entry: unknown) => T | undefined): T[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const found = value.map(one).filter((entry) => entry !== undefined);
+  return found.length === value.length ? found : undefined;
+}
+
+const textOf = (value: unknown): string | undefined => (isText(value) ? value : undefined);
+const nodeOf = (value: unknown): string | undefined => (isNode(value) ? value : undefined);
+const peerIdOf = (value: unknown): string | undefined => (isPeerId(value) ? value : undefined);
+
+export function streamItem(text: string): StreamItem | undefined {
+  const parsed = parse(text);
+  const position = parsed && positionOf(parsed.fields);
+  if (!position) return undefined;
+  const [first, second, ...rest] = parsed.fields.slice(5);
+  switch (parsed.kind) {
+    case "message": {
+      const envelope = envelopeOf(first, second, parsed.body, rest);
+      return envelope && { kind: "message", position, envelope };
+    }
+    case "members": {
+      const [joined, left] = [listOf(first, (one) => memberOf(one, position.node)), listOf(second, peerIdOf)];
+      return joined && left && { kind: "members", position, change: { joined, left } };
+    }
+    case "tail":
+      return { kind: "tail", position };
+    default:
+      return undefined;
+  }
+}
+
+export type NodeMessage = Heartbeat | ConnectionCount | Farewell | RequestMessage | Notification;
+
+/** A message to all nodes, or a request or notification to this one. */
+export function nodeMessage(text: string): NodeMessage | undefined {
+  const parsed = parse(text);
+  const [node, ...fields] = parsed?.fields ?? [];
+  if (!parsed || !isNode(node)) return undefined;
+  switch (parsed.kind) {
+    case "beat":
+      return heartbeatOf(node, fields);
+    case "count": {
+      const [app, connections] = fields;
+      return isApp(app) && isCount(connections) ? { kind: "count", node, app, connections } : undefined;
+    }
+    case "farewell":
+      return { kind: "farewell", node };
+    case "question": {
+      const request = requestOf(fields[0]);
+      return request && { kind: "request", node, request };
+    }
+    case "notice":
+      return { kind: "notification", node, text: parsed.body };
+    default:
+      return undefined;
+  }
+}
+
+function heartbeatOf(
+  node: string,
+  [counts, receivesFrom, isReconnected, part = 0, parts = 1]: Fields,
+): Heartbeat | undefined {
+  const connections = listOf(counts, (one) =>
+    Array.isArray(one) && isApp(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
+  );
+  const nodes = listOf(receivesFrom, nodeOf);
+  const at = partOf(part, parts);
+  if (!connections || !nodes || !at) return undefined;
+  const counted = new Map(connections);
+  return {
+    kind: "heartbeat",
+    node,
+    connections: counted,
+    receivesFrom: nodes,
+    isReconnected: isReconnected === true,
+    ...at,
+  };
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+const isPlain = (value: unknown): value is Plain =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function requestOf(value: unknown): NodeRequest | undefined {
+  if (!isPlain(value)) return undefined;
+  const { what, app, channel, peerId, channels, place, to, n, untilMs, text, nodes } = value;
+  switch (what) {
+    case "who": {
+      if (!Array.isArray(channels) || channels.length > REQUEST_CHANNELS_MAX) return undefined;
+      const found = listOf(channels, (one) =>
+        Array.isArray(one) && isApp(one[0]) && isChannel(one[1]) ? ([one[0], one[1]] as const) : undefined,
+      );
+      return found && { kind: "streams", channels: found };
+    }
+    case "again": {
+      const from = isPlain(place)
+        ? positionOf([place.node, place.app, place.channel, place.epoch, place.n])
+        : undefined;
+      return from && isCount(to) ? { kind: "replay", from, to } : undefined;
+    }
+    case "channels":
+      return isApp(app) ? { kind: what, app } : undefined;
+    case "members":
+      return isApp(app) && isChannel(channel) ? { kind: what, app, channel } : undefined;
+    case "kick":
+      return isApp(app) && isPeerId(peerId) ? { kind: what, app, peerId } : undefined;
+    case "block":
+      return isApp(app) && isPeerId(peerId) && isNumber(untilMs) ? { kind: what, app, peerId, untilMs } : undefined;
+    case "room":
+      return isApp(app) && isCount(n) ? { kind: "capacity", app, number: n } : undefined;
+    case "look":
+      return app === undefined || isApp(app) ? { kind: "nudge", app } : undefined;
+    case "hand": {
+      const asked = nodes === undefined ? undefined : (listOf(nodes, nodeOf) ?? []);
+      return isText(text) ? { kind: "deliver", text, ...(asked && { nodes: asked }) } : undefined;
+    }
+    case "text":
+      return isText(text) && text.length <= REQUEST_TEXT_MAX_CHARS ? { kind: what, text } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const TEXT_PIECES_MAX = RESPONSE_TEXT_MAX_CHARS / PIECE_CHARS;
+
+export function responsePart(text: string): ResponsePart | undefined {
+  const parsed = parse(text);
+  const [node, part, parts, value] = parsed?.fields ?? [];
+  if (parsed?.kind !== "answer" || !isNode(node) || !isPlain(value)) return undefined;
+  const response = responseOf(value, node);
+  const at = partOf(part, parts);
+  if (response?.kind === "text" && Number(parts) > TEXT_PIECES_MAX) return undefined;
+  return response && at && { node, ...at, response };
+}
+
+/** `node`: the one that responds. */
+function responseOf(value: Plain, node: string): NodeResponse | undefined {
+  switch (value.what) {
+    case "who": {
+      const streams = listOf(value[STREAMS_FIELD], (one) => streamStateOf(one, node));
+      return streams && { kind: "streams", streams };
+    }
+    case "again": {
+      if (value.items === null) return { kind: "replay", items: undefined };
+      const items = listOf(value.items, textOf);
+      return items && { kind: "replay", items };
+    }
+    case "channels": {
+      const counts = listOf(value.counts, channelCountOf);
+      return counts && { kind: "channels", counts };
+    }
+    case "members": {
+      const members = listOf(value.members, (one) => memberOfObject(one, node));
+      return members && { kind: "members", members };
+    }
+    case "kick":
+      return isCount(value.closed) ? { kind: "kick", closed: value.closed } : undefined;
+    case "block":
+      return { kind: "block" };
+    case "room":
+      return isCount(value.taken) ? { kind: "capacity", taken: value.taken } : undefined;
+    case "look":
+      return isCount(value.connections) ? { kind: "nudge", connections: value.connections } : undefined;
+    case "hand":
+      return isCount(value.count)
+        ? {
+            kind: "deliver",
+            count: value.count,
+            isLate: value.isLate === true,
+            ...(value.isHeld === true && { isHeld: true }),
+          }
+        : undefined;
+    case "text":
+      return isText(value.text) && value.text.length <= PIECE_CHARS ? { kind: "text", text: value.text } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** In responses members are objects, in streams they are arrays. */
+const memberOfObject = (value: unknown, sender: string): MemberState | undefined =>
+  isPlain(value) ? memberOf(memberFields(value), sender) : undefined;
+
+function memberFields({
+  peerId,
+  since,
+  metadataJson,
+  isArriving,
+  isReturning,
+  stateJson,
+  keyId,
+  lingers,
+  node,
+}: Plain): Fields {
+  const { why, untilMs, keyId: lastKeyId, leftMs, hadOther } = isPlain(lingers) ? lingers : {};
+  return [
+    peerId,
+    since,
+    metadataJson,
+    isArriving,
+    stateJson,
+    why,
+    untilMs,
+    lastKeyId ?? keyId,
+    isReturning,
+    leftMs,
+    node,
+    hadOther,
+  ];
+}
+
+function streamStateOf(value: unknown, sender: string): StreamState | undefined {
+  if (!isPlain(value)) return undefined;
+  const { app, channel, epoch, n } = value;
+  const members = listOf(value.members, (one) => memberOfObject(one, sender));
+  if (!isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n) || !members) return undefined;
+  return { app, channel, epoch, n, members };
+}
+
+function channelCountOf(value: unknown): ChannelCount | undefined {
+  if (!isPlain(value) || !isChannel(value.channel) || !isCount(value.connections)) return undefined;
+  const peerIds = listOf(value.peerIds, peerIdOf);
+  return peerIds && { channel: value.channel, peerIds, connections: value.connections };
+}
+
+export function directMessage(text: string): DirectMessage | undefined {
+  const parsed = parse(text);
+  const [node, number, app, to, from, metadataChars, id, awaitsRoster, idScope, isNext, oldest, earlier] =
+    parsed?.fields ?? [];
+  if (parsed?.kind !== "direct" || !isNode(node) || !isCount(number) || !isApp(app) || !isPeerId(to)) return undefined;
+  const plain = envelopeOf(from, metadataChars, parsed.body, [id]);
+  if (!plain) return undefined;
+  // Almost no message has them.
+  const envelope = awaitsRoster || idScope ? withDirectFields(plain, awaitsRoster, idScope, earlier) : plain;
+  return {
+    node,
+    number,
+    app,
+    to,
+    envelope,
+    isNext: typeof isNext === "boolean" ? isNext : undefined,
+    oldest: isCount(oldest) ? oldest : undefined,
+  };
+}
+
+const withDirectFields = (
+  envelope: Envelope,
+  awaitsRoster: unknown,
+  idScope: unknown,
+  sentEarlier: unknown,
+): Envelope => ({
+  ...envelope,
+  ...(awaitsRoster === true && { awaitsRoster }),
+  ...(sentEarlier === true && { sentEarlier }),
+  ...(envelope.id !== undefined && isIdScope(idScope) && { idScope }),
+});
+
+export function peerReturned(text: string): PeerReturned | undefined {
+  const parsed = parse(text);
+  const [node, app, peerId] = parsed?.fields ?? [];
+  if (parsed?.kind !== "back" || !isNode(node) || !isApp(app) || !isPeerId(peerId)) return undefined;
+  return { node, app, peerId };
+}
+
+export function deliveryCount(text: string): DeliveryCount | undefined {
+  const parsed = parse(text);
+  const [node, count, held, late] = parsed?.fields ?? [];
+  if (parsed?.kind !== "handed" || !isNode(node) || !isCount(count)) return undefined;
+  return { node, count, ...(held === true && { isHeld: true }), ...(late === true && { isLate: true }) };
+}

@@ -1,0 +1,156 @@
+/** What nodes say to each other. encode.ts writes these messages, decode.ts reads them. */
+import type { ChannelCount, Envelope, MemberState } from "../../engine.ts";
+
+/** Increased when nodes of two versions could not understand each other; they then ignore each other. */
+export const VERSION = 2;
+
+/** Position of an item in the stream of one node on one channel. */
+export interface Position {
+  readonly node: string;
+  readonly app: string;
+  readonly channel: string;
+  /** A stream that was forgotten starts again with sequence number 1 in a later epoch. */
+  readonly epoch: number;
+  /** Sequence number. */
+  readonly n: number;
+}
+
+export interface MembersChange {
+  readonly joined: readonly MemberState[];
+  readonly left: readonly string[];
+}
+
+export type StreamItem =
+  | { readonly kind: "message"; readonly position: Position; readonly envelope: Envelope }
+  | { readonly kind: "members"; readonly position: Position; readonly change: MembersChange }
+  /** Carries nothing new: it repeats the last sequence number, so that a node notices when the last item was lost. */
+  | { readonly kind: "tail"; readonly position: Position };
+
+export interface Heartbeat {
+  readonly kind: "heartbeat";
+  readonly node: string;
+  /** By application. */
+  readonly connections: ReadonlyMap<string, number>;
+  /** Nodes whose heartbeats it receives. */
+  readonly receivesFrom: readonly string[];
+  /** It was disconnected until now: what it knows of other nodes, and they of it, may be out of date. */
+  readonly isReconnected: boolean;
+  /** With very many applications a heartbeat has several parts, from 0. Only the first carries `receivesFrom` and `isReconnected`. */
+  readonly part: number;
+  readonly parts: number;
+}
+
+/** The node is closing. */
+export interface Farewell {
+  readonly kind: "farewell";
+  readonly node: string;
+}
+
+/** The connections of one application, sent between two heartbeats. */
+export interface ConnectionCount {
+  readonly kind: "count";
+  readonly node: string;
+  readonly app: string;
+  readonly connections: number;
+}
+
+export type NodeRequest =
+  /** The state of the node's streams on these channels, with its members. */
+  | { readonly kind: "streams"; readonly channels: readonly (readonly [app: string, channel: string])[] }
+  /** The items from a position up to sequence number `to`. */
+  | { readonly kind: "replay"; readonly from: Position; readonly to: number }
+  | { readonly kind: "channels"; readonly app: string }
+  | { readonly kind: "members"; readonly app: string; readonly channel: string }
+  | { readonly kind: "block"; readonly app: string; readonly peerId: string; readonly untilMs: number }
+  | { readonly kind: "kick"; readonly app: string; readonly peerId: string }
+  /** How many connections an application has, and claims older than the claim `number` of the requesting node. */
+  | { readonly kind: "capacity"; readonly app: string; readonly number: number }
+  /** Read shared state now; the response has the connections of the application. */
+  | { readonly kind: "nudge"; readonly app?: string | undefined }
+  /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
+  /**
+   * `nodes`: the names of the nodes whose answers are awaited. Another one must not deliver: after a partition a node can receive what
+   * it is not yet asked for, and its sender would get `peer_not_found`. undefined: asked by an older version.
+   */
+  | { readonly kind: "deliver"; readonly text: string; readonly nodes?: readonly string[] | undefined }
+  /** A request of a part of the node to its counterparts (requests/node-texts.ts). */
+  | { readonly kind: "text"; readonly text: string };
+
+export interface RequestMessage {
+  readonly kind: "request";
+  readonly node: string;
+  readonly request: NodeRequest;
+}
+
+/** A text from a part of one node to its counterpart on this one (requests/node-texts.ts). */
+export interface Notification {
+  readonly kind: "notification";
+  readonly node: string;
+  readonly text: string;
+}
+
+/** The state of one stream of the responding node. Epoch 0: it has no stream on that channel. */
+export interface StreamState {
+  readonly app: string;
+  readonly channel: string;
+  readonly epoch: number;
+  /** The last sequence number. */
+  readonly n: number;
+  readonly members: readonly MemberState[];
+}
+
+export type NodeResponse =
+  | { readonly kind: "streams"; readonly streams: readonly StreamState[] }
+  /** Items as they were sent; undefined: they are no longer kept. */
+  | { readonly kind: "replay"; readonly items: readonly string[] | undefined }
+  | { readonly kind: "channels"; readonly counts: readonly ChannelCount[] }
+  | { readonly kind: "members"; readonly members: readonly MemberState[] }
+  | { readonly kind: "block" }
+  | { readonly kind: "kick"; readonly closed: number }
+  | { readonly kind: "capacity"; readonly taken: number }
+  | { readonly kind: "nudge"; readonly connections: number }
+  /** `isLate` and `isHeld` as in DeliveryCount. */
+  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean; readonly isHeld?: boolean }
+  /** The text, or in a part a piece of it. */
+  | { readonly kind: "text"; readonly text: string };
+
+/** A long response has several parts, from 0. */
+export interface ResponsePart {
+  readonly node: string;
+  readonly part: number;
+  readonly parts: number;
+  readonly response: NodeResponse;
+}
+
+export interface DirectMessage {
+  readonly node: string;
+  /** Higher than the number of any earlier direct message of the same node. */
+  readonly number: number;
+  readonly app: string;
+  readonly to: string;
+  readonly envelope: Envelope;
+  /**
+   * What the node has sent to the peer before is decided: it need not wait for an earlier one that was answered with `isHeld`. Nodes of
+   * earlier versions do not say it: of them, those that await a roster are tried again in their order.
+   */
+  readonly isNext?: boolean | undefined;
+  /** If it is not the next one: the number of the oldest that may be sent again. All before that are decided. */
+  readonly oldest?: number | undefined;
+}
+
+/** A peer has connected to a node, for those that expect it back. */
+export interface PeerReturned {
+  readonly node: string;
+  readonly app: string;
+  readonly peerId: string;
+}
+
+/** The receipt of a direct message: to how many connections a node has delivered it. */
+export interface DeliveryCount {
+  readonly node: string;
+  readonly count: number;
+  /** The node has no connection of the peer, but expects it back. Nodes of earlier versions read only the count, which is 0. */
+  readonly isHeld?: boolean;
+  /** The node has delivered a newer message of the same node, or this one, and does not deliver it any more. The count is 0. */
+  readonly isLate?: boolean;
+}

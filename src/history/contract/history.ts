@@ -1,0 +1,163 @@
+/**
+ * The contract of history: streams of messages that survive their node. One stream per channel with history; every message has one
+ * offset in it, without gaps. testing/history.suite.ts is the suite of all implementations. The contract is asynchronous throughout,
+ * because the embedded file may later be in another process.
+ *
+ * - `append` MUST give offsets inside its transaction, in the order of the batch, and MUST resolve only when the messages would
+ *   survive the end of this process. Two messages MUST NOT get the same offset, and a stream MUST NOT have a gap.
+ * - If `append` rejects, the batch may be stored or not. `settle` MUST find out which, and MUST prevent a batch that it reports as not
+ *   stored from being stored later, also by a connection or a server that was frozen meanwhile.
+ * - A message whose id the same scope has used in that channel within MESSAGE_ID_REMEMBERED_MS MUST NOT be stored: its result is that
+ *   of the first one, with `isDuplicate`. Ids outlive trimming, and `remove`: a retry must not bring back what was deleted. Two equal
+ *   ids in one batch are a duplicate too.
+ * - `time` MUST NOT decrease within a stream.
+ * - The epoch of a stream MUST be new and random whenever its offsets could mean something else: after `remove`, and when a stream
+ *   that was forgotten begins again. The offsets of a new epoch begin at 1.
+ * - Reads MUST be consistent: state, check and messages as of one moment.
+ * - `trim` MUST do a bounded amount of work per call, and MUST NOT delay `append` by more than that.
+ * - What is too old or too much MUST NOT be read, also before `trim` has removed it.
+ * - After `append` has rejected, the caller MUST settle that batch before it appends another.
+ * - Calls MUST reject with HistoryUnavailable when the store cannot be used at the moment.
+ */
+import type { Retention } from "../../protocol/patterns/channel-rules.ts";
+import type { Position } from "../../protocol/position.ts";
+
+export interface NewMessage {
+  readonly app: string;
+  readonly channel: string;
+  readonly keep: Retention;
+  readonly from: string;
+  readonly metadataJson: string | undefined;
+  readonly dataJson: string;
+  /** The id of the connection that publishes it; `undefined` for REST. */
+  readonly connection: string | undefined;
+  readonly id: string | undefined;
+  /** Within which ids are unique: the peer id of a token, or the id of a key. Ignored without an id. */
+  readonly idScope: string;
+  /** How much it counts: see size.ts. */
+  readonly bytes: number;
+}
+
+/** Messages that are appended in one transaction. */
+export interface Batch {
+  /** Random, in base 36: stored with each message, and identifies the batch for `settle`. */
+  readonly check: string;
+  readonly messages: readonly NewMessage[];
+}
+
+/** Where a message of a batch is. */
+export interface Appended extends Position {
+  /** Unix ms. */
+  readonly time: number;
+  /** The message was published before under the same id: this is where the first one is, and nothing was stored. */
+  readonly isDuplicate: boolean;
+  /** The first one was removed with the history of its channel: its epoch is over. */
+  readonly isRemoved?: true;
+}
+
+export interface StoredMessage {
+  readonly offset: number;
+  readonly check: string;
+  /** Unix ms. */
+  readonly time: number;
+  readonly from: string;
+  readonly metadataJson: string | undefined;
+  readonly dataJson: string;
+  readonly connection: string | undefined;
+  readonly id: string | undefined;
+  /** As that of the new message. */
+  readonly bytes: number;
+}
+
+/** A stream without its messages. It holds the offsets from `first` to `top`; `first` is `top + 1` if it holds none. */
+export interface StreamState {
+  readonly epoch: string;
+  readonly top: number;
+  /** The check of the message at `top`. */
+  readonly topCheck: string;
+  readonly first: number;
+  /** The check of the message at `first - 1`, which is no longer stored. */
+  readonly firstCheck: string;
+}
+
+/** Which messages of a stream, and how much of them. At least one message is returned even if it is longer than `maxBytes`. */
+export interface Range {
+  /** Behind this offset, oldest first. */
+  readonly after?: number;
+  /** Before this offset, newest first. With neither: the newest. */
+  readonly before?: number;
+  /** Only messages of this time or later, Unix ms. */
+  readonly sinceMs?: number;
+  /** Only messages up to this offset. */
+  readonly upTo?: number;
+  readonly limit: number;
+  readonly maxBytes: number;
+}
+
+export interface Page {
+  readonly state: StreamState;
+  /** The check at `after` or `before`; `undefined` if that offset is not between `first - 1` and `top`, or neither was given. */
+  readonly check: string | undefined;
+  readonly messages: readonly StoredMessage[];
+  /** There are more messages in the direction of reading. */
+  readonly more: boolean;
+}
+
+/** The end of a stream. */
+export interface Top extends Position {
+  readonly app: string;
+  readonly channel: string;
+}
+
+/** Streams that have changed. */
+export interface ChangedTops {
+  readonly tops: readonly Top[];
+  /** For how long the oldest transaction has been open whose changes these tops may lack: the next call goes back that much further. */
+  readonly openMs: number;
+}
+
+/** What an application has stored. */
+export interface HistoryUsage {
+  readonly streams: number;
+  readonly messages: number;
+  readonly bytes: number;
+}
+
+export interface HistoryStore {
+  /** Other nodes append to the same streams. */
+  readonly isShared: boolean;
+  append(batch: Batch): Promise<readonly Appended[]>;
+  /** The fate of a batch whose `append` has rejected: `undefined` if it is not stored, and never will be. */
+  settle(batch: Batch): Promise<readonly Appended[] | undefined>;
+  /**
+   * The state of a stream, which begins with this if there is none. A stream without messages that nothing has opened or appended to
+   * for an hour (a day if it had some) is forgotten, so a node opens each stream that it watches every STREAM_USE_NOTED_MS.
+   */
+  open(app: string, channel: string, keep: Retention): Promise<StreamState>;
+  /** `undefined`: there is no such stream. */
+  read(app: string, channel: string, range: Range): Promise<Page | undefined>;
+  /**
+   * The ends of streams that were appended to, or removed with `remove`, within the last `agoMs`. May contain older ones. Streams that
+   * a change of rules has removed are not in it. Not since a time, because the clock of the store is not that of the caller. What a
+   * call cannot see yet because its transaction is still open MUST be seen by a later one, however long that transaction takes.
+   */
+  tops(agoMs: number): Promise<ChangedTops>;
+  /** Forgets all messages of a channel: a new epoch begins. Returns false if there was no stream. */
+  remove(app: string, channel: string): Promise<boolean>;
+  /** After a change of rules: `keep` says what a channel keeps now, or `undefined` if it has no history any more. */
+  applyRules(app: string, keep: (channel: string) => Retention | undefined): Promise<void>;
+  /** Forgets all streams of an application. */
+  removeApp(app: string): Promise<void>;
+  usage(app: string): Promise<HistoryUsage>;
+  /**
+   * Removes some of what is over its limits: count, age, bytes per application together with its rooms (access/keys/room-space.ts), old ids,
+   * forgotten streams. True: there is more.
+   */
+  trim(maxBytesOf: (app: string) => number): Promise<boolean>;
+  /** Called when the store has lost what it had acknowledged, as after a failover: positions may not mean what they did. */
+  onRewound(listener: () => void): void;
+  close(): Promise<void>;
+}
+
+/** The store of history cannot be used at the moment; the message is for the log. */
+export class HistoryUnavailable extends Error {}

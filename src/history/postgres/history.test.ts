@@ -1,0 +1,65 @@
+/** History in a real PostgreSQL: the suite of every implementation. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { SQL } from "bun";
+import { optionsOf } from "../../store/engines/postgres.ts";
+import { PostgresServer } from "../../store/testing/postgres.ts";
+import { historySuite } from "../testing/history.suite.ts";
+import { appendTexts, STREAMS_MAX } from "../testing/kit.ts";
+import { openPostgresHistory } from "./history.ts";
+import { PostgresLink } from "./link.ts";
+
+setDefaultTimeout(60_000);
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+afterAll(() => server.stop());
+
+historySuite("history in PostgreSQL", async () => {
+  const url = await server.newDatabase();
+  return {
+    open: (time) => {
+      const skewMs = (): number => time.passedMs + time.setMs;
+      return openPostgresHistory({ url, skewMs, totalsEveryMs: 0, streamsMax: STREAMS_MAX });
+    },
+  };
+});
+
+test("what a node has stored is found although it is committed long after its time, and the node is gone", async () => {
+  const url = await server.newDatabase();
+  await using store = disposable(await openPostgresHistory({ url }));
+  await appendTexts(store, ["before"]);
+  // As a node whose server waits for its disk or a standby: the transaction has made its changes, and no reader sees them yet.
+  const connection = { application_name: "parley-history-of-a-node" };
+  await using frozen = new SQL({ ...optionsOf(url), max: 1, connection });
+  await frozen`BEGIN`;
+  const [row]: { changed: string }[] = await frozen`
+    UPDATE history_streams SET top = 2, top_check = 'late', changed = history_second(history_now(0)) RETURNING changed`;
+  const changedMs = Number(row?.changed);
+  // `changed` is a full second: a read that begins before its end would find it anyway.
+  await Bun.sleep(changedMs - Date.now() + 1);
+  const readMs = Date.now();
+  const during = await store.tops(0);
+  expect(during.tops).toEqual([]);
+  await frozen`COMMIT`;
+  expect((await store.tops(Date.now() - readMs)).tops).toEqual([]);
+  const after = await store.tops(Date.now() - readMs + during.openMs);
+  expect(after).toMatchObject({ tops: [{ app: "app", channel: "channel", offset: 2, check: "late" }], openMs: 0 });
+});
+
+test("statements that were prepared before another node has changed their tables are repeated", async () => {
+  const url = await server.newDatabase();
+  await using other = new SQL({ ...optionsOf(url), max: 1 });
+  await other`CREATE TABLE things (id INT)`;
+  await other`INSERT INTO things VALUES (1)`;
+  await using link = disposable(new PostgresLink(optionsOf(url), 3));
+  const readAll = (): Promise<object[][]> =>
+    Promise.all(Array.from({ length: 12 }, () => link.run((sql) => sql`SELECT * FROM things WHERE id = ${1}`)));
+  await readAll();
+  await other`ALTER TABLE things ADD COLUMN kind INT`;
+  expect((await readAll()).flat()).toEqual(Array.from({ length: 12 }, () => ({ id: 1, kind: null })));
+});
+
+const disposable = <T extends { close(): Promise<void> }>(store: T): T & AsyncDisposable =>
+  Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });

@@ -1,0 +1,271 @@
+/** History in PostgreSQL, which all nodes share. migrations/ has the functions that these calls run. */
+import { SQL } from "bun";
+import { appOfSpace, roomSpaceOf } from "../../access/keys/room-space.ts";
+import { systemClock } from "../../base/clock.ts";
+import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
+import type { Retention } from "../../protocol/patterns/channel-rules.ts";
+import { LOCK_SPACE, optionsOf } from "../../store/engines/postgres.ts";
+import { excessOf } from "../contract/excess.ts";
+import type {
+  Appended,
+  Batch,
+  ChangedTops,
+  HistoryStore,
+  HistoryUsage,
+  Page,
+  Range,
+  StreamState,
+  Top,
+} from "../contract/history.ts";
+import {
+  EMPTY_STREAM_KEPT_MS,
+  EXPIRED_STREAM_KEPT_MS,
+  IDS_AHEAD_MAX_MS,
+  STREAM_USE_NOTED_MS,
+  STREAMS_PER_APP_MAX,
+} from "../contract/limits.ts";
+import { arrayLiteral } from "./batch.ts";
+import { ServerIdentity } from "./identity.ts";
+import { PostgresLink, StandbyAnswered } from "./link.ts";
+import { pageOf } from "./page.ts";
+import { migrateHistory } from "./schema.ts";
+import { PostgresWriter } from "./writer.ts";
+
+const READ_CONNECTIONS = 3;
+/** Rows that one slice of trimming deletes, about 10 ms on the server. */
+const TRIM_ROWS = 1000;
+/** As in `history_trim`: with this many streams a slice may have left others. */
+const TRIM_STREAMS = 100;
+/** Adding up what applications have stored reads every stream. */
+const TOTALS_EVERY_MS = 10_000;
+/** Streams that a call which visits all of an application's streams handles in one transaction. */
+const VISIT_STREAMS = 500;
+/** A transaction that is open for longer is not waited for: each read of the tops would be of everything that has changed since. */
+const OPEN_TRANSACTION_MAX_MS = 600_000;
+/** Trimming and visits may wait longer than a publish. */
+const BACKGROUND_MS = 10_000;
+
+const SESSION = {
+  application_name: "parley-history",
+  statement_timeout: 2000,
+  lock_timeout: 2000,
+  idle_in_transaction_session_timeout: 5000,
+  // All statements find their rows by a key, whatever the statistics say: compiling them would take longer.
+  jit: "off",
+};
+
+export interface PostgresHistoryOptions {
+  readonly url: string;
+  /** For tests: added to the server's clock. */
+  readonly skewMs?: () => number;
+  readonly totalsEveryMs?: number;
+  /** For tests: instead of STREAMS_PER_APP_MAX. */
+  readonly streamsMax?: number;
+  /** For tests: how long a publish or a read waits for the server. */
+  readonly answerMs?: number;
+}
+
+export async function openPostgresHistory(options: PostgresHistoryOptions): Promise<PostgresHistory> {
+  await using sql = new SQL({ ...optionsOf(options.url), max: 1 });
+  await migrateHistory(sql);
+  return new PostgresHistory(options);
+}
+
+interface Answer {
+  readonly isStandby: boolean;
+}
+
+/** A standby that is behind would make valid positions look lost, and a stream begin before what was delivered from it. */
+function ofPrimary<T extends Answer>(row: T | undefined): T | undefined {
+  if (row?.isStandby) throw new StandbyAnswered("the server is a standby");
+  return row;
+}
+
+export class PostgresHistory implements HistoryStore {
+  readonly isShared = true;
+  private readonly writer: PostgresWriter;
+  private readonly reader: PostgresLink;
+  private readonly trimmer: PostgresLink;
+  private readonly identity = new ServerIdentity();
+  private readonly skewMs: () => number;
+  private readonly totalsEveryMs: number;
+  private readonly streamsMax: number;
+  private totalsAtMs = Number.NEGATIVE_INFINITY;
+
+  /** The schema must be there: see openPostgresHistory. */
+  constructor(options: PostgresHistoryOptions) {
+    const connection = { ...optionsOf(options.url), connection: SESSION };
+    this.skewMs = options.skewMs ?? (() => 0);
+    this.totalsEveryMs = options.totalsEveryMs ?? TOTALS_EVERY_MS;
+    this.streamsMax = options.streamsMax ?? STREAMS_PER_APP_MAX;
+    // Reads alone do not show that a server takes no changes.
+    const leave = (): void => {
+      for (const link of [this.writer, this.reader, this.trimmer]) link.leave();
+    };
+    this.writer = new PostgresWriter(connection, this.skewMs, options.answerMs, leave);
+    this.reader = new PostgresLink(connection, READ_CONNECTIONS, options.answerMs, leave);
+    const patient = { ...SESSION, statement_timeout: BACKGROUND_MS };
+    this.trimmer = new PostgresLink({ ...connection, connection: patient }, 1, undefined, leave);
+    // Some connections may still lead to the server before.
+    this.identity.onChange(leave);
+  }
+
+  append = (batch: Batch): Promise<readonly Appended[]> => this.writer.append(batch);
+
+  async settle(batch: Batch): Promise<readonly Appended[] | undefined> {
+    const result = await this.writer.settle(batch);
+    // The batch may be missing because another server has taken over.
+    await this.reader.run((sql) => this.identity.compare(sql));
+    return result;
+  }
+
+  open = (app: string, channel: string, keep: Retention): Promise<StreamState> =>
+    this.reader.run(async (sql) => {
+      const rows: (Answer & { state: string })[] = await sql`
+        SELECT pg_is_in_recovery() AS "isStandby", history_open(${app}, ${channel}, ${keep.messages}::BIGINT, ${keep.seconds * 1000}::BIGINT,
+          ${this.skewMs()}::BIGINT, ${STREAM_USE_NOTED_MS}::BIGINT) AS state`;
+      return JSON.parse(ofPrimary(rows[0])?.state ?? "") as StreamState;
+    });
+
+  read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
+    this.reader.run(async (sql) => {
+      const { after = null, before = null, upTo = null, limit, maxBytes, sinceMs } = range;
+      // As an age: the server's clock gave the messages their times.
+      const age = sinceMs === undefined ? null : systemClock.wallMs() + this.skewMs() - sinceMs;
+      const skew = this.skewMs();
+      const rows: (Answer & { page: string | null })[] = await sql`
+        SELECT pg_is_in_recovery() AS "isStandby", history_read(${app}, ${channel}, ${skew}::BIGINT, ${after}::BIGINT, ${before}::BIGINT,
+          history_now(${skew}::BIGINT) - ${age}::BIGINT, ${upTo}::BIGINT, ${limit}::BIGINT, ${maxBytes}::BIGINT) AS page`;
+      const page = ofPrimary(rows[0])?.page;
+      return page ? pageOf(page) : undefined;
+    });
+
+  tops = (agoMs: number): Promise<ChangedTops> =>
+    this.reader.run(async (sql) => {
+      await this.identity.compare(sql);
+      // Before the streams are read: one that is committed in between is seen by that read.
+      const openMs = await this.openTransactionsMs(sql);
+      const rows: (Omit<Top, "offset"> & { offset: string })[] = await sql`
+        SELECT app, channel, epoch, top::TEXT AS "offset", top_check AS "check" FROM history_streams
+          WHERE changed >= history_now(${this.skewMs()}::BIGINT) - ${Math.ceil(agoMs)}::BIGINT`;
+      return { tops: rows.map((row) => ({ ...row, offset: Number(row.offset) })), openMs };
+    });
+
+  remove = (app: string, channel: string): Promise<boolean> =>
+    this.reader.run(async (sql) => {
+      const rows: { removed: boolean }[] = await sql`
+        SELECT history_remove_2(${app}, ${channel}, ${this.skewMs()}::BIGINT) AS removed`;
+      return rows[0]?.removed === true;
+    });
+
+  async applyRules(app: string, keep: (channel: string) => Retention | undefined): Promise<void> {
+    let from = "";
+    for (;;) {
+      const rows = await this.trimmer.run<{ id: string; channel: string }[]>(
+        (sql) =>
+          sql`SELECT id::TEXT AS id, channel FROM history_streams WHERE app = ${app} AND channel > ${from}
+            ORDER BY channel LIMIT ${VISIT_STREAMS}`,
+        BACKGROUND_MS,
+      );
+      const kept = rows.map(({ id, channel }) => ({ id, keep: keep(channel) }));
+      await this.forget(kept.filter(({ keep }) => keep === undefined).map(({ id }) => id));
+      await this.setKeeps(kept.flatMap(({ id, keep }) => (keep ? [{ id, keep }] : [])));
+      if (rows.length < VISIT_STREAMS) return;
+      from = rows.at(-1)?.channel ?? from;
+    }
+  }
+
+  async removeApp(app: string): Promise<void> {
+    await this.applyRules(app, () => undefined);
+  }
+
+  usage = (app: string): Promise<HistoryUsage> =>
+    this.reader.run(async (sql) => {
+      const rows: { streams: string; messages: string; bytes: string }[] = await sql`
+        SELECT count(*) AS streams, coalesce(sum(top - low + 1), 0) AS messages, coalesce(sum(bytes), 0) AS bytes
+          FROM history_streams WHERE app = ${app}`;
+      const [{ streams, messages, bytes } = { streams: 0, messages: 0, bytes: 0 }] = rows;
+      return { streams: Number(streams), messages: Number(messages), bytes: Number(bytes) };
+    });
+
+  trim = (maxBytesOf: (app: string) => number): Promise<boolean> =>
+    this.trimmer.run(async (sql) => {
+      const over = await this.overLimits(sql, maxBytesOf);
+      const trims: { streams: string | null }[] = await sql`
+        SELECT history_trim(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${TRIM_ROWS}::BIGINT,
+          ${arrayLiteral(over.large.map(({ space }) => space))}::TEXT[],
+          ${arrayLiteral(over.large.map(({ bytes }) => bytes))}::BIGINT[]) AS streams`;
+      const trimmed = trims[0]?.streams ?? null;
+      // Another node is trimming.
+      if (trimmed === null) return false;
+      // The clock was set back by more: until it is there again these would neither count nor be old.
+      await sql`
+        DELETE FROM history_ids WHERE (stream, scope, mid) IN (SELECT stream, scope, mid FROM history_ids
+          WHERE time > history_now(${this.skewMs()}::BIGINT) + ${IDS_AHEAD_MAX_MS}::BIGINT
+          LIMIT ${TRIM_ROWS} FOR UPDATE SKIP LOCKED)`;
+      const rows: { done: string }[] = await sql`
+        SELECT history_sweep(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${MESSAGE_ID_REMEMBERED_MS}::BIGINT,
+          ${TRIM_ROWS}::BIGINT, ${EMPTY_STREAM_KEPT_MS}::BIGINT, ${EXPIRED_STREAM_KEPT_MS}::BIGINT,
+          ${`{${trimmed}}`}::BIGINT[],
+          ${arrayLiteral(over.crowded.map(({ space }) => space))}::TEXT[],
+          ${arrayLiteral(over.crowded.map(({ streams }) => streams))}::BIGINT[]) AS done`;
+      const done = Number(rows[0]?.done ?? 0);
+      const isOver = over.large.length + over.crowded.length > 0;
+      if (isOver) this.totalsAtMs = Number.NEGATIVE_INFINITY;
+      const isFull = trimmed.split(",").length >= TRIM_STREAMS;
+      return done >= TRIM_ROWS || isFull || (isOver && done > 0);
+    }, BACKGROUND_MS);
+
+  onRewound(listener: () => void): void {
+    this.identity.onChange(listener);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.writer.close(), this.reader.close(), this.trimmer.close()]);
+  }
+
+  /**
+   * For how long the oldest transaction of any node has been open. A server that waits for its disk or for a standby can take longer to
+   * commit than anything here waits, and shows the transaction's changes only then: with the time at which they were made.
+   */
+  private async openTransactionsMs(sql: SQL): Promise<number> {
+    const rows: { ms: string | null }[] = await sql`
+      SELECT floor(extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000)::BIGINT AS ms FROM pg_stat_activity
+        WHERE application_name LIKE ${`${SESSION.application_name}%`} AND usename = current_user AND datname = current_database()
+          AND pid <> pg_backend_pid()`;
+    return Math.min(Math.max(Number(rows[0]?.ms ?? 0), 0), OPEN_TRANSACTION_MAX_MS);
+  }
+
+  /** The spaces that have more bytes or streams than they may, and by how much. */
+  private async overLimits(sql: SQL, maxBytesOf: (app: string) => number) {
+    if (performance.now() - this.totalsAtMs < this.totalsEveryMs) return { large: [], crowded: [] };
+    const rows: { space: string; streams: string; bytes: string }[] =
+      await sql`SELECT app AS space, count(*) AS streams, sum(bytes) AS bytes FROM history_streams GROUP BY app`;
+    this.totalsAtMs = performance.now();
+    const bytesOf = new Map(rows.map(({ space, bytes }) => [space, Number(bytes)]));
+    const bytesIn = (space: string): number => bytesOf.get(space) ?? 0;
+    const apps = new Set(rows.map(({ space }) => appOfSpace(space)));
+    return {
+      large: [...apps].flatMap((app) => excessOf(app, bytesIn(app), bytesIn(roomSpaceOf(app)), maxBytesOf(app))),
+      crowded: rows
+        .map(({ space, streams }) => ({ space, streams: Number(streams) - this.streamsMax }))
+        .filter(({ streams }) => streams > 0),
+    };
+  }
+
+  private async forget(ids: readonly string[]): Promise<void> {
+    if (ids.length > 0)
+      await this.trimmer.run((sql) => sql`SELECT history_forget(${arrayLiteral(ids)}::BIGINT[])`, BACKGROUND_MS);
+  }
+
+  private async setKeeps(streams: readonly { readonly id: string; readonly keep: Retention }[]): Promise<void> {
+    if (streams.length === 0) return;
+    const ids = arrayLiteral(streams.map(({ id }) => id));
+    const messages = arrayLiteral(streams.map(({ keep }) => keep.messages));
+    const ms = arrayLiteral(streams.map(({ keep }) => keep.seconds * 1000));
+    await this.trimmer.run(
+      (sql) => sql`SELECT history_keep(${ids}::BIGINT[], ${messages}::BIGINT[], ${ms}::BIGINT[])`,
+      BACKGROUND_MS,
+    );
+  }
+}

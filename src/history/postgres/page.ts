@@ -1,0 +1,38 @@
+/** Decodes what `history_read` returns. */
+import type { Page, StoredMessage, StreamState } from "../contract/history.ts";
+import { messageBytes } from "../contract/size.ts";
+
+type Entry = readonly [
+  offset: number,
+  check: string,
+  time: number,
+  from: string,
+  metadata: string | null,
+  data: string,
+  connection: string | null,
+  id: string | null,
+];
+
+interface Answer {
+  readonly state: StreamState;
+  readonly check: string | null;
+  readonly messages: readonly Entry[];
+  /** How many messages the range has without its limits. */
+  readonly count: number;
+}
+
+export function pageOf(json: string): Page {
+  const { state, check, messages, count } = JSON.parse(json) as Answer;
+  return { state, check: check ?? undefined, messages: messages.map(storedMessage), more: messages.length < count };
+}
+
+function storedMessage([offset, check, time, from, metadata, dataJson, connection, id]: Entry): StoredMessage {
+  const texts = {
+    from,
+    metadataJson: metadata ?? undefined,
+    dataJson,
+    connection: connection ?? undefined,
+    id: id ?? undefined,
+  };
+  return { offset, check, time, ...texts, bytes: messageBytes(texts) };
+}

@@ -1,0 +1,227 @@
+/** The embedded history: one file that this process alone uses. Every call runs in one turn. */
+import { type Database, SQLiteError } from "bun:sqlite";
+import { steplessClock, systemClock } from "../../base/clock.ts";
+import type { Retention } from "../../protocol/patterns/channel-rules.ts";
+import {
+  type Appended,
+  type Batch,
+  type ChangedTops,
+  type HistoryStore,
+  HistoryUnavailable,
+  type HistoryUsage,
+  type Page,
+  type Range,
+  type StreamState,
+} from "../contract/history.ts";
+import { STREAMS_PER_APP_MAX } from "../contract/limits.ts";
+import { SqliteAppend } from "./append.ts";
+import type { HistoryClocks } from "./clocks.ts";
+import { type HistoryFileOptions, isDamage, openHistoryFile, setAside } from "./file.ts";
+import { SqliteRead } from "./read.ts";
+import { SqliteRuns } from "./runs.ts";
+import { idsOf, SqliteStreams, type StreamRow } from "./streams.ts";
+import { SqliteTrim } from "./trim.ts";
+
+/** Streams that a call which visits all of an application's streams handles in one turn. */
+const VISIT_STREAMS = 200;
+
+export interface SqliteHistoryOptions extends HistoryFileOptions {
+  readonly clocks?: HistoryClocks;
+  /** For tests: instead of STREAMS_PER_APP_MAX. */
+  readonly streamsMax?: number;
+}
+
+/** In place of `applyRules` for callers in other processes, whose function cannot be called here. */
+export interface RulesByChannel {
+  /** Some channels of an application that have streams, behind this one in their order; none: there are no more. */
+  channelsAfter(app: string, channel: string): Promise<readonly string[]>;
+  /** As `applyRules`, for these channels: `undefined` means that a channel has no history any more. */
+  applyTo(app: string, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void>;
+}
+
+/** An open file and the statements on it. */
+interface Opened {
+  readonly db: Database;
+  readonly streams: SqliteStreams;
+  readonly appending: SqliteAppend;
+  readonly reading: SqliteRead;
+  readonly trimming: SqliteTrim;
+  readonly channelsAfter: (app: string, channel: string) => readonly { readonly channel: string }[];
+}
+
+export class SqliteHistory implements HistoryStore, RulesByChannel {
+  readonly isShared = false;
+  private opened: Opened | undefined;
+  private readonly clocks: HistoryClocks;
+  private readonly rewound: (() => void)[] = [];
+
+  constructor(private readonly options: SqliteHistoryOptions) {
+    this.clocks = options.clocks ?? systemClock;
+    this.opened = this.openFile();
+  }
+
+  append = async (batch: Batch): Promise<readonly Appended[]> => this.use(({ appending }) => appending.append(batch));
+
+  settle = async (batch: Batch): Promise<readonly Appended[] | undefined> =>
+    this.use(({ appending }) => appending.settle(batch));
+
+  open = async (app: string, channel: string, keep: Retention): Promise<StreamState> =>
+    this.use(({ db, streams }) => {
+      const nowMs = this.clocks.wallMs();
+      const found = streams.find(app, channel);
+      const row = db.transaction(() => {
+        const opened = found ?? streams.insert(app, channel, keep, nowMs);
+        streams.keep(opened, keep);
+        streams.use(opened, nowMs);
+        return opened;
+      })();
+      if (!found) streams.count(app, 1, 0, 0);
+      return streams.state(row, this.clocks.retentionMs());
+    });
+
+  read = async (app: string, channel: string, range: Range): Promise<Page | undefined> =>
+    this.use(({ streams, reading }) => {
+      const row = streams.find(app, channel);
+      return row && reading.page(row, range);
+    });
+
+  tops = async (agoMs: number): Promise<ChangedTops> =>
+    this.use(({ reading }) => ({ tops: reading.tops(this.clocks.wallMs() - agoMs), openMs: 0 }));
+
+  remove = async (app: string, channel: string): Promise<boolean> =>
+    this.use(({ db, streams }) => {
+      const row = streams.find(app, channel);
+      if (!row) return false;
+      // The new stream begins at once, so that `tops` shows its epoch to those who watch the channel.
+      const keep = { messages: row.keep_messages, seconds: row.keep_ms / 1000 };
+      db.transaction(() => {
+        streams.deleteRow(row);
+        streams.insert(app, channel, keep, this.clocks.wallMs(), idsOf(row));
+      })();
+      streams.count(app, 0, row.low - row.top - 1, -row.bytes);
+      return true;
+    });
+
+  applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>
+    this.visit(app, applying(keep));
+
+  channelsAfter = async (app: string, channel: string): Promise<readonly string[]> =>
+    this.use((opened) => opened.channelsAfter(app, channel).map((row) => row.channel));
+
+  applyTo = async (app: string, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void> => {
+    this.use((opened) =>
+      changeStreams(
+        opened,
+        app,
+        [...keeps.keys()],
+        applying((channel) => keeps.get(channel)),
+      ),
+    );
+  };
+
+  removeApp = (app: string): Promise<void> =>
+    this.visit(app, ({ streams }, row) => {
+      streams.deleteRow(row);
+      return true;
+    });
+
+  usage = async (app: string): Promise<HistoryUsage> => this.use(({ streams }) => streams.usage(app));
+
+  trim = async (maxBytesOf: (app: string) => number): Promise<boolean> =>
+    this.use(({ trimming }) => trimming.trim(maxBytesOf));
+
+  onRewound(listener: () => void): void {
+    this.rewound.push(listener);
+  }
+
+  async close(): Promise<void> {
+    this.opened?.db.close();
+    this.opened = undefined;
+  }
+
+  /** Calls `change` for every stream of an application, some per turn. */
+  private async visit(app: string, change: StreamChange): Promise<void> {
+    let from = "";
+    for (;;) {
+      const rows = this.use((opened) =>
+        changeStreams(
+          opened,
+          app,
+          opened.channelsAfter(app, from).map(({ channel }) => channel),
+          change,
+        ),
+      );
+      if (rows.length < VISIT_STREAMS) return;
+      from = rows.at(-1)?.channel ?? from;
+      await Bun.sleep(0);
+    }
+  }
+
+  /** Runs `work` on the open file. Errors of the file become those of the contract. */
+  private use<T>(work: (opened: Opened) => T): T {
+    const { opened } = this;
+    if (!opened) throw new HistoryUnavailable("the history is closed");
+    try {
+      return work(opened);
+    } catch (error) {
+      if (isDamage(error)) this.beginAnew(error);
+      if (error instanceof SQLiteError) throw new HistoryUnavailable(error.message, { cause: error });
+      throw error;
+    }
+  }
+
+  /** The file was found to be damaged while in use: what it held is lost to clients, and later messages go to a new file. */
+  private beginAnew(damage: SQLiteError): void {
+    this.opened?.db.close();
+    this.opened = undefined;
+    if (this.options.path !== ":memory:") this.options.setAside(setAside(this.options.path, damage));
+    this.opened = this.openFile();
+    for (const listener of this.rewound) listener();
+  }
+
+  private openFile(): Opened {
+    const db = openHistoryFile(this.options);
+    const { wallMs, monotonicMs, retentionMs } = this.clocks;
+    // The newest: this clock does not go back.
+    const lastId = db.query<{ time: number }, []>("SELECT time FROM ids ORDER BY seq DESC LIMIT 1").get();
+    const idMs = steplessClock(wallMs, monotonicMs, lastId?.time ?? 0);
+    const runs = new SqliteRuns(db);
+    const streams = new SqliteStreams(db, runs);
+    const { streamsMax = STREAMS_PER_APP_MAX } = this.options;
+    const trimming = new SqliteTrim({ db, streams, runs, retentionMs, idMs, streamsMax });
+    const appending = new SqliteAppend({
+      db,
+      streams,
+      runs,
+      wallMs,
+      idMs,
+      overfull: (stream) => trimming.noteOverfull(stream),
+    });
+    const channels = db.prepare<{ channel: string }, [string, string]>(
+      `SELECT channel FROM streams WHERE app = ? AND channel > ? ORDER BY channel LIMIT ${VISIT_STREAMS}`,
+    );
+    const channelsAfter = (app: string, channel: string) => channels.all(app, channel);
+    return { db, streams, appending, reading: new SqliteRead(db, streams, runs, retentionMs), trimming, channelsAfter };
+  }
+}
+
+/** Returns whether it has removed the stream. */
+type StreamChange = (opened: Opened, row: StreamRow) => boolean;
+
+const applying =
+  (keep: (channel: string) => Retention | undefined): StreamChange =>
+  ({ streams }, row) => {
+    const now = keep(row.channel);
+    if (now) streams.keep(row, now);
+    else streams.deleteRow(row);
+    return now === undefined;
+  };
+
+/** Calls `change` for the streams of these channels, in one transaction. */
+function changeStreams(opened: Opened, app: string, channels: readonly string[], change: StreamChange): StreamRow[] {
+  const { db, streams } = opened;
+  const found = channels.map((channel) => streams.find(app, channel)).filter((row) => row !== undefined);
+  const removed = db.transaction(() => found.filter((row) => change(opened, row)))();
+  for (const row of removed) streams.count(app, -1, row.low - row.top - 1, -row.bytes);
+  return found;
+}

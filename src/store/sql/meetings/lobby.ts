@@ -1,0 +1,95 @@
+/** The lobby on SQL. The column `ticket` has the waitId, a digest of the ticket. */
+
+import type { LobbyLimits, LobbyStore, WaitingRow } from "../../contract/meetings.ts";
+import type { Database } from "../../engines/database.ts";
+import { type DbRow, searchable } from "../../engines/rows.ts";
+import type { HeldPlaces } from "./held-places.ts";
+import { toWaiting } from "./rows.ts";
+
+export class SqlLobby implements LobbyStore {
+  constructor(
+    protected readonly database: Database,
+    protected readonly places: HeldPlaces,
+  ) {}
+
+  wait(row: WaitingRow, { max, perAddress, perSite }: LobbyLimits): Promise<"waiting" | "full"> {
+    return this.database.quickTransaction(async (tx) => {
+      await this.places.lock(tx, row.app, row.room);
+      const [counted]: DbRow[] = await tx`
+        SELECT COUNT(*) AS known, SUM(CASE WHEN ticket = ${row.waitId} THEN 1 ELSE 0 END) AS own,
+          SUM(CASE WHEN state = 'waiting' THEN 1 ELSE 0 END) AS waiting,
+          SUM(CASE WHEN address = ${row.address} AND state <> 'admitted' THEN 1 ELSE 0 END) AS near,
+          SUM(CASE WHEN site = ${row.site} AND state <> 'admitted' THEN 1 ELSE 0 END) AS of_site
+        FROM lobby_tickets WHERE app = ${row.app} AND room = ${row.room}`;
+      if (Number(counted?.own) > 0) return "waiting";
+      if (Number(counted?.waiting) >= max || Number(counted?.near) >= perAddress) return "full";
+      if (Number(counted?.of_site) >= perSite) return "full";
+      await tx`
+        INSERT INTO lobby_tickets (ticket, app, room, name, address, site, since, gone_since, state, decided)
+        VALUES (${row.waitId}, ${row.app}, ${row.room}, ${row.name}, ${row.address}, ${row.site}, ${row.since},
+          ${row.goneSince}, ${row.state}, ${row.decided})`;
+      return "waiting";
+    });
+  }
+
+  async waiting(app: string, room: string): Promise<readonly WaitingRow[]> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`
+        SELECT * FROM lobby_tickets WHERE app = ${app} AND room = ${room} AND state = 'waiting' ORDER BY since, ticket`,
+    );
+    return rows.map(toWaiting);
+  }
+
+  async waitingOne(waitId: string): Promise<WaitingRow | undefined> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`SELECT * FROM lobby_tickets WHERE ticket = ${searchable(waitId)}`,
+    );
+    return rows.map(toWaiting)[0];
+  }
+
+  async decide(waitId: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`
+        UPDATE lobby_tickets SET state = ${state}, decided = ${nowMs}
+        WHERE ticket = ${searchable(waitId)} AND state = 'waiting' RETURNING *`,
+    );
+    return rows.map(toWaiting)[0];
+  }
+
+  async setGone(waitId: string, goneSince: number | null): Promise<void> {
+    await this.database.quickRun(
+      (sql) => sql`UPDATE lobby_tickets SET gone_since = ${goneSince} WHERE ticket = ${searchable(waitId)}`,
+    );
+  }
+
+  /** As MeetingStore.bringBack. `latest`: times behind it are those of a clock that was ahead. */
+  protected async bringLobbyBack(nowMs: number, latest: number): Promise<void> {
+    await this.database.quickTransaction(async (tx) => {
+      // As in forgetWaiting.
+      await this.places.lock(tx, "", "lobby");
+      await tx`UPDATE lobby_tickets SET since = ${nowMs} WHERE since > ${latest}`;
+      await tx`UPDATE lobby_tickets SET gone_since = ${nowMs} WHERE gone_since > ${latest}`;
+      await tx`UPDATE lobby_tickets SET decided = ${nowMs} WHERE decided > ${latest}`;
+    });
+  }
+
+  async forgetWaiting(
+    sinceMs: number,
+    goneMs: number,
+    declinedMs: number,
+  ): Promise<readonly { readonly app: string; readonly room: string }[]> {
+    const gone: DbRow[] = await this.database.quickTransaction(async (tx) => {
+      // One node at a time: two that remove the same rows in different orders would deadlock. No room has this lock.
+      await this.places.lock(tx, "", "lobby");
+      return tx`
+        DELETE FROM lobby_tickets
+        WHERE since < ${sinceMs} OR (gone_since < ${goneMs} AND state <> 'declined')
+          OR (state = 'declined' AND decided < ${declinedMs})
+        RETURNING app, room, state`;
+    });
+    const rooms = new Map<string, { app: string; room: string }>();
+    for (const { app, room, state } of gone)
+      if (state === "waiting") rooms.set(`${app}/${room}`, { app: String(app), room: String(room) });
+    return [...rooms.values()];
+  }
+}

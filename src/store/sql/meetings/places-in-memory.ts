@@ -1,0 +1,175 @@
+/** Places, meetings and open stays of rooms in memory, where no other process uses the store (held-places.ts). */
+import type { SQL } from "bun";
+import { HELD_PER_HOLDER_MAX, type MeetingRow, type PlaceHolder, type StayRow } from "../../contract/meetings.ts";
+import type { Database } from "../../engines/database.ts";
+import type { DbRow } from "../../engines/rows.ts";
+import type { Current, HeldPlaces, Taken } from "./held-places.ts";
+import { toMeeting } from "./rows.ts";
+
+interface Place {
+  readonly key: string;
+  readonly holder: PlaceHolder | undefined;
+  readonly untilMs: number;
+}
+
+/** What the store has of a room. */
+interface Known {
+  readonly latest: MeetingRow | undefined;
+  readonly current: MeetingRow | undefined;
+  /** Stays that have not ended. */
+  readonly open: ReadonlySet<string>;
+}
+
+/** Bound: beyond this number the oldest is read again. */
+const KNOWN_MAX = 2000;
+
+export class PlacesInMemory implements HeldPlaces {
+  /** By participantSession, in the order in which they were held. Bound: joins of 15 s, and each room has at most its limit. */
+  private readonly places = new Map<string, Place>();
+  private readonly byRoom = new Map<string, Set<string>>();
+  /** By room. What changes them forgets them within the same turn of the connection. Bound: KNOWN_MAX. */
+  private readonly known = new Map<string, Known>();
+
+  constructor(private readonly database: Database) {}
+
+  async lock(): Promise<void> {
+    // There is one connection: its transactions run one after the other.
+  }
+
+  async lockByStay(): Promise<void> {
+    // As above.
+  }
+
+  hold(
+    app: string,
+    room: string,
+    id: string,
+    max: number,
+    untilMs: number,
+    nowMs: number,
+    holder?: PlaceHolder,
+  ): Promise<"held" | "full"> {
+    const key = keyOf(app, room);
+    // Within the turn of the connection: no stay begins between the count and the decision.
+    return this.database.quickRun(async (sql) => {
+      if (holder !== undefined) this.giveUpOldest(key, id, holder.name);
+      const { byOthers, isInside } = await this.taken(sql, app, room, id, nowMs);
+      if (isInside) return "held";
+      const missing = byOthers - max + 1;
+      if (missing > 0 && !(holder?.isVerified && this.takeFromGuests(key, id, nowMs, missing))) return "full";
+      this.remove(id);
+      this.places.set(id, { key, holder, untilMs });
+      const ids = this.byRoom.get(key);
+      if (ids) ids.add(id);
+      else this.byRoom.set(key, new Set([id]));
+      return "held";
+    });
+  }
+
+  private giveUpOldest(key: string, id: string, holder: string): void {
+    const held = [...(this.byRoom.get(key) ?? [])].filter(
+      (one) => one !== id && this.places.get(one)?.holder?.name === holder,
+    );
+    for (const one of held.slice(0, Math.max(0, held.length + 1 - HELD_PER_HOLDER_MAX))) this.remove(one);
+  }
+
+  /** Whether that many were held by guests. */
+  private takeFromGuests(key: string, id: string, nowMs: number, count: number): boolean {
+    const held = [...(this.byRoom.get(key) ?? [])].filter((one) => {
+      const { untilMs = 0, holder } = this.places.get(one) ?? {};
+      return one !== id && untilMs > nowMs && holder?.isVerified === false;
+    });
+    if (held.length < count) return false;
+    for (const one of held.slice(0, count)) this.remove(one);
+    return true;
+  }
+
+  async taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken> {
+    const { open } = await this.of(sql, app, room);
+    const isInside = open.has(id);
+    const byOthers = open.size - Number(isInside) + this.heldByOthers(keyOf(app, room), id, nowMs);
+    return { byOthers, isInside };
+  }
+
+  async latest(app: string, room: string): Promise<MeetingRow | undefined> {
+    const known = this.known.get(keyOf(app, room)) ?? (await this.database.quickRun((sql) => this.of(sql, app, room)));
+    return known.latest;
+  }
+
+  async current(tx: SQL, app: string, room: string): Promise<Current | undefined> {
+    const { current, open } = await this.of(tx, app, room);
+    return current && { meeting: current, isEmpty: open.size === 0 };
+  }
+
+  changed(app: string, room: string): void {
+    this.known.delete(keyOf(app, room));
+  }
+
+  entered({ app, room, id }: StayRow, meeting: MeetingRow): void {
+    const known = this.known.get(keyOf(app, room));
+    if (!known) return;
+    const latest = known.latest && isLater(known.latest, meeting) ? known.latest : meeting;
+    this.put(keyOf(app, room), { latest, current: meeting, open: new Set(known.open).add(id) });
+  }
+
+  /** Within a turn of the connection: nothing changes between the statements. */
+  private async of(sql: SQL, app: string, room: string): Promise<Known> {
+    const key = keyOf(app, room);
+    const found = this.known.get(key);
+    if (found) return found;
+    const latest: DbRow[] = await sql`
+      SELECT * FROM meetings WHERE app = ${app} AND room = ${room} ORDER BY began DESC, id DESC LIMIT 1`;
+    const current: DbRow[] = await sql`
+      SELECT * FROM meetings WHERE app = ${app} AND room = ${room} AND ended IS NULL`;
+    const open: DbRow[] = await sql`SELECT id FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL`;
+    const known: Known = {
+      latest: latest.map(toMeeting)[0],
+      current: current.map(toMeeting)[0],
+      open: new Set(open.map(({ id }) => String(id))),
+    };
+    this.put(key, known);
+    return known;
+  }
+
+  private put(key: string, known: Known): void {
+    this.known.delete(key);
+    const [oldest] = this.known.keys();
+    if (oldest !== undefined && this.known.size >= KNOWN_MAX) this.known.delete(oldest);
+    this.known.set(key, known);
+  }
+
+  private heldByOthers(key: string, id: string, nowMs: number): number {
+    // The oldest first: what this leaves is at most what was held within the longest time that is asked for.
+    for (const [held, { untilMs }] of this.places) {
+      if (untilMs > nowMs) break;
+      this.remove(held);
+    }
+    let count = 0;
+    for (const held of this.byRoom.get(key) ?? [])
+      if (held !== id && (this.places.get(held)?.untilMs ?? 0) > nowMs) count++;
+    return count;
+  }
+
+  async release(_tx: SQL, id: string): Promise<void> {
+    this.remove(id);
+  }
+
+  async releaseAfter(untilMs: number): Promise<void> {
+    for (const [id, place] of this.places) if (place.untilMs > untilMs) this.remove(id);
+  }
+
+  private remove(id: string): void {
+    const place = this.places.get(id);
+    if (!place) return;
+    this.places.delete(id);
+    const ids = this.byRoom.get(place.key);
+    ids?.delete(id);
+    if (ids?.size === 0) this.byRoom.delete(place.key);
+  }
+}
+
+const keyOf = (app: string, room: string): string => `${app}/${room}`;
+
+/** In the order of `latest`. */
+const isLater = (one: MeetingRow, other: MeetingRow): boolean =>
+  one.began > other.began || (one.began === other.began && one.id > other.id);

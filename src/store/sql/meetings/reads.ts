@@ -1,0 +1,85 @@
+/** What is read of meetings and stays. */
+import type { SQL } from "bun";
+import type { MeetingPage, MeetingRow, MeetingSearch, StayRow } from "../../contract/meetings.ts";
+import { type DbRow, numberOrNull, searchable } from "../../engines/rows.ts";
+import { SqlLobby } from "./lobby.ts";
+import { meetingPage } from "./pages.ts";
+import { toMeeting, toStay } from "./rows.ts";
+
+export class SqlMeetingReads extends SqlLobby {
+  async stay(id: string): Promise<StayRow | undefined> {
+    const rows: DbRow[] = await this.database.quickRun((sql) => sql`SELECT * FROM stays WHERE id = ${searchable(id)}`);
+    return rows.map(toStay)[0];
+  }
+
+  async openStays(app: string, room: string): Promise<readonly StayRow[]> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`
+        SELECT * FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL ORDER BY began, id`,
+    );
+    return rows.map(toStay);
+  }
+
+  async inside(app: string, room: string): Promise<number> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`SELECT COUNT(*) AS n FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL`,
+    );
+    return Number(rows[0]?.n);
+  }
+
+  async current(app: string, room: string): Promise<MeetingRow | undefined> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`SELECT * FROM meetings WHERE app = ${app} AND room = ${room} AND ended IS NULL`,
+    );
+    return rows.map(toMeeting)[0];
+  }
+
+  latest(app: string, room: string): Promise<MeetingRow | undefined> {
+    return this.places.latest(app, room);
+  }
+
+  async meeting(app: string, id: string): Promise<MeetingRow | undefined> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`SELECT * FROM meetings WHERE id = ${searchable(id)} AND app = ${app}`,
+    );
+    return rows.map(toMeeting)[0];
+  }
+
+  async participants(meeting: string, limit: number): Promise<readonly StayRow[]> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`SELECT * FROM stays WHERE meeting = ${meeting} ORDER BY began, id LIMIT ${limit}`,
+    );
+    return rows.map(toStay);
+  }
+
+  firstEntry(meeting: string, accessToken: string): Promise<number | undefined> {
+    return this.database.quickRun((sql) => this.firstEntryOf(sql, meeting, accessToken));
+  }
+
+  protected async firstEntryOf(sql: SQL, meeting: string, accessToken: string | null): Promise<number | undefined> {
+    if (accessToken === null) return undefined;
+    const rows: DbRow[] = await sql`
+      SELECT MIN(began) AS began FROM stays WHERE meeting = ${meeting} AND access_token = ${accessToken}`;
+    return numberOrNull(rows[0]?.began) ?? undefined;
+  }
+
+  meetings(app: string, search: MeetingSearch): Promise<MeetingPage | undefined> {
+    return meetingPage(this.database, app, search);
+  }
+
+  isBanned(meeting: string, accessToken: string | null, externalUserId: string | null): Promise<boolean> {
+    return this.database.quickRun((sql) => this.hasBan(sql, meeting, accessToken, externalUserId));
+  }
+
+  protected async hasBan(
+    sql: SQL,
+    meeting: string,
+    accessToken: string | null,
+    externalUserId: string | null,
+  ): Promise<boolean> {
+    const rows: DbRow[] = await sql`
+      SELECT kind FROM meeting_bans WHERE meeting = ${meeting}
+        AND ((kind = 'token' AND who = ${accessToken}) OR (kind = 'user' AND who = ${externalUserId}))`;
+    return rows.length > 0;
+  }
+}

@@ -1,0 +1,189 @@
+/** Recordings on SQL. Lists are in listing.ts, uploads in uploads.ts. */
+
+import type {
+  Completion,
+  PageRequest,
+  RecordingFilter,
+  RecordingRow,
+  RecordingStore,
+  Stored,
+} from "../../contract/recordings.ts";
+import type { Database } from "../../engines/database.ts";
+import { type DbRow, searchable, toRecording, toUpload } from "../../engines/rows.ts";
+import { RecordingLists } from "./listing.ts";
+import { addFileToRemove, SqlUploads } from "./uploads.ts";
+
+export class SqlRecordings extends SqlUploads implements RecordingStore {
+  private readonly lists: RecordingLists;
+
+  constructor(database: Database) {
+    super(database);
+    this.lists = new RecordingLists(database);
+  }
+
+  complete(id: string, generation: number, made: Completion): Promise<RecordingRow | undefined> {
+    return this.changing(
+      id,
+      this.database.transaction(async (tx) => {
+        const uploads: DbRow[] = await tx`
+          DELETE FROM uploads WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
+            AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
+          RETURNING *`;
+        const [upload] = uploads.map(toUpload);
+        if (!upload) return undefined;
+        const counters: DbRow[] = await tx`
+          UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1, bytes = bytes + ${made.sizeInBytes}
+          WHERE app = ${upload.app}
+          RETURNING last_seq`;
+        const rows: DbRow[] = await tx`
+          INSERT INTO recordings (id, app, seq, room, participant_session, meeting_session, participant_username, type,
+            start_time, end_time, file_name, format, size_in_bytes, completed, file, mended)
+          VALUES (${id}, ${upload.app}, ${Number(counters[0]?.last_seq)}, ${upload.room}, ${upload.participantSession},
+            ${upload.meetingSession}, ${upload.participantUsername}, ${upload.type}, ${upload.startTime}, ${made.endTime},
+            ${made.fileName}, ${made.format}, ${made.sizeInBytes}, ${made.completed}, ${made.file ?? null},
+            ${made.mended === undefined ? null : Number(made.mended)})
+          RETURNING *`;
+        // The file of the upload, if the recording has another one; else the file that mending has begun.
+        const unused = made.file === undefined ? upload.mendedAs : upload.id;
+        if (unused !== null) await addFileToRemove(tx, upload.app, unused);
+        if (made.file !== undefined && upload.mendedAs !== null && upload.mendedAs !== made.file)
+          await addFileToRemove(tx, upload.app, upload.mendedAs);
+        return rows.map(toRecording)[0];
+      }),
+    );
+  }
+
+  hasRecordings(): Promise<boolean> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT app FROM recording_counters WHERE live > 0 LIMIT 1`;
+      return rows.length > 0;
+    });
+  }
+
+  recording(app: string, id: string): Promise<RecordingRow | undefined> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT * FROM recordings WHERE id = ${searchable(id)} AND app = ${app}`;
+      return rows.map(toRecording)[0];
+    });
+  }
+
+  seqOf(app: string, id: string): Promise<number | undefined> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT seq FROM recordings WHERE id = ${searchable(id)} AND app = ${app}
+        UNION ALL SELECT seq FROM deleted_recordings WHERE id = ${searchable(id)} AND app = ${app}`;
+      return rows[0] === undefined ? undefined : Number(rows[0].seq);
+    });
+  }
+
+  page(app: string, wanted: PageRequest): Promise<RecordingRow[]> {
+    return this.lists.page(app, wanted);
+  }
+
+  totalOf(app: string, filter: RecordingFilter): Promise<number> {
+    return this.lists.totalOf(app, filter);
+  }
+
+  lastSeq(app: string): Promise<number> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT last_seq FROM recording_counters WHERE app = ${app}`;
+      return Number(rows[0]?.last_seq ?? 0);
+    });
+  }
+
+  stored(app: string): Promise<Stored> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT live, bytes,
+          (SELECT COALESCE(SUM(u.bytes), 0) FROM uploads u WHERE u.app = ${app} AND u.ended IS NULL) AS uploading
+        FROM recording_counters WHERE app = ${app}`;
+      const { live = 0, bytes = 0, uploading = 0 } = rows[0] ?? {};
+      return { recordings: Number(live), bytes: Number(bytes), uploading: Number(uploading) };
+    });
+  }
+
+  recount(): Promise<void> {
+    return this.database.transaction(async (tx) => {
+      // Locks all counters first, so that recordings completed meanwhile are either counted below or wait.
+      await tx`UPDATE recording_counters SET bytes = 0`;
+      await tx`
+        UPDATE recording_counters
+        SET bytes = COALESCE((SELECT SUM(r.size_in_bytes) FROM recordings r WHERE r.app = recording_counters.app), 0)`;
+    });
+  }
+
+  deleteRecordings(app: string, ids: readonly string[]): Promise<string[]> {
+    if (ids.length === 0) return Promise.resolve([]);
+    return this.database.transaction(async (tx) => {
+      const rows: DbRow[] = await tx`
+        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq, size_in_bytes, file`;
+      const bytes = rows.reduce((sum, row) => sum + Number(row.size_in_bytes), 0);
+      for (const { id, seq, file } of rows) {
+        await tx`
+          INSERT INTO deleted_recordings (id, app, seq, removed) VALUES (${String(id)}, ${app}, ${Number(seq)}, ${null})`;
+        if (file != null) await addFileToRemove(tx, app, String(file));
+      }
+      if (rows.length > 0)
+        await tx`
+          UPDATE recording_counters SET live = live - ${rows.length}, bytes = bytes - ${bytes} WHERE app = ${app}`;
+      return rows.map(({ id }) => String(id));
+    });
+  }
+
+  deletedRecordings(limit: number): Promise<{ app: string; id: string }[]> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT app, id FROM deleted_recordings WHERE removed IS NULL ORDER BY id LIMIT ${limit}`;
+      return rows.map(({ app, id }) => ({ app: String(app), id: String(id) }));
+    });
+  }
+
+  markRemoved(ids: readonly string[], nowMs: number): Promise<void> {
+    if (ids.length === 0) return Promise.resolve();
+    return this.database.run(async (sql) => {
+      await sql`UPDATE deleted_recordings SET removed = ${nowMs} WHERE id IN ${sql(ids)}`;
+    });
+  }
+
+  knownIds(ids: readonly string[]): Promise<ReadonlyMap<string, "upload" | "recording">> {
+    if (ids.length === 0) return Promise.resolve(new Map());
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT id, 0 AS is_whole FROM uploads WHERE id IN ${sql(ids)}
+        UNION ALL SELECT mended_as AS id, 0 AS is_whole FROM uploads WHERE mended_as IN ${sql(ids)}
+        UNION ALL SELECT id, 0 AS is_whole FROM files_to_remove WHERE id IN ${sql(ids)}
+        UNION ALL SELECT file AS id, 1 AS is_whole FROM recordings WHERE file IN ${sql(ids)}
+        UNION ALL SELECT id, 1 AS is_whole FROM recordings WHERE id IN ${sql(ids)}`;
+      return new Map(rows.map((row) => [String(row.id), Number(row.is_whole) === 1 ? "recording" : "upload"]));
+    });
+  }
+
+  deletedApps(): Promise<string[]> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT a.id FROM apps a WHERE a.deleted IS NOT NULL AND (
+          EXISTS (SELECT 1 FROM recording_counters c WHERE c.app = a.id AND c.live > 0)
+          OR EXISTS (SELECT 1 FROM uploads u WHERE u.app = a.id AND u.ended IS NULL))`;
+      return rows.map(({ id }) => String(id));
+    });
+  }
+
+  roomIdOf(app: string, idOrName: string): Promise<string | undefined> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT id FROM rooms WHERE id = ${searchable(idOrName)} AND app = ${app}
+        UNION ALL SELECT id FROM rooms WHERE name = ${searchable(idOrName)} AND app = ${app} AND archived IS NULL`;
+      // An id takes precedence, in whatever order the database returns the rows.
+      const ids = rows.map(({ id }) => String(id));
+      return ids.find((id) => id === idOrName) ?? ids[0];
+    });
+  }
+
+  async roomNames(app: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (ids.length === 0) return new Map();
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT id, name FROM rooms WHERE app = ${app} AND id IN ${sql(ids)}`;
+      return new Map(rows.map(({ id, name }) => [String(id), String(name)]));
+    });
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Rows of uploads that parts come to, for a store that one process uses alone: a part is accepted without a statement.
+ *
+ * A row is put here by the statement that read it, and dropped after each statement that changes it. Statements run one after the other, so a row
+ * that was read before a change is dropped with it. What is said of people who were removed comes from other rows: then all are dropped, and those that
+ * are being read are not put here (`epoch`).
+ */
+import type { UploadRow } from "../../contract/uploads.ts";
+
+/** Bound: beyond this many, the row that was used least recently is dropped. */
+const ROWS_MAX = 2000;
+
+export class UploadCache {
+  private readonly rows = new Map<string, UploadRow>();
+
+  /** Another one after each `clear`. */
+  epoch = 0;
+
+  constructor(private readonly max = ROWS_MAX) {}
+
+  get(app: string, id: string): UploadRow | undefined {
+    const row = this.rows.get(id);
+    if (!row || row.app !== app) return undefined;
+    this.rows.delete(id);
+    this.rows.set(id, row);
+    return row;
+  }
+
+  set(row: UploadRow): void {
+    this.rows.delete(row.id);
+    this.rows.set(row.id, row);
+    if (this.rows.size <= this.max) return;
+    const [oldest] = this.rows.keys();
+    if (oldest !== undefined) this.rows.delete(oldest);
+  }
+
+  drop(id: string): void {
+    this.rows.delete(id);
+  }
+
+  clear(): void {
+    this.rows.clear();
+    this.epoch++;
+  }
+}

@@ -1,0 +1,190 @@
+/** Rooms on SQL. A transaction that adds or archives rooms also updates their number (room_counters). */
+import type { SQL } from "bun";
+import type { RoomPage, RoomRow, RoomStore } from "../contract/rooms.ts";
+import type { Database } from "../engines/database.ts";
+import { type DbRow, isUniqueViolation, searchable, toRoom } from "../engines/rows.ts";
+import { RoomCache } from "./room-cache.ts";
+
+export class SqlRooms implements RoomStore {
+  private readonly cache: RoomCache;
+
+  constructor(private readonly database: Database) {
+    this.cache = new RoomCache(database.isShared);
+  }
+
+  async room(app: string, name: string, nowMs: number): Promise<RoomRow | undefined> {
+    return (
+      this.cache.named(app, name, nowMs) ??
+      this.read(
+        (sql) => sql`
+          SELECT * FROM rooms WHERE app = ${app} AND name = ${searchable(name)} AND archived IS NULL
+            AND (archive_at IS NULL OR archive_at > ${nowMs})`,
+      )
+    );
+  }
+
+  async roomById(app: string, id: string, nowMs: number): Promise<RoomRow | undefined> {
+    return (
+      this.cache.withId(app, id, nowMs) ??
+      this.read(
+        (sql) => sql`
+          SELECT * FROM rooms WHERE id = ${searchable(id)} AND app = ${app} AND archived IS NULL
+            AND (archive_at IS NULL OR archive_at > ${nowMs})`,
+      )
+    );
+  }
+
+  private read(select: (sql: SQL) => Promise<DbRow[]>): Promise<RoomRow | undefined> {
+    // Quick, as what joins do before and after it: a change of the mode is a statement of its own.
+    return this.database.quickRun(async (sql) => {
+      const [row] = (await select(sql)).map(toRoom);
+      if (row) this.cache.add(row);
+      return row;
+    });
+  }
+
+  /** Another part of the store has changed rooms, in this turn of the connection. */
+  changed(): void {
+    this.cache.forgetAll();
+  }
+
+  rooms(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]> {
+    return this.database.run((sql) => pageOf(sql, app, limit, endId, nowMs));
+  }
+
+  roomPage(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined> {
+    return this.database.run(async (sql) => {
+      if (endId !== undefined && !(await hasEverExisted(sql, app, endId))) return undefined;
+      const rows = await pageOf(sql, app, limit, endId, nowMs);
+      const counters: DbRow[] = await sql`SELECT live FROM room_counters WHERE app = ${app}`;
+      // Rooms that came due since the last sweep, which are few. The comparison of `app` is written so that no index fits it: SQLite would
+      // otherwise read all rooms of the application, 100,000 of them in 15 ms.
+      const due: DbRow[] = await sql`
+        SELECT COUNT(*) AS n FROM rooms
+        WHERE archived IS NULL AND archive_at IS NOT NULL AND archive_at <= ${nowMs} AND app || '' = ${app}`;
+      return { rows, total: Number(counters[0]?.live ?? 0) - Number(due[0]?.n) };
+    });
+  }
+
+  addRoom(row: RoomRow, max: number = Number.MAX_SAFE_INTEGER): Promise<"added" | "taken" | "full"> {
+    return orTaken<"added" | "full">(() =>
+      this.database.transaction(async (tx) => {
+        const counted: DbRow[] = await tx`
+          INSERT INTO room_counters (app, live) VALUES (${row.app}, 1)
+          ON CONFLICT (app) DO UPDATE SET live = room_counters.live + 1 WHERE room_counters.live < ${max}
+          RETURNING live`;
+        if (counted.length === 0) return "full";
+        await tx`
+          INSERT INTO rooms (id, app, name, fields, created, archive_at, archived, version)
+          VALUES (${row.id}, ${row.app}, ${row.name}, ${JSON.stringify(row.fields)}, ${row.created}, ${row.archiveAt},
+            ${null}, ${row.version})`;
+        return "added";
+      }),
+    );
+  }
+
+  replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed"> {
+    return orTaken<"replaced" | "changed">(async () => {
+      const rows = await this.database.run(async (sql): Promise<DbRow[]> => {
+        this.cache.forget(row.id);
+        return sql`
+          UPDATE rooms SET name = ${row.name}, fields = ${JSON.stringify(row.fields)}, archive_at = ${row.archiveAt},
+            version = version + 1
+          WHERE id = ${row.id} AND version = ${row.version} AND archived IS NULL RETURNING id`;
+      });
+      return rows.length > 0 ? "replaced" : "changed";
+    });
+  }
+
+  archiveRoom(app: string, name: string, nowMs: number): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      await subtractFromCounter(tx, app, 1);
+      const rows: DbRow[] = await tx`
+        UPDATE rooms SET archived = ${nowMs}, version = version + 1
+        WHERE app = ${app} AND name = ${searchable(name)} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
+        RETURNING id`;
+      for (const { id } of rows) this.cache.forget(String(id));
+      await subtractFromCounter(tx, app, rows.length - 1);
+      return rows.length > 0;
+    });
+  }
+
+  async archiveDue(nowMs: number, limit: number): Promise<number> {
+    const due: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT id, app FROM rooms WHERE archived IS NULL AND archive_at IS NOT NULL AND archive_at <= ${nowMs}
+        ORDER BY archive_at LIMIT ${limit}`,
+    );
+    if (due.length === 0) return 0;
+    return this.database.transaction(async (tx) => {
+      const found = countsOf(due);
+      // In a fixed order: two nodes that sweep the same applications in different orders would deadlock.
+      for (const [app, count] of found.toSorted(([one], [other]) => (one < other ? -1 : 1)))
+        await subtractFromCounter(tx, app, count);
+      // The condition decides which node archives a room that two nodes have found.
+      const rows: DbRow[] = await tx`
+        UPDATE rooms SET archived = ${nowMs}, version = version + 1
+        WHERE archived IS NULL AND archive_at <= ${nowMs} AND id IN ${tx(due.map(({ id }) => String(id)))}
+        RETURNING id, app`;
+      for (const { id } of rows) this.cache.forget(String(id));
+      const archived = new Map(countsOf(rows));
+      for (const [app, count] of found) await subtractFromCounter(tx, app, (archived.get(app) ?? 0) - count);
+      return rows.length;
+    });
+  }
+
+  async nextDue(): Promise<number | undefined> {
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`SELECT MIN(archive_at) AS due FROM rooms WHERE archived IS NULL AND archive_at IS NOT NULL`,
+    );
+    return rows[0]?.due == null ? undefined : Number(rows[0].due);
+  }
+
+  recount(): Promise<void> {
+    return this.database.transaction(async (tx) => {
+      // Locks all counters first, so that rooms added meanwhile are either counted below or wait.
+      await tx`UPDATE room_counters SET live = 0`;
+      await tx`
+        INSERT INTO room_counters (app, live) SELECT app, COUNT(*) FROM rooms WHERE archived IS NULL GROUP BY app
+        ON CONFLICT (app) DO UPDATE SET live = excluded.live`;
+    });
+  }
+}
+
+async function pageOf(
+  sql: SQL,
+  app: string,
+  limit: number,
+  endId: string | undefined,
+  nowMs: number,
+): Promise<RoomRow[]> {
+  // Ids are lower-case hex, so "g" sorts after all of them.
+  const rows: DbRow[] = await sql`
+    SELECT * FROM rooms WHERE app = ${app} AND id < ${endId ?? "g"} AND archived IS NULL
+      AND (archive_at IS NULL OR archive_at > ${nowMs})
+    ORDER BY id DESC LIMIT ${limit}`;
+  return rows.map(toRoom);
+}
+
+/** Called before rooms are changed: every transaction locks the counter first, so that no two deadlock. */
+async function subtractFromCounter(tx: SQL, app: string, count: number): Promise<void> {
+  if (count !== 0) await tx`UPDATE room_counters SET live = live - ${count} WHERE app = ${app}`;
+}
+
+const countsOf = (rows: readonly DbRow[]): [app: string, count: number][] =>
+  [...Map.groupBy(rows, ({ app }) => String(app))].map(([app, group]) => [app, group.length]);
+
+/** Also an archived room: a cursor stays valid when its room is archived. */
+async function hasEverExisted(sql: SQL, app: string, id: string): Promise<boolean> {
+  const rows: DbRow[] = await sql`SELECT id FROM rooms WHERE id = ${searchable(id)} AND app = ${app}`;
+  return rows.length > 0;
+}
+
+async function orTaken<T>(work: () => Promise<T>): Promise<T | "taken"> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isUniqueViolation(error)) return "taken";
+    throw error;
+  }
+}

@@ -1,0 +1,173 @@
+/** The store on SQL, with statements that SQLite and PostgreSQL both accept. What differs is in open.ts and engines/. */
+
+import { randomUUID } from "node:crypto";
+import type { EarlierLease, Leases } from "../contract/leases.ts";
+import type { BlockRow, Change, Revisions, Snapshot, Store, UsageRow } from "../contract/store.ts";
+import type { Database } from "../engines/database.ts";
+import { type DbRow, toApp, toBlock, toKey, toOperator, toSecret, toSession, toUsage } from "../engines/rows.ts";
+import { SqlAudit } from "./audit.ts";
+import { SqlChange } from "./changes.ts";
+import { SqlHeldMembers } from "./held-members.ts";
+import { SqlMeetings } from "./meetings/meetings.ts";
+import { SqlReads } from "./reads.ts";
+import { LocalLeases } from "./recordings/local-leases.ts";
+import { PostgresLeases } from "./recordings/postgres-leases.ts";
+import { SqlRecordings } from "./recordings/recordings.ts";
+import { WorkerLeases } from "./recordings/worker-leases.ts";
+import { SqlRooms } from "./rooms.ts";
+
+/** Ids of the rows of `revisions`. */
+const KEYS = 1;
+const BLOCKS = 2;
+/** A test write has about 64 KiB: a smaller one may still fit on a disk that is too full for other changes. */
+const TEST_WRITE_REPEATS = 1820;
+
+export class SqlStore extends SqlReads implements Store {
+  /** Changes of this process are queued here; changes of other processes wait for the row of the revision. */
+  private lastChange: Promise<unknown> = Promise.resolve();
+  readonly rooms: SqlRooms;
+  readonly meetings: SqlMeetings;
+  readonly recordings: SqlRecordings;
+  readonly audit: SqlAudit;
+  readonly heldMembers: SqlHeldMembers;
+  readonly leases: Leases;
+  /** For a server of the embedded store (remote/), instead of `leases`. */
+  readonly workerLeases: WorkerLeases;
+
+  constructor(
+    private readonly database: Database,
+    earlierLeases?: Map<string, EarlierLease>,
+  ) {
+    super(database.run);
+    this.rooms = new SqlRooms(database);
+    this.recordings = new SqlRecordings(database);
+    this.meetings = new SqlMeetings(database, () => this.recordings.forgetAll());
+    this.audit = new SqlAudit(database);
+    this.heldMembers = new SqlHeldMembers(database);
+    this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases(earlierLeases);
+    this.workerLeases = new WorkerLeases(database, (id) => this.recordings.forget(id));
+  }
+
+  get isShared(): boolean {
+    return this.database.isShared;
+  }
+
+  async revisions(): Promise<Revisions> {
+    const { servers } = this.database;
+    const rows: DbRow[] = await this.database.probe((sql) =>
+      servers
+        ? sql.unsafe(`SELECT id, revision, ${servers.columns} FROM revisions`)
+        : sql`SELECT id, revision FROM revisions`,
+    );
+    const of = (id: number): number => Number(rows.find((row) => Number(row.id) === id)?.revision);
+    return { keys: of(KEYS), blocks: of(BLOCKS), ...(servers && { server: servers.accept(rows[0]) }) };
+  }
+
+  snapshot(): Promise<Snapshot> {
+    return this.database.consistentRead(async (tx) => {
+      const revisions: DbRow[] = await tx`SELECT revision FROM revisions WHERE id = ${KEYS}`;
+      const apps: DbRow[] = await tx`SELECT * FROM apps WHERE deleted IS NULL`;
+      const keys: DbRow[] = await tx`SELECT * FROM keys WHERE revoked IS NULL`;
+      const secrets: DbRow[] = await tx`
+        SELECT s.* FROM key_secrets s JOIN keys k ON k.id = s.key_id WHERE k.revoked IS NULL ORDER BY s.key_id, s.seq DESC`;
+      const operators: DbRow[] = await tx`SELECT * FROM operators WHERE revoked IS NULL`;
+      const sessions: DbRow[] = await tx`SELECT * FROM dashboard_sessions`;
+      const meta: DbRow[] = await tx`SELECT * FROM meta`;
+      return {
+        revision: Number(revisions[0]?.revision),
+        apps: apps.map(toApp),
+        keys: keys.map(toKey),
+        secrets: secrets.map(toSecret),
+        operators: operators.map(toOperator),
+        sessions: sessions.map(toSession),
+        meta: new Map(meta.map(({ name, value }) => [String(name), String(value)])),
+      };
+    });
+  }
+
+  change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T> {
+    const change = this.lastChange.then(async () => {
+      let revision = 0;
+      const result = await this.database.transaction(async (tx) => {
+        const rows: DbRow[] = await tx`
+          UPDATE revisions SET revision = revision + 1 WHERE id = ${KEYS} RETURNING revision`;
+        revision = Number(rows[0]?.revision);
+        return work(new SqlChange(tx, this.rooms));
+      });
+      committed?.(result, revision);
+      return result;
+    });
+    this.lastChange = change.catch(() => undefined);
+    return change;
+  }
+
+  async usage(period: number): Promise<UsageRow[]> {
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM usage WHERE period = ${period}`);
+    return rows.map(toUsage);
+  }
+
+  async usageOf(app: string, from: number): Promise<UsageRow[]> {
+    const rows: DbRow[] = await this.run(
+      (sql) => sql`SELECT * FROM usage WHERE app = ${app} AND period >= ${from} ORDER BY period DESC`,
+    );
+    return rows.map(toUsage);
+  }
+
+  addUsage(rows: readonly UsageRow[]): Promise<void> {
+    // In a fixed order: two nodes that write the same rows in different orders would deadlock.
+    const inOrder = rows.toSorted((a, b) => (a.app < b.app ? -1 : a.app > b.app ? 1 : a.period - b.period));
+    return this.database.transaction(async (tx) => {
+      for (const { app, period, messages, peakConnections } of inOrder) {
+        await tx`
+          INSERT INTO usage (app, period, messages, peak_connections)
+          VALUES (${app}, ${period}, ${messages}, ${peakConnections})
+          ON CONFLICT (app, period) DO UPDATE SET messages = usage.messages + excluded.messages,
+            peak_connections = CASE WHEN usage.peak_connections > excluded.peak_connections
+              THEN usage.peak_connections ELSE excluded.peak_connections END`;
+      }
+    });
+  }
+
+  async touchOperator(id: string, atMs: number): Promise<void> {
+    await this.run((sql) => sql`UPDATE operators SET last_used = ${atMs} WHERE id = ${id}`);
+  }
+
+  async blocks(nowMs: number): Promise<BlockRow[]> {
+    const rows: DbRow[] = await this.database.probe((sql) => sql`SELECT * FROM blocks WHERE until_ms > ${nowMs}`);
+    return rows.map(toBlock);
+  }
+
+  putBlock({ app, peerId, untilMs }: BlockRow, nowMs: number): Promise<void> {
+    return this.database.transaction(async (tx) => {
+      await tx`UPDATE revisions SET revision = revision + 1 WHERE id = ${BLOCKS}`;
+      await tx`DELETE FROM blocks WHERE until_ms <= ${nowMs}`;
+      await tx`
+        INSERT INTO blocks (app, peer_id, until_ms) VALUES (${app}, ${peerId}, ${untilMs})
+        ON CONFLICT (app, peer_id) DO UPDATE SET until_ms = excluded.until_ms`;
+    });
+  }
+
+  async forgetBlocks(nowMs: number): Promise<void> {
+    await this.run((sql) => sql`DELETE FROM blocks WHERE until_ms <= ${nowMs}`);
+  }
+
+  async tryWrite(): Promise<void> {
+    // A new value each time: SQLite does not write a page that has not changed.
+    const filler = randomUUID().repeat(TEST_WRITE_REPEATS);
+    await this.database.probe(
+      (sql) => sql`
+        INSERT INTO trials (id, filler) VALUES (1, ${filler}) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler`,
+    );
+  }
+
+  claim(name: string): Promise<() => Promise<void>> {
+    return this.database.claim(name);
+  }
+
+  async close(): Promise<void> {
+    this.leases.close();
+    // Not awaited on PostgreSQL: if the server does not answer, the change would not end. Closing the pool has a time limit.
+    if (!this.isShared) await this.lastChange;
+    await this.database.close();
+  }
+}
