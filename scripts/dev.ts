@@ -2,7 +2,6 @@
  * `npm run dev`: `parley up`, with pages that are built again when a file of web/ or client/src has changed, so that a reload in the
  * browser shows the change. Arguments are those of `parley up`.
  */
-
 import { runUp } from "../src/cli/commands/server/up.ts";
 import { parseCommand } from "../src/cli/dispatch.ts";
 import { reportOf } from "../src/cli/line/errors.ts";

@@ -1,5 +1,4 @@
 /** What a subscribe costs that recovers messages from the ring, against a plain one: CPU of the server, in turns on one node. */
-
 import { cpuSeconds } from "../lib/process.ts";
 import { connectToken } from "../lib/token.ts";
 import { WebSocketLine } from "../lib/websocket.ts";

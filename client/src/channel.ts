@@ -1,9 +1,9 @@
 /** One channel. It is subscribed to as long as something listens to it. */
-import { Emitter } from "./emitter.ts";
-import { ParleyError } from "./errors.ts";
-import type { Frame, Request } from "./frames.ts";
+import { Emitter } from "./events/emitter.ts";
+import { ParleyError } from "./events/errors.ts";
+import type { Frame, Request } from "./events/frames.ts";
+import type { ChannelEvents, ChannelOptions, Message, Published } from "./events/message.ts";
 import { loopOver } from "./loop.ts";
-import type { ChannelEvents, ChannelOptions, Message, Published } from "./message.ts";
 import type { Outbox, SendOptions } from "./outbox.ts";
 import { Presence } from "./presence.ts";
 

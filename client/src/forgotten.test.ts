@@ -1,5 +1,4 @@
 /** An application may visit any number of channels: what it neither has nor listens to is forgotten. */
-
 import { heapStats } from "bun:jsc";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { Channel } from "./channel.ts";

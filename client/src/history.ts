@@ -6,9 +6,9 @@
  *     for await (const message of messagesOf(chat)) …
  */
 import type { Channel } from "./channel.ts";
-import { ParleyError } from "./errors.ts";
-import type { Frame } from "./frames.ts";
-import type { Message } from "./message.ts";
+import { ParleyError } from "./events/errors.ts";
+import type { Frame } from "./events/frames.ts";
+import type { Message } from "./events/message.ts";
 
 export interface HistoryOptions {
   /** 1 to 100; 50 by default. */

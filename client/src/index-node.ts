@@ -3,7 +3,7 @@
  * Not by an import, which would fail without it, and not by a top-level await, with which `require()` could not load the package.
  */
 import { createRequire } from "node:module";
-import type { WebSocketClass } from "./options.ts";
+import type { WebSocketClass } from "./connection/options.ts";
 import { type ParleyOptions, Parley as PlainParley } from "./parley.ts";
 
 export * from "./index.ts";

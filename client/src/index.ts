@@ -1,9 +1,9 @@
 export type { Channel } from "./channel.ts";
-export { type ClientCode, type ErrorCode, ParleyError, type ServiceCode } from "./errors.ts";
-export type { Welcome } from "./frames.ts";
-export type { Status } from "./link.ts";
-export type { ChannelEvents, ChannelOptions, Gap, Message, Published, Subscribed } from "./message.ts";
-export type { Credential, TokenReason, TokenSource, WebSocketClass } from "./options.ts";
+export type { Credential, TokenReason, TokenSource, WebSocketClass } from "./connection/options.ts";
+export { type ClientCode, type ErrorCode, ParleyError, type ServiceCode } from "./events/errors.ts";
+export type { Welcome } from "./events/frames.ts";
+export type { ChannelEvents, ChannelOptions, Gap, Message, Published, Subscribed } from "./events/message.ts";
+export type { Direct, Member, ParleyEvents, PresenceEvents, Status } from "./events/types.ts";
 export type { SendOptions } from "./outbox.ts";
-export { type Direct, Parley, type ParleyEvents, type ParleyOptions } from "./parley.ts";
-export type { Member, Presence, PresenceEvents } from "./presence.ts";
+export { Parley, type ParleyOptions } from "./parley.ts";
+export type { Presence } from "./presence.ts";

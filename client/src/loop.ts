@@ -1,7 +1,7 @@
 /** `for await (const message of channel)`. Not a generator: that could not be ended while it waits for the next message. */
-import type { Emitter } from "./emitter.ts";
-import { ParleyError } from "./errors.ts";
-import type { ChannelEvents, Message } from "./message.ts";
+import type { Emitter } from "./events/emitter.ts";
+import { ParleyError } from "./events/errors.ts";
+import type { ChannelEvents, Message } from "./events/message.ts";
 
 /** A loop over a channel may fall behind by this many messages. */
 const WAITING_MAX = 1000;

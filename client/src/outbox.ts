@@ -1,5 +1,5 @@
 /** What the core asks of a queue for messages (queue.ts is one). Without one, a message that cannot be sent now is rejected. */
-import type { Frame } from "./frames.ts";
+import type { Frame } from "./events/frames.ts";
 
 export interface SendOptions {
   /** The id of the message: random if the channel keeps history, and for direct messages. */

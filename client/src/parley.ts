@@ -1,31 +1,14 @@
 /** The client: one connection, its channels, and direct messages. */
 import { Channel, randomId } from "./channel.ts";
-import { checkOptions } from "./check.ts";
-import { Emitter } from "./emitter.ts";
-import { type ErrorCode, ParleyError } from "./errors.ts";
-import type { Frame, Request, Welcome } from "./frames.ts";
-import { Link, type Status } from "./link.ts";
-import type { ChannelOptions } from "./message.ts";
-import type { LinkOptions } from "./options.ts";
+import { checkOptions } from "./connection/check.ts";
+import { Link } from "./connection/link.ts";
+import type { LinkOptions } from "./connection/options.ts";
+import { Emitter } from "./events/emitter.ts";
+import { type ErrorCode, ParleyError } from "./events/errors.ts";
+import type { Frame, Request, Welcome } from "./events/frames.ts";
+import type { ChannelOptions } from "./events/message.ts";
+import type { Direct, ParleyEvents, Status } from "./events/types.ts";
 import type { Outbox, SendOptions } from "./outbox.ts";
-
-export interface Direct<T = unknown, M = unknown> {
-  readonly from: string;
-  readonly data: T;
-  readonly fromMetadata?: M;
-  readonly id?: string;
-}
-
-export interface ParleyEvents {
-  direct: Direct;
-  status: Status;
-  /** The connection is made: with what the token carries for this peer alone. */
-  welcome: Welcome;
-  /** A renewal of the token has brought other metadata, such as new TURN credentials; `parley.metadata` has it. */
-  metadata: unknown;
-  /** Something went wrong that no call was waiting for. */
-  error: ParleyError;
-}
 
 export type ParleyOptions = LinkOptions & {
   /** Keeps messages while there is no connection: see parley-client/queue. */

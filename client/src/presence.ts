@@ -1,18 +1,7 @@
 /** The members of a channel, as this client sees them: without itself. */
-import { Emitter } from "./emitter.ts";
-import type { Entry, Frame } from "./frames.ts";
-
-export interface Member<M = unknown> {
-  readonly peerId: string;
-  readonly metadata?: M;
-}
-
-export interface PresenceEvents<M = unknown> {
-  joined: Member<M>;
-  left: Member<M>;
-  /** The list has changed, also by new metadata. */
-  changed: readonly Member<M>[];
-}
+import { Emitter } from "./events/emitter.ts";
+import type { Entry, Frame } from "./events/frames.ts";
+import type { Member, PresenceEvents } from "./events/types.ts";
 
 /** A shorter roster is complete; a longer one may be the first of several parts, which follow each other closely. */
 const ONE_PART_MAX_CHARS = 16_000;

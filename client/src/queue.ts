@@ -7,10 +7,10 @@
  * again under its id, which the service stores once, and a direct message likewise, which is delivered once. In a channel without
  * history that is not possible: such a message is rejected with `connection_lost`, because it might be delivered twice.
  */
-import { ParleyError } from "./errors.ts";
-import type { Frame } from "./frames.ts";
+import { steadyClock } from "./connection/steady-clock.ts";
+import { ParleyError } from "./events/errors.ts";
+import type { Frame } from "./events/frames.ts";
 import type { Outbox, QueuedOptions } from "./outbox.ts";
-import { steadyClock } from "./steady-clock.ts";
 
 export interface QueueOptions {
   /** Messages that may wait; 1000 by default. One more is rejected with `queue_full`. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Channel } from "./channel.ts";
-import type { ChannelOptions } from "./message.ts";
+import type { ChannelOptions } from "./events/message.ts";
 import type { Parley } from "./parley.ts";
 import { settled } from "./testing/clock.ts";
 import { Kit } from "./testing/kit.ts";

@@ -6,20 +6,12 @@
  *     typing.on("changed", ({ peerId, state }) => …);
  */
 import type { Channel } from "./channel.ts";
-import { Emitter } from "./emitter.ts";
-import { ParleyError } from "./errors.ts";
-import type { Entry, Frame } from "./frames.ts";
+import { Emitter } from "./events/emitter.ts";
+import { ParleyError } from "./events/errors.ts";
+import type { Entry, Frame } from "./events/frames.ts";
+import type { MemberState, StateEvents } from "./events/types.ts";
 
-export interface MemberState<S> {
-  readonly peerId: string;
-  readonly state: S | null;
-  /** Its connection was lost; it may come back. */
-  readonly lost?: true;
-}
-
-export interface StateEvents<S> {
-  changed: MemberState<S>;
-}
+export type { MemberState, StateEvents };
 
 /** A roster comes at most half a second after its subscribe, and later if many are sent. */
 const AGAIN_MS = 200;

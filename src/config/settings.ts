@@ -1,5 +1,4 @@
 /** The table of all settings: names, unit, default, meaning and allowed values. docs/settings.md is generated from it. */
-
 import {
   ADMIN_TOKEN_MIN_CHARS,
   MASTER_KEY_BYTES,
@@ -8,7 +7,7 @@ import {
 } from "../access/limits.ts";
 import type { Cidr } from "../base/address.ts";
 import { AUDIO_MESH_MAX } from "../protocol/limits.ts";
-import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/limits.ts";
+import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/budgets/limits.ts";
 import {
   adminToken,
   anyText,

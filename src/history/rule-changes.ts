@@ -6,7 +6,6 @@
  * Every node does this after every change of rules: the node that made the change may end before it has. Once more a little later,
  * because a node that had not heard of the change may have stored something meanwhile. At the start, for every application.
  */
-
 import { roomSpaceOf } from "../access/keys/room-space.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ChannelRules, Retention } from "../protocol/patterns/channel-rules.ts";

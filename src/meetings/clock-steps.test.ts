@@ -1,7 +1,7 @@
 /** People in rooms and in the lobby while the clock on the wall is set. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { RoomRow } from "../store/contract/rooms.ts";
-import { DECLINED_MS, LOBBY_GONE_MS } from "./limits.ts";
+import { DECLINED_MS, LOBBY_GONE_MS } from "./contract/limits.ts";
 import { APP, type Someone, World, type WorldNode } from "./testing/world.ts";
 
 const STEP_MS = 600_000;

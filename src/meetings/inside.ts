@@ -1,25 +1,24 @@
 /** Builds what is about people who are inside or wait: lobby, acts, times, signals, changes. */
-
 import type { RoomTokens } from "../access/tokens/room-token.ts";
 import { Repeating } from "../base/repeating.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { MeetingStore } from "../store/contract/meetings.ts";
 import type { RoomStore } from "../store/contract/rooms.ts";
-import { Acts } from "./acts.ts";
-import { Changes } from "./changes.ts";
-import { Exits } from "./exits.ts";
-import type { Floor } from "./floor.ts";
-import { Generations, type IsLive } from "./generations.ts";
-import { LOBBY_SWEEP_EVERY_MS, TICK_MS } from "./limits.ts";
-import { Lobby } from "./lobby.ts";
+import { Acts } from "./acts/acts.ts";
+import { Changes } from "./acts/changes.ts";
+import { Naming } from "./acts/naming.ts";
+import { Recording } from "./acts/recording.ts";
+import { Times } from "./acts/times.ts";
+import type { Floor } from "./contract/floor.ts";
+import { LOBBY_SWEEP_EVERY_MS, TICK_MS } from "./contract/limits.ts";
+import { Lobby } from "./entrance/lobby.ts";
 import type { Inside, MeetingCore } from "./meetings.ts";
-import { Naming } from "./naming.ts";
-import { Notices } from "./notices.ts";
-import { Recording } from "./recording.ts";
+import { Notices } from "./notices/notices.ts";
 import { Sessions } from "./sessions.ts";
-import { Signals } from "./signals.ts";
-import { StayTokens } from "./stay-tokens.ts";
-import { Times } from "./times.ts";
+import { Signals } from "./signals/signals.ts";
+import { Exits } from "./stays/exits.ts";
+import { Generations, type IsLive } from "./stays/generations.ts";
+import { StayTokens } from "./stays/tokens.ts";
 
 export interface InsideParts extends MeetingCore {
   readonly store: MeetingStore;

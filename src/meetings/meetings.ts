@@ -1,5 +1,4 @@
 /** Meetings as HTTP and realtime see them: the door and joins for the one, the gate of rooms (realtime/connections/room-gate.ts) for the other. */
-
 import type { RoomSeat, RoomTokens } from "../access/tokens/room-token.ts";
 import { Repeating } from "../base/repeating.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -9,21 +8,22 @@ import { valuesOf } from "../rooms/rooms.ts";
 import type { MeetingRow, MeetingStore } from "../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { AppRow } from "../store/contract/store.ts";
-import type { Door, Joined, JoinRequest, Waiting } from "./contract.ts";
-import { doorOf } from "./door.ts";
-import { EarlierStays } from "./earlier-stays.ts";
-import { Entry } from "./entry.ts";
-import type { Floor } from "./floor.ts";
-import type { IsLive } from "./generations.ts";
-import { type Caller, Joining } from "./joining.ts";
-import { BEAT_EVERY_MS } from "./limits.ts";
-import type { IceServers, JoinBudget, LobbyPort, NoticesPort, Refusal, SignalsPort } from "./ports.ts";
-import { Present } from "./present.ts";
-import { type Recording, recordingOf } from "./recording.ts";
-import { flagOf, publicRoomOf } from "./rights.ts";
-import { StayWrites } from "./stay-writes.ts";
-import { Stays } from "./stays.ts";
-import { Upkeep } from "./upkeep.ts";
+import type { Recording } from "./acts/recording.ts";
+import type { Door, Joined, JoinRequest, Waiting } from "./contract/contract.ts";
+import type { Floor } from "./contract/floor.ts";
+import { BEAT_EVERY_MS } from "./contract/limits.ts";
+import type { IceServers, JoinBudget, LobbyPort, NoticesPort, Refusal, SignalsPort } from "./contract/ports.ts";
+import { EarlierStays } from "./entrance/earlier-stays.ts";
+import { type Caller, Joining } from "./entrance/joining.ts";
+import { doorOf } from "./rules/door.ts";
+import { recordingOf } from "./rules/recording-state.ts";
+import { flagOf, publicRoomOf } from "./rules/rights.ts";
+import { Entry } from "./stays/entry.ts";
+import type { IsLive } from "./stays/generations.ts";
+import { Present } from "./stays/present.ts";
+import { Stays } from "./stays/stays.ts";
+import { Upkeep } from "./stays/upkeep.ts";
+import { StayWrites } from "./stays/writes.ts";
 
 export interface MeetingParts<I extends Inside = Inside> {
   readonly store: MeetingStore;

@@ -3,7 +3,7 @@ import { Problem } from "../protocol/codes.ts";
 import { findRoom } from "../rooms/rooms.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../store/contract/meetings.ts";
 import type { RoomStore } from "../store/contract/rooms.ts";
-import { ACTIVE_MEETINGS_MAX, PARTICIPANTS_SHOWN_MAX } from "./limits.ts";
+import { ACTIVE_MEETINGS_MAX, PARTICIPANTS_SHOWN_MAX } from "./contract/limits.ts";
 
 export interface SessionParts {
   readonly store: MeetingStore;

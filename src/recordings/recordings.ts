@@ -4,16 +4,16 @@ import { Problem } from "../protocol/codes.ts";
 import { LEASE_MS, type Lease } from "../store/contract/leases.ts";
 import type { RecordingFilter, RecordingRow, RecordingStore, Stored, UploadRow } from "../store/contract/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
-import { dispositionOf, downloadName } from "./download-name.ts";
-import type { Disposition, Links } from "./links.ts";
-import type { RecordingMetrics } from "./metrics.ts";
-import type { Ownership } from "./ownership.ts";
-import type { Span } from "./range.ts";
-import { contentTypeOf, extensionOf, formatOf, SIGNATURE_BYTES } from "./signature.ts";
-import { isObjectId, type Place, type Storage } from "./storage.ts";
-import { withStorageProblems } from "./storage-problems.ts";
-import { incomplete, notOpen, placeOf, type UploadLocks } from "./upload-locks.ts";
-import type { Uploads } from "./uploads.ts";
+import type { RecordingMetrics } from "./budgets/metrics.ts";
+import { dispositionOf, downloadName } from "./files/download-name.ts";
+import type { Disposition, Links } from "./files/links.ts";
+import type { Span } from "./files/range.ts";
+import { contentTypeOf, extensionOf, formatOf, SIGNATURE_BYTES } from "./files/signature.ts";
+import type { Ownership } from "./storage/ownership.ts";
+import { withStorageProblems } from "./storage/problems.ts";
+import { isObjectId, type Place, type Storage } from "./storage/storage.ts";
+import { incomplete, notOpen, placeOf, type UploadLocks } from "./uploads/locks.ts";
+import type { Uploads } from "./uploads/uploads.ts";
 
 export interface RecordingParts {
   readonly store: RecordingStore;

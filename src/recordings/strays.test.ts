@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MARK_NAME } from "./storage.ts";
+import { MARK_NAME } from "./storage/storage.ts";
 import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./testing/kit.ts";
 
 const DAY_MS = 24 * HOUR_MS;

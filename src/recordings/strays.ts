@@ -7,10 +7,10 @@
  */
 import type { RecordingStore } from "../store/contract/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
-import { QUARANTINE_MS, STRAY_AGE_MS, STRAYS_PER_SWEEP_MAX, STRAYS_SHARE_MAX } from "./limits.ts";
-import type { RecordingMetrics } from "./metrics.ts";
-import type { Standing } from "./ownership.ts";
-import type { Place, Quarantined, Storage, StoredEntry } from "./storage.ts";
+import { QUARANTINE_MS, STRAY_AGE_MS, STRAYS_PER_SWEEP_MAX, STRAYS_SHARE_MAX } from "./budgets/limits.ts";
+import type { RecordingMetrics } from "./budgets/metrics.ts";
+import type { Standing } from "./storage/ownership.ts";
+import type { Place, Quarantined, Storage, StoredEntry } from "./storage/storage.ts";
 
 /** `on`: without limits, and also in a storage of another store, which becomes this store's. */
 export type SweepStrays = "auto" | "on" | "off";

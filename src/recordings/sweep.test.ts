@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { MARK_NAME, type Place, type Storage } from "./storage.ts";
+import { MARK_NAME, type Place, type Storage } from "./storage/storage.ts";
 import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./testing/kit.ts";
 import { ALONE } from "./testing/storage.suite.ts";
 

@@ -9,13 +9,13 @@ import type { RecordingStore } from "../store/contract/recordings.ts";
 import type { AppRow } from "../store/contract/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
-import { UPLOAD_ABANDONED_MS } from "./limits.ts";
-import type { RecordingMetrics } from "./metrics.ts";
-import type { Ownership, Standing } from "./ownership.ts";
+import { UPLOAD_ABANDONED_MS } from "./budgets/limits.ts";
+import type { RecordingMetrics } from "./budgets/metrics.ts";
 import type { Recordings } from "./recordings.ts";
-import { discardUpload, type Place, type Storage } from "./storage.ts";
+import type { Ownership, Standing } from "./storage/ownership.ts";
+import { discardUpload, type Place, type Storage } from "./storage/storage.ts";
 import type { Strays, SweptStrays } from "./strays.ts";
-import { placeOf, type UploadLocks } from "./upload-locks.ts";
+import { placeOf, type UploadLocks } from "./uploads/locks.ts";
 
 export interface SweepParts {
   readonly store: RecordingStore;

@@ -1,5 +1,4 @@
 /** Connections of workers: order, many calls at once, a server that is gone, bounds, and bytes that are no calls. */
-
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";

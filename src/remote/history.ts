@@ -1,5 +1,4 @@
 /** The history of the server, in a worker. Functions do not travel: they are called here, with what the server asks about. */
-
 import { type HistoryStore, HistoryUnavailable } from "../history/contract/history.ts";
 import type { Retention } from "../protocol/patterns/channel-rules.ts";
 import type { Link } from "./link.ts";

@@ -38,7 +38,7 @@ interface VerifiedClaims {
   readonly generation: number;
 }
 
-/** A verified token, as seen from a room that its holder wants to enter. Its times are not looked at: the room's are part of that (meetings/door.ts). */
+/** A verified token, as seen from a room that its holder wants to enter. Its times are not looked at: the room's are part of that (meetings/rules/door.ts). */
 export interface VerifiedAccess {
   readonly data: AccessTokenRequest & JsonObject;
   /** Recognises the token again, and says nothing else about it. */

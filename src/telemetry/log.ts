@@ -6,7 +6,6 @@
  * has no rate: only starts, timers and holders of the admin token write it, and audit lines must not be dropped. Nor has level
  * debug, which is switched on to see every request.
  */
-
 import { writeSync } from "node:fs";
 import pino, { type Logger } from "pino";
 import { systemClock } from "../base/clock.ts";

@@ -10,7 +10,6 @@
  * Memory grows with connections, pairs of sender and receiver, and problems, but not with messages. A long run calls `prune` from
  * time to time; then it grows only with the open connections.
  */
-
 import type { Beginning, Resume } from "./cursor.ts";
 import { type Connection, type Destination, destinationAt, type Subscription, trackOf } from "./destinations.ts";
 import { Findings, type Kind, type Problem } from "./findings.ts";

@@ -2,7 +2,6 @@
  * The rules of channels with history (docs/history.md): one order for all subscribers; a subscription gets every message behind its
  * beginning, once and in order; a recovery replays what was missed and nothing else.
  */
-
 import { type Position, parsePosition } from "../protocol/position.ts";
 import { type Beginning, Cursor } from "./cursor.ts";
 import type { Connection, Destination, Subscription } from "./destinations.ts";

@@ -1,5 +1,4 @@
 /** The rules, applied to the recorded events of a run. */
-
 import { type Connection, type Destination, type Subscription, trackOf } from "./destinations.ts";
 import type { Findings } from "./findings.ts";
 import { judgeCursor } from "./history.ts";

@@ -2,7 +2,6 @@
  * Removes what has ended, after a final verdict on it, so that the memory of a long run depends on what is open and not on its
  * length.
  */
-
 import type { Connection, Destination, Subscription } from "./destinations.ts";
 import type { Findings } from "./findings.ts";
 import { judgeCursor } from "./history.ts";

@@ -155,7 +155,7 @@ describe("its tables", () => {
   const firstCells = (text: string): string[] => [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, code = ""]) => code);
 
   test("have every code of the client once", () => {
-    const union = readPage("client/src/errors.ts").split("export type ClientCode =")[1]?.split(";")[0] ?? "";
+    const union = readPage("client/src/events/errors.ts").split("export type ClientCode =")[1]?.split(";")[0] ?? "";
     const codes = [...union.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code);
     expect(codes.length).toBeGreaterThan(10);
     expect(firstCells(section("Codes of the client")).sort()).toEqual(codes.sort());
@@ -191,17 +191,17 @@ describe("its tables", () => {
 
 /** File, constant, its value, and the text of the page that repeats it. */
 const NUMBERS: readonly (readonly [string, string, string, string])[] = [
-  ["client/src/link.ts", "RETRY_MIN_MS", "500", "random between 0 and 0.5 s"],
-  ["client/src/link.ts", "RETRY_MAX_MS", "20_000", "up to 20 s"],
-  ["client/src/link.ts", "STABLE_MS", "2000", "lasted two seconds"],
-  ["client/src/link.ts", "CONNECT_WITHIN_MS", "15_000", "until the welcome | 15 s"],
-  ["client/src/link.ts", "PING_AFTER_MS", "25_000", "After 25 s of silence"],
-  ["client/src/link.ts", "PONG_WITHIN_MS", "10_000", "without an answer within 10 s"],
-  ["client/src/link.ts", "PONG_AFTER_WAKE_MS", "4000", "answer within 4 s"],
-  ["client/src/link.ts", "RENEW_BEFORE_MS", "60_000", "a minute before the token ends"],
-  ["client/src/tokens.ts", "TOKEN_WITHIN_MS", "30_000", "the token function | 30 s"],
-  ["client/src/tokens.ts", "LEFT_MIN_MS", "5000", "less than 5 s left"],
-  ["client/src/refusal.ts", "RETRY_AFTER_MAX_MS", "3_600_000", "up to an hour"],
+  ["client/src/connection/link.ts", "RETRY_MIN_MS", "500", "random between 0 and 0.5 s"],
+  ["client/src/connection/link.ts", "RETRY_MAX_MS", "20_000", "up to 20 s"],
+  ["client/src/connection/link.ts", "STABLE_MS", "2000", "lasted two seconds"],
+  ["client/src/connection/link.ts", "CONNECT_WITHIN_MS", "15_000", "until the welcome | 15 s"],
+  ["client/src/connection/link.ts", "PING_AFTER_MS", "25_000", "After 25 s of silence"],
+  ["client/src/connection/link.ts", "PONG_WITHIN_MS", "10_000", "without an answer within 10 s"],
+  ["client/src/connection/link.ts", "PONG_AFTER_WAKE_MS", "4000", "answer within 4 s"],
+  ["client/src/connection/link.ts", "RENEW_BEFORE_MS", "60_000", "a minute before the token ends"],
+  ["client/src/connection/tokens.ts", "TOKEN_WITHIN_MS", "30_000", "the token function | 30 s"],
+  ["client/src/connection/tokens.ts", "LEFT_MIN_MS", "5000", "less than 5 s left"],
+  ["client/src/connection/refusal.ts", "RETRY_AFTER_MAX_MS", "3_600_000", "up to an hour"],
   ["client/src/parley.ts", "ANSWER_WITHIN_MS", "15_000", "an answer of the service | 15 s"],
   ["client/src/parley.ts", "PENDING_MAX", "1000", "calls that wait for their answers | 1,000"],
   ["client/src/loop.ts", "WAITING_MAX", "1000", "messages that wait for a loop | 1,000"],

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { MARK_NAME } from "../../src/recordings/storage.ts";
+import { MARK_NAME } from "../../src/recordings/storage/storage.ts";
 import { Application, newApplication } from "../support/application.ts";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";

@@ -5,7 +5,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { CHECK_NAME, MARK_NAME } from "../../src/recordings/storage.ts";
+import { CHECK_NAME, MARK_NAME } from "../../src/recordings/storage/storage.ts";
 import { openSqlite, sqliteFile } from "../../src/store/open.ts";
 import { Application } from "../support/application.ts";
 import { type Server, startParley } from "../support/parley.ts";

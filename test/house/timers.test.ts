@@ -24,7 +24,7 @@ const BARE: Readonly<Record<string, string>> = {
   "telemetry/shared-check.ts": "resolves a promise",
   "telemetry/log.ts": "writes a log line, which does not throw",
   "store/sql/recordings/postgres-leases.ts": "catches what renewing throws: a lease that is not renewed ends",
-  "recordings/upload-body.ts": "cancels a reader, which rejects and does not throw",
+  "recordings/uploads/body.ts": "cancels a reader, which rejects and does not throw",
   "http/request/call.ts": "sets an idle limit, which does not throw for a request that is over",
   "history/postgres/link.ts": "rejects a promise, and closes connections without throwing",
   "workers/":

@@ -1,5 +1,4 @@
 /** After each act: all connections are read; those that must be closed are, and the others have all that is due. */
-
 import type { Context } from "./context.ts";
 import { type Connection, deadlineOf, membersOf, type Roster, type Subscription } from "./model.ts";
 import { Reader } from "./reader.ts";

@@ -1,5 +1,4 @@
 /** What the parts of a walk share: the nodes, the model's connections and messages, and the record of what happened. */
-
 import { FakeClock } from "../../src/base/testing/fake-clock.ts";
 import { ChannelRules, type Retention } from "../../src/protocol/patterns/channel-rules.ts";
 import { Answers } from "./answers.ts";

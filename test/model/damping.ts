@@ -5,7 +5,6 @@
  * Returns are not held back, and not counted: a call would not go on (history 4). A peer that may be in a call with the member is
  * shown two changes for each time that the member has come back, and no more: each costs the member a subscribe.
  */
-
 import type { Connection, Subscription } from "./model.ts";
 import { ruleBroken } from "./rule-broken.ts";
 

@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { formatOf } from "../../src/recordings/files/signature.ts";
 import { MEND_COMMAND, ProcessMender } from "../../src/recordings/mending/process-mender.ts";
 import { finishedUpload, makeMending } from "../../src/recordings/mending/testing/mending-kit.ts";
-import { Bucket } from "../../src/recordings/s3.ts";
-import { parseS3Address } from "../../src/recordings/s3-address.ts";
-import { formatOf } from "../../src/recordings/signature.ts";
-import { MARK_NAME } from "../../src/recordings/storage.ts";
+import { parseS3Address } from "../../src/recordings/storage/s3/address.ts";
+import { Bucket } from "../../src/recordings/storage/s3/bucket.ts";
+import { MARK_NAME } from "../../src/recordings/storage/storage.ts";
 import { makeKit } from "../../src/recordings/testing/kit.ts";
 import { complaints, ffprobe, frameAt, looped, RECORDED, serveRanges } from "../support/media.ts";
 import { type S3Service, startS3 } from "../support/s3.ts";

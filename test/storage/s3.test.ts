@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { Bucket } from "../../src/recordings/s3.ts";
-import { parseS3Address } from "../../src/recordings/s3-address.ts";
-import { MARK_NAME, type Place } from "../../src/recordings/storage.ts";
+import { parseS3Address } from "../../src/recordings/storage/s3/address.ts";
+import { Bucket } from "../../src/recordings/storage/s3/bucket.ts";
+import { MARK_NAME, type Place } from "../../src/recordings/storage/storage.ts";
 import { ALONE, pattern, storageSuite } from "../../src/recordings/testing/storage.suite.ts";
 import { type S3Service, startS3 } from "../support/s3.ts";
 

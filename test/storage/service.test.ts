@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { MARK_NAME } from "../../src/recordings/storage.ts";
+import { MARK_NAME } from "../../src/recordings/storage/storage.ts";
 import { openSqlite, sqliteFile } from "../../src/store/open.ts";
 import { Application, expectAppRefusal, newApplication } from "../support/application.ts";
 import { expectSentence } from "../support/checks.ts";

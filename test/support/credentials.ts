@@ -22,11 +22,11 @@ import {
   HOST_LINK_SEC,
   TURN_CREDENTIAL_MAX_SEC,
   WAIT_MAX_SEC,
-} from "../../src/meetings/limits.ts";
-import { newTicket } from "../../src/meetings/tickets.ts";
-import { credentialOf } from "../../src/meetings/turn.ts";
-import { LINK_MAX_SECONDS, UPLOAD_ABANDONED_MS } from "../../src/recordings/limits.ts";
-import { Links } from "../../src/recordings/links.ts";
+} from "../../src/meetings/contract/limits.ts";
+import { newTicket } from "../../src/meetings/entrance/tickets.ts";
+import { credentialOf } from "../../src/meetings/turn/turn.ts";
+import { LINK_MAX_SECONDS, UPLOAD_ABANDONED_MS } from "../../src/recordings/budgets/limits.ts";
+import { Links } from "../../src/recordings/files/links.ts";
 
 export interface Credential {
   readonly name: string;

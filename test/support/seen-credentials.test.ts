@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { newAppSecret, newOperatorToken, newSessionSecret, newSigningSecret } from "../../src/access/keys/ids.ts";
-import { newTicket } from "../../src/meetings/tickets.ts";
-import { credentialOf } from "../../src/meetings/turn.ts";
+import { newTicket } from "../../src/meetings/entrance/tickets.ts";
+import { credentialOf } from "../../src/meetings/turn/turn.ts";
 import { selfSigned } from "./jwt.ts";
 import {
   credentialsIn,

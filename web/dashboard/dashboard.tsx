@@ -1,9 +1,9 @@
 /** The frame: navigation beside the page that the address names, or the sign-in form. */
 import { useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { appName, apps, appsError, currentApp, followApps } from "./lib/apps.ts";
-import { rawPath } from "./lib/router.ts";
-import { session } from "./lib/session.ts";
+import { rawPath } from "./address/router.ts";
+import { session } from "./api/session.ts";
+import { appName, apps, appsError, currentApp, followApps } from "./live/apps.ts";
 import { Navigation } from "./navigation.tsx";
 import { NoApplication } from "./pages/not-found.tsx";
 import { SignIn } from "./pages/sign-in.tsx";

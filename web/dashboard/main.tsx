@@ -1,10 +1,10 @@
 /** Starts the dashboard: finds out who is signed in, then draws the sign-in form or the pages. */
 import { render } from "preact";
+import { followLinks } from "./address/router.ts";
 import { ApiError, sessions } from "./api/client.ts";
+import { followOtherTabs, hasSignedIn, signedIn, signedOut } from "./api/session.ts";
 import type { Session } from "./api/types.ts";
 import { Dashboard } from "./dashboard.tsx";
-import { followLinks } from "./lib/router.ts";
-import { followOtherTabs, hasSignedIn, signedIn, signedOut } from "./lib/session.ts";
 
 const RETRY_MS = 2000;
 

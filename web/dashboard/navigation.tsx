@@ -1,9 +1,9 @@
 /** The navigation: the application switcher, the pages of the chosen application, and those of the whole service. */
 import { useSignal, useSignalEffect } from "@preact/signals";
+import { BASE, navigate, rawPath } from "./address/router.ts";
 import { sessions } from "./api/client.ts";
-import { appName, apps, currentApp } from "./lib/apps.ts";
-import { BASE, navigate, rawPath } from "./lib/router.ts";
-import { mayChange, session, signedOut } from "./lib/session.ts";
+import { mayChange, session, signedOut } from "./api/session.ts";
+import { appName, apps, currentApp } from "./live/apps.ts";
 import { messageOf, toast } from "./ui/notice.tsx";
 
 interface Entry {

@@ -1,32 +1,30 @@
 /** Which page an address shows. */
 import type { ComponentType } from "preact";
-import { matchPath } from "./lib/router.ts";
-import { Audit } from "./pages/audit.tsx";
-import { Channel } from "./pages/channel.tsx";
-import { ChannelRules } from "./pages/channel-rules.tsx";
-import { Channels } from "./pages/channels.tsx";
-import { Console } from "./pages/console.tsx";
-import { Key } from "./pages/key.tsx";
-import { Keys } from "./pages/keys.tsx";
-import { Meeting } from "./pages/meeting.tsx";
-import { Meetings } from "./pages/meetings.tsx";
-import { NewApp } from "./pages/new-app.tsx";
-import { Nodes } from "./pages/nodes.tsx";
+import { matchPath, type PageParameters } from "./address/router.ts";
+import { Channel } from "./pages/channels/channel.tsx";
+import { Channels } from "./pages/channels/channels.tsx";
+import { ChannelRules } from "./pages/channels/rules.tsx";
+import { Console } from "./pages/console/console.tsx";
+import { WhyNot } from "./pages/console/why-not.tsx";
+import { Key } from "./pages/keys/key.tsx";
+import { Keys } from "./pages/keys/keys.tsx";
+import { NewApp } from "./pages/keys/new-app.tsx";
+import { Meeting } from "./pages/meetings/meeting.tsx";
+import { Meetings } from "./pages/meetings/meetings.tsx";
 import { NotFound } from "./pages/not-found.tsx";
-import { Operators } from "./pages/operators.tsx";
-import { Overview } from "./pages/overview.tsx";
-import { Peer } from "./pages/peer.tsx";
-import { Peers } from "./pages/peers.tsx";
-import { Recording } from "./pages/recording.tsx";
-import { Recordings } from "./pages/recordings.tsx";
-import { Room } from "./pages/room.tsx";
-import { Rooms } from "./pages/rooms.tsx";
-import { Settings } from "./pages/settings.tsx";
-import { Usage } from "./pages/usage.tsx";
-import { WhyNot } from "./pages/why-not.tsx";
+import { Overview } from "./pages/overview/overview.tsx";
+import { Usage } from "./pages/overview/usage.tsx";
+import { Peer } from "./pages/peers/peer.tsx";
+import { Peers } from "./pages/peers/peers.tsx";
+import { Recording } from "./pages/recordings/recording.tsx";
+import { Recordings } from "./pages/recordings/recordings.tsx";
+import { Room } from "./pages/rooms/room.tsx";
+import { Rooms } from "./pages/rooms/rooms.tsx";
+import { Audit } from "./pages/service/audit.tsx";
+import { Nodes } from "./pages/service/nodes.tsx";
+import { Operators } from "./pages/service/operators.tsx";
+import { Settings } from "./pages/service/settings.tsx";
 
-/** Parameters of the address, decoded: `app` is the application's name. */
-export type PageParameters = Readonly<Record<string, string>>;
 type PageComponent = ComponentType<{ readonly at: PageParameters }>;
 
 const ROUTES: readonly (readonly [pattern: string, page: PageComponent])[] = [

@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "react";
 import type { Channel } from "../channel.ts";
-import type { ChannelEvents, ChannelOptions } from "../message.ts";
+import type { ChannelEvents, ChannelOptions } from "../events/message.ts";
 import { useNewest } from "./listener.ts";
 import { useParley } from "./provider.ts";
 

@@ -1,5 +1,5 @@
 import { useEffect, useInsertionEffect, useRef } from "react";
-import type { Emitter } from "../emitter.ts";
+import type { Emitter } from "../events/emitter.ts";
 
 /** The value of the newest render that was shown, for functions that are called later. */
 export function useNewest<T>(value: T): { readonly current: T } {

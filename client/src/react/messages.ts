@@ -1,7 +1,7 @@
 import { useCallback, useMemo, useSyncExternalStore } from "react";
 import type { Channel } from "../channel.ts";
+import type { Gap, Message } from "../events/message.ts";
 import type { history } from "../history.ts";
-import type { Gap, Message } from "../message.ts";
 import type { Parley } from "../parley.ts";
 import { type UseChannelOptions, type UsedChannel, useChannel } from "./channel.ts";
 import { shared } from "./hold.ts";

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
-import type { Member } from "../presence.ts";
+import type { Member } from "../events/types.ts";
 import type { MemberState, stateOf } from "../state.ts";
 import { useParley } from "./provider.ts";
 

@@ -9,7 +9,7 @@ import {
   useState,
   useSyncExternalStore,
 } from "react";
-import type { Status } from "../link.ts";
+import type { Status } from "../events/types.ts";
 import { Parley, type ParleyOptions } from "../parley.ts";
 import { shared } from "./hold.ts";
 import { useNewest } from "./listener.ts";

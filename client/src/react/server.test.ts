@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { createElement, type ReactNode } from "react";
 import { renderToString } from "react-dom/server";
 import { Parley, type ParleyOptions } from "../parley.ts";
-import { ParleyProvider, useMemberStates, useMessages, usePresence, useStatus } from "../react.ts";
 import { stateOf } from "../state.ts";
+import { ParleyProvider, useMemberStates, useMessages, usePresence, useStatus } from "./react.ts";
 
 const OPTIONS: ParleyOptions = {
   url: "https://parley.example.com",

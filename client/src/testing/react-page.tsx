@@ -1,5 +1,4 @@
 /** The page of test/browser/react.test.ts. It shows what the hooks return, and does what the test asks for through `page`. */
-
 import { Activity, type ReactNode, StrictMode, startTransition, useLayoutEffect, useState } from "react";
 import { flushSync } from "react-dom";
 import { createRoot, type Root } from "react-dom/client";
@@ -14,7 +13,7 @@ import {
   useParley,
   usePresence,
   useStatus,
-} from "../react.ts";
+} from "../react/react.ts";
 import { stateOf } from "../state.ts";
 import { listeners, sent, sockets, socketsMade, timers } from "./watch.ts";
 

@@ -1,6 +1,6 @@
 /** A service without a network: sockets whose other end is the test, and the answers of its plain GET. */
-import type { Welcome } from "../frames.ts";
-import type { Socket, WebSocketClass } from "../options.ts";
+import type { Socket, WebSocketClass } from "../connection/options.ts";
+import type { Welcome } from "../events/frames.ts";
 import { settled } from "./clock.ts";
 
 type Sent = Record<string, unknown> & { readonly type: string; readonly requestId?: string };

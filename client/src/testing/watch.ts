@@ -1,6 +1,6 @@
 /** Counts what a page has open: sockets, timers, listeners. */
 import { Channel } from "../channel.ts";
-import { Emitter } from "../emitter.ts";
+import { Emitter } from "../events/emitter.ts";
 
 export const sockets = new Set<WebSocket>();
 /** Frames that were sent, by their type. */

@@ -1,5 +1,4 @@
 /** What to say about a refusal, and what to change. Never repeats a secret or a token; a key is named by its id. */
-
 import { duration } from "../../base/duration.ts";
 import { type Action, bitOf } from "../../protocol/actions.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";

@@ -2,7 +2,6 @@
  * Why a connect or a frame is allowed or refused, check by check. The verdict comes from `admit` and `channelRefusal`, which decide about
  * real connects and frames too; here their answers are only described. Nothing given is kept, and no secret or token is repeated.
  */
-
 import { duration } from "../../base/duration.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import {

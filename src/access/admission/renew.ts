@@ -1,5 +1,4 @@
 /** Whether a token may take the place of the one that a connection was made with: it must be good for a connect of the same peer. */
-
 import { BLOCK_CHECK } from "../checks.ts";
 import type { RoomSeat } from "../tokens/room-token.ts";
 import { type AdmitParts, admitToken, type Grant, Refusal } from "./admit.ts";

@@ -1,5 +1,4 @@
 /** Whether a key's patterns cover what a token asks for. Deciding that can be costly, so the work is charged to the key. */
-
 import { CONTAINMENT_STEPS_PER_REQUEST } from "../../protocol/limits.ts";
 import { Effort, EffortExceeded } from "../../protocol/patterns/containment.ts";
 import type { Glob } from "../../protocol/patterns/glob.ts";

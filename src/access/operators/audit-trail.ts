@@ -2,7 +2,6 @@
  * The audit: every change by operators, applications and commands, kept in the store. Changes by operators are written before they are answered. Changes that
  * applications make with their own secret keys are queued and written in batches, so that their calls do not wait for it.
  */
-
 import { Repeating } from "../../base/repeating.ts";
 import type { AuditRow } from "../../store/contract/operators.ts";
 import type { Store } from "../../store/contract/store.ts";

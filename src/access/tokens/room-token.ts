@@ -3,7 +3,6 @@
  * apart from the connect tokens of keys. What their holder may do is decided when it connects, not when they are signed: a room's flags can
  * change while a participant is inside.
  */
-
 import type { Vault } from "../keys/vault.ts";
 import { OwnJws } from "./own-jws.ts";
 import { type RoomAccess, stayAccess, waitAccess } from "./room-access.ts";

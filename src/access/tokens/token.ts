@@ -5,7 +5,6 @@
  * succeeded: parse the token (text → parts; only `kid` is read, to look a key up) → find the key → verify the signature →
  * parse the payload → check the expiry → decode the claims → authorize them against the key.
  */
-
 import { duration } from "../../base/duration.ts";
 import { ACTIONS, type Action, type ActionSet, actionSet, isAction, isSubset } from "../../protocol/actions.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";

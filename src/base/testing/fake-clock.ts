@@ -1,5 +1,4 @@
 /** For tests: a clock that the test advances. */
-
 import type { Clock } from "../clock.ts";
 import { steadyClock } from "../clock.ts";
 

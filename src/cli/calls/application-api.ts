@@ -1,5 +1,4 @@
 /** The API at an application's own host: rooms, access tokens, meetings, recordings. */
-
 import type { Input } from "../line/input.ts";
 import { applicationServer, type Server } from "./client.ts";
 import { givenAppSecret } from "./credentials.ts";

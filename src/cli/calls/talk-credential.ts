@@ -1,5 +1,4 @@
 /** How commands that talk identify themselves: with a secret key, a publishable key or a connect token. */
-
 import { UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
 import { type Credential, hasPlaceholder, keyCredential, refusePlaceholder } from "./credentials.ts";

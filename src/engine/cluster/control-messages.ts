@@ -1,5 +1,4 @@
 /** Receives everything but messages of clients: heartbeats and requests of other nodes, and responses to this one. */
-
 import type { PendingDirectMessages } from "./direct-messages/pending-messages.ts";
 import type { NodeCallbacks } from "./nodes/callbacks.ts";
 import type { FailureBoundary } from "./nodes/failure-boundary.ts";

@@ -1,5 +1,4 @@
 /** The engine's timer: its steps run several times per heartbeat. */
-
 import type { ControlMessages } from "./control-messages.ts";
 import type { NodeCallbacks } from "./nodes/callbacks.ts";
 import type { FailureBoundary } from "./nodes/failure-boundary.ts";

@@ -1,5 +1,4 @@
 /** For tests: a nats-server on a free port, with a temporary folder that is removed with it. */
-
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -3,7 +3,6 @@
  * and never keys, and because its commits are not synced by default: written to the log by the kernel, they survive the end of this
  * process at any moment, but not a power cut.
  */
-
 import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,4 @@
 /** For tests: batches of messages, and a clock that tests can set forward. */
-
 import type { Batch, HistoryStore, NewMessage, Range, StoredMessage } from "../contract/history.ts";
 import { randomBase36 } from "../contract/random.ts";
 import { messageBytes } from "../contract/size.ts";

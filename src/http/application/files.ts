@@ -1,6 +1,6 @@
 /** The bytes of recordings, for holders of a signed link. */
 import { Problem } from "../../protocol/codes.ts";
-import type { Disposition, Links } from "../../recordings/links.ts";
+import type { Disposition, Links } from "../../recordings/files/links.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
 import { queryOf } from "../request/query.ts";

@@ -1,6 +1,6 @@
 /** What participants of a meeting do, mostly admins: `POST /api/v1/room/:roomName/act`, with the connect token of their stay. */
 import { z } from "zod";
-import type { Acts } from "../../meetings/acts.ts";
+import type { Acts } from "../../meetings/acts/acts.ts";
 import type { StayCaller } from "../guards/stay.ts";
 import type { Origins } from "../request/cors.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";

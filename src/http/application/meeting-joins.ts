@@ -1,10 +1,9 @@
 /** The way into a room over HTTP, for pages: `/api/v1/room/:roomName/door` and `/join`. They need no secret key. */
-
 import { z } from "zod";
 import { addressDigest, siteDigest } from "../../access/keys/address-digest.ts";
-import type { Caller } from "../../meetings/joining.ts";
+import type { JoinBudget } from "../../meetings/contract/ports.ts";
+import type { Caller } from "../../meetings/entrance/joining.ts";
 import type { Meetings } from "../../meetings/meetings.ts";
-import type { JoinBudget } from "../../meetings/ports.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
 import type { MakeRates } from "../guards/meeting-rates.ts";
 import { JOIN_BODY_MAX_BYTES } from "../limits.ts";

@@ -1,7 +1,7 @@
 /** Meetings that are or were, and what an application's server does with them, all with its secret key. */
 import { z } from "zod";
-import type { Acts } from "../../meetings/acts.ts";
-import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX } from "../../meetings/limits.ts";
+import type { Acts } from "../../meetings/acts/acts.ts";
+import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX } from "../../meetings/contract/limits.ts";
 import type { Sessions } from "../../meetings/sessions.ts";
 import { CHAT_MAX_CHARS, CHAT_TEXT_RULE, isChatText } from "../../protocol/chat-text.ts";
 import { ROOM_NAME_MAX_CHARS, UNIX_SECONDS_MAX } from "../../rooms/limits.ts";

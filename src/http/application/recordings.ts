@@ -1,7 +1,7 @@
 /** Recordings over HTTP: `/api/v1/recording`, `/api/v1/recordings`. Their bytes are written in uploads.ts and read in files.ts. */
 import { z } from "zod";
-import { LINK_MAX_SECONDS } from "../../recordings/limits.ts";
-import type { Disposition } from "../../recordings/links.ts";
+import { LINK_MAX_SECONDS } from "../../recordings/budgets/limits.ts";
+import type { Disposition } from "../../recordings/files/links.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
 import { linkFrom } from "../request/host.ts";

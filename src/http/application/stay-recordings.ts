@@ -1,12 +1,11 @@
 /** What the page of a stay uploads of its own: `/api/v1/room/:roomName/recording`, with the connect token of the stay as Bearer. */
-
 import { z } from "zod";
 import { digestOf } from "../../access/keys/vault.ts";
 import { rateKey } from "../../base/address.ts";
-import { type BegunStayUpload, RECORDING_SOURCES } from "../../meetings/contract.ts";
-import type { StayRecorders } from "../../meetings/stay-recorders.ts";
-import { STAY_UPLOAD_STARTED_AGO_MAX_MS } from "../../recordings/limits.ts";
-import type { Links } from "../../recordings/links.ts";
+import { type BegunStayUpload, RECORDING_SOURCES } from "../../meetings/contract/contract.ts";
+import type { StayRecorders } from "../../meetings/stays/recorders.ts";
+import { STAY_UPLOAD_STARTED_AGO_MAX_MS } from "../../recordings/budgets/limits.ts";
+import type { Links } from "../../recordings/files/links.ts";
 import type { StayCaller } from "../guards/stay.ts";
 import type { Origins } from "../request/cors.ts";
 import { linkFrom } from "../request/host.ts";

@@ -1,9 +1,9 @@
 /** TURN credentials over HTTP, as existing clients call for them: a backend makes an API key, and its pages get ICE servers with that. */
 import { z } from "zod";
 import type { Follower } from "../../access/admission/store-follower.ts";
-import { TURN_CREDENTIAL_MAX_SEC, TURN_CREDENTIAL_SEC, TURN_LABEL_MAX_CHARS } from "../../meetings/limits.ts";
-import type { Turn } from "../../meetings/turn.ts";
-import type { TurnKey, TurnKeys } from "../../meetings/turn-keys.ts";
+import { TURN_CREDENTIAL_MAX_SEC, TURN_CREDENTIAL_SEC, TURN_LABEL_MAX_CHARS } from "../../meetings/contract/limits.ts";
+import type { TurnKey, TurnKeys } from "../../meetings/turn/keys.ts";
+import type { Turn } from "../../meetings/turn/turn.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";
 import type { ApplicationGuards } from "../guards/application.ts";

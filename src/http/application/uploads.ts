@@ -1,13 +1,13 @@
 /** Uploads over HTTP: begun and completed with the secret key, written through a signed address without it. */
 import { z } from "zod";
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
-import type { StayRecorders } from "../../meetings/stay-recorders.ts";
+import type { StayRecorders } from "../../meetings/stays/recorders.ts";
 import { Problem } from "../../protocol/codes.ts";
-import type { Links } from "../../recordings/links.ts";
-import { type ContentRange, parseContentRange } from "../../recordings/range.ts";
+import type { Links } from "../../recordings/files/links.ts";
+import { type ContentRange, parseContentRange } from "../../recordings/files/range.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
-import type { StayUploads } from "../../recordings/stay-uploads.ts";
-import type { Sent, Uploads } from "../../recordings/uploads.ts";
+import type { StayUploads } from "../../recordings/uploads/stay-uploads.ts";
+import type { Sent, Uploads } from "../../recordings/uploads/uploads.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
 import { type StayCaller, serverOrStay } from "../guards/stay.ts";

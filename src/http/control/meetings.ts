@@ -1,9 +1,9 @@
 /** Control plane: the meetings of an application, who is in them, and the "join as host" link of a room. */
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
-import type { Acts } from "../../meetings/acts.ts";
-import type { HostLinks } from "../../meetings/host-link.ts";
-import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX, PERSON_NAME_MAX_CHARS } from "../../meetings/limits.ts";
+import type { Acts } from "../../meetings/acts/acts.ts";
+import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX, PERSON_NAME_MAX_CHARS } from "../../meetings/contract/limits.ts";
+import type { HostLinks } from "../../meetings/entrance/host-link.ts";
 import type { Sessions } from "../../meetings/sessions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";

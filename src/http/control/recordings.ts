@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { RECORDINGS_PAGE_DEFAULT, RECORDINGS_PAGE_MAX } from "../../recordings/limits.ts";
+import { RECORDINGS_PAGE_DEFAULT, RECORDINGS_PAGE_MAX } from "../../recordings/budgets/limits.ts";
 import { FOLDER_PIECE_BYTES, type Recordings } from "../../recordings/recordings.ts";
 import type { MeetingRow } from "../../store/contract/meetings.ts";
 import type { RecordingRow } from "../../store/contract/recordings.ts";

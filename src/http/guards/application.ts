@@ -24,7 +24,6 @@
  * body; declare them in response/application-problem.ts, so that /openapi.json has them. Links to ourselves begin with
  * `call.origin` and go through `linkFrom` (host.ts). Endpoints are listed in src/node/routes/routes.ts.
  */
-
 import type { Follower } from "../../access/admission/store-follower.ts";
 import { generationOf } from "../../access/keys/app-secret.ts";
 import { bearer } from "../../access/keys/credential.ts";

@@ -4,7 +4,6 @@
  *
  * Tokens in the form that the service makes are not paced: they cannot be guessed at any speed, and so no flood keeps their holders out.
  */
-
 import { GUESS_WAIT_MAX_MS, GUESSES_PER_SECOND } from "../../access/limits.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Problem } from "../../protocol/codes.ts";

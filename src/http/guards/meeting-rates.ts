@@ -8,7 +8,7 @@
 import { networksOf } from "../../base/address.ts";
 import type { MakeThrottle } from "../../base/shared-throttle.ts";
 import type { Throttle } from "../../base/throttle.ts";
-import type { JoinBudget } from "../../meetings/ports.ts";
+import type { JoinBudget } from "../../meetings/contract/ports.ts";
 import { Problem } from "../../protocol/codes.ts";
 import {
   MEETING_CALLS_PER_MINUTE_PER_ADDRESS,

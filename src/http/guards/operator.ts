@@ -4,7 +4,6 @@
  *
  * A token passes under any host. A cookie does not, because a browser sends it on behalf of pages.
  */
-
 import type { Follower } from "../../access/admission/store-follower.ts";
 import { bearer } from "../../access/keys/credential.ts";
 import type { Operator } from "../../access/operators/operator.ts";

@@ -1,7 +1,7 @@
 /** Guards of calls that a page makes with the connect token of its stay as Bearer; an application's server makes some of them with its secret key. */
 import { bearer } from "../../access/keys/credential.ts";
 import { isRoomToken } from "../../access/tokens/room-token.ts";
-import { noStayToken, type StayTokens } from "../../meetings/stay-tokens.ts";
+import { noStayToken, type StayTokens } from "../../meetings/stays/tokens.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import type { Call } from "../request/call.ts";
 import type { Guard } from "../server/endpoint.ts";

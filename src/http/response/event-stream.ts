@@ -2,7 +2,6 @@
  * A response of Server-Sent Events that lasts until its client, its operator's access or the node ends. Nothing is queued for a client
  * that does not read: `isReady` says whether it has taken what was written before.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import { EVENT_HEARTBEAT_MS, EVENT_RETRY_MS } from "../limits.ts";
 import type { Call } from "../request/call.ts";

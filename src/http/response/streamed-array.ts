@@ -3,7 +3,6 @@
  * the memory nor delays other requests. If a page cannot be read, or the client reads too slowly, the connection is cut, so
  * that a client never takes a part of the list for all of it.
  */
-
 import { STREAM_PIECE_CHARS, STREAM_WHOLE_MAX_CHARS } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 import { jsonTextResponse } from "./json.ts";

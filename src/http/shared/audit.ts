@@ -1,5 +1,4 @@
 /** Records changes: who, what, on what, from where; never a secret. Each is in the log and in the store (audit-trail.ts). */
-
 import type { AuditTrail } from "../../access/operators/audit-trail.ts";
 import type { Operator } from "../../access/operators/operator.ts";
 import { formatAddress } from "../../base/address.ts";

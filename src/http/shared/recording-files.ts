@@ -1,8 +1,8 @@
 /** The bytes of a recording as a response, whole or in part, with headers that keep browsers from running what is in the file. */
 import { z } from "zod";
 import { Problem } from "../../protocol/codes.ts";
-import type { Disposition } from "../../recordings/links.ts";
-import { type Span, spanOf } from "../../recordings/range.ts";
+import type { Disposition } from "../../recordings/files/links.ts";
+import { type Span, spanOf } from "../../recordings/files/range.ts";
 import { servedAs } from "../../recordings/recordings.ts";
 import type { RecordingRow } from "../../store/contract/recordings.ts";
 import type { Call } from "../request/call.ts";

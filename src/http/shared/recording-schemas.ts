@@ -2,13 +2,13 @@
 import { z } from "zod";
 import { Problem } from "../../protocol/codes.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";
-import { downloadName } from "../../recordings/download-name.ts";
 import {
   RECORDING_SESSION_MAX_CHARS,
   RECORDING_USERNAME_MAX_CHARS,
   RECORDINGS_PAGE_DEFAULT,
   RECORDINGS_PAGE_MAX,
-} from "../../recordings/limits.ts";
+} from "../../recordings/budgets/limits.ts";
+import { downloadName } from "../../recordings/files/download-name.ts";
 import { ROOM_NAME_MAX_CHARS, UNIX_SECONDS_MAX } from "../../rooms/limits.ts";
 import type { RecordingFilter, RecordingRow } from "../../store/contract/recordings.ts";
 import type { Call } from "../request/call.ts";

@@ -1,7 +1,7 @@
 /** For tests: the floors of several nodes that are joined, without sockets. What is published and closed is kept to be looked at. */
 import type { RoomAccess } from "../../access/tokens/room-access.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Floor, FloorMember, PutOut } from "../floor.ts";
+import type { Floor, FloorMember, PutOut } from "../contract/floor.ts";
 
 export interface Published {
   readonly app: string;

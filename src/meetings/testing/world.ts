@@ -15,13 +15,13 @@ import type { AppRow } from "../../store/contract/store.ts";
 import { openStore } from "../../store/open.ts";
 import type { SqlStore } from "../../store/sql/store.ts";
 import { appRow } from "../../store/testing/rows.ts";
-import type { Joined } from "../contract.ts";
-import type { IsLive } from "../generations.ts";
+import type { Joined } from "../contract/contract.ts";
+import type { JoinBudget } from "../contract/ports.ts";
+import type { Caller } from "../entrance/joining.ts";
+import { generationOfTicket, waitIdOf } from "../entrance/tickets.ts";
 import { buildInside, type MeetingInside } from "../inside.ts";
-import type { Caller } from "../joining.ts";
 import { Meetings } from "../meetings.ts";
-import type { JoinBudget } from "../ports.ts";
-import { generationOfTicket, waitIdOf } from "../tickets.ts";
+import type { IsLive } from "../stays/generations.ts";
 import { type FakeFloor, FakeFloors } from "./fake-floor.ts";
 
 export const APP = "app";

@@ -1,5 +1,4 @@
 /** Builds access control: keys, applications, the admin token, operators, the audit. On an empty store, creates the demo and the admin token. */
-
 import { Directory } from "../../access/keys/directory.ts";
 import { Keyring } from "../../access/keys/keyring.ts";
 import { makeMasterKey, masterKeyFile, readMasterKey, Vault } from "../../access/keys/vault.ts";

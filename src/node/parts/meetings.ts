@@ -2,10 +2,10 @@
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import { systemClock } from "../../base/clock.ts";
-import type { IsLive } from "../../meetings/generations.ts";
 import { buildInside, type MeetingInside } from "../../meetings/inside.ts";
 import { Meetings } from "../../meetings/meetings.ts";
 import { MeetingRetention } from "../../meetings/retention.ts";
+import type { IsLive } from "../../meetings/stays/generations.ts";
 import type { LateRoomGate } from "../../realtime/connections/room-gate.ts";
 import { RoomFloor } from "../../realtime/control/room-floor.ts";
 import type { NodeContext } from "./context.ts";

@@ -1,5 +1,4 @@
 /** Builds the realtime part of a node: connections, channels and the engine that joins it to other nodes. */
-
 import { fullGC } from "bun:jsc";
 import { randomUUID } from "node:crypto";
 import type { WebSocketHandler } from "bun";

@@ -1,8 +1,8 @@
 /** Builds what makes TURN credentials: for joins, welcomes and the calls of the application API. */
 import type { Vault } from "../../access/keys/vault.ts";
 import type { Config } from "../../config/settings.ts";
-import { Turn } from "../../meetings/turn.ts";
-import { TurnKeys } from "../../meetings/turn-keys.ts";
+import { TurnKeys } from "../../meetings/turn/keys.ts";
+import { Turn } from "../../meetings/turn/turn.ts";
 
 export interface TurnService {
   readonly turn: Turn;

@@ -31,7 +31,7 @@ import type { LogIncomplete } from "../../http/response/streamed-array.ts";
 import type { Endpoint } from "../../http/server/endpoint.ts";
 import type { Audit } from "../../http/shared/audit.ts";
 import type { UsageSources } from "../../http/shared/usage-schemas.ts";
-import { HostLinks } from "../../meetings/host-link.ts";
+import { HostLinks } from "../../meetings/entrance/host-link.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { Quota } from "../../realtime/counting/quota.ts";
 import { findRoom } from "../../rooms/rooms.ts";

@@ -1,5 +1,4 @@
 /** What the routes of a node are built with. */
-
 import type { Directory } from "../../access/keys/directory.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { AuditTrail } from "../../access/operators/audit-trail.ts";

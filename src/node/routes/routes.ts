@@ -38,7 +38,7 @@ import type { Routes } from "../../http/server/pipeline.ts";
 import { routesOf } from "../../http/server/router.ts";
 import { TLS_ASK_PATH, type TlsAskParts, tlsAsk } from "../../http/server/tls-ask.ts";
 import { type AppAudit, makeAppAudit, makeAudit } from "../../http/shared/audit.ts";
-import { StayRecorders } from "../../meetings/stay-recorders.ts";
+import { StayRecorders } from "../../meetings/stays/recorders.ts";
 import { VERSION } from "../../version.ts";
 import { DEMO } from "../parts/first-run.ts";
 import { controlEndpoints, usageSources } from "./control.ts";

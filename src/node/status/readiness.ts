@@ -1,7 +1,7 @@
 /** The checks behind /readyz. It needs no credential, so no text here names an address, a path or a cause: those are in the log. */
 import type { Keyring } from "../../access/keys/keyring.ts";
 import { type CheckResult, OK, type ReadyChecks } from "../../http/server/operations.ts";
-import type { StorageState } from "../../recordings/storage-health.ts";
+import type { StorageState } from "../../recordings/storage/health.ts";
 import { type Store, StoreReadOnly } from "../../store/contract/store.ts";
 import { sharedCheck } from "../../telemetry/shared-check.ts";
 import type { Team } from "../parts/team.ts";

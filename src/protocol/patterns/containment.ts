@@ -15,7 +15,6 @@
  * each success: the few states that were needed are sufficient wherever they occur again at that position. `Effort` bounds the
  * rest, and exceeding it is an answer of its own, not a "no".
  */
-
 import { CONTAINMENT_SEARCH_MAX_STEPS, CONTAINMENT_STEPS_PER_REQUEST } from "../limits.ts";
 import { type Automaton, add, DEEP, FILL, has, SLASH, type States } from "./automaton.ts";
 import type { Glob } from "./glob.ts";

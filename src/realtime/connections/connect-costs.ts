@@ -1,5 +1,4 @@
 /** What the check of a credential costs the client's address (protocol, section 1, row 3): of a connect, and of a renewal alike. */
-
 import { type Grant, Refusal } from "../../access/admission/admit.ts";
 import { type Address, rateKey } from "../../base/address.ts";
 import type { Throttle } from "../../base/throttle.ts";

@@ -2,7 +2,6 @@
  * The connections of this node: making, ending and finding them. Parts that follow the life of a connection (subscriptions,
  * deadlines, liveness) register as observers; this file knows none of them.
  */
-
 import type { Grant } from "../../access/admission/admit.ts";
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";

@@ -2,7 +2,6 @@
  * Closes connections at their deadline, with one timer wheel for all of them. Tokens expire by the wall clock, so the wheel turns
  * by it: after a machine was suspended, the first turn closes every connection that is overdue.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Connection } from "../state/connection.ts";
 import { oldestFirst } from "../state/departure.ts";

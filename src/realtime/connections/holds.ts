@@ -3,7 +3,6 @@
  * to one of them waits for its return. The node that has closed the connection still receives direct messages to the peer, and
  * answers that it is held.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";

@@ -1,5 +1,4 @@
 /** ICE servers in the metadata of a welcome: for keys with the field `turn`, and for people in rooms, whose renewals bring new ones. */
-
 import type { Grant } from "../../access/admission/admit.ts";
 import type { Address } from "../../base/address.ts";
 import { scanObject } from "../../protocol/scan.ts";

@@ -3,7 +3,6 @@
  * is written to would never time out there: we ping and check ourselves. Connections are spread over buckets, one of which is
  * pinged per tick.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import { PING_EVERY_MS, SILENCE_MAX_MS } from "../../protocol/limits.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";

@@ -1,5 +1,4 @@
-/** What meetings/ does in the space of an application's rooms: fulfils meetings/floor.ts, which this part must not import. */
-
+/** What meetings/ does in the space of an application's rooms: fulfils meetings/contract/floor.ts, which this part must not import. */
 import { roomSpaceOf } from "../../access/keys/room-space.ts";
 import type { RoomAccess } from "../../access/tokens/room-access.ts";
 import type { Envelope } from "../../engine/engine.ts";

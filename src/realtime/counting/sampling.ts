@@ -1,5 +1,4 @@
 /** Every few seconds the windows of the rates advance, and a step of the series is over. One timer for the whole node. */
-
 import type { Clock } from "../../base/clock.ts";
 import { SAMPLE_EVERY_MS, Series } from "../../telemetry/series.ts";
 import type { Traffic } from "../../telemetry/traffic.ts";

@@ -1,5 +1,4 @@
 /** The messages and peak connections of each application in this period: counted here, stored by the store. */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Store, UsageRow } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";

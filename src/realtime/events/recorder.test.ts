@@ -1,5 +1,4 @@
 /** The flight recorder: what can be read of a connection afterwards, and how much memory that takes. */
-
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { APP, SECOND_KEY, SECRET_KEY, World } from "../testing/kit.ts";

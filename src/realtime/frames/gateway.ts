@@ -2,7 +2,6 @@
  * Decides which connect attempts become WebSockets. Checks run in the order of the protocol; a refusal is an HTTP response, before
  * any upgrade. When the node stops, the gateway refuses all attempts and closes the open connections.
  */
-
 import { type AdmitParts, admit, type Grant, Refusal } from "../../access/admission/admit.ts";
 import type { Follower } from "../../access/admission/store-follower.ts";
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";

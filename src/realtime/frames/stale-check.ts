@@ -1,5 +1,4 @@
 /** A credential that was refused by this node's copy of the key, and is checked again with the store's latest changes. */
-
 import type { AdmitParts, Refusal } from "../../access/admission/admit.ts";
 import type { Address } from "../../base/address.ts";
 import type { ConnectCosts } from "../connections/connect-costs.ts";

@@ -3,7 +3,6 @@
  * know whether its message was delivered: it repeats the message with the same id, and this node delivers it only to connections
  * that were made after that.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";

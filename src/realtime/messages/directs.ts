@@ -2,7 +2,6 @@
  * How direct messages reach the connections of one peer, whether a connection, REST or another node sends them. A direct message is
  * written to the outbox of each of its receiver's connections, after the pending presence changes of its sender.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import {
   type DirectAttempt,

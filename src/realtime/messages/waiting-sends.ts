@@ -3,7 +3,6 @@
  * which they were sent. The oldest of each peer is tried again and again; the others wait behind it. All attempts of a message have
  * one number, so that a node that was slow to answer does not deliver it a second time.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import { type DirectAttempt, type Envelope, HELD, type OnHeld, UNAVAILABLE } from "../../engine/engine.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";

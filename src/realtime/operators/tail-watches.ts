@@ -2,7 +2,6 @@
  * Gathers events for readers of other nodes. A node repeats the filters of its readers every RENEW_EVERY_MS, and this node gathers for
  * them until LEASE_MS after the last time: what a node asked for ends by itself when that node is gone.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { NodeName } from "../../engine/engine.ts";
 import { LEASE_MS, LEASES_MAX, REMOTE_READ_ROLE_READERS_MAX, REMOTE_READERS_MAX } from "../../telemetry/tail/limits.ts";

@@ -1,5 +1,4 @@
 /** What this node announces to other nodes: the members that a channel has through its own connections. */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, MemberState } from "../../engine/engine.ts";
 import type { Channel } from "../state/channel.ts";

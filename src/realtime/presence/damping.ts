@@ -11,7 +11,6 @@
  *
  * Bound: one record per change shown within the window, so at most six per member and channel.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Channel } from "../state/channel.ts";
 import { type RecentChanges, UNSEEN } from "../state/recent-changes.ts";

@@ -1,5 +1,4 @@
 /** Subscriptions whose roster waits for the pong of the ping after their ack, and the timeout of that wait. */
-
 import type { Clock } from "../../base/clock.ts";
 import { ROSTER_WAIT_MS } from "../../protocol/limits.ts";
 import type { Subscription } from "../state/subscription.ts";

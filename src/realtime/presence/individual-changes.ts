@@ -5,7 +5,6 @@
  * (protocol 4). From then on that subscription knows more than the channel was sent, so it cannot stay on the topic: `overrides`
  * holds the entries that differ, and each tick writes to that subscription separately until none is left.
  */
-
 import { stateEntry } from "../../protocol/encode.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import { fieldOf, type Member, NO_STATE } from "../state/member.ts";

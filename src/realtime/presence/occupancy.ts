@@ -1,5 +1,4 @@
 /** Connections, channels and their members: of this node for the other nodes, and of all nodes for REST. */
-
 import type { Clock } from "../../base/clock.ts";
 import type { ChannelCount, Engine, MemberState } from "../../engine/engine.ts";
 import { newestOfEach } from "../state/newest.ts";

@@ -2,7 +2,6 @@
  * Writes a channel's presence: rosters to newcomers, changes to the other members. A change is the difference between what was
  * shown last and the present state, as far as damping lets it through.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";

@@ -6,7 +6,6 @@
  * Bound: one entry per connection whose roster has not drained, and in it at most its subscriptions. A connection that reads
  * nothing for ROSTER_DRAIN_MAX_MS while rosters wait for it is cut.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";

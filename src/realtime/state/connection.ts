@@ -1,5 +1,4 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
-
 import { type Grant, peerMetadataOf } from "../../access/admission/admit.ts";
 import { covers, type Permissions, permits, permitsOn } from "../../access/admission/permissions.ts";
 import type { RoomAccess } from "../../access/tokens/room-access.ts";

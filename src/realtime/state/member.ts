@@ -1,5 +1,4 @@
 /** A member of a channel: one peer, through this node's connections, through other nodes, or both. */
-
 import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "../../base/few.ts";
 import type { MemberState, NodeId } from "../../engine/engine.ts";
 import { presenceEntry, stateField } from "../../protocol/encode.ts";

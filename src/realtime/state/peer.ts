@@ -1,5 +1,4 @@
 /** A peer of an application on this node: all connections with one peer id. */
-
 import { type Few, isList, listOf, withOne, withoutOne } from "../../base/few.ts";
 import type { Connection } from "./connection.ts";
 import type { Member } from "./member.ts";

@@ -2,7 +2,6 @@
  * The `history` frames of connections: one at a time per connection, with a rate of their own, because each may read a megabyte from
  * the store. A page waits until the client has read enough of what was sent before.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";

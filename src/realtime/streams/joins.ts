@@ -2,7 +2,6 @@
  * A message that is read from the store may be here before the join of its sender, which is on its way from another node. It waits
  * for that join, so that no receiver gets a message of a member that it was not shown (protocol 4).
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, RemoteMembers } from "../../engine/engine.ts";
 import type { StoredMessage } from "../../history/contract/history.ts";

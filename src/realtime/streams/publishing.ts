@@ -2,7 +2,6 @@
  * Publishing to a channel with history: a message is accepted and delivered when it is stored. Its publisher gets the ack behind all
  * earlier messages of the channel: a client that reconnects with the position of an ack must have got everything before it.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import { type Append, Appender } from "../../history/appender.ts";

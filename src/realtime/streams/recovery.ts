@@ -2,7 +2,6 @@
  * Decides from where a subscription begins that asks for earlier messages: against the ring where that reaches back far enough,
  * otherwise against the store. A position is recovered if every message behind it can be replayed, and not at all otherwise.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { HistoryStore, Page, Range, StoredMessage } from "../../history/contract/history.ts";
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";

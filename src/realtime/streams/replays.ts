@@ -6,7 +6,6 @@
  * of what may wait for a connection does, and is cut if it is not live in time, or if what it needs was removed meanwhile. All of
  * them together take a few milliseconds of each turn of the process (pacer.ts).
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { HistoryStore, StoredMessage } from "../../history/contract/history.ts";
 import { RESYNC } from "../../protocol/close.ts";

@@ -1,5 +1,4 @@
 /** Calls of the store of history that fail if they are not answered in time: a store that hangs must not hold what waits for it. */
-
 import type { Clock } from "../../base/clock.ts";
 import { HistoryUnavailable } from "../../history/contract/history.ts";
 import { STORE_MAX_MS } from "./limits.ts";

@@ -2,7 +2,6 @@
  * Compares the streams of this node with a store that other nodes write to: once a second, when a node is gone, and when the link to
  * the others is back. A node that has stored messages may have died before it could announce them, and nothing else shows that.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import type { HistoryStore, Top } from "../../history/contract/history.ts";
 import type { Boundary } from "../connections/boundary.ts";

@@ -1,5 +1,4 @@
 /** For tests: a client that sends frames and reads what was written to it. */
-
 import { Connection } from "../state/connection.ts";
 import type { FakeSocket } from "./fake-socket.ts";
 import type { TestNode } from "./node.ts";

@@ -2,7 +2,6 @@
  * For tests: one or several nodes whose time, sockets and connections between nodes the test controls. From the gateway's socket
  * handlers down everything is built as in production: a client's frames go in, and what was written to it can be read.
  */
-
 import type { Clock } from "../../base/clock.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Engine } from "../../engine/engine.ts";

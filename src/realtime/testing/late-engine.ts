@@ -1,5 +1,4 @@
 /** For tests: engines whose answer to `watch` comes late. */
-
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, RemoteMembers } from "../../engine/engine.ts";
 

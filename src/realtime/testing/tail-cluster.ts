@@ -1,5 +1,4 @@
 /** For tests: the tails of several nodes, whose requests and notifications are passed on at once, or lost. */
-
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { NodeName } from "../../engine/engine.ts";
 import { NodeRequests } from "../../engine/node-requests.ts";

@@ -5,14 +5,14 @@ import { newObjectId } from "../../access/keys/ids.ts";
 import type { Lease } from "../../store/contract/leases.ts";
 import type { RecordingFormat, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { RecordingMetrics } from "../metrics.ts";
-import type { Ownership } from "../ownership.ts";
-import { extensionOf, formatOf, SIGNATURE_BYTES } from "../signature.ts";
-import { type Place, type Storage, StorageFull } from "../storage.ts";
-import { notOpen } from "../upload-locks.ts";
-import { MEND_LIMITS, MEND_TRIES_MAX } from "./mend-limits.ts";
+import type { RecordingMetrics } from "../budgets/metrics.ts";
+import { extensionOf, formatOf, SIGNATURE_BYTES } from "../files/signature.ts";
+import type { Ownership } from "../storage/ownership.ts";
+import { type Place, type Storage, StorageFull } from "../storage/storage.ts";
+import { notOpen } from "../uploads/locks.ts";
+import { download, type MendingFolder, piecesOf } from "./folder.ts";
+import { MEND_LIMITS, MEND_TRIES_MAX } from "./limits.ts";
 import type { Mended, Mender } from "./mender.ts";
-import { download, type MendingFolder, piecesOf } from "./mending-folder.ts";
 import type { RecentMendings } from "./recent-mendings.ts";
 
 export interface MendOneParts {

@@ -15,7 +15,7 @@ import {
   MEND_REASON_MAX_CHARS,
   MEND_WATCH_EVERY_MS,
   type MendLimits,
-} from "./mend-limits.ts";
+} from "./limits.ts";
 import { type Mended, type Mender, type MenderInput, MendingStopped } from "./mender.ts";
 
 export interface ProcessMenderParts {

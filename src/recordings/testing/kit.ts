@@ -10,16 +10,16 @@ import { hasMarkedStorage, noteMarkedStorage, storeId } from "../../store/identi
 import { openStore } from "../../store/open.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
-import { Folder } from "../folder.ts";
-import { Links } from "../links.ts";
-import { RecordingMetrics } from "../metrics.ts";
-import { Ownership } from "../ownership.ts";
+import { RecordingMetrics } from "../budgets/metrics.ts";
+import { Links } from "../files/links.ts";
 import { Recordings } from "../recordings.ts";
-import type { Storage } from "../storage.ts";
+import { Folder } from "../storage/folder/folder.ts";
+import { Ownership } from "../storage/ownership.ts";
+import type { Storage } from "../storage/storage.ts";
 import { Strays, type SweepStrays } from "../strays.ts";
 import { Sweep } from "../sweep.ts";
-import { UploadLocks } from "../upload-locks.ts";
-import { Uploads } from "../uploads.ts";
+import { UploadLocks } from "../uploads/locks.ts";
+import { Uploads } from "../uploads/uploads.ts";
 
 export const HOUR_MS = 3_600_000;
 

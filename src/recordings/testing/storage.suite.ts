@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { newObjectId } from "../../access/keys/ids.ts";
 import { LeaseLost } from "../../store/contract/leases.ts";
-import type { Place, Quarantined, Storage, StoredEntry, WriterLease } from "../storage.ts";
+import type { Place, Quarantined, Storage, StoredEntry, WriterLease } from "../storage/storage.ts";
 import { smallPartsSuite } from "./suite-small-parts.ts";
 
 export interface StorageUnderTest {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { newObjectId } from "../../access/keys/ids.ts";
 import { LeaseLost } from "../../store/contract/leases.ts";
-import type { Place, Storage, WriterLease } from "../storage.ts";
+import type { Place, Storage, WriterLease } from "../storage/storage.ts";
 
 export interface SmallPartsUnderTest {
   readonly storage: Storage;

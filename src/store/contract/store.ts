@@ -8,7 +8,6 @@
  * - If the database cannot be reached, calls MUST throw StoreUnreachable. Whether their statements took effect is then unknown.
  * - Rows contain sealed secrets only; a store never has a secret in plain text.
  */
-
 import type { Action } from "../../protocol/actions.ts";
 import type { ChannelRule } from "../../protocol/patterns/channel-rules.ts";
 import type { HeldMemberStore } from "./held-members.ts";

@@ -1,4 +1,4 @@
--- Open uploads, complete recordings, and the numbers of deleted ones. Their bytes are in a storage (src/recordings/storage.ts), and those of a
+-- Open uploads, complete recordings, and the numbers of deleted ones. Their bytes are in a storage (src/recordings/storage/storage.ts), and those of a
 -- recording are complete.
 
 CREATE TABLE uploads (

@@ -1,5 +1,4 @@
 /** The audit on SQL. */
-
 import type { AuditQuery, AuditRow, AuditStore } from "../contract/operators.ts";
 import type { Database } from "../engines/database.ts";
 import { type DbRow, searchable, toAudit } from "../engines/rows.ts";

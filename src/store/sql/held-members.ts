@@ -1,5 +1,4 @@
 /** The notes about held members on SQL. */
-
 import {
   type HeldMemberStore,
   type HeldMembersNote,

@@ -1,5 +1,4 @@
 /** The store on SQL, with statements that SQLite and PostgreSQL both accept. What differs is in open.ts and engines/. */
-
 import { randomUUID } from "node:crypto";
 import type { EarlierLease, Leases } from "../contract/leases.ts";
 import type { BlockRow, Change, Revisions, Snapshot, Store, UsageRow } from "../contract/store.ts";

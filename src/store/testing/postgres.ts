@@ -1,5 +1,4 @@
 /** For tests: a PostgreSQL server (of Debian's package) on a free port, in a temporary folder, run by an unprivileged user. */
-
 import { chownSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

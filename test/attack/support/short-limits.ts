@@ -3,8 +3,8 @@
  * no such hook.
  */
 import { UPLOAD_RATES, type UploadRateLimits } from "../../../src/http/limits.ts";
-import { Budgets } from "../../../src/recordings/budgets.ts";
-import { MEND_LIMITS, type MendLimits } from "../../../src/recordings/mending/mend-limits.ts";
+import { Budgets } from "../../../src/recordings/budgets/budgets.ts";
+import { MEND_LIMITS, type MendLimits } from "../../../src/recordings/mending/limits.ts";
 
 export interface ShortLimits {
   readonly mendMs?: number;

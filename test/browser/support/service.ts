@@ -1,5 +1,4 @@
 /** A node that restarts at the same address with the same data. */
-
 import { freePort } from "../../../src/testing/ports.ts";
 import { Admin } from "../../support/admin.ts";
 import { parleyCommand } from "../../support/command.ts";

@@ -1,5 +1,4 @@
 /** A service for the suite when the environment names none, with everything that a scenario may need. */
-
 import { freePort } from "../../../src/testing/ports.ts";
 import { Admin } from "../../support/admin.ts";
 import { parleyCommand } from "../../support/command.ts";

@@ -2,7 +2,6 @@
  * Loaded into a node before its own code (`bun --preload`): makes parts of it throw when a name or a text requests it. The
  * product itself has no such hook.
  */
-
 import { EngineHandler } from "../../../src/realtime/control/engine-handler.ts";
 import { Dispatch } from "../../../src/realtime/frames/dispatch.ts";
 import { Presence } from "../../../src/realtime/presence/presence.ts";

@@ -1,6 +1,6 @@
 /** Calls of the control plane. The cookie alone decides nothing there: every call carries the dashboard's own header. */
-import { noteServiceTime } from "../lib/now.ts";
-import { signedOut } from "../lib/session.ts";
+import { noteServiceTime } from "./now.ts";
+import { signedOut } from "./session.ts";
 
 const ROOT = "/api/internal/v1";
 export const HEADER = { "X-Parley-Dashboard": "1" };

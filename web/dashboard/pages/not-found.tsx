@@ -1,11 +1,11 @@
 /** Addresses that lead nowhere, or to something that is gone. */
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { BASE } from "../address/router.ts";
 import { segment } from "../api/client.ts";
-import { apps } from "../lib/apps.ts";
-import { retryNow } from "../lib/live.ts";
-import { BASE } from "../lib/router.ts";
-import { mayChange } from "../lib/session.ts";
+import { mayChange } from "../api/session.ts";
+import { apps } from "../live/apps.ts";
+import { retryNow } from "../live/live.ts";
 import { Empty } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 

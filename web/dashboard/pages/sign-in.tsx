@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { sessions } from "../api/client.ts";
+import { signedIn, signedOutReason } from "../api/session.ts";
 import type { Session } from "../api/types.ts";
-import { signedIn, signedOutReason } from "../lib/session.ts";
 import { Form } from "../ui/dialog.tsx";
 import { Text } from "../ui/fields.tsx";
 import { Notice } from "../ui/notice.tsx";

@@ -1,7 +1,7 @@
 /** How many bytes of something are stored, how many may be, and a form that changes it. */
-import { useDraft } from "../lib/draft.ts";
-import { bytes } from "../lib/format.ts";
-import { mayChange } from "../lib/session.ts";
+import { mayChange } from "../api/session.ts";
+import { useDraft } from "../drafts/draft.ts";
+import { bytes } from "../text/format.ts";
 import { Bar } from "./bar.tsx";
 import { Form } from "./dialog.tsx";
 import { Text } from "./fields.tsx";

@@ -1,8 +1,8 @@
 /** Charts over time, drawn by uPlot in the theme's colours. Gaps in the data are gaps in the line. */
 import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
-import { bytes, clock, short } from "../lib/format.ts";
-import { usePlots } from "../lib/plots.ts";
+import { usePlots } from "../live/plots.ts";
+import { bytes, clock, short } from "../text/format.ts";
 
 export interface Line {
   readonly title: string;

@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useReducer, useRef } from "preact/hooks";
-import { detailOf, roleOf } from "../lib/event-text.ts";
-import { clock } from "../lib/format.ts";
-import type { KeptEvent, Tail } from "../lib/tail.ts";
+import type { KeptEvent, Tail } from "../tail/tail.ts";
+import { detailOf, roleOf } from "../text/event-text.ts";
+import { clock } from "../text/format.ts";
 import { Badge } from "./values.tsx";
 
 interface EventListProps {

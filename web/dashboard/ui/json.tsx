@@ -1,5 +1,5 @@
 /** JSON that others wrote: one line of it in a list, all of it in a dialog. */
-import { preview } from "../lib/event-text.ts";
+import { preview } from "../text/event-text.ts";
 import { Dialog } from "./dialog.tsx";
 import { Snippet } from "./values.tsx";
 

@@ -1,6 +1,6 @@
 /** What stands below a long list: how much of it is shown. */
-import { whole } from "../lib/format.ts";
-import type { LiveList } from "../lib/live.ts";
+import type { LiveList } from "../live/live.ts";
+import { whole } from "../text/format.ts";
 
 interface ListFootProps {
   readonly list: Pick<LiveList<unknown>, "data" | "hasMore">;

@@ -1,5 +1,5 @@
 /** How a node is: whether it responds, and its links to NATS and the store. */
-import { isAway, type SeenNode } from "../lib/nodes.ts";
+import { isAway, type SeenNode } from "../live/nodes.ts";
 import { Badge, Time } from "./values.tsx";
 
 const Link = ({ name, state }: { readonly name: string; readonly state: "ok" | "away" }) => (

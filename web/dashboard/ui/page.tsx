@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api/client.ts";
-import { isPassing, retryNow } from "../lib/live.ts";
+import { isPassing, retryNow } from "../live/live.ts";
 import { Notice } from "./notice.tsx";
 
 interface PageProps {

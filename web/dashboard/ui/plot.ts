@@ -1,2 +1,2 @@
-/** uPlot as a file of its own: a fifth of the dashboard, which only the overview needs (lib/plots.ts loads it). */
+/** uPlot as a file of its own: a fifth of the dashboard, which only the overview needs (live/plots.ts loads it). */
 export { default } from "uplot";

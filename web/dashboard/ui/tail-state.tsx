@@ -1,7 +1,6 @@
 /** Whether events come, and the buttons that every view of the tail has. */
-
-import { whole } from "../lib/format.ts";
-import type { Tail, TailState } from "../lib/tail.ts";
+import type { Tail, TailState } from "../tail/tail.ts";
+import { whole } from "../text/format.ts";
 
 const TEXTS: Readonly<Record<TailState, string>> = {
   connecting: "Connecting …",

@@ -1,8 +1,8 @@
 /** Small values: times, names in a fixed width, badges, and a button that copies. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { exactTime, relative } from "../lib/format.ts";
-import { nowSeconds } from "../lib/now.ts";
+import { nowSeconds } from "../api/now.ts";
+import { exactTime, relative } from "../text/format.ts";
 import { toast } from "./notice.tsx";
 
 /** "3 min ago", with the exact time on hover. */

@@ -1,5 +1,4 @@
 /** Cameras, microphones and screens of this machine. Everything that fails here has a reason that the page can explain. */
-
 import type { Kind } from "./contract.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** Consent and recorders of a page inside a meeting. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { Joined } from "../lib/api.ts";
+import type { Joined } from "../page/api.ts";
 import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED } from "../testing/fakes.ts";
 
 const RECORDING = { by: "Hana", since: 500 };

@@ -1,11 +1,11 @@
 /** The recording of a meeting at this page: what the service says, what the person has agreed to, and the recorders that follow from both. */
 import { effect } from "@preact/signals";
-import { steadyClock } from "../../../client/src/steady-clock.ts";
-import { announce } from "../lib/announce.ts";
-import type { Act } from "../lib/api.ts";
-import type { Session } from "../session.ts";
+import { steadyClock } from "../../../client/src/connection/steady-clock.ts";
+import { announce } from "../page/announce.ts";
+import type { Act } from "../page/api.ts";
+import { Consent, factOf, isSameRecording, type RecordingFact } from "../room/consent.ts";
+import type { Session } from "../session/session.ts";
 import { recordedBy, t } from "../texts/texts.ts";
-import { Consent, factOf, isSameRecording, type RecordingFact } from "./consent.ts";
 import type { OwnRecording, RecordedStay } from "./own-recording.ts";
 
 export interface MeetingRecordingParts {

@@ -1,6 +1,6 @@
 /** Records what the page sends, as long as it may: one recorder per planned run, begun and ended as devices come and go. */
 import { effect, type Signal, signal } from "@preact/signals";
-import type { OwnMedia } from "../own-media.ts";
+import type { OwnMedia } from "../session/own-media.ts";
 import type { Failure, Uploads } from "./contract.ts";
 import { isSameRun, type PlannedRun, plannedRuns } from "./plan.ts";
 import { CannotRecord, type RunRecorder, type startRecorder } from "./recorder.ts";

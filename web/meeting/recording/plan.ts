@@ -1,5 +1,5 @@
 /** Which recorders should run, by what the page sends. */
-import type { OwnTracks } from "../own-media.ts";
+import type { OwnTracks } from "../session/own-media.ts";
 import type { Source } from "./contract.ts";
 
 export interface PlannedRun {

@@ -2,11 +2,7 @@
 import { signal } from "@preact/signals";
 import type { Kind, MediaEngine, MediaEvents, RemoteTrack } from "../call/contract.ts";
 import type { Device } from "../call/devices.ts";
-import type { LobbyEvents, LobbyLink, Person, PersonState, RoomEvents, RoomLink } from "../call/room-contract.ts";
-import type { Act, Api, Door, InLobby, Joined, JoinRequest } from "../lib/api.ts";
-import { Meeting } from "../meeting.ts";
-import type { MeetingParts } from "../meeting-parts.ts";
-import { type DeviceAccess, OwnMedia } from "../own-media.ts";
+import type { Act, Api, Door, InLobby, Joined, JoinRequest } from "../page/api.ts";
 import {
   type Failure,
   NOTHING_PENDING,
@@ -16,6 +12,10 @@ import {
   type Uploads,
 } from "../recording/contract.ts";
 import type { RunSink } from "../recording/recorder.ts";
+import type { LobbyEvents, LobbyLink, Person, PersonState, RoomEvents, RoomLink } from "../room/contract.ts";
+import { type DeviceAccess, OwnMedia } from "../session/own-media.ts";
+import { Meeting } from "../visit/meeting.ts";
+import type { MeetingParts } from "../visit/parts.ts";
 
 type Listener = (...args: readonly unknown[]) => void;
 

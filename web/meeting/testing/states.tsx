@@ -2,12 +2,12 @@
 import { render } from "preact";
 import type { Kind } from "../call/contract.ts";
 import { DeviceError } from "../call/devices.ts";
-import type { Person } from "../call/room-contract.ts";
-import { type Joined, Refused } from "../lib/api.ts";
-import type { Meeting } from "../meeting.ts";
+import { type Joined, Refused } from "../page/api.ts";
+import type { Person } from "../room/contract.ts";
 import { chosenLanguage, language } from "../texts/texts.ts";
 import { App } from "../ui/app.tsx";
 import { dialog, layout, panel, pinned } from "../ui/view.ts";
+import type { Meeting } from "../visit/meeting.ts";
 import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./fakes.ts";
 import { recordingStates } from "./recording-states.ts";
 

@@ -1,7 +1,7 @@
 /** The page: what is shown depends on how far the visit has come. */
 import { useSignalEffect } from "@preact/signals";
-import type { Meeting } from "../meeting.ts";
 import { LANGUAGES, language } from "../texts/texts.ts";
+import type { Meeting } from "../visit/meeting.ts";
 import { ClosedPage, ConsentPage, LeftPage, LoadingPage, OutPage, WaitingPage } from "./closed.tsx";
 import { DoorPage } from "./door.tsx";
 import { InsidePage } from "./inside.tsx";

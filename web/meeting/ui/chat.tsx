@@ -2,8 +2,8 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { CHAT_MAX_CHARS } from "../../../src/protocol/chat-text.ts";
-import type { ChatLine } from "../call/room-contract.ts";
-import { partsOf } from "../lib/links.ts";
+import { partsOf } from "../page/links.ts";
+import type { ChatLine } from "../room/contract.ts";
 import { t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";

@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import type { Ending } from "../call/room-contract.ts";
-import type { Closed, Stage } from "../session.ts";
+import type { Ending } from "../room/contract.ts";
+import type { Closed, Stage } from "../session/session.ts";
 import type { TextKey } from "../texts/en.ts";
 import { duration, moment, recordedBy, t, timeOfDay } from "../texts/texts.ts";
 import { UploadStatus } from "./recording.tsx";

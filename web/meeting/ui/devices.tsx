@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { Device } from "../call/devices.ts";
 import { meterOf } from "../call/level.ts";
-import { checkServers, checkService, connectivity, type Outcome } from "../lib/connectivity.ts";
+import { checkServers, checkService, connectivity, type Outcome } from "../page/connectivity.ts";
 import type { TextKey } from "../texts/en.ts";
 import { t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";

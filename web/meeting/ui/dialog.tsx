@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { refusedAct } from "../lib/refusals.ts";
+import { refusedAct } from "../session/refusals.ts";
 import { t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 

@@ -1,7 +1,7 @@
 /** The dialogs of the inside. */
 import { useSignal } from "@preact/signals";
-import { inviteLink } from "../lib/address.ts";
-import { SHORTCUTS } from "../lib/shortcuts.ts";
+import { inviteLink } from "../page/address.ts";
+import { SHORTCUTS } from "../page/shortcuts.ts";
 import { t } from "../texts/texts.ts";
 import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
 import { Dialog, Question } from "./dialog.tsx";

@@ -1,8 +1,8 @@
 /** Before entering: how one looks and sounds, the name, and the button to enter. */
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import { isStranger, vouchedName } from "../lib/door.ts";
-import { NAME_MAX_CHARS } from "../lib/names.ts";
+import { isStranger, vouchedName } from "../page/door.ts";
+import { NAME_MAX_CHARS } from "../page/names.ts";
 import { counted, t } from "../texts/texts.ts";
 import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
 import { Icon } from "./icons.tsx";

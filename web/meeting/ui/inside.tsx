@@ -1,10 +1,10 @@
 /** Inside the meeting. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect } from "preact/hooks";
-import { isWritingIn, type Shortcut, shortcutOf } from "../lib/shortcuts.ts";
-import type { Meeting } from "../meeting.ts";
+import { isWritingIn, type Shortcut, shortcutOf } from "../page/shortcuts.ts";
+import { unreachedText } from "../session/unreached.ts";
 import { duration, t } from "../texts/texts.ts";
-import { unreachedText } from "../unreached.ts";
+import type { Meeting } from "../visit/meeting.ts";
 import { ChatPanel, useUnread } from "./chat.tsx";
 import { Controls, Header } from "./controls.tsx";
 import { Dialogs } from "./dialogs.tsx";

@@ -1,6 +1,6 @@
 /** The menu of languages. */
 import { useId } from "preact/hooks";
-import { keep } from "../lib/storage.ts";
+import { keep } from "../page/storage.ts";
 import { LANGUAGE_NAMES, type Language, language, t } from "../texts/texts.ts";
 
 export function LanguageMenu() {

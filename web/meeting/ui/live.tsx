@@ -1,5 +1,5 @@
 /** What has just happened: shown for a while, and read aloud. */
-import { announcements } from "../lib/announce.ts";
+import { announcements } from "../page/announce.ts";
 
 export function Announcements() {
   return (

@@ -1,8 +1,8 @@
 /** The menu of everything that is needed less often. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { announce } from "../lib/announce.ts";
-import { refusedAct } from "../lib/refusals.ts";
+import { announce } from "../page/announce.ts";
+import { refusedAct } from "../session/refusals.ts";
 import { t } from "../texts/texts.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { isRecordable, toggleRecording } from "./recording.tsx";

@@ -1,9 +1,9 @@
 /** Who is here and who waits. Admins let in, mute and remove. */
-import type { Person } from "../call/room-contract.ts";
-import { announce } from "../lib/announce.ts";
-import type { Act } from "../lib/api.ts";
-import { hueOf, initials } from "../lib/names.ts";
-import { refusedAct } from "../lib/refusals.ts";
+import { announce } from "../page/announce.ts";
+import type { Act } from "../page/api.ts";
+import { hueOf, initials } from "../page/names.ts";
+import type { Person } from "../room/contract.ts";
+import { refusedAct } from "../session/refusals.ts";
 import { counted, t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";

@@ -1,7 +1,7 @@
 /** Why a device cannot be used, and what to do. */
 import type { Kind } from "../call/contract.ts";
 import type { DeviceReason } from "../call/devices.ts";
-import type { DeviceProblem } from "../own-media.ts";
+import type { DeviceProblem } from "../session/own-media.ts";
 import type { TextKey } from "../texts/en.ts";
 import { listed, t } from "../texts/texts.ts";
 import { useMeeting } from "./view.ts";

@@ -1,12 +1,12 @@
 /** What is shown about the recording: the mark, the notice, the question to agree, faults, and what still has to be uploaded. */
 import { useRef } from "preact/hooks";
-import { announce } from "../lib/announce.ts";
-import { refusedAct } from "../lib/refusals.ts";
-import { mayRecord } from "../lib/rights.ts";
-import type { Meeting } from "../meeting.ts";
+import { announce } from "../page/announce.ts";
+import { mayRecord } from "../page/rights.ts";
 import type { Failure } from "../recording/contract.ts";
+import { refusedAct } from "../session/refusals.ts";
 import type { TextKey } from "../texts/en.ts";
 import { duration, recordedBy, t } from "../texts/texts.ts";
+import type { Meeting } from "../visit/meeting.ts";
 import { Dialog } from "./dialog.tsx";
 import { dialog, useMeeting } from "./view.ts";
 

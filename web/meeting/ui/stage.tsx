@@ -1,7 +1,7 @@
 /** All tiles: of one size, or one large and the others beside it. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { focusOf, gridSize, type Tile, tilesOf } from "../lib/tiles.ts";
+import { focusOf, gridSize, type Tile, tilesOf } from "../session/tiles.ts";
 import { t } from "../texts/texts.ts";
 import { TileItem } from "./tile.tsx";
 import { layout, pinned, useMeeting } from "./view.ts";

@@ -1,8 +1,8 @@
 /** One person, or one screen, on the stage. */
 import type { CSSProperties } from "preact";
 import type { Quality } from "../call/contract.ts";
-import { hueOf, initials } from "../lib/names.ts";
-import type { Tile } from "../lib/tiles.ts";
+import { hueOf, initials } from "../page/names.ts";
+import type { Tile } from "../session/tiles.ts";
 import type { TextKey } from "../texts/en.ts";
 import { t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";

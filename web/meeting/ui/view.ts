@@ -2,8 +2,8 @@
 import { signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { keep, kept } from "../lib/storage.ts";
-import type { Meeting } from "../meeting.ts";
+import { keep, kept } from "../page/storage.ts";
+import type { Meeting } from "../visit/meeting.ts";
 
 export type Panel = "chat" | "people";
 export type DialogName =

@@ -63,8 +63,8 @@ async function tryNats(url: string): Promise<void> {
 
 async function tryBucket(url: string, env: Input["env"]): Promise<void> {
   const [{ Bucket }, { parseS3Address }] = await Promise.all([
-    import("../../../recordings/s3.ts"),
-    import("../../../recordings/s3-address.ts"),
+    import("../../../recordings/storage/s3/bucket.ts"),
+    import("../../../recordings/storage/s3/address.ts"),
   ]);
   await new Bucket(parseS3Address(url, env), 1, Date.now).check();
 }

@@ -1,5 +1,5 @@
 /** `parley mend`: the process that src/recordings/mending/process-mender.ts starts. It answers with one line of JSON. */
-import { remux } from "../../../recordings/mending/remux.ts";
+import { remux } from "../../../recordings/mending/media/remux.ts";
 import type { CommandResult } from "../../line/command.ts";
 import type { Input } from "../../line/input.ts";
 

@@ -1,5 +1,4 @@
 /** Requests to other nodes: to all known nodes, or to one. */
-
 import type { Nodes, OtherNode } from "../nodes/nodes.ts";
 import { request } from "../wire/encode.ts";
 import type { Link } from "../wire/link.ts";

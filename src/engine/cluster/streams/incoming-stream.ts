@@ -30,7 +30,6 @@
  *   are then detected as missing from where the stream had stopped, and replayed or reported as lost.
  * - any → unsynchronised: a gap was given up, because its items cannot be replayed, or too much arrived before the state.
  */
-
 import type { Position, StreamItem, StreamState } from "../wire/messages.ts";
 import { ItemBuffer } from "./item-buffer.ts";
 

@@ -1,5 +1,4 @@
 /** What this node receives on one channel: one stream per other node, each followed on its own (incoming-stream.ts). */
-
 import type { StreamItem } from "../wire/messages.ts";
 import { type IncomingEvents, IncomingStream } from "./incoming-stream.ts";
 

@@ -1,5 +1,4 @@
 /** Control plane: the live tail, what happens on all nodes as it happens. */
-
 import { z } from "zod";
 import type { Operator } from "../../../access/operators/operator.ts";
 import type { Clock } from "../../../base/clock.ts";

@@ -1,5 +1,4 @@
 /** What is live now, for operators: channels and peers over all nodes. */
-
 import type { Clock } from "../../../base/clock.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import type { Recorder } from "../../events/recorder.ts";

@@ -4,7 +4,6 @@
  * reads all that are new enough: after a restart of the only node, or of all, no one else knows them. The others read the note of a node that is gone,
  * for channels that they did not watch. Read members wait here until their channel opens.
  */
-
 import type { Clock } from "../../../base/clock.ts";
 import type { MemberState, NodeName, RemoteMembers } from "../../../engine/engine.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";

@@ -2,12 +2,12 @@
 import { join } from "node:path";
 import type { RecordingRow } from "../../../store/contract/recordings.ts";
 import { Metrics } from "../../../telemetry/metrics.ts";
-import { RecordingMetrics } from "../../metrics.ts";
+import { RecordingMetrics } from "../../budgets/metrics.ts";
 import type { Kit } from "../../testing/kit.ts";
+import { MendingFolder } from "../folder.ts";
 import { MendOne, type MendOneParts } from "../mend-one.ts";
 import type { Mender } from "../mender.ts";
-import { MendingFolder } from "../mending-folder.ts";
-import { MendingQueue } from "../mending-queue.ts";
+import { MendingQueue } from "../queue.ts";
 import { RecentMendings } from "../recent-mendings.ts";
 
 export interface MendingKit {

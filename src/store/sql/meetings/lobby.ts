@@ -1,5 +1,4 @@
 /** The lobby on SQL. The column `ticket` has the waitId, a digest of the ticket. */
-
 import type { LobbyLimits, LobbyStore, WaitingRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";

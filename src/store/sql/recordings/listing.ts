@@ -10,7 +10,6 @@
  * - The longest statement. SQLite runs a statement on the event loop and cannot interrupt it, so everything else is read in windows: no
  *   statement reads more than `windowRows` recordings, and other work gets its turn between two windows.
  */
-
 import type { PageRequest, RecordingFilter, RecordingRow } from "../../contract/recordings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, toRecording } from "../../engines/rows.ts";

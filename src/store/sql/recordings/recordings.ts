@@ -1,5 +1,4 @@
 /** Recordings on SQL. Lists are in listing.ts, uploads in uploads.ts. */
-
 import type {
   Completion,
   PageRequest,

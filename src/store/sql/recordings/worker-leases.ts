@@ -6,7 +6,6 @@
  *
  * `kept` is not used: workers are on one machine, and what one of them has written to a file is seen by all others, flushed or not.
  */
-
 import type { BytesState, EarlierLease, LeaseNote } from "../../contract/leases.ts";
 import type { UploadRow } from "../../contract/uploads.ts";
 import type { Database } from "../../engines/database.ts";

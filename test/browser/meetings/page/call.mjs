@@ -1,6 +1,6 @@
 /** One participant of a meeting: the page's own room and mesh, without its looks. ../support/attendee.ts is the test's side. */
 import { makeMesh } from "../../../../web/meeting/call/mesh.ts";
-import { openRoom } from "../../../../web/meeting/call/room.ts";
+import { openRoom } from "../../../../web/meeting/room/room.ts";
 import { fallsSilent, flows, missingTracks, openConnections, play, sentHeights, until } from "./flows.mjs";
 
 /** All pages of a test share the machine. */

@@ -5,7 +5,7 @@
 import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { SQL } from "bun";
-import { MARK_NAME } from "../../../../src/recordings/storage.ts";
+import { MARK_NAME } from "../../../../src/recordings/storage/storage.ts";
 import type { Run, Runs } from "./runs.ts";
 import { framesOf } from "./webm.ts";
 

@@ -2,7 +2,7 @@
 import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { SQL } from "bun";
-import { STRAY_AGE_MS } from "../../../../src/recordings/limits.ts";
+import { STRAY_AGE_MS } from "../../../../src/recordings/budgets/limits.ts";
 import { newRoomApp } from "../../../conformance/raw/support/rooms.ts";
 import { Application } from "../../../support/application.ts";
 import { call } from "../../../support/http.ts";

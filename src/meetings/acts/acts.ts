@@ -1,0 +1,125 @@
+/** What participants of a meeting do, mostly admins, each with the connect token of its own stay, and what the application's server does by REST. */
+import { Problem } from "../../protocol/codes.ts";
+import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
+import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
+import type { ActRequest } from "../contract/contract.ts";
+import type { Lobby } from "../entrance/lobby.ts";
+import { type MutedKind, type Notices, refOf } from "../notices/notices.ts";
+import { flagOf } from "../rules/rights.ts";
+import type { Exits } from "../stays/exits.ts";
+import type { StayTokens } from "../stays/tokens.ts";
+import type { Naming } from "./naming.ts";
+import type { Recording } from "./recording.ts";
+
+export interface ActParts {
+  readonly store: MeetingStore;
+  readonly rooms: RoomStore;
+  readonly stayTokens: StayTokens;
+  readonly notices: Notices;
+  readonly exits: Exits;
+  readonly lobby: Pick<Lobby, "decide">;
+  readonly naming: Naming;
+  readonly recording: Recording;
+  readonly nowMs: () => number;
+}
+
+/** An act of a stay. `kind` is of `mute`, and the microphone if it is absent. */
+export interface StayAct extends ActRequest {
+  readonly kind?: MutedKind | undefined;
+}
+
+export class Acts {
+  constructor(private readonly parts: ActParts) {}
+
+  /** `token` is the connect token of the stay that acts. */
+  async act(app: string, roomName: string, token: string, request: StayAct): Promise<void> {
+    const { store, notices, exits, lobby, naming, recording, stayTokens } = this.parts;
+    const { room, stay, claims } = await stayTokens.inside(app, roomName, token);
+    const isAdmin = stay.isAdmin && claims.isAdmin;
+    if (request.do === "record" || request.do === "stopRecord")
+      return recording.act(room, stay, isAdmin, request.do === "record");
+    if (request.do === "rename") {
+      const { participantSession = stay.id } = request;
+      const other = participantSession === stay.id ? stay : await this.inside(room, participantSession);
+      return naming.rename({ stay, claims, isAdmin }, other, given(request, "name"));
+    }
+    if (!isAdmin) throw new Problem("action_not_permitted", "Only admins of the meeting may do this.");
+    const ref = refOf(room);
+    switch (request.do) {
+      case "admit":
+      case "decline":
+        return lobby.decide(ref, given(request, "waitId"), request.do === "admit" ? "admitted" : "declined");
+      case "mute": {
+        const { id } = await this.inside(room, given(request, "participantSession"));
+        return notices.muted(ref, id, request.kind ?? "audio");
+      }
+      case "remove": {
+        const other = await this.inside(room, given(request, "participantSession"));
+        if (other.id === stay.id || (other.externalUserId !== null && other.externalUserId === stay.externalUserId))
+          throw refusal("participantSession", "it is your own; leave the meeting instead");
+        await exits.remove(other);
+        return;
+      }
+      case "end":
+        await this.endMeeting(app, stay.meeting);
+        return;
+      case "lock":
+      case "unlock":
+        await store.lock(stay.meeting, request.do === "lock");
+        return notices.locked(ref, request.do === "lock");
+    }
+  }
+
+  /** Ends the meeting of a room, if there is one. Returns how many were inside. */
+  async end(app: string, roomName: string): Promise<number> {
+    const room = await this.room(app, roomName);
+    const meeting = await this.parts.store.current(app, room.id);
+    return meeting ? this.parts.exits.endMeeting(meeting) : 0;
+  }
+
+  async remove(app: string, roomName: string, participantSession: string): Promise<void> {
+    const room = await this.room(app, roomName);
+    if (!(await this.parts.exits.remove(await this.inside(room, participantSession))))
+      throw new Problem("participant_not_found");
+  }
+
+  /** The recording of the meeting begins or ends. false: it was so already. */
+  async record(app: string, roomName: string, on: boolean, by?: string): Promise<boolean> {
+    return this.parts.recording.setByServer(await this.room(app, roomName), on, by);
+  }
+
+  /** A line in the chat. */
+  async say(app: string, roomName: string, text: string): Promise<void> {
+    const { store, notices } = this.parts;
+    const room = await this.room(app, roomName);
+    if (flagOf(room, "newChatForMeetingSession") && !(await store.current(app, room.id)))
+      throw new Problem("meeting_not_found", "No one is in the room, and each meeting begins with an empty chat.");
+    await notices.line(refOf(room), text);
+  }
+
+  private async endMeeting(app: string, id: string): Promise<void> {
+    const meeting = await this.parts.store.meeting(app, id);
+    if (meeting) await this.parts.exits.endMeeting(meeting);
+  }
+
+  private async room(app: string, roomName: string): Promise<RoomRow> {
+    const room = await this.parts.rooms.room(app, roomName, this.parts.nowMs());
+    if (!room) throw new Problem("room_not_found");
+    return room;
+  }
+
+  private async inside({ id }: RoomRow, participantSession: string): Promise<StayRow> {
+    const stay = await this.parts.store.stay(participantSession);
+    if (stay?.room !== id || stay.ended !== null) throw new Problem("participant_not_found");
+    return stay;
+  }
+}
+
+function given(request: StayAct, field: "waitId" | "participantSession" | "name"): string {
+  const value = request[field];
+  if (value === undefined) throw refusal(field, `is missing; ${request.do} needs it`);
+  return value;
+}
+
+const refusal = (field: string, message: string): Problem =>
+  new Problem("invalid_request", `${field}: ${message}`, undefined, { details: [{ field, message }] });

@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { until } from "../../../test/support/wait.ts";
+import { actionSet } from "../../protocol/actions.ts";
+import { chatChannel, roomChannel } from "../../protocol/room-channels.ts";
+import type { RoomEdits } from "../../rooms/rooms.ts";
+import type { RoomRow } from "../../store/contract/rooms.ts";
+import { APP, type Someone, World } from "../testing/world.ts";
+
+let world: World;
+let node: ReturnType<World["node"]>;
+let other: ReturnType<World["node"]>;
+let room: RoomRow;
+let ada: Someone;
+beforeEach(async () => {
+  world = await World.open();
+  node = world.node();
+  other = world.node();
+  room = await world.room(node.rooms, { privacy: "private" });
+  ada = await world.enter(other, room);
+});
+afterEach(async () => {
+  expect(world.failures).toEqual([]);
+  await world.close();
+});
+
+const PUBLISH = actionSet(["publish"]);
+const mayChat = (someone: Someone): boolean => (someone.seat.access.on(chatChannel(room.id)) & PUBLISH) !== 0;
+const flags = (): unknown[] => world.floors.on("/room").filter(({ notice }) => notice === "flags");
+const put = (edits: RoomEdits): Promise<unknown> => node.rooms.update(APP, "standup", edits);
+/** A whole change: the notice comes last. */
+const change = async (edits: RoomEdits): Promise<void> => {
+  const before = flags().length;
+  await put(edits);
+  await until("the notice", () => flags().length > before);
+};
+const ejectAt = (): number | null | undefined => other.meetings.present.stay(ada.seat)?.ejectAt;
+
+describe("a PUT on another node", () => {
+  test("takes the right to write in the chat, and gives it back", async () => {
+    expect(mayChat(ada)).toBe(true);
+    await change({ enableChat: false });
+    expect(mayChat(ada)).toBe(false);
+    expect(other.floor.accesses.get(ada.id)).toBe(ada.seat.access);
+    expect(other.meetings.refusalOfMessage(ada.seat, chatChannel(room.id), JSON.stringify({ text: "x" }))?.code).toBe(
+      "action_not_permitted",
+    );
+    await change({ enableChat: true });
+    expect(mayChat(ada)).toBe(true);
+  });
+
+  test("is a notice with the public fields of the room, once", async () => {
+    await change({ audioOnlyRoom: true, meetingJoinWebhook: "https://example.com/secret" });
+    expect(flags()).toEqual([
+      { notice: "flags", room: expect.objectContaining({ roomName: "standup", audioOnlyRoom: true }) },
+    ]);
+    expect(JSON.stringify(flags())).not.toContain("example.com");
+  });
+
+  test("is sent to participants that joined before it and subscribe after it, once", async () => {
+    const { version } = room;
+    const subscribe = ({ seat }: Someone): void => other.meetings.subscribed(seat, roomChannel(room.id));
+    subscribe(await world.enter(other, room, { version }));
+    expect(flags()).toEqual([]);
+    await change({ enableScreenSharing: false });
+    const late = await world.enter(other, room, { version });
+    subscribe(late);
+    subscribe(late);
+    expect(flags()).toHaveLength(2);
+    expect(flags()[1]).toEqual(flags()[0]);
+  });
+
+  test("to times changes when people are put out", async () => {
+    expect(ejectAt()).toBeNull();
+    await change({ ejectAfterElapsedTimeInSec: 100 });
+    expect(ejectAt()).toBe(world.now + 100_000);
+    await change({ ejectAtRoomExp: true, expireUnixSec: Math.floor(world.now / 1000) + 50 });
+    expect(ejectAt()).toBe(world.now + 50_000);
+    await change({ ejectAtRoomExp: false });
+    expect(ejectAt()).toBe(world.now + 100_000);
+    await change({ ejectAfterElapsedTimeInSec: null });
+    expect(ejectAt()).toBeNull();
+    // What has passed already counts.
+    world.now += 60_000;
+    await change({ ejectAfterElapsedTimeInSec: 30 });
+    await other.inside.tick();
+    expect(other.floor.closed).toEqual([{ peerId: ada.id, reason: "time" }]);
+  });
+
+  test("that lowers the cap puts no one out", async () => {
+    await world.enter(node, room);
+    await change({ maxParticipants: 1 });
+    await other.inside.tick();
+    expect(other.floor.closed).toEqual([]);
+    await expect(world.enter(node, room)).rejects.toMatchObject({ code: "room_full" });
+  });
+
+  test("reaches a person who is just being let in", async () => {
+    const seat = { ...ada.seat, claims: { ...ada.seat.claims, id: "f".repeat(24) } };
+    await other.meetings.enter(seat);
+    await change({ enableChat: false });
+    other.meetings.connected(seat, "late");
+    await until("the access", () => (seat.access.on(chatChannel(room.id)) & PUBLISH) === 0);
+  });
+
+  test("that was not heard of is found within ten seconds", async () => {
+    world.floors.isCut = true;
+    await put({ enableChat: false });
+    await until("nothing", async () => (await node.rooms.get(APP, "standup")).enableChat === false);
+    expect(mayChat(ada)).toBe(true);
+    for (let second = 0; second < 12; second++) {
+      world.now += 1000;
+      await other.inside.tick();
+    }
+    expect(mayChat(ada)).toBe(false);
+  });
+});
+
+describe("archiving", () => {
+  const ended = { reason: "ended" } as const;
+
+  test("ends the meeting", async () => {
+    await node.rooms.archive(APP, "standup");
+    await until("the end", () => other.floor.closed.length > 0);
+    expect(other.floor.closed).toEqual([{ peerId: ada.id, ...ended }]);
+    expect(world.floors.on("/room").at(-1)).toEqual({ notice: "ending", inSec: 0 });
+  });
+
+  test("puts out a person who was let in by the room as it was before, at once", async () => {
+    const { meetings } = world.store;
+    const enter = meetings.enter.bind(meetings);
+    meetings.enter = async (...entering) => {
+      await node.rooms.archive(APP, "standup");
+      await until("the end of the meeting", async () => (await meetings.current(APP, room.id)) === undefined);
+      return enter(...entering);
+    };
+    const late = await world.enter(other, room);
+    await until("its end", () => other.floor.closed.length > 1);
+    expect(other.floor.closed).toEqual([ada, late].map(({ id: peerId }) => ({ peerId, ...ended })));
+  });
+
+  test("that was not heard of ends it within ten seconds", async () => {
+    world.floors.isCut = true;
+    await world.store.rooms.archiveRoom(APP, "standup", world.now);
+    for (let second = 0; second < 12; second++) {
+      world.now += 1000;
+      await other.inside.tick();
+    }
+    expect(other.floor.closed).toEqual([{ peerId: ada.id, ...ended }]);
+  });
+});
+
+test("a stay that was ended on another node, unheard, is closed within ten seconds with its reason", async () => {
+  const admin = await world.enter(node, room, { isAdmin: true });
+  world.floors.isCut = true;
+  await node.inside.acts.act(APP, "standup", admin.token, { do: "remove", participantSession: ada.id });
+  expect(other.floor.closed).toEqual([]);
+  for (let second = 0; second < 12; second++) {
+    world.now += 1000;
+    await other.inside.tick();
+  }
+  expect(other.floor.closed).toEqual([{ peerId: ada.id, reason: "removed" }]);
+});
+
+describe("people in the lobby", () => {
+  const answer = (waitId: string): unknown => world.floors.on(`/wait/${waitId}`).at(-1);
+
+  test("are let in when the room becomes public", async () => {
+    const bob = await world.wait(node, room);
+    await put({ privacy: "public" });
+    await until("an answer", () => answer(bob.id) !== undefined);
+    expect(answer(bob.id)).toEqual({ notice: "admitted" });
+  });
+
+  test("are declined with a word why when no one may ask any more, or the room is archived", async () => {
+    const bob = await world.wait(node, room);
+    await put({ enableRequestToJoin: false });
+    await until("an answer", () => answer(bob.id) !== undefined);
+    expect(answer(bob.id)).toEqual({
+      notice: "declined",
+      reason: "token_required",
+      text: expect.stringContaining("access token"),
+    });
+    await put({ enableRequestToJoin: true });
+    const eve = await world.wait(node, room, "Eve", "elsewhere");
+    await node.rooms.archive(APP, "standup");
+    await until("an answer", () => answer(eve.id) !== undefined);
+    expect(answer(eve.id)).toEqual({ notice: "declined", reason: "room_not_found", text: "The room is closed." });
+  });
+});

@@ -1,0 +1,175 @@
+/**
+ * A room changes while people are inside: every node gives those on it what the room allows now, within a second. The node where the change was
+ * made asks all of them to read the room again. A request between nodes can be lost, so each also reads its rooms again from time to time.
+ */
+import type { RoomSeat } from "../../access/tokens/room-token.ts";
+import { isObject } from "../../protocol/json.ts";
+import { valuesOf } from "../../rooms/rooms.ts";
+import type { MeetingStore } from "../../store/contract/meetings.ts";
+import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
+import type { Floor } from "../contract/floor.ts";
+import {
+  CHANGE_REMEMBERED_MS,
+  CHANGES_REMEMBERED_MAX,
+  ROOM_CHECKED_EVERY_MS,
+  ROOMS_CHECKED_PER_SECOND,
+} from "../contract/limits.ts";
+import type { Lobby } from "../entrance/lobby.ts";
+import type { Notices, RoomRef } from "../notices/notices.ts";
+import { ejectAtOf, ejectionOf } from "../rules/ejection.ts";
+import { accessOf, flagOf } from "../rules/rights.ts";
+import type { Exits } from "../stays/exits.ts";
+import type { Present, PresentRoom, PresentStay } from "../stays/present.ts";
+import type { Stays } from "../stays/stays.ts";
+
+const READ_AGAIN = "meetings.changed";
+
+export interface ChangeParts {
+  readonly store: MeetingStore;
+  readonly rooms: Pick<RoomStore, "roomById">;
+  readonly floor: Pick<Floor, "ask" | "on" | "setAccess">;
+  readonly stays: Pick<Stays, "listen" | "closeHere">;
+  readonly present: Present;
+  readonly notices: Notices;
+  readonly exits: Exits;
+  readonly lobby: Pick<Lobby, "decideAll">;
+  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly failed: (error: unknown) => void;
+}
+
+export class Changes {
+  /** When a room was last read, monotonic ms. */
+  private readonly read = new WeakMap<PresentRoom, number>();
+  /** By the room's id: when this node was notified of a change, monotonic ms. Bound: CHANGES_REMEMBERED_MAX. */
+  private readonly notified = new Map<string, number>();
+  /** The version of the room that the page of a stay knows of. Only stays that have subscribed to notices are in it. */
+  private readonly shown = new WeakMap<PresentStay, number>();
+
+  constructor(private readonly parts: ChangeParts) {
+    parts.floor.on(READ_AGAIN, async (payload) => {
+      if (!isObject(payload) || typeof payload.room !== "string") return 0;
+      this.remember(payload.room);
+      const room = parts.present.room(payload.room);
+      if (room) await this.readAgain(room);
+      return room?.stays.size ?? 0;
+    });
+    parts.stays.listen({ connected: (seat) => this.connected(seat) });
+  }
+
+  private remember(room: string): void {
+    const { notified } = this;
+    notified.delete(room);
+    const [oldest] = notified.keys();
+    if (oldest !== undefined && notified.size >= CHANGES_REMEMBERED_MAX) notified.delete(oldest);
+    notified.set(room, this.parts.monotonicMs());
+  }
+
+  /** The room was edited or archived on this node. */
+  changed(room: RoomRef): void {
+    void this.tell(room).catch(this.parts.failed);
+  }
+
+  /** The notice of a change may have come between a participant's join and its subscription, or while it was away. */
+  noticesWanted(seat: RoomSeat): void {
+    const stay = this.parts.present.stay(seat);
+    if (!stay) return;
+    if (!this.shown.has(stay)) this.shown.set(stay, seat.claims.version ?? 0);
+    this.show(seat);
+  }
+
+  /** Every second: reads some of the rooms again that were not read for a while. */
+  async tick(): Promise<void> {
+    const { present, monotonicMs, failed } = this.parts;
+    const now = monotonicMs();
+    for (const [room, atMs] of this.notified) if (now - atMs > CHANGE_REMEMBERED_MS) this.notified.delete(room);
+    let reads = 0;
+    for (const room of [...present.all()]) {
+      const last = this.read.get(room);
+      if (last === undefined) this.read.set(room, now);
+      else if (now - last >= ROOM_CHECKED_EVERY_MS && reads++ < ROOMS_CHECKED_PER_SECOND)
+        await this.check(room).catch(failed);
+    }
+  }
+
+  private async tell({ app, room }: RoomRef): Promise<void> {
+    const { floor, rooms, notices, nowMs } = this.parts;
+    const answers = await floor.ask(READ_AGAIN, { app, room });
+    const row = await rooms.roomById(app, room, nowMs());
+    if (row && answers.some((people) => typeof people === "number" && people > 0)) await notices.flags(row);
+    if (!row) await this.archived({ app, room });
+    await this.decideWaiting({ app, room }, row);
+  }
+
+  /** It may have been let in by the room as it was before a change. */
+  private connected(seat: RoomSeat): void {
+    const { app, room: id } = seat.claims;
+    const room = this.notified.has(id) ? this.parts.present.room(id) : undefined;
+    if (room)
+      void this.readAgain(room, true)
+        // Without a row the room was archived while the store let this participant in: its meeting began after the others were put out.
+        .then((row) => (row ? this.show(seat) : this.archived({ app, room: id })))
+        .catch(this.parts.failed);
+  }
+
+  /** Once per stay and version: a participant that subscribes again and again would have it sent to everyone each time. */
+  private show(seat: RoomSeat): void {
+    const { present, notices } = this.parts;
+    const room = present.room(seat.claims.room);
+    const stay = present.stay(seat);
+    const version = stay && this.shown.get(stay);
+    if (!room || !stay || version === undefined || version === room.row.version) return;
+    this.shown.set(stay, room.row.version);
+    void notices.flags(room.row);
+  }
+
+  private async readAgain(room: PresentRoom, isForced = false): Promise<RoomRow | undefined> {
+    const { rooms, nowMs, monotonicMs } = this.parts;
+    this.read.set(room, monotonicMs());
+    const row = await rooms.roomById(room.app, room.row.id, nowMs());
+    if (!row || row.version < room.row.version || (row.version === room.row.version && !isForced)) return row;
+    const before = room.row;
+    room.row = row;
+    for (const stay of [...room.stays.values()]) await this.apply(stay, row, isForced ? undefined : before);
+    return row;
+  }
+
+  /** `before` is undefined if it is not known what the stay was let in by. */
+  private async apply(stay: PresentStay, row: RoomRow, before: RoomRow | undefined): Promise<void> {
+    const { floor, store } = this.parts;
+    const { claims } = stay.seat;
+    const access = accessOf(row, claims);
+    stay.seat.access = access;
+    floor.setAccess(row.app, claims.id, access);
+    const ejection = ejectionOf(row, claims);
+    if (before && Bun.deepEquals(ejection, ejectionOf(before, claims))) return;
+    const { meeting, accessToken, began } = (await store.stay(claims.id)) ?? {};
+    if (meeting === undefined || began === undefined) return;
+    stay.ejectAt = ejectAtOf(ejection, (accessToken && (await store.firstEntry(meeting, accessToken))) || began);
+  }
+
+  /** What this node was not notified of: another row, no room any more, stays that were ended elsewhere. */
+  private async check(room: PresentRoom): Promise<void> {
+    const ref = { app: room.app, room: room.row.id };
+    if (!(await this.readAgain(room))) return this.archived(ref);
+    const { store, stays } = this.parts;
+    const open = new Set((await store.openStays(ref.app, ref.room)).map(({ id }) => id));
+    for (const id of [...room.stays.keys()].filter((one) => !open.has(one))) {
+      const why = (await store.stay(id))?.why;
+      if (why === "removed" || why === "time" || why === "ended") stays.closeHere(ref.app, ref.room, id, why);
+    }
+  }
+
+  private async archived({ app, room }: RoomRef): Promise<void> {
+    const { store, exits } = this.parts;
+    const meeting = await store.current(app, room);
+    if (meeting) await exits.endMeeting(meeting);
+  }
+
+  private async decideWaiting(ref: RoomRef, row: RoomRow | undefined): Promise<void> {
+    const { lobby } = this.parts;
+    if (!row) await lobby.decideAll(ref, "declined", "room_not_found");
+    else if (valuesOf(row).privacy !== "private") await lobby.decideAll(ref, "admitted");
+    else if (!flagOf(row, "enableRequestToJoin")) await lobby.decideAll(ref, "declined", "token_required");
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Names of people who are inside. The stay's row has the name: a connect token only says under which one the stay begins. So neither `resume`
+ * nor `renew` changes it, and a new name reaches the connections of the stay on every node.
+ */
+import type { RoomClaims } from "../../access/tokens/room-token.ts";
+import { Problem } from "../../protocol/codes.ts";
+import { isObject } from "../../protocol/json.ts";
+import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
+import type { Floor } from "../contract/floor.ts";
+import { RENAMES_PER_STAY_MAX } from "../contract/limits.ts";
+import type { Notices } from "../notices/notices.ts";
+import { typedName } from "../rules/person-name.ts";
+import type { Stays } from "../stays/stays.ts";
+
+/** Asked of all nodes: a stay has another name. */
+const RENAMED = "meetings.renamed";
+
+export interface NamingParts {
+  readonly store: Pick<MeetingStore, "stay" | "rename">;
+  readonly floor: Pick<Floor, "ask" | "on">;
+  readonly stays: Pick<Stays, "renameHere">;
+  readonly notices: Pick<Notices, "renamed">;
+  readonly failed: (error: unknown) => void;
+}
+
+/** Who renames. */
+export interface Renaming {
+  readonly stay: StayRow;
+  readonly claims: Pick<RoomClaims, "hasTypedName">;
+  readonly isAdmin: boolean;
+}
+
+export class Naming {
+  /** One at a time on this node: of two names the last one must stay. */
+  private showing: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly parts: NamingParts) {
+    parts.floor.on(RENAMED, (payload) => {
+      const id = isObject(payload) ? payload.id : undefined;
+      if (typeof id !== "string") return false;
+      this.showing = this.showing.then(() => this.show(id)).catch(parts.failed);
+      return this.showing.then(() => true);
+    });
+  }
+
+  /** `other` is inside, and may be the one who renames. */
+  async rename(by: Renaming, other: StayRow, wanted: string): Promise<void> {
+    const { store, floor, notices, failed } = this.parts;
+    const { app, room, id, name: before } = other;
+    refuseUnlessAllowed(by, other);
+    const name = nameFrom(wanted);
+    if (name === before) return;
+    const renamed = await store.rename(id, name, by.isAdmin ? undefined : RENAMES_PER_STAY_MAX);
+    if (renamed === "ended") throw new Problem("participant_not_found");
+    if (renamed === "too often")
+      throw new Problem("action_not_permitted", `You have changed your name ${RENAMES_PER_STAY_MAX} times already.`);
+    await floor.ask(RENAMED, { id }).catch(failed);
+    await notices.renamed({ app, room }, id, name);
+  }
+
+  /** Read anew, and not sent along: names that are given at the same time may arrive in another order. */
+  private async show(id: string): Promise<void> {
+    const stay = await this.parts.store.stay(id);
+    if (stay?.ended === null) this.parts.stays.renameHere(stay.app, id, stay.name);
+  }
+}
+
+/** What an access token says of a name is kept: it is what tells known people from guests. */
+function refuseUnlessAllowed({ stay, claims, isAdmin }: Renaming, other: StayRow): void {
+  const isOwn = other.id === stay.id;
+  if (!isOwn && !isAdmin) throw new Problem("action_not_permitted", "Only admins of the meeting may rename others.");
+  if (other.isGuest || (isOwn && claims.hasTypedName)) return;
+  throw new Problem("action_not_permitted", "The name of this participant comes from its access token.");
+}
+
+function nameFrom(wanted: string): string {
+  const name = typedName(wanted, "");
+  if (name !== "") return name;
+  const message = "must contain a visible character";
+  throw new Problem("invalid_request", `name: ${message}`, undefined, { details: [{ field: "name", message }] });
+}

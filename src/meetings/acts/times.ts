@@ -1,0 +1,183 @@
+/**
+ * Every second, for the people on this node: those whose time is over are put out, and meetings end in which nothing happens any more or whose room is
+ * archived by the clock. The server's clock decides. Several nodes may find the same; the store lets one of them do it.
+ */
+import type { RoomSeat } from "../../access/tokens/room-token.ts";
+import { isObject } from "../../protocol/json.ts";
+import { valuesOf } from "../../rooms/rooms.ts";
+import type { MeetingStore } from "../../store/contract/meetings.ts";
+import type { RoomRow } from "../../store/contract/rooms.ts";
+import type { Floor } from "../contract/floor.ts";
+import { TICK_MS, WARNED_BEFORE_MS } from "../contract/limits.ts";
+import { type Notices, refOf } from "../notices/notices.ts";
+import type { Exits } from "../stays/exits.ts";
+import type { Present, PresentRoom, PresentStay } from "../stays/present.ts";
+
+export interface TimeParts {
+  readonly store: Pick<MeetingStore, "current">;
+  readonly floor: Pick<Floor, "members">;
+  readonly present: Present;
+  readonly notices: Notices;
+  readonly exits: Exits;
+  readonly nowMs: () => number;
+  readonly steadyMs: () => number;
+  readonly failed: (error: unknown) => void;
+}
+
+/** What was seen of a room in the seconds before. */
+interface Watch {
+  /** Steady ms. */
+  lastActive: number;
+  /** There was activity at the check before. */
+  wasActive: boolean;
+  members: ReadonlySet<string>;
+  warning: Warning | undefined;
+}
+
+/** An end that was announced. */
+interface Warning {
+  /** Unix ms. Unknown for a meeting that ends without activity: then it is later with each check that finds some. */
+  readonly atMs?: number;
+  /** false: a page has subscribed since, and may not know of it. */
+  isShown: boolean;
+}
+
+export class Times {
+  /** Bound: rooms with people on this node. */
+  private readonly watches = new WeakMap<PresentRoom, Watch>();
+  /** What a person, or everyone in a room, was warned of. */
+  private readonly warned = new WeakMap<PresentStay | PresentRoom, Warning>();
+
+  constructor(private readonly parts: TimeParts) {}
+
+  /** A participant has subscribed to the notices of its room: one that came before is repeated. */
+  noticesWanted(seat: RoomSeat): void {
+    const room = this.parts.present.room(seat.claims.room);
+    const stay = this.parts.present.stay(seat);
+    if (!room || !stay) return;
+    for (const warning of [this.warned.get(room), this.warned.get(stay), this.watches.get(room)?.warning])
+      if (warning) warning.isShown = false;
+  }
+
+  async tick(): Promise<void> {
+    for (const room of [...this.parts.present.all()]) {
+      try {
+        if (!(await this.checkRoom(room))) await this.checkStays(room);
+      } catch (error) {
+        this.parts.failed(error);
+      }
+    }
+  }
+
+  /** true: the meeting is over. */
+  private async checkRoom(room: PresentRoom): Promise<boolean> {
+    const { nowMs } = this.parts;
+    const { archiveAt } = room.row;
+    if (archiveAt !== null && archiveAt <= nowMs()) return this.end(room.row);
+    await this.warn(room, room.row, roomEndOf(room.row));
+    const idleSec = valuesOf(room.row).endMeetingAfterNoActivityInSec;
+    if (idleSec !== undefined) return this.checkActivity(room, idleSec * 1000);
+    const watch = this.watches.get(room);
+    if (watch) await this.takeBack(room, watch);
+    this.watches.delete(room);
+    return false;
+  }
+
+  private async checkStays({ row, stays }: PresentRoom): Promise<void> {
+    const roomEnd = roomEndOf(row);
+    for (const stay of [...stays.values()]) {
+      const { ejectAt, seat } = stay;
+      const { id } = seat.claims;
+      await this.warn(stay, row, ejectAt === roomEnd ? null : ejectAt, id);
+      if (ejectAt !== null && ejectAt <= this.parts.nowMs()) await this.parts.exits.timeOver(refOf(row), id);
+    }
+  }
+
+  /**
+   * Once per time: when it was changed, again; if it is far away or gone, the warning is taken back. Also for a time that is over: if a check is late, no other
+   * notice comes before the close.
+   */
+  private async warn(
+    whom: PresentStay | PresentRoom,
+    row: RoomRow,
+    atMs: number | null,
+    participantSession?: string,
+  ): Promise<void> {
+    const { notices, nowMs } = this.parts;
+    const before = this.warned.get(whom);
+    const inMs = atMs === null ? Number.POSITIVE_INFINITY : atMs - nowMs();
+    if (atMs !== null && inMs <= WARNED_BEFORE_MS) {
+      if (before?.isShown && before.atMs === atMs) return;
+      this.warned.set(whom, { atMs, isShown: true });
+      await notices.ending(refOf(row), Math.max(0, Math.ceil(inMs / 1000)), participantSession);
+    } else if (before) {
+      this.warned.delete(whom);
+      await this.continues(row, participantSession);
+    }
+  }
+
+  /** It ends what was announced to everyone, whatever that was: what still holds of it is announced again. */
+  private async continues(row: RoomRow, participantSession?: string): Promise<void> {
+    const room = participantSession === undefined ? this.parts.present.room(row.id) : undefined;
+    if (room)
+      for (const warning of [this.warned.get(room), this.watches.get(room)?.warning])
+        if (warning) warning.isShown = false;
+    await this.parts.notices.continues(refOf(row), participantSession);
+  }
+
+  private async takeBack(room: PresentRoom, watch: Watch): Promise<void> {
+    if (!watch.warning) return;
+    watch.warning = undefined;
+    await this.continues(room.row);
+  }
+
+  /** Activity is that a person shares something, as the pages say, or that a person comes in. */
+  private async checkActivity(room: PresentRoom, idleMs: number): Promise<boolean> {
+    const { floor, steadyMs, notices } = this.parts;
+    const now = steadyMs();
+    const members = floor.members(room.app, room.row.id);
+    const watch = this.watches.get(room) ?? newWatch(now);
+    this.watches.set(room, watch);
+    const isNew = members.some(({ peerId }) => !watch.members.has(peerId));
+    watch.members = new Set(members.map(({ peerId }) => peerId));
+    if (isNew || members.some(({ state }) => shares(state))) {
+      watch.lastActive = now;
+      watch.wasActive = true;
+      await this.takeBack(room, watch);
+      return false;
+    }
+    // It ended at some time since the check before. If this check is late, that one is too long ago to count from.
+    if (watch.wasActive) watch.lastActive = Math.max(watch.lastActive, now - TICK_MS);
+    watch.wasActive = false;
+    const leftMs = watch.lastActive + idleMs - now;
+    if (leftMs <= 0) return this.end(room.row);
+    if (leftMs > Math.min(WARNED_BEFORE_MS, idleMs / 2)) await this.takeBack(room, watch);
+    else if (!watch.warning?.isShown) {
+      watch.warning = { isShown: true };
+      await notices.ending(refOf(room.row), Math.ceil(leftMs / 1000));
+    }
+    return false;
+  }
+
+  private async end(row: RoomRow): Promise<true> {
+    const meeting = await this.parts.store.current(row.app, row.id);
+    if (meeting) await this.parts.exits.endMeeting(meeting);
+    return true;
+  }
+}
+
+const newWatch = (nowMs: number): Watch => ({
+  lastActive: nowMs,
+  wasActive: true,
+  members: new Set(),
+  warning: undefined,
+});
+
+const shares = (state: unknown): boolean =>
+  isObject(state) && (state.audio === true || state.video === true || state.screen === true);
+
+/** When everyone is put out, or the room is archived; Unix ms. */
+function roomEndOf(row: RoomRow): number | null {
+  const { ejectAtRoomExp, expireUnixSec } = valuesOf(row);
+  return row.archiveAt ?? (ejectAtRoomExp && expireUnixSec !== undefined ? expireUnixSec * 1000 : null);
+}

@@ -1,0 +1,85 @@
+/** What the parts of meetings/ ask of each other and of the node, where a part must not know the other's class. */
+import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
+import type { Code } from "../../protocol/codes.ts";
+import type { RoomRow } from "../../store/contract/rooms.ts";
+import type { IceServer } from "./contract.ts";
+
+/** Structurally realtime's RoomRefusal: meetings/ does not import realtime. */
+export interface Refusal {
+  readonly code: Code;
+  readonly message?: string | undefined;
+}
+
+/** A visitor of a private room without an access token. */
+export interface Visitor {
+  readonly name: string;
+  /** A digest of the client's address. */
+  readonly address: string;
+  /** The same for the site of an IPv6 client. */
+  readonly site?: string | undefined;
+  /** The generation of the application's secret key that the ticket ends with. */
+  readonly generation: number;
+}
+
+export interface LobbyPlace {
+  readonly state: "waiting" | "admitted" | "declined";
+  /** The one that admins were shown. */
+  readonly name: string;
+  /** When it was admitted or declined, Unix ms; null while it waits. */
+  readonly decided: number | null;
+}
+
+/** The lobby, as a join and the gate use it (lobby.ts). */
+export interface LobbyPort {
+  /** Puts a visitor into the lobby and returns the ticket. Rejects with a Problem if there is no place in it. */
+  ask(room: RoomRow, visitor: Visitor): Promise<string>;
+  /** What became of a ticket of this room; undefined: it is none, or it is over. */
+  placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined>;
+  /** The gate of waiting connections: rejects with a Problem if the visitor does not wait any more. */
+  enter(claims: RoomClaims): Promise<void>;
+  /** As `enter`, but nothing begins. */
+  check(claims: RoomClaims): Promise<unknown>;
+  connected(claims: RoomClaims, connection: string): void;
+  disconnected(claims: RoomClaims, connection: string, isGoodbye: boolean): void;
+  /** An admin has subscribed to the queue of the room. */
+  queueWanted(claims: RoomClaims): void;
+  /** A person who waits has subscribed to the answer. */
+  answerWanted(claims: RoomClaims): void;
+}
+
+/** What is said in a room (signals.ts). */
+export interface SignalsPort {
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined;
+  /** A promise: this node does not know the receiver, and the store is asked. */
+  refusalOfReceiver(
+    seat: RoomSeat,
+    channel: string,
+    dataJson: string,
+  ): Refusal | undefined | Promise<Refusal | undefined>;
+  refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): Refusal | undefined;
+}
+
+/** What a participant must not miss: when people are put out (times.ts), and what the room allows now (changes.ts). */
+export interface NoticesPort {
+  /** A participant has subscribed to the notices of its room. */
+  noticesWanted(seat: RoomSeat): void;
+}
+
+/** The ICE servers in the answer to a join, for a moment only: whether its holder will connect is not known yet. `address` is a digest of the client's. */
+export type IceServers = (claims: RoomClaims, address: string, nowMs: number) => readonly IceServer[];
+
+/**
+ * Who pays for a call about a room (meetings.md 6): no caller can use up what callers of another kind need. All of it throws rate_limited where nothing is left.
+ */
+export interface JoinBudget {
+  /** A caller whose credential was verified pays from a budget of its own, under this name. */
+  own(holder: string): void;
+  /** The caller has shown something that the service has not made: its address pays. */
+  refused(): void;
+  /** A caller whose credential is not looked up yet; `own` or `guest` follows. */
+  stranger(): void;
+  /** A caller without a credential: its address pays. */
+  guest(): void;
+  /** A guest that is not refused: the guests of the room pay together. Returns what gives it back if it is refused after all. */
+  guestOf(room: string): () => void;
+}

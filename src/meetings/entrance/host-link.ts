@@ -1,0 +1,47 @@
+/** "Join as host": an access token that makes its holder an admin of one room, for the operators of the service. */
+import { Problem } from "../../protocol/codes.ts";
+import type { AccessTokens } from "../../rooms/access-token.ts";
+import { valuesOf } from "../../rooms/rooms.ts";
+import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
+import type { AppRow } from "../../store/contract/store.ts";
+import { HOST_LINK_SEC } from "../contract/limits.ts";
+
+export interface HostLinkParts {
+  readonly rooms: RoomStore;
+  readonly accessTokens: Pick<AccessTokens, "mint">;
+  readonly nowMs: () => number;
+}
+
+export interface HostToken {
+  readonly room: RoomRow;
+  readonly token: string;
+  /** Unix seconds: until then one can enter with it. Who is inside stays. */
+  readonly expiresAt: number;
+}
+
+export class HostLinks {
+  constructor(private readonly parts: HostLinkParts) {}
+
+  /** `name`: of the host; without one the page asks for it. */
+  async make(app: AppRow, roomName: string, name?: string): Promise<HostToken> {
+    const { rooms, accessTokens, nowMs } = this.parts;
+    const now = Math.floor(nowMs() / 1000);
+    const room = await rooms.room(app.id, roomName, nowMs());
+    if (!room) throw new Problem("room_not_found");
+    const { expireUnixSec, notBeforeUnixSec } = valuesOf(room);
+    // A token's own expiry takes precedence over the room's: it must not open a room that is over.
+    const expiresAt = Math.min(now + HOST_LINK_SEC, expireUnixSec ?? Number.POSITIVE_INFINITY);
+    if (expiresAt <= now)
+      throw new Problem("conflict", "The room is over: no one can enter it. Change expireUnixSec first.");
+    if (notBeforeUnixSec !== undefined && notBeforeUnixSec >= expiresAt)
+      throw new Problem(
+        "conflict",
+        `The room opens at ${new Date(notBeforeUnixSec * 1000).toISOString()}, after the link would have expired. Make it later, or change notBeforeUnixSec.`,
+      );
+    const token = await accessTokens.mint(
+      { app, generation: app.secretSeq },
+      { roomName: room.name, isAdmin: true, expireUnixSec: expiresAt, ...(name !== undefined && { name }) },
+    );
+    return { room, token, expiresAt };
+  }
+}

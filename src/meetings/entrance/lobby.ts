@@ -1,0 +1,240 @@
+/**
+ * The lobby: who waits to be let into a private room, and what became of them. The queue is in the store, so it is there whether or not an admin is, and
+ * whichever node they are on. A place that no one has a connection of is forgotten; while there is one (waiting-connections.ts), its node says so from time to
+ * time. All of this knows a visitor by its waitId; the ticket comes in with a join, and is kept nowhere (tickets.ts).
+ */
+import type { RoomClaims } from "../../access/tokens/room-token.ts";
+import { Problem } from "../../protocol/codes.ts";
+import type { MeetingStore, WaitingRow } from "../../store/contract/meetings.ts";
+import type { RoomRow } from "../../store/contract/rooms.ts";
+import type { Floor } from "../contract/floor.ts";
+import {
+  DECLINED_MS,
+  LOBBY_ADDRESS_MAX,
+  LOBBY_GONE_MS,
+  LOBBY_MAX,
+  LOBBY_SEEN_EVERY_MS,
+  LOBBY_SITE_MAX,
+  WAIT_MAX_SEC,
+} from "../contract/limits.ts";
+import type { LobbyPlace, LobbyPort, Visitor } from "../contract/ports.ts";
+import { HostNotices } from "../notices/host-notices.ts";
+import { type LobbyEnd, type Notices, type RoomRef, refOf } from "../notices/notices.ts";
+import { QueueNotices } from "../notices/queue-notices.ts";
+import type { IsLive } from "../stays/generations.ts";
+import type { Stays } from "../stays/stays.ts";
+import { generationOfTicket, newTicket, waitIdOf } from "./tickets.ts";
+import { WaitingConnections, type WaitingHere } from "./waiting-connections.ts";
+
+export interface LobbyParts {
+  readonly store: MeetingStore;
+  readonly floor: Pick<Floor, "close" | "ask" | "on">;
+  readonly stays: Pick<Stays, "listen">;
+  readonly notices: Notices;
+  readonly isLive: IsLive;
+  readonly nodeId: string;
+  readonly nowMs: () => number;
+  readonly steadyMs: () => number;
+  readonly failed: (error: unknown) => void;
+}
+
+const WAIT_MAX_MS = WAIT_MAX_SEC * 1000;
+
+export class Lobby implements LobbyPort {
+  private readonly connections: WaitingConnections;
+  private readonly queues: QueueNotices;
+  private readonly hosts: HostNotices;
+
+  constructor(private readonly parts: LobbyParts) {
+    const { store, notices, stays, failed } = parts;
+    this.connections = new WaitingConnections(parts);
+    this.queues = new QueueNotices(store, notices, failed);
+    this.hosts = new HostNotices(store, notices, failed);
+    stays.listen({
+      connected: ({ claims }) => claims.isAdmin && this.hosts.changed(claims),
+      ended: (stay) => stay.isAdmin && this.hosts.changed(stay),
+    });
+  }
+
+  async ask(room: RoomRow, { name, address, site, generation }: Visitor): Promise<string> {
+    const { store, nowMs } = this.parts;
+    const now = nowMs();
+    const ticket = newTicket(generation);
+    const ref = refOf(room);
+    const row: WaitingRow = {
+      ...ref,
+      waitId: waitIdOf(ticket),
+      name,
+      address,
+      site: site ?? null,
+      since: now,
+      goneSince: now,
+      state: "waiting",
+      decided: null,
+    };
+    const limits = { max: LOBBY_MAX, perAddress: LOBBY_ADDRESS_MAX, perSite: LOBBY_SITE_MAX };
+    if ((await store.wait(row, limits)) === "full")
+      throw new Problem(
+        "lobby_full",
+        `At most ${LOBBY_MAX} people wait for a room, ${LOBBY_ADDRESS_MAX} from one address and ${LOBBY_SITE_MAX} from one IPv6 site; try it in a minute.`,
+        DECLINED_MS / 1000,
+      );
+    this.queues.changed(ref);
+    return ticket;
+  }
+
+  async placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined> {
+    if (!this.parts.isLive({ app: room.app, gen: generationOfTicket(ticket) })) return undefined;
+    const row = await this.find(refOf(room), waitIdOf(ticket));
+    return row && !this.isOver(row) ? row : undefined;
+  }
+
+  async check(claims: RoomClaims): Promise<WaitingRow> {
+    const row = await this.find(claims, claims.id);
+    if (!row || this.isOver(row)) throw new Problem("token_expired", "Your place in the lobby is gone; ask again.");
+    if (row.state === "declined") throw declined(row, this.parts.nowMs());
+    return row;
+  }
+
+  async enter(claims: RoomClaims): Promise<void> {
+    const row = await this.check(claims);
+    await this.parts.store.setGone(row.waitId, this.connections.letIn(claims, row));
+  }
+
+  connected(claims: RoomClaims, connection: string): void {
+    this.connections.connected(claims, connection);
+  }
+
+  disconnected(claims: RoomClaims, connection: string, isGoodbye: boolean): void {
+    if (!this.connections.disconnected(claims, connection)) return;
+    void this.left(claims.id, isGoodbye, this.parts.nowMs()).catch(this.parts.failed);
+  }
+
+  queueWanted({ app, room }: RoomClaims): void {
+    this.queues.changed({ app, room });
+  }
+
+  /** A waiting page listens now: it is shown whether a host is there. It may have been decided while it did not listen, so the answer is repeated. */
+  answerWanted({ id, app, room }: RoomClaims): void {
+    const { store, notices, nowMs, failed } = this.parts;
+    const repeat = async (): Promise<void> => {
+      const row = await store.waitingOne(id);
+      if (row?.state === "admitted") await notices.admitted({ app, room }, id);
+      if (row?.state === "declined")
+        await notices.declined({ app, room }, id, { retryAfterSec: retryAfterSec(row, nowMs()) });
+      if (row?.state === "waiting") this.hosts.wanted({ app, room }, id);
+    };
+    void repeat().catch(failed);
+  }
+
+  /** `reason`: without a host's decision. The visitor is notified, and its connection is closed if its page does not do it. */
+  async decide(room: RoomRef, waitId: string, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
+    const { store, notices, nowMs } = this.parts;
+    const row = (await this.find(room, waitId)) && (await store.decide(waitId, state, nowMs()));
+    if (!row) throw new Problem("ticket_not_found");
+    // A page that is away just now gets its whole time to hear of it and to enter.
+    if (state === "admitted") await store.setGone(waitId, nowMs());
+    const why = reason ? { reason } : { retryAfterSec: retryAfterSec(row, nowMs()) };
+    await (state === "admitted" ? notices.admitted(room, waitId) : notices.declined(room, waitId, why));
+    // Not awaited: a node that does not answer must not hold up the next decision.
+    void this.connections.tellAnswer(waitId, state);
+    this.queues.changed(room);
+  }
+
+  /** The room has changed so that no one needs to wait any more, or cannot. */
+  async decideAll(room: RoomRef, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
+    for (const { waitId } of await this.parts.store.waiting(room.app, room.room))
+      await this.decide(room, waitId, state, reason).catch((error: unknown) => {
+        if (!(error instanceof Problem)) throw error;
+      });
+  }
+
+  /** Every few seconds: says which visitors have a connection here, and forgets what is over, on any node. */
+  async sweep(): Promise<void> {
+    await this.endWithSecret();
+    this.connections.forgetUnopened();
+    for (const one of this.connections.all()) {
+      const now = this.parts.steadyMs();
+      if (now >= one.untilMs) await this.close(one);
+      else if (now - one.seen >= LOBBY_SEEN_EVERY_MS) {
+        one.seen = now;
+        await this.noteSeen(one.claims.id);
+      }
+    }
+    await this.forget();
+  }
+
+  /** Visitors whose secret key has ended: their tickets open nothing any more, also if an admin lets them in now. */
+  async endWithSecret(): Promise<void> {
+    const { store, nowMs, floor, isLive } = this.parts;
+    const over = this.connections.all().filter(({ claims }) => !isLive(claims));
+    for (const one of over) {
+      const { claims } = one;
+      this.connections.remove(one);
+      await store.setGone(claims.id, nowMs() - LOBBY_GONE_MS - 1);
+      floor.close(claims.app, claims.id, "ended");
+    }
+    if (over.length > 0) await this.forget();
+  }
+
+  stop(): void {
+    this.hosts.stop();
+  }
+
+  /** Its time is over, or it has its answer and its page has not left by itself. */
+  private async close(one: WaitingHere): Promise<void> {
+    const { store, notices, floor, nowMs } = this.parts;
+    const { id, app, room } = one.claims;
+    this.connections.remove(one);
+    if (one.isAnswered) await store.setGone(id, nowMs());
+    else await notices.declined({ app, room }, id, { reason: "time" });
+    floor.close(app, id, one.isAnswered ? "ended" : "time");
+  }
+
+  /** An answer that this node has not heard of is found here too; a place that is gone counts as one. */
+  private async noteSeen(waitId: string): Promise<void> {
+    const { store, nowMs } = this.parts;
+    const { state = "declined" } = (await store.waitingOne(waitId)) ?? {};
+    if (state === "waiting") await store.setGone(waitId, nowMs());
+    else this.connections.answered(waitId, state);
+  }
+
+  /** A page that was let in may close this connection before it joins: its place is kept for as long as that of a lost one. */
+  private async left(waitId: string, isGoodbye: boolean, atMs: number): Promise<void> {
+    const { store } = this.parts;
+    const isGone = isGoodbye && (await store.waitingOne(waitId))?.state === "waiting";
+    await store.setGone(waitId, isGone ? atMs - LOBBY_GONE_MS - 1 : atMs);
+    if (isGone) await this.forget();
+  }
+
+  private async forget(): Promise<void> {
+    const { store, nowMs } = this.parts;
+    const now = nowMs();
+    const changed = await store.forgetWaiting(now - WAIT_MAX_MS, now - LOBBY_GONE_MS, now - DECLINED_MS);
+    for (const room of changed) this.queues.changed(room);
+  }
+
+  private async find({ app, room }: RoomRef, waitId: string): Promise<WaitingRow | undefined> {
+    const row = await this.parts.store.waitingOne(waitId);
+    return row?.app === app && row.room === room ? row : undefined;
+  }
+
+  /** Not forgotten yet, because the sweep comes every few seconds. */
+  private isOver({ since, goneSince, state, decided }: WaitingRow): boolean {
+    const now = this.parts.nowMs();
+    if (state === "declined") return decided !== null && now - decided >= DECLINED_MS;
+    return now - since >= WAIT_MAX_MS || (goneSince !== null && now - goneSince >= LOBBY_GONE_MS);
+  }
+}
+
+/** How long the holder of a declined ticket waits before it may ask again, rounded up: then asking again is certain to work. */
+const retryAfterSec = ({ decided }: Pick<LobbyPlace, "decided">, nowMs: number): number =>
+  Math.max(0, Math.ceil(((decided ?? nowMs) + DECLINED_MS - nowMs) / 1000));
+
+/** The refusal says how long, so that it is not taken for a second decision of a host. */
+export function declined(place: Pick<LobbyPlace, "decided">, nowMs: number): Problem {
+  const seconds = retryAfterSec(place, nowMs);
+  return new Problem("declined", `The request to join was declined. Wait ${seconds} s before the next one.`, seconds, {
+    fields: { retryAfterSec: seconds },
+  });
+}

@@ -1,0 +1,189 @@
+/**
+ * What may be said in a room: signals in inboxes, lines in the chat, the state of a person. Who may write where is decided before
+ * (access/tokens/room-access.ts). A mesh cannot keep two browsers that agree from sending each other anything; what the service can see, it decides here.
+ */
+import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
+import { CHAT_LINE_MAX_BYTES, CHAT_TEXT_RULE, isChatText } from "../../protocol/chat-text.ts";
+import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
+import { inboxChannel, roomChannelKind } from "../../protocol/room-channels.ts";
+import type { MeetingStore } from "../../store/contract/meetings.ts";
+import type { May } from "../contract/contract.ts";
+import type { Floor } from "../contract/floor.ts";
+import { SIGNAL_MAX_BYTES } from "../contract/limits.ts";
+import type { Refusal, SignalsPort } from "../contract/ports.ts";
+import { mayOf } from "../rules/rights.ts";
+import type { Present } from "../stays/present.ts";
+import { SignalBudget } from "./budget.ts";
+import { sendingOf } from "./sdp.ts";
+
+export interface SignalParts {
+  readonly present: Present;
+  readonly floor: Pick<Floor, "isMember">;
+  readonly store: Pick<MeetingStore, "stay">;
+  readonly nowMs: () => number;
+}
+
+const STATE_FIELDS = ["audio", "video", "screen", "hand", "recording"] as const;
+const DESCRIPTION_TYPES: readonly unknown[] = ["offer", "answer", "pranswer", "rollback"];
+const CANDIDATE_FIELDS: readonly string[] = ["candidate", "sdpMid", "sdpMLineIndex", "usernameFragment"];
+const SIGNAL_SHAPES = "a signal is {description:{type,sdp}}, {candidate} or {bye:true}";
+/** No one is inside under this seat: it may say nothing. */
+const NOTHING: May = { audio: false, video: false, screen: false, chat: false, record: false };
+
+export class Signals implements SignalsPort {
+  private readonly budget: SignalBudget;
+
+  constructor(private readonly parts: SignalParts) {
+    this.budget = new SignalBudget(parts.nowMs);
+  }
+
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {
+    const kind = roomChannelKind(channel);
+    if (kind !== "chat" && kind !== "in") return notPermitted("Only the service publishes on this channel.");
+    const maxBytes = kind === "chat" ? CHAT_LINE_MAX_BYTES : SIGNAL_MAX_BYTES;
+    if (Buffer.byteLength(dataJson) > maxBytes)
+      return malformed(
+        `${kind === "chat" ? "A line of the chat" : "A signal"} has at most ${maxBytes} bytes, as JSON.`,
+      );
+    const data = parsed(dataJson);
+    if (!data) return malformed(kind === "chat" ? chatRule : `The data is no signal: ${SIGNAL_SHAPES}.`);
+    const may = this.may(seat);
+    if (kind === "chat") return may.chat ? refusalOfLine(data) : notPermitted("The chat of this room is switched off.");
+    return refusalOfSignal(data, may);
+  }
+
+  /**
+   * An inbox has an owner who is inside, or its history would keep what is written to people who do not exist. A member may be known to its
+   * sender before it is known to this node, as right after a sender's return on another node: then the store is asked.
+   */
+  refusalOfReceiver(
+    { claims }: RoomSeat,
+    channel: string,
+    dataJson: string,
+  ): Refusal | undefined | Promise<Refusal | undefined> {
+    if (roomChannelKind(channel) !== "in") return undefined;
+    const receiver = channel.slice(inboxChannel(claims.room).length);
+    if (!PARTICIPANT_SESSION.test(receiver)) return NOT_INSIDE;
+    if (this.isKnown(claims, receiver)) return this.refusalOfAmount(claims, receiver, dataJson);
+    return this.parts.store
+      .stay(receiver)
+      .then((stay) =>
+        stay?.app === claims.app && stay.room === claims.room && stay.ended === null
+          ? this.refusalOfAmount(claims, receiver, dataJson)
+          : NOT_INSIDE,
+      );
+  }
+
+  refusalOfState(seat: RoomSeat, _channel: string, stateJson: string | null): Refusal | undefined {
+    if (stateJson === null) return undefined;
+    const state = parsed(stateJson);
+    if (!state) return malformed(stateRule);
+    const may = this.may(seat);
+    for (const [field, value] of Object.entries(state)) {
+      if (!(STATE_FIELDS as readonly string[]).includes(field) || typeof value !== "boolean")
+        return malformed(stateRule);
+      if (value && isShared(field) && !may[field])
+        return notPermitted(`${field}: you may not share ${SHARED[field]} in this room.`);
+    }
+    return undefined;
+  }
+
+  private may({ claims }: RoomSeat): May {
+    const room = this.parts.present.room(claims.room);
+    return room && claims.kind === "stay" ? mayOf(room.row, claims) : NOTHING;
+  }
+
+  private isKnown({ app, room }: RoomClaims, receiver: string): boolean {
+    const { present, floor } = this.parts;
+    return present.room(room)?.stays.has(receiver) === true || floor.isMember(app, room, receiver);
+  }
+
+  private refusalOfAmount(claims: RoomClaims, receiver: string, dataJson: string): Refusal | undefined {
+    return this.budget.take(claims, receiver, Buffer.byteLength(dataJson)) ? undefined : TOO_MUCH;
+  }
+}
+
+const PARTICIPANT_SESSION = /^[0-9a-f]{24}$/;
+const NOT_INSIDE: Refusal = {
+  code: "peer_not_found",
+  message: "No one with this participantSession is in the room.",
+};
+const TOO_MUCH: Refusal = {
+  code: "rate_limited",
+  message: "Too many signals in this room: wait a minute.",
+};
+
+const SHARED = { audio: "a microphone", video: "a camera", screen: "a screen" } as const;
+const isShared = (field: string): field is keyof typeof SHARED => field in SHARED;
+
+const stateRule = `A state in a room has only these fields, each true or false: ${STATE_FIELDS.join(", ")}.`;
+const chatRule = `A line of the chat is {text}, with ${CHAT_TEXT_RULE}.`;
+
+const malformed = (message: string): Refusal => ({ code: "malformed_message", message });
+const notPermitted = (message: string): Refusal => ({ code: "action_not_permitted", message });
+
+/** A text with a key twice is refused: it is passed on as it came, and its receiver may read the other value. */
+function parsed(json: string): JsonObject | undefined {
+  const strict = parseStrict(json);
+  return strict.ok && isObject(strict.value) ? strict.value : undefined;
+}
+
+/** The only field of the object; undefined if it has none, or several. */
+function onlyField(data: JsonObject): string | undefined {
+  const [field, ...others] = Object.keys(data);
+  return others.length === 0 ? field : undefined;
+}
+
+const refusalOfLine = (data: JsonObject): Refusal | undefined =>
+  onlyField(data) === "text" && isChatText(data.text) ? undefined : malformed(chatRule);
+
+function refusalOfSignal(data: JsonObject, may: May): Refusal | undefined {
+  switch (onlyField(data)) {
+    case "bye":
+      return data.bye === true ? undefined : malformed("bye: it is true, or absent.");
+    case "candidate":
+      return refusalOfCandidate(data.candidate);
+    case "description":
+      return refusalOfDescription(data.description, may);
+    default:
+      return malformed(`The data is no signal: ${SIGNAL_SHAPES}.`);
+  }
+}
+
+/** null: there are no more candidates. */
+function refusalOfCandidate(candidate: unknown): Refusal | undefined {
+  if (candidate === null) return undefined;
+  const isCandidate =
+    isObject(candidate) &&
+    typeof candidate.candidate === "string" &&
+    Object.entries(candidate).every(
+      ([field, value]) =>
+        CANDIDATE_FIELDS.includes(field) && (value === null || typeof value === "string" || typeof value === "number"),
+    );
+  return isCandidate
+    ? undefined
+    : malformed(`candidate: it is null, or has the fields ${CANDIDATE_FIELDS.join(", ")}.`);
+}
+
+function refusalOfDescription(description: unknown, may: May): Refusal | undefined {
+  if (!isObject(description) || !DESCRIPTION_TYPES.includes(description.type) || typeof description.sdp !== "string")
+    return malformed("description: it has a type (offer, answer) and an sdp.");
+  if (Object.keys(description).length !== 2) return malformed("description: it has the fields type and sdp only.");
+  const { audio, video, other } = sendingOf(description.sdp);
+  if (other > 0) return notPermitted("description.sdp: only audio and video can be sent in a room.");
+  // Besides the microphone, a screen may have sound.
+  if (audio > (may.audio ? 2 : 0))
+    return notPermitted(
+      may.audio
+        ? "description.sdp: at most 2 audio sections may send."
+        : "description.sdp: you may not send audio in this room.",
+    );
+  const videoMax = Number(may.video) + Number(may.screen);
+  if (video > videoMax)
+    return notPermitted(
+      videoMax > 0
+        ? `description.sdp: at most ${videoMax} video section${videoMax > 1 ? "s" : ""} may send.`
+        : "description.sdp: you may not send video in this room.",
+    );
+  return undefined;
+}

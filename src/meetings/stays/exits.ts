@@ -1,0 +1,108 @@
+/** People are put out: their stays end in the store, which decides who does it, and their connections are closed on every node. */
+import { isObject } from "../../protocol/json.ts";
+import type { MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
+import type { Floor, PutOut } from "../contract/floor.ts";
+import { ENDING_ROUNDS } from "../contract/limits.ts";
+import type { Notices, RoomRef } from "../notices/notices.ts";
+import type { Stays } from "./stays.ts";
+import type { Upkeep } from "./upkeep.ts";
+
+const CLOSE = "meetings.close";
+const REASONS: readonly unknown[] = ["time", "ended", "removed"] satisfies readonly PutOut[];
+
+export interface ExitParts {
+  readonly store: Pick<MeetingStore, "openStays" | "endMeeting" | "ban">;
+  readonly floor: Pick<Floor, "ask" | "on">;
+  readonly stays: Pick<Stays, "end" | "closeHere">;
+  readonly upkeep: Pick<Upkeep, "meetingEnded">;
+  readonly notices: Notices;
+  readonly nowMs: () => number;
+  readonly failed: (error: unknown) => void;
+}
+
+export class Exits {
+  constructor(private readonly parts: ExitParts) {
+    parts.floor.on(CLOSE, (payload) => {
+      if (!isObject(payload)) return 0;
+      const { app, room, ids, reason } = payload;
+      if (typeof app !== "string" || typeof room !== "string" || !Array.isArray(ids) || !REASONS.includes(reason))
+        return 0;
+      let closed = 0;
+      for (const id of ids)
+        if (typeof id === "string") closed += parts.stays.closeHere(app, room, id, reason as PutOut);
+      return closed;
+    });
+  }
+
+  /** Its time is over. */
+  async timeOver(room: RoomRef, id: string): Promise<void> {
+    await this.parts.stays.end(id, "time", this.parts.nowMs());
+    await this.close(room, [id], "time");
+  }
+
+  /** The secret key that these stays depend on has ended; the others of the meeting stay. */
+  async endStaysOf(room: RoomRef, ids: readonly string[]): Promise<void> {
+    const { stays, notices, nowMs } = this.parts;
+    for (const id of ids) {
+      await stays.end(id, "ended", nowMs());
+      await notices.ending(room, 0, id);
+    }
+    await this.close(room, ids, "ended");
+  }
+
+  /**
+   * It must not come back into this meeting, as far as it can be recognised; other stays of the same user go with it. A token may be one that
+   * many people share, so stays with the same token stay. false: it had ended before.
+   */
+  async remove(stay: StayRow): Promise<boolean> {
+    const { app, room, meeting, accessToken, externalUserId } = stay;
+    // The ban first: its page may come back the moment it is closed.
+    await this.parts.store.ban(meeting, { accessToken, externalUserId });
+    const isRemoved = await this.removeOne(stay);
+    if (externalUserId !== null)
+      for (const one of await this.parts.store.openStays(app, room))
+        if (one.externalUserId === externalUserId && one.meeting === meeting) await this.removeOne(one);
+    return isRemoved;
+  }
+
+  private async removeOne({ id, app, room }: StayRow): Promise<boolean> {
+    const { stays, notices, nowMs } = this.parts;
+    if (!(await stays.end(id, "removed", nowMs()))) return false;
+    await notices.removed({ app, room }, id);
+    await this.close({ app, room }, [id], "removed");
+    return true;
+  }
+
+  /** For everyone. Returns how many were put out. */
+  async endMeeting({ id: meeting, app, room }: MeetingRow): Promise<number> {
+    const { store, upkeep } = this.parts;
+    let count = 0;
+    // A person may enter between the two calls of the store: then once more.
+    for (let round = 0; round < ENDING_ROUNDS; round++) {
+      const open = (await store.openStays(app, room)).filter((stay) => stay.meeting === meeting);
+      await this.endStays({ app, room }, open);
+      count += open.length;
+      const ended = await store.endMeeting(meeting);
+      if (ended) await upkeep.meetingEnded(ended);
+      if (ended || open.length === 0) break;
+    }
+    return count;
+  }
+
+  private async endStays(room: RoomRef, open: readonly StayRow[]): Promise<void> {
+    const { stays, nowMs, notices } = this.parts;
+    if (open.length === 0) return;
+    for (const { id } of open) await stays.end(id, "ended", nowMs());
+    await notices.ending(room, 0);
+    await this.close(
+      room,
+      open.map(({ id }) => id),
+      "ended",
+    );
+  }
+
+  /** The stays have ended: their connections are closed on every node. */
+  private async close({ app, room }: RoomRef, ids: readonly string[], reason: PutOut): Promise<void> {
+    await this.parts.floor.ask(CLOSE, { app, room, ids, reason }).catch(this.parts.failed);
+  }
+}

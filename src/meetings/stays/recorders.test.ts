@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { RoomRow } from "../../store/contract/rooms.ts";
+import type { StayUploadRequest } from "../contract/contract.ts";
+import { APP, type Someone, World } from "../testing/world.ts";
+import { StayRecorders } from "./recorders.ts";
+
+const MINUTE_MS = 60_000;
+
+let world: World;
+let node: ReturnType<World["node"]>;
+let room: RoomRow;
+let recorders: StayRecorders;
+let begun: string[];
+beforeEach(async () => {
+  world = await World.open();
+  node = world.node();
+  room = await world.room(node.rooms, { enableRecording: true });
+  begun = [];
+  recorders = new StayRecorders({
+    store: world.store.meetings,
+    stayTokens: node.inside.stayTokens,
+    nowMs: world.nowMs,
+    uploads: {
+      keptMs: 30 * MINUTE_MS,
+      begin: async ({ id }, source, startedMsAgo) => {
+        begun.push(`${id} ${source} ${startedMsAgo}`);
+        return { id: "upload" };
+      },
+      end: async ({ id }, upload) => {
+        begun.push(`${id} ends ${upload}`);
+      },
+    },
+  });
+});
+afterEach(async () => {
+  await node.inside.stop();
+  expect(world.failures).toEqual([]);
+  await world.close();
+});
+
+const begin = ({ token }: Someone, more: Partial<StayUploadRequest> = {}): Promise<unknown> =>
+  recorders.begin(APP, "standup", { token, address: "a" }, { source: "camera", ...more });
+const end = ({ token }: Someone, name = "standup"): Promise<void> => recorders.end(APP, name, token, "upload");
+const record = (on: boolean): Promise<boolean> => node.inside.acts.record(APP, "standup", on);
+const leave = async (who: Someone): Promise<void> => {
+  await world.store.meetings.end(who.id, "left", world.now);
+};
+
+test("a recorder that was started before the recording was stopped may come for half an hour, a later one not", async () => {
+  const ann = await world.enter(node, room);
+  await expect(begin(ann, { startedMsAgo: MINUTE_MS })).rejects.toMatchObject({ code: "not_recording" });
+  await record(true);
+  await begin(ann);
+  world.now += 5 * MINUTE_MS;
+  await record(false);
+  world.now += MINUTE_MS;
+  await expect(begin(ann)).rejects.toMatchObject({ code: "not_recording" });
+  await expect(begin(ann, { startedMsAgo: MINUTE_MS })).rejects.toMatchObject({ code: "not_recording" });
+  await begin(ann, { startedMsAgo: MINUTE_MS + 1 });
+  world.now += 30 * MINUTE_MS;
+  await expect(begin(ann, { startedMsAgo: 40 * MINUTE_MS })).rejects.toMatchObject({ code: "not_recording" });
+  expect(begun).toHaveLength(2);
+});
+
+test("so may one of a stay, or of a meeting, that has ended; and it ends its uploads as long", async () => {
+  const ann = await world.enter(node, room);
+  await record(true);
+  world.now += MINUTE_MS;
+  await node.inside.acts.end(APP, "standup");
+  world.now += 20 * MINUTE_MS;
+  await expect(begin(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
+  await begin(ann, { startedMsAgo: 20 * MINUTE_MS + 1 });
+  await end(ann);
+  world.now += 11 * MINUTE_MS;
+  await expect(begin(ann, { startedMsAgo: 32 * MINUTE_MS })).rejects.toMatchObject({ code: "action_not_permitted" });
+  await expect(end(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
+});
+
+test("a person who was removed begins none, whenever the recorder was started, and may still say that one has ended", async () => {
+  const [eve, ann] = [await world.enter(node, room), await world.enter(node, room)];
+  await record(true);
+  await begin(eve);
+  world.now += MINUTE_MS;
+  await node.inside.acts.remove(APP, "standup", eve.id);
+  for (const startedMsAgo of [0, 1, MINUTE_MS])
+    await expect(begin(eve, { startedMsAgo })).rejects.toMatchObject({
+      code: "action_not_permitted",
+      message: expect.stringContaining("removed"),
+    });
+  await begin(ann);
+  await end(eve);
+  expect(begun.map((one) => one.split(" ")[0])).toEqual([eve.id, ann.id, eve.id]);
+});
+
+test("a token that has expired ends uploads for half an hour, and begins none while its stay goes on", async () => {
+  const ann = await world.enter(node, room, { exp: Math.floor(world.now / 1000) + 60 });
+  await record(true);
+  world.now += MINUTE_MS;
+  await expect(begin(ann)).rejects.toMatchObject({ code: "token_expired" });
+  await end(ann);
+  world.now += 30 * MINUTE_MS;
+  await expect(end(ann)).rejects.toMatchObject({ code: "token_expired" });
+});
+
+test("a renamed room has both names, an archived one only ends what was begun, another room neither", async () => {
+  const ann = await world.enter(node, room);
+  await record(true);
+  await node.rooms.update(APP, "standup", { roomName: "renamed" });
+  await begin(ann);
+  await recorders.begin(APP, "renamed", { token: ann.token, address: "a" }, { source: "screen" });
+  await expect(end(ann, "other")).rejects.toMatchObject({ code: "action_not_permitted" });
+  await leave(ann);
+  await node.rooms.archive(APP, "renamed");
+  await expect(begin(ann, { startedMsAgo: 1 })).rejects.toMatchObject({ code: "room_not_found" });
+  await end(ann);
+  await expect(recorders.end("another", "standup", ann.token, "upload")).rejects.toMatchObject({
+    code: "invalid_token",
+  });
+});

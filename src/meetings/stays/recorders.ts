@@ -1,0 +1,79 @@
+/** The recorders of pages: whether a stay may upload what it records, and which of its uploads it may end. */
+import { FIRST_GENERATION } from "../../access/keys/app-secret.ts";
+import { Problem } from "../../protocol/codes.ts";
+import type { MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
+import type { RecordingSource, StayUploadCaller, StayUploadRequest } from "../contract/contract.ts";
+import { mayOf } from "../rules/rights.ts";
+import type { StayTokens } from "./tokens.ts";
+
+/** Structurally the uploads of stays (recordings/uploads/stay-uploads.ts): meetings/ does not import recordings. */
+export interface StayUploadsPort {
+  /** The page of a stay that has ended may send what it has recorded for that long. */
+  readonly keptMs: number;
+  /** `sender`: a digest of the client's address. */
+  begin(stay: StayRow, source: RecordingSource, startedMsAgo: number, sender: string): Promise<{ readonly id: string }>;
+  end(stay: StayRow, id: string, total?: number): Promise<void>;
+}
+
+/** An upload that its page may write to as long as this generation of the application's secret key works. */
+export interface BegunByStay {
+  readonly id: string;
+  readonly generation: number;
+}
+
+export interface StayRecorderParts {
+  readonly store: Pick<MeetingStore, "meeting" | "isBarred">;
+  readonly stayTokens: Pick<StayTokens, "recent">;
+  readonly uploads: StayUploadsPort;
+  readonly nowMs: () => number;
+}
+
+/** What a participant must be allowed to share, to record it. */
+const SHARES = { camera: "video", microphone: "audio", screen: "screen" } as const;
+
+export class StayRecorders {
+  constructor(private readonly parts: StayRecorderParts) {}
+
+  /**
+   * Checked in this order: the signature, the application, the stay, the room, what it may share, whether its meeting is being recorded. A recorder that was
+   * started while the network was away may come for a while after the stay, or the recording, has ended: if it was started before. Not so that of a
+   * person who was removed: it begins nothing any more.
+   */
+  async begin(
+    app: string,
+    roomName: string,
+    { token, address }: StayUploadCaller,
+    { source, startedMsAgo = 0 }: StayUploadRequest,
+  ): Promise<BegunByStay> {
+    const { stayTokens, store, uploads, nowMs } = this.parts;
+    const { room, stay, claims } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
+    const startedMs = nowMs() - startedMsAgo;
+    if (await store.isBarred(stay.id)) throw removed();
+    if (stay.ended === null && claims.exp * 1000 <= nowMs()) throw new Problem("token_expired");
+    if (stay.ended !== null && stay.ended < startedMs)
+      throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
+    if (!room) throw new Problem("room_not_found");
+    if (!mayOf(room, claims)[SHARES[source]])
+      throw new Problem("action_not_permitted", `You may not share your ${source} in this room.`);
+    const meeting = await store.meeting(app, stay.meeting);
+    if (!meeting || !this.wasRecorded(meeting, startedMs)) throw new Problem("not_recording");
+    const { id } = await uploads.begin(stay, source, startedMsAgo, address);
+    return { id, generation: claims.gen ?? FIRST_GENERATION };
+  }
+
+  private wasRecorded({ recording, recordingStopped }: MeetingRow, startedMs: number): boolean {
+    const { uploads, nowMs } = this.parts;
+    if (recording) return true;
+    return recordingStopped !== null && startedMs < recordingStopped && recordingStopped >= nowMs() - uploads.keptMs;
+  }
+
+  /** Everything has been sent. Also for a while after the stay has ended, and without a room's name if the call has none. */
+  async end(app: string, roomName: string | undefined, token: string, id: string, total?: number): Promise<void> {
+    const { stayTokens, uploads } = this.parts;
+    const { stay } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
+    await uploads.end(stay, id, total);
+  }
+}
+
+const removed = (): Problem =>
+  new Problem("action_not_permitted", "You were removed from this meeting: nothing more of yours is recorded.");

@@ -1,0 +1,225 @@
+/**
+ * The stays of this node: they begin with a connection and go on over lost ones. The newest connection of a stay wins, on whichever node it
+ * is; the older ones are closed with 4021 `replaced`.
+ */
+import type { RoomSeat } from "../../access/tokens/room-token.ts";
+import { isObject } from "../../protocol/json.ts";
+import type { MeetingStore, OverdueStay, StayEnd, StayRow } from "../../store/contract/meetings.ts";
+import type { Floor, PutOut } from "../contract/floor.ts";
+import { OPENS_WITHIN_MS } from "../contract/limits.ts";
+import { accessOf } from "../rules/rights.ts";
+import type { Admission, Entry } from "./entry.ts";
+import type { Present, PresentStay } from "./present.ts";
+import type { StayWrites } from "./writes.ts";
+
+export interface StayParts {
+  readonly store: MeetingStore;
+  readonly floor: Floor;
+  readonly present: Present;
+  readonly entry: Entry;
+  readonly writes: StayWrites;
+  readonly nodeId: string;
+  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly failed: (error: unknown) => void;
+}
+
+/** What other parts of meetings/ hear of. */
+export interface StayListener {
+  /** A connection of the stay is open on this node, and its room is in Present. */
+  connected?(seat: RoomSeat): void;
+  /** The stay has ended; called on the node that has ended it. */
+  ended?(stay: StayRow): void;
+}
+
+/** On its way in: it is closed as soon as it opens if it was put out meanwhile. */
+interface Coming {
+  readonly seat: RoomSeat;
+  closing?: PutOut;
+  /** It was renamed meanwhile. */
+  name?: string;
+}
+
+/** Let in, but not open yet. */
+interface Opening extends Admission, Pick<Coming, "closing"> {
+  /** Monotonic ms. */
+  readonly letInMs: number;
+}
+
+/** Asked of all nodes: a stay has a newer connection; which of these stays have a connection there. */
+const REPLACED = "meetings.replaced";
+const CONNECTED = "meetings.connected";
+
+export class Stays {
+  /** The store is being asked. Bound: handshakes under way. */
+  private readonly coming = new Set<Coming>();
+  /** Bound: connections that are being opened, at most OPENS_WITHIN_MS. */
+  private readonly opening = new Map<RoomSeat, Opening>();
+  private readonly listeners: StayListener[] = [];
+
+  constructor(private readonly parts: StayParts) {
+    parts.floor.on(REPLACED, (payload) => this.replacedElsewhere(payload));
+    parts.floor.on(CONNECTED, (payload) => this.enterAgain(payload));
+  }
+
+  listen(listener: StayListener): void {
+    this.listeners.push(listener);
+  }
+
+  /** No one is here: the node need not say that it is alive. */
+  get isEmpty(): boolean {
+    return this.parts.present.isEmpty && this.opening.size === 0 && this.parts.writes.size === 0;
+  }
+
+  /** Before the upgrade. Rejects with a Problem. */
+  async enter(seat: RoomSeat): Promise<void> {
+    await this.parts.writes.settled(seat.claims.id);
+    // Its stay may begin, and be ended by an act, before the answer of the store is here.
+    const coming: Coming = { seat };
+    this.coming.add(coming);
+    try {
+      const admission = await this.parts.entry.enter(seat.claims);
+      seat.access = admission.access;
+      // Not the token's: two joins of one page may have been given different names, and the stay may have been renamed.
+      seat.name = coming.name ?? admission.stay.name;
+      const letInMs = this.parts.monotonicMs();
+      this.opening.set(seat, { ...admission, letInMs, ...(coming.closing && { closing: coming.closing }) });
+    } finally {
+      this.coming.delete(coming);
+    }
+  }
+
+  connected(seat: RoomSeat, connection: string): void {
+    const { floor, present } = this.parts;
+    const { app, id } = seat.claims;
+    const opening = this.opening.get(seat);
+    if (!opening) return;
+    this.opening.delete(seat);
+    const { row, stay, enteredMs, isBack, closing } = opening;
+    const earlier = present.stay(seat);
+    if (closing) {
+      floor.close(app, id, closing, earlier?.connection);
+      return;
+    }
+    // Two handshakes of one stay may open in the other order.
+    if (earlier && earlier.enteredMs > enteredMs) {
+      floor.close(app, id, "replaced", earlier.connection);
+      return;
+    }
+    present.add(row, { seat, connection, enteredMs, ejectAt: stay.ejectAt });
+    if (earlier) floor.close(app, id, "replaced", connection);
+    if (isBack) this.tellOthers(seat, enteredMs).catch(this.parts.failed);
+    for (const listener of this.listeners) listener.connected?.(seat);
+  }
+
+  /** Connections that were replaced or put out are not present any more: they change nothing. */
+  disconnected(seat: RoomSeat, connection: string, isGoodbye: boolean): void {
+    const { present } = this.parts;
+    const { id, room } = seat.claims;
+    const here = present.stay(seat);
+    const isUnopened = this.opening.delete(seat) && !here;
+    if (!isUnopened && here?.connection !== connection) return;
+    present.remove(room, id);
+    this.write(id, isGoodbye);
+  }
+
+  /** A connection goes on with another token of its stay: its rights are those of the new one. */
+  renewed(seat: RoomSeat, before: RoomSeat): void {
+    const { present } = this.parts;
+    const room = present.room(seat.claims.room);
+    const stay = present.stay(before);
+    if (!room || !stay || seat.claims.id !== before.claims.id) return;
+    seat.access = accessOf(room.row, seat.claims);
+    present.add(room.row, { ...stay, seat });
+  }
+
+  /** Ends a stay once, and says so to the listeners here. undefined: it had ended before. */
+  async end(id: string, why: StayEnd, atMs: number): Promise<StayRow | undefined> {
+    const stay = await this.parts.store.end(id, why, atMs);
+    if (stay) this.ended(stay);
+    return stay;
+  }
+
+  /** The store has ended it. */
+  ended(stay: StayRow): void {
+    for (const listener of this.listeners) listener.ended?.(stay);
+  }
+
+  /** On this node: the connections of a stay are closed, also those that are being opened. Returns how many there were. */
+  closeHere(app: string, room: string, id: string, reason: PutOut): number {
+    for (const coming of this.coming)
+      if (coming.seat.claims.id === id && coming.seat.claims.app === app) coming.closing = reason;
+    for (const [{ claims }, opening] of this.opening)
+      if (claims.id === id && claims.app === app) opening.closing = reason;
+    this.parts.present.remove(room, id);
+    return this.parts.floor.close(app, id, reason);
+  }
+
+  /** On this node: the connections of a stay show this name, also those that are being opened. */
+  renameHere(app: string, id: string, name: string): void {
+    for (const coming of this.coming)
+      if (coming.seat.claims.id === id && coming.seat.claims.app === app) coming.name = name;
+    for (const seat of this.opening.keys()) if (seat.claims.id === id && seat.claims.app === app) seat.name = name;
+    this.parts.floor.rename(app, id, name);
+  }
+
+  /** Connections that were let in and did not open: their stays have none. */
+  releaseUnopened(): void {
+    const before = this.parts.monotonicMs() - OPENS_WITHIN_MS;
+    for (const [seat, { letInMs }] of this.opening) if (letInMs <= before) this.disconnected(seat, "", false);
+  }
+
+  /**
+   * The store takes these stays for lost. A node that has a connection of one of them says so and enters it again: its beats did not reach
+   * the store for a while, or a second connection of the stay came and went elsewhere.
+   */
+  async keepConnected(overdue: readonly OverdueStay[]): Promise<void> {
+    const stays = overdue.map(({ stay }) => `${stay.room} ${stay.id}`);
+    await this.parts.floor.ask(CONNECTED, { stays });
+  }
+
+  private async enterAgain(payload: unknown): Promise<number> {
+    const stays = isObject(payload) && Array.isArray(payload.stays) ? payload.stays : [];
+    const here = stays.flatMap((one): PresentStay[] => {
+      const [room = "", id = ""] = String(one).split(" ");
+      const stay = this.parts.present.room(room)?.stays.get(id);
+      return stay ? [stay] : [];
+    });
+    for (const { seat } of here) await this.parts.entry.enter(seat.claims);
+    return here.length;
+  }
+
+  private write(id: string, isGoodbye: boolean): void {
+    const { writes, store, nodeId, nowMs } = this.parts;
+    const now = nowMs();
+    writes.put(id, async () => {
+      if (isGoodbye) await this.end(id, "left", now);
+      else await store.lost(id, nodeId, now);
+    });
+  }
+
+  /** An older connection on another node is closed there; if a newer one is there, this one is closed here. */
+  private async tellOthers({ claims: { app, room, id } }: RoomSeat, enteredMs: number): Promise<void> {
+    const { floor, nodeId, present } = this.parts;
+    const answers = await floor.ask(REPLACED, { app, room, id, enteredMs, node: nodeId });
+    if (!answers.includes("newer") || present.room(room)?.stays.get(id)?.enteredMs !== enteredMs) return;
+    present.remove(room, id);
+    floor.close(app, id, "replaced");
+  }
+
+  private replacedElsewhere(payload: unknown): string {
+    if (!isObject(payload)) return "none";
+    const { app, room, id, node } = payload as Record<string, string | undefined>;
+    const enteredMs = Number(payload.enteredMs);
+    const { floor, nodeId, present } = this.parts;
+    if (!app || !room || !id || !node || node === nodeId) return "none";
+    for (const [{ claims }, opening] of this.opening)
+      if (claims.id === id && claims.app === app && opening.enteredMs < enteredMs) opening.closing = "replaced";
+    const here = present.room(room)?.stays.get(id);
+    if (!here) return "none";
+    if (here.enteredMs > enteredMs || (here.enteredMs === enteredMs && nodeId > node)) return "newer";
+    present.remove(room, id);
+    floor.close(app, id, "replaced");
+    return "closed";
+  }
+}

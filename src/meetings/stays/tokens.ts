@@ -1,0 +1,78 @@
+/** Whose stay a connect token is, for calls that pages make over HTTP with it as Bearer. */
+import type { RoomClaims, RoomTokens } from "../../access/tokens/room-token.ts";
+import { Problem } from "../../protocol/codes.ts";
+import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
+import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
+import type { IsLive } from "./generations.ts";
+
+export interface StayTokenParts {
+  readonly store: Pick<MeetingStore, "stay" | "meeting">;
+  readonly rooms: Pick<RoomStore, "roomById">;
+  readonly tokens: RoomTokens;
+  readonly isLive: IsLive;
+  readonly nowMs: () => number;
+}
+
+/** A participant that is inside. */
+export interface InsideStay extends RecentStay {
+  readonly room: RoomRow;
+}
+
+/** A participant that is inside, or was a moment ago. */
+export interface RecentStay {
+  /** undefined: it is archived. */
+  readonly room: RoomRow | undefined;
+  readonly stay: StayRow;
+  readonly claims: RoomClaims;
+}
+
+export const noStayToken = (): Problem =>
+  new Problem("invalid_token", "This needs the connect token of a stay in this room, as Bearer.");
+
+export class StayTokens {
+  constructor(private readonly parts: StayTokenParts) {}
+
+  /** Checked in this order: the signature, the application, the generation of its secret key, the room, whether the stay goes on. */
+  async inside(app: string, roomName: string, token: string): Promise<InsideStay> {
+    const { rooms, store, nowMs } = this.parts;
+    const claims = this.claims(app, token);
+    const [room, stay] = [await rooms.roomById(app, claims.room, nowMs()), await store.stay(claims.id)];
+    if (!room) throw new Problem("room_not_found");
+    if (stay?.room !== room.id || stay.ended !== null)
+      throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
+    if (!(await this.isIn(stay, room, roomName))) throw elsewhere();
+    return { room, stay, claims };
+  }
+
+  /** As `inside`, but a stay may have ended, or its token expired, up to `forMs` ago; its room may be archived by now. */
+  async recent(app: string, roomName: string | undefined, token: string, forMs: number): Promise<RecentStay> {
+    const { rooms, store, nowMs } = this.parts;
+    const claims = this.claims(app, token, forMs);
+    const stay = await store.stay(claims.id);
+    if (!stay || stay.app !== app || stay.room !== claims.room)
+      throw new Problem("action_not_permitted", "Your stay in this room has not begun, or is forgotten.");
+    if (stay.ended !== null && stay.ended < nowMs() - forMs)
+      throw new Problem("action_not_permitted", "Your stay in this room has ended too long ago.");
+    const room = await rooms.roomById(app, stay.room, nowMs());
+    if (roomName !== undefined && !(await this.isIn(stay, room, roomName))) throw elsewhere();
+    return { room, stay, claims };
+  }
+
+  /** What the token of a stay says; it may have expired up to `forMs` ago. Asks no store: it can be decided before anything is charged to anyone. */
+  claims(app: string | undefined, token: string, forMs = 0): RoomClaims {
+    const { tokens, isLive, nowMs } = this.parts;
+    const claims = tokens.verify(token, nowMs() - forMs);
+    if (claims === "expired") throw new Problem("token_expired");
+    if (claims?.kind !== "stay" || claims.app !== app) throw noStayToken();
+    if (!isLive(claims))
+      throw new Problem("token_expired", "The application's secret key has been rotated: join again.");
+    return claims;
+  }
+
+  /** A page that is inside while its room is renamed goes on with the name it knows. */
+  private async isIn({ app, meeting }: StayRow, room: RoomRow | undefined, name: string): Promise<boolean> {
+    return room?.name === name || (await this.parts.store.meeting(app, meeting))?.roomName === name;
+  }
+}
+
+const elsewhere = (): Problem => new Problem("action_not_permitted", "Your stay is in another room.");

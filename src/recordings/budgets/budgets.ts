@@ -1,0 +1,146 @@
+/**
+ * How many bytes may be stored: by an application (`maxRecordingBytesTotal`: its recordings and open uploads), and by the page of a stay,
+ * which also makes at most STAY_RECORDINGS_MAX recordings.
+ *
+ * The sums are read when an upload begins, and then once per GRANT_BYTES or GRANT_MS of each upload, not with each part. While a body comes in, its
+ * bytes are noted in the store as often, and within this process they count before they have come. So uploads that are sent to several nodes at the
+ * same time, or in parts, may exceed a budget together, by at most GRANT_BYTES each; one alone never does.
+ */
+import { Problem } from "../../protocol/codes.ts";
+import type { BytesUsed, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
+import { STAY_BYTES_MAX, STAY_RECORDINGS_MAX } from "./limits.ts";
+
+export const GRANT_BYTES = 16 * 1024 * 1024;
+const GRANT_MS = 60_000;
+/** Bound: beyond this many, the oldest grant is forgotten, and the sums are read again. */
+const GRANTS_MAX = 2000;
+
+/** A body without a length is granted this share of the room at once, and no less than GRANT_MIN_BYTES: others may need the rest. */
+const GRANT_SHARE = 1 / 8;
+const GRANT_MIN_BYTES = 64 * 1024;
+
+/** An upload may have this many bytes until then, without another look at the sums. */
+interface Grant {
+  readonly bytes: number;
+  readonly untilMs: number;
+}
+
+/** How many bytes an upload may have, and what to answer beyond. */
+export interface Room {
+  readonly bytes: number;
+  readonly refusal: () => Problem;
+}
+
+type Spender = Pick<UploadRow, "id" | "app" | "stay" | "bytes">;
+
+/** An upload to which a body comes. */
+interface ComingIn {
+  readonly app: string;
+  readonly stay: string | null;
+  /** What the sums of the store have of it. */
+  readonly noted: number;
+  /** What it may have by the next look at the sums. */
+  readonly bytes: number;
+}
+
+export class Budgets {
+  private readonly grants = new Map<string, Grant>();
+  /** Bound: one entry per request under way, which is one per open upload. */
+  private readonly comingIn = new Map<string, ComingIn>();
+
+  constructor(
+    private readonly store: Pick<RecordingStore, "bytesUsed">,
+    private readonly nowMs: () => number,
+    private readonly maxOfStay = STAY_BYTES_MAX,
+  ) {}
+
+  /** Throws if nothing can be added at all. */
+  async requireRoom(app: string, stay: string | null): Promise<void> {
+    const used = await this.store.bytesUsed(app, stay);
+    const { bytes, refusal } = this.roomOf({ id: "", app, stay, bytes: 0 }, used);
+    if (bytes <= 0) throw refusal();
+    if (stay !== null && used.countOfStay >= STAY_RECORDINGS_MAX) throw tooManyOfStay();
+  }
+
+  /** Throws if the upload may not have that many bytes. Those up to `end` are about to come, until `ended` is called. */
+  async require(row: UploadRow, bytes: number, end: number): Promise<void> {
+    const grant = this.grants.get(row.id);
+    const now = this.nowMs();
+    // One of a clock that was ahead must not last longer.
+    const isGranted = grant && bytes <= grant.bytes && now < grant.untilMs && grant.untilMs - now <= GRANT_MS;
+    if (!isGranted) {
+      const used = await this.store.bytesUsed(row.app, row.stay);
+      // From here to `comes` without a pause: two bodies must not be given the same room.
+      const room = this.roomOf(row, used);
+      if (bytes > room.bytes) throw room.refusal();
+      this.grants.delete(row.id);
+      this.grants.set(row.id, { bytes: Math.min(room.bytes, bytes + GRANT_BYTES), untilMs: now + GRANT_MS });
+      const [oldest] = this.grants.keys();
+      if (this.grants.size > GRANTS_MAX && oldest !== undefined) this.grants.delete(oldest);
+    }
+    this.comes(row, row.bytes, end);
+  }
+
+  /**
+   * A body goes on, or one without a length begins: how many bytes the upload may have until this is asked again. That is less than `wanted` only if there
+   * is no room. `noted`: what the store has of it.
+   */
+  async next(row: UploadRow, noted: number, wanted: number): Promise<Room> {
+    const used = await this.store.bytesUsed(row.app, row.stay);
+    const room = this.roomOf({ ...row, bytes: noted }, used);
+    const isPromised = (this.comingIn.get(row.id)?.bytes ?? 0) >= wanted;
+    const share = Math.max(GRANT_MIN_BYTES, Math.floor((room.bytes - noted) * GRANT_SHARE));
+    const step = isPromised ? GRANT_BYTES : Math.min(GRANT_BYTES, share);
+    const bytes = Math.min(room.bytes, Math.max(wanted, noted + step));
+    this.comes(row, noted, bytes);
+    return { ...room, bytes };
+  }
+
+  /** No more bytes come with this request. */
+  ended(id: string): void {
+    this.comingIn.delete(id);
+  }
+
+  private comes({ id, app, stay }: UploadRow, noted: number, bytes: number): void {
+    this.comingIn.set(id, { app, stay, noted, bytes: Math.max(bytes, this.comingIn.get(id)?.bytes ?? 0) });
+  }
+
+  /** For an upload or one to come; what it has itself is part of its room. */
+  private roomOf({ id, app, stay, bytes }: Spender, used: BytesUsed): Room {
+    let [ofApp, ofStay] = [used.maxOfApp - used.ofApp + bytes, this.maxOfStay - used.ofStay + bytes];
+    for (const [other, coming] of this.comingIn) {
+      if (other === id || coming.app !== app) continue;
+      const unnoted = Math.max(0, coming.bytes - coming.noted);
+      ofApp -= unnoted;
+      if (coming.stay === stay) ofStay -= unnoted;
+    }
+    return stay !== null && ofStay < ofApp
+      ? { bytes: ofStay, refusal: () => overStay(this.maxOfStay) }
+      : { bytes: ofApp, refusal: () => overApplication(used.maxOfApp) };
+  }
+}
+
+const overApplication = (max: number): Problem =>
+  new Problem(
+    "insufficient_storage",
+    `The recordings and open uploads of this application may have ${max} bytes (maxRecordingBytesTotal): delete some, or let an operator raise the limit.`,
+    undefined,
+    { fields: { budget: "application" } },
+  );
+
+const overStay = (max: number): Problem =>
+  new Problem(
+    "insufficient_storage",
+    `The recordings of one participant may have ${max} bytes in a meeting: what has come is kept; leave the meeting and join to record more.`,
+    undefined,
+    { fields: { budget: "stay" } },
+  );
+
+/** Not as too many open uploads, which the page would try again: of these, none ends. */
+const tooManyOfStay = (): Problem =>
+  new Problem(
+    "insufficient_storage",
+    `One participant makes at most ${STAY_RECORDINGS_MAX} recordings in a meeting: leave the meeting and join to record more.`,
+    undefined,
+    { fields: { budget: "stay" } },
+  );

@@ -1,0 +1,341 @@
+/**
+ * Recordings in an S3-compatible bucket:
+ *
+ *   recordings/<app>/<id>             finished recordings; an open upload is a multipart upload to this key
+ *   uploads/<app>/<id>/<from>…        pieces of an open upload: bytes that are too few for a part of their own (pieces.ts)
+ *   quarantine/<app>/<id>             an empty object: the recording of that name was set aside when this was written
+ *   parley-storage.json               names the store that owns this bucket, or this prefix of it
+ *
+ * A part is sent when it is full, so that all parts but the last have the same size, as some services require. When a writer stops, the bytes after
+ * the last part become a piece. No local disk is used, and any node can continue. What an overtaken writer still sends is not counted
+ * (ticket.ts).
+ */
+import {
+  CHECK_NAME,
+  checkedPlace,
+  isObjectId,
+  type LinkWanted,
+  MARK_NAME,
+  type Place,
+  type Quarantined,
+  type Storage,
+  StorageFull,
+  StorageMissing,
+  StorageUnwritable,
+  type StoredEntry,
+  type Takeover,
+  type WriterLease,
+} from "../storage.ts";
+import type { S3Address } from "./address.ts";
+import { appendToBucket, type OpenState, readLink } from "./append.ts";
+import { type Part, PROBE_PATIENCE, S3Client, S3Refusal } from "./client.ts";
+import { bytesIn, chainOf, type Piece, pieceOf } from "./pieces.ts";
+import { formatTicket, nextNumber, parseTicket } from "./ticket.ts";
+
+const MIB = 1024 * 1024;
+/** Services accept parts of at least 5 MiB, and at most 10,000 of them. */
+const PART_MIN_BYTES = 8 * MIB;
+const PARTS_MAX = 9000;
+/** How often it is tried whether uploads can begin. */
+const TRY_UPLOAD_EVERY_MS = 60_000;
+/** A bucket that said it was full counts as full for this long, unless it takes something meanwhile. */
+const FULL_COUNTS_MS = 60_000;
+/** Bound: states of open uploads in memory. */
+const SEEN_MAX = 200;
+
+/** The parts of an open upload. */
+interface Parts {
+  /** Those that count, in order. */
+  readonly valid: readonly Part[];
+  readonly bytes: number;
+  /** The number of the next part. */
+  readonly next: number;
+}
+
+export class Bucket implements Storage {
+  readonly name: string;
+  readonly losesUnflushed = false;
+  private readonly client: S3Client;
+  /** For checks: answers soon, or not at all. */
+  private readonly prober: S3Client;
+  /** Monotonic. */
+  private trialDueMs = 0;
+  private readonly partBytes: number;
+  private readonly prefix: string;
+  /** What `held` has seen, for the `append` or `finish` that follows it. */
+  private readonly seen = new Map<string, OpenState>();
+
+  constructor(address: S3Address, maxRecordingBytes: number, nowMs: () => number) {
+    this.name = `the bucket ${address.bucket}${address.prefix === "" ? "" : ` (${address.prefix})`}`;
+    this.client = new S3Client(address, nowMs);
+    this.prober = new S3Client(address, nowMs, PROBE_PATIENCE);
+    this.prefix = address.prefix;
+    this.partBytes = Math.max(PART_MIN_BYTES, Math.ceil(maxRecordingBytes / PARTS_MAX / MIB) * MIB);
+  }
+
+  /**
+   * Asks for the bucket each time, and begins an upload every minute: that proves the right to write and, unlike an object, leaves no
+   * version behind where the bucket keeps versions.
+   */
+  async check(): Promise<void> {
+    try {
+      await this.reach();
+      if (performance.now() >= this.trialDueMs) await this.tryUpload();
+    } catch (error) {
+      if (!(error instanceof S3Refusal)) throw error;
+      if (error.status === 404) throw new StorageMissing(error.message);
+      throw error.status === 401 || error.status === 403 ? new StorageUnwritable(error.message) : error;
+    }
+    // A full bucket still takes the beginning of an upload.
+    if (performance.now() - this.client.fullMs < FULL_COUNTS_MS) throw new StorageFull("the bucket is full");
+  }
+
+  private async reach(): Promise<void> {
+    try {
+      await this.prober.headBucket();
+    } catch (error) {
+      // Costs more, but its answer has the reason; and some services do not know the other call.
+      if (error instanceof S3Refusal) await this.prober.list(`${this.prefix}recordings/`).next();
+      else throw error;
+    }
+  }
+
+  private async tryUpload(): Promise<void> {
+    const key = this.prefix + CHECK_NAME;
+    await this.prober.abortMultipart(key, await this.prober.createMultipart(key));
+    this.trialDueMs = performance.now() + TRY_UPLOAD_EVERY_MS;
+  }
+
+  async checkSpace(): Promise<void> {}
+
+  begin(app: string, id: string): Promise<string> {
+    return this.client.createMultipart(this.objectKey({ app, id, ticket: "" }));
+  }
+
+  async held(place: Place): Promise<number> {
+    const state = await this.open(place);
+    if (!state) return (await this.client.sizeOf(this.objectKey(place))) ?? 0;
+    this.remember(place, state);
+    return heldIn(state);
+  }
+
+  async append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>, lease: WriterLease): Promise<void> {
+    const state = await this.stateAt(place, offset);
+    const target = {
+      client: this.client,
+      objectKey: this.objectKey(place),
+      uploadId: parseTicket(place.ticket).uploadId,
+      piecePrefix: this.piecePrefix(place),
+      partBytes: this.partBytes,
+      lease,
+    };
+    await appendToBucket(target, state, bytes);
+  }
+
+  async takeOver(place: Place, generation: number): Promise<Takeover> {
+    const state = await this.open(place);
+    // The earlier writer's void parts and pieces are removed together with the valid ones.
+    const clear = async (): Promise<void> => undefined;
+    if (!state) return { ticket: place.ticket, clear };
+    const { uploadId, void: numbers, cuts } = parseTicket(place.ticket);
+    const cut = { at: heldIn(state), generation };
+    const relevant = cuts.filter(({ at }) => at >= state.inParts);
+    const ticket = formatTicket({ uploadId, void: [...numbers, state.next], cuts: [...relevant, cut] });
+    return { ticket, clear };
+  }
+
+  async finish(place: Place, size: number): Promise<void> {
+    try {
+      await this.completeParts(place, size);
+    } catch (error) {
+      // It may be finished already, perhaps by an overtaken writer: then the object has the same bytes.
+      if (!(await this.isFinished(place, size))) throw error;
+    }
+    await this.removePieces(place);
+  }
+
+  private async isFinished(place: Place, size: number): Promise<boolean> {
+    return !(await this.parts(place)) && (await this.client.sizeOf(this.objectKey(place))) === size;
+  }
+
+  private async completeParts(place: Place, size: number): Promise<void> {
+    const key = this.objectKey(place);
+    const { uploadId } = parseTicket(place.ticket);
+    const state = await this.stateAt(place, size);
+    if (state.inParts < size || size === 0) {
+      const last = new Uint8Array(size - state.inParts);
+      for (const link of state.chain) last.set(await readLink(this.client, link), link.from - state.inParts);
+      await this.client.uploadPart(key, uploadId, state.next, last);
+    }
+    const all = await this.openParts(place);
+    if (all.bytes !== size) throw new Error("the parts do not have the size that their upload has");
+    await this.client.completeMultipart(key, uploadId, all.valid);
+  }
+
+  async remove(place: Place): Promise<void> {
+    const key = this.objectKey(place);
+    if (place.ticket !== "") await this.client.abortMultipart(key, parseTicket(place.ticket).uploadId);
+    await this.client.delete(key);
+    await this.removePieces(place);
+  }
+
+  async discard(place: Place): Promise<void> {
+    if (place.ticket === "") await this.removePieces(place);
+    else await this.client.abortMultipart(this.objectKey(place), parseTicket(place.ticket).uploadId);
+  }
+
+  head(place: Place, count: number): Promise<Uint8Array> {
+    // Services answer a range of an empty object with 416.
+    return this.client.get(this.objectKey(place), 0, count - 1).catch((error: unknown) => {
+      if (error instanceof S3Refusal && error.status === 416) return new Uint8Array();
+      throw error;
+    });
+  }
+
+  read(place: Place, first: number, last: number): Promise<Uint8Array | undefined> {
+    return this.client.get(this.objectKey(place), first, last).catch((error: unknown) => {
+      if (error instanceof S3Refusal && error.status === 404) return undefined;
+      throw error;
+    });
+  }
+
+  path(): undefined {
+    return undefined;
+  }
+
+  async file(): Promise<undefined> {
+    return undefined;
+  }
+
+  link(place: Place, { disposition, contentType, seconds }: LinkWanted): string {
+    const query = {
+      "response-content-disposition": disposition,
+      "response-content-type": contentType,
+      "response-cache-control": "private, no-store",
+    };
+    return this.client.link(this.objectKey(place), query, seconds);
+  }
+
+  async *contents(): AsyncGenerator<StoredEntry> {
+    yield* this.notInQuarantine();
+    for await (const { key, modified } of this.client.list(`${this.prefix}uploads/`))
+      for (const place of this.placeIn(key)) yield { place, isOpen: true, modifiedMs: modified };
+    for await (const { key, uploadId, initiated } of this.client.openMultiparts(`${this.prefix}recordings/`))
+      for (const place of this.placeIn(key))
+        yield { place: { ...place, ticket: uploadId }, isOpen: true, modifiedMs: initiated };
+  }
+
+  /** Both lists are sorted by key, so they are merged without holding either in memory. */
+  private async *notInQuarantine(): AsyncGenerator<StoredEntry> {
+    const notes = this.quarantined();
+    let note = await notes.next();
+    for await (const { key, modified } of this.client.list(`${this.prefix}recordings/`)) {
+      for (const place of this.placeIn(key)) {
+        while (!note.done && nameOf(note.value.place) < nameOf(place)) note = await notes.next();
+        if (note.done || nameOf(note.value.place) !== nameOf(place))
+          yield { place, isOpen: false, modifiedMs: modified };
+      }
+    }
+  }
+
+  async quarantine(place: Place): Promise<void> {
+    await this.client.put(this.quarantineKey(place), new Uint8Array());
+  }
+
+  async *quarantined(): AsyncGenerator<Quarantined> {
+    for await (const { key, modified } of this.client.list(`${this.prefix}quarantine/`))
+      for (const place of this.placeIn(key)) yield { place, sinceMs: modified };
+  }
+
+  async restore({ place }: Quarantined): Promise<void> {
+    await this.client.delete(this.quarantineKey(place));
+  }
+
+  async purge({ place }: Quarantined): Promise<void> {
+    await this.client.delete(this.objectKey(place));
+    await this.client.delete(this.quarantineKey(place));
+  }
+
+  readMark(): Promise<string | undefined> {
+    return this.client.getText(this.prefix + MARK_NAME);
+  }
+
+  async writeMark(text: string): Promise<void> {
+    await this.client.put(this.prefix + MARK_NAME, new TextEncoder().encode(text));
+  }
+
+  private placeIn(key: string): Place[] {
+    const [, app = "", id = ""] = key.slice(this.prefix.length).split("/");
+    // Objects with other names than Parley gives are skipped, so that they are never swept.
+    return isObjectId(app) && isObjectId(id) ? [{ app, id, ticket: "" }] : [];
+  }
+
+  /** undefined: there is no such multipart upload, or not any more. */
+  private async parts(place: Place): Promise<Parts | undefined> {
+    const ticket = parseTicket(place.ticket);
+    const arrived = await this.client.parts(this.objectKey(place), ticket.uploadId);
+    if (!arrived) return undefined;
+    const valid = arrived.filter(({ number }) => !ticket.void.includes(number));
+    return { valid, bytes: valid.reduce((sum, part) => sum + part.size, 0), next: nextNumber(ticket, arrived) };
+  }
+
+  private async openParts(place: Place): Promise<Parts> {
+    const parts = await this.parts(place);
+    if (!parts) throw new Error("the multipart upload is gone");
+    return parts;
+  }
+
+  /** undefined: there is no such multipart upload, or not any more. */
+  private async open(place: Place): Promise<OpenState | undefined> {
+    const parts = await this.parts(place);
+    if (!parts) return undefined;
+    const pieces: Piece[] = [];
+    for await (const object of this.client.list(this.piecePrefix(place))) {
+      const piece = pieceOf(object);
+      if (piece) pieces.push(piece);
+    }
+    const chain = chainOf(pieces, parts.bytes, parseTicket(place.ticket).cuts);
+    return { inParts: parts.bytes, next: parts.next, chain, pieces };
+  }
+
+  /** What the bucket has of an upload that holds that many bytes. */
+  private async stateAt(place: Place, held: number): Promise<OpenState> {
+    const key = seenKey(place);
+    const seen = this.seen.get(key);
+    this.seen.delete(key);
+    if (seen && heldIn(seen) === held) return seen;
+    const state = await this.open(place);
+    if (!state) throw new Error("the multipart upload is gone");
+    if (heldIn(state) !== held) throw new Error("the upload does not have the bytes that were counted");
+    return state;
+  }
+
+  private remember(place: Place, state: OpenState): void {
+    this.seen.set(seenKey(place), state);
+    const [oldest] = this.seen.keys();
+    if (this.seen.size > SEEN_MAX && oldest !== undefined) this.seen.delete(oldest);
+  }
+
+  private async removePieces(place: Place): Promise<void> {
+    for await (const { key } of this.client.list(this.piecePrefix(place))) await this.client.delete(key);
+  }
+
+  private objectKey(place: Place): string {
+    checkedPlace(place);
+    return `${this.prefix}recordings/${place.app}/${place.id}`;
+  }
+
+  private quarantineKey(place: Place): string {
+    checkedPlace(place);
+    return `${this.prefix}quarantine/${place.app}/${place.id}`;
+  }
+
+  private piecePrefix(place: Place): string {
+    checkedPlace(place);
+    return `${this.prefix}uploads/${place.app}/${place.id}/`;
+  }
+}
+
+const heldIn = ({ inParts, chain }: OpenState): number => inParts + bytesIn(chain);
+const seenKey = ({ id, ticket }: Place): string => `${id} ${ticket}`;
+const nameOf = ({ app, id }: Place): string => `${app}/${id}`;

@@ -1,0 +1,193 @@
+/** Uploads: begin, write (writing.ts), cancel, and finish those that the page of a meeting sends. */
+import { randomBytes } from "node:crypto";
+import { newObjectId } from "../../access/keys/ids.ts";
+import { Problem } from "../../protocol/codes.ts";
+import type { Lease } from "../../store/contract/leases.ts";
+import type { RecordingType, StayUploadRow, UploadRow } from "../../store/contract/recordings.ts";
+import { Budgets } from "../budgets/budgets.ts";
+import { OPEN_UPLOADS_MAX, STAY_UPLOADS_MAX } from "../budgets/limits.ts";
+import { withStorageProblems } from "../storage/problems.ts";
+import type { Place } from "../storage/storage.ts";
+import { incomplete, placeOf } from "./locks.ts";
+import { type Sent, UploadWriting, type WritingParts } from "./writing.ts";
+
+export type { Sent } from "./writing.ts";
+
+export interface NewUpload {
+  /** Id or name. */
+  readonly room: string;
+  readonly participantUsername: string;
+  readonly type: RecordingType;
+  /** Unix seconds. */
+  readonly startTime?: number | undefined;
+  readonly meetingSession?: string | undefined;
+  readonly participantSession?: string | undefined;
+}
+
+/** What the service says about an upload that the page of a meeting sends. */
+export type NewStayUpload = Pick<
+  StayUploadRow,
+  | "app"
+  | "room"
+  | "meetingSession"
+  | "participantSession"
+  | "participantUsername"
+  | "type"
+  | "startTime"
+  | "stay"
+  | "source"
+  | "sender"
+>;
+
+export interface UploadParts extends WritingParts {
+  /** The id of a room that is not archived. */
+  readonly findRoom: (app: string, idOrName: string) => Promise<string | undefined>;
+  /** Absent: STAY_BYTES_MAX. */
+  readonly stayBytesMax?: number;
+}
+
+type Fresh = "id" | "ticket" | "total" | "touched" | "bytes" | "finished" | "mendedAs" | "tries" | "isClosed";
+type RowOf<Row> = Omit<Row, Fresh>;
+
+const newSessionId = (): string => randomBytes(12).toString("hex");
+
+export class Uploads {
+  private readonly budgets: Budgets;
+  private readonly writing: UploadWriting;
+
+  constructor(private readonly parts: UploadParts) {
+    this.budgets = new Budgets(parts.store, parts.nowMs, parts.stayBytesMax);
+    this.writing = new UploadWriting(parts, this.budgets, (place, lease) => this.end(place, lease));
+  }
+
+  async begin(app: string, wanted: NewUpload): Promise<UploadRow> {
+    const room = await this.parts.findRoom(app, wanted.room);
+    if (room === undefined) throw new Problem("room_not_found");
+    const fields = {
+      app,
+      room,
+      participantSession: wanted.participantSession ?? newSessionId(),
+      meetingSession: wanted.meetingSession ?? newSessionId(),
+      participantUsername: wanted.participantUsername,
+      type: wanted.type,
+      startTime: wanted.startTime ?? Math.floor(this.parts.nowMs() / 1000),
+      stay: null,
+      source: null,
+      sender: null,
+    };
+    const { store } = this.parts;
+    return this.add(
+      fields,
+      (row) => store.addUpload(row, OPEN_UPLOADS_MAX),
+      `An application has at most ${OPEN_UPLOADS_MAX} open uploads; complete or delete some first.`,
+    );
+  }
+
+  /** Begins an upload for the page of a meeting. */
+  beginOfStay(wanted: NewStayUpload): Promise<StayUploadRow> {
+    const { store } = this.parts;
+    return this.add(
+      wanted,
+      (row: StayUploadRow) => store.addStayUpload(row, STAY_UPLOADS_MAX),
+      `A participant has at most ${STAY_UPLOADS_MAX} open uploads; finish one first.`,
+    );
+  }
+
+  private add<Row extends UploadRow>(
+    fields: RowOf<Row>,
+    add: (row: Row) => Promise<boolean>,
+    tooMany: string,
+  ): Promise<Row> {
+    const { storage, metrics, log, nowMs } = this.parts;
+    return withStorageProblems(log, async () => {
+      await this.parts.ownership.requirePresent();
+      await storage.checkSpace(0);
+      await this.budgets.requireRoom(fields.app, fields.stay);
+      const now = nowMs();
+      const id = newObjectId(now);
+      const none = { total: null, touched: now, bytes: 0, finished: null, mendedAs: null, tries: 0, isClosed: false };
+      const row = { ...fields, ...none, id, ticket: await storage.begin(fields.app, id) } as unknown as Row;
+      if (!(await add(row))) {
+        await storage.remove(placeOf(row));
+        throw new Problem("too_many_uploads", tooMany);
+      }
+      metrics.begun.inc();
+      return row;
+    });
+  }
+
+  /** Returns how many bytes are held afterwards; throws a Problem if the request is refused. */
+  write(app: string, id: string, sent: Sent): Promise<number> {
+    return this.writing.write(app, id, sent);
+  }
+
+  /** false: there is no such upload, or it is complete. */
+  async cancel(app: string, id: string): Promise<boolean> {
+    const row = await this.parts.store.upload(app, id);
+    if (!row) return false;
+    try {
+      return await this.cancelIn(app, id, row.finished === null ? "open" : "finished");
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== "upload_complete") throw error;
+      // If it was finished meanwhile, it is not listed yet, and would be after this call.
+      const finished = row.finished === null ? await this.parts.store.upload(app, id) : undefined;
+      return finished ? this.cancelIn(app, id, "finished") : false;
+    }
+  }
+
+  private cancelIn(app: string, id: string, state: "open" | "finished"): Promise<boolean> {
+    return this.parts.locks.exclusively(app, id, (mine, lease) => this.end(placeOf(mine), lease), state);
+  }
+
+  /**
+   * What has come of an upload becomes its file, which then waits to be mended and listed. `total`: how many bytes the caller has sent. Without a
+   * byte the upload is ended. Can be repeated, also after a crash at any point.
+   */
+  finish(app: string, id: string, total?: number): Promise<"finished" | "ended"> {
+    const { store, locks, log } = this.parts;
+    return withStorageProblems(log, async () => {
+      const row = await store.upload(app, id);
+      if (row && row.finished !== null) return "finished";
+      return locks.exclusively(app, id, (mine, lease) => this.finishAlone(mine, lease, total));
+    });
+  }
+
+  private async finishAlone(row: UploadRow, lease: Lease, total: number | undefined): Promise<"finished" | "ended"> {
+    const { store, storage, locks, ownership, nowMs } = this.parts;
+    await ownership.requirePresent();
+    const place = placeOf(row);
+    const held = await storage.held(place);
+    if (total !== undefined && total !== held) throw incomplete(held, total);
+    if (held === 0) {
+      // What came may be on a volume that is not mounted any more.
+      await ownership.requirePresent(true);
+      if (!(await this.end(place, lease))) await locks.open(row.app, row.id);
+      return "ended";
+    }
+    // First, so that no byte comes after those of the file: what a bucket joins cannot be continued.
+    const fixed = await store.touchUpload(row.id, lease.generation, held, this.writing.lastWritten(row));
+    if (fixed) await storage.finish(place, held);
+    if (!fixed || !(await store.finish(row.id, lease.generation, held, nowMs()))) {
+      await lease.confirm(true);
+      await locks.open(row.app, row.id);
+    }
+    return "finished";
+  }
+
+  /** Conditional on the lease: a writer that was overtaken must not end the upload of its successor. */
+  private async end(place: Place, lease: Lease): Promise<boolean> {
+    const { store, storage, metrics, log, nowMs } = this.parts;
+    if (!(await store.endUpload(place.id, nowMs(), undefined, lease.generation))) {
+      await lease.confirm(true);
+      return false;
+    }
+    metrics.cancelled.inc();
+    try {
+      await storage.remove(place);
+      await store.forgetUpload(place.id);
+    } catch (err) {
+      log.error({ err }, "the bytes of an upload that has ended could not be removed; the next sweep tries again");
+    }
+    return true;
+  }
+}

@@ -1,0 +1,326 @@
+/**
+ * Appends the body of a request to an upload, behind the bytes that are held.
+ *
+ * What a part costs: a write and an fsync of the storage. Where one process uses the store, no statement: the row is in memory, and how many
+ * bytes it has is noted at most every NOTE_EVERY_MS or NOTE_EVERY_BYTES. Where nodes share the store, two: one takes the lease and reads the row,
+ * one notes the bytes and releases the lease.
+ */
+import { Problem } from "../../protocol/codes.ts";
+import { type Lease, LeaseLost } from "../../store/contract/leases.ts";
+import type { RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { type Budgets, GRANT_BYTES, type Room } from "../budgets/budgets.ts";
+import { UPLOAD_SILENCE_MAX_MS } from "../budgets/limits.ts";
+import type { RecordingMetrics } from "../budgets/metrics.ts";
+import type { ContentRange } from "../files/range.ts";
+import type { Ownership } from "../storage/ownership.ts";
+import { withStorageProblems } from "../storage/problems.ts";
+import { discardUpload, type Place, type Storage } from "../storage/storage.ts";
+import { type BodyLimit, UploadBody } from "./body.ts";
+import { notOpen, placeOf, type UploadLocks } from "./locks.ts";
+
+export interface Sent {
+  readonly range: ContentRange | undefined;
+  /** Content-Length; undefined: there is none. */
+  readonly length: number | undefined;
+  readonly body: ReadableStream<Uint8Array> | null;
+  /** Called when the body is accepted and about to be read, which may take hours. */
+  readonly onTaken?: () => void;
+  /** Called before each piece of the body is kept: throws a Problem if its sender may not write any more. */
+  readonly check?: (() => void) | undefined;
+}
+
+export interface WritingParts {
+  readonly store: RecordingStore;
+  readonly storage: Storage;
+  readonly locks: UploadLocks;
+  readonly ownership: Pick<Ownership, "requirePresent">;
+  readonly metrics: RecordingMetrics;
+  readonly log: Pick<Log, "error">;
+  readonly nowMs: () => number;
+  readonly maxBytes: number;
+  readonly silenceMaxMs?: number;
+}
+
+/** What a request wants to write. */
+interface Wanted {
+  readonly first: number;
+  /** undefined: as many bytes as come. */
+  readonly count: number | undefined;
+  /** null: the request does not say. */
+  readonly total: number | null;
+  /** More bytes can come after these, and how many is not known yet: `bytes a-b/*`. */
+  readonly isOpenEnded: boolean;
+}
+
+/** Ends an upload and removes its bytes; false: another writer has taken over. */
+export type EndUpload = (place: Place, lease: Lease) => Promise<boolean>;
+
+/** How often a long write marks its upload as active, so that it is not ended as abandoned. */
+const TOUCH_EVERY_MS = 600_000;
+
+/** Where the release of a lease does not note the bytes of an upload, that is done this often. */
+const NOTE_EVERY_MS = 60_000;
+const NOTE_EVERY_BYTES = 16 * 1024 * 1024;
+/** Bound: the times of the last parts of this many uploads are in memory. */
+const WRITTEN_MAX = 2000;
+
+export class UploadWriting {
+  private readonly written = new LastTimes(WRITTEN_MAX);
+
+  constructor(
+    private readonly parts: WritingParts,
+    private readonly budgets: Budgets,
+    private readonly end: EndUpload,
+  ) {}
+
+  /** Returns how many bytes are held afterwards; throws a Problem if the request is refused. */
+  write(app: string, id: string, sent: Sent): Promise<number> {
+    return withStorageProblems(this.parts.log, () => this.accept(app, id, sent));
+  }
+
+  private async accept(app: string, id: string, sent: Sent): Promise<number> {
+    const { range } = sent;
+    if (range?.kind === "query") return this.held(app, id, range.total);
+    const wanted = this.wantedBy(sent, range);
+    return this.parts.locks.exclusively(app, id, (mine, lease) => this.take(mine, lease, wanted, sent));
+  }
+
+  private async held(app: string, id: string, total: number | null): Promise<number> {
+    const row = await this.parts.locks.open(app, id);
+    checkMayWrite(row);
+    checkTotal(row, total);
+    await this.parts.ownership.requirePresent();
+    const held = await this.parts.locks.held(row);
+    if (held === 0) await this.parts.ownership.requirePresent(true);
+    return held;
+  }
+
+  private wantedBy({ length }: Sent, range: Extract<ContentRange, { kind: "bytes" }> | undefined): Wanted {
+    const total = range ? range.total : (length ?? null);
+    const count = range ? range.span.last - range.span.first + 1 : length;
+    if (Math.max(total ?? 0, (range?.span.last ?? -1) + 1) > this.parts.maxBytes) throw this.tooLarge();
+    if (length !== undefined && length !== count)
+      throw invalidRange(`it announces ${count} bytes, but the body has ${length}`);
+    return { first: range?.span.first ?? 0, count, total, isOpenEnded: range?.total === null };
+  }
+
+  private async take(row: UploadRow, lease: Lease, wanted: Wanted, sent: Sent): Promise<number> {
+    const { storage } = this.parts;
+    const { first, count, total, isOpenEnded } = wanted;
+    checkMayWrite(row);
+    await this.parts.ownership.requirePresent();
+    checkTotal(row, total);
+    const offset = await storage.held(placeOf(row));
+    // The client knows of bytes that are not here: they may be on a volume that is not mounted any more.
+    if (offset === 0 && first > 0) await this.parts.ownership.requirePresent(true);
+    if (first !== offset)
+      throw new Problem("offset_mismatch", `${offset} bytes are held: go on from there.`, undefined, {
+        fields: { offset },
+      });
+    if (isOpenEnded) checkFits(row, offset, count ?? 0);
+    await storage.checkSpace(count ?? 0);
+    if (count !== undefined) await this.budgets.require(row, Math.max(offset + count, total ?? 0), offset + count);
+    try {
+      return await this.takeBody(row, lease, offset, wanted, sent);
+    } finally {
+      this.budgets.ended(row.id);
+    }
+  }
+
+  private async takeBody(
+    row: UploadRow,
+    lease: Lease,
+    offset: number,
+    { count, total, isOpenEnded }: Wanted,
+    sent: Sent,
+  ): Promise<number> {
+    const { store, nowMs } = this.parts;
+    const place = placeOf(row);
+    if (!(await this.noteBefore(row, lease, offset, total))) return this.refuseGone(place, lease);
+    sent.onTaken?.();
+    const taken = await this.append(row, offset, count, sent, lease).catch(async (error: unknown) => {
+      // The storage may have failed because the upload was deleted with its bytes: then the answer is that it is gone.
+      if (error instanceof Problem || error instanceof LeaseLost || (await store.upload(row.app, row.id))) throw error;
+      return this.refuseGone(place, lease);
+    });
+    const isShort = count !== undefined && taken < count;
+    // A body without a length has fixed the total only now.
+    const isFixed = total !== null || isOpenEnded || isShort;
+    const isOpen = isFixed || (await store.touchUpload(row.id, lease.generation, offset + taken, nowMs()));
+    // The upload or its application may have been deleted meanwhile.
+    if (!isOpen || !(await this.noteAfter(row, lease, offset, taken, !isFixed))) return this.refuseGone(place, lease);
+    if (isShort) throw invalidRange(`${count} bytes were announced, and ${taken} came`, offset + taken);
+    return offset + taken;
+  }
+
+  /** Stores the total that a request is the first to name; else notes now and then that the upload is active. false: it is not open. */
+  private async noteBefore(row: UploadRow, lease: Lease, held: number, total: number | null): Promise<boolean> {
+    const { store, nowMs } = this.parts;
+    const now = nowMs();
+    if (total !== null && total !== row.total)
+      return (await store.touchUpload(row.id, lease.generation, total, now)) !== undefined;
+    const isDue = now - row.touched >= NOTE_EVERY_MS || held - row.bytes >= NOTE_EVERY_BYTES;
+    return lease.note || !isDue ? true : store.noteBytes(row.id, lease.generation, held, now);
+  }
+
+  /** false: the upload is not open any more. */
+  private async noteAfter(
+    row: UploadRow,
+    lease: Lease,
+    offset: number,
+    taken: number,
+    isWhole: boolean,
+  ): Promise<boolean> {
+    const { store, nowMs } = this.parts;
+    // The note of `append` is written with the release.
+    if (lease.note) return lease.release(true);
+    this.written.set(row.id, nowMs());
+    if (isWhole || taken >= NOTE_EVERY_BYTES) return store.noteBytes(row.id, lease.generation, offset + taken, nowMs());
+    return (await store.upload(row.app, row.id)) !== undefined;
+  }
+
+  /** When the last part came, Unix ms: later than the row says, where not every part is noted there. */
+  lastWritten({ id, touched }: UploadRow): number {
+    return Math.max(this.written.get(id) ?? 0, touched);
+  }
+
+  /** Another writer has taken over, or the upload was deleted, perhaps with its application: then its bytes are removed. */
+  private async refuseGone(place: Place, lease: Lease): Promise<never> {
+    const { store, storage, locks } = this.parts;
+    await lease.confirm(true);
+    if (!(await store.upload(place.app, place.id))) {
+      if (!(await store.recording(place.app, place.id))) await discardUpload(storage, place);
+      await locks.open(place.app, place.id);
+    }
+    throw notOpen();
+  }
+
+  private async append(
+    row: UploadRow,
+    offset: number,
+    count: number | undefined,
+    { body, check }: Sent,
+    lease: Lease,
+  ): Promise<number> {
+    const { store, storage, metrics, nowMs, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
+    const place = placeOf(row);
+    const limit = this.limitOf(row, offset, count, lease);
+    const ask = row.stay === null ? undefined : () => this.closing(row);
+    const received = new UploadBody(body ?? new Blob([]).stream(), limit, silenceMaxMs, ask);
+    try {
+      await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks(), check), lease);
+    } catch (error) {
+      // This upload cannot be completed any more: its bytes are removed now, not when it is abandoned. Of a page's recording nothing that has
+      // come is lost.
+      const isUseless = error instanceof Problem && error.code === "recording_too_large" && row.stay === null;
+      if (isUseless) await this.end(place, lease);
+      // They count in the budgets, although the request has failed.
+      else if (!lease.note && received.count > 0)
+        await store.noteBytes(row.id, lease.generation, offset + received.count, nowMs()).catch(() => false);
+      throw error;
+    } finally {
+      metrics.bytes.inc(received.count);
+      lease.note?.({ bytes: offset + received.count, touched: nowMs() });
+    }
+    return received.count;
+  }
+
+  /** How much of a body is taken. Each GRANT_BYTES of it are noted, so that other nodes count them, and the budgets are asked again. */
+  private limitOf(row: UploadRow, offset: number, count: number | undefined, lease: Lease): BodyLimit {
+    const { store, maxBytes, nowMs } = this.parts;
+    const most = count ?? Math.max(0, maxBytes - offset);
+    const first = Math.min(count ?? 0, GRANT_BYTES);
+    let noted = row.bytes;
+    let room: Room | undefined;
+    const more = async (came: number, wanted: number): Promise<number> => {
+      if (came >= most) return most;
+      if (came > 0) {
+        noted = offset + came;
+        if (!(await store.noteBytes(row.id, lease.generation, noted, nowMs()))) throw notOpen();
+      }
+      room = await this.budgets.next(row, noted, offset + Math.min(wanted, most));
+      return Math.min(most, room.bytes - offset);
+    };
+    const tooMany = (): Problem => {
+      if (room && room.bytes < offset + most) return room.refusal();
+      if (count === undefined) return this.tooLarge();
+      return invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
+    };
+    return { first, more, tooMany };
+  }
+
+  /** A person was removed while a body of theirs comes in: it is cut, on whichever node. */
+  private async closing({ app, id }: UploadRow): Promise<Problem | undefined> {
+    const row = await this.parts.store.upload(app, id).catch(() => undefined);
+    return row?.isClosed ? closed() : undefined;
+  }
+
+  private async *markingActive(
+    id: string,
+    lease: Lease,
+    chunks: AsyncIterable<Uint8Array>,
+    check: Sent["check"],
+  ): AsyncGenerator<Uint8Array> {
+    const { store, nowMs } = this.parts;
+    let touched = nowMs();
+    for await (const chunk of chunks) {
+      if (nowMs() - touched > TOUCH_EVERY_MS) {
+        touched = nowMs();
+        if (!(await store.touchUpload(id, lease.generation, null, touched))) throw notOpen();
+      }
+      check?.();
+      yield chunk;
+    }
+  }
+
+  private tooLarge(): Problem {
+    return new Problem("recording_too_large", `A recording has at most ${this.parts.maxBytes} bytes.`);
+  }
+}
+
+/** Times by id; beyond `max` of them, the oldest is forgotten. */
+class LastTimes {
+  private readonly times = new Map<string, number>();
+
+  constructor(private readonly max: number) {}
+
+  get(id: string): number | undefined {
+    return this.times.get(id);
+  }
+
+  set(id: string, ms: number): void {
+    this.times.delete(id);
+    this.times.set(id, ms);
+    const [oldest] = this.times.keys();
+    if (this.times.size > this.max && oldest !== undefined) this.times.delete(oldest);
+  }
+}
+
+function checkMayWrite({ isClosed }: UploadRow): void {
+  if (isClosed) throw closed();
+}
+
+const closed = (): Problem =>
+  new Problem(
+    "action_not_permitted",
+    "This person was removed from the meeting: nothing more is recorded, and what came is kept.",
+  );
+
+/** A total of 0 can still change: an empty body, sent as a probe or by mistake, must not make the upload useless. */
+function checkTotal({ total }: UploadRow, claimed: number | null): void {
+  if (total !== null && total !== 0 && claimed !== null && claimed !== total)
+    throw invalidRange(`the upload was begun as one of ${total} bytes, not of ${claimed}`);
+}
+
+/** For parts that do not name the total, although it is known: an earlier part has named it, or the upload is being completed. */
+function checkFits({ total }: UploadRow, offset: number, count: number): void {
+  if (total !== null && total !== 0 && offset + count > total)
+    throw invalidRange(`the upload has ${total} bytes, of which ${offset} are held`, offset);
+}
+
+const invalidRange = (message: string, offset?: number): Problem =>
+  new Problem("invalid_request", `Content-Range: ${message}.`, undefined, {
+    details: [{ field: "Content-Range", message }],
+    ...(offset !== undefined && { fields: { offset } }),
+  });

@@ -1,0 +1,62 @@
+/** The applications, and the one that the pages are about. */
+import { computed, signal } from "@preact/signals";
+import { matchPath, rawPath } from "../address/router.ts";
+import { type ApiError, get } from "../api/client.ts";
+import type { App, List } from "../api/types.ts";
+import { asApiError, CHANGES_EVERY_MS, repeated } from "./live.ts";
+
+/** undefined: not loaded yet. */
+export const apps = signal<readonly App[] | undefined>(undefined);
+/** Why the list could not be loaded. */
+export const appsError = signal<ApiError | undefined>(undefined);
+
+const PAGE = 1000;
+
+/** Calls that the list took. */
+let pages = 1;
+let shown = "";
+
+export async function loadApps(signal?: AbortSignal): Promise<void> {
+  const all: App[] = [];
+  let after: string | null = null;
+  do {
+    const more: string = after === null ? "" : `&after=${encodeURIComponent(after)}`;
+    const page: List<App> = await get(`/apps?limit=${PAGE}${more}`, signal);
+    all.push(...page.data);
+    after = page.next ?? null;
+  } while (after !== null);
+  if (signal?.aborted) return;
+  pages = Math.ceil(all.length / PAGE);
+  // What is the same is not drawn again: the switcher may be open.
+  const text = JSON.stringify(all);
+  if (text !== shown || !apps.value) apps.value = all;
+  shown = text;
+}
+
+/** Keeps the list fresh: applications are created and changed elsewhere too. Very long lists less often. Returns how to stop it. */
+export function followApps(): () => void {
+  let turn = 0;
+  return repeated(CHANGES_EVERY_MS, async (signal) => {
+    if (apps.value && turn++ % Math.max(1, pages) !== 0) return undefined;
+    try {
+      await loadApps(signal);
+      appsError.value = undefined;
+    } catch (caught) {
+      if (!signal.aborted) appsError.value = asApiError(caught);
+    }
+    return appsError.value;
+  });
+}
+
+/** The name of the application in the address; undefined on pages about the whole service. */
+export const appName = computed(() => {
+  const [, folder, name] = rawPath.value.split("/");
+  return folder === "apps" && name ? matchPath("/apps/:app", `/apps/${name}`)?.app : undefined;
+});
+
+export const currentApp = computed(() =>
+  apps.value?.find(({ name, _id }) => name === appName.value || _id === appName.value),
+);
+
+/** The name of an application by its id, as events and rows have it. */
+export const nameOfApp = (id: string): string => apps.value?.find(({ _id }) => _id === id)?.name ?? id;

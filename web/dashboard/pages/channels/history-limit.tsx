@@ -1,0 +1,48 @@
+/** How much history an application has stored, and how much it may. */
+import { patch } from "../../api/client.ts";
+import type { App, StoredHistory } from "../../api/types.ts";
+import { counted } from "../../drafts/rule-draft.ts";
+import { bytes } from "../../text/format.ts";
+import { ByteLimit } from "../../ui/byte-limit.tsx";
+import { confirm } from "../../ui/dialog.tsx";
+import { toast } from "../../ui/notice.tsx";
+
+const MB = 1024 * 1024;
+
+interface HistoryLimitProps {
+  readonly app: App;
+  /** undefined: it cannot be read at the moment. */
+  readonly stored: StoredHistory | undefined;
+  readonly reload: () => Promise<void>;
+}
+
+export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
+  const ask = async (most: number): Promise<void> => {
+    const save = async (): Promise<void> => {
+      await patch(`/apps/${app._id}`, { maxHistoryBytes: most });
+      await reload();
+      toast(`History may take ${bytes(most)}.`);
+    };
+    if (!stored || most >= stored.bytes) return save();
+    confirm({
+      title: `Keep at most ${bytes(most)} of history`,
+      text: <p>{bytes(stored.bytes - most)} of the oldest messages are deleted. They cannot be brought back.</p>,
+      submit: "Change the limit",
+      isDanger: true,
+      run: save,
+    });
+  };
+  return (
+    <ByteLimit
+      title="Stored history"
+      used={stored?.bytes}
+      limit={app.maxHistoryBytes}
+      unit={MB}
+      least={MB}
+      label="Most megabytes of history"
+      what={`${counted(stored?.messages ?? 0, "messages")} of ${counted(stored?.streams ?? 0, "channels")}.`}
+      atLimit="At the limit, the oldest messages of the largest channel are deleted."
+      onSubmit={ask}
+    />
+  );
+}

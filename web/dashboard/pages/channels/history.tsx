@@ -1,0 +1,118 @@
+/** What a channel has kept, by page, newest first. */
+import { useSignal } from "@preact/signals";
+import { channelPage, peerPage } from "../../address/links.ts";
+import { parameters, setParameters } from "../../address/router.ts";
+import { query, remove } from "../../api/client.ts";
+import { mayChange } from "../../api/session.ts";
+import type { HistoryMessage, HistoryPage } from "../../api/types.ts";
+import { type Retention, retentionText } from "../../drafts/rule-draft.ts";
+import { currentApp } from "../../live/apps.ts";
+import { useKept, useLive } from "../../live/live.ts";
+import { bytes } from "../../text/format.ts";
+import { confirm } from "../../ui/dialog.tsx";
+import { JsonCell, JsonDialog, type ShownJson } from "../../ui/json.tsx";
+import { Empty, Notice, toast } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Name, Time } from "../../ui/values.tsx";
+import { NoPayloads } from "../console/event-details.tsx";
+
+const LIMIT = 50;
+const EVERY_MS = 3000;
+
+interface ChannelHistoryProps {
+  readonly app: string;
+  readonly channel: string;
+  /** The channel's path in calls of the control plane. */
+  readonly path: string;
+  readonly keeps: Retention;
+}
+
+export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProps) {
+  const before = parameters.value.get("before") ?? "";
+  const call = `${path}/history`;
+  // Only the newest page changes.
+  const live = useLive<HistoryPage>(
+    `${call}${query({ limit: LIMIT, before })}`,
+    before === "" ? { everyMs: EVERY_MS } : {},
+  );
+  const page = useKept(live.data);
+  const opened = useSignal<ShownJson | undefined>(undefined);
+  const rows = page?.messages ?? [];
+  const at = (position?: string): string =>
+    `${channelPage(app, channel)}${query({ view: "history", before: position })}`;
+  // Where payloads are not shown, only their sizes are.
+  const hasData = rows.some(({ data }) => data !== undefined);
+  const json: Column<HistoryMessage> = {
+    title: "Data",
+    width: 40,
+    cell: ({ data, from }) => (
+      <JsonCell value={data} onOpen={() => (opened.value = { title: `Message from ${from}`, value: data })} />
+    ),
+  };
+  const columns: readonly Column<HistoryMessage>[] = [
+    { title: "Time", width: 14, cell: ({ time }) => <Time at={time / 1000} /> },
+    { title: "From", cell: ({ from }) => <Name href={peerPage(app, from)}>{from}</Name> },
+    ...(hasData ? [json] : []),
+    { title: "Size", width: 10, isNumber: true, isMinor: hasData, cell: (one) => bytes(one.bytes) },
+    { title: "Id", width: 18, isMinor: true, cell: ({ id }) => (id === undefined ? "" : <Name>{id}</Name>) },
+  ];
+  const ask = (): void =>
+    confirm({
+      title: `Delete the history of ${channel}`,
+      text: (
+        <p>
+          All messages that this channel has kept are deleted, and cannot be brought back. Its subscribers reconnect.
+          Messages from then on are kept as before.
+        </p>
+      ),
+      submit: "Delete the history",
+      isDanger: true,
+      run: async () => {
+        await remove(call);
+        if (before === "") await live.reload();
+        else setParameters({ before: "" });
+        toast(`The history of ${channel} is deleted.`);
+      },
+    });
+  // The last part of the page: it comes whole, so that nothing in it moves.
+  if (!page && !live.error) return null;
+  return (
+    <Card title="History" aside={retentionText(keeps)}>
+      {live.error && <Notice kind="bad">{live.error.message}</Notice>}
+      {page && (
+        <Table
+          label="History"
+          columns={columns}
+          rows={rows}
+          keyOf={({ pos }) => pos}
+          isVirtual
+          empty={
+            <Empty title={before === "" ? "This channel has kept no message yet." : "There is nothing older."}>
+              {before === "" && "Messages are kept from the moment on at which a rule says so."}
+            </Empty>
+          }
+        />
+      )}
+      <div class="toolbar below">
+        {before !== "" && (
+          <a class="button" href={at()}>
+            Newest
+          </a>
+        )}
+        {page?.more && (
+          <a class="button" href={at(rows.at(-1)?.pos)}>
+            Older
+          </a>
+        )}
+        <span class="muted small">{currentApp.value && <NoPayloads app={currentApp.value._id} />}</span>
+        {mayChange.value && (rows.length > 0 || before !== "") && (
+          <button type="button" class="danger push" onClick={ask}>
+            Delete history …
+          </button>
+        )}
+      </div>
+      <JsonDialog shown={opened.value} onClose={() => (opened.value = undefined)} />
+    </Card>
+  );
+}

@@ -1,0 +1,69 @@
+/** The members of a channel, with their metadata and state. */
+import { useSignal } from "@preact/signals";
+import { peerPage } from "../../address/links.ts";
+import type { ChannelMember } from "../../api/types.ts";
+import type { LiveList } from "../../live/live.ts";
+import { whole } from "../../text/format.ts";
+import { JsonCell, JsonDialog, type ShownJson } from "../../ui/json.tsx";
+import { ListFoot } from "../../ui/list-foot.tsx";
+import { Empty } from "../../ui/notice.tsx";
+import { Card } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, Name } from "../../ui/values.tsx";
+
+interface ChannelMembersProps {
+  readonly app: string;
+  readonly list: LiveList<ChannelMember>;
+  readonly total: number;
+}
+
+export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
+  const opened = useSignal<ShownJson | undefined>(undefined);
+  const json = (title: "Metadata" | "State"): Column<ChannelMember> => ({
+    title,
+    width: 28,
+    cell: (member) => {
+      const value = title === "State" ? member.state : member.metadata;
+      return (
+        <JsonCell value={value} onOpen={() => (opened.value = { title: `${title} of ${member.peerId}`, value })} />
+      );
+    },
+  });
+  const columns: readonly Column<ChannelMember>[] = [
+    {
+      title: "Peer",
+      cell: ({ peerId, lost }) => (
+        <span class={lost ? "row tight" : ""}>
+          <Name href={peerPage(app, peerId)}>{peerId}</Name>
+          {lost && (
+            <span title="Its connection was lost without a goodbye. It leaves when its grace ends.">
+              <Badge kind="warn">lost</Badge>
+            </span>
+          )}
+        </span>
+      ),
+    },
+    json("Metadata"),
+    json("State"),
+    { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 14 },
+  ];
+  return (
+    <Card title="Members" aside={whole(total)}>
+      <Table
+        label="Members"
+        columns={columns}
+        rows={list.data ?? []}
+        keyOf={({ peerId }) => peerId}
+        isVirtual
+        hasMore={list.hasMore}
+        loadMore={list.loadMore}
+        onLook={list.look}
+        empty={
+          <Empty title="No client is subscribed to this channel now.">Members appear here when they subscribe.</Empty>
+        }
+      />
+      <ListFoot list={list} what="members" />
+      <JsonDialog shown={opened.value} onClose={() => (opened.value = undefined)} />
+    </Card>
+  );
+}

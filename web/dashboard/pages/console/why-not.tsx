@@ -1,0 +1,193 @@
+/** Why a client is refused: every check in order. What is pasted here stays in this page's memory, and goes when the page does. */
+import { useSignal } from "@preact/signals";
+import { ACTIONS } from "../../../../src/protocol/actions.ts";
+import { parameters } from "../../address/router.ts";
+import { post, query } from "../../api/client.ts";
+import type { App, Check, Explanation, Key, List } from "../../api/types.ts";
+import { currentApp } from "../../live/apps.ts";
+import { useLive } from "../../live/live.ts";
+import { Form } from "../../ui/dialog.tsx";
+import { Field, Select, Text } from "../../ui/fields.tsx";
+import { Notice } from "../../ui/notice.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+
+const ACTION_OPTIONS = [["", "none in particular"], ...ACTIONS.map((action) => [action, action] as const)] as const;
+type ActionOption = (typeof ACTION_OPTIONS)[number][0];
+
+/** A key's id has a known beginning; everything else that one pastes is a token. */
+const credentialOf = (text: string): object => (/^(pk|sk)_/.test(text) ? { key: text } : { token: text });
+
+export function WhyNot() {
+  const app = currentApp.value;
+  const initial = parameters.value;
+  const credential = useSignal(publicId(initial.get("key")));
+  const origin = useSignal(initial.get("origin") ?? "");
+  const channel = useSignal(initial.get("channel") ?? "");
+  const action = useSignal<ActionOption>(ACTIONS.find((one) => one === initial.get("action")) ?? "");
+  const answer = useSignal<Explanation | undefined>(undefined);
+  const change = (set: () => void): void => {
+    set();
+    answer.value = undefined;
+  };
+  const ask = async (): Promise<void> => {
+    const given = { origin: origin.value.trim(), channel: channel.value, action: action.value };
+    answer.value = await post<Explanation>("/explain", {
+      ...(credential.value.trim() !== "" && credentialOf(credential.value.trim())),
+      ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== "")),
+    });
+  };
+  return (
+    <Page
+      title="Why not?"
+      intro="Finds out why a client is refused: paste what it connects with, and see every check that the service makes. Nothing is kept, and no connection is made."
+    >
+      <div class="columns why-not">
+        <Card>
+          <Form submit="Explain" onSubmit={ask}>
+            <Credential value={credential.value} onInput={(value) => change(() => (credential.value = value))} />
+            {app && <KeyChoice app={app} onChoose={(keyId) => change(() => (credential.value = keyId))} />}
+            <Text
+              label="Origin of the web page"
+              value={origin.value}
+              onInput={(value) => change(() => (origin.value = value))}
+              placeholder="https://shop.example.com"
+              help="Empty for a client that is not a browser."
+            />
+            <div class="halves">
+              <Text
+                label="Channel"
+                value={channel.value}
+                onInput={(value) => change(() => (channel.value = value))}
+                placeholder="chat/42"
+              />
+              <Select
+                label="Action"
+                value={action.value}
+                options={ACTION_OPTIONS}
+                onChange={(value) => change(() => (action.value = value))}
+              />
+            </div>
+          </Form>
+        </Card>
+        <div aria-live="polite" class="stack">
+          {answer.value ? <Answer of={answer.value} /> : <UsualMistakes />}
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+interface CredentialProps {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+}
+
+/** Hidden like a password, but not one: a browser must not offer to keep it. The id of a publishable key is no secret. */
+function Credential({ value, onInput }: CredentialProps) {
+  const isShown = useSignal(false);
+  const isMasked = value !== "" && !isShown.value && publicId(value) === "";
+  return (
+    <Field
+      label="Publishable key or connect token"
+      help={
+        <button type="button" class="link-button" onClick={() => (isShown.value = !isShown.value)}>
+          {isShown.value ? "Hide tokens" : "Show tokens"}
+        </button>
+      }
+    >
+      {(attributes) => (
+        <input
+          {...attributes}
+          class={isMasked ? "masked" : ""}
+          value={value}
+          placeholder="pk_live_… or eyJ…"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+interface KeyChoiceProps {
+  readonly app: App;
+  readonly onChoose: (keyId: string) => void;
+}
+
+/** The live publishable keys of the application, so that none has to be copied. */
+function KeyChoice({ app, onChoose }: KeyChoiceProps) {
+  const { data } = useLive<List<Key>>(`/signalling/keys${query({ app: app._id })}`);
+  const keys = data?.data.filter(({ type, revoked }) => type === "publishable" && revoked === null) ?? [];
+  return (
+    <Select
+      label={`Or a publishable key of ${app.name}`}
+      value=""
+      options={[["", "Choose …"], ...keys.map(({ keyId, label }) => [keyId, label ?? keyId] as const)]}
+      onChange={onChoose}
+    />
+  );
+}
+
+/** Only the id of a publishable key may come from the address: everything else is a secret, and addresses are kept by browsers. */
+const publicId = (key: string | null): string => (key !== null && /^pk_\w+$/.test(key) ? key : "");
+
+const LOOKS: Readonly<Record<Check["result"], readonly [icon: string, style: string]>> = {
+  passes: ["✓", "good"],
+  refuses: ["✗", "bad"],
+  "not reached": ["–", "muted"],
+};
+
+function Answer({ of: { checks, allowed } }: { readonly of: Explanation }) {
+  const refusing = checks.find(({ result }) => result === "refuses");
+  return (
+    <>
+      <Notice kind={allowed ? "good" : "bad"}>
+        <strong>{allowed ? "Allowed: every check passes." : `Refused by the check “${refusing?.name}”.`}</strong>
+        {refusing?.hint && <p>{refusing.hint}</p>}
+      </Notice>
+      <Card title="Checks, in their order">
+        <ol class="checks">
+          {checks.map((check) => {
+            const [icon, style] = LOOKS[check.result];
+            return (
+              <li key={check.name} class={check.result === "refuses" ? "refuses" : ""}>
+                <span class={style} aria-hidden="true">
+                  {icon}
+                </span>
+                <div>
+                  <strong>{check.name}</strong> <span class={`small ${style}`}>{check.result}</span>
+                  {check.why && <p class="small muted">{check.why}</p>}
+                </div>
+              </li>
+            );
+          })}
+        </ol>
+      </Card>
+    </>
+  );
+}
+
+const MISTAKES = [
+  ["origin_not_allowed", "The page runs on another origin than the key allows: http instead of https, a port, www."],
+  ["token_expired", "Tokens live an hour unless asked otherwise. A client that reconnects needs a new one each time."],
+  ["invalid_token", "It was signed with another key's secret, or asks for channels that its key does not cover."],
+  ["channel_not_authorized", "chat/* covers chat/42, but not chat/eu/42: ** does."],
+  ["unauthorized", "A secret key's id in place of a publishable one, or a key that was revoked."],
+] as const;
+
+const UsualMistakes = () => (
+  <Card title="Usual mistakes">
+    <dl class="mistakes">
+      {MISTAKES.map(([code, text]) => (
+        <div key={code}>
+          <dt>
+            <code>{code}</code>
+          </dt>
+          <dd class="muted">{text}</dd>
+        </div>
+      ))}
+    </dl>
+  </Card>
+);

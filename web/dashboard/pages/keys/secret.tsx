@@ -1,0 +1,86 @@
+/** Secrets that are shown once, their rotation, and the time that previous ones have left. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { post } from "../../api/client.ts";
+import { nowSeconds } from "../../api/now.ts";
+import { duration, exactTime } from "../../text/format.ts";
+import { Dialog, Form } from "../../ui/dialog.tsx";
+import { Check, Select } from "../../ui/fields.tsx";
+import { Notice } from "../../ui/notice.tsx";
+import { Snippet } from "../../ui/values.tsx";
+
+interface SecretOnceProps {
+  /** For the button that copies: "secret". */
+  readonly what: string;
+  readonly text: string;
+  readonly children: ComponentChildren;
+}
+
+export const SecretOnce = ({ what, text, children }: SecretOnceProps) => (
+  <div class="stack">
+    <Notice kind="warn">{children}</Notice>
+    <Snippet text={text} what={what} />
+  </div>
+);
+
+/** Counts down to the end of a previous secret. */
+export const Countdown = ({ endsAt }: { readonly endsAt: number }) => {
+  const left = endsAt - nowSeconds.value;
+  return <time title={exactTime(endsAt)}>{left > 0 ? `ends in ${duration(left)}` : "has ended"}</time>;
+};
+
+const GRACES = [
+  ["", "the configured time (24 h unless changed)"],
+  ["0", "not at all: it ends now"],
+  ["3600", "1 hour"],
+  ["86400", "1 day"],
+  ["604800", "7 days"],
+  ["2592000", "30 days"],
+] as const;
+
+interface RotateProps<T> {
+  readonly title: string;
+  /** The call without `/rotate`. */
+  readonly path: string;
+  /** What the previous secret still does in its grace. */
+  readonly children: ComponentChildren;
+  readonly onDone: (answer: T) => void;
+  readonly onClose: () => void;
+}
+
+export function RotateDialog<T>({ title, path, children, onDone, onClose }: RotateProps<T>) {
+  const grace = useSignal<(typeof GRACES)[number][0]>("");
+  const isLeak = useSignal(false);
+  const rotate = async (): Promise<void> => {
+    const body = {
+      ...(grace.value !== "" && !isLeak.value && { graceSec: Number(grace.value) }),
+      ...(isLeak.value && { retirePrevious: true, graceSec: 0 }),
+    };
+    onDone(await post<T>(`${path}/rotate`, body));
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form
+        submit={isLeak.value ? "Rotate, and end the earlier ones now" : "Rotate"}
+        isDanger={isLeak.value}
+        onSubmit={rotate}
+        onCancel={onClose}
+      >
+        <p>{children}</p>
+        <Select
+          label="The present secret still works for"
+          value={isLeak.value ? "0" : grace.value}
+          isDisabled={isLeak.value}
+          options={GRACES}
+          onChange={(value) => (grace.value = value)}
+        />
+        <Check
+          label="It has leaked: end every earlier secret at once"
+          help="Also those whose time has not run out. Whatever still uses one is refused from now on."
+          checked={isLeak.value}
+          onChange={(isOn) => (isLeak.value = isOn)}
+        />
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,158 @@
+/** The meetings of an application: those that go on, and those that were. */
+import { useComputed, useSignal } from "@preact/signals";
+import { meetingPage } from "../../address/links.ts";
+import { parameters, setParameters } from "../../address/router.ts";
+import { query, segment } from "../../api/client.ts";
+import { nowSeconds } from "../../api/now.ts";
+import type { Meeting } from "../../api/room-types.ts";
+import type { App } from "../../api/types.ts";
+import { currentApp } from "../../live/apps.ts";
+import { CHANGES_EVERY_MS, isSettled, useDelayed, useKept, useList } from "../../live/live.ts";
+import { duration, fromLocalInput, toLocalInput, whole } from "../../text/format.ts";
+import { Select, Text } from "../../ui/fields.tsx";
+import { Empty } from "../../ui/notice.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, Name, Time } from "../../ui/values.tsx";
+import { NotFound } from "../not-found.tsx";
+import { RecordingMark } from "./recording-state.tsx";
+import { MeetingSettings } from "./settings.tsx";
+
+/** The most meetings that the call lists at once. */
+const PAGE_MAX = 100;
+const STATES = [
+  ["", "all"],
+  ["true", "going on"],
+  ["false", "over"],
+] as const;
+const FILTERS = ["room", "active", "startedAfter", "startedBefore"] as const;
+
+type Filter = (typeof FILTERS)[number];
+
+const filterOf = (name: Filter): string => parameters.value.get(name) ?? "";
+
+export function Meetings() {
+  const app = currentApp.value;
+  return app ? <MeetingsOf key={app._id} app={app} /> : <NotFound />;
+}
+
+function MeetingsOf({ app }: { readonly app: App }) {
+  const filtered = useComputed(() => query(Object.fromEntries(FILTERS.map((name) => [name, filterOf(name)]))));
+  const delayed = useDelayed(filtered);
+  const list = useList<Meeting>(`/apps/${segment(app._id)}/meetings${delayed}`, {
+    limitMax: PAGE_MAX,
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ _id }) => _id,
+  });
+  const rows = useKept(list.data);
+  const isFiltered = delayed !== "";
+  return (
+    <Page
+      title="Meetings"
+      intro="A meeting begins when the first person enters a room, and is over when the room has been empty for 30 seconds."
+      error={list.error}
+      isReady={isSettled(rows, list.error)}
+    >
+      <Card>
+        <MeetingFilters />
+      </Card>
+      <Card>
+        <div class="toolbar list-head">
+          <span role="status">
+            {list.total !== undefined && (
+              <strong>{list.total === 1 ? "1 meeting" : `${whole(list.total)} meetings`}</strong>
+            )}
+          </span>
+        </div>
+        <Table
+          label="Meetings"
+          isVirtual
+          columns={columnsOf(app.name)}
+          rows={rows ?? []}
+          keyOf={({ _id }) => _id}
+          hasMore={list.hasMore}
+          loadMore={list.loadMore}
+          empty={
+            isFiltered ? (
+              <Empty title="No meeting matches these filters." />
+            ) : (
+              <Empty title="There was no meeting yet.">
+                Open a room under Rooms: its link is for your guests, and "Join as host" is for you.
+              </Empty>
+            )
+          }
+        />
+      </Card>
+      <MeetingSettings app={app} />
+    </Page>
+  );
+}
+
+function MeetingFilters() {
+  // Decided once: on a narrow screen the fields would push the list out of view.
+  const isOpen = useSignal(matchMedia("(min-width: 48rem)").matches).value;
+  return (
+    <search>
+      <details open={isOpen}>
+        <summary>
+          <strong>Filters</strong>
+        </summary>
+        <div class="filter-grid">
+          <Text
+            label="Room"
+            placeholder="id or name"
+            value={filterOf("room")}
+            onInput={(value) => setParameters({ room: value.trim() })}
+          />
+          <Select
+            label="State"
+            value={STATES.find(([value]) => value === filterOf("active"))?.[0] ?? ""}
+            options={STATES}
+            onChange={(value) => setParameters({ active: value })}
+          />
+          <TimeFilter name="startedAfter" label="Started at or after" />
+          <TimeFilter name="startedBefore" label="Started before" />
+        </div>
+      </details>
+    </search>
+  );
+}
+
+/** In the address it is Unix seconds, as in the call. */
+const TimeFilter = ({ name, label }: { readonly name: Filter; readonly label: string }) => {
+  const seconds = Number(filterOf(name));
+  return (
+    <Text
+      label={label}
+      type="datetime-local"
+      step={1}
+      value={seconds > 0 ? toLocalInput(seconds) : ""}
+      onInput={(value) => setParameters({ [name]: String(fromLocalInput(value) ?? "") })}
+    />
+  );
+};
+
+const columnsOf = (app: string): readonly Column<Meeting>[] => [
+  {
+    title: "Room",
+    cell: (one) => (
+      <span class="row tight">
+        <Name href={meetingPage(app, one._id)}>{one.roomName}</Name> <RecordingMark of={one} isShort />
+      </span>
+    ),
+  },
+  { title: "Started", width: 26, cell: ({ startTime }) => <Time at={startTime} /> },
+  {
+    title: "Lasted",
+    width: 18,
+    isNumber: true,
+    isMinor: true,
+    cell: ({ startTime, endTime }) => duration((endTime ?? nowSeconds.value) - startTime),
+  },
+  {
+    title: "State",
+    width: 28,
+    cell: ({ active, inside = 0 }) =>
+      active ? <Badge kind="good">{whole(inside)} inside</Badge> : <span class="muted">over</span>,
+  },
+];

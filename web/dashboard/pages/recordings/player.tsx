@@ -1,0 +1,44 @@
+/** Plays a recording from the service itself, which sends the parts that are asked for: seeking does not load the whole file. */
+import { useSignal } from "@preact/signals";
+import type { Recording } from "../../api/room-types.ts";
+import { sourceOf } from "../../live/recordings.ts";
+import { Notice } from "../../ui/notice.tsx";
+
+interface PlayerProps {
+  readonly recording: Recording;
+  /** Where its bytes are. */
+  readonly address: string;
+}
+
+export function Player({ recording, address }: PlayerProps) {
+  const isBroken = useSignal(false);
+  const media = {
+    class: "player",
+    src: address,
+    controls: true,
+    preload: "metadata" as const,
+    "aria-label": `Recording of ${recording.participantUsername}, ${sourceOf(recording)}`,
+    onError: () => {
+      isBroken.value = true;
+    },
+  };
+  if (isBroken.value)
+    return (
+      <div role="alert">
+        <Notice kind="warn">
+          The browser cannot play this file: it is damaged, or not of a type that browsers play. Download it instead.
+        </Notice>
+      </div>
+    );
+  return (
+    <div class="stack">
+      {recording.type === "audio" ? <audio {...media} /> : <video playsInline {...media} />}
+      {recording.mended === false && (
+        <Notice kind="warn">
+          This file is as it came from the browser that recorded it: it could not be mended. It plays, but its length
+          may be unknown until its end, and seeking may not work.
+        </Notice>
+      )}
+    </div>
+  );
+}

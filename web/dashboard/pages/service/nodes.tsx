@@ -1,0 +1,68 @@
+/** The nodes of the service: what each one carries, and how it is. */
+import type { PageParameters } from "../../address/router.ts";
+import { type SeenNode, useNodes } from "../../live/nodes.ts";
+import { bytes, percent, rate, whole } from "../../text/format.ts";
+import { NodeLinks } from "../../ui/node-badges.tsx";
+import { Empty } from "../../ui/notice.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Name, Time } from "../../ui/values.tsx";
+
+const REFRESH_MS = 2000;
+
+const COLUMNS: readonly Column<SeenNode>[] = [
+  {
+    title: "Node",
+    width: 20,
+    cell: ({ nodeId, worker }) => <Name>{worker === undefined ? nodeId : `${nodeId} · worker ${worker}`}</Name>,
+  },
+  { title: "Connections", width: 10, isNumber: true, cell: (node) => whole(node.connections) },
+  { title: "Channels", width: 8, isNumber: true, isMinor: true, cell: (node) => whole(node.channels) },
+  { title: "CPU", width: 7, isNumber: true, cell: (node) => percent(node.cpu) },
+  { title: "Memory", width: 9, isNumber: true, isMinor: true, cell: (node) => bytes(node.rssBytes) },
+  { title: "Loop lag", width: 9, isNumber: true, isMinor: true, cell: (node) => `${rate(node.loopLagMs)} ms` },
+  { title: "Started", width: 10, isMinor: true, cell: (node) => <Time at={node.startedAt} /> },
+  { title: "Version", width: 8, isMinor: true, cell: (node) => <Name>{node.version}</Name> },
+  { title: "Links", width: 19, cell: (node) => <NodeLinks node={node} /> },
+];
+
+const counted = (count: number, noun: string): string => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+export function Nodes(_: { readonly at: PageParameters }) {
+  const { data, error, isComplete } = useNodes(REFRESH_MS);
+  const nodes = data ?? [];
+  const present = nodes.filter(({ awaySince }) => awaySince === undefined);
+  const connections = present.reduce((sum, node) => sum + node.connections, 0);
+  return (
+    <Page
+      title="Nodes"
+      intro="CPU is percent of one core. Loop lag is the longest delay of the event loop in the last seconds."
+      isReady={data !== undefined}
+      error={error}
+      isComplete={isComplete}
+    >
+      <Card
+        title={`${
+          present.length < nodes.length
+            ? `${present.length} of ${nodes.length} nodes respond`
+            : counted(nodes.length, "node")
+        }, ${counted(connections, "connection")}`}
+        aside="live"
+      >
+        <Table
+          label="Nodes"
+          columns={COLUMNS}
+          rows={nodes}
+          keyOf={({ nodeId, worker }) => `${nodeId} ${worker}`}
+          isVirtual
+          isStacked
+          empty={<Empty title="No node has responded." />}
+        />
+      </Card>
+      <p class="muted small">
+        Add a node by starting another with the same PostgreSQL and NATS (<code>PARLEY_DATABASE_URL</code>,{" "}
+        <code>PARLEY_NATS_URL</code>). A node that stops stays in this list for ten minutes while the page is open.
+      </p>
+    </Page>
+  );
+}

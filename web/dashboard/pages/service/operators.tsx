@@ -1,0 +1,189 @@
+/** Operators: people and programs with a token of their own for the dashboard and the control plane. */
+import { useSignal } from "@preact/signals";
+import type { PageParameters } from "../../address/router.ts";
+import { post, remove, segment } from "../../api/client.ts";
+import { mayChange, session } from "../../api/session.ts";
+import type { OperatorRow, Role } from "../../api/types.ts";
+import { CHANGES_EVERY_MS, useList } from "../../live/live.ts";
+import { confirm, Dialog, Form } from "../../ui/dialog.tsx";
+import { Select, Text } from "../../ui/fields.tsx";
+import { Empty, Notice, toast } from "../../ui/notice.tsx";
+import { Card, Page } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, Name, Snippet, Time } from "../../ui/values.tsx";
+
+const NAME_MAX_CHARS = 64;
+
+const ROLES: readonly (readonly [Role, string])[] = [
+  ["read", "Sees everything but secrets and payloads, and changes nothing."],
+  ["admin", "May do everything that the admin token may, also create and revoke operators."],
+];
+
+export function Operators(_: { readonly at: PageParameters }) {
+  const { data, error, hasMore, loadMore, reload } = useList<OperatorRow>("/operators", {
+    everyMs: CHANGES_EVERY_MS,
+    idOf: ({ _id }) => _id,
+  });
+  const isCreating = useSignal(false);
+  const columns: readonly Column<OperatorRow>[] = [
+    {
+      title: "Name",
+      cell: ({ name }) => (
+        <>
+          <Name>{name}</Name>
+          {name === session.value?.name && <span class="muted"> (you)</span>}
+        </>
+      ),
+    },
+    { title: "Role", width: 14, cell: ({ role }) => <Badge kind={role === "admin" ? "accent" : ""}>{role}</Badge> },
+    { title: "Created", width: 16, isMinor: true, cell: ({ created }) => <Time at={created} /> },
+    { title: "Last used", width: 18, cell: ({ lastUsed }) => <Time at={lastUsed} /> },
+    {
+      title: "Actions",
+      width: 16,
+      cell: (row) =>
+        mayChange.value && (
+          <button
+            type="button"
+            class="small danger"
+            aria-label={`Revoke ${row.name}`}
+            onClick={() => revoke(row, reload)}
+          >
+            Revoke
+          </button>
+        ),
+    },
+  ];
+  return (
+    <Page
+      title="Operators"
+      intro="Each person and each program gets a token of its own: the audit then says who made a change, and one token can be revoked alone."
+      actions={
+        mayChange.value && (
+          <button type="button" class="primary" onClick={() => (isCreating.value = true)}>
+            New operator
+          </button>
+        )
+      }
+      isReady={data !== undefined}
+      error={error}
+    >
+      <Card>
+        <Table
+          label="Operators"
+          columns={mayChange.value ? columns : columns.slice(0, -1)}
+          rows={data ?? []}
+          keyOf={({ _id }) => _id}
+          isVirtual
+          isStacked
+          hasMore={hasMore}
+          loadMore={loadMore}
+          empty={
+            <Empty title="There is no operator besides the admin token.">
+              {mayChange.value
+                ? "Create one for each person who opens the dashboard, and keep the admin token in a safe."
+                : "An operator with the role admin can create one."}
+            </Empty>
+          }
+        />
+      </Card>
+      <Card title="Roles">
+        <dl class="facts">
+          {ROLES.map(([role, meaning]) => (
+            <>
+              <dt>
+                <Badge kind={role === "admin" ? "accent" : ""}>{role}</Badge>
+              </dt>
+              <dd>{meaning}</dd>
+            </>
+          ))}
+          <dt>admin token</dt>
+          <dd>
+            Not in this list. It is replaced by stopping the service and running{" "}
+            <code>bin/parley admin reset-token</code>.
+          </dd>
+        </dl>
+      </Card>
+      {isCreating.value && <NewOperator onCreated={reload} onClose={() => (isCreating.value = false)} />}
+    </Page>
+  );
+}
+
+function revoke({ _id, name }: OperatorRow, reload: () => Promise<void>): void {
+  const isOwn = name === session.value?.name;
+  confirm({
+    title: `Revoke ${name}?`,
+    text: `The token stops working at once on every node, and its sessions and open streams end. ${
+      isOwn ? "This is the operator you are signed in as: you will be signed out. " : ""
+    }This cannot be undone; a new operator gets a new token.`,
+    submit: "Revoke",
+    isDanger: true,
+    run: async () => {
+      await remove(`/operators/${segment(_id)}`);
+      toast(`${name} has been revoked.`);
+      await reload();
+    },
+  });
+}
+
+interface NewOperatorProps {
+  readonly onCreated: () => Promise<void>;
+  readonly onClose: () => void;
+}
+
+function NewOperator({ onCreated, onClose }: NewOperatorProps) {
+  const name = useSignal("");
+  const role = useSignal<Role>("read");
+  const made = useSignal<OperatorRow | undefined>(undefined);
+  const create = async (): Promise<void> => {
+    made.value = await post<OperatorRow>("/operators", { name: name.value.trim(), role: role.value });
+    await onCreated();
+  };
+  if (made.value) return <NewToken of={made.value} onClose={onClose} />;
+  return (
+    <Dialog title="New operator" onClose={onClose}>
+      <Form submit="Create" onSubmit={create} onCancel={onClose} isDisabled={name.value.trim() === ""}>
+        <Text
+          label="Name"
+          value={name.value}
+          onInput={(value) => (name.value = value)}
+          maxLength={NAME_MAX_CHARS}
+          help="As the audit shows it: a person, or what a program does."
+          isRequired
+          autoFocus
+        />
+        <Select
+          label="Role"
+          value={role.value}
+          options={ROLES.map(([one]) => [one, one] as const)}
+          onChange={(value) => (role.value = value)}
+          help={ROLES.find(([one]) => one === role.value)?.[1]}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+const NewToken = ({
+  of: { name, token = "" },
+  onClose,
+}: {
+  readonly of: OperatorRow;
+  readonly onClose: () => void;
+}) => (
+  <Dialog title={`The token of ${name}`} onClose={onClose}>
+    <div class="form">
+      <Notice kind="warn">It is shown only now: copy it before you close this. The service keeps a hash of it.</Notice>
+      <Snippet text={token} what="token" />
+      <p class="muted small">
+        {name} signs in with it here, and uses it with curl as <code>Authorization: Bearer</code> or with the command
+        line as <code>PARLEY_OPERATOR_TOKEN</code>.
+      </p>
+      <div class="form-actions">
+        <button type="button" class="primary" onClick={onClose}>
+          I have copied it
+        </button>
+      </div>
+    </div>
+  </Dialog>
+);

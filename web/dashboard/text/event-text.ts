@@ -1,0 +1,108 @@
+/** Events and codes in sentences. */
+import * as close from "../../../src/protocol/close.ts";
+import { REALTIME_CODES } from "../../../src/protocol/codes.ts";
+import type { RecordedEvent, TailEvent } from "../api/types.ts";
+import { bytes, whole } from "./format.ts";
+
+type Role = "good" | "warn" | "bad" | "accent" | "";
+
+const ROLES: Readonly<Record<string, Role>> = {
+  connect: "good",
+  refuse: "bad",
+  error: "bad",
+  publish: "accent",
+  send: "accent",
+  dropped: "warn",
+  gap: "warn",
+};
+
+/** The colour of a kind's badge. */
+export const roleOf = (kind: string): Role => ROLES[kind] ?? "";
+
+/** Close codes that browsers and proxies use. */
+const CLOSINGS: Readonly<Record<number, string>> = {
+  1000: "closed by the client",
+  1001: "the page was left, or the service is going away",
+  1005: "closed by the client without a code",
+  1006: "the network connection was lost",
+  1009: "a message was too large",
+  ...Object.fromEntries(
+    Object.values(close)
+      .filter(({ code }) => code !== close.GOING_AWAY.code)
+      .map(({ code, reason }) => [code, reason]),
+  ),
+};
+
+/** What a code means; undefined if it is unknown. */
+export function meaningOf(code: string | number | undefined): string | undefined {
+  if (typeof code === "number") return CLOSINGS[code];
+  if (code === "over_concurrent") return "The application has as many connections as its plan allows.";
+  return code !== undefined && Object.hasOwn(REALTIME_CODES, code)
+    ? REALTIME_CODES[code as keyof typeof REALTIME_CODES].text
+    : undefined;
+}
+
+/** One line of JSON, cut: lists have room for no more. */
+const PREVIEW_MAX_CHARS = 200;
+export const preview = (value: unknown): string => (JSON.stringify(value) ?? "").slice(0, PREVIEW_MAX_CHARS);
+
+/** What the columns for peer and channel do not say. */
+export function detailOf(event: TailEvent): string {
+  const { kind, code, to, change, address, data, count, keyId } = event;
+  switch (kind) {
+    case "dropped":
+      return `${whole(count ?? 0)} ${count === 1 ? "event is" : "events are"} missing here: more came than this page could take.`;
+    case "gap":
+      return "The connection was lost at this time. What happened until it was back is missing here.";
+    case "presence":
+      return change ?? "";
+    case "connect":
+      return joined([address && `from ${address}`, keyId && `with ${keyId}`]);
+    case "renew":
+      return keyId ? `token of ${keyId}` : "";
+    case "publish":
+    case "send":
+    case "state":
+      return joined([
+        to !== undefined && `to ${to}`,
+        event.bytes !== undefined && bytes(event.bytes),
+        data !== undefined && preview(data),
+      ]);
+    default:
+      return joined([code !== undefined && String(code), meaningOf(code), address && `from ${address}`]);
+  }
+}
+
+const joined = (parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(" · ");
+
+/** An event of the flight recorder as a sentence; names are marked by quotes. */
+export function sentenceOf({ kind, channel, code, count, keyId }: RecordedEvent): string {
+  const on = channel === undefined ? "" : ` “${channel}”`;
+  const meaning = meaningOf(code);
+  const why = `${code === undefined ? "" : ` with ${code}`}${meaning ? `: ${lowered(meaning)}` : ""}.`;
+  switch (kind) {
+    case "connect":
+      return `Connected${keyId ? ` with key ${keyId}` : ""}.`;
+    case "subscribe":
+      return `Subscribed to${on || " a channel"}.`;
+    case "unsubscribe":
+      return `Left${on || " a channel"}.`;
+    case "refuse":
+      return `A connect was refused${why}`;
+    case "error":
+      return `${requests(count)}${on && ` for${on}`} ${(count ?? 1) > 1 ? "were" : "was"} refused${why}`;
+    case "state":
+      return `Set its state${on && ` in${on}`}${(count ?? 1) > 1 ? ` ${whole(count ?? 1)} times` : ""}.`;
+    case "renew":
+      return `Renewed its token${keyId ? ` with key ${keyId}` : ""}${(count ?? 1) > 1 ? ` ${whole(count ?? 1)} times` : ""}.`;
+    case "close":
+      return `The connection ended${why}`;
+    case "publish":
+      return `Published or sent ${count === 1 ? "one message" : `${whole(count ?? 0)} messages`}.`;
+    default:
+      return `${kind}${on}${why}`;
+  }
+}
+
+const requests = (count = 1): string => (count === 1 ? "A request" : `${whole(count)} requests`);
+const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, "");

@@ -1,0 +1,167 @@
+/** The connection of the page to its room: one client, subscribed to the room's channels. */
+import type { Channel } from "../../../client/src/channel.ts";
+import type { ParleyError } from "../../../client/src/events/errors.ts";
+import type { Status } from "../../../client/src/events/types.ts";
+import { Parley } from "../../../client/src/parley.ts";
+import { type States, stateOf } from "../../../client/src/state.ts";
+import { adminChannel, chatChannel, roomChannel } from "../../../src/protocol/room-channels.ts";
+import { Listeners } from "../call/listeners.ts";
+import type { Signalling } from "../call/signalling.ts";
+import { ChatLog } from "./chat-log.ts";
+import type { Ending, Person, PersonState, RoomEvents, RoomLink, RoomOpening } from "./contract.ts";
+import { endingOf, isFinalRefusal } from "./ending.ts";
+import { Inboxes } from "./inboxes.ts";
+import { iceServersIn, noticeOf, queueOf } from "./notices.ts";
+import { type Metadata, personOf } from "./people.ts";
+import { claimsOf, serviceOf } from "./token.ts";
+
+export const openRoom = (opening: RoomOpening): RoomLink => new Room(opening);
+
+class Room implements RoomLink {
+  readonly signalling: Signalling;
+  readonly #inboxes: Inboxes;
+  readonly #opening: RoomOpening;
+  readonly #self: string;
+  readonly #parley: Parley;
+  readonly #channel: Channel<unknown, Metadata>;
+  readonly #states: States<PersonState>;
+  readonly #chat: ChatLog;
+  readonly #listeners = new Listeners<RoomEvents>();
+  #state: PersonState | undefined;
+  #isFirstToken = true;
+  #isInside = false;
+  #hasRoster = false;
+  #isOnline = false;
+  #isEnded = false;
+
+  constructor(opening: RoomOpening) {
+    this.#opening = opening;
+    const { connect, name, isAdmin, isGuest, isResumed = false } = opening;
+    const { room, id: self } = claimsOf(connect.token);
+    this.#self = self;
+    const parley = new Parley({ url: serviceOf(connect.url), token: () => this.#nextToken() });
+    this.#parley = parley;
+    parley.on("status", (status) => this.#statusChanged(status));
+    parley.on("welcome", ({ metadata }) => this.#metadataCame(metadata));
+    parley.on("metadata", (metadata) => this.#metadataCame(metadata));
+    this.#inboxes = new Inboxes(parley, { room, self, isResumed, others: () => this.#others() });
+    this.signalling = this.#inboxes;
+    this.#channel = parley.channel<unknown, Metadata>(roomChannel(room));
+    this.#states = stateOf<PersonState>(this.#channel as Channel<never, never>);
+    const writer = { participantSession: self, name, isGuest };
+    this.#chat = new ChatLog(parley.channel(chatChannel(room)), writer, (line) => this.#listeners.emit("chat", line));
+    if (isAdmin) this.#followLobby(room);
+    // Not earlier: who sees this page in the room's channel sends signals at once. If it is refused, the client has ended.
+    this.#inboxes.ready.then(
+      () => this.#enter(),
+      () => undefined,
+    );
+  }
+
+  people(): readonly Person[] {
+    const states = this.#states.all;
+    return this.#channel.presence.members.map((member) => personOf(member, states.get(member.peerId)));
+  }
+
+  setState(state: PersonState): void {
+    this.#state = state;
+    if (this.#isInside) this.#sendState(state);
+  }
+
+  say(text: string): Promise<void> {
+    return this.#chat.say(text);
+  }
+
+  on<E extends keyof RoomEvents>(event: E, listener: (...args: RoomEvents[E]) => void): () => void {
+    return this.#listeners.on(event, listener as never);
+  }
+
+  close(): void {
+    this.#isEnded = true;
+    this.#parley.close();
+  }
+
+  #others(): readonly string[] {
+    return this.#channel.presence.members.map(({ peerId }) => peerId);
+  }
+
+  #enter(): void {
+    if (this.#isEnded) return;
+    this.#isInside = true;
+    this.#followPeople();
+    this.#channel.on("message", (message) => {
+      const notice = noticeOf(message);
+      if (notice) this.#listeners.emit("notice", notice);
+    });
+    if (this.#state) this.#sendState(this.#state);
+  }
+
+  #sendState(state: PersonState): void {
+    // Without a connection it is sent with the next one; one that the service does not allow is not shown to the others.
+    this.#states.set(state).catch(() => undefined);
+  }
+
+  #followPeople(): void {
+    const { presence } = this.#channel;
+    presence.on("joined", (member) => {
+      if (this.#hasRoster) this.#listeners.emit("joined", personOf(member, this.#states.all.get(member.peerId)));
+    });
+    presence.on("left", (member) => this.#listeners.emit("left", personOf(member, undefined)));
+    presence.on("changed", () => {
+      this.#listeners.emit("people");
+      this.#inboxes.othersChanged();
+    });
+    this.#states.on("changed", () => this.#listeners.emit("people"));
+    this.#channel.extend({
+      received: ({ type, snapshot }) => {
+        if (type !== "presence" || !snapshot) return;
+        this.#hasRoster = true;
+        // Also when it is the same as before: this page is back.
+        this.#inboxes.othersChanged();
+      },
+    });
+  }
+
+  #followLobby(room: string): void {
+    this.#parley.channel(adminChannel(room)).on("message", (message) => {
+      const queue = queueOf(message);
+      if (queue) this.#listeners.emit("queue", queue);
+    });
+  }
+
+  async #nextToken(): Promise<string | null> {
+    if (this.#isFirstToken) {
+      this.#isFirstToken = false;
+      return this.#opening.connect.token;
+    }
+    const token = await this.#opening.renew();
+    // One of another stay does not continue this one: the others know this page by its participantSession.
+    return token === null || claimsOf(token).id !== this.#self ? null : token;
+  }
+
+  #metadataCame(metadata: unknown): void {
+    const iceServers = iceServersIn(metadata);
+    if (iceServers) this.#listeners.emit("iceServers", iceServers);
+  }
+
+  #statusChanged({ state, error }: Status): void {
+    if (state === "closed") return this.#end(endingOf(error));
+    // The client would try forever, because to it the refusal is not one of the token.
+    if (error && isFinalRefusal(error)) return this.#refused(error);
+    const isOnline = state === "connected";
+    if (isOnline === this.#isOnline) return;
+    this.#isOnline = isOnline;
+    this.#listeners.emit("online", isOnline);
+  }
+
+  #refused(error: ParleyError): void {
+    this.#end(endingOf(error));
+    this.#parley.close();
+  }
+
+  #end(why: Ending): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#listeners.emit("ended", why);
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * People inside to whom this page gets no connection: after a while it says so, and why that may be. Networks that block the direct way are not
+ * seen in any other way: a tile would stay on "connecting".
+ */
+import { effect } from "@preact/signals";
+import { announce } from "../page/announce.ts";
+import { listed, t } from "../texts/texts.ts";
+import type { Session } from "./session.ts";
+
+/** Longer than the first attempt of a connection on a busy machine (call/recovery.ts). */
+const CONNECT_WITHIN_MS = 15_000;
+
+/** Returns how to stop. */
+export function watchUnreached(session: Session): () => void {
+  /** One timer for each person without a connection; it is kept after it has run. */
+  const timers = new Map<string, ReturnType<typeof setTimeout>>();
+  const late = (who: string): void => {
+    session.unreached.value = new Set(session.unreached.value).add(who);
+    announce(unreachedText(session), true);
+  };
+  const stop = effect(() => {
+    const waiting = waitedFor(session);
+    for (const [who, timer] of timers)
+      if (!waiting.has(who)) {
+        clearTimeout(timer);
+        timers.delete(who);
+      }
+    for (const who of waiting)
+      if (!timers.has(who))
+        timers.set(
+          who,
+          setTimeout(() => late(who), CONNECT_WITHIN_MS),
+        );
+    const before = session.unreached.peek();
+    const still = new Set([...before].filter((who) => waiting.has(who)));
+    if (still.size < before.size) session.unreached.value = still;
+  });
+  return () => {
+    stop();
+    for (const timer of timers.values()) clearTimeout(timer);
+    session.unreached.value = new Set();
+  };
+}
+
+/** While this page or the other one is away itself, the page says that instead. */
+function waitedFor({ isOnline, people, qualities }: Session): ReadonlySet<string> {
+  const known = qualities.value;
+  const waiting = people.value.filter(
+    ({ participantSession, isLost }) => !isLost && (known.get(participantSession) ?? "connecting") === "connecting",
+  );
+  return new Set(isOnline.value ? waiting.map(({ participantSession }) => participantSession) : []);
+}
+
+const isRelay = ({ urls }: RTCIceServer): boolean => [urls].flat().some((url) => /^turns?:/i.test(url));
+
+/** Empty if there is nothing to say. */
+export function unreachedText({ people, unreached, iceServers }: Session): string {
+  const names = people.value.filter(({ participantSession }) => unreached.value.has(participantSession));
+  if (names.length === 0) return "";
+  const name = listed(names.map((one) => one.name));
+  return t(iceServers.value.some(isRelay) ? "unreachedWithRelay" : "unreachedText", { name });
+}

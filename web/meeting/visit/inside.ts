@@ -1,0 +1,250 @@
+/** Inside a meeting: the connection to the room and the media, as signals of the session. */
+import { effect } from "@preact/signals";
+import type { Kind, MediaEngine } from "../call/contract.ts";
+import { announce } from "../page/announce.ts";
+import { flagsOf, type Joined } from "../page/api.ts";
+import { disabledByToken, mayNow, roomAllows } from "../page/rights.ts";
+import { lobbyChime } from "../page/sounds.ts";
+import type { MeetingRecording } from "../recording/meeting-recording.ts";
+import type { ChatLine, Ending, Person, RoomLink, RoomNotice, RoomOpening } from "../room/contract.ts";
+import { Endings } from "../session/endings.ts";
+import type { OwnMedia } from "../session/own-media.ts";
+import { CHAT_LINES_MAX, MAY_NOTHING, NO_ONE, type Session } from "../session/session.ts";
+import { watchUnreached } from "../session/unreached.ts";
+import { t } from "../texts/texts.ts";
+
+const KINDS = ["audio", "video", "screen"] as const;
+
+export interface InsideParts {
+  readonly session: Session;
+  readonly media: OwnMedia;
+  readonly engine: MediaEngine;
+  readonly recording: MeetingRecording;
+  /** The newest connect token of the stay. */
+  readonly token: () => string;
+  readonly open: (opening: Omit<RoomOpening, "renew" | "isResumed">) => RoomLink;
+  readonly ended: (why: Ending) => void;
+}
+
+export class Inside {
+  readonly #parts: InsideParts;
+  #link: RoomLink | undefined;
+  #ends: (() => void)[] = [];
+  #disabled: readonly Kind[] = [];
+  #endings = new Endings();
+
+  constructor(parts: InsideParts) {
+    this.#parts = parts;
+  }
+
+  begin(joined: Joined): void {
+    const { session, engine, recording, token, open } = this.#parts;
+    const { participantSession, name, isAdmin, isGuest, connect, ejectAt } = joined;
+    session.me.value = { participantSession, name, isAdmin, isGuest };
+    session.room.value = flagsOf(joined.room);
+    session.may.value = joined.may;
+    session.iceServers.value = joined.iceServers;
+    this.#disabled = disabledByToken(joined.may, session.room.value, { isAdmin });
+    session.people.value = [];
+    session.chat.value = [];
+    session.queue.value = [];
+    session.isHandUp.value = false;
+    session.isLocked.value = false;
+    session.isOnline.value = true;
+    this.#endings = new Endings(ejectAt);
+    session.ending.value = this.#endings.first;
+    const link = open({ connect, name, isAdmin, isGuest });
+    this.#link = link;
+    this.#listen(link);
+    engine.allow((who, kind) => this.#isShown(who, kind));
+    engine.join(link.signalling, joined.iceServers);
+    recording.enter(joined, { stay: participantSession, token });
+    session.stage.value = { at: "inside" };
+  }
+
+  /** Microphone and camera as the visitor wishes, or as the room says. */
+  async start(wishes: Readonly<Partial<Record<Kind, boolean>>>): Promise<void> {
+    const { session, media } = this.#parts;
+    const { joinAudioOn, joinVideoOn } = session.room.value;
+    const wanted = { audio: wishes.audio ?? joinAudioOn, video: wishes.video ?? joinVideoOn };
+    this.#keepRights();
+    for (const kind of ["audio", "video"] as const) if (!wanted[kind]) media.turnOff(kind);
+    // From now on, each is sent as soon as it is open: a browser may ask about the camera for a long time.
+    this.#follow();
+    await Promise.all(
+      (["audio", "video"] as const).map((kind) => wanted[kind] && session.may.value[kind] && media.turnOn(kind)),
+    );
+  }
+
+  setHand(isUp: boolean): void {
+    this.#parts.session.isHandUp.value = isUp;
+  }
+
+  async say(text: string): Promise<void> {
+    await this.#link?.say(text);
+  }
+
+  end(): void {
+    const { session, engine } = this.#parts;
+    for (const end of this.#ends) end();
+    this.#ends = [];
+    // Before the devices are closed, so that the recorders end with everything.
+    this.#parts.recording.leave();
+    engine.leave();
+    this.#link?.close();
+    this.#link = undefined;
+    session.me.value = NO_ONE;
+    session.may.value = MAY_NOTHING;
+    session.people.value = [];
+    session.tracks.value = [];
+    session.queue.value = [];
+    session.ending.value = undefined;
+  }
+
+  /** What one's devices do goes to the others: the tracks to the media engine, what is on to the room. */
+  #follow(): void {
+    const { session, media, engine, recording } = this.#parts;
+    if (!this.#link) return;
+    // Before the track is sent: otherwise the others would hear the first moment of a muted microphone.
+    this.#ends.push(effect(() => engine.mute("audio", media.isMuted.value)));
+    for (const kind of KINDS) {
+      let sent: MediaStreamTrack | undefined;
+      this.#ends.push(
+        effect(() => {
+          const track = media.tracks.value[kind];
+          if (track === sent) return;
+          sent = track;
+          engine.publish(kind, track ?? null).catch(() => undefined);
+        }),
+      );
+    }
+    this.#ends.push(
+      effect(() => {
+        const { audio, video, screen } = media.isOn.value;
+        this.#link?.setState({
+          audio,
+          video,
+          screen,
+          hand: session.isHandUp.value,
+          recording: recording.own.isRunning.value,
+        });
+      }),
+    );
+  }
+
+  #listen(link: RoomLink): void {
+    const { session, engine, ended } = this.#parts;
+    const showPeople = (): void => {
+      const before = session.people.value;
+      session.people.value = link.people();
+      this.#announceHands(before);
+      this.#keepRights();
+    };
+    this.#ends.push(
+      link.on("people", showPeople),
+      link.on("joined", ({ name }) => announce(t("personJoined", { name }))),
+      link.on("left", ({ name }) => announce(t("personLeft", { name }))),
+      link.on("chat", (line) => this.#chatted(line)),
+      link.on("notice", (notice) => this.#noticed(notice)),
+      link.on("queue", (queue) => {
+        const before = new Set(session.queue.value.map(({ waitId }) => waitId));
+        const newcomers = queue.filter(({ waitId }) => !before.has(waitId));
+        session.queue.value = queue;
+        for (const { name } of newcomers) announce(t("lobbyAsks", { name }), true);
+        if (newcomers.length > 0) lobbyChime();
+      }),
+      link.on("online", (isOnline) => {
+        if (session.isOnline.value === isOnline) return;
+        session.isOnline.value = isOnline;
+        if (isOnline) this.#endings.connectedAgain();
+        session.ending.value = this.#endings.first;
+        announce(t(isOnline ? "reconnected" : "reconnecting"), !isOnline);
+      }),
+      link.on("iceServers", (iceServers) => {
+        session.iceServers.value = iceServers;
+        engine.setIceServers(iceServers);
+      }),
+      link.on("ended", ended),
+      engine.on("tracks", () => {
+        session.tracks.value = engine.tracks();
+      }),
+      engine.on("quality", (who, quality) => {
+        session.qualities.value = new Map(session.qualities.value).set(who, quality);
+      }),
+      engine.on("speaker", (who) => {
+        session.speaker.value = who;
+      }),
+      watchUnreached(session),
+    );
+    showPeople();
+  }
+
+  #announceHands(before: readonly Person[]): void {
+    const wasUp = new Map(before.map(({ participantSession, state }) => [participantSession, state.hand]));
+    for (const { participantSession, name, state } of this.#parts.session.people.value)
+      if (state.hand && wasUp.get(participantSession) === false) announce(t("handRaisedBy", { name }));
+  }
+
+  #chatted(line: ChatLine): void {
+    const { session } = this.#parts;
+    if (session.chat.value.some(({ id }) => id === line.id)) return;
+    session.chat.value = [...session.chat.value, line].slice(-CHAT_LINES_MAX);
+    const isOwn = line.from === session.me.value.participantSession;
+    const name = line.from === undefined ? t("fromServer") : line.name;
+    if (!isOwn && !line.isEarlier) announce(t("newMessage", { name, text: line.text.slice(0, 200) }), true);
+  }
+
+  #noticed(notice: RoomNotice): void {
+    const { session, media } = this.#parts;
+    const isMine = "participantSession" in notice && notice.participantSession === session.me.value.participantSession;
+    switch (notice.notice) {
+      case "muted":
+        if (!isMine) return;
+        if (notice.kind === "audio") media.turnOff("audio");
+        else if (notice.kind === "video" || notice.kind === "screen") media.close(notice.kind);
+        return announce(t(notice.kind === "audio" ? "mutedByHost" : "stoppedByHost"));
+      case "ending": {
+        const isForAll = notice.participantSession === undefined;
+        if (!isForAll && !isMine) return;
+        this.#endings.announced(isForAll, Date.now() + notice.inSec * 1000);
+        session.ending.value = this.#endings.first;
+        return;
+      }
+      case "continues": {
+        const isForAll = notice.participantSession === undefined;
+        if (!isForAll && !isMine) return;
+        this.#endings.takenBack(isForAll);
+        session.ending.value = this.#endings.first;
+        return;
+      }
+      case "locked":
+        if (session.isLocked.value === notice.on) return;
+        session.isLocked.value = notice.on;
+        return announce(t(notice.on ? "nowLocked" : "nowUnlocked"));
+      case "recording":
+        return this.#parts.recording.noticed(notice.on, notice.fact);
+      case "flags": {
+        const room = flagsOf({ ...session.room.value, ...notice.room });
+        session.room.value = room;
+        session.may.value = mayNow(room, session.me.value, this.#disabled);
+        return this.#keepRights();
+      }
+      case "removed":
+        // The connection ends with the reason.
+        return;
+    }
+  }
+
+  /** What may not be sent any more is closed, and what may not be shown disappears. */
+  #keepRights(): void {
+    const { session, media, engine } = this.#parts;
+    for (const kind of KINDS) if (!session.may.value[kind] && media.tracks.value[kind]) media.close(kind);
+    engine.allow((who, kind) => this.#isShown(who, kind));
+  }
+
+  #isShown(who: string, kind: Kind): boolean {
+    const { session } = this.#parts;
+    const person = session.people.value.find(({ participantSession }) => participantSession === who);
+    return person !== undefined && roomAllows(session.room.value, person, kind);
+  }
+}

@@ -1,0 +1,348 @@
+/** A visit to a room: from the door, perhaps through the lobby, to the inside and out. inside.ts has what happens inside. */
+import type { Kind } from "../call/contract.ts";
+import { announce } from "../page/announce.ts";
+import { type Act, type InLobby, type Joined, Refused } from "../page/api.ts";
+import { isStranger, vouchedName } from "../page/door.ts";
+import { cleanName } from "../page/names.ts";
+import { keep } from "../page/storage.ts";
+import type { Uploads } from "../recording/contract.ts";
+import { MeetingRecording } from "../recording/meeting-recording.ts";
+import { OwnRecording } from "../recording/own-recording.ts";
+import type { Ending, LobbyLink } from "../room/contract.ts";
+import { StayMemory } from "../session/kept-stay.ts";
+import type { OwnMedia } from "../session/own-media.ts";
+import { changesAt, closedBy, endingBy, isFinal, stayEndedBy } from "../session/refusals.ts";
+import { type Closed, newSession, type Session } from "../session/session.ts";
+import { t } from "../texts/texts.ts";
+import { waitIn } from "./in-lobby.ts";
+import { Inside } from "./inside.ts";
+import type { MeetingParts } from "./parts.ts";
+
+/** A room that opens is looked at again then, not by all pages at the same moment. */
+const OPENS_SPREAD_MS = 3000;
+const LOOK_AGAIN_MS = 15_000;
+/** The longest delay of a timer. */
+const TIMER_MAX_MS = 2_000_000_000;
+
+export class Meeting {
+  readonly session: Session;
+  readonly media: OwnMedia;
+  readonly recording: MeetingRecording;
+  readonly uploads: Uploads;
+  readonly #parts: MeetingParts;
+  /** Only after a click: otherwise the room decides. */
+  readonly #wishes: Partial<Record<Kind, boolean>> = {};
+  #lobby: LobbyLink | undefined;
+  #inside: Inside | undefined;
+  #name = "";
+  #resume: string | undefined;
+  /** A ticket that was declined: the service says for how long it has to wait. */
+  #declined: string | undefined;
+  /** The stay that a reload is about to continue. */
+  #reloadOf: string | undefined;
+  /** Why the stay could not be renewed; its connection then ends without a reason. */
+  #refusedStay: Ending | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #memory: StayMemory;
+
+  constructor(parts: MeetingParts) {
+    this.#parts = parts;
+    this.media = parts.media;
+    this.uploads = parts.uploads;
+    this.session = newSession(parts.roomName);
+    this.recording = new MeetingRecording({
+      session: this.session,
+      own: new OwnRecording(parts),
+      act: (act) => this.act(act),
+      changed: () => this.#keepStay(),
+    });
+    this.#memory = new StayMemory(parts.roomName, parts.token);
+  }
+
+  /** Whether a visitor of this room is known to the service by a token. */
+  get hasToken(): boolean {
+    return this.#memory.token !== undefined;
+  }
+
+  /** The visitor's name, as it was given last. */
+  get name(): string {
+    return this.#name;
+  }
+
+  /** Whether the service answers. */
+  readonly reach = (): Promise<unknown> => this.#parts.api.door();
+
+  /** Back to the door, as a visitor without an invitation. */
+  async withoutToken(): Promise<void> {
+    this.#memory.forgetToken();
+    await this.returnToDoor();
+  }
+
+  /** A page that is loaded: it looks at the door, or goes on where a reload has interrupted it. */
+  async start(name: string): Promise<void> {
+    this.#name = cleanName(name);
+    const stay = this.#memory.ofThisTab();
+    if (stay) {
+      this.#resume = stay.resume;
+      this.#wishes.audio = stay.audio;
+      this.#wishes.video = stay.video;
+      this.#reloadOf = stay.participantSession;
+      this.recording.restore(stay.agreedTo);
+      return this.enter(name);
+    }
+    await this.look();
+  }
+
+  /** Asks for the door, and shows what it says. */
+  async look(): Promise<void> {
+    clearTimeout(this.#timer);
+    // What was agreed to here before has led to no visit.
+    this.recording.forget();
+    const { session } = this;
+    try {
+      const door = await this.#parts.api.door(this.#memory.token);
+      session.door.value = door;
+      // The times in an access token win over the room's: then joining says whether it is open.
+      if (door.state === "not_open" && !this.hasToken) return this.#close("not_open", door.opensAt);
+      if (door.state === "over" && !this.hasToken) return this.#close("over", this.#parts.expiresAt);
+      // Who was let in before can go on, in a second tab too.
+      if (isStranger(door) && !door.enableRequestToJoin && this.#memory.ofOtherTab() === undefined)
+        return this.#close("invitation");
+      if (door.autoJoin) return await this.#enterByItself(door.recording);
+      session.stage.value = { at: "door" };
+      this.#preview(door.audioOnlyRoom);
+    } catch (error) {
+      this.#refused(error);
+    }
+  }
+
+  /** Enters, or asks to. Where the door says that the meeting is recorded, the button to enter is one to agree. */
+  async enter(name: string): Promise<void> {
+    if (this.session.stage.value.at === "door" && this.session.door.value?.recording) this.recording.agreeToNext();
+    const typed = cleanName(name);
+    if (typed !== "" && vouchedName(this.session.door.value) === undefined) keep("local", "name", typed);
+    this.#name = typed || this.#defaultName();
+    await this.#join({});
+  }
+
+  /** Back to the door, from wherever the visit has ended. */
+  async returnToDoor(): Promise<void> {
+    this.session.stage.value = { at: "loading" };
+    await this.look();
+  }
+
+  /** The same stay, in this window: another one has taken it over. */
+  async bringBack(): Promise<void> {
+    await this.#join({});
+  }
+
+  stopWaiting(): void {
+    this.#endLobby();
+    this.session.stage.value = { at: "door" };
+  }
+
+  leave(): void {
+    if (this.session.stage.value.at !== "inside") return;
+    this.#end();
+    this.session.stage.value = { at: "left" };
+  }
+
+  /** Turns it on or off. */
+  async toggle(kind: Kind): Promise<void> {
+    const isOn = this.media.isOn.value[kind];
+    this.#wishes[kind] = !isOn;
+    if (isOn) this.media.turnOff(kind);
+    else if (this.session.stage.value.at !== "inside" || this.session.may.value[kind]) await this.media.turnOn(kind);
+    this.#keepStay();
+  }
+
+  setHand(isUp: boolean): void {
+    this.#inside?.setHand(isUp);
+  }
+
+  async say(text: string): Promise<void> {
+    await this.#inside?.say(text);
+  }
+
+  async act(act: Act): Promise<void> {
+    await this.#parts.api.act(this.#resume ?? "", act);
+  }
+
+  // How a visit goes on
+
+  async #join(more: { readonly ticket?: string }): Promise<void> {
+    const { api } = this.#parts;
+    this.session.stage.value = { at: "entering" };
+    const other = this.#resume === undefined ? this.#memory.ofOtherTab() : undefined;
+    this.#resume ??= other;
+    const reloadOf = this.#reloadOf;
+    this.#reloadOf = undefined;
+    try {
+      const answer = await api.join({
+        token: this.#memory.token,
+        name: this.#name,
+        resume: this.#resume,
+        ticket: this.#declined,
+        ...more,
+      });
+      if (reloadOf !== undefined && !isStay(answer, reloadOf)) await this.#startAfresh();
+      else if ("waiting" in answer) this.#wait(answer);
+      else if (await this.recording.joining(answer)) {
+        // A stay keeps its name: what was typed in a second tab is not used.
+        const isAsked = vouchedName(this.session.door.value) === undefined;
+        if (other !== undefined && isAsked && answer.name !== this.#name)
+          announce(t("alreadyInside", { name: answer.name }));
+        await this.#enter(answer);
+      } else await this.#join(more);
+    } catch (error) {
+      const isStale = this.#resume !== undefined && isFinal(error);
+      // Without an answer the stay may go on: it is not forgotten.
+      if (isFinal(error)) this.#forget();
+      // The stay that a reload would continue is over: the visit begins at the door.
+      if (isStale && this.session.door.value === undefined) await this.look();
+      else this.#refused(error);
+    }
+  }
+
+  /** A browser restores tabs after days: the stay is over by then, and no one has asked to enter another one with the camera on. */
+  async #startAfresh(): Promise<void> {
+    this.#forget();
+    delete this.#wishes.audio;
+    delete this.#wishes.video;
+    await this.look();
+  }
+
+  /** Nothing is sent that no one has clicked on, unless an application has framed the page for that. */
+  async #enterByItself(isRecorded: boolean): Promise<void> {
+    if (isRecorded) await this.recording.ask("");
+    if (!this.#parts.isFramed) {
+      this.#wishes.audio ??= false;
+      this.#wishes.video ??= false;
+    }
+    this.#name ||= this.#defaultName();
+    await this.#join({});
+  }
+
+  #defaultName(): string {
+    return this.#parts.defaultName(this.session.door.value?.you?.isAdmin === true);
+  }
+
+  #wait({ ticket, connect }: InLobby): void {
+    this.#declined = undefined;
+    const lobby = this.#parts.openLobby({ connect });
+    this.#lobby = lobby;
+    waitIn(this.session, lobby, () => this.#lobby === lobby, {
+      admitted: () => {
+        this.#lobby = undefined;
+        // The place in the lobby ends with its connection: it is needed until the join is answered.
+        void this.#join({ ticket }).finally(() => lobby.close());
+      },
+      declined: () => (this.#declined = ticket),
+      over: () => this.#endLobby(),
+    });
+  }
+
+  async #enter(joined: Joined): Promise<void> {
+    const isResumed = this.#resume !== undefined;
+    this.#refusedStay = undefined;
+    this.#resume = joined.connect.token;
+    this.#name = joined.name;
+    const inside = new Inside({
+      session: this.session,
+      media: this.media,
+      engine: this.#parts.makeEngine(),
+      recording: this.recording,
+      token: () => this.#resume ?? joined.connect.token,
+      open: (opening) => this.#parts.openRoom({ ...opening, isResumed, renew: () => this.#renew() }),
+      ended: (why) => this.#out(why),
+    });
+    this.#inside = inside;
+    inside.begin(joined);
+    this.#keepStay();
+    await inside.start(this.#wishes);
+    this.#keepStay();
+  }
+
+  async #renew(): Promise<string | null> {
+    try {
+      const answer = await this.#parts.api.join({ token: this.#memory.token, name: this.#name, resume: this.#resume });
+      if ("waiting" in answer) return null;
+      this.#resume = answer.connect.token;
+      this.uploads.setToken(answer.participantSession, answer.connect.token);
+      this.#keepStay();
+      return answer.connect.token;
+    } catch (error) {
+      // Without an answer it is asked for again; a refusal is final.
+      if (!isFinal(error)) throw error;
+      this.#refusedStay = stayEndedBy(error);
+      return null;
+    }
+  }
+
+  #out(how: Ending): void {
+    const why = how === "lost" ? (this.#refusedStay ?? how) : how;
+    const resume = this.#resume;
+    const { agreedTo } = this.recording;
+    this.#end();
+    // The stay goes on elsewhere, and can be brought back.
+    if (why === "replaced") {
+      this.#resume = resume;
+      this.recording.restore(agreedTo);
+    }
+    this.session.stage.value = { at: "out", why };
+  }
+
+  #end(): void {
+    this.#inside?.end();
+    this.#inside = undefined;
+    this.recording.forget();
+    this.#forget();
+    this.media.closeAll();
+  }
+
+  /** `at`: when it opens, was closed, or one may ask again; Unix seconds. */
+  #close(why: Closed, at?: number): void {
+    this.media.closeAll();
+    const timeMs = at === undefined ? undefined : at * 1000;
+    this.session.stage.value = { at: "closed", why, ...(timeMs !== undefined && { timeMs }) };
+    if (why !== "not_open" || timeMs === undefined) return;
+    // Clocks differ: a room that should be open by this one is looked at again and again.
+    const waitMs = Math.max(LOOK_AGAIN_MS, timeMs - Date.now()) + Math.random() * OPENS_SPREAD_MS;
+    this.#timer = setTimeout(() => void this.look(), Math.min(waitMs, TIMER_MAX_MS));
+  }
+
+  #refused(error: unknown): void {
+    const refusal = error instanceof Refused ? error : new Refused(0, "", String(error));
+    const why = endingBy(refusal);
+    if (why === undefined) return this.#close(closedBy(refusal), changesAt(refusal));
+    this.media.closeAll();
+    this.session.stage.value = { at: "out", why };
+  }
+
+  #preview(isAudioOnly: boolean): void {
+    this.media.watch();
+    if (this.#wishes.audio !== false) void this.media.turnOn("audio");
+    if (this.#wishes.video !== false && !isAudioOnly) void this.media.turnOn("video");
+  }
+
+  #endLobby(): void {
+    this.#lobby?.close();
+    this.#lobby = undefined;
+  }
+
+  #keepStay(): void {
+    const { audio, video } = this.media.isOn.value;
+    if (this.#resume === undefined || this.session.stage.value.at !== "inside") return;
+    const { participantSession } = this.session.me.value;
+    const { agreedTo } = this.recording;
+    this.#memory.keep({ resume: this.#resume, participantSession, audio, video, agreedTo });
+  }
+
+  #forget(): void {
+    this.#memory.forget(this.#resume);
+    this.#resume = undefined;
+  }
+}
+
+const isStay = (answer: Joined | InLobby, participantSession: string): boolean =>
+  !("waiting" in answer) && answer.participantSession === participantSession;
