@@ -36,7 +36,7 @@ import { Recorder } from "./events/recorder.ts";
 import { Delivery } from "./messages/delivery.ts";
 import { Directs } from "./messages/directs.ts";
 import { type AnnounceParts, announce } from "./presence/announce.ts";
-import { Notes } from "./presence/lingering/notes.ts";
+import { Notes } from "./presence/notes.ts";
 import { Occupancy } from "./presence/occupancy.ts";
 import { OccupancyFrames } from "./presence/occupancy-frames.ts";
 import { Presence } from "./presence/presence.ts";

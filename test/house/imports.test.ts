@@ -2,16 +2,15 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { circles, FILES, foldersIn, IMPORTS, orderOf, ownFileCount, PARENTS, placeIn, ROOT } from "./import-graph.ts";
 
-const ROOT = join(import.meta.dir, "../..");
 const SRC = join(ROOT, "src");
 /** A longer file has more than one subject. */
 const LINES_MAX = 350;
+/** A fuller folder has more than one subject. */
+const FILES_MAX = 25;
 
-/**
- * Each part of src/ may import itself and these; main.ts and version.ts are `top`. Parts that do not exist yet have their place
- * here already: history/ (stored messages) and meetings/ (rooms that people enter).
- */
+/** Each part of src/ may import itself and these; main.ts and version.ts are `top`. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
   protocol: [],
@@ -50,13 +49,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "protocol",
     "realtime",
     "recordings",
-    "remote",
     "rooms",
     "store",
     "telemetry",
     "top",
   ],
-  workers: ["access", "config", "history", "http", "node", "remote", "store", "telemetry", "top"],
+  workers: ["config", "history", "http", "node", "remote", "store", "telemetry", "top"],
   cli: ["access", "config", "node", "protocol", "recordings", "store", "telemetry", "top", "verify", "workers"],
   top: ["cli"],
 };
@@ -137,31 +135,59 @@ test("the product imports no test support", () => {
   expect(wrong).toEqual([]);
 });
 
-test("no files of the product import each other in a circle, except types", () => {
-  const client = [...new Bun.Glob("client/src/**/*.ts").scanSync(ROOT)].filter((file) => !isTest(file));
-  const all = [...product.map((file) => join("src", file)), ...client];
-  const values = new Map(all.map((file) => [file, valueImportsOf(file)]));
-  const circles: string[] = [];
-  const done = new Set<string>();
-  const walk = (file: string, path: readonly string[]): void => {
-    const at = path.indexOf(file);
-    if (at >= 0) circles.push([...path.slice(at), file].join(" → "));
-    if (at >= 0 || done.has(file)) return;
-    for (const target of values.get(file) ?? []) walk(target, [...path, file]);
-    done.add(file);
-  };
-  for (const file of all) walk(file, []);
-  expect(client.length).toBeGreaterThan(10);
-  expect(circles).toEqual([]);
+/** State objects of a node know each other: a channel its members, a member its channel. */
+const AGGREGATE = "src/realtime/state/";
+
+test("no files import each other in a circle, types included, but the state objects of a node", () => {
+  const outside = circles(IMPORTS).filter((circle) => !circle.every((file) => file.startsWith(AGGREGATE)));
+  expect(FILES.length).toBeGreaterThan(500);
+  expect(outside.map((circle) => circle.join(" ↔ "))).toEqual([]);
+});
+
+test("no files import each other's values in a circle", () => {
+  const values = new Map(FILES.map((file) => [file, valueImportsOf(file)]));
+  expect(circles(values).map((circle) => circle.join(" ↔ "))).toEqual([]);
 });
 
 /** Without `import type` and imports whose names are all types. */
 function valueImportsOf(file: string): string[] {
   const text = readFileSync(join(ROOT, file), "utf8");
-  return [...text.matchAll(/^(?:import|export) (?!type )([^"';]*?)\s*(?:from )?"(\.[^"]+\.ts)"/gm)]
+  return [...text.matchAll(/^(?:import|export) (?!type )([^"';]*?)\s*(?:from )?"(\.[^"]+\.tsx?)"/gm)]
     .filter(([, names = ""]) => !/^\{(\s*type [\w$]+( as [\w$]+)?,?)+\s*\}$/.test(names.trim()))
     .map(([, , target = ""]) => relative(ROOT, join(ROOT, dirname(file), target)));
 }
+
+test("a folder with folders inside lists them all in its README, lowest first", () => {
+  expect(PARENTS.length).toBeGreaterThan(15);
+  for (const folder of PARENTS)
+    expect([...(orderOf(folder) ?? ["no list"])].sort(), `${folder}/README.md`).toEqual(foldersIn(folder));
+});
+
+test("within a folder, imports point down the list of its README", () => {
+  const wrong = PARENTS.flatMap((folder) => {
+    const order = orderOf(folder) ?? [];
+    const rank = (file: string): number => order.indexOf(placeIn(folder, file));
+    return FILES.filter((file) => file.startsWith(`${folder}/`)).flatMap((file) =>
+      (IMPORTS.get(file) ?? [])
+        .filter((target) => target.startsWith(`${folder}/`) && rank(target) > rank(file))
+        .map((target) => `${file} imports ${target}`),
+    );
+  });
+  expect(wrong).toEqual([]);
+});
+
+test("every part of src/ says in a README what it is", () => {
+  const parts = [...new Set(files.map((file) => partOf(join(SRC, file))))].filter((part) => part !== "top");
+  const firstLines = parts.map((part) => Bun.file(join(SRC, part, "README.md")).text());
+  return Promise.all(firstLines).then((texts) => {
+    for (const [at, text] of texts.entries()) expect(text, parts[at]).toMatch(/^# .+\n\n\S/);
+  });
+});
+
+test("no folder of src/ has more than 25 files of its own", () => {
+  const folders = [...new Set(FILES.map((file) => dirname(file)))].filter((folder) => folder.startsWith("src"));
+  expect(folders.filter((folder) => ownFileCount(folder) > FILES_MAX)).toEqual([]);
+});
 
 test("no HTTP resource imports another; what they share has a file of its own", () => {
   const declares = (file: string): boolean =>

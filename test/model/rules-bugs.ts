@@ -5,7 +5,7 @@ const STREAM = "src/realtime/state/stream.ts";
 const PUBLISHING = "src/realtime/streams/publishing.ts";
 const RECOVERY = "src/realtime/streams/recovery.ts";
 const REPLAYS = "src/realtime/streams/replays.ts";
-const LINGERING = "src/realtime/presence/lingering/lingering.ts";
+const LINGERING = "src/realtime/presence/lingering.ts";
 const DEPARTURE = "src/realtime/state/departure.ts";
 
 const PLANTED: readonly Bug[] = [

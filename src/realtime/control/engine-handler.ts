@@ -8,7 +8,7 @@ import type { Holds } from "../connections/holds.ts";
 import type { Usage } from "../counting/usage.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import type { Directs } from "../messages/directs.ts";
-import type { Notes } from "../presence/lingering/notes.ts";
+import type { Notes } from "../presence/notes.ts";
 import type { Occupancy } from "../presence/occupancy.ts";
 import type { Presence } from "../presence/presence.ts";
 import type { Channel } from "../state/channel.ts";

@@ -7,7 +7,7 @@ import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { Deadlines } from "../connections/deadlines.ts";
 import type { Holds } from "../connections/holds.ts";
-import type { Lingering } from "../presence/lingering/lingering.ts";
+import type { Lingering } from "../presence/lingering.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Narrowing } from "../subscriptions/narrowing.ts";
 

@@ -5,8 +5,8 @@ import { type Closing, KICKED } from "../../protocol/close.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { Holds } from "../connections/holds.ts";
 import type { Directs } from "../messages/directs.ts";
-import type { Lingering } from "../presence/lingering/lingering.ts";
-import type { Notes } from "../presence/lingering/notes.ts";
+import type { Lingering } from "../presence/lingering.ts";
+import type { Notes } from "../presence/notes.ts";
 import type { Spaces } from "../state/spaces.ts";
 
 export interface KicksParts {

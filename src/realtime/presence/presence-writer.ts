@@ -15,7 +15,7 @@ import type { Subscription } from "../state/subscription.ts";
 import { announce } from "./announce.ts";
 import type { Damping } from "./damping.ts";
 import { type IndividualChanges, isReceived } from "./individual-changes.ts";
-import type { Returns } from "./lingering/returns.ts";
+import type { Returns } from "./returns.ts";
 import type { RosterQueue } from "./roster-queue.ts";
 import {
   type Change,

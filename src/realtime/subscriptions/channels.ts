@@ -8,7 +8,7 @@ import type { SubscribeOptions } from "../../protocol/subscribe-options.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { ConnectionObserver } from "../connections/connections.ts";
 import type { Emitter } from "../events/emitter.ts";
-import type { Notes } from "../presence/lingering/notes.ts";
+import type { Notes } from "../presence/notes.ts";
 import type { OccupancyFrames } from "../presence/occupancy-frames.ts";
 import type { Presence } from "../presence/presence.ts";
 import { Channel } from "../state/channel.ts";

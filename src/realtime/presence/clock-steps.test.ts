@@ -1,8 +1,8 @@
 /** Members without a connection, and what is sent to them, while the clock on the wall is set or those of two nodes differ. */
 import { describe, expect, test } from "bun:test";
-import { RESYNC } from "../../../protocol/close.ts";
-import { CALL, graceWorld } from "../../testing/grace.ts";
-import { type Client, World } from "../../testing/kit.ts";
+import { RESYNC } from "../../protocol/close.ts";
+import { CALL, graceWorld } from "../testing/grace.ts";
+import { type Client, World } from "../testing/kit.ts";
 
 const STEP_MS = 600_000;
 

@@ -1,7 +1,7 @@
 /** The text of a note about held members: JSON arrays that hold many members each. */
-import type { MemberState } from "../../../engine/engine.ts";
-import { isObject, parseStrict } from "../../../protocol/json.ts";
-import { isPeerId } from "../../../protocol/names.ts";
+import type { MemberState } from "../../engine/engine.ts";
+import { isObject, parseStrict } from "../../protocol/json.ts";
+import { isPeerId } from "../../protocol/names.ts";
 
 export interface NotedMember {
   readonly app: string;

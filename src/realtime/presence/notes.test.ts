@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import type { Engine } from "../../../engine/engine.ts";
-import { clientCloses, drain } from "../../testing/grace.ts";
-import { HeldMemory } from "../../testing/held-memory.ts";
-import { type Client, leftovers, SECRET_KEY, turn, World } from "../../testing/kit.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { clientCloses, drain } from "../testing/grace.ts";
+import { HeldMemory } from "../testing/held-memory.ts";
+import { type Client, leftovers, SECRET_KEY, turn, World } from "../testing/kit.ts";
 import { type NotedMember, readNote, writeNote } from "./note-text.ts";
 
 /** A node with two members in a call has drained, and is started anew. */

@@ -8,12 +8,12 @@
  * begun anew themselves. They are shown the return once the returned connection has its roster: an offer that the SDK receives
  * before that is lost. In any case they are shown it before the next message of the member.
  */
-import type { ConnectionTimes } from "../../connections/connection-times.ts";
-import type { Member } from "../../state/member.ts";
-import type { Loss } from "../../state/member-extras.ts";
-import { isLive } from "../../state/newest.ts";
-import type { Peer } from "../../state/peer.ts";
-import type { IndividualChanges } from "../individual-changes.ts";
+import type { ConnectionTimes } from "../connections/connection-times.ts";
+import type { Member } from "../state/member.ts";
+import type { Loss } from "../state/member-extras.ts";
+import { isLive } from "../state/newest.ts";
+import type { Peer } from "../state/peer.ts";
+import type { IndividualChanges } from "./individual-changes.ts";
 
 export interface ReturnsParts {
   readonly times: Pick<ConnectionTimes, "now">;

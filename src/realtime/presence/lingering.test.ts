@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { RESYNC } from "../../../protocol/close.ts";
-import { LINGERING_PER_APP_MAX } from "../../connections/limits.ts";
-import { Subscription } from "../../state/subscription.ts";
-import { CALL, clientCloses, graceWorld, withStates } from "../../testing/grace.ts";
-import { PUBLISHABLE_KEY, SECRET_KEY, World } from "../../testing/kit.ts";
+import { RESYNC } from "../../protocol/close.ts";
+import { LINGERING_PER_APP_MAX } from "../connections/limits.ts";
+import { Subscription } from "../state/subscription.ts";
+import { CALL, clientCloses, graceWorld, withStates } from "../testing/grace.ts";
+import { PUBLISHABLE_KEY, SECRET_KEY, World } from "../testing/kit.ts";
 
 describe("grace", () => {
   for (const nodes of [1, 2])

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { delayed } from "../../../engine/testing/traffic.ts";
-import { CALL, clientCloses, drain, graceWorld, withStates } from "../../testing/grace.ts";
-import { PUBLISHABLE_KEY, SECOND_KEY, SECRET_KEY, World } from "../../testing/kit.ts";
+import { delayed } from "../../engine/testing/traffic.ts";
+import { CALL, clientCloses, drain, graceWorld, withStates } from "../testing/grace.ts";
+import { PUBLISHABLE_KEY, SECOND_KEY, SECRET_KEY, World } from "../testing/kit.ts";
 
 describe("several nodes", () => {
   test("over the death of a node its members in a channel with grace are lost, the others leave", () => {

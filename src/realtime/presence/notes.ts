@@ -4,18 +4,18 @@
  * reads all that are new enough: after a restart of the only node, or of all, no one else knows them. The others read the note of a node that is gone,
  * for channels that they did not watch. Read members wait here until their channel opens.
  */
-import type { Clock } from "../../../base/clock.ts";
-import type { MemberState, NodeName, RemoteMembers } from "../../../engine/engine.ts";
-import type { NodeRequests } from "../../../engine/node-requests.ts";
-import { HOLD_MS } from "../../../protocol/limits.ts";
-import type { HeldMemberStore, HeldMembersNote } from "../../../store/contract/held-members.ts";
-import { StoreUnreachable } from "../../../store/contract/store.ts";
-import type { FaultLog } from "../../../telemetry/faults.ts";
-import type { Holds } from "../../connections/holds.ts";
-import { LINGERING_MAX } from "../../connections/limits.ts";
-import type { Channel } from "../../state/channel.ts";
-import type { Spaces } from "../../state/spaces.ts";
-import { NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS } from "../limits.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { MemberState, NodeName, RemoteMembers } from "../../engine/engine.ts";
+import type { NodeRequests } from "../../engine/node-requests.ts";
+import { HOLD_MS } from "../../protocol/limits.ts";
+import type { HeldMemberStore, HeldMembersNote } from "../../store/contract/held-members.ts";
+import { StoreUnreachable } from "../../store/contract/store.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import type { Holds } from "../connections/holds.ts";
+import { LINGERING_MAX } from "../connections/limits.ts";
+import type { Channel } from "../state/channel.ts";
+import type { Spaces } from "../state/spaces.ts";
+import { NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS } from "./limits.ts";
 import type { Lingering } from "./lingering.ts";
 import { type NotedMember, readNote, stateOfNoted, writeNote } from "./note-text.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { RECEIVERS_MAX } from "../../state/peer.ts";
-import { CALL, clientCloses, drain, graceWorld, withStates } from "../../testing/grace.ts";
-import { type Client, leftovers, turn, World } from "../../testing/kit.ts";
+import { RECEIVERS_MAX } from "../state/peer.ts";
+import { CALL, clientCloses, drain, graceWorld, withStates } from "../testing/grace.ts";
+import { type Client, leftovers, turn, World } from "../testing/kit.ts";
 
 /** Ben and ann have sent direct messages to each other, cat and ann have not. Ann's token expires after 3 s. */
 async function called(nodes = 1): Promise<{ world: World; ben: Client; cat: Client }> {

@@ -6,22 +6,22 @@
  * The node that has lost the connection announces the stay and ends it. When that node is gone, every node that knew the member
  * keeps it until the same time.
  */
-import type { Keyring } from "../../../access/keys/keyring.ts";
-import type { Clock } from "../../../base/clock.ts";
-import type { Engine, Lingers, MemberState } from "../../../engine/engine.ts";
-import { bitOf } from "../../../protocol/actions.ts";
-import { HOLD_MS } from "../../../protocol/limits.ts";
-import type { Holds } from "../../connections/holds.ts";
-import type { KickTimes } from "../../connections/kick-times.ts";
-import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../../connections/limits.ts";
-import { hasUncommitted } from "../../state/backlog.ts";
-import type { Channel } from "../../state/channel.ts";
-import { type Member, stateOf } from "../../state/member.ts";
-import { isLive, isNewer } from "../../state/newest.ts";
-import { isLonger, lingering, type Stay } from "../../state/stay.ts";
-import type { Subscription } from "../../state/subscription.ts";
-import { announce } from "../announce.ts";
-import { fromOther } from "../between-nodes.ts";
+import type { Keyring } from "../../access/keys/keyring.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Engine, Lingers, MemberState } from "../../engine/engine.ts";
+import { bitOf } from "../../protocol/actions.ts";
+import { HOLD_MS } from "../../protocol/limits.ts";
+import type { Holds } from "../connections/holds.ts";
+import type { KickTimes } from "../connections/kick-times.ts";
+import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../connections/limits.ts";
+import { hasUncommitted } from "../state/backlog.ts";
+import type { Channel } from "../state/channel.ts";
+import { type Member, stateOf } from "../state/member.ts";
+import { isLive, isNewer } from "../state/newest.ts";
+import { isLonger, lingering, type Stay } from "../state/stay.ts";
+import type { Subscription } from "../state/subscription.ts";
+import { announce } from "./announce.ts";
+import { fromOther } from "./between-nodes.ts";
 
 const SLOT_MS = 50;
 const PRESENCE = bitOf("presence");
