@@ -1,4 +1,4 @@
-/** The wall clock can be set. Code of a running service says by name which clock it reads, and reads it in one place (docs/architecture.md, "Time"). */
+/** The wall clock can be set. Code of a running service says by name which clock it reads, and reads it in one place (src/base/README.md, "Time"). */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

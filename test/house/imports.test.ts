@@ -2,7 +2,17 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { circles, FILES, foldersIn, IMPORTS, orderOf, ownFileCount, PARENTS, placeIn, ROOT } from "./import-graph.ts";
+import {
+  circles,
+  FILES,
+  foldersIn,
+  IMPORTS,
+  orderOf,
+  ownFileCount,
+  PARENTS,
+  placeIn,
+  ROOT,
+} from "../../scripts/import-graph.ts";
 
 const SRC = join(ROOT, "src");
 /** A longer file has more than one subject. */

@@ -1,5 +1,5 @@
 /**
- * Words that cost a newcomer time, and what to write instead. The terms to use are in the glossary of docs/architecture.md.
+ * Words that cost a newcomer time, and what to write instead. The terms to use are in the docs/glossary.md.
  *
  * Read: all of src/, web/ and bench/ (code and comments), the pages, and in test/ comments and the names of tests.
  */

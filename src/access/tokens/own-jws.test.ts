@@ -24,7 +24,7 @@ test("what was not signed here is refused, however it is written", () => {
   const wrong = [
     "",
     ".",
-    "../..",
+    "..",
     head,
     `${head}.`,
     `${head}..`,
@@ -39,7 +39,7 @@ test("what was not signed here is refused, however it is written", () => {
     `${head}.${payload}.${signature}.${signature}`,
     ` ${token}`,
     `${token} `,
-    token.replace(".", "../.."),
+    token.replace(".", ".."),
   ];
   for (const text of wrong) expect({ text, claims: jws.verify(text) }).toEqual({ text, claims: undefined });
 });

@@ -62,7 +62,7 @@ describe("parsing and the header (check 7)", () => {
     for (const wrong of [
       "",
       ".",
-      "../..",
+      "..",
       "a.b",
       `${good}.`,
       `${good}.x`,

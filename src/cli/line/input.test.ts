@@ -33,7 +33,7 @@ test("an object is JSON without duplicate keys, and not a list", () => {
 
 test("an operand that becomes part of a path cannot lead to another path", () => {
   expect(input({}, "shop-2").id(0, "an application")).toBe("shop-2");
-  for (const wrong of ["../..", ".", "a/b", "a%2fb", "a?b", "", "sk_id_a:sk_secret_b"])
+  for (const wrong of ["..", ".", "a/b", "a%2fb", "a?b", "", "sk_id_a:sk_secret_b"])
     expect(() => input({}, wrong).id(0, "an application")).toThrow("is not an application");
 });
 

@@ -1,5 +1,5 @@
 /**
- * Builds Bun's route table from the endpoint declarations. Bun matches the path as it was sent, so a name such as `../..` reaches us
+ * Builds Bun's route table from the endpoint declarations. Bun matches the path as it was sent, so a name such as `..` reaches us
  * unchanged.
  */
 import { Problem } from "../../protocol/codes.ts";

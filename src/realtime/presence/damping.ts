@@ -6,7 +6,7 @@
  * There is one exception, because a sender must be known before its message (protocol 4): a join that a message makes necessary
  * is shown at once. The leave after it is held back, so this adds at most one join within the window.
  *
- * Returns (lingering/returns.ts) are neither held back nor counted: a call would not go on. Each costs the member a connect and a
+ * Returns (returns.ts) are neither held back nor counted: a call would not go on. Each costs the member a connect and a
  * subscribe, and is written to the peers that it has exchanged direct messages with, not to the channel.
  *
  * Bound: one record per change shown within the window, so at most six per member and channel.

@@ -11,7 +11,7 @@ export interface GoneConnection {
   readonly atMs: number;
 }
 
-/** Since when it has no connection; its return is still to be shown (lingering/returns.ts). */
+/** Since when it has no connection; its return is still to be shown (presence/returns.ts). */
 export interface Loss {
   /** As a time of connections; 0 if the channel was not shown the member on this node before, so that no one has to be shown its return. */
   readonly sinceMs: number;

@@ -96,7 +96,7 @@ export class Member {
     if (upToDate !== this.upToDate) this.withExtras.upToDate = upToDate;
   }
 
-  /** Since this node has learnt that it has no connection any more, until its return was shown (lingering/returns.ts). */
+  /** Since this node has learnt that it has no connection any more, until its return was shown (presence/returns.ts). */
   get loss(): Loss | undefined {
     return this.extras?.loss;
   }

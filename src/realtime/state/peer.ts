@@ -25,7 +25,7 @@ export class Peer {
   pending: Member | Set<Member> | undefined;
   /** How many channels the peer is a member of, through this node or another. */
   memberships = 0;
-  /** How many of them have no connection, or one without a roster after it had none (lingering/returns.ts). */
+  /** How many of them have no connection, or one without a roster after it had none (presence/returns.ts). */
   lostMemberships = 0;
   private receivers: Receivers | undefined;
 

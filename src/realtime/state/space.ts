@@ -13,7 +13,7 @@ export class Space {
   readonly peers = new Map<string, Peer>();
   readonly channels = new Map<string, Channel>();
   connectionCount = 0;
-  /** Members without a connection that are still shown (lingering/lingering.ts). */
+  /** Members without a connection that are still shown (presence/lingering.ts). */
   stays = 0;
 
   constructor(

@@ -298,7 +298,7 @@ test("the error about a missing control plane says where it may be", async () =>
 test("a wrong value is refused without a request to the server", async () => {
   const lines: [string, string][] = [
     ["apps plan demo", "nothing to change"],
-    ["apps show ..", '"../../.." is not the id or name of an application'],
+    ["apps show ..", '".." is not the id or name of an application'],
     [
       "keys create --app demo --type secret --channels ** --actions publish --origins *",
       "a secret key has no --origins",

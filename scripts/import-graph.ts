@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 
-export const ROOT = join(import.meta.dir, "../..");
+export const ROOT = join(import.meta.dir, "..");
 
 /** What is not of the product: tests, their support, and what is built or applied as data. */
 const isProduct = (file: string): boolean =>
