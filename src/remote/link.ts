@@ -51,16 +51,17 @@ export class Link {
   private welcome: Welcome | undefined;
   private reason = "";
   private lastNr = 0;
-  /** Calls that are not answered. Bound: UNANSWERED_MAX_CALLS and UNANSWERED_MAX_BYTES. */
+  /** Calls that are not answered. Bound: UNANSWERED_MAX_CALLS and UNANSWERED_MAX_BYTES, further ones are refused. */
   private readonly pending = new Map<number, Pending>();
   private pendingBytes = 0;
-  /** Calls of this turn: number, method and arguments of each. */
+  /** Calls of this turn: number, method and arguments of each. Bound: as `pending`. */
   private calls: unknown[] = [];
   private isFlushing = false;
   private unansweredPings = 0;
   private readonly pinging: Timer;
   /** Bound: the listeners of one node. */
   private readonly rewound: (() => void)[] = [];
+  /** Bound: the listeners of one node. */
   private readonly changed: (() => void)[] = [];
 
   private constructor(private readonly path: string) {

@@ -20,7 +20,7 @@ export interface BoundaryParts {
 }
 
 export class Boundary {
-  /** Channels whose subscribers are closed at the end of this turn. */
+  /** Channels whose subscribers are closed at the end of this turn. Bound: channels in use here. */
   private readonly lost = new Set<Channel>();
 
   constructor(private readonly parts: BoundaryParts) {}

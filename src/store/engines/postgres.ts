@@ -77,6 +77,7 @@ export class Postgres implements Database {
   };
   private pool: SQL;
   private prober: SQL;
+  /** Locks that this node holds. Bound: names of claims, which are in the code. */
   private readonly claims = new Set<() => Promise<void>>();
   private isClosed = false;
   /** The server that the last look at the revisions came from. */
