@@ -1,13 +1,22 @@
 /** The planted bugs fit the sources. In full, the walks find each of them. */
 import { describe, expect, test } from "bun:test";
+import { type Sources, sourcesIn } from "../support/declarations.ts";
 import { BUGS, type Bug } from "./bugs.ts";
-import { planted, type Sources, sourcesOf } from "./planting.ts";
+import { planted } from "./planting.ts";
 import { RULES_BUGS } from "./rules-bugs.ts";
 
 test("the text of every planted bug is exactly once in what the bug names", () => {
-  const sources = sourcesOf(".");
+  const sources = sourcesIn("src");
   expect(sources.size).toBeGreaterThan(300);
-  for (const bug of [...BUGS, ...RULES_BUGS]) expect(() => planted(bug, sources)).not.toThrow();
+  const misplaced = [...BUGS, ...RULES_BUGS].flatMap((bug) => {
+    try {
+      planted(bug, sources);
+      return [];
+    } catch (error) {
+      return [String(error)];
+    }
+  });
+  expect(misplaced).toEqual([]);
 });
 
 describe("a bug", () => {
@@ -23,14 +32,8 @@ describe("a bug", () => {
     });
   });
 
-  test("is planted in a function and in a constant", () => {
-    const text = "function hut(\n  a: number,\n): void {\n  open();\n}\n/** open() */\nexport const HUT =\n  open();\n";
-    expect(planted({ ...bug, in: "hut" }, sources(text)).text).toBe(text.replace("  open();\n}", "  shut();\n}"));
-    expect(planted({ ...bug, in: "HUT" }, sources(text)).text).toBe(text.replace("=\n  open()", "=\n  shut()"));
-  });
-
   test("fails if nothing has its name", () => {
-    expect(() => planted({ ...bug, in: "Hu" }, sources(hut))).toThrow('"b": no file of src declares Hu');
+    expect(() => planted({ ...bug, in: "Hu" }, sources(hut))).toThrow('"b": no source declares Hu');
   });
 
   test.each([

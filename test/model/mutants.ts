@@ -7,8 +7,9 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { sourcesIn } from "../support/declarations.ts";
 import { BUGS, type Bug } from "./bugs.ts";
-import { planted, sourcesOf } from "./planting.ts";
+import { planted } from "./planting.ts";
 import { RULES_BUGS } from "./rules-bugs.ts";
 import { type Kind, sortOf } from "./walks.ts";
 
@@ -48,7 +49,7 @@ async function tried(mutant: Bug, copy: string): Promise<string | undefined> {
   const world = mutant.world ?? "plain";
   const before = await faultOfSources(world);
   copySources(copy);
-  const { file, text } = planted(mutant, sourcesOf(copy));
+  const { file, text } = planted(mutant, sourcesIn("src", copy));
   writeFileSync(join(copy, file), text);
   const fault = await faultIn(copy, world);
   // A fault that is there without the bug says nothing about the bug. That it comes later or earlier is not the bug's doing either.
