@@ -65,6 +65,7 @@ export class Link {
   private readonly changed: (() => void)[] = [];
 
   private constructor(private readonly path: string) {
+    // No boundary: a call that fails is rejected.
     this.pinging = setInterval(() => this.ping(), PING_EVERY_MS);
     this.pinging.unref();
   }
@@ -110,6 +111,7 @@ export class Link {
     this.calls.push(nr, method, args);
     if (!this.isFlushing) {
       this.isFlushing = true;
+      // No boundary: it catches what sending throws.
       setImmediate(() => this.flush());
     }
     return IS_PROBE[method] || method === HELLO ? this.withTimeout(nr, answer) : answer;
@@ -127,6 +129,7 @@ export class Link {
   }
 
   private async withTimeout(nr: number, answer: Promise<unknown>): Promise<unknown> {
+    // No boundary: it rejects a promise.
     const timer = setTimeout(
       () => this.take(nr)?.reject(new StoreUnreachable(`it has not answered for ${PROBE_MAX_MS / 1000} seconds`)),
       PROBE_MAX_MS,
@@ -291,6 +294,7 @@ export class Link {
   }
 
   private reconnectLater(ms: number): void {
+    // No boundary: a failed connect is an answer, not an exception.
     const timer = setTimeout(async () => {
       if (!this.isClosed && (await this.tryConnect()) && !this.isClosed)
         this.reconnectLater(Math.min(2 * ms, RECONNECT_MAX_MS));

@@ -193,6 +193,7 @@ export class WorkerConnection {
     this.responses.push(nr, kind, value);
     if (this.isFlushing) return;
     this.isFlushing = true;
+    // No boundary: it catches what encoding throws.
     setImmediate(() => this.flush());
   }
 

@@ -1,5 +1,7 @@
 /** Finds the collections that a server keeps for longer than a call, and whether a comment says what limits their size. */
 
+import { commentAt, isComment } from "./comments.ts";
+
 /** A source file: its path, its text, and the texts of the files that it imports. */
 export interface Source {
   readonly file: string;
@@ -32,18 +34,10 @@ const CONSTANT = /^(?:export )?const [A-Z_]+(?::.*)? = .*\(.+/;
 /** A result: its caller keeps it or not. */
 const RESULT = /^ {2}return\b/;
 
-const COMMENT = /^\s*(?:\/\/|\/\*|\*)/;
-const BOUND = "Bound:";
-
 const nameIn = (line: string, forms: readonly RegExp[]): string | undefined =>
   forms.map((form) => form.exec(line)?.[1]).find((name) => name !== undefined);
 
-/** A comment with the word is directly above the line, or behind it. */
-function saysBound(lines: readonly string[], at: number): boolean {
-  if (lines[at]?.split(" // ")[1]?.includes(BOUND)) return true;
-  for (let i = at - 1; COMMENT.test(lines[i] ?? ""); i--) if (lines[i]?.includes(BOUND)) return true;
-  return false;
-}
+const saysBound = (lines: readonly string[], at: number): boolean => commentAt(lines, at).includes("Bound:");
 
 /** A field of that name in a class or an interface of the text has such a comment. */
 function declaresBound(text: string, name: string): boolean {
@@ -56,7 +50,7 @@ function declaresBound(text: string, name: string): boolean {
 export function unbounded({ file, text, imported }: Source): string[] {
   const lines = text.split("\n");
   return lines.flatMap((line, at) => {
-    if (CONSTANT.test(line) || RESULT.test(line) || COMMENT.test(line) || saysBound(lines, at)) return [];
+    if (CONSTANT.test(line) || RESULT.test(line) || isComment(line) || saysBound(lines, at)) return [];
     const created = nameIn(line, CREATED);
     const isFound = nameIn(line, DECLARED) !== undefined || created !== undefined;
     const mayBeIn = line.includes(`this.${created} `) ? [text] : [text, ...imported];

@@ -199,6 +199,7 @@ export class UnixTransport implements Transport {
   private openTurn(): void {
     if (this.isTurnOpen) return;
     this.isTurnOpen = true;
+    // No boundary: it catches and reports what its listener throws.
     setImmediate(this.endTurn);
   }
 

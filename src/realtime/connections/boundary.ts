@@ -78,6 +78,7 @@ export class Boundary {
    */
   resync(channel: Channel): void {
     if (this.lost.size === 0)
+      // No boundary: each connection is closed inside it.
       queueMicrotask(() => {
         const channels = [...this.lost];
         this.lost.clear();

@@ -145,6 +145,7 @@ export class Postgres implements Database {
       prober = this.prober;
       return prober;
     };
+    // No boundary: it catches what it throws.
     const timer = setTimeout(() => {
       reject(new StoreUnreachable(`it has not answered for ${maxMs / 1000} seconds`));
       try {

@@ -150,6 +150,7 @@ export class Mesh {
     if (this.isClosed) return;
     this.isTickSoon = ms === TICK_MS;
     clearTimeout(this.timer);
+    // No boundary: it catches and reports what it throws.
     this.timer = setTimeout(() => {
       this.guarded(() => this.tick());
       this.schedule(this.slots.isSettled && this.greeting.size === 0 ? QUIET_TICK_MS : TICK_MS);
