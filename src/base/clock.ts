@@ -91,6 +91,7 @@ export const systemClock: Clock = {
   // One per process: what one part doubts, all of them doubt.
   retentionMs: retentionClock(wallMs, monotonicMs),
   after: (ms, callback) => {
+    // No boundary: this is the system's clock; a node uses it through guardedClock.
     setTimeout(callback, ms);
   },
 };

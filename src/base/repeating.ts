@@ -10,6 +10,7 @@ export class Repeating {
   ) {}
 
   start(): void {
+    // No boundary: it catches and reports what its work throws.
     this.timer = setInterval(() => this.runNow(), this.everyMs);
   }
 

@@ -17,6 +17,7 @@ export type Rates = Readonly<Record<string, Readonly<Record<string, number>>>>;
 export type MakeThrottle = (name: string, burst: number, perSecond: number) => Throttle;
 
 class SharedThrottle extends Throttle {
+  /** By key, long ones by their digest. Bound: SHARED_KEYS_MAX since it was last shared; what further keys take is not shared. */
   private taken = new Map<string, number>();
 
   constructor(

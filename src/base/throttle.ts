@@ -9,6 +9,7 @@ const SWEEP_EVERY = 10_000;
 export const BUCKETS_MAX = 100_000;
 
 export class Throttle {
+  /** Bound: BUCKETS_MAX, the oldest begins anew; full ones are removed every SWEEP_EVERY calls. */
   private readonly buckets = new Map<string, Bucket>();
   private calls = 0;
 

@@ -208,6 +208,7 @@ export interface Engine {
 }
 
 export interface NodeResponses {
+  /** Bound: one per other node, RESPONSE_TEXT_MAX_CHARS each, for one request. */
   readonly responses: ReadonlyMap<NodeName, string>;
   /** Every other node has responded. */
   readonly isComplete: boolean;

@@ -22,12 +22,13 @@ export type Carrier = (route: string, arrive: () => void) => void;
 const immediately: Carrier = (_route, arrive) => arrive();
 
 export class Exchange {
+  /** Bound: the nodes of this process: one, or several in tests. */
   private readonly nodes = new Map<NodeId, EngineCallbacks>();
-  /** By node: `<app> <channel>` → the number of its watch. */
+  /** By node: `<app> <channel>` → the number of its watch. Bound: channels in use here. */
   private readonly watches = new Map<NodeId, Map<string, number>>();
   private lastWatch = 0;
 
-  /** Number of open claims by application. */
+  /** Number of open claims by application. Bound: one claim per connect in progress. */
   private readonly claims = new Map<string, number>();
 
   constructor(private readonly carry: Carrier = immediately) {}

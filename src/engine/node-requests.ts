@@ -27,6 +27,7 @@ interface Sent {
 export class NodeRequests {
   // Bound: one entry per part of the node that registers, all at the start.
   private readonly responders = new Map<string, Respond>();
+  /** Bound: as `responders`. */
   private readonly receivers = new Map<string, Notified>();
 
   constructor(

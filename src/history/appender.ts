@@ -62,15 +62,16 @@ interface Sent {
 const CHECK_EVERY_MS = 250;
 
 export class Appender {
-  /** Bound: QUEUE_MAX_BYTES. */
+  /** Bound: QUEUE_MAX_BYTES, a quarter of it of one application; beyond it `backend_error`, as after 2 s. */
   private queue: Append[] = [];
   private queuedBytes = 0;
-  /** The same by application. */
+  /** The same by application. Bound: applications in `queue`. */
   private readonly queuedBytesOf = new Map<string, number>();
   private sent: Sent | undefined;
   private isScheduled = false;
   private isTimerSet = false;
   private isClosed = false;
+  /** Calls that wait until nothing is on its way to the store. Bound: one, when the node stops. */
   private idle: (() => void)[] = [];
 
   constructor(private readonly parts: AppenderParts) {}

@@ -14,7 +14,7 @@ const COMPACT_AT = 256;
 
 /** Bound: `maxBytes` over all rings; a ring without messages is not listed. */
 export class RingBudget {
-  /** In the order of use. */
+  /** In the order of use. Bound: RINGS_MAX_BYTES over all of them; the one used least recently is emptied. */
   private readonly rings = new Set<Ring>();
   private total = 0;
   private newest: Ring | undefined;
@@ -50,7 +50,7 @@ export class RingBudget {
 }
 
 export class Ring {
-  /** Bound: REPLAY_MAX_MESSAGES and COMPACT_AT. */
+  /** Bound: REPLAY_MAX_MESSAGES and REPLAY_MAX_BYTES, and COMPACT_AT empty places. */
   private messages: (StoredMessage | undefined)[] = [];
   private head = 0;
   private size = 0;

@@ -70,7 +70,7 @@ const COMPLETE_RETRY_MS = 50;
 const FINISHING_MS = 1000;
 
 export class Recordings {
-  /** Bound: one entry per upload that is being completed here. */
+  /** Bound: one entry per upload that is being completed here: OPEN_UPLOADS_MAX per application. */
   private readonly completing = new Map<string, Promise<unknown>>();
 
   constructor(private readonly parts: RecordingParts) {}

@@ -17,7 +17,10 @@ export interface ByteSink {
 }
 
 export class FrameWriter {
-  /** Bytes that the socket has not taken. Bound: the owner looks at `waitingBytes` before it sends. */
+  /**
+   * Bytes that the socket has not taken. Bound: the owner looks at `waitingBytes` before it sends; at UNREAD_MAX_BYTES the server
+   * cuts the connection, and at UNANSWERED_MAX_BYTES a worker refuses calls.
+   */
   private waiting: Buffer[] = [];
   waitingBytes = 0;
 

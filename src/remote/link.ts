@@ -51,19 +51,21 @@ export class Link {
   private welcome: Welcome | undefined;
   private reason = "";
   private lastNr = 0;
-  /** Calls that are not answered. Bound: UNANSWERED_MAX_CALLS and UNANSWERED_MAX_BYTES. */
+  /** Calls that are not answered. Bound: UNANSWERED_MAX_CALLS and UNANSWERED_MAX_BYTES, further ones are refused. */
   private readonly pending = new Map<number, Pending>();
   private pendingBytes = 0;
-  /** Calls of this turn: number, method and arguments of each. */
+  /** Calls of this turn: number, method and arguments of each. Bound: as `pending`. */
   private calls: unknown[] = [];
   private isFlushing = false;
   private unansweredPings = 0;
   private readonly pinging: Timer;
   /** Bound: the listeners of one node. */
   private readonly rewound: (() => void)[] = [];
+  /** Bound: the listeners of one node. */
   private readonly changed: (() => void)[] = [];
 
   private constructor(private readonly path: string) {
+    // No boundary: a call that fails is rejected.
     this.pinging = setInterval(() => this.ping(), PING_EVERY_MS);
     this.pinging.unref();
   }
@@ -109,6 +111,7 @@ export class Link {
     this.calls.push(nr, method, args);
     if (!this.isFlushing) {
       this.isFlushing = true;
+      // No boundary: it catches what sending throws.
       setImmediate(() => this.flush());
     }
     return IS_PROBE[method] || method === HELLO ? this.withTimeout(nr, answer) : answer;
@@ -126,6 +129,7 @@ export class Link {
   }
 
   private async withTimeout(nr: number, answer: Promise<unknown>): Promise<unknown> {
+    // No boundary: it rejects a promise.
     const timer = setTimeout(
       () => this.take(nr)?.reject(new StoreUnreachable(`it has not answered for ${PROBE_MAX_MS / 1000} seconds`)),
       PROBE_MAX_MS,
@@ -290,6 +294,7 @@ export class Link {
   }
 
   private reconnectLater(ms: number): void {
+    // No boundary: a failed connect is an answer, not an exception.
     const timer = setTimeout(async () => {
       if (!this.isClosed && (await this.tryConnect()) && !this.isClosed)
         this.reconnectLater(Math.min(2 * ms, RECONNECT_MAX_MS));

@@ -63,6 +63,7 @@ export class OpenChanges {
       result,
     };
     this.open.set(nr, one);
+    // No boundary: it rejects a promise.
     const timer = setTimeout(
       () =>
         work.reject(new StoreUnreachable(`the change took longer than ${this.maxMs / 1000} seconds, and was undone`)),

@@ -76,7 +76,7 @@ export class WorkerConnection {
   private lastClaim = 0;
   /** Bytes of history that applications may have, as the worker last said. Bound: applications. */
   private readonly maxBytes = new Map<string, number>();
-  /** Responses of this turn: number, kind and value of each. */
+  /** Responses of this turn: number, kind and value of each. Bound: UNANSWERED_MAX_CALLS. */
   private responses: unknown[] = [];
   private isFlushing = false;
   private isGone = false;
@@ -193,6 +193,7 @@ export class WorkerConnection {
     this.responses.push(nr, kind, value);
     if (this.isFlushing) return;
     this.isFlushing = true;
+    // No boundary: it catches what encoding throws.
     setImmediate(() => this.flush());
   }
 

@@ -64,6 +64,7 @@ const SEARCH_ROOMS_MAX = 5000;
 const EDIT_ATTEMPTS = 20;
 
 export class Rooms {
+  /** Bound: registered at the start. */
   private readonly listeners: ((change: RoomChange) => void)[] = [];
 
   constructor(

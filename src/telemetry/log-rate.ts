@@ -20,6 +20,7 @@ interface Window {
 }
 
 export class LogRate {
+  /** By reason. Bound: LOG_REASONS_MAX, further reasons share one window. */
   private readonly windows = new Map<string, Window>();
 
   constructor(private readonly clock: LogClock) {}

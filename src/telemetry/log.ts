@@ -22,6 +22,7 @@ const ERROR_TEXT_MAX_CHARS = 4000;
 
 const logClock: LogClock = {
   monotonicMs: systemClock.monotonicMs,
+  // No boundary: it writes a log line, which does not throw.
   after: (ms, callback) => void setTimeout(callback, ms).unref(),
 };
 

@@ -13,6 +13,7 @@ export class Counter {
 }
 
 export class Histogram {
+  /** Bound: one per entry of `bounds`. */
   readonly counts: number[];
   sum = 0;
   count = 0;
@@ -55,6 +56,7 @@ const labelText = (labels: Labels): string => {
 };
 
 export class Metrics {
+  /** Bound: the metrics of the code, set up at the start. */
   private readonly families: Family[] = [];
 
   counter(name: string, help: string): Counter {
@@ -65,6 +67,7 @@ export class Metrics {
 
   /** Returns the counter of a combination of labels, creating it on first use. */
   counters(name: string, help: string): (labels: Labels) => Counter {
+    // Bound: labels come from fixed sets: routes, methods, statuses, codes, frame types.
     const all = new Map<string, Counter>();
     this.families.push({
       name,

@@ -35,6 +35,7 @@ export class SeriesTier {
   private readonly firstStep: number;
   private sampledSec: number;
   private readonly before: Record<(typeof RATES)[number], number>;
+  /** Refused connects by code, as last sampled. Bound: the codes that a connect can be refused with. */
   private readonly refusedBefore = new Map<string, number>();
   private readonly latencyBefore = new Float64Array(LATENCY_BUCKETS);
   private latencyCountBefore = 0;

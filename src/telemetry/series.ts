@@ -21,6 +21,7 @@ type Tiers = Readonly<Record<SeriesRange, SeriesTier>>;
 
 export class Series {
   private total: Tiers;
+  /** Bound: TRAFFIC_APPS_MAX. */
   private readonly byApp = new Map<string, Tiers>();
 
   constructor(

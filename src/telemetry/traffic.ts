@@ -67,6 +67,7 @@ interface AppTraffic {
 }
 
 export class Traffic {
+  /** Bound: TRAFFIC_APPS_MAX; further applications are counted together. */
   private readonly byApp = new Map<string, AppTraffic>();
   /** Only its connections are counted: the peaks of applications, added up, are not the peak of all. */
   private readonly whole = new TrafficCounters();

@@ -8,6 +8,7 @@ import type { WorkerProcess } from "./worker-process.ts";
 const MEASURE_MS = 1000;
 
 interface Asked {
+  /** Those that have not answered. Bound: one per worker. */
   readonly left: Set<WorkerProcess>;
   readonly done: () => void;
 }
@@ -22,10 +23,11 @@ export interface GatheringParts {
 export class Gathering {
   private readonly own = new Metrics();
   private readonly restarts;
-  /** The last page of each worker. */
+  /** The last page of each worker. Bound: one per worker. */
   private readonly pages = new Map<WorkerProcess, string>();
   /** The counts of workers that have ended. */
   private ended = "";
+  /** Bound: one at a time, and at most MEASURE_MS each. */
   private readonly asked = new Map<number, Asked>();
   private lastId = 0;
   private running: Promise<string> | undefined;

@@ -15,7 +15,7 @@ export interface LineEvents<In> {
 /** One end of a connection. */
 export class Lines<In, Out> {
   events: LineEvents<In> = { received: () => undefined, closed: () => undefined };
-  /** The beginning of a line whose end has not arrived. */
+  /** The beginning of a line whose end has not arrived. Bound: LINE_MAX_BYTES, then the connection is cut. */
   private partial: Uint8Array[] = [];
   private partialBytes = 0;
   private pending: Uint8Array = new Uint8Array();

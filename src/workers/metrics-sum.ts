@@ -37,10 +37,12 @@ interface Family {
   /** The lines HELP and TYPE. */
   readonly head: string[];
   isCounted: boolean;
+  /** With labels. Bound: those of one worker, times workers. */
   readonly values: Map<string, number>;
 }
 
 export class MetricsSum {
+  /** Bound: the metrics of one worker. */
   private readonly families = new Map<string, Family>();
 
   add({ worker, text }: Page): void {

@@ -26,6 +26,7 @@ export interface ServiceParts extends Pick<Loaded, "config" | "sources"> {
 
 /** What was opened, to be closed in the opposite order. */
 class Opened {
+  /** What this supervisor has opened. Bound: set up at the start. */
   private readonly closes: (() => unknown)[] = [];
 
   add(close: () => unknown): void {

@@ -39,9 +39,11 @@ interface Waiting {
 }
 
 export class Supervisor {
+  /** Bound: one per slot. */
   private readonly workers = new Map<number, WorkerProcess>();
+  /** Slots whose next start waits. Bound: one per slot. */
   private readonly waiting = new Map<number, Waiting>();
-  /** Failures of a slot in a row, for the wait before the next start. */
+  /** Failures of a slot in a row, for the wait before the next start. Bound: one per slot. */
   private readonly failures = new Map<number, number>();
   private readonly gathering: Gathering;
   private readonly server: LineServer;

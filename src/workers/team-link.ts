@@ -32,6 +32,7 @@ export class TeamLink implements Team {
   readonly throttle: MakeThrottle = this.rates.make;
   private measure: () => string = () => "";
   private begins: (() => void) | undefined;
+  /** Bound: requests to `/metrics` under way, at most two seconds each. */
   private readonly asked = new Map<number, (text: string) => void>();
   private lastId = 0;
   private readonly beat: ReturnType<typeof setInterval>;

@@ -5,6 +5,7 @@ import * as closings from "../../src/protocol/close.ts";
 import { CODES } from "../../src/protocol/codes.ts";
 import { isFinalClose, PUT_OUT_CODE } from "../../src/protocol/final-close.ts";
 import { mintToken } from "../support/admin.ts";
+import { declarationOf, sourcesIn } from "../support/declarations.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { Samples } from "./support/client-samples.ts";
 import { BUN } from "./support/module.ts";
@@ -14,6 +15,7 @@ setDefaultTimeout(60_000);
 
 const PAGE = "docs/client.md";
 const FIRST = "A first program";
+const SOURCES = sourcesIn("client/src");
 
 let server: Server;
 let samples: Samples;
@@ -155,8 +157,7 @@ describe("its tables", () => {
   const firstCells = (text: string): string[] => [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, code = ""]) => code);
 
   test("have every code of the client once", () => {
-    const union = readPage("client/src/events/errors.ts").split("export type ClientCode =")[1]?.split(";")[0] ?? "";
-    const codes = [...union.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code);
+    const codes = [...declarationOf("ClientCode", SOURCES).matchAll(/"(\w+)"/g)].map(([, code = ""]) => code);
     expect(codes.length).toBeGreaterThan(10);
     expect(firstCells(section("Codes of the client")).sort()).toEqual(codes.sort());
   });
@@ -181,32 +182,32 @@ describe("its tables", () => {
   });
 
   test("and text have the numbers of the sources", () => {
-    const wrong = NUMBERS.filter(([file, name, value, stated]) => {
-      const source = readPage(file);
-      return !source.includes(`const ${name} = ${value};`) || !page.includes(stated);
-    });
+    const wrong = NUMBERS.filter(
+      ([name, value, stated]) =>
+        !declarationOf(name, SOURCES).includes(`const ${name} = ${value};`) || !page.includes(stated),
+    );
     expect(wrong).toEqual([]);
   });
 });
 
-/** File, constant, its value, and the text of the page that repeats it. */
-const NUMBERS: readonly (readonly [string, string, string, string])[] = [
-  ["client/src/connection/link.ts", "RETRY_MIN_MS", "500", "random between 0 and 0.5 s"],
-  ["client/src/connection/link.ts", "RETRY_MAX_MS", "20_000", "up to 20 s"],
-  ["client/src/connection/link.ts", "STABLE_MS", "2000", "lasted two seconds"],
-  ["client/src/connection/link.ts", "CONNECT_WITHIN_MS", "15_000", "until the welcome | 15 s"],
-  ["client/src/connection/link.ts", "PING_AFTER_MS", "25_000", "After 25 s of silence"],
-  ["client/src/connection/link.ts", "PONG_WITHIN_MS", "10_000", "without an answer within 10 s"],
-  ["client/src/connection/link.ts", "PONG_AFTER_WAKE_MS", "4000", "answer within 4 s"],
-  ["client/src/connection/link.ts", "RENEW_BEFORE_MS", "60_000", "a minute before the token ends"],
-  ["client/src/connection/tokens.ts", "TOKEN_WITHIN_MS", "30_000", "the token function | 30 s"],
-  ["client/src/connection/tokens.ts", "LEFT_MIN_MS", "5000", "less than 5 s left"],
-  ["client/src/connection/refusal.ts", "RETRY_AFTER_MAX_MS", "3_600_000", "up to an hour"],
-  ["client/src/parley.ts", "ANSWER_WITHIN_MS", "15_000", "an answer of the service | 15 s"],
-  ["client/src/parley.ts", "PENDING_MAX", "1000", "calls that wait for their answers | 1,000"],
-  ["client/src/loop.ts", "WAITING_MAX", "1000", "messages that wait for a loop | 1,000"],
-  ["client/src/channel.ts", "OWN_IDS_MAX", "1000", "the newest 1,000 per channel"],
-  ["client/src/queue.ts", "MESSAGES_MAX", "1000", "messages that wait in the queue | 1,000"],
-  ["client/src/queue.ts", "PER_SECOND", "80", "80 messages per second"],
-  ["client/src/queue.ts", "BURST", "250", "a burst of 250"],
+/** A constant of the client, its value, and the text of the page that repeats it. */
+const NUMBERS: readonly (readonly [string, string, string])[] = [
+  ["RETRY_MIN_MS", "500", "random between 0 and 0.5 s"],
+  ["RETRY_MAX_MS", "20_000", "up to 20 s"],
+  ["STABLE_MS", "2000", "lasted two seconds"],
+  ["CONNECT_WITHIN_MS", "15_000", "until the welcome | 15 s"],
+  ["PING_AFTER_MS", "25_000", "After 25 s of silence"],
+  ["PONG_WITHIN_MS", "10_000", "without an answer within 10 s"],
+  ["PONG_AFTER_WAKE_MS", "4000", "answer within 4 s"],
+  ["RENEW_BEFORE_MS", "60_000", "a minute before the token ends"],
+  ["TOKEN_WITHIN_MS", "30_000", "the token function | 30 s"],
+  ["LEFT_MIN_MS", "5000", "less than 5 s left"],
+  ["RETRY_AFTER_MAX_MS", "3_600_000", "up to an hour"],
+  ["ANSWER_WITHIN_MS", "15_000", "an answer of the service | 15 s"],
+  ["PENDING_MAX", "1000", "calls that wait for their answers | 1,000"],
+  ["WAITING_MAX", "1000", "messages that wait for a loop | 1,000"],
+  ["OWN_IDS_MAX", "1000", "the newest 1,000 per channel"],
+  ["MESSAGES_MAX", "1000", "messages that wait in the queue | 1,000"],
+  ["PER_SECOND", "80", "80 messages per second"],
+  ["BURST", "250", "a burst of 250"],
 ];

@@ -3,11 +3,13 @@
  * sh bin/dev test/model/mutants.ts [parts of the names] [--seed N] [--steps N]
  * The sources as they are go the same walks first: a fault that they have too does not count. Exits with 1 if a bug is not caught.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { sourcesIn } from "../support/declarations.ts";
 import { BUGS, type Bug } from "./bugs.ts";
+import { planted } from "./planting.ts";
 import { RULES_BUGS } from "./rules-bugs.ts";
 import { type Kind, sortOf } from "./walks.ts";
 
@@ -47,10 +49,8 @@ async function tried(mutant: Bug, copy: string): Promise<string | undefined> {
   const world = mutant.world ?? "plain";
   const before = await faultOfSources(world);
   copySources(copy);
-  const path = join(copy, mutant.file);
-  const parts = readFileSync(path, "utf8").split(mutant.find);
-  if (parts.length !== 2) throw new Error(`"${mutant.name}": its text is ${parts.length - 1} times in ${mutant.file}`);
-  writeFileSync(path, parts.join(mutant.replace));
+  const { file, text } = planted(mutant, sourcesIn("src", copy));
+  writeFileSync(join(copy, file), text);
   const fault = await faultIn(copy, world);
   // A fault that is there without the bug says nothing about the bug. That it comes later or earlier is not the bug's doing either.
   if (!fault || fault.sort === before?.sort) return undefined;

@@ -18,6 +18,7 @@ export class BlockSweep {
   constructor(private readonly parts: BlockSweepParts) {}
 
   start(everyMs = SWEEP_EVERY_MS): void {
+    // No boundary: a sweep catches and reports what it throws.
     this.timer = setInterval(() => {
       this.running = this.sweep();
     }, everyMs);

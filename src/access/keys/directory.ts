@@ -67,6 +67,7 @@ interface Outcome<T> {
 const DEFAULT_PLAN = "default";
 
 export class Directory {
+  /** Bound: registered at the start. */
   private readonly listeners: (() => Promise<void>)[] = [];
 
   constructor(

@@ -64,17 +64,24 @@ interface KeyEntry {
 export const isLive = (secret: KnownSecret, nowMs: number): boolean => secret.ends === null || nowMs < secret.ends;
 
 export class Keyring {
+  /** Bound: KEYS_PER_APP_MAX per application, each with PREVIOUS_SECRETS_MAX + RETIRED_SECRETS_KEPT + 1 secrets. */
   private keys = new Map<string, KeyEntry>();
+  /** Bound: live applications, which an operator makes. */
   private apps = new Map<string, AppRow>();
+  /** Bound: live applications. */
   private appsByName = new Map<string, AppRow>();
   private currentRevision = 0;
   private hasGap = false;
   private applied = 0;
+  /** Bound: registered at the start, like the other listeners. */
   private readonly listeners: ((keyId: string) => void)[] = [];
-  /** By application, while it has rules. */
+  /** By application, while it has rules. Bound: live applications, each with CHANNEL_RULES_MAX rules. */
   private rules = new Map<string, ChannelRules>();
+  /** Bound: registered at the start. */
   private readonly ruleListeners: ((app: string) => void)[] = [];
+  /** Bound: registered at the start. */
   private readonly deletionListeners: ((app: string) => void)[] = [];
+  /** Bound: registered at the start. */
   private readonly rotationListeners: ((app: string) => void)[] = [];
 
   constructor(private readonly vault: Vault) {}

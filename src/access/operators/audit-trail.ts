@@ -42,7 +42,7 @@ export interface AuditTrailParts {
 }
 
 export class AuditTrail {
-  // Bound: PENDING_MAX.
+  // Bound: PENDING_MAX, and PENDING_PER_APP_MAX of one application; further ones are counted in the log and not recorded.
   private pending: AuditRow[] = [];
   // Bound: the applications of the pending rows.
   private readonly pendingByApp = new Map<string, number>();

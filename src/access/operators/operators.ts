@@ -47,10 +47,12 @@ export interface OperatorsParts {
 }
 
 export class Operators {
-  // Bound: OPERATORS_MAX, by the digest of the token, and by id.
+  // By the digest of the token. Bound: OPERATORS_MAX; creating another is refused.
   private readonly byDigest = new Map<string, Entry>();
+  /** Bound: OPERATORS_MAX. */
   private readonly byId = new Map<string, Entry>();
   private readonly sessions = new SessionBook();
+  /** Bound: registered at the start. */
   private readonly listeners: (() => Promise<void>)[] = [];
   private readonly bindKey: Buffer;
   private adminDigest = DUMMY_DIGEST;

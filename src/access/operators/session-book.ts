@@ -12,7 +12,7 @@ interface Entry extends Session {
 }
 
 export class SessionBook {
-  // Bound: SESSIONS_MAX, which every sign-in enforces in the store.
+  // Bound: SESSIONS_MAX, and SESSIONS_PER_OPERATOR_MAX of one operator; every sign-in enforces both in the store.
   private readonly entries = new Map<string, Entry>();
 
   get size(): number {

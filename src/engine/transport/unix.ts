@@ -46,13 +46,16 @@ export class UnixTransport implements Transport {
   private events: TransportEvents = NO_EVENTS;
   private readonly mesh: Mesh;
   private readonly interests = new Interests();
-  /** By the number that the other workers know it by. Numbers are not reused: a payload may still be in transit to an old one. */
+  /**
+   * By the number that the other workers know it by. Numbers are not reused: a payload may still be in transit to an old one.
+   * Bound: those of the node protocol: channels and peers that are here, and a few per node.
+   */
   private readonly subscriptions = new Map<number, Subscription>();
   private lastNumber = 0;
   private readonly encoder = new TextEncoder();
-  /** Links that have something to write at the end of the turn. */
+  /** Links that have something to write at the end of the turn. Bound: one per other worker. */
   private changed: Link[] = [];
-  /** Reply subjects of requests without a subscriber. */
+  /** Reply subjects of requests without a subscriber. Bound: requests of one turn. */
   private unanswered: string[] = [];
   private isTurnOpen = false;
   private isDraining = false;
@@ -196,6 +199,7 @@ export class UnixTransport implements Transport {
   private openTurn(): void {
     if (this.isTurnOpen) return;
     this.isTurnOpen = true;
+    // No boundary: it catches and reports what its listener throws.
     setImmediate(this.endTurn);
   }
 

@@ -12,6 +12,7 @@ const STANDBY = "standby";
 
 export class ServerIdentity {
   private readonly known: Partial<Record<Fact, string>> = {};
+  /** Bound: registered at the start. */
   private readonly listeners: (() => void)[] = [];
 
   onChange(listener: () => void): void {

@@ -53,6 +53,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
   readonly isShared = false;
   private opened: Opened | undefined;
   private readonly clocks: HistoryClocks;
+  /** Bound: registered at the start. */
   private readonly rewound: (() => void)[] = [];
 
   constructor(private readonly options: SqliteHistoryOptions) {

@@ -38,7 +38,7 @@ interface Totals {
 export const keepMs = ({ seconds }: Retention): number => seconds * 1000;
 
 export class SqliteStreams {
-  /** Per application that has streams, so that neither a publish nor a page of the dashboard adds up all of them. */
+  /** So that neither a publish nor a page of the dashboard adds up all streams. Bound: applications with streams. */
   readonly totals = new Map<string, Totals>();
 
   private readonly byName;

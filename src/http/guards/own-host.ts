@@ -5,6 +5,7 @@
 import { isIP } from "node:net";
 
 export class OwnHosts {
+  /** Bound: the hosts of PARLEY_PUBLIC_URL. */
   private readonly names: ReadonlySet<string>;
 
   /** `publicUrls` is PARLEY_PUBLIC_URL. */

@@ -36,7 +36,7 @@ export const ASSETS_PATH = "/assets/";
 export interface Bundle {
   /** The HTML of each page. */
   readonly pages: Readonly<Record<PageName, string>>;
-  /** Scripts and styles by name. */
+  /** Scripts and styles by name. Bound: the files of `web/`. */
   readonly assets: ReadonlyMap<string, Packed>;
   /** parley-client without React. */
   readonly client: Packed;

@@ -82,6 +82,7 @@ export class Call {
   /** For long responses: a media player that is paused reads nothing for a while. */
   allowPauses(): void {
     // Only after the response has begun: when Bun starts to send a file, it sets its own timeout over an earlier one.
+    // No boundary: setting an idle limit does not throw for a request that is over.
     setTimeout(() => this.connection.setIdleSeconds(PAUSE_MAX_SECONDS), RESPONSE_BEGUN_MS);
   }
 

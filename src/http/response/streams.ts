@@ -29,7 +29,7 @@ export interface Stream {
 }
 
 export class Streams {
-  /** Bound: STREAMS_PER_NODE_MAX. */
+  /** Bound: STREAMS_PER_NODE_MAX, and STREAMS_PER_APP_MAX of one key or application. */
   private readonly open = new Set<OpenStream>();
   private isChecking = false;
 

@@ -51,7 +51,7 @@ export class Listener<Data> {
   /** The last valid pair: an invalid one on the disk never stops a listener. */
   private pem: Pem | undefined;
   private isReloadFailed = false;
-  /** Servers from before a certificate was reloaded, while they have connections. */
+  /** Servers from before a certificate was reloaded. Bound: one per SIGHUP, while it has connections. */
   private earlier: Server<Data>[] = [];
   private stopping: Promise<void> | undefined;
 

@@ -158,6 +158,7 @@ export class RequestPipeline {
 
   /** Counts by method and status with one map lookup per request; `metrics.counters` would build a label set each time. */
   private counter(label: string): (method: string, status: number) => void {
+    // Bound: the methods that are known, times statuses.
     const counters = new Map<string, Counter>();
     return (method, status) => {
       const known = METHODS.has(method) ? method : "other";

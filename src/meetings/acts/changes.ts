@@ -39,11 +39,14 @@ export interface ChangeParts {
 }
 
 export class Changes {
-  /** When a room was last read, monotonic ms. */
+  /** When a room was last read, monotonic ms. Bound: rooms with people on this node. */
   private readonly read = new WeakMap<PresentRoom, number>();
   /** By the room's id: when this node was notified of a change, monotonic ms. Bound: CHANGES_REMEMBERED_MAX. */
   private readonly notified = new Map<string, number>();
-  /** The version of the room that the page of a stay knows of. Only stays that have subscribed to notices are in it. */
+  /**
+   * The version of the room that the page of a stay knows of. Only stays that have subscribed to notices are in it. Bound: stays
+   * with a connection here.
+   */
   private readonly shown = new WeakMap<PresentStay, number>();
 
   constructor(private readonly parts: ChangeParts) {

@@ -30,6 +30,7 @@ interface Watch {
   lastActive: number;
   /** There was activity at the check before. */
   wasActive: boolean;
+  /** Peer ids of the members seen in the last second. Bound: members of the room. */
   members: ReadonlySet<string>;
   warning: Warning | undefined;
 }
@@ -45,7 +46,7 @@ interface Warning {
 export class Times {
   /** Bound: rooms with people on this node. */
   private readonly watches = new WeakMap<PresentRoom, Watch>();
-  /** What a person, or everyone in a room, was warned of. */
+  /** What a person, or everyone in a room, was warned of. Bound: they go with the person and the room. */
   private readonly warned = new WeakMap<PresentStay | PresentRoom, Warning>();
 
   constructor(private readonly parts: TimeParts) {}

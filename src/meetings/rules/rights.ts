@@ -27,7 +27,7 @@ export function mayOf(room: RoomRow, { isAdmin, disabled = [] }: Pick<RoomClaims
 export const accessOf = (room: RoomRow, claims: RoomClaims): RoomAccess =>
   stayAccess(room.id, claims.id, { isAdmin: claims.isAdmin, mayChat: mayOf(room, claims).chat });
 
-/** By the room as it was read: many people join the same one. */
+/** By the room as it was read: many people join the same one. Bound: rooms in memory; an entry goes with its room. */
 const shownRooms = new WeakMap<RoomRow, PublicRoom>();
 
 export function publicRoomOf(room: RoomRow): PublicRoom {

@@ -16,6 +16,7 @@ const SIGNAL_OVERHEAD_BYTES = 256;
 
 interface Written {
   bytes: number;
+  /** By receiver, and by sender. Bound: people who were inside in this minute. */
   readonly toInbox: Map<string, number>;
   readonly bySender: Map<string, number>;
 }

@@ -19,12 +19,12 @@ export interface PresentRoom {
   readonly app: string;
   /** Replaced when the room's fields change. */
   row: RoomRow;
-  /** By participantSession. */
+  /** By participantSession. Bound: PARLEY_MESH_MAX, or 10 in rooms of microphones only. */
   readonly stays: Map<string, PresentStay>;
 }
 
 export class Present {
-  /** By the room's id. */
+  /** By the room's id. Bound: connections on this node; a room goes with its last one. */
   private readonly rooms = new Map<string, PresentRoom>();
 
   room(id: string): PresentRoom | undefined {

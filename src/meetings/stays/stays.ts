@@ -55,6 +55,7 @@ export class Stays {
   private readonly coming = new Set<Coming>();
   /** Bound: connections that are being opened, at most OPENS_WITHIN_MS. */
   private readonly opening = new Map<RoomSeat, Opening>();
+  /** Bound: registered at the start. */
   private readonly listeners: StayListener[] = [];
 
   constructor(private readonly parts: StayParts) {

@@ -8,7 +8,10 @@ interface Write {
 }
 
 export class StayWrites {
-  /** By participantSession. Bound: stays whose connection has ended on this node and that the store does not know of yet. */
+  /**
+   * By participantSession. Bound: stays whose connection has ended on this node and that the store does not know of yet. Each is
+   * repeated every 5 s until the store has it.
+   */
   private readonly open = new Map<string, Write>();
 
   constructor(private readonly failed: (error: unknown) => void) {}

@@ -187,6 +187,7 @@ function stepsByUnit(literals: Int32Array) {
   let count = 0;
   for (let state = 0; state < literals.length; state++)
     if (literals[state] !== NONE) keys[count++] = (literals[state] as number) * STATES_MAX + state;
+  // Bound: the letters of PATTERNS_MAX patterns of PATTERN_MAX_BYTES.
   const units: number[] = [];
   const begins: number[] = [];
   const indexes: number[] = [];

@@ -87,13 +87,16 @@ type Core = readonly number[];
 class Search {
   /** The symbols before, between and after the `**` of the part. */
   private readonly blocks: readonly (readonly number[])[];
-  /** By place, which is the number of the next `**`: the states from which at least part of the rest can be matched. */
+  /**
+   * By place, which is the number of the next `**`: the states from which at least part of the rest can be matched. Bound:
+   * PATTERNS_MAX patterns, for one question.
+   */
   private readonly useful: States[] = [];
-  /** By place: the states that each cover the rest alone. */
+  /** By place: the states that each cover the rest alone. Bound: PATTERNS_MAX patterns, for one question. */
   private readonly alone: States[] = [];
   /** By place. Bound: `searchLeft`; finding a core costs more steps than its length. */
   private readonly learned: Core[][];
-  /** The number of slashes chosen for each `**` so far. */
+  /** The number of slashes chosen for each `**` so far. Bound: PATTERN_MAX_BYTES, for one question. */
   private readonly slashes: number[] = [];
 
   constructor(

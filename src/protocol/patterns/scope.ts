@@ -18,7 +18,9 @@ const STEPS_TO_BUILD = 256;
 /** A set of patterns, compiled once and matched often. */
 export class Scope {
   readonly patterns: readonly string[];
+  /** Bound: PATTERNS_MAX. */
   private readonly sources: ReadonlySet<string>;
+  /** Patterns without a wildcard. Bound: PATTERNS_MAX. */
   private readonly exact: ReadonlySet<string>;
   private readonly matcher: Automaton | undefined;
   /** Made on first use: the scope of a token, one per connection, only matches and never needs it. */

@@ -20,7 +20,7 @@ export interface BoundaryParts {
 }
 
 export class Boundary {
-  /** Channels whose subscribers are closed at the end of this turn. */
+  /** Channels whose subscribers are closed at the end of this turn. Bound: channels in use here. */
   private readonly lost = new Set<Channel>();
 
   constructor(private readonly parts: BoundaryParts) {}
@@ -78,6 +78,7 @@ export class Boundary {
    */
   resync(channel: Channel): void {
     if (this.lost.size === 0)
+      // No boundary: each connection is closed inside it.
       queueMicrotask(() => {
         const channels = [...this.lost];
         this.lost.clear();

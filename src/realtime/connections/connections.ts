@@ -51,8 +51,12 @@ export interface ConnectionsParts {
 const NO_CLOSE_FRAME = 1006;
 
 export class Connections {
-  /** In no order: a connection knows its index here, so that removing it takes constant time. A set would take 40 bytes for each. */
+  /**
+   * In no order: a connection knows its index here, so that removing it takes constant time. A set would take 40 bytes for each.
+   * Bound: one per connection.
+   */
   private readonly byKey = new Map<string, Connection[]>();
+  /** Bound: registered when the node is built. */
   private readonly observers: ConnectionObserver[] = [];
   readonly times: ConnectionTimes;
   readonly kickTimes: KickTimes;

@@ -13,7 +13,10 @@ const SLOT_MS = 50;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export class Deadlines implements ConnectionObserver {
-  /** Slot n holds the connections due by n × SLOT_MS. A connection knows its index there: removing it takes constant time. */
+  /**
+   * Slot n holds the connections due by n × SLOT_MS. A connection knows its index there: removing it takes constant time. Bound:
+   * one per connection.
+   */
   private readonly slots = new Map<number, Connection[]>();
   private earliest = NEVER;
   private turning = false;

@@ -36,8 +36,9 @@ export interface HoldsParts {
 }
 
 export class Holds {
+  /** Bound: LINGERING_MAX, half of them of one application, for 10 s; further peers are not waited for. */
   private readonly held = new Map<string, Hold>();
-  /** How many of them each application has. */
+  /** How many of them each application has. Bound: applications in `held`. */
   private readonly counts = new Map<string, number>();
   private isTimerSet = false;
   /** Steady ms until which peers are held at least: while a node drains, those it has closed first wait for the last. */

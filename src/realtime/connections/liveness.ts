@@ -16,11 +16,14 @@ const BUCKETS = PING_EVERY_MS / TICK_MS;
 const SLACK_MS = TICK_MS;
 
 export class Liveness implements ConnectionObserver {
-  /** Arrays, because sets would take 40 bytes per connection. Ended ones are removed when they are half of a bucket, or it is pinged. */
+  /**
+   * Arrays, because sets would take 40 bytes per connection. Ended ones are removed when they are half of a bucket, or it is
+   * pinged. Bound: one per connection, and at most as many that have ended.
+   */
   private readonly buckets: Connection[][] = Array.from({ length: BUCKETS }, () => []);
   /** How many connections of each bucket have ended. */
   private readonly ended = new Uint32Array(BUCKETS);
-  /** Connections with an unanswered ping: checked at every tick, so that they are dropped on time. */
+  /** Connections with an unanswered ping: checked at every tick, so that they are dropped on time. Bound: connections, each for 30 s. */
   private readonly suspects = new Set<Connection>();
   private bucket = 0;
   private count = 0;

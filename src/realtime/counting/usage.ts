@@ -60,6 +60,7 @@ const summed = (rows: readonly UsageRow[]): UsageRow[] =>
   }));
 
 export class Usage {
+  /** The usage of this month. Bound: one per application. */
   private readonly counts = new Map<string, Count>();
   private period: Period;
   private stopped = false;

@@ -11,11 +11,11 @@ export interface EndedConnection {
 export class EndedConnections {
   // Bound: `max` entries each; the oldest is overwritten.
   private readonly apps: string[] = [];
-  private readonly peerIds: string[] = [];
-  private readonly keyIds: string[] = [];
-  private readonly numbers: number[] = [];
-  private readonly lastEvents: number[] = [];
-  private readonly endedMs: number[] = [];
+  private readonly peerIds: string[] = []; // Bound: as `apps`.
+  private readonly keyIds: string[] = []; // Bound: as `apps`.
+  private readonly numbers: number[] = []; // Bound: as `apps`.
+  private readonly lastEvents: number[] = []; // Bound: as `apps`.
+  private readonly endedMs: number[] = []; // Bound: as `apps`.
   private next = 0;
 
   constructor(private readonly max: number) {}

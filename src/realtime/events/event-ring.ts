@@ -26,6 +26,7 @@ class Chunk {
   readonly back = new Uint32Array(CHUNK_ENTRIES);
   readonly code = new Uint16Array(CHUNK_ENTRIES);
   readonly kind = new Uint8Array(CHUNK_ENTRIES);
+  /** Names of channels. Bound: one per event, NAMES_MAX_BYTES in all; beyond that the oldest events are given up. */
   readonly names = new Array<string | undefined>(CHUNK_ENTRIES).fill(undefined);
 }
 
@@ -45,6 +46,7 @@ export interface RingEntry {
 }
 
 export class EventRing {
+  /** Bound: RING_ENTRIES_MAX events in chunks of CHUNK_ENTRIES; the oldest are overwritten. */
   private readonly chunks: Chunk[] = [];
   /** Entries are numbered from 1. */
   private newest = 0;

@@ -11,7 +11,10 @@ import { DIRECT_IDS_MAX, DIRECT_IDS_PER_APP_MAX } from "./limits.ts";
 const SWEEP_MS = 10_000;
 
 export class DirectIds {
-  /** By application: receiver, scope and id, with the monotonic ms at which it was delivered; oldest first. */
+  /**
+   * By application: receiver, scope and id, with the monotonic ms at which it was delivered; oldest first. Bound:
+   * DIRECT_IDS_PER_APP_MAX and DIRECT_IDS_MAX in all, for two minutes; the oldest is forgotten.
+   */
   private readonly byApp = new Map<string, Map<string, number>>();
   private count = 0;
   private isTimerSet = false;

@@ -46,7 +46,10 @@ interface Queue {
   quietUntilMs: number;
   /** When a node has last answered that it expects the peer, monotonic ms. */
   heldMs: number;
-  /** First attempts that have got that answer and are not decided: they belong before those that wait. */
+  /**
+   * First attempts that have got that answer and are not decided: they belong before those that wait. Bound: messages that wait
+   * for a receipt.
+   */
   readonly undecided: Set<DirectAttempt>;
 }
 
@@ -57,9 +60,12 @@ export interface WaitingSendsParts {
 }
 
 export class WaitingSends {
-  /** By application and peer. */
+  /**
+   * By application and peer. Bound: WAITING_SENDS_PER_PEER_MAX, WAITING_SENDS_PER_APP_MAX_BYTES and WAITING_SENDS_MAX_BYTES, for
+   * 10 s; beyond that `rate_limited`.
+   */
   private readonly queues = new Map<string, Queue>();
-  /** By application. */
+  /** By application. Bound: applications in `queues`. */
   private readonly bytesOf = new Map<string, number>();
   private bytes = 0;
   private waitingCount = 0;

@@ -51,7 +51,10 @@ const EVENTS = "tail events";
 const RETRY_SECONDS = 5;
 
 export class TailNodes {
-  /** By id. Bound: READERS_MAX. */
+  /**
+   * By id. Bound: READERS_MAX, of these READ_ROLE_READERS_MAX of the role read; READERS_PER_ADMIN_MAX and
+   * READERS_PER_READ_OPERATOR_MAX per operator.
+   */
   private readonly own = new Map<string, OwnReader>();
   private readonly watches: TailWatches;
   private version = 0;

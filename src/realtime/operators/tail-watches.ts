@@ -19,14 +19,14 @@ export interface WatchParts {
 interface Lease {
   version: number;
   endsMs: number;
-  /** By the id that the other node has given them. */
+  /** By the id that the other node has given them. Bound: READERS_MAX; REMOTE_READERS_MAX of all nodes together. */
   readonly readers: Map<string, TailReader>;
 }
 
 const LOOK_EVERY_MS = 1000;
 
 export class TailWatches {
-  /** By node. Bound: LEASES_MAX. */
+  /** By node. Bound: LEASES_MAX; removed LEASE_MS after their last request. */
   private readonly leases = new Map<NodeName, Lease>();
   /** Readers of all leases. */
   private count = 0;

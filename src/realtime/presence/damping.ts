@@ -27,7 +27,10 @@ interface ExpiringChange {
 }
 
 export class Damping {
-  /** In the order in which they expire, because all count equally long. */
+  /**
+   * In the order in which they expire, because all count equally long. Bound: CHANGES_SHOWN_MAX + 1 per member and channel, of
+   * the last 10 s.
+   */
   private records: ExpiringChange[] = [];
   private isTimerSet = false;
 

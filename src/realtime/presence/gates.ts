@@ -15,7 +15,7 @@ interface Waiting {
 }
 
 export class Gates {
-  /** In the order of their deadlines, because all wait equally long. */
+  /** In the order of their deadlines, because all wait equally long. Bound: the rate of frames for 500 ms. */
   private waiting: Waiting[] = [];
   private watching = false;
 

@@ -46,9 +46,9 @@ export interface LingeringParts {
 }
 
 export class Lingering {
-  /** Members with a stay on this node. */
+  /** Members with a stay on this node. Bound: LINGERING_MAX, half of them of one application; further ones leave at once. */
   private readonly staying = new Set<Member>();
-  /** Slot n holds the members with something to end by n × SLOT_MS. */
+  /** Slot n holds the members with something to end by n × SLOT_MS. Bound: `staying`, and members that other nodes announce. */
   private readonly slots = new Map<number, Set<Member>>();
   private turning = false;
   /** Steady ms until which members are held at least: while a node drains, those it has closed first wait for the last. */
@@ -75,6 +75,7 @@ export class Lingering {
     const state = stateOf(subscription);
     this.begin(member, { state, isInherited: false, graceUntilMs: 0 });
     const { withExtras } = subscription.connection;
+    // Bound: subscriptions of the connection, CHANNELS_PER_CONNECTION_MAX.
     withExtras.whenCommitted ??= [];
     withExtras.whenCommitted.push(() => this.committed(subscription, member, state));
   }

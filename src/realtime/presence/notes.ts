@@ -42,7 +42,10 @@ export interface NotesParts {
 const TAKE_OVER = "held-peers";
 
 export class Notes {
-  /** By application and channel: members whose channel has not opened here yet. */
+  /**
+   * By application and channel: members whose channel has not opened here yet. Bound: NOTED_MEMBERS_MAX per note, half of them of
+   * one application, for 10 s; the others leave and join.
+   */
   private readonly noted = new Map<string, MemberState[]>();
   private isTimerSet = false;
 

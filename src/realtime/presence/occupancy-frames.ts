@@ -41,7 +41,7 @@ export interface OccupancyFramesParts {
 }
 
 export class OccupancyFrames {
-  /** Channels with subscriptions that want to know. */
+  /** Channels with subscriptions that want to know. Bound: channels in use here. */
   private readonly watched = new Map<Channel, Watched>();
   private isTimerSet = false;
   private isFirstSet = false;

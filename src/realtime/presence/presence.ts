@@ -71,7 +71,7 @@ export interface PresenceParts {
 }
 
 export class Presence {
-  /** Channels that the next tick visits. */
+  /** Channels that the next tick visits. Bound: channels in use here. */
   private readonly dirty = new Set<Channel>();
   private ticking = false;
   private readonly gates: Gates;

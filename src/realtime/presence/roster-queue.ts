@@ -41,7 +41,10 @@ interface Queue {
 }
 
 export class RosterQueue {
-  /** Connections with a roster in their buffer, or with rosters that wait. */
+  /**
+   * Connections with a roster in their buffer, or with rosters that wait. Bound: one per connection, with at most its
+   * subscriptions; cut after ROSTER_DRAIN_MAX_MS without progress.
+   */
   private readonly busy = new Map<Connection, Queue>();
   private isTimerSet = false;
 

@@ -20,7 +20,7 @@ export class Channel {
   readonly presenceTopic: string;
   /** The name of its topics, after a letter for each. */
   private readonly number = (++lastNumber).toString(36);
-  /** By peer id: the members that are shown, here and on other nodes, and those about to be shown. */
+  /** By peer id: the members that are shown, here and on other nodes, and those about to be shown. Bound: connections that use it. */
   readonly members = new Map<string, Member>();
   /** Subscriptions on one of the topics for messages. */
   subscribers = 0;
@@ -34,17 +34,26 @@ export class Channel {
   stateListeners = 0;
   /** Subscriptions on the occupancy topic. */
   occupancySubscribers = 0;
-  /** Subscriptions off the presence topic, which get changes individually (individual-changes.ts); `undefined` if none. */
+  /**
+   * Subscriptions off the presence topic, which get changes individually (individual-changes.ts); `undefined` if none. Bound:
+   * subscriptions of the channel.
+   */
   offTopic: Set<Subscription> | undefined;
-  /** Subscriptions that became ready since the last tick, which get their roster in the next one. May hold ended ones. */
+  /**
+   * Subscriptions that became ready since the last tick, which get their roster in the next one. May hold ended ones. Bound:
+   * subscriptions of one tick.
+   */
   ready: Subscription[] = [];
-  /** Subscriptions that have their roster and are shown to the others in the next tick. May hold ended ones. */
+  /**
+   * Subscriptions that have their roster and are shown to the others in the next tick. May hold ended ones. Bound: subscriptions
+   * of one tick.
+   */
   awaitingTick: Subscription[] = [];
   /** Grows whenever a subscription gets its roster, because it can be shown changes from then on. */
   rostersWritten = 0;
-  /** `undefined` if there are none: an empty set would take 300 bytes in every channel at rest. */
+  /** `undefined` if there are none: an empty set would take 300 bytes in every channel at rest. Bound: members of the channel. */
   private changedMembers: Set<Member> | undefined;
-  /** By peer id: how many changes were shown lately (damping.ts); `undefined` if none were. */
+  /** By peer id: how many changes were shown lately (damping.ts); `undefined` if none were. Bound: members of the last 10 s. */
   recentChanges: Map<string, RecentChanges> | undefined;
   /** How long a member stays that was lost without a goodbye. */
   graceSec = 0;
@@ -56,7 +65,7 @@ export class Channel {
   private bytes = 0;
   private messagesBefore = 0;
   private bytesBefore = 0;
-  /** Subscribes that wait for the engine to answer `watch`; `undefined` once it has. */
+  /** Subscribes that wait for the engine to answer `watch`; `undefined` once it has. Bound: the rate of frames for 1 s. */
   opening: (() => void)[] | undefined = [];
 
   constructor(

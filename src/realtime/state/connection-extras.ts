@@ -32,7 +32,7 @@ export interface EarlyDirect {
 }
 
 export class ConnectionExtras {
-  /** The subscriptions by channel name, while there are many. */
+  /** The subscriptions by channel name, while there are many. Bound: CHANNELS_PER_CONNECTION_MAX. */
   byChannel: Map<string, Subscription> | undefined;
   /** The channel that this connection was last allowed to publish to, so that the checks are not repeated with every frame. */
   publishesTo: string | undefined;
@@ -49,7 +49,10 @@ export class ConnectionExtras {
   isDeciding = false;
   /** Called once when `uncommitted` is 0 again, and nothing is in the backlog. */
   whenCommitted: (() => void)[] | undefined;
-  /** Direct messages that wait for its first roster (messages/early-directs.ts); `undefined` if none. */
+  /**
+   * Direct messages that wait for its first roster (messages/early-directs.ts); `undefined` if none. Bound: EARLY_DIRECTS_MAX;
+   * with one more, all are written.
+   */
   earlyDirects: EarlyDirect[] | undefined;
   /** Its `history` frames (streams/history-frames.ts); `undefined` if there were none. */
   historyRequests: HistoryRequests | undefined;

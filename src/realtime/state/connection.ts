@@ -46,6 +46,7 @@ export class Connection implements Permissions {
   private terms: Terms;
   metadataJson: string | undefined;
   expiresAtMs: number | null;
+  /** Bound: CHANNELS_PER_CONNECTION_MAX. */
   private held: Few<Subscription>;
   private outboxTopic: string | undefined;
   /** The number of the last WebSocket ping sent after an ack; its pong opens the gate of that subscription. */

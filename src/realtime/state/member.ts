@@ -15,6 +15,7 @@ import type { UpToDate } from "./up-to-date.ts";
 export const NO_STATE = stateField(undefined, false);
 
 export class Member {
+  /** Bound: connections of the peer. */
   private held: Few<Subscription>;
   /** The metadata that the channel was shown last on this node: `null` if it was shown without, `undefined` if it is not shown. */
   private shownMetadata: string | null | undefined;
@@ -22,6 +23,7 @@ export class Member {
   isOurs = false;
   /** What other nodes were sent last, or would have been if there were any (announce.ts). */
   announced: MemberState | undefined;
+  /** What other nodes say of this member. Bound: one per node that is there. */
   remote: Map<NodeId, MemberState> | undefined;
   /** `undefined` until something of it is needed. */
   private extras: MemberExtras | undefined;

@@ -16,11 +16,13 @@ interface Receivers {
 }
 
 export class Peer {
+  /** Bound: connections of the application. */
   private held: Few<Connection>;
   private idJson: string | undefined;
   /**
-   * Memberships with a change that not every member was shown; undefined is the usual case, checked with each message. One is kept
-   * by itself: a peer that subscribes to one channel, as most do, needs no set for a moment.
+   * Memberships with a change that not every member was shown; undefined is the usual case, checked with each message. One is
+   * kept by itself: a peer that subscribes to one channel, as most do, needs no set for a moment. Bound: the memberships of this
+   * peer.
    */
   pending: Member | Set<Member> | undefined;
   /** How many channels the peer is a member of, through this node or another. */

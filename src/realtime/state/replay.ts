@@ -23,11 +23,14 @@ export class Replay {
   begin: (() => void) | undefined;
   /** The length of the frame that there was no room for; 0 if it is not known. */
   neededBytes = 0;
-  /** What was read from the store, behind the cursor. Dropped when the client does not read. Bound: REPLAY_MAX_BYTES. */
+  /**
+   * What was read from the store, behind the cursor. Dropped when the client does not read. Bound: READ_MAX_BYTES;
+   * REPLAY_MAX_BYTES for LONG_READS_MAX of them.
+   */
   buffer: readonly StoredMessage[] = [];
-  /** Repeated subscribes, which are acked behind this one. Bound: the frames that a connection may send. */
+  /** Repeated subscribes, which are acked behind this one. Bound: the rate of frames for REPLAY_MAX_MS. */
   readonly whenAcked: (() => void)[] = [];
-  /** Bound: the uncommitted messages of its connection. */
+  /** Bound: the uncommitted messages of its connection, within REPLAY_MAX_MS. */
   private readonly passing: Passing[] = [];
 
   /** Read once: it is compared with every message, and made with every use. */

@@ -10,7 +10,9 @@ import { Peer } from "./peer.ts";
 export class Space {
   /** The id of the application that usage and traffic count for. */
   readonly owner: string;
+  /** Those that are connected here, and members of channels in use here. Bound: connections of all nodes. */
   readonly peers = new Map<string, Peer>();
+  /** Those in use here. Bound: CHANNELS_PER_CONNECTION_MAX per connection. */
   readonly channels = new Map<string, Channel>();
   connectionCount = 0;
   /** Members without a connection that are still shown (presence/lingering.ts). */

@@ -9,6 +9,7 @@ import type { Peer } from "./peer.ts";
 import { Space } from "./space.ts";
 
 export class Spaces {
+  /** Bound: live applications. */
   private readonly byApp = new Map<string, Space>();
 
   constructor(

@@ -55,7 +55,7 @@ export class Stream {
   openedMs = 0;
   /** What waits for the stream to be open; gets false if it cannot be opened. Bound: subscribes of connections to this channel. */
   readonly opening: ((isOpen: boolean) => void)[] = [];
-  /** Bound: AHEAD_MAX_MESSAGES and AHEAD_MAX_BYTES. */
+  /** Bound: AHEAD_MAX_MESSAGES and AHEAD_MAX_BYTES; further messages are read from the store. */
   private readonly ahead = new Map<number, Ahead>();
   private aheadBytes = 0;
   /** By offset. Bound: the uncommitted messages of connections here, and subscriptions that begin. */

@@ -72,6 +72,7 @@ interface Listening {
 interface OffTopic {
   readonly kind: "offTopic";
   readonly member: Member;
+  /** Bound: members of the channel, until the channel has been shown the same: its next tick, or the end of damping. */
   readonly overrides: Overrides;
 }
 

@@ -53,7 +53,7 @@ export class Terms implements Permissions {
   }
 }
 
-/** The last terms of each key. An edited key is another object, so these are never out of date. */
+/** The last terms of each key. An edited key is another object, so these are never out of date. Bound: keys in use. */
 const lastOfKey = new WeakMap<Key, Terms>();
 
 function shared(key: Key, claims: Claims): Terms {

@@ -17,7 +17,7 @@ const TARGETS_MAX = 64;
 export interface UpToDate {
   /** `channel.rostersWritten` at that time. */
   readonly rostersWritten: number;
-  /** The peers whose connections are up to date; `undefined` if all subscribers are. */
+  /** The peers whose connections are up to date; `undefined` if all subscribers are. Bound: TARGETS_MAX, then it begins anew. */
   readonly targets: Set<Peer> | undefined;
 }
 

@@ -12,10 +12,11 @@ type Line = Map<Connection, Set<Replay>>;
 
 export class Pacer {
   /**
-   * Every second turn is for a connection that has not had one yet, so that a client that has missed little does not wait for many
-   * that ask for much. Bound of both: one per connection, each with its subscriptions that begin.
+   * Every second turn is for a connection that has not had one yet, so that a client that has missed little does not wait for
+   * many that ask for much. Bound: one per connection, each with its subscriptions that begin.
    */
   private readonly fresh: Line = new Map();
+  /** Bound: as `fresh`. */
   private readonly begun: Line = new Map();
   private isFreshNext = true;
   private readonly share: TurnShare;

@@ -44,6 +44,7 @@ interface ComingIn {
 }
 
 export class Budgets {
+  /** Bound: GRANTS_MAX, the oldest is forgotten. */
   private readonly grants = new Map<string, Grant>();
   /** Bound: one entry per request under way, which is one per open upload. */
   private readonly comingIn = new Map<string, ComingIn>();

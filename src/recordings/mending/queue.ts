@@ -38,7 +38,7 @@ interface Failure {
 }
 
 export class MendingQueue {
-  /** Bound: one entry per upload of the last list. */
+  /** Bound: one entry per upload of the last list, which has at most ROWS_AT_ONCE. */
   private failures = new Map<string, Failure>();
   private readonly turns = new MendingTurns();
   private timer: Timer | undefined;

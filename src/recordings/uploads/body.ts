@@ -38,6 +38,7 @@ export class UploadBody {
   async *chunks(): AsyncGenerator<Uint8Array> {
     const reader = this.body.getReader();
     const { ask } = this;
+    // No boundary: it cancels a reader, which rejects and does not throw.
     const timer = ask && setInterval(() => void this.refuseIf(ask, reader), ASK_EVERY_MS);
     try {
       for (;;) {
@@ -65,6 +66,7 @@ export class UploadBody {
 
   private async next(reader: Reader): Promise<Uint8Array | undefined> {
     let isSilent = false;
+    // No boundary: as above.
     const timer = setTimeout(() => {
       isSilent = true;
       void reader.cancel().catch(() => undefined);

@@ -281,6 +281,7 @@ export class UploadWriting {
 
 /** Times by id; beyond `max` of them, the oldest is forgotten. */
 class LastTimes {
+  /** Bound: WRITTEN_MAX, the oldest is forgotten. */
   private readonly times = new Map<string, number>();
 
   constructor(private readonly max: number) {}

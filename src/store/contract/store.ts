@@ -115,6 +115,7 @@ export interface Snapshot {
   /** Live operators, and all sessions of the dashboard. */
   readonly operators: readonly OperatorRow[];
   readonly sessions: readonly SessionRow[];
+  /** The store's own notes. Bound: their names are in the code. */
   readonly meta: ReadonlyMap<string, string>;
 }
 

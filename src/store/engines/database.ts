@@ -43,7 +43,7 @@ export interface Database {
 /** FULL syncs the log of SQLite at each commit, NORMAL when it is copied into the database. */
 type Sync = "FULL" | "NORMAL";
 
-/** One connection: all work is queued, so that no statement runs inside another's transaction. */
+/** One connection: all work is queued, so that no statement runs inside another's transaction. Bound: one per request in progress. */
 export class OneConnection implements Database {
   readonly isShared = false;
   private last: Promise<unknown> = Promise.resolve();

@@ -77,6 +77,7 @@ export class Postgres implements Database {
   };
   private pool: SQL;
   private prober: SQL;
+  /** Locks that this node holds. Bound: names of claims, which are in the code. */
   private readonly claims = new Set<() => Promise<void>>();
   private isClosed = false;
   /** The server that the last look at the revisions came from. */
@@ -144,6 +145,7 @@ export class Postgres implements Database {
       prober = this.prober;
       return prober;
     };
+    // No boundary: it catches what it throws.
     const timer = setTimeout(() => {
       reject(new StoreUnreachable(`it has not answered for ${maxMs / 1000} seconds`));
       try {

@@ -29,6 +29,7 @@ export const fenced = (conditions: readonly Condition[]): Condition[] =>
 
 export class Statement {
   private text = "";
+  /** Bound: the parameters of one statement. */
   private readonly values: (string | number)[] = [];
 
   add(text: string): this {

@@ -8,7 +8,9 @@ import type { RoomRow } from "../contract/rooms.ts";
 const ROOMS_MAX = 2000;
 
 export class RoomCache {
+  /** Bound: ROOMS_MAX, the oldest is read again. */
   private readonly byId = new Map<string, RoomRow>();
+  /** Bound: as `byId`. */
   private readonly byName = new Map<string, RoomRow>();
 
   /** `isShared`: other processes may change rooms, so none is kept. */

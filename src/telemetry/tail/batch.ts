@@ -2,6 +2,7 @@
 import { BATCH_EVENTS_MAX, BATCH_MAX_CHARS } from "./limits.ts";
 
 export class Batch {
+  /** Bound: BATCH_EVENTS_MAX and BATCH_MAX_CHARS; further events are counted. */
   private lines: string[] = [];
   private chars = 0;
   private dropped = 0;

@@ -48,7 +48,7 @@ export interface DirectMessagesParts {
 }
 
 export class DirectMessages {
-  /** By application, then by peer id: a key of both would be one more text per peer. */
+  /** By application, then by peer id: a key of both would be one more text per peer. Bound: peers with connections here. */
   private readonly peers = new Map<string, Map<string, TransportSubscription>>();
   private readonly newest: NewestMessages;
   private readonly receiver: Receiver;

@@ -20,7 +20,7 @@ export interface ExpectedPeersParts {
 }
 
 export class ExpectedPeers {
-  /** By subject. */
+  /** By subject. Bound: peers that this node expects back (LINGERING_MAX). */
   private readonly expected = new Map<string, TransportSubscription>();
 
   constructor(private readonly parts: ExpectedPeersParts) {}

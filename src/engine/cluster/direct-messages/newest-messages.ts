@@ -27,9 +27,9 @@ export const ASIDE_MS = 30_000;
 export const ASIDE_MAX = 20_000;
 
 export class NewestMessages {
-  /** By sending node, for peers that have received any. */
+  /** By sending node, for peers that have received any. Bound: one number per connected peer and sending node. */
   private readonly current = new Map<TransportSubscription, ByNode>();
-  /** The same of peers without a connection, by application and peer, oldest first. */
+  /** The same of peers without a connection, by application and peer, oldest first. Bound: ASIDE_MAX for ASIDE_MS, then forgotten. */
   private readonly aside = new Map<string, Aside>();
 
   constructor(private readonly nowMs: () => number) {}

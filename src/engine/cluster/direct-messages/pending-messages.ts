@@ -34,11 +34,14 @@ interface PendingDirectMessage {
 }
 
 export class PendingDirectMessages {
-  /** In the order of their timeouts. */
+  /** In the order of their timeouts. Bound: the rate of frames for 1 s each; all fail when the transport is down. */
   private readonly pending = new Map<number, PendingDirectMessage>();
-  /** The numbers of those that are decided soon without a receipt. */
+  /** The numbers of those that are decided soon without a receipt. Bound: some of `pending`, for 200 ms. */
   private readonly answered = new Set<number>();
-  /** Those whose last attempt has ended with HELD: a node that was slow may still confirm it. Oldest first. */
+  /**
+   * Those whose last attempt has ended with HELD: a node that was slow may still confirm it. Oldest first. Bound: messages that
+   * wait for a peer that is expected back, and those whose sender gave up; 12 s each.
+   */
   private readonly betweenAttempts = new Map<number, { readonly attempt: DirectAttempt; readonly untilMs: number }>();
   private readonly undecided = new UndecidedDirects();
 

@@ -3,7 +3,7 @@
  * Nodes that have answered one of them as held learn from it what they need not wait for any more.
  */
 export class UndecidedDirects {
-  /** Ascending. Most often a peer has one: that needs no set. */
+  /** Ascending. Most often a peer has one: that needs no set. Bound: messages that wait for a receipt. */
   private readonly bySubject = new Map<string, number | Set<number>>();
 
   get size(): number {

@@ -10,7 +10,7 @@ import type { FailureBoundary } from "./failure-boundary.ts";
 
 export class NodeCallbacks implements EngineCallbacks {
   readonly id: NodeName;
-  /** Nodes that are gone and for which `nodeGone` has not succeeded yet, and their names. */
+  /** Nodes that are gone and for which `nodeGone` has not succeeded yet, and their names. Bound: one per node. */
   private readonly gone = new Map<NodeId, NodeName>();
 
   constructor(

@@ -9,6 +9,7 @@ import type { FaultContext } from "../../transport/transport.ts";
 export type ReportFault = (error: unknown, context: FaultContext) => void;
 
 export class FailureBoundary {
+  /** Nodes whose state is requested with the next heartbeat. Bound: one per other node. */
   private staleNodes = new Set<NodeId>();
   /** It is not known which node an error concerns. */
   private areAllStale = false;

@@ -22,7 +22,7 @@ export interface HeartbeatsParts {
 
 export class Heartbeats {
   private lastMs = 0;
-  /** Connections by application, as last sent. */
+  /** Connections by application, as last sent. Bound: applications with connections here. */
   private counts = new Map<string, number>();
 
   constructor(private readonly parts: HeartbeatsParts) {}

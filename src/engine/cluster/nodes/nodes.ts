@@ -10,10 +10,11 @@ export interface OtherNode {
   /** The id used towards realtime: another one for each incarnation, when it returns after it was considered gone. */
   readonly id: string;
   lastMs: number;
+  /** By application. Bound: APPS_PER_NODE_MAX. */
   connections: Map<string, number>;
   /** When it last reported its connections. */
   countedMs: number;
-  /** Connections of its newest heartbeat while further parts of it are still to come. */
+  /** Connections of its newest heartbeat while further parts of it are still to come. Bound: APPS_PER_NODE_MAX. */
   counting?: Map<string, number> | undefined;
   nextPart?: number;
   /** It has sent its farewell, and does not return. */
@@ -50,10 +51,11 @@ export interface NodesParts {
 }
 
 export class Nodes {
+  /** Bound: NODES_MAX, each with a heartbeat in the last 3.5 s. */
   private readonly byName = new Map<string, OtherNode>();
-  /** How often each node has appeared. */
+  /** How often each node has appeared. Bound: INCARNATIONS_MAX, the oldest is forgotten. */
   private readonly incarnations = new Map<string, number>();
-  /** When a node sent its farewell: messages that were still in transit must not revive it. */
+  /** When a node sent its farewell: messages that were still in transit must not revive it. Bound: FAREWELLS_MAX. */
   private readonly farewells = new Map<string, number>();
   private graceUntilMs = 0;
   private lostMs = Number.NEGATIVE_INFINITY;

@@ -34,8 +34,9 @@ export class CapacityClaims {
   private lastNumber = 0;
   /** Claims that are decided without asking have numbers below all others, so that those count them. */
   private lastUnasked = Number.MIN_SAFE_INTEGER;
+  /** Bound: one per connect in progress, for at most 10 s. */
   private readonly claims = new Set<OpenClaim>();
-  /** By application under a cap: until when this node has to ask. */
+  /** By application under a cap: until when this node has to ask. Bound: applications, each for 10 s. */
   private readonly askingUntilMs = new Map<string, number>();
 
   constructor(

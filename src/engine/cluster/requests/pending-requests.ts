@@ -9,6 +9,7 @@ export const WHOLE_RESPONSE_TIMEOUT_MS = 10_000;
 
 interface PendingRequest {
   readonly waitingFor: Set<string>;
+  /** By node. Bound: what arrives until 1 s after the last part, 10 s in all. */
   readonly parts: Map<string, NodeResponse[]>;
   untilMs: number;
   readonly lastMs: number;
@@ -16,6 +17,7 @@ interface PendingRequest {
 }
 
 export class PendingRequests {
+  /** Bound: requests of the last 10 s; each ends 1 s after the last part of a response. */
   private readonly pending = new Map<number, PendingRequest>();
 
   constructor(private readonly nowMs: () => number) {}

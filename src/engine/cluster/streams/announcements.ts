@@ -10,6 +10,7 @@ export class Announcements {
   /** The channel whose changes are collected. */
   private app: string | undefined;
   private channel = "";
+  /** Members that are announced together. Bound: those who waited for a channel to be opened; sent before the turn ends. */
   private joined = new Map<string, MemberState>();
 
   constructor(

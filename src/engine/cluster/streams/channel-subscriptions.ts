@@ -48,8 +48,9 @@ interface ChannelSubscription {
 const key = (app: string, channel: string): string => `${app} ${channel}`;
 
 export class ChannelSubscriptions {
+  /** Bound: channels in use here, CHANNELS_PER_CONNECTION_MAX per connection. */
   private readonly subscriptions = new Map<string, ChannelSubscription>();
-  /** Nodes that are considered gone and may return, by name, and since when. */
+  /** Nodes that are considered gone and may return, by name, and since when. Bound: ABSENT_MAX, for two minutes. */
   private readonly absent = new Map<string, number>();
 
   constructor(private readonly parts: ChannelSubscriptionsParts) {}

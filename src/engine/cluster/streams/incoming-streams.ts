@@ -3,7 +3,7 @@ import type { StreamItem } from "../wire/messages.ts";
 import { type IncomingEvents, IncomingStream } from "./incoming-stream.ts";
 
 export class IncomingStreams {
-  /** By node. */
+  /** By node. Bound: one per other node, also for two minutes after it was considered gone. */
   private readonly streams = new Map<string, IncomingStream>();
 
   constructor(private readonly events: IncomingEvents) {}

@@ -6,6 +6,7 @@ export const BUFFERED_MAX = 10_000;
 export const BUFFERED_MAX_CHARS = 16 * 1024 * 1024;
 
 export class ItemBuffer {
+  /** Items behind a gap. Bound: BUFFERED_MAX and BUFFERED_MAX_CHARS, then the stream is resynchronised. */
   private items: StreamItem[] = [];
   private chars = 0;
   /** Known without a search: it is read after each delivered item, and a long gap has thousands of items on both sides. */

@@ -27,7 +27,10 @@ export class OutgoingStream {
   lastMs = 0;
   /** How often the last sequence number was repeated since the stream became idle. */
   repeats = 0;
-  /** Kept items in order; their sequence numbers have no gap and end with `n`. */
+  /**
+   * Kept items in order; their sequence numbers have no gap and end with `n`. Bound: KEEP_BYTES over all channels, and 30 s; the
+   * oldest is dropped.
+   */
   readonly kept: string[] = [];
 
   constructor(
@@ -39,8 +42,9 @@ export class OutgoingStream {
 }
 
 export class OutgoingStreams {
+  /** Bound: channels that were published to in the last 60 s, above STREAMS_CROWDED in the last 5 s. */
   private readonly streams = new Map<string, OutgoingStream>();
-  /** All kept items from the oldest to the newest; those before `first` are dropped already. */
+  /** All kept items from the oldest to the newest; those before `first` are dropped already. Bound: as `kept`. */
   private readonly order: { stream: OutgoingStream; bytes: number; atMs: number }[] = [];
   private first = 0;
   private bytes = 0;

@@ -42,7 +42,10 @@ export interface StreamStateResponderParts {
 }
 
 export class StreamStateResponder {
-  /** By requesting node: its requests in order, by channel. The node whose turn is next comes first. */
+  /**
+   * By requesting node: its requests in order, by channel. The node whose turn is next comes first. Bound: QUEUED_CHANNELS_MAX
+   * channels and the requests' own timeout; one for a single channel replaces an earlier one.
+   */
   private readonly queued = new Map<string, Map<string, QueuedRequest>>();
   private queuedChannels = 0;
   private allowanceBytes = BURST_BYTES;

@@ -49,7 +49,10 @@ interface Incomplete {
 }
 
 export class Fragments {
-  /** By sender, in the order of their newest fragments. */
+  /**
+   * By sender, in the order of their newest fragments. Bound: INCOMPLETE_MAX texts of TEXT_MAX_BYTES, each for INCOMPLETE_MS
+   * after its last fragment; the oldest is dropped and repaired like any loss.
+   */
   private readonly incomplete = new Map<string, Incomplete>();
   private readonly decoder = new TextDecoder();
 

@@ -15,8 +15,9 @@ export const subscriptionOf = (target: number): number => Math.floor(target / LI
 export const isWildcard = (subject: string): boolean => subject.endsWith(WILDCARD);
 
 export class Interests {
+  /** By subject. Bound: subscriptions of all workers. */
   private readonly exact = new Map<string, Targets>();
-  /** By the subject up to and with its last dot. */
+  /** By the subject up to and with its last dot. Bound: subscriptions of all workers. */
   private readonly wildcards = new Map<string, Targets>();
 
   get size(): number {

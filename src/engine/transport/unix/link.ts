@@ -60,7 +60,7 @@ export class Link {
   isClosed = false;
   private readonly outbox: Outbox;
   private readonly reader = new FrameReader((bytes, at, end) => this.frame(bytes, at, end));
-  /** Waiting for a pong, by the number of the ping. */
+  /** Waiting for a pong, by the number of the ping. Bound: flushes under way; they end with the link. */
   private readonly pings = new Map<number, () => void>();
   private lastPing = 0;
   private isChanged = false;

@@ -48,7 +48,7 @@ export interface MeshEvents extends Omit<LinkEvents, "greeted" | "ready" | "clos
 
 export class Mesh {
   readonly slots: Slots;
-  /** By index; links whose worker is known. */
+  /** By index; links whose worker is known. Bound: one per worker. */
   readonly links: (Link | undefined)[] = [];
   private readonly me: Worker;
   private readonly linkEvents: LinkEvents;
@@ -58,11 +58,11 @@ export class Mesh {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private isTickSoon = false;
   private absentTriedMs = 0;
-  /** Slots that this worker is connecting to. */
+  /** Slots that this worker is connecting to. Bound: one per slot. */
   private readonly trying = new Set<number>();
-  /** Sockets that are not ready, and since when. */
+  /** Sockets that are not ready, and since when. Bound: the workers of this machine; cut after a timeout. */
   private readonly greeting = new Map<Link, number>();
-  /** The last warning about each slot: the same one is not repeated with each attempt. */
+  /** The last warning about each slot: the same one is not repeated with each attempt. Bound: one per slot. */
   private readonly warned = new Map<number, string>();
   private isClosed = false;
 
@@ -150,6 +150,7 @@ export class Mesh {
     if (this.isClosed) return;
     this.isTickSoon = ms === TICK_MS;
     clearTimeout(this.timer);
+    // No boundary: it catches and reports what it throws.
     this.timer = setTimeout(() => {
       this.guarded(() => this.tick());
       this.schedule(this.slots.isSettled && this.greeting.size === 0 ? QUIET_TICK_MS : TICK_MS);

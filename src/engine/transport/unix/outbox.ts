@@ -18,7 +18,7 @@ interface Chunk {
 
 export class Outbox {
   private current: Chunk = { bytes: Buffer.allocUnsafeSlow(CHUNK_BYTES), end: 0 };
-  /** Full chunks, oldest first. */
+  /** Full chunks, oldest first. Bound: QUEUE_MAX_BYTES of unix.ts, then the link is cut. */
   private full: Chunk[] = [];
   /** How much of the oldest chunk the kernel has taken. */
   private taken = 0;

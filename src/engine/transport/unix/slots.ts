@@ -31,6 +31,7 @@ export interface SlotsParts {
 
 export class Slots {
   isUp = true;
+  /** Bound: one per slot. */
   private readonly byNumber: ReadonlyMap<number, Slot>;
   /** A worker has come back, and `down` and `up` are due. */
   private isRepairDue = false;

@@ -3,6 +3,7 @@
  * cost one comparison, and the memory is that of one page.
  */
 export class FirstOf<T> {
+  /** Bound: LIVE_PAGE_MAX + 1, for one request. */
   private readonly heap: T[] = [];
 
   constructor(

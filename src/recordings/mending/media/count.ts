@@ -55,7 +55,7 @@ export function checkDuration(seconds: number): void {
 
 /** Counts frames while a file is read. */
 export class Tally {
-  /** Bound: TRACKS_MAX. */
+  /** Bound: TRACKS_MAX, then the file is listed as it came. */
   private readonly tracks = new Map<number, { frames: number; bytes: number }>();
 
   add(track: number, frames: number, bytes: number): void {

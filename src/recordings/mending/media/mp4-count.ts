@@ -42,7 +42,9 @@ export async function countMp4(file: FileHandle, fileSize: number): Promise<Coun
 
 class Mp4Count {
   private readonly tally = new Tally();
+  /** Tracks that are neither pictures nor sound. Bound: TRACKS_MAX. */
   private readonly others = new Set<number>();
+  /** Sizes of samples in fragments, by track. Bound: TRACKS_MAX, then the file is listed as it came. */
   private readonly defaultBytes = new Map<number, number>();
   private tracks = 0;
   private track: Track = newTrack();

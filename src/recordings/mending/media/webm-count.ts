@@ -70,6 +70,7 @@ export async function countWebm(file: FileHandle, fileSize: number, end = fileSi
 
 class WebmCount {
   private readonly tally = new Tally();
+  /** Tracks that are neither pictures nor sound. Bound: TRACKS_MAX. */
   private readonly others = new Set<number>();
   private tracks = 0;
   private track = 0;

@@ -49,7 +49,7 @@ export function wholeWebm(file: FileHandle, fileSize: number): Promise<Whole> {
 
 class WholeWebm {
   private readonly window: FileWindow;
-  /** Bound: PATCHES_MAX, and those of the end. */
+  /** Bound: PATCHES_MAX, then the file ends there; and those of the end. */
   private readonly patches: Patch[] = [];
   private segment: EbmlElement | undefined;
   /** The one that elements are read from. */

@@ -51,6 +51,7 @@ export async function appendToBucket(
 class BucketWriter {
   private start: number;
   private number: number;
+  /** Bound: less than 100; SMALL_PIECES_MAX small ones in a row are joined. */
   private chain: readonly Link[];
   private pieces: readonly Piece[];
   private readonly fresh: GrowingBuffer;
@@ -208,6 +209,7 @@ class GrowingBuffer {
 /** Runs some at a time; the others wait in order. */
 class Gate {
   private running = 0;
+  /** Bound: uploads that are being written. */
   private readonly waiting: (() => void)[] = [];
 
   constructor(private readonly max: number) {}

@@ -62,7 +62,7 @@ export class Bucket implements Storage {
   private trialDueMs = 0;
   private readonly partBytes: number;
   private readonly prefix: string;
-  /** What `held` has seen, for the `append` or `finish` that follows it. */
+  /** What `held` has seen, for the `append` or `finish` that follows it. Bound: SEEN_MAX, the oldest is read again. */
   private readonly seen = new Map<string, OpenState>();
 
   constructor(address: S3Address, maxRecordingBytes: number, nowMs: () => number) {

@@ -16,7 +16,7 @@ interface Place {
 interface Known {
   readonly latest: MeetingRow | undefined;
   readonly current: MeetingRow | undefined;
-  /** Stays that have not ended. */
+  /** Stays that have not ended. Bound: the limit of the room. */
   readonly open: ReadonlySet<string>;
 }
 
@@ -26,8 +26,9 @@ const KNOWN_MAX = 2000;
 export class PlacesInMemory implements HeldPlaces {
   /** By participantSession, in the order in which they were held. Bound: joins of 15 s, and each room has at most its limit. */
   private readonly places = new Map<string, Place>();
+  /** Bound: as `places`. */
   private readonly byRoom = new Map<string, Set<string>>();
-  /** By room. What changes them forgets them within the same turn of the connection. Bound: KNOWN_MAX. */
+  /** By room. What changes them forgets them within the same turn of the connection. Bound: KNOWN_MAX, the oldest is read again. */
   private readonly known = new Map<string, Known>();
 
   constructor(private readonly database: Database) {}

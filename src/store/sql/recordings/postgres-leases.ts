@@ -50,6 +50,7 @@ export class PostgresLeases implements Leases {
     const generation = Number(row.generation);
     const one: Held = { id, generation, validUntil: sentAt + LEASE_MS, isLost: false, isReleased: false, note: {} };
     this.held.add(one);
+    // No boundary: it catches what renewing throws, and a lease that is not renewed ends.
     this.timer ??= setInterval(() => void this.renewAll(), LEASE_RENEW_EVERY_MS);
     return {
       generation,

@@ -11,6 +11,7 @@ import type { UploadRow } from "../../contract/uploads.ts";
 const ROWS_MAX = 2000;
 
 export class UploadCache {
+  /** Bound: ROWS_MAX, the one used least recently is read again. */
   private readonly rows = new Map<string, UploadRow>();
 
   /** Another one after each `clear`. */
