@@ -2,7 +2,7 @@
  * The connections of this node: making, ending and finding them. Parts that follow the life of a connection (subscriptions,
  * deadlines, liveness) register as observers; this file knows none of them.
  */
-import type { Grant } from "../../access/admission/admit.ts";
+import { bringsTurn, type Grant } from "../../access/admission/admit.ts";
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine } from "../../engine/engine.ts";
@@ -112,8 +112,8 @@ export class Connections {
 
   private welcome({ peerId, socket, id, client }: Connection, grant: Grant, nowMs: number): void {
     const { metrics } = this.parts;
-    const { expiresAtMs, key } = grant;
-    const metadataJson = key.turn ? this.metadataWithTurn(grant, client) : grant.metadataJson;
+    const { expiresAtMs } = grant;
+    const metadataJson = bringsTurn(grant) ? this.metadataWithTurn(grant, client) : grant.metadataJson;
     metrics.connects.inc();
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
     metrics.welcomes.inc();
@@ -122,7 +122,7 @@ export class Connections {
 
   /** A connection of a room goes on with another token: the credentials of the one before end with that. Others get nothing again (protocol.md 2). */
   renewedMetadata({ client }: Connection, grant: Grant): string | undefined {
-    return grant.seat && grant.key.turn ? this.metadataWithTurn(grant, client) : undefined;
+    return grant.seat && bringsTurn(grant) ? this.metadataWithTurn(grant, client) : undefined;
   }
 
   private metadataWithTurn(grant: Grant, client: Address): string | undefined {

@@ -1,5 +1,5 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
-import { type Grant, peerMetadataOf } from "../../access/admission/admit.ts";
+import { type Grant, type KeyGrant, peerMetadataOf } from "../../access/admission/admit.ts";
 import { covers, type Permissions, permits, permitsOn } from "../../access/admission/permissions.ts";
 import type { RoomAccess } from "../../access/tokens/room-access.ts";
 import { type RoomSeat, seatMetadata } from "../../access/tokens/room-token.ts";
@@ -220,7 +220,7 @@ export class Connection implements Permissions {
   }
 
   /** The key has changed: checks that passed before are done anew. */
-  narrowTo(key: Grant["key"]): void {
+  narrowTo(key: KeyGrant["key"]): void {
     this.setTerms(this.terms.under(key));
   }
 
