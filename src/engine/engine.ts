@@ -135,15 +135,19 @@ export type NodeName = string;
 /** The result from all nodes, or undefined: an incomplete result would be mistaken for a complete one. */
 export type Complete<T> = T | undefined | Promise<T | undefined>;
 
-/** A count that could not be determined. Returned at once: nothing was delivered. Later: the message may have been delivered. */
-export const UNAVAILABLE = -1;
-/** A count of none, where a node has closed the peer's connection itself and expects it back within seconds. */
-export const HELD = -2;
+/** Other nodes cannot be reached. Returned at once: nothing was delivered. Later: the message may have been delivered. */
+export const UNAVAILABLE = "unavailable" as const;
+/** Delivered to none, because a node has closed the peer's connection itself and expects it back within seconds. */
+export const HELD = "held" as const;
 /** A node has delivered a later message, or this one in an earlier attempt: which of them is not known. It is not delivered any more. */
-export const OVERTAKEN = -3;
+export const OVERTAKEN = "overtaken" as const;
 
-/** To how many connections a direct message was delivered, or one of the constants above; now or later. */
-export type Sent = number | Promise<number>;
+/** To how many connections of one node, or why to none. */
+export type DeliverResult = number | typeof HELD;
+/** To how many connections a direct message was delivered, or what became of it otherwise. */
+export type SendResult = DeliverResult | typeof UNAVAILABLE | typeof OVERTAKEN;
+/** Now or later. */
+export type Sent = SendResult | Promise<SendResult>;
 
 export type OnHeld = (attempt: DirectAttempt) => void;
 
@@ -222,7 +226,7 @@ export interface EngineCallbacks {
   readonly id: NodeName;
   deliver(app: string, channel: string, envelope: Envelope): void;
   /** Returns to how many connections it was delivered, or HELD if this node has none and expects the peer back. */
-  deliverTo(app: string, to: string, envelope: Envelope): number;
+  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult;
   /** A peer that this node expects back (`expect`) has connected to another one. */
   returned(app: string, peerId: string): void;
   membersChanged(

@@ -5,6 +5,7 @@
 import {
   type ChannelCount,
   type Claim,
+  type DeliverResult,
   type Engine,
   type EngineCallbacks,
   type Envelope,
@@ -14,6 +15,7 @@ import {
   type NodeName,
   type NodeResponses,
   type RemoteMembers,
+  type Sent,
 } from "./engine.ts";
 
 /** Calls `arrive` now or later. Calls with the same `route` MUST arrive in order. */
@@ -127,13 +129,13 @@ class LocalEngine implements Engine {
     return true;
   }
 
-  send(app: string, to: string, envelope: Envelope): number | Promise<number> {
+  send(app: string, to: string, envelope: Envelope): Sent {
     if (this.exchange.isAlone) return 0;
     const others = this.exchange.others(this.id);
     return sum(
       others.map(
         (other) =>
-          new Promise<number>((resolve) =>
+          new Promise<DeliverResult>((resolve) =>
             this.exchange.to(this.id, other, `${this.id} direct ${to}`, (node) =>
               resolve(node?.deliverTo(app, to, envelope) ?? 0),
             ),
@@ -255,8 +257,11 @@ class LocalEngine implements Engine {
 }
 
 /** The deliveries of all nodes together; HELD if there are none and a node expects the peer back. */
-async function sum(numbers: readonly Promise<number>[]): Promise<number> {
-  const counts = await Promise.all(numbers);
-  const delivered = counts.reduce((total, one) => total + Math.max(0, one), 0);
-  return delivered === 0 && counts.includes(HELD) ? HELD : delivered;
+async function sum(ofNodes: readonly Promise<DeliverResult>[]): Promise<DeliverResult> {
+  let delivered = 0;
+  let isHeld = false;
+  for (const one of await Promise.all(ofNodes))
+    if (one === HELD) isHeld = true;
+    else delivered += one;
+  return delivered === 0 && isHeld ? HELD : delivered;
 }

@@ -1,6 +1,8 @@
 /** Meetings as HTTP and realtime see them: the door and joins for the one, the gate of rooms (realtime/connections/room-gate.ts) for the other. */
+import type { RoomRefusal } from "../access/tokens/room-access.ts";
 import type { RoomSeat, RoomTokens } from "../access/tokens/room-token.ts";
 import { Repeating } from "../base/repeating.ts";
+import type { Departure } from "../protocol/close.ts";
 import { Problem } from "../protocol/codes.ts";
 import { roomChannelKind } from "../protocol/room-channels.ts";
 import type { AccessTokens } from "../rooms/access-token.ts";
@@ -12,7 +14,7 @@ import type { Recording } from "./acts/recording.ts";
 import type { Door, Joined, JoinRequest, Waiting } from "./contract/contract.ts";
 import type { Floor } from "./contract/floor.ts";
 import { BEAT_EVERY_MS } from "./contract/limits.ts";
-import type { IceServers, JoinBudget, LobbyPort, NoticesPort, Refusal, SignalsPort } from "./contract/ports.ts";
+import type { IceServers, JoinBudget, LobbyPort, NoticesPort, SignalsPort } from "./contract/ports.ts";
 import { EarlierStays } from "./entrance/earlier-stays.ts";
 import { type Caller, Joining } from "./entrance/joining.ts";
 import { doorOf } from "./rules/door.ts";
@@ -60,9 +62,6 @@ export interface MeetingCore {
   readonly present: Present;
   readonly upkeep: Upkeep;
 }
-
-/** How a connection has ended, as realtime says it. */
-type Departure = "goodbye" | "lost" | "held";
 
 /** Stands for an application that does not exist, so that its rooms are looked up like those of others. */
 const NO_APP = "unknown";
@@ -192,7 +191,7 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     }
   }
 
-  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
     return this.inside.signals.refusalOfMessage(seat, channel, dataJson);
   }
 
@@ -200,11 +199,11 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     seat: RoomSeat,
     channel: string,
     dataJson: string,
-  ): Refusal | undefined | Promise<Refusal | undefined> {
+  ): RoomRefusal | undefined | Promise<RoomRefusal | undefined> {
     return this.inside.signals.refusalOfReceiver(seat, channel, dataJson);
   }
 
-  refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): Refusal | undefined {
+  refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined {
     return this.inside.signals.refusalOfState(seat, channel, stateJson);
   }
 

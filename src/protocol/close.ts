@@ -4,6 +4,12 @@ export interface Closing {
   readonly reason: string;
 }
 
+/**
+ * How a connection has ended (history 4). `goodbye`: the client wanted it, or must not come back. `lost`: it ended otherwise, and may
+ * come back. `held`: the service itself ended it and asks the client to come back at once.
+ */
+export type Departure = "goodbye" | "lost" | "held";
+
 // Marked as pure, so that the client's package leaves out what it does not use.
 const closing = (code: number, reason: string): Closing => ({ code, reason });
 

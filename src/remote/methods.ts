@@ -126,7 +126,7 @@ const meetings: Listed<MeetingStore> = {
   waiting: true,
   waitingOne: true,
   decide: true,
-  setGone: true,
+  setSeen: true,
   forgetWaiting: true,
   hold: true,
   enter: true,

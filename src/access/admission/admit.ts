@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
 import { originAllowed } from "../../protocol/origin.ts";
-import { Scope } from "../../protocol/patterns/scope.ts";
+import type { Scope } from "../../protocol/patterns/scope.ts";
 import { type AdmitCheck, BLOCK_CHECK } from "../checks.ts";
 import { isLiveRoomToken } from "../keys/app-secret.ts";
 import type { KeyRate } from "../keys/coverage.ts";
@@ -13,27 +13,41 @@ import { isRoomToken, type RoomSeat, type RoomTokens, seatMetadata, seatOf } fro
 import { type KnownOfClient, TokenRefusal, verifyToken } from "../tokens/token.ts";
 import type { Blocks } from "./blocks.ts";
 
-/** The result of admission; it lives as long as the connection. */
-export interface Grant {
+/** The result of admission; it lives as long as the connection. `seat` tells the two kinds apart. */
+export type Grant = KeyGrant | RoomGrant;
+
+interface AnyGrant {
   /** The space that the connection lives in: the application's id, or that of its rooms (room-space.ts). */
   readonly app: string;
-  readonly key: PublishableKey | SecretKey;
   readonly peerId: string;
+  readonly expiresAtMs: number | null;
+  /** Sent once, in `welcome`. */
+  readonly metadataJson: string | undefined;
+  /** What the check has cost, in connects beyond this one. */
+  readonly extraConnects: number;
+}
+
+/** The client has connected with a publishable key, or with a token that a secret key has signed. */
+export interface KeyGrant extends AnyGrant {
+  readonly key: PublishableKey | SecretKey;
   /** The token's own claims; undefined where the key's apply. */
   readonly tokenScope: Scope | undefined;
   readonly tokenActions: ActionSet | undefined;
   /** Which of the key's secrets verified the token, and until when that secret is valid. */
   readonly secretSeq: number | undefined;
   readonly secretEndsMs: number | null;
-  readonly expiresAtMs: number | null;
   readonly peerMetadataJson: string | undefined;
-  /** Sent once, in `welcome`. */
-  readonly metadataJson: string | undefined;
-  /** What the check has cost, in connects beyond this one. */
-  readonly extraConnects: number;
-  /** The place in a room, of a token of a room: it alone decides what the connection may do. */
-  readonly seat: RoomSeat | undefined;
+  readonly seat: undefined;
 }
+
+/** The client has connected with a token of a room, which no key has signed. */
+export interface RoomGrant extends AnyGrant {
+  /** The place in the room: it alone decides what the connection may do. */
+  readonly seat: RoomSeat;
+}
+
+/** Stands for the id of a key where there is none: connections of rooms, between nodes, in the notes of a node and in what operators see. */
+export const NO_KEY = "";
 
 export class Refusal {
   constructor(
@@ -159,35 +173,21 @@ function withRoomToken(
   if (!row) return new Refusal("invalid_token", "its application does not exist", "token key", true);
   if (!isLiveRoomToken(row, claims, nowMs))
     return new Refusal("token_expired", "the application's secret key was rotated", "expiry");
-  const seat = seatOf(claims);
   return {
     app: roomSpaceOf(app),
-    key: {
-      type: "secret",
-      id: "",
-      app,
-      scope: NO_PATTERNS,
-      actions: seat.access.actions,
-      turn: claims.kind === "stay",
-      secrets: [],
-    },
     peerId,
-    tokenScope: undefined,
-    tokenActions: undefined,
-    secretSeq: undefined,
-    secretEndsMs: null,
     expiresAtMs: claims.exp * 1000,
-    // See `peerMetadataOf`: the room decides about the name after this.
-    peerMetadataJson: undefined,
     metadataJson: undefined,
     extraConnects: 0,
-    seat,
+    seat: seatOf(claims),
   };
 }
 
-/** What the others are shown of a peer; read when it is needed, because a stay can be renamed. */
-export const peerMetadataOf = ({ seat, peerMetadataJson }: Grant): string | undefined =>
-  seat ? seatMetadata(seat) : peerMetadataJson;
+export const keyIdOf = (grant: Grant): string => (grant.seat ? NO_KEY : grant.key.id);
 
-/** A seat has its own channels. */
-const NO_PATTERNS = new Scope([]);
+/** Whether its welcome brings ICE servers: for keys with the field `turn`, and for people inside a room. */
+export const bringsTurn = (grant: Grant): boolean => (grant.seat ? grant.seat.claims.kind === "stay" : grant.key.turn);
+
+/** What the others are shown of a peer; read when it is needed, because the room decides about the name after admission, and a stay can be renamed. */
+export const peerMetadataOf = (grant: Grant): string | undefined =>
+  grant.seat ? seatMetadata(grant.seat) : grant.peerMetadataJson;

@@ -7,7 +7,7 @@ import { normalizeOrigin } from "../../protocol/origin.ts";
 import type { KeyRow } from "../../store/contract/store.ts";
 import { parseJson, parseJws, payloadOf } from "../tokens/jws.ts";
 import { isRoomToken } from "../tokens/room-token.ts";
-import type { AdmitParts, Grant, Refusal } from "./admit.ts";
+import { type AdmitParts, type Grant, keyIdOf, type Refusal } from "./admit.ts";
 import { type ChannelRefusal, narrowForAction, narrowForChannel, permissionsOf } from "./permissions.ts";
 
 /** Texts without surrounding spaces; absent where nothing was given. */
@@ -187,7 +187,7 @@ function blockAdvice(peerId: string, keyId: string, { blocks, keyring }: AdviceP
 export function frameAdvice(refusal: ChannelRefusal, grant: Grant, { channel = "", action }: Question): Advice {
   const permissions = permissionsOf(grant);
   const name = JSON.stringify(channel);
-  const { id } = grant.key;
+  const id = keyIdOf(grant);
   if (grant.seat && refusal !== "invalid_channel")
     return {
       why:

@@ -15,7 +15,7 @@ import {
   TOKEN_CHECKS,
 } from "../checks.ts";
 import { appOfSpace } from "../keys/room-space.ts";
-import { admit, type Grant, Refusal } from "./admit.ts";
+import { admit, type Grant, type KeyGrant, keyIdOf, Refusal } from "./admit.ts";
 import { type Advice, type AdviceParts, connectAdvice, frameAdvice, type Question } from "./explain-advice.ts";
 import { type ChannelRefusal, channelRefusal, covers, permissionsOf, permits } from "./permissions.ts";
 
@@ -153,21 +153,26 @@ function frameRefusal(grant: Grant, { channel, action }: Question): ChannelRefus
   return action === undefined || permits(permissions, bit) ? undefined : "action_not_permitted";
 }
 
+const ROOM_REMARK =
+  "It is a token of a room, which the service itself has signed: the room also decides whether its holder may be inside now.";
+
+const keyRemarks = ({ key, secretEndsMs }: KeyGrant, nowMs: number): Partial<Record<Check, string>> => ({
+  "token key": `The key is ${key.id}.`,
+  ...(secretEndsMs !== null && {
+    signature: `It is signed with a previous secret, which verifies for another ${duration(secretEndsMs - nowMs)}.`,
+  }),
+});
+
 /** What is worth knowing about checks that an admitted connect has passed. */
 function remarksOn(grant: Grant, { token, origin }: Question, nowMs: number): Partial<Record<Check, string>> {
-  const { key, peerId, expiresAtMs, secretEndsMs, seat } = grant;
   if (token === undefined)
     return {
-      key: `${key.id} is a live publishable key.`,
+      key: `${keyIdOf(grant)} is a live publishable key.`,
       ...(origin === undefined && { origin: "No origin was given: only browsers send one." }),
     };
+  const { peerId, expiresAtMs } = grant;
   return {
-    "token key": seat
-      ? "It is a token of a room, which the service itself has signed: the room also decides whether its holder may be inside now."
-      : `The key is ${key.id}.`,
-    ...(secretEndsMs !== null && {
-      signature: `It is signed with a previous secret, which verifies for another ${duration(secretEndsMs - nowMs)}.`,
-    }),
+    ...(grant.seat ? { "token key": ROOM_REMARK } : keyRemarks(grant, nowMs)),
     ...(expiresAtMs !== null && { expiry: `It expires in ${duration(expiresAtMs - nowMs)}.` }),
     claims: `sub is ${JSON.stringify(peerId)}.`,
   };

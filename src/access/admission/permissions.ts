@@ -1,9 +1,9 @@
 /** What a grant permits on channels: the checks of a frame, in the order of the protocol (section 2). */
 import type { ActionSet } from "../../protocol/actions.ts";
 import { isChannelName, isReserved } from "../../protocol/names.ts";
-import type { Scope } from "../../protocol/patterns/scope.ts";
+import { Scope } from "../../protocol/patterns/scope.ts";
 import type { RoomSeat } from "../tokens/room-token.ts";
-import type { Grant } from "./admit.ts";
+import type { Grant, KeyGrant } from "./admit.ts";
 
 /** A connection has these fields itself. They change when its key is edited. */
 export interface Permissions {
@@ -18,16 +18,25 @@ export interface Permissions {
 }
 
 /** The actions that both the token and the key permit. */
-export const actionsOf = (tokenActions: ActionSet | undefined, key: Grant["key"]): ActionSet =>
+export const actionsOf = (tokenActions: ActionSet | undefined, key: KeyGrant["key"]): ActionSet =>
   tokenActions === undefined ? key.actions : tokenActions & key.actions;
 
-export const permissionsOf = ({ key, tokenScope, tokenActions, seat }: Grant): Permissions => ({
-  keyScope: key.scope,
-  tokenScope,
-  tokenActions,
-  actions: actionsOf(tokenActions, key),
-  seat,
-});
+/** A seat has its own channels. */
+export const NO_PATTERNS: Scope = new Scope([]);
+
+export function permissionsOf(grant: Grant): Permissions {
+  const { seat } = grant;
+  if (seat)
+    return {
+      keyScope: NO_PATTERNS,
+      tokenScope: undefined,
+      tokenActions: undefined,
+      actions: seat.access.actions,
+      seat,
+    };
+  const { key, tokenScope, tokenActions } = grant;
+  return { keyScope: key.scope, tokenScope, tokenActions, actions: actionsOf(tokenActions, key), seat };
+}
 
 export const permits = ({ actions }: Permissions, action: ActionSet): boolean => (actions & action) !== 0;
 

@@ -1,5 +1,6 @@
 /** What a connection of a room may do: pairs of a channel, or of what channels begin with, and the actions on it. */
 import { type ActionSet, actionSet } from "../../protocol/actions.ts";
+import type { Code } from "../../protocol/codes.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 
 export interface RoomPair {
@@ -28,6 +29,12 @@ export class RoomAccess {
       if (isPrefix ? channel.startsWith(name) : channel === name) found |= actions;
     return found;
   }
+}
+
+/** Why a connection of a room may not do what its access alone would allow. */
+export interface RoomRefusal {
+  readonly code: Code;
+  readonly message?: string | undefined;
 }
 
 export interface StayRights {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
 import { MESSAGE_MAX_BYTES, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
-import type { MemberState } from "../engine.ts";
+import type { MemberState, Sent } from "../engine.ts";
 import { LATE, type Start } from "./cluster.ts";
 import { plain } from "./rosters.ts";
 import { APP } from "./test-node.ts";
@@ -89,7 +89,7 @@ export function sizes(start: Start, size: number, payloadBytes: number): void {
     await nodeB.watch("c");
     const published: string[] = [];
     const sent: string[] = [];
-    const counts: (number | Promise<number>)[] = [];
+    const counts: Sent[] = [];
     for (const padding of ["", "€".repeat(MESSAGE_MAX_BYTES / 3), '"'.repeat(MESSAGE_MAX_BYTES / 2), ""]) {
       nodeA.padding = padding;
       published.push(nodeA.publish("c"));

@@ -4,6 +4,7 @@
  */
 import {
   type ChannelCount,
+  type DeliverResult,
   type Engine,
   type EngineCallbacks,
   type Envelope,
@@ -11,6 +12,7 @@ import {
   type MemberState,
   type NodeId,
   type NodeName,
+  type Sent,
 } from "../engine.ts";
 import { plain } from "./rosters.ts";
 
@@ -84,7 +86,7 @@ export class TestNode implements EngineCallbacks {
   }
 
   /** `count`: to how many connections it was delivered. */
-  send(to: string, from = "sender", app = APP): { name: string; count: number | Promise<number> } {
+  send(to: string, from = "sender", app = APP): { name: string; count: Sent } {
     const { envelope, name } = this.nextMessage(from);
     return { name, count: this.engine.send(app, to, envelope, false) };
   }
@@ -225,7 +227,7 @@ export class TestNode implements EngineCallbacks {
     this.log.push(`${name} on ${channel}`);
   }
 
-  deliverTo(app: string, to: string, envelope: Envelope): number {
+  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
     const connections = this.connectionsByPeer.get(key(app, to)) ?? 0;
     if (connections === 0 && this.held.has(key(app, to))) return HELD;
     if (connections > 0)

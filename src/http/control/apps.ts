@@ -150,8 +150,8 @@ export interface AppParts {
 
 export function appEndpoints(guards: Pick<OperatorGuards, "admin" | "operator">, parts: AppParts): Endpoint[] {
   const { directory, audit, rotationGraceSeconds, clearDeleted } = parts;
-  const base = { tag: "applications", guard: guards.admin } as const;
-  const reading = { tag: "applications", guard: guards.operator } as const;
+  const base = { tag: "applications", guard: guards.admin, scope: "app" } as const;
+  const reading = { tag: "applications", guard: guards.operator, scope: "app" } as const;
   const fieldsOf = (row: AppRow): z.infer<typeof app> => appFields(row, parts.nowMs());
   const auditedFields = (row: AppRow) => ({ ...fieldsOf(row), channelRules: rulesAsText(row.channelRules) });
   const root = "/api/internal/v1/apps";
@@ -167,6 +167,7 @@ export function appEndpoints(guards: Pick<OperatorGuards, "admin" | "operator">,
       ...base,
       method: "POST",
       path: root,
+      scope: "service",
       summary: "Create an application",
       body: z.strictObject({ name }),
       response: app.extend({ secretKey: z.string() }).meta({ id: "CreatedApp" }),
@@ -181,6 +182,7 @@ export function appEndpoints(guards: Pick<OperatorGuards, "admin" | "operator">,
       ...reading,
       method: "GET",
       path: root,
+      scope: "service",
       summary: "List applications, in the order of their creation",
       query: paging,
       response: z.object({ data: z.array(app), next: z.string().nullable() }),

@@ -50,6 +50,7 @@ export const auditEndpoint = (
   endpoint({
     tag: "operators",
     guard,
+    scope: "app",
     method: "GET",
     path: "/api/internal/v1/audit",
     summary: "Changes by operators, applications and commands, newest first; kept for 180 days",

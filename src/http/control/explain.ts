@@ -71,6 +71,7 @@ export function explainEndpoints(guard: Guard<Operator>, parts: ExplainParts): E
     endpoint({
       tag: "keys",
       guard,
+      scope: "app",
       method: "POST",
       path: "/api/internal/v1/explain",
       summary:

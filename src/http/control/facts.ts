@@ -45,6 +45,7 @@ export const factsEndpoint = (guard: Guard<Operator>, factsNow: () => NodeFacts)
     tag: "operations",
     summary: "How the node that answers is set up; no secrets",
     guard,
+    scope: "service",
     response: facts,
     handle: factsNow,
   });

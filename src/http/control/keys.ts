@@ -102,8 +102,8 @@ export interface KeyParts {
 
 export function keyEndpoints(guards: OperatorGuards, parts: KeyParts): Endpoint[] {
   const { directory, audit } = parts;
-  const base = { tag: "keys", guard: guards.admin } as const;
-  const reading = { tag: "keys", guard: guards.operator } as const;
+  const base = { tag: "keys", guard: guards.admin, scope: "app" } as const;
+  const reading = { tag: "keys", guard: guards.operator, scope: "app" } as const;
   const fieldsOf = (row: KeyRow): z.infer<typeof key> => keyFields(row, parts);
   const root = "/api/internal/v1/signalling/keys";
   const one = `${root}/:keyId`;

@@ -97,7 +97,7 @@ export function adminMeetingEndpoints(
 const APP = "/api/internal/v1/apps/:app";
 
 function reading(guard: Guard<Operator>, { appIn, sessions }: AdminMeetingParts): Endpoint[] {
-  const base = { tag: "meetings", guard, method: "GET" } as const;
+  const base = { tag: "meetings", guard, scope: "app", method: "GET" } as const;
   return [
     endpoint({
       ...base,
@@ -136,7 +136,7 @@ function reading(guard: Guard<Operator>, { appIn, sessions }: AdminMeetingParts)
 
 function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] {
   const { appIn, acts, hostLinks, originOf, audit } = parts;
-  const base = { tag: "meetings", guard } as const;
+  const base = { tag: "meetings", guard, scope: "app" } as const;
   // By its id too: a room may be renamed while people are inside, and their meeting keeps the old name.
   const roomIn = (app: AppRow, call: Call): Promise<string> =>
     inControlPlane(parts.roomNamed(app.id, roomNameOf(call)));

@@ -96,6 +96,7 @@ export function adminRecordingEndpoints(
     endpoint({
       tag,
       guard: operator,
+      scope: "app",
       method: "GET",
       path: all,
       summary: "List the recordings of an application by their completion, and what they take",
@@ -117,6 +118,7 @@ export function adminRecordingEndpoints(
     endpoint({
       tag,
       guard: admin,
+      scope: "app",
       method: "DELETE",
       path: all,
       summary: "Delete recordings of an application: those that the filters match, or those of the ids",
@@ -141,6 +143,7 @@ export function adminRecordingEndpoints(
     endpoint({
       tag,
       guard: operator,
+      scope: "app",
       method: "GET",
       path: one,
       summary: "One recording of an application, with the meeting it is of",
@@ -162,6 +165,7 @@ export function adminRecordingEndpoints(
     endpoint({
       tag,
       guard: admin,
+      scope: "app",
       method: "DELETE",
       path: one,
       summary: "Delete a recording of an application",
@@ -179,6 +183,7 @@ export function adminRecordingEndpoints(
     endpoint({
       tag,
       guard: stream,
+      scope: "app",
       method: "GET",
       path: `${one}/file`,
       summary: "The bytes of a recording, whole or in part (Range), from the folder or the bucket; role admin only",

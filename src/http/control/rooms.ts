@@ -42,8 +42,8 @@ export function adminRoomEndpoints(
   { admin, operator }: { readonly admin: Guard<Operator>; readonly operator: Guard<Operator> },
   { appIn, rooms, audit }: AdminRoomParts,
 ): Endpoint[] {
-  const read = { tag: "rooms", guard: operator } as const;
-  const change = { tag: "rooms", guard: admin } as const;
+  const read = { tag: "rooms", guard: operator, scope: "app" } as const;
+  const change = { tag: "rooms", guard: admin, scope: "app" } as const;
   const all = "/api/internal/v1/apps/:app/rooms";
   const one = `${all}/:roomName`;
   return [

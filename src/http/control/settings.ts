@@ -19,6 +19,7 @@ export const settingsEndpoint = (guard: Guard<Operator>, settings: () => readonl
   endpoint({
     tag: "operations",
     guard,
+    scope: "service",
     method: "GET",
     path: "/api/internal/v1/settings",
     summary: "Every setting of the node that answers: its value, source, default and meaning; secrets masked",

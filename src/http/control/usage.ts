@@ -49,6 +49,7 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
       tag: "usage",
       summary: "What an application has used, per period: a calendar month in UTC",
       guard,
+      scope: "app",
       query: z.object({
         periods: wholeNumber(1, PERIODS_MAX)
           .optional()

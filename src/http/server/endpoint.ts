@@ -3,6 +3,7 @@
  * give. The routes and the OpenAPI document are both made from that.
  */
 import type { z } from "zod";
+import type { Operator } from "../../access/operators/operator.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 import type { Origins } from "../request/cors.ts";
@@ -15,6 +16,12 @@ export type Security = "none" | "secretKey" | "admin" | "application" | "applica
 
 export const isApplication = (security: Security): boolean =>
   security === "application" || security === "applicationOpen";
+
+/**
+ * What a call of the control plane is about: one application, or the whole service. Calls whose filter by application can be left
+ * out are of one application too.
+ */
+export type Scope = "app" | "service";
 
 /** Admits a call and says who its caller is, or throws a Problem. Runs before any of the body is read. */
 export interface Guard<Caller> {
@@ -36,6 +43,8 @@ interface Spec<Caller, Body extends z.ZodType, Query extends z.ZodType> {
   readonly tag: string;
   readonly summary: string;
   readonly guard: Guard<Caller>;
+  /** Only for calls by operators; a call that declares none counts as one of the service. */
+  readonly scope?: [Caller] extends [Operator] ? Scope : never;
   readonly body?: Body;
   readonly query?: Query;
   readonly response: z.ZodType;
@@ -75,6 +84,8 @@ export interface Endpoint {
   readonly tag: string;
   readonly summary: string;
   readonly security: Security;
+  /** As declared. */
+  readonly scope: Scope | undefined;
   readonly body: z.ZodType | undefined;
   readonly query: z.ZodType | undefined;
   readonly response: z.ZodType;
@@ -113,13 +124,14 @@ export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType
     return found;
   };
   const { method, path, tag, summary, response, problems = [], hasRawSlashes = false } = spec;
-  const { responseType = "application/json", otherStatuses = [], bodyType, origins } = spec;
+  const { responseType = "application/json", otherStatuses = [], bodyType, origins, scope } = spec;
   return {
     method,
     path,
     tag,
     summary,
     security: guard.security,
+    scope,
     body: bodySchema,
     query: querySchema,
     response,

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import type { Envelope } from "../../engine/engine.ts";
+import { type Envelope, UNAVAILABLE } from "../../engine/engine.ts";
 import { APP, turn, World } from "../../realtime/testing/kit.ts";
 import { sendMessage } from "./messages.ts";
 
 const ONE = { from: "server", metadataJson: undefined, dataJson: "1" };
 
 test("a send that is not known to be delivered says so, and may be repeated", async () => {
-  const world = new World({ engine: (engine) => Object.assign(engine, { send: async () => -1 }) });
+  const world = new World({ engine: (engine) => Object.assign(engine, { send: async () => UNAVAILABLE }) });
   const sent = sendMessage(world.node.hub, APP, "ann", ONE, "key k");
   await expect(sent).rejects.toMatchObject({
     code: "backend_error",

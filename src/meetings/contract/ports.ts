@@ -1,14 +1,8 @@
 /** What the parts of meetings/ ask of each other and of the node, where a part must not know the other's class. */
+import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
-import type { Code } from "../../protocol/codes.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 import type { IceServer } from "./contract.ts";
-
-/** Structurally realtime's RoomRefusal: meetings/ does not import realtime. */
-export interface Refusal {
-  readonly code: Code;
-  readonly message?: string | undefined;
-}
 
 /** A visitor of a private room without an access token. */
 export interface Visitor {
@@ -49,14 +43,14 @@ export interface LobbyPort {
 
 /** What is said in a room (signals.ts). */
 export interface SignalsPort {
-  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined;
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined;
   /** A promise: this node does not know the receiver, and the store is asked. */
   refusalOfReceiver(
     seat: RoomSeat,
     channel: string,
     dataJson: string,
-  ): Refusal | undefined | Promise<Refusal | undefined>;
-  refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): Refusal | undefined;
+  ): RoomRefusal | undefined | Promise<RoomRefusal | undefined>;
+  refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined;
 }
 
 /** What a participant must not miss: when people are put out (times.ts), and what the room allows now (changes.ts). */

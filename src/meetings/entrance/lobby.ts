@@ -68,7 +68,7 @@ export class Lobby implements LobbyPort {
       address,
       site: site ?? null,
       since: now,
-      goneSince: now,
+      seen: now,
       state: "waiting",
       decided: null,
     };
@@ -98,7 +98,7 @@ export class Lobby implements LobbyPort {
 
   async enter(claims: RoomClaims): Promise<void> {
     const row = await this.check(claims);
-    await this.parts.store.setGone(row.waitId, this.connections.letIn(claims, row));
+    await this.parts.store.setSeen(row.waitId, this.connections.letIn(claims, row));
   }
 
   connected(claims: RoomClaims, connection: string): void {
@@ -133,7 +133,7 @@ export class Lobby implements LobbyPort {
     const row = (await this.find(room, waitId)) && (await store.decide(waitId, state, nowMs()));
     if (!row) throw new Problem("ticket_not_found");
     // A page that is away just now gets its whole time to hear of it and to enter.
-    if (state === "admitted") await store.setGone(waitId, nowMs());
+    if (state === "admitted") await store.setSeen(waitId, nowMs());
     const why = reason ? { reason } : { retryAfterSec: retryAfterSec(row, nowMs()) };
     await (state === "admitted" ? notices.admitted(room, waitId) : notices.declined(room, waitId, why));
     // Not awaited: a node that does not answer must not hold up the next decision.
@@ -171,7 +171,7 @@ export class Lobby implements LobbyPort {
     for (const one of over) {
       const { claims } = one;
       this.connections.remove(one);
-      await store.setGone(claims.id, nowMs() - LOBBY_GONE_MS - 1);
+      await store.setSeen(claims.id, nowMs() - LOBBY_GONE_MS - 1);
       floor.close(claims.app, claims.id, "ended");
     }
     if (over.length > 0) await this.forget();
@@ -186,7 +186,7 @@ export class Lobby implements LobbyPort {
     const { store, notices, floor, nowMs } = this.parts;
     const { id, app, room } = one.claims;
     this.connections.remove(one);
-    if (one.isAnswered) await store.setGone(id, nowMs());
+    if (one.isAnswered) await store.setSeen(id, nowMs());
     else await notices.declined({ app, room }, id, { reason: "time" });
     floor.close(app, id, one.isAnswered ? "ended" : "time");
   }
@@ -195,7 +195,7 @@ export class Lobby implements LobbyPort {
   private async noteSeen(waitId: string): Promise<void> {
     const { store, nowMs } = this.parts;
     const { state = "declined" } = (await store.waitingOne(waitId)) ?? {};
-    if (state === "waiting") await store.setGone(waitId, nowMs());
+    if (state === "waiting") await store.setSeen(waitId, nowMs());
     else this.connections.answered(waitId, state);
   }
 
@@ -203,7 +203,7 @@ export class Lobby implements LobbyPort {
   private async left(waitId: string, isGoodbye: boolean, atMs: number): Promise<void> {
     const { store } = this.parts;
     const isGone = isGoodbye && (await store.waitingOne(waitId))?.state === "waiting";
-    await store.setGone(waitId, isGone ? atMs - LOBBY_GONE_MS - 1 : atMs);
+    await store.setSeen(waitId, isGone ? atMs - LOBBY_GONE_MS - 1 : atMs);
     if (isGone) await this.forget();
   }
 
@@ -220,10 +220,10 @@ export class Lobby implements LobbyPort {
   }
 
   /** Not forgotten yet, because the sweep comes every few seconds. */
-  private isOver({ since, goneSince, state, decided }: WaitingRow): boolean {
+  private isOver({ since, seen, state, decided }: WaitingRow): boolean {
     const now = this.parts.nowMs();
     if (state === "declined") return decided !== null && now - decided >= DECLINED_MS;
-    return now - since >= WAIT_MAX_MS || (goneSince !== null && now - goneSince >= LOBBY_GONE_MS);
+    return now - since >= WAIT_MAX_MS || now - seen >= LOBBY_GONE_MS;
   }
 }
 

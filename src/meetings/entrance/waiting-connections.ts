@@ -71,12 +71,12 @@ export class WaitingConnections {
   }
 
   /** It is about to open. Returns the time to be noted in the store, Unix ms. */
-  letIn(claims: RoomClaims, { since, goneSince, state }: WaitingRow): number {
+  letIn(claims: RoomClaims, { since, seen, state }: WaitingRow): number {
     const { nowMs, steadyMs } = this.parts;
     const now = nowMs();
     const letInMs = steadyMs();
     // Later than what was noted before, by whichever node's clock.
-    const enteredMs = goneSince !== null && goneSince > now ? goneSince + 1 : now;
+    const enteredMs = seen > now ? seen + 1 : now;
     const leftMs = Math.min(WAIT_MAX_MS, since + WAIT_MAX_MS - now);
     const isAnswered = state !== "waiting";
     const untilMs = letInMs + (isAnswered ? Math.min(leftMs, LEAVES_MS[state]) : leftMs);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import { RoomAccess } from "../../access/tokens/room-access.ts";
 import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
 import { CHAT_LINE_MAX_BYTES, CHAT_MAX_CHARS } from "../../protocol/chat-text.ts";
@@ -11,7 +12,6 @@ import {
   SENDER_SIGNALS_BYTES_PER_MINUTE,
   SIGNAL_MAX_BYTES,
 } from "../contract/limits.ts";
-import type { Refusal } from "../contract/ports.ts";
 import { Present } from "../stays/present.ts";
 import { FakeFloors } from "../testing/fake-floor.ts";
 import { Signals } from "./signals.ts";
@@ -54,11 +54,11 @@ function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
       return (await signals.refusalOfReceiver({ ...seat, claims }, inboxChannel(ROOM, receiver), "x".repeat(bytes)))
         ?.code;
     },
-    says: (channel: string, data: unknown): Refusal | undefined =>
+    says: (channel: string, data: unknown): RoomRefusal | undefined =>
       signals.refusalOfMessage(seat, channel, JSON.stringify(data)),
-    sends: (...media: readonly string[]): Refusal | undefined =>
+    sends: (...media: readonly string[]): RoomRefusal | undefined =>
       signals.refusalOfMessage(seat, inboxChannel(ROOM, OTHER), JSON.stringify(offer(...media))),
-    shows: (state: unknown): Refusal | undefined =>
+    shows: (state: unknown): RoomRefusal | undefined =>
       signals.refusalOfState(seat, roomChannel(ROOM), JSON.stringify(state)),
   };
 }

@@ -2,6 +2,7 @@
  * What may be said in a room: signals in inboxes, lines in the chat, the state of a person. Who may write where is decided before
  * (access/tokens/room-access.ts). A mesh cannot keep two browsers that agree from sending each other anything; what the service can see, it decides here.
  */
+import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
 import { CHAT_LINE_MAX_BYTES, CHAT_TEXT_RULE, isChatText } from "../../protocol/chat-text.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
@@ -10,7 +11,7 @@ import type { MeetingStore } from "../../store/contract/meetings.ts";
 import type { May } from "../contract/contract.ts";
 import type { Floor } from "../contract/floor.ts";
 import { SIGNAL_MAX_BYTES } from "../contract/limits.ts";
-import type { Refusal, SignalsPort } from "../contract/ports.ts";
+import type { SignalsPort } from "../contract/ports.ts";
 import { mayOf } from "../rules/rights.ts";
 import type { Present } from "../stays/present.ts";
 import { SignalBudget } from "./budget.ts";
@@ -37,7 +38,7 @@ export class Signals implements SignalsPort {
     this.budget = new SignalBudget(parts.nowMs);
   }
 
-  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
     const kind = roomChannelKind(channel);
     if (kind !== "chat" && kind !== "in") return notPermitted("Only the service publishes on this channel.");
     const maxBytes = kind === "chat" ? CHAT_LINE_MAX_BYTES : SIGNAL_MAX_BYTES;
@@ -60,7 +61,7 @@ export class Signals implements SignalsPort {
     { claims }: RoomSeat,
     channel: string,
     dataJson: string,
-  ): Refusal | undefined | Promise<Refusal | undefined> {
+  ): RoomRefusal | undefined | Promise<RoomRefusal | undefined> {
     if (roomChannelKind(channel) !== "in") return undefined;
     const receiver = channel.slice(inboxChannel(claims.room).length);
     if (!PARTICIPANT_SESSION.test(receiver)) return NOT_INSIDE;
@@ -74,7 +75,7 @@ export class Signals implements SignalsPort {
       );
   }
 
-  refusalOfState(seat: RoomSeat, _channel: string, stateJson: string | null): Refusal | undefined {
+  refusalOfState(seat: RoomSeat, _channel: string, stateJson: string | null): RoomRefusal | undefined {
     if (stateJson === null) return undefined;
     const state = parsed(stateJson);
     if (!state) return malformed(stateRule);
@@ -98,17 +99,17 @@ export class Signals implements SignalsPort {
     return present.room(room)?.stays.has(receiver) === true || floor.isMember(app, room, receiver);
   }
 
-  private refusalOfAmount(claims: RoomClaims, receiver: string, dataJson: string): Refusal | undefined {
+  private refusalOfAmount(claims: RoomClaims, receiver: string, dataJson: string): RoomRefusal | undefined {
     return this.budget.take(claims, receiver, Buffer.byteLength(dataJson)) ? undefined : TOO_MUCH;
   }
 }
 
 const PARTICIPANT_SESSION = /^[0-9a-f]{24}$/;
-const NOT_INSIDE: Refusal = {
+const NOT_INSIDE: RoomRefusal = {
   code: "peer_not_found",
   message: "No one with this participantSession is in the room.",
 };
-const TOO_MUCH: Refusal = {
+const TOO_MUCH: RoomRefusal = {
   code: "rate_limited",
   message: "Too many signals in this room: wait a minute.",
 };
@@ -119,8 +120,8 @@ const isShared = (field: string): field is keyof typeof SHARED => field in SHARE
 const stateRule = `A state in a room has only these fields, each true or false: ${STATE_FIELDS.join(", ")}.`;
 const chatRule = `A line of the chat is {text}, with ${CHAT_TEXT_RULE}.`;
 
-const malformed = (message: string): Refusal => ({ code: "malformed_message", message });
-const notPermitted = (message: string): Refusal => ({ code: "action_not_permitted", message });
+const malformed = (message: string): RoomRefusal => ({ code: "malformed_message", message });
+const notPermitted = (message: string): RoomRefusal => ({ code: "action_not_permitted", message });
 
 /** A text with a key twice is refused: it is passed on as it came, and its receiver may read the other value. */
 function parsed(json: string): JsonObject | undefined {
@@ -134,10 +135,10 @@ function onlyField(data: JsonObject): string | undefined {
   return others.length === 0 ? field : undefined;
 }
 
-const refusalOfLine = (data: JsonObject): Refusal | undefined =>
+const refusalOfLine = (data: JsonObject): RoomRefusal | undefined =>
   onlyField(data) === "text" && isChatText(data.text) ? undefined : malformed(chatRule);
 
-function refusalOfSignal(data: JsonObject, may: May): Refusal | undefined {
+function refusalOfSignal(data: JsonObject, may: May): RoomRefusal | undefined {
   switch (onlyField(data)) {
     case "bye":
       return data.bye === true ? undefined : malformed("bye: it is true, or absent.");
@@ -151,7 +152,7 @@ function refusalOfSignal(data: JsonObject, may: May): Refusal | undefined {
 }
 
 /** null: there are no more candidates. */
-function refusalOfCandidate(candidate: unknown): Refusal | undefined {
+function refusalOfCandidate(candidate: unknown): RoomRefusal | undefined {
   if (candidate === null) return undefined;
   const isCandidate =
     isObject(candidate) &&
@@ -165,7 +166,7 @@ function refusalOfCandidate(candidate: unknown): Refusal | undefined {
     : malformed(`candidate: it is null, or has the fields ${CANDIDATE_FIELDS.join(", ")}.`);
 }
 
-function refusalOfDescription(description: unknown, may: May): Refusal | undefined {
+function refusalOfDescription(description: unknown, may: May): RoomRefusal | undefined {
   if (!isObject(description) || !DESCRIPTION_TYPES.includes(description.type) || typeof description.sdp !== "string")
     return malformed("description: it has a type (offer, answer) and an sdp.");
   if (Object.keys(description).length !== 2) return malformed("description: it has the fields type and sdp only.");

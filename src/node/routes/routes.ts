@@ -50,6 +50,8 @@ const { wallMs: nowMs } = systemClock;
 export interface NodeRoutes {
   readonly publicRoutes: Routes;
   readonly adminRoutes: Routes;
+  /** What operators call; part of adminRoutes. */
+  readonly control: readonly Endpoint[];
 }
 
 export function buildRoutes(parts: RouteParts): NodeRoutes {
@@ -61,12 +63,10 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => streams.size);
   const service = [healthEndpoint, ...realtimeEndpoints(parts, guards, streams)];
   const signIns = parts.throttle("sign-ins", SIGN_INS_BURST, 1);
-  const control = [
-    ...controlEndpoints(parts, guards, audit),
-    ...(config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : []),
-  ];
+  const control = controlEndpoints(parts, guards, audit);
+  const sessions = config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : [];
   const application = applicationEndpoints(parts, streams);
-  const document = openapiResponse([...service, ...control, ...application], VERSION, config.domain);
+  const document = openapiResponse([...service, ...control, ...sessions, ...application], VERSION, config.domain);
   const { isOwnHost } = access;
   const demoKey = (): string | undefined => keyring.openKeyOf(DEMO);
   const { publicPages, operatorPages } = pageRoutes({
@@ -92,12 +92,12 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     return new Response(text, { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
   };
   const adminRoutes: Routes = {
-    ...routesOf(pipeline, control, { hosts: "own" }),
+    ...routesOf(pipeline, [...control, ...sessions], { hosts: "own" }),
     [TLS_ASK_PATH]: pipeline.handler(pipeline.route(TLS_ASK_PATH, tlsAsk(tlsAskParts(parts)), { hosts: "own" })),
     "/metrics": pipeline.handler(pipeline.route("/metrics", metricsPage, { hosts: "own" })),
     ...operatorPages,
   };
-  return { publicRoutes, adminRoutes };
+  return { publicRoutes, adminRoutes, control };
 }
 
 const tlsAskParts = ({ config, keyring }: RouteParts): TlsAskParts => ({

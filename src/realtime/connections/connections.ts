@@ -2,11 +2,11 @@
  * The connections of this node: making, ending and finding them. Parts that follow the life of a connection (subscriptions,
  * deadlines, liveness) register as observers; this file knows none of them.
  */
-import type { Grant } from "../../access/admission/admit.ts";
+import { bringsTurn, type Grant } from "../../access/admission/admit.ts";
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { type Closing, FAULT, TOKEN_EXPIRED } from "../../protocol/close.ts";
+import { type Closing, type Departure, FAULT, TOKEN_EXPIRED } from "../../protocol/close.ts";
 import * as encode from "../../protocol/encode.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
@@ -14,7 +14,7 @@ import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { Usage } from "../counting/usage.ts";
 import type { Emitter } from "../events/emitter.ts";
 import { Connection } from "../state/connection.ts";
-import { type Departure, departureByClient, departureByService, oldestFirst } from "../state/departure.ts";
+import { departureByClient, departureByService, oldestFirst } from "../state/departure.ts";
 import type { Peer } from "../state/peer.ts";
 import type { Socket } from "../state/socket.ts";
 import type { Space } from "../state/space.ts";
@@ -116,8 +116,8 @@ export class Connections {
 
   private welcome({ peerId, socket, id, client }: Connection, grant: Grant, nowMs: number): void {
     const { metrics } = this.parts;
-    const { expiresAtMs, key } = grant;
-    const metadataJson = key.turn ? this.metadataWithTurn(grant, client) : grant.metadataJson;
+    const { expiresAtMs } = grant;
+    const metadataJson = bringsTurn(grant) ? this.metadataWithTurn(grant, client) : grant.metadataJson;
     metrics.connects.inc();
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
     metrics.welcomes.inc();
@@ -126,7 +126,7 @@ export class Connections {
 
   /** A connection of a room goes on with another token: the credentials of the one before end with that. Others get nothing again (protocol.md 2). */
   renewedMetadata({ client }: Connection, grant: Grant): string | undefined {
-    return grant.seat && grant.key.turn ? this.metadataWithTurn(grant, client) : undefined;
+    return grant.seat && bringsTurn(grant) ? this.metadataWithTurn(grant, client) : undefined;
   }
 
   private metadataWithTurn(grant: Grant, client: Address): string | undefined {

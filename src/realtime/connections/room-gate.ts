@@ -2,14 +2,10 @@
  * What realtime asks of meetings/ about connections of rooms, those with a seat. Realtime knows who is connected; who may come in, and what is
  * said in a room, is decided there.
  */
+import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
-import { type Code, Problem } from "../../protocol/codes.ts";
-import type { Departure } from "../state/departure.ts";
-
-export interface RoomRefusal {
-  readonly code: Code;
-  readonly message?: string | undefined;
-}
+import type { Departure } from "../../protocol/close.ts";
+import { Problem } from "../../protocol/codes.ts";
 
 export interface RoomGate {
   /** Before the upgrade: the stay begins or goes on, and the seat gets its access. Rejects with a Problem. */

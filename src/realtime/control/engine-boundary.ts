@@ -4,7 +4,15 @@
  *
  * Requests (`local…`) are passed on as they are: an answer made up here would be taken for a real one.
  */
-import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId, NodeName } from "../../engine/engine.ts";
+import type {
+  ChannelCount,
+  DeliverResult,
+  EngineCallbacks,
+  Envelope,
+  MemberState,
+  NodeId,
+  NodeName,
+} from "../../engine/engine.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
 import type { Boundary } from "../connections/boundary.ts";
@@ -37,7 +45,7 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  deliverTo(app: string, to: string, envelope: Envelope): number {
+  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
     try {
       return this.handler.deliverTo(app, to, envelope);
     } catch (error) {

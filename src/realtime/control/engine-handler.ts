@@ -1,7 +1,15 @@
 /** What the engine calls on this node: messages and changes of other nodes, and their requests. */
 import type { Blocks } from "../../access/admission/blocks.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId, NodeName } from "../../engine/engine.ts";
+import type {
+  ChannelCount,
+  DeliverResult,
+  EngineCallbacks,
+  Envelope,
+  MemberState,
+  NodeId,
+  NodeName,
+} from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Holds } from "../connections/holds.ts";
@@ -56,7 +64,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     this.parts.streamRules.arrived(channel, envelope);
   }
 
-  deliverTo(app: string, to: string, envelope: Envelope): number {
+  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
     return this.parts.directs.deliverTo(app, to, envelope);
   }
 

@@ -1,5 +1,5 @@
 /** After a change of a key, its connections may do what both their token and the changed key allow. */
-import type { Grant } from "../../access/admission/admit.ts";
+import type { KeyGrant } from "../../access/admission/admit.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import { KEY_REVOKED } from "../../protocol/close.ts";
@@ -29,7 +29,7 @@ export interface KeyChangesParts {
 
 /** An edit of a key that is being applied to its connections. */
 interface Edit {
-  readonly key: Grant["key"];
+  readonly key: KeyGrant["key"];
   readonly connections: readonly Connection[];
   /** The index of the next connection. */
   at: number;
@@ -58,7 +58,7 @@ export class KeyChanges {
     this.endSome({ key, connections: affected, at: 0, stepsLeft: 0, covered: new Map() });
   }
 
-  private narrow(connection: Connection, key: Grant["key"]): void {
+  private narrow(connection: Connection, key: KeyGrant["key"]): void {
     const { clock, deadlines, connections } = this.parts;
     connection.narrowTo(key);
     if (key.type !== "secret") return;

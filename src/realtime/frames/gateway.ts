@@ -2,7 +2,7 @@
  * Decides which connect attempts become WebSockets. Checks run in the order of the protocol; a refusal is an HTTP response, before
  * any upgrade. When the node stops, the gateway refuses all attempts and closes the open connections.
  */
-import { type AdmitParts, admit, type Grant, Refusal } from "../../access/admission/admit.ts";
+import { type AdmitParts, admit, type Grant, keyIdOf, Refusal } from "../../access/admission/admit.ts";
 import type { Follower } from "../../access/admission/store-follower.ts";
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
 import { appOfSpace } from "../../access/keys/room-space.ts";
@@ -267,4 +267,8 @@ export class Gateway {
   }
 }
 
-const knownOf = ({ app, key, peerId }: Grant): KnownOfClient => ({ app: appOfSpace(app), keyId: key.id, peerId });
+const knownOf = (grant: Grant): KnownOfClient => ({
+  app: appOfSpace(grant.app),
+  keyId: keyIdOf(grant),
+  peerId: grant.peerId,
+});

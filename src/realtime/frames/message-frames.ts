@@ -1,5 +1,6 @@
 /** The frames `publish` and `send`: their checks, in the order of the protocol, and what waits for earlier messages. */
 import { channelRefusal } from "../../access/admission/permissions.ts";
+import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Envelope } from "../../engine/engine.ts";
@@ -9,7 +10,7 @@ import { isMessageId, isPeerId, utf8Bytes } from "../../protocol/names.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import { positionText } from "../../protocol/position.ts";
 import type { Boundary } from "../connections/boundary.ts";
-import type { RoomGate, RoomRefusal } from "../connections/room-gate.ts";
+import type { RoomGate } from "../connections/room-gate.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import { SEND_REFUSED } from "../messages/direct-texts.ts";
 import type { Directs, SendRefusal } from "../messages/directs.ts";

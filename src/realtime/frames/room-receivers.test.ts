@@ -1,7 +1,7 @@
 /** A message to a participant that this node does not know yet: whether it is inside is looked up, and the order is kept. */
 import { expect, test } from "bun:test";
+import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import { chatChannel, inboxChannel } from "../../protocol/room-channels.ts";
-import type { RoomRefusal } from "../connections/room-gate.ts";
 import type { Client } from "../testing/kit.ts";
 import { ROOM_ID, RoomsWorld } from "../testing/rooms.ts";
 

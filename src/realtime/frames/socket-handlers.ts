@@ -3,7 +3,7 @@
  * them is a boundary: the socket that it happened on is closed with 1011.
  */
 import type { ServerWebSocket, WebSocketHandler } from "bun";
-import type { Grant } from "../../access/admission/admit.ts";
+import { type Grant, keyIdOf } from "../../access/admission/admit.ts";
 import { appOfSpace } from "../../access/keys/room-space.ts";
 import type { Address } from "../../base/address.ts";
 import type { Claim } from "../../engine/engine.ts";
@@ -131,8 +131,8 @@ export class SocketHandlers {
     if (!pending || pending instanceof Connection) return;
     const { grant, client } = pending;
     if (pending.isOverCap) {
-      const { app, key, peerId } = grant;
-      this.parts.emitter.refused("over_concurrent", { app: appOfSpace(app), keyId: key.id, peerId }, client);
+      const { app, peerId } = grant;
+      this.parts.emitter.refused("over_concurrent", { app: appOfSpace(app), keyId: keyIdOf(grant), peerId }, client);
       ws.data = undefined;
       ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
       return;

@@ -4,12 +4,15 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import {
+  type DeliverResult,
   type DirectAttempt,
   type Engine,
   type Envelope,
   HELD,
   type OnHeld,
   OVERTAKEN,
+  type SendResult,
+  type Sent,
   UNAVAILABLE,
 } from "../../engine/engine.ts";
 import * as encode from "../../protocol/encode.ts";
@@ -71,7 +74,7 @@ export class Directs {
     const order = ++this.lastSend;
     const attempt = this.parts.engine.isAlone ? undefined : newAttempt(app, to, this.waiting.onHeld);
     const reached = this.waiting.mustWait(app, to) ? HELD : this.reach(app, to, envelope, sender, attempt);
-    if (typeof reached === "number" && reached !== HELD) {
+    if (!(reached instanceof Promise) && reached !== HELD) {
       if (attempt) this.waiting.decided(attempt);
       return this.sent(app, to, envelope, sender, reached);
     }
@@ -86,7 +89,7 @@ export class Directs {
     sender: Connection,
   ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
     const reached = this.reach(app, to, envelope, sender, undefined);
-    if (typeof reached !== "number") return reached.then((count) => this.sent(app, to, envelope, sender, count));
+    if (reached instanceof Promise) return reached.then((result) => this.sent(app, to, envelope, sender, result));
     return this.sent(app, to, envelope, sender, reached);
   }
 
@@ -97,19 +100,19 @@ export class Directs {
     envelope: Envelope,
     sender: Connection | undefined,
     order: number,
-    reached: number | Promise<number>,
+    reached: Sent,
     attempt: DirectAttempt = newAttempt(app, to, this.waiting.onHeld),
   ): Promise<SendRefusal | undefined> {
     const arrivals = arrivalsOf(sender ? sender.peer : this.parts.spaces.peer(app, envelope.from));
-    const count = typeof reached === "number" ? reached : await reached;
+    const result = reached instanceof Promise ? await reached : reached;
     this.waiting.decided(attempt);
-    if (count !== HELD) return this.sent(app, to, envelope, sender, count);
+    if (result !== HELD) return this.sent(app, to, envelope, sender, result);
     const decided = await this.waiting.add({ app, to, envelope, sender, order, attempt, arrivals });
     return decided === undefined ? "rate_limited" : this.sent(app, to, envelope, sender, decided);
   }
 
   /**
-   * To how many connections a direct message was handed; or a constant of the engine, HELD also if this node expects the peer back.
+   * To how many connections a direct message was handed; or why to none, HELD also if this node expects the peer back.
    * `arrivals`: those of the sender when it sent the message, if it has waited.
    */
   private reach(
@@ -119,7 +122,7 @@ export class Directs {
     sender: Connection | undefined,
     attempt: DirectAttempt | undefined,
     arrivals?: Arrivals,
-  ): number | Promise<number> {
+  ): Sent {
     const { spaces, presence, engine, holds } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(app);
     if (sender?.peer.pending) presence.announcePending(sender.peer);
@@ -132,8 +135,8 @@ export class Directs {
     const elsewhere = engine.send(app, to, orAfterRoster(envelope, target), isHere, attempt);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
     const here = target && isHere ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender, arrivals) : 0;
-    if (typeof elsewhere === "number") return this.orHeld(app, to, here, wasHeld, elsewhere);
-    return this.orHeldLater(app, to, here, wasHeld, elsewhere);
+    if (elsewhere instanceof Promise) return this.orHeldLater(app, to, here, wasHeld, elsewhere);
+    return this.orHeld(app, to, here, wasHeld, elsewhere);
   }
 
   private async orHeldLater(
@@ -141,15 +144,16 @@ export class Directs {
     to: string,
     here: number,
     wasHeld: boolean,
-    elsewhere: Promise<number>,
-  ): Promise<number> {
+    elsewhere: Promise<SendResult>,
+  ): Promise<SendResult> {
     return this.orHeld(app, to, here, wasHeld, await elsewhere);
   }
 
-  private orHeld(app: string, to: string, here: number, wasHeld: boolean, elsewhere: number): number {
+  private orHeld(app: string, to: string, here: number, wasHeld: boolean, elsewhere: SendResult): SendResult {
     const { holds } = this.parts;
-    if (elsewhere > 0) holds.returnedElsewhere(app, to);
-    if (here > 0) return here + Math.max(0, elsewhere);
+    const reached = typeof elsewhere === "number" ? elsewhere : 0;
+    if (reached > 0) holds.returnedElsewhere(app, to);
+    if (here > 0) return here + reached;
     return elsewhere === 0 && (wasHeld || holds.isHeld(app, to)) ? HELD : elsewhere;
   }
 
@@ -158,7 +162,7 @@ export class Directs {
     to: string,
     { from, dataJson }: Envelope,
     sender: Connection | undefined,
-    reached: number,
+    reached: SendResult,
   ): SendRefusal | undefined {
     if (reached === UNAVAILABLE || reached === OVERTAKEN) return "backend_error";
     if (reached === 0 || reached === HELD) return "peer_not_found";
@@ -170,7 +174,7 @@ export class Directs {
   }
 
   /** Delivers a direct message of another node; returns the number of connections here that it was written to, or HELD. */
-  deliverTo(app: string, to: string, envelope: Envelope): number {
+  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
     const target = this.parts.spaces.peer(app, to);
     const reached = target?.hasOther(undefined)
       ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined, envelope.sentEarlier && NO_ARRIVALS)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
-import { HELD, UNAVAILABLE } from "../../engine/engine.ts";
+import { HELD, type SendResult, UNAVAILABLE } from "../../engine/engine.ts";
 import { delayed } from "../../engine/testing/traffic.ts";
 import { NO_ARRIVALS } from "../state/arrivals.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
@@ -102,7 +102,7 @@ test("one that is being delivered when its receiver is kicked is answered with w
     [HELD, 0],
   ] as const) {
     const clock = new FakeClock();
-    const attempt = Promise.withResolvers<number>();
+    const attempt = Promise.withResolvers<SendResult>();
     const sends = new WaitingSends({ clock, attempt: () => attempt.promise });
     const answers = [1, 2].map((order) => sends.add(sendOf(sends, order)));
     // The first is on its way, and may have arrived.
@@ -262,11 +262,11 @@ test("nothing is tried while an earlier first attempt is not decided", async () 
   expect(tried).toEqual([1, 2]);
 });
 
-for (const count of [UNAVAILABLE, 0])
-  test(`an attempt that ends with ${count} is not the last one: the node that held the peer may have left`, async () => {
-    const counts = [HELD, count, count, 1];
+for (const result of [UNAVAILABLE, 0])
+  test(`an attempt that ends with ${result} is not the last one: the node that held the peer may have left`, async () => {
+    const results: SendResult[] = [HELD, result, result, 1];
     const clock = new FakeClock();
-    const waiting = new WaitingSends({ clock, attempt: () => counts.shift() ?? 0 });
+    const waiting = new WaitingSends({ clock, attempt: () => results.shift() ?? 0 });
     const done = waiting.add(sendOf(waiting, 1));
     clock.advance(700);
     expect(await done).toBe(1);

@@ -4,7 +4,15 @@
  * one number, so that a node that was slow to answer does not deliver it a second time.
  */
 import type { Clock } from "../../base/clock.ts";
-import { type DirectAttempt, type Envelope, HELD, type OnHeld, UNAVAILABLE } from "../../engine/engine.ts";
+import {
+  type DirectAttempt,
+  type Envelope,
+  HELD,
+  type OnHeld,
+  type SendResult,
+  type Sent,
+  UNAVAILABLE,
+} from "../../engine/engine.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import type { Arrivals } from "../state/arrivals.ts";
@@ -33,7 +41,7 @@ interface Waiting extends WaitingSend {
   /** Monotonic ms. */
   readonly untilMs: number;
   readonly bytes: number;
-  readonly resolve: (count: number) => void;
+  readonly resolve: (result: SendResult) => void;
 }
 
 interface Queue {
@@ -55,8 +63,7 @@ interface Queue {
 
 export interface WaitingSendsParts {
   readonly clock: Clock;
-  /** To how many connections it was delivered; or a constant of the engine. */
-  readonly attempt: (send: WaitingSend) => number | Promise<number>;
+  readonly attempt: (send: WaitingSend) => Sent;
 }
 
 export class WaitingSends {
@@ -100,7 +107,7 @@ export class WaitingSends {
    * Resolves with the number of connections it was delivered to; 0 if the peer is not back in time; UNAVAILABLE or OVERTAKEN if that
    * is not known. `undefined`: too much waits already.
    */
-  add(send: WaitingSend): Promise<number> | undefined {
+  add(send: WaitingSend): Promise<SendResult> | undefined {
     const { app, to, envelope, order } = send;
     const bytes = utf8Bytes(envelope.dataJson) + utf8Bytes(envelope.metadataJson ?? "");
     const { waiting } = this.queue(app, to);
@@ -176,18 +183,18 @@ export class WaitingSends {
       }
       if (queue.quietUntilMs > nowMs) return;
       queue.trying = first;
-      const count = this.attempt(first);
-      if (count instanceof Promise) {
+      const result = this.attempt(first);
+      if (result instanceof Promise) {
         const tried = first;
-        void count.then((decided) => this.tried(key, queue, tried, decided));
+        void result.then((decided) => this.tried(key, queue, tried, decided));
         return;
       }
-      if (!this.settle(queue, first, count)) return;
+      if (!this.settle(queue, first, result)) return;
     }
     if (queue.quietUntilMs <= nowMs && this.queues.get(key) === queue) this.queues.delete(key);
   }
 
-  private attempt(send: WaitingSend): number | Promise<number> {
+  private attempt(send: WaitingSend): Sent {
     const { attempt } = send;
     // A node that was slow has confirmed an earlier attempt.
     if (attempt.delivered > 0) return attempt.delivered;
@@ -200,33 +207,33 @@ export class WaitingSends {
     const last = this.take(queue);
     if (!last) return;
     last.attempt.isLast = true;
-    const count = this.attempt(last);
-    if (typeof count === "number") last.resolve(orNone(count));
-    else void count.then((decided) => last.resolve(orNone(decided)));
+    const result = this.attempt(last);
+    if (result instanceof Promise) void result.then((decided) => last.resolve(orNone(decided)));
+    else last.resolve(orNone(result));
   }
 
-  private tried(key: string, queue: Queue, tried: Waiting, count: number): void {
+  private tried(key: string, queue: Queue, tried: Waiting, result: SendResult): void {
     queue.quietUntilMs = 0;
     // One that was sent earlier may be before it by now.
-    if (this.settle(queue, tried, count)) this.flush(key, queue);
+    if (this.settle(queue, tried, result)) this.flush(key, queue);
   }
 
   /** An attempt has ended. Returns false if it must be repeated. */
-  private settle(queue: Queue, tried: Waiting, count: number): boolean {
+  private settle(queue: Queue, tried: Waiting, result: SendResult): boolean {
     const { hasFailed } = queue;
     queue.trying = undefined;
     queue.hasFailed = false;
-    if (!hasFailed && !this.isDecided(queue, count)) return false;
-    this.take(queue, tried)?.resolve(hasFailed ? orNone(count) : count);
+    if (!hasFailed && !this.isDecided(queue, result)) return false;
+    this.take(queue, tried)?.resolve(hasFailed ? orNone(result) : result);
     return true;
   }
 
   /** Otherwise it is tried again. */
-  private isDecided(queue: Queue, count: number): boolean {
+  private isDecided(queue: Queue, result: SendResult): boolean {
     const nowMs = this.parts.clock.monotonicMs();
-    if (count === HELD) queue.heldMs = nowMs;
-    if (count === HELD || count === UNAVAILABLE) return false;
-    return count !== 0 || nowMs - queue.heldMs >= HANDED_OVER_WITHIN_MS;
+    if (result === HELD) queue.heldMs = nowMs;
+    if (result === HELD || result === UNAVAILABLE) return false;
+    return result !== 0 || nowMs - queue.heldMs >= HANDED_OVER_WITHIN_MS;
   }
 
   private take({ waiting }: Queue, one: Waiting | undefined = waiting[0]): Waiting | undefined {
@@ -244,7 +251,7 @@ export class WaitingSends {
 }
 
 /** No node has a connection of the peer, and there is no further attempt. */
-const orNone = (count: number): number => (count === HELD ? 0 : count);
+const orNone = (result: SendResult): SendResult => (result === HELD ? 0 : result);
 
 /** Unambiguous: an application's id contains no space. */
 const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;

@@ -6,6 +6,7 @@
  * The node that has lost the connection announces the stay and ends it. When that node is gone, every node that knew the member
  * keeps it until the same time.
  */
+import { NO_KEY } from "../../access/admission/admit.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, Lingers, MemberState } from "../../engine/engine.ts";
@@ -205,7 +206,7 @@ export class Lingering {
 
   /** Whether the key as it is now lets its peers be members of the channel. Without the id of a key only time ends a stay. */
   private isAllowed({ channel }: Member, keyId: string): boolean {
-    if (keyId === "") return true;
+    if (keyId === NO_KEY) return true;
     const key = this.parts.keyring.key(keyId);
     if (!key || key.type === "sealed") return false;
     return (key.actions & PRESENCE) !== 0 && (key.actions & SUBSCRIBE) !== 0 && key.scope.matches(channel.name);
@@ -302,4 +303,8 @@ function hasJustEndedElsewhere({ remote, channel }: Member, nowMs: number): bool
   return false;
 }
 
-const lostNow = ({ keyId }: MemberState, untilMs: number): Lingers => ({ why: "lost", untilMs, keyId: keyId ?? "" });
+const lostNow = ({ keyId }: MemberState, untilMs: number): Lingers => ({
+  why: "lost",
+  untilMs,
+  keyId: keyId ?? NO_KEY,
+});

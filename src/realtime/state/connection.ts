@@ -1,14 +1,14 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
-import { type Grant, peerMetadataOf } from "../../access/admission/admit.ts";
+import { type Grant, type KeyGrant, peerMetadataOf } from "../../access/admission/admit.ts";
 import { covers, type Permissions, permits, permitsOn } from "../../access/admission/permissions.ts";
 import type { RoomAccess } from "../../access/tokens/room-access.ts";
 import { type RoomSeat, seatMetadata } from "../../access/tokens/room-token.ts";
 import { type Address, addressText, parseAddress } from "../../base/address.ts";
 import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "../../base/few.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
+import type { Departure } from "../../protocol/close.ts";
 import type { Scope } from "../../protocol/patterns/scope.ts";
 import { ConnectionExtras } from "./connection-extras.ts";
-import type { Departure } from "./departure.ts";
 import type { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
 import type { Subscription } from "./subscription.ts";
@@ -221,7 +221,7 @@ export class Connection implements Permissions {
   }
 
   /** The key has changed: checks that passed before are done anew. */
-  narrowTo(key: Grant["key"]): void {
+  narrowTo(key: KeyGrant["key"]): void {
     this.setTerms(this.terms.under(key));
   }
 

@@ -1,12 +1,14 @@
 /** How a member goes when its connection ends (history 4). */
-import { type Closing, GOING_AWAY, KEY_REVOKED, KICKED, RESYNC, TOKEN_EXPIRED } from "../../protocol/close.ts";
+import {
+  type Closing,
+  type Departure,
+  GOING_AWAY,
+  KEY_REVOKED,
+  KICKED,
+  RESYNC,
+  TOKEN_EXPIRED,
+} from "../../protocol/close.ts";
 import { PUT_OUT } from "../../protocol/put-out.ts";
-
-/**
- * `goodbye`: the client wanted it, or must not come back. `lost`: it ended otherwise, and may come back. `held`: the service itself
- * ended it and asks the client to come back at once.
- */
-export type Departure = "goodbye" | "lost" | "held";
 
 /** The client sends this to say goodbye; a page that is reloaded sends 1001. */
 const NORMAL = 1000;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Grant } from "../../access/admission/admit.ts";
+import type { KeyGrant } from "../../access/admission/admit.ts";
 import type { SecretKey } from "../../access/keys/keyring.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import { parseGlob } from "../../protocol/patterns/glob.ts";
@@ -19,7 +19,7 @@ const keyOf = (ends: number | null = null): SecretKey => ({
   secrets: [{ seq: 1, ends }] as unknown as SecretKey["secrets"],
 });
 
-const grantOf = (key: SecretKey, claims: Partial<Grant> = {}): Grant => ({
+const grantOf = (key: SecretKey, claims: Partial<KeyGrant> = {}): KeyGrant => ({
   app: "a",
   key,
   peerId: "ann",
@@ -44,7 +44,7 @@ test("connections with the same claims under one key share their terms", () => {
 test("connections with other claims have their own terms", () => {
   const key = keyOf();
   const scope = scopeOf("chat/*");
-  const others: Partial<Grant>[] = [
+  const others: Partial<KeyGrant>[] = [
     { tokenScope: scopeOf("chat/*", "x") },
     { tokenScope: scopeOf("chat/**") },
     { tokenScope: undefined },

@@ -2,17 +2,18 @@
  * What a connection may do, by its token and its key. The tokens of one backend are mostly alike, so connections share one object
  * as long as theirs are: it is never changed, only replaced.
  */
-import type { Grant } from "../../access/admission/admit.ts";
-import { actionsOf, type Permissions } from "../../access/admission/permissions.ts";
+import { type Grant, type KeyGrant, NO_KEY } from "../../access/admission/admit.ts";
+import { actionsOf, NO_PATTERNS, type Permissions } from "../../access/admission/permissions.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Scope } from "../../protocol/patterns/scope.ts";
 
-type Key = Grant["key"];
+type Key = KeyGrant["key"];
 type Claims = Pick<Terms, "tokenScope" | "tokenActions" | "secretSeq" | "secretEndsMs">;
 
 export class Terms implements Permissions {
   constructor(
+    /** NO_KEY: its token is a room's. */
     readonly keyId: string,
     /** False: the peer id was made for this connection, so that the peer cannot come back under it. */
     readonly isFromToken: boolean,
@@ -27,12 +28,11 @@ export class Terms implements Permissions {
   ) {}
 
   static of(grant: Grant): Terms {
-    const { key, seat } = grant;
-    if (!seat) return shared(key, grant);
-    const { tokenScope, tokenActions, secretSeq, secretEndsMs } = grant;
+    const { seat } = grant;
+    if (!seat) return shared(grant.key, grant);
     // The room has decided about the seat since the token was checked.
     const { actions } = seat.access;
-    return new Terms(key.id, true, key.scope, tokenScope, tokenActions, actions, secretSeq, secretEndsMs, seat);
+    return new Terms(NO_KEY, true, NO_PATTERNS, undefined, undefined, actions, undefined, null, seat);
   }
 
   /** The same token after its key was edited. */

@@ -1,5 +1,5 @@
 /** For tests: one application and its keys, shown to a keyring as the store would. */
-import type { Grant } from "../../access/admission/admit.ts";
+import type { KeyGrant } from "../../access/admission/admit.ts";
 import { Keyring } from "../../access/keys/keyring.ts";
 import { keySecretIdentity, Vault } from "../../access/keys/vault.ts";
 import { RoomTokens } from "../../access/tokens/room-token.ts";
@@ -58,7 +58,10 @@ export class TestKeys {
     });
   }
 
-  grant(peerId: string, { key: id = SECRET_KEY, metadata, actions, channels, expiresInMs }: GrantOptions = {}): Grant {
+  grant(
+    peerId: string,
+    { key: id = SECRET_KEY, metadata, actions, channels, expiresInMs }: GrantOptions = {},
+  ): KeyGrant {
     const key = this.keyring.key(id);
     if (!key || key.type === "sealed") throw new Error(`the key ${id} cannot be used to connect`);
     const current = key.type === "secret" ? key.secrets[0] : undefined;

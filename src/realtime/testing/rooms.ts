@@ -1,12 +1,12 @@
 /** For tests: people in a room, whose gate is a stand-in that notes what it is asked. */
 import { admitToken, type Grant, Refusal } from "../../access/admission/admit.ts";
 import { Blocks } from "../../access/admission/blocks.ts";
-import { stayAccess, waitAccess } from "../../access/tokens/room-access.ts";
+import { type RoomRefusal, stayAccess, waitAccess } from "../../access/tokens/room-access.ts";
 import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
+import type { Departure } from "../../protocol/close.ts";
 import type { Problem } from "../../protocol/codes.ts";
-import type { RoomGate, RoomRefusal } from "../connections/room-gate.ts";
+import type { RoomGate } from "../connections/room-gate.ts";
 import { RoomFloor } from "../control/room-floor.ts";
-import type { Departure } from "../state/departure.ts";
 import { StreamsWorld } from "../streams/testing/streams-world.ts";
 import { Client } from "./client.ts";
 import { FakeSocket } from "./fake-socket.ts";

@@ -116,8 +116,8 @@ export interface WaitingRow {
   /** The same for its site; null where it has none. */
   readonly site: string | null;
   readonly since: number;
-  /** While its connection is away: since when. It is forgotten after a while. null: it is connected. */
-  readonly goneSince: number | null;
+  /** When its connection was there for the last time, as far as a node has noted it. A visitor who is not seen for a while is forgotten. */
+  readonly seen: number;
   readonly state: "waiting" | "admitted" | "declined";
   /** When it was decided. */
   readonly decided: number | null;
@@ -235,15 +235,14 @@ export interface LobbyStore {
   waitingOne(waitId: string): Promise<WaitingRow | undefined>;
   /** undefined: it does not wait any more. */
   decide(waitId: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined>;
-  /** Its connection is gone, or back (null). */
-  setGone(waitId: string, goneSince: number | null): Promise<void>;
+  setSeen(waitId: string, seen: number): Promise<void>;
   /**
-   * Forgets visitors who are older than `sinceMs`, gone before `goneMs`, or declined before `declinedMs`; a declined one that is gone has to wait too.
+   * Forgets visitors who are older than `sinceMs`, last seen before `seenMs`, or declined before `declinedMs`; a declined one that is not seen any more has to wait too.
    * Returns the rooms whose queue changed.
    */
   forgetWaiting(
     sinceMs: number,
-    goneMs: number,
+    seenMs: number,
     declinedMs: number,
   ): Promise<readonly { readonly app: string; readonly room: string }[]>;
 }

@@ -35,7 +35,7 @@ export const waitingRow = (waitId: string, room: string, fields: Partial<Waiting
   address: `address of ${waitId}`,
   site: null,
   since: 1000,
-  goneSince: null,
+  seen: 1000,
   state: "waiting",
   decided: null,
   ...fields,

@@ -91,7 +91,7 @@ export function lobbySuite(newPlace: NewPlace): void {
     test("forgets who waited too long, whose connection is gone, and who was declined", async () => {
       await meetings.forgetWaiting(Number.MAX_SAFE_INTEGER, 0, 0);
       const row = (waitId: string, room: string, since: number): Promise<unknown> =>
-        meetings.wait(waitingRow(waitId, room, { since }), lobbyLimits());
+        meetings.wait(waitingRow(waitId, room, { since, seen: 6000 }), lobbyLimits());
       await row("old", "f1", 999);
       await row("stays", "f1", 1000);
       await row("gone", "f2", 5000);
@@ -99,16 +99,16 @@ export function lobbySuite(newPlace: NewPlace): void {
       await row("declined", "f3", 5000);
       await row("admitted", "f3", 5000);
       await row("declined late", "f3", 5000);
-      await meetings.setGone("gone", 5999);
-      await meetings.setGone("back", 5999);
-      await meetings.setGone("back", null);
-      await meetings.setGone("nothing", 1);
-      expect(await meetings.waitingOne("gone")).toMatchObject({ goneSince: 5999, state: "waiting" });
+      await meetings.setSeen("gone", 5999);
+      await meetings.setSeen("back", 5999);
+      await meetings.setSeen("back", 6000);
+      await meetings.setSeen("nothing", 1);
+      expect(await meetings.waitingOne("gone")).toMatchObject({ seen: 5999, state: "waiting" });
       await meetings.decide("declined", "declined", 6999);
       await meetings.decide("admitted", "admitted", 6999);
       await meetings.decide("declined late", "declined", 7000);
       // A declined visitor closes its page, and has to wait all the same.
-      await meetings.setGone("declined late", 5999);
+      await meetings.setSeen("declined late", 5999);
       const changed = await meetings.forgetWaiting(1000, 6000, 7000);
       // The queue of f3 has not changed: no client waited there any more.
       expect(changed.map(({ app, room }) => `${app}/${room}`).sort()).toEqual(["a/f1", "a/f2"]);

@@ -1,6 +1,6 @@
 /** Attempts to deliver a direct message, while a node that has the peer does not read. */
 import { afterEach, expect, test } from "bun:test";
-import { type DirectAttempt, HELD, OVERTAKEN, UNAVAILABLE } from "../../engine.ts";
+import { type DirectAttempt, HELD, OVERTAKEN, type Sent, UNAVAILABLE } from "../../engine.ts";
 import { type MemoryCluster, memoryCluster } from "../../testing/memory-cluster.ts";
 import { APP, TestNode } from "../../testing/test-node.ts";
 
@@ -25,7 +25,7 @@ async function three(heartbeatMs = 1000): Promise<[sender: TestNode, holder: Tes
 
 interface Sending {
   readonly attempt: DirectAttempt;
-  tryOnce(): number | Promise<number>;
+  tryOnce(): Sent;
 }
 
 let lastMessage = 0;

@@ -6,7 +6,7 @@
  * the newest that was delivered is late: it was delivered before, or it was stuck behind a newer one, and delivering it now would
  * break the order. It is dropped, and its sender gets to know that.
  */
-import { type EngineCallbacks, HELD } from "../../engine.ts";
+import { type DeliverResult, type EngineCallbacks, HELD } from "../../engine.ts";
 import type { Receiver, TransportSubscription } from "../../transport/transport.ts";
 import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import type { Nodes } from "../nodes/nodes.ts";
@@ -32,8 +32,8 @@ const NONE: NewestMessage = { number: 0, atMs: Number.NEGATIVE_INFINITY, ...NOTH
 
 type DeliverRequest = Extract<NodeRequest, { kind: "deliver" }>;
 type DeliverResponse = Extract<NodeResponse, { kind: "deliver" }>;
-/** "late": as above. undefined: it is not known whether it was delivered. A count may be HELD. */
-type Delivered = number | "late" | undefined;
+/** "late": as above. undefined: it is not known whether it was delivered. */
+type Delivered = DeliverResult | "late" | undefined;
 
 export interface DirectMessagesParts {
   readonly local: Pick<EngineCallbacks, "id" | "deliverTo">;
@@ -132,11 +132,11 @@ export class DirectMessages {
     const isForged = number - last.number > NUMBER_JUMP_MAX;
     if (!isForged) newest.set(node, { number, atMs: now, ...NOTHING_OWED });
     try {
-      const count = local.deliverTo(app, to, envelope);
+      const result = local.deliverTo(app, to, envelope);
       // Not delivered, so it is not late when it comes again.
-      if (count === HELD) newest.set(node, owing(last, number, now));
-      else if (count === 0) newest.set(node, last);
-      return count;
+      if (result === HELD) newest.set(node, owing(last, number, now));
+      else if (result === 0) newest.set(node, last);
+      return result;
     } catch (error) {
       // Without a response its sender gets `backend_error`. No other state depends on a direct message.
       boundary.report(error, { in: "deliverTo", app });
@@ -159,4 +159,4 @@ function isInTurn({ isNext, oldest, envelope }: DirectMessage, owed: number): bo
   return oldest === undefined ? (isNext ?? envelope.awaitsRoster === true) : oldest > owed;
 }
 
-const countOf = (delivered: Delivered): number => (typeof delivered === "number" ? Math.max(0, delivered) : 0);
+const countOf = (delivered: Delivered): number => (typeof delivered === "number" ? delivered : 0);

@@ -1,5 +1,5 @@
 /** Direct messages of this node that wait for a receipt. */
-import { type DirectAttempt, HELD, OVERTAKEN, UNAVAILABLE } from "../../engine.ts";
+import { type DirectAttempt, HELD, OVERTAKEN, type SendResult, UNAVAILABLE } from "../../engine.ts";
 import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import type { DeliveryCount } from "../wire/messages.ts";
 import { UndecidedDirects } from "./undecided-messages.ts";
@@ -18,7 +18,7 @@ export type Receipt = Pick<DeliveryCount, "count" | "isHeld" | "isLate">;
 interface PendingDirectMessage {
   /** The text as sent. undefined: a count of 0 need not be certain, so it is not sent to every node. */
   readonly text: string | undefined;
-  readonly resolve: (count: number) => void;
+  readonly resolve: (result: SendResult) => void;
   readonly untilMs: number;
   readonly attempt: DirectAttempt | undefined;
   /** That of its receiver, if it may be sent again. */
@@ -51,8 +51,7 @@ export class PendingDirectMessages {
     private readonly hasLostNodeSince: (ms: number) => boolean = () => false,
   ) {}
 
-  /** Resolves with the number of connections, or UNAVAILABLE. */
-  add(number: number, text: string | undefined, attempt?: DirectAttempt, to?: string): Promise<number> {
+  add(number: number, text: string | undefined, attempt?: DirectAttempt, to?: string): Promise<SendResult> {
     // One that this node delivers too is not sent again.
     const subject = attempt && !attempt.isLast && text !== undefined ? to : undefined;
     if (subject !== undefined) this.undecided.add(subject, number);
@@ -170,12 +169,12 @@ export class PendingDirectMessages {
     for (const [number, one] of [...this.pending]) this.finish(number, one, UNAVAILABLE);
   }
 
-  private finish(number: number, { resolve, attempt, subject }: PendingDirectMessage, count: number): void {
+  private finish(number: number, { resolve, attempt, subject }: PendingDirectMessage, result: SendResult): void {
     this.pending.delete(number);
     if (subject !== undefined) this.undecided.remove(subject, number);
     this.answered.delete(number);
-    if (attempt && !attempt.isLast && (count === HELD || (count === UNAVAILABLE && attempt.isNext)))
+    if (attempt && !attempt.isLast && (result === HELD || (result === UNAVAILABLE && attempt.isNext)))
       this.betweenAttempts.set(number, { attempt, untilMs: this.nowMs() + BETWEEN_ATTEMPTS_MS });
-    resolve(count);
+    resolve(result);
   }
 }

@@ -1,5 +1,5 @@
 /** Sends direct messages to other nodes. A message keeps its number over all attempts, so that each node delivers it once. */
-import type { DirectAttempt, EngineCallbacks, Envelope } from "../../engine.ts";
+import type { DirectAttempt, EngineCallbacks, Envelope, SendResult } from "../../engine.ts";
 import { directMessage } from "../wire/encode.ts";
 import type { Link } from "../wire/link.ts";
 import type { Subjects } from "../wire/subjects.ts";
@@ -20,7 +20,7 @@ export interface DirectSendsParts {
 export class DirectSends {
   constructor(private readonly parts: DirectSendsParts) {}
 
-  send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Promise<number> {
+  send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Promise<SendResult> {
     const { local, link, subjects, control, pendingDirectMessages } = this.parts;
     const number = attempt ? this.numberOf(attempt) : this.parts.nextNumber();
     const subject = subjects.peer(app, to);
@@ -28,9 +28,9 @@ export class DirectSends {
     const isNext = before === undefined;
     const text = directMessage({ node: local.id, number, app, to, envelope, isNext, oldest: before });
     link.publish(subject, text, subjects.response(number));
-    const count = pendingDirectMessages.add(number, isHere ? undefined : text, attempt, subject);
+    const result = pendingDirectMessages.add(number, isHere ? undefined : text, attempt, subject);
     if (attempt?.isLast) control.forwardToAll(number);
-    return count;
+    return result;
   }
 
   private numberOf(attempt: DirectAttempt): number {

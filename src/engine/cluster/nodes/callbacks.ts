@@ -5,7 +5,15 @@
  * The boundary in realtime/ decides what an error costs clients, with any engine. This one keeps the node protocol consistent, for
  * any EngineCallbacks: the contract requires it of engines between processes.
  */
-import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId, NodeName } from "../../engine.ts";
+import type {
+  ChannelCount,
+  DeliverResult,
+  EngineCallbacks,
+  Envelope,
+  MemberState,
+  NodeId,
+  NodeName,
+} from "../../engine.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 
 export class NodeCallbacks implements EngineCallbacks {
@@ -31,7 +39,7 @@ export class NodeCallbacks implements EngineCallbacks {
   }
 
   /** May throw: direct-messages/direct-messages.ts then sends no receipt, because it is not known whether the message was delivered. */
-  deliverTo(app: string, to: string, envelope: Envelope): number {
+  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
     return this.end.deliverTo(app, to, envelope);
   }
 

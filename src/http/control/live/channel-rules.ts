@@ -39,6 +39,7 @@ export const channelRuleEndpoint = (guard: Guard<Operator>, { appIn, keyring, st
   endpoint({
     tag: "applications",
     guard,
+    scope: "app",
     method: "GET",
     path: "/api/internal/v1/apps/:app/channel-rules/match",
     summary: "Which channel rule applies to a channel, and which keys cover it",

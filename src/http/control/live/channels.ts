@@ -67,6 +67,7 @@ export function liveChannelEndpoints(
     endpoint({
       tag,
       guard: operator,
+      scope: "app",
       method: "GET",
       path: root,
       summary: "Channels with subscribers, on all nodes",
@@ -89,6 +90,7 @@ export function liveChannelEndpoints(
     endpoint({
       tag,
       guard: operator,
+      scope: "app",
       method: "GET",
       path: `${root}/:channel`,
       hasRawSlashes: true,
@@ -107,6 +109,7 @@ export function liveChannelEndpoints(
     endpoint({
       tag,
       guard: admin,
+      scope: "app",
       method: "POST",
       path: `${root}/:channel/publish`,
       hasRawSlashes: true,

@@ -62,6 +62,7 @@ export function adminHistoryEndpoints(
     endpoint({
       ...base,
       guard: operator,
+      scope: "app",
       method: "GET",
       summary: "The stored messages of a channel, newest first, or behind a position",
       query: historyQuery,
@@ -77,6 +78,7 @@ export function adminHistoryEndpoints(
     endpoint({
       ...base,
       guard: admin,
+      scope: "app",
       method: "DELETE",
       summary: "Delete the stored messages of a channel; its subscribers connect again",
       response: z.object({ channel: z.string(), deleted: z.literal(true) }),

@@ -33,6 +33,7 @@ export const nodesEndpoint = (guard: Guard<Operator>, nodeRequests: NodeRequests
     tag: "operations",
     summary: "The nodes of the installation: version, load, and links to NATS and the store",
     guard,
+    scope: "service",
     response: z.object({
       data: z.array(node),
       next: z.null(),

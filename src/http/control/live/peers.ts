@@ -77,6 +77,7 @@ export function livePeerEndpoints(
     endpoint({
       tag,
       guard: operator,
+      scope: "app",
       method: "GET",
       path: root,
       summary: "Connected peers, on all nodes",
@@ -97,6 +98,7 @@ export function livePeerEndpoints(
     endpoint({
       tag,
       guard: operator,
+      scope: "app",
       method: "GET",
       path: `${root}/:peerId`,
       summary: "One peer: its connections on all nodes, and what happened to them lately",
@@ -114,6 +116,7 @@ export function livePeerEndpoints(
     endpoint({
       tag,
       guard: admin,
+      scope: "app",
       method: "POST",
       path: `${root}/:peerId/send`,
       passesOn: true,
@@ -135,6 +138,7 @@ export function livePeerEndpoints(
     endpoint({
       tag,
       guard: admin,
+      scope: "app",
       method: "DELETE",
       path: `${root}/:peerId`,
       summary: "Close a peer's connections on all nodes, and optionally block it for a while",

@@ -99,6 +99,7 @@ export function seriesEndpoints(guard: Guard<Operator>, parts: SeriesParts): End
       summary:
         "How connections, messages and errors have developed, per node; kept in memory, so that a restart is a gap",
       guard,
+      scope: "app",
       query,
       response,
       problems: ["not_found"],

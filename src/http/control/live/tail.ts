@@ -60,6 +60,7 @@ export const tailEndpoint = (guard: Guard<Operator>, { tails, appId, clock }: Ta
     tag: "operations",
     summary: "What happens on all nodes as it happens, as Server-Sent Events with a TailEvent each",
     guard,
+    scope: "app",
     query,
     response: event,
     responseType: "text/event-stream",

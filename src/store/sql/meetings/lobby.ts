@@ -1,4 +1,4 @@
-/** The lobby on SQL. The column `ticket` has the waitId, a digest of the ticket. */
+/** The lobby on SQL. The column `ticket` has the waitId, a digest of the ticket; `gone_since` has when the visitor was last seen. */
 import type { LobbyLimits, LobbyStore, WaitingRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
@@ -26,7 +26,7 @@ export class SqlLobby implements LobbyStore {
       await tx`
         INSERT INTO lobby_tickets (ticket, app, room, name, address, site, since, gone_since, state, decided)
         VALUES (${row.waitId}, ${row.app}, ${row.room}, ${row.name}, ${row.address}, ${row.site}, ${row.since},
-          ${row.goneSince}, ${row.state}, ${row.decided})`;
+          ${row.seen}, ${row.state}, ${row.decided})`;
       return "waiting";
     });
   }
@@ -55,9 +55,9 @@ export class SqlLobby implements LobbyStore {
     return rows.map(toWaiting)[0];
   }
 
-  async setGone(waitId: string, goneSince: number | null): Promise<void> {
+  async setSeen(waitId: string, seen: number): Promise<void> {
     await this.database.quickRun(
-      (sql) => sql`UPDATE lobby_tickets SET gone_since = ${goneSince} WHERE ticket = ${searchable(waitId)}`,
+      (sql) => sql`UPDATE lobby_tickets SET gone_since = ${seen} WHERE ticket = ${searchable(waitId)}`,
     );
   }
 
@@ -74,7 +74,7 @@ export class SqlLobby implements LobbyStore {
 
   async forgetWaiting(
     sinceMs: number,
-    goneMs: number,
+    seenMs: number,
     declinedMs: number,
   ): Promise<readonly { readonly app: string; readonly room: string }[]> {
     const gone: DbRow[] = await this.database.quickTransaction(async (tx) => {
@@ -82,7 +82,7 @@ export class SqlLobby implements LobbyStore {
       await this.places.lock(tx, "", "lobby");
       return tx`
         DELETE FROM lobby_tickets
-        WHERE since < ${sinceMs} OR (gone_since < ${goneMs} AND state <> 'declined')
+        WHERE since < ${sinceMs} OR (gone_since < ${seenMs} AND state <> 'declined')
           OR (state = 'declined' AND decided < ${declinedMs})
         RETURNING app, room, state`;
     });

@@ -90,7 +90,7 @@ const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown
   wait: (meetings) => meetings.wait(waitingRow("w", "r"), lobbyLimits()),
   waiting: (meetings) => meetings.waiting("a", "r"),
   waitingOne: (meetings) => meetings.waitingOne("w"),
-  setGone: (meetings) => meetings.setGone("w", 5),
+  setSeen: (meetings) => meetings.setSeen("w", 5),
   decide: (meetings) => meetings.decide("w", "declined", 5),
   forgetWaiting: (meetings) => meetings.forgetWaiting(9, 9, 9),
 };

@@ -35,7 +35,7 @@ export const toStay = (row: DbRow): StayRow => ({
 });
 
 export const toWaiting = (row: DbRow): WaitingRow => ({
-  // The column has the name of version 14 of the schema.
+  // This column and `gone_since` have the names of version 14 of the schema.
   waitId: text(row.ticket),
   app: text(row.app),
   room: text(row.room),
@@ -43,7 +43,7 @@ export const toWaiting = (row: DbRow): WaitingRow => ({
   address: text(row.address),
   site: textOrNull(row.site),
   since: number(row.since),
-  goneSince: numberOrNull(row.gone_since),
+  seen: number(row.gone_since),
   state: text(row.state) as WaitingRow["state"],
   decided: numberOrNull(row.decided),
 });
