@@ -66,7 +66,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     ...(config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : []),
   ];
   const application = applicationEndpoints(parts, streams);
-  const document = openapiResponse([...service, ...control, ...application], VERSION, config.domain);
+  const document = openapiResponse([...service, ...control, ...application], VERSION, config.domain, realtime.clock);
   const { isOwnHost } = access;
   const demoKey = (): string | undefined => keyring.openKeyOf(DEMO);
   const { publicPages, operatorPages } = pageRoutes({
