@@ -54,6 +54,8 @@ export interface WaitingSendsParts {
   readonly clock: Clock;
   /** To how many connections it was delivered; or a constant of the engine. */
   readonly attempt: (send: WaitingSend) => number | Promise<number>;
+  /** What an attempt has thrown. */
+  readonly failed: (error: unknown) => void;
 }
 
 export class WaitingSends {
@@ -186,7 +188,18 @@ export class WaitingSends {
     // A node that was slow has confirmed an earlier attempt.
     if (attempt.delivered > 0) return attempt.delivered;
     attempt.isNext = true;
-    return this.parts.attempt(send);
+    // After an exception it is tried again: otherwise it would be tried for ever, and everything behind it would wait for it.
+    try {
+      const count = this.parts.attempt(send);
+      return typeof count === "number" ? count : count.catch((error: unknown) => this.failed(error));
+    } catch (error) {
+      return this.failed(error);
+    }
+  }
+
+  private failed(error: unknown): number {
+    this.parts.failed(error);
+    return UNAVAILABLE;
   }
 
   /** Its time is over. Those behind it do not wait for its answer: they are sent after it, which is enough for their order. */
