@@ -72,7 +72,9 @@ describe("commands in messages are written as the user calls the program:", () =
   );
 
   test("all messages name commands where they are recognised", () => {
-    const files = [...new Bun.Glob("**/*.ts").scanSync(import.meta.dir)].filter((name) => !/test|^declarations/.test(name));
+    const files = [...new Bun.Glob("**/*.ts").scanSync(import.meta.dir)].filter(
+      (name) => !/test|^declarations/.test(name),
+    );
     const literals = files
       .flatMap((name) => readFileSync(join(import.meta.dir, name), "utf8").split("\n"))
       .filter((line) => !/^\s*(\/\*|\*|\/\/)|name: "parley doctor"/.test(line) && BARE.test(line));

@@ -71,7 +71,7 @@ export class Pages implements PageServer {
     private readonly bundle: Bundle,
     version: string,
   ) {
-    this.clientTag = tagOf(bundle.client, version);
+    this.clientTag = tagOf(bundle.client.text, version);
   }
 
   page(name: PageName, call: Call, fill: Fill = (html) => html, own: PageResponse = {}): Response {

@@ -4,6 +4,8 @@
  * gives the secret away piece by piece (BREACH).
  */
 import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import type { Call } from "../request/call.ts";
 
 export interface Packed {
@@ -16,22 +18,37 @@ const GZIP = { library: "libdeflate", level: 10 } as const;
 
 export const pack = (text: string): Packed => ({ text, gzip: Bun.gzipSync(text, GZIP) });
 
+const gzipAside = promisify(gzip);
+
+/** The same in another thread, for documents that are made while the service runs: its own would stand still meanwhile. */
+export const packAside = async (text: string): Promise<Packed> => ({
+  text,
+  gzip: new Uint8Array(await gzipAside(text, { level: 9 })),
+});
+
 /** Weak, because it is the same for the compressed and for the plain document. */
-export const tagOf = ({ text }: Packed, version: string): string =>
+export const tagOf = (text: string, version: string): string =>
   `W/"${version}-${createHash("sha256").update(text).digest("hex").slice(0, 16)}"`;
 
-/** Responds 304 without a body to clients that have it already, if `headers` has an ETag. */
+// With the weight 0 a client says that it cannot read it.
+export const acceptsGzip = ({ request }: Call): boolean =>
+  /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(request.headers.get("accept-encoding") ?? "");
+
+/**
+ * Responds 304 without a body to clients that have it already, if `headers` has an ETag. A document that was not compressed is sent
+ * as it is.
+ */
 export function packedResponse(
-  { request }: Call,
-  { text, gzip }: Packed,
+  call: Call,
+  { text, gzip }: Pick<Packed, "text"> & Partial<Packed>,
   headers: Readonly<Record<string, string>>,
 ): Response {
+  const { request } = call;
   const all = { ...headers, Vary: "Accept-Encoding" };
   if (headers.ETag !== undefined && hasTag(request.headers.get("if-none-match"), headers.ETag))
     return new Response(null, { status: 304, headers: all });
-  // With the weight 0 a client says that it cannot read it.
-  const isGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(request.headers.get("accept-encoding") ?? "");
-  return new Response(isGzip ? gzip : text, { headers: { ...all, ...(isGzip && { "Content-Encoding": "gzip" }) } });
+  if (!gzip || !acceptsGzip(call)) return new Response(text, { headers: all });
+  return new Response(gzip, { headers: { ...all, "Content-Encoding": "gzip" } });
 }
 
 /** Whether an If-None-Match names this tag. Proxies that compress make strong tags weak, so that does not count. */

@@ -1,10 +1,12 @@
 /** The OpenAPI 3.1 document, made from the endpoints' own schemas. Its server addresses follow the host of the request. */
+import { createHash } from "node:crypto";
 import { z } from "zod";
+import type { Clock } from "../../base/clock.ts";
 import { CODES, type Code, wireCode } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 import { APP_HEADER } from "../request/host.ts";
 import { applicationProblem } from "../response/application-problem.ts";
-import { type Packed, pack, packedResponse, tagOf } from "../response/packed.ts";
+import { acceptsGzip, type Packed, packAside, packedResponse, tagOf } from "../response/packed.ts";
 import { type Endpoint, isApplication, type Security } from "./endpoint.ts";
 import { onlyRead } from "./pipeline.ts";
 
@@ -32,51 +34,74 @@ type Schemas = Record<string, object>;
 
 /** Addresses differ only in scheme and port. Clients choose the port, so only the newest are kept. */
 const KEPT_MAX = 8;
+/** Compressing takes some 40 ms of a core. Requests that name another port each are answered without it, at the price of a copy. */
+const COMPRESS_EVERY_MS = 1000;
+/** In the text in place of the address of the application API. */
+const ADDRESS = "address-of-the-application-api";
 
-/** Serves the document: made, and compressed, once per address under which the service is reached. */
+/** Serves the document: made once, and compressed once per address under which the service is reached. */
 export function openapiResponse(
   endpoints: readonly Endpoint[],
   version: string,
   domain: string,
-): (call: Call) => Response {
-  const document = openapiDocument(endpoints, version);
-  /** By the addresses of the application API. Bound: KEPT_MAX. */
-  const kept = new Map<string, { readonly packed: Packed; readonly tag: string }>();
+  { monotonicMs }: Pick<Clock, "monotonicMs">,
+): (call: Call) => Response | Promise<Response> {
+  let template: Template | undefined;
+  let nextMs = Number.NEGATIVE_INFINITY;
+  /** Compressed, by the address of the application API. Bound: KEPT_MAX. */
+  const kept = new Map<string, Promise<Packed>>();
+  const compressed = (url: string, text: string): Promise<Packed> | undefined => {
+    if (monotonicMs() < nextMs) return undefined;
+    nextMs = monotonicMs() + COMPRESS_EVERY_MS;
+    const packed = packAside(text);
+    if (kept.size === KEPT_MAX) kept.delete(kept.keys().next().value ?? "");
+    kept.set(url, packed);
+    return packed;
+  };
   return (call) => {
     onlyRead(call);
+    template ??= templateOf(`${JSON.stringify(openapiDocument(endpoints, version, ADDRESS))}\n`);
     const url = applicationUrl(call.origin, domain);
-    let made = kept.get(url);
-    if (!made) {
-      const packed = pack(`${JSON.stringify(document(url))}\n`);
-      made = { packed, tag: tagOf(packed, version) };
-      if (kept.size === KEPT_MAX) kept.delete(kept.keys().next().value ?? "");
-      kept.set(url, made);
-    }
-    return packedResponse(call, made.packed, {
+    const headers = {
       "Content-Type": "application/json;charset=utf-8",
-      ETag: made.tag,
+      ETag: tagOf(template.digest + url, version),
       "Cache-Control": "no-cache",
-    });
+    };
+    const ready = kept.get(url);
+    if (ready) return ready.then((packed) => packedResponse(call, packed, headers));
+    const text = template.pieces.join(url);
+    const made = acceptsGzip(call) ? compressed(url, text) : undefined;
+    return made
+      ? made.then((packed) => packedResponse(call, packed, headers))
+      : packedResponse(call, { text }, headers);
   };
 }
 
-function openapiDocument(endpoints: readonly Endpoint[], version: string): (url: string) => object {
-  // Made when it is asked for: some 100 ms, which a start need not take.
+interface Template {
+  /** What is between the places of the address. */
+  readonly pieces: readonly string[];
+  readonly digest: string;
+}
+
+const templateOf = (text: string): Template => ({
+  pieces: text.split(ADDRESS),
+  digest: createHash("sha256").update(text).digest("hex"),
+});
+
+/** Made when it is asked for: some 100 ms, which a start need not take. */
+function openapiDocument(endpoints: readonly Endpoint[], version: string, url: string): object {
   const schemas: Schemas = {};
-  let operations: readonly { readonly one: Endpoint; readonly made: object }[] | undefined;
-  return (url) => {
-    operations ??= endpoints.map((one) => ({ one, made: operation(one, schemas) }));
-    const paths: Record<string, Record<string, object>> = {};
-    const servers = [{ url, variables: { app: { default: "demo", description: "The application's name" } } }];
-    for (const { one, made } of operations) {
-      const path = one.path.replace(/:(\w+)/g, "{$1}");
-      paths[path] ??= {};
-      (paths[path] as Record<string, object>)[one.method.toLowerCase()] = isApplication(one.security)
-        ? { ...made, servers }
-        : made;
-    }
-    return document(paths, schemas, version);
-  };
+  const paths: Record<string, Record<string, object>> = {};
+  const servers = [{ url, variables: { app: { default: "demo", description: "The application's name" } } }];
+  for (const one of endpoints) {
+    const made = operation(one, schemas);
+    const path = one.path.replace(/:(\w+)/g, "{$1}");
+    paths[path] ??= {};
+    (paths[path] as Record<string, object>)[one.method.toLowerCase()] = isApplication(one.security)
+      ? { ...made, servers }
+      : made;
+  }
+  return document(paths, schemas, version);
 }
 
 function document(paths: object, schemas: Schemas, version: string): object {

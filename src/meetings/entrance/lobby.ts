@@ -39,14 +39,22 @@ export interface LobbyParts {
 }
 
 const WAIT_MAX_MS = WAIT_MAX_SEC * 1000;
+/** In place of a time: its page has said goodbye, or its ticket opens nothing any more. It is not waited for. */
+const GONE_FOR_GOOD = 0;
 
 export class Lobby implements LobbyPort {
   private readonly connections: WaitingConnections;
   private readonly queues: QueueNotices;
   private readonly hosts: HostNotices;
+  /**
+   * Before it, no place is forgotten for having no connection: this node has just started, or the store was unreachable. In both cases
+   * no node could note that a visitor is connected. Steady ms.
+   */
+  private patientUntilMs: number;
 
   constructor(private readonly parts: LobbyParts) {
     const { store, notices, stays, failed } = parts;
+    this.patientUntilMs = parts.steadyMs() + LOBBY_GONE_MS;
     this.connections = new WaitingConnections(parts);
     this.queues = new QueueNotices(store, notices, failed);
     this.hosts = new HostNotices(store, notices, failed);
@@ -151,28 +159,31 @@ export class Lobby implements LobbyPort {
 
   /** Every few seconds: says which visitors have a connection here, and forgets what is over, on any node. */
   async sweep(): Promise<void> {
-    await this.endWithSecret();
-    this.connections.forgetUnopened();
-    for (const one of this.connections.all()) {
-      const now = this.parts.steadyMs();
-      if (now >= one.untilMs) await this.close(one);
-      else if (now - one.seen >= LOBBY_SEEN_EVERY_MS) {
-        one.seen = now;
-        await this.noteSeen(one.claims.id);
+    try {
+      await this.endWithSecret();
+      this.connections.forgetUnopened();
+      for (const one of this.connections.all()) {
+        const now = this.parts.steadyMs();
+        if (now >= one.untilMs) await this.close(one);
+        else if (now - one.seen >= LOBBY_SEEN_EVERY_MS) await this.noteSeen(one, now);
       }
+      await this.forget();
+    } catch (error) {
+      this.patientUntilMs = this.parts.steadyMs() + LOBBY_GONE_MS;
+      throw error;
     }
-    await this.forget();
   }
 
   /** Visitors whose secret key has ended: their tickets open nothing any more, also if an admin lets them in now. */
   async endWithSecret(): Promise<void> {
-    const { store, nowMs, floor, isLive } = this.parts;
+    const { store, floor, isLive } = this.parts;
     const over = this.connections.all().filter(({ claims }) => !isLive(claims));
     for (const one of over) {
       const { claims } = one;
       this.connections.remove(one);
-      await store.setSeen(claims.id, nowMs() - LOBBY_GONE_MS - 1);
+      // Closed before the store is asked: it may be unreachable, and no one would close the connection later.
       floor.close(claims.app, claims.id, "ended");
+      await store.setSeen(claims.id, GONE_FOR_GOOD);
     }
     if (over.length > 0) await this.forget();
   }
@@ -186,31 +197,37 @@ export class Lobby implements LobbyPort {
     const { store, notices, floor, nowMs } = this.parts;
     const { id, app, room } = one.claims;
     this.connections.remove(one);
+    try {
+      if (!one.isAnswered) await notices.declined({ app, room }, id, { reason: "time" });
+    } finally {
+      floor.close(app, id, one.isAnswered ? "ended" : "time");
+    }
     if (one.isAnswered) await store.setSeen(id, nowMs());
-    else await notices.declined({ app, room }, id, { reason: "time" });
-    floor.close(app, id, one.isAnswered ? "ended" : "time");
   }
 
   /** An answer that this node has not heard of is found here too; a place that is gone counts as one. */
-  private async noteSeen(waitId: string): Promise<void> {
+  private async noteSeen(one: WaitingHere, steadyMs: number): Promise<void> {
     const { store, nowMs } = this.parts;
-    const { state = "declined" } = (await store.waitingOne(waitId)) ?? {};
-    if (state === "waiting") await store.setSeen(waitId, nowMs());
-    else this.connections.answered(waitId, state);
+    const { id } = one.claims;
+    const { state = "declined" } = (await store.waitingOne(id)) ?? {};
+    if (state === "waiting") await store.setSeen(id, nowMs());
+    else this.connections.answered(id, state);
+    one.seen = steadyMs;
   }
 
   /** A page that was let in may close this connection before it joins: its place is kept for as long as that of a lost one. */
   private async left(waitId: string, isGoodbye: boolean, atMs: number): Promise<void> {
     const { store } = this.parts;
     const isGone = isGoodbye && (await store.waitingOne(waitId))?.state === "waiting";
-    await store.setSeen(waitId, isGone ? atMs - LOBBY_GONE_MS - 1 : atMs);
+    await store.setSeen(waitId, isGone ? GONE_FOR_GOOD : atMs);
     if (isGone) await this.forget();
   }
 
   private async forget(): Promise<void> {
     const { store, nowMs } = this.parts;
     const now = nowMs();
-    const changed = await store.forgetWaiting(now - WAIT_MAX_MS, now - LOBBY_GONE_MS, now - DECLINED_MS);
+    const goneBefore = this.isPatient ? GONE_FOR_GOOD + 1 : now - LOBBY_GONE_MS;
+    const changed = await store.forgetWaiting(now - WAIT_MAX_MS, goneBefore, now - DECLINED_MS);
     for (const room of changed) this.queues.changed(room);
   }
 
@@ -223,7 +240,13 @@ export class Lobby implements LobbyPort {
   private isOver({ since, seen, state, decided }: WaitingRow): boolean {
     const now = this.parts.nowMs();
     if (state === "declined") return decided !== null && now - decided >= DECLINED_MS;
-    return now - since >= WAIT_MAX_MS || now - seen >= LOBBY_GONE_MS;
+    if (now - since >= WAIT_MAX_MS) return true;
+    if (seen === GONE_FOR_GOOD) return true;
+    return now - seen >= LOBBY_GONE_MS && !this.isPatient;
+  }
+
+  private get isPatient(): boolean {
+    return this.parts.steadyMs() < this.patientUntilMs;
   }
 }
 

@@ -29,13 +29,14 @@ const TABLE: readonly (readonly [what: string, sdp: string, sending: Partial<Sen
   ["a data channel", sdp(DATA, "a=sendrecv"), {}],
   ["media of another kind", sdp("m=text 9 RTP/AVP 98", "m=image 9 udptl t38"), { other: 2 }],
   ["line feeds only", sdp(video(), "a=sendrecv").replaceAll("\r", ""), { video: 1 }],
-  ["carriage returns only", sdp(video(), "a=sendrecv").replaceAll("\n", ""), { video: 1 }],
-  ["upper case", sdp(video().toUpperCase(), "A=SENDRECV"), { video: 1 }],
-  ["spaces before and behind", sdp(`  ${video()}  `, " a=sendrecv "), { video: 1 }],
-  ["a space behind the equals sign", sdp("m= video 9 UDP/TLS/RTP/SAVPF 96"), { video: 1 }],
+  ["spaces around an attribute", sdp(video(), "a= sendrecv ", "a=inactive"), { video: 1 }],
+  ["an attribute in upper case", sdp(video(), "a=SENDRECV", "a=inactive"), { video: 1 }],
+  ["a direction with a value", sdp(video(), "a=inactive", "a=sendrecv:x"), { video: 1 }],
+  ["a direction with more behind a space", sdp(audio(), "a=inactive", "a=sendonly x"), { audio: 1 }],
+  ["a direction that does not send, with a value", sdp(audio(), "a=inactive:x"), { audio: 1 }],
+  ["the session's direction with a value", sdp("a=inactive", "a=sendrecv:x", audio()), { audio: 1 }],
+  ["port 0 with more behind its transport", sdp(video("0"), "a=bundle-only:x", "a=sendrecv"), { video: 1 }],
   ["an attribute that only begins so", sdp(video(), "a=recvonly-not", "a=sendrecv"), { video: 1 }],
-  ["an unreadable port", sdp("m=video x UDP/TLS/RTP/SAVPF 96"), { video: 1 }],
-  ["a section without a port", sdp("m=video"), { video: 1 }],
 ];
 
 describe("what a description sends", () => {
@@ -44,8 +45,28 @@ describe("what a description sends", () => {
 
   test("is counted in time that grows with its length only", () => {
     const began = process.cpuUsage();
-    expect(sendingOf(`${video()}\r\n`.repeat(5000)).video).toBe(5000);
-    expect(sendingOf("a=".repeat(20_000) + "\r".repeat(20_000)).video).toBe(0);
+    expect(sendingOf(`${video()}\r\n`.repeat(5000))?.video).toBe(5000);
+    expect(sendingOf(`${"a=".repeat(20_000)}${"\r\n".repeat(20_000)}`)?.video).toBe(0);
+    expect(sendingOf(`m=${"video ".repeat(20_000)}`)).toBeUndefined();
     expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
   });
+});
+
+/** What one parser takes for a line or a section, and another does not. */
+const AMBIGUOUS: readonly (readonly [what: string, sdp: string])[] = [
+  ["carriage returns only", sdp(video(), "a=sendrecv").replaceAll("\n", "")],
+  ["a carriage return within a line", sdp("a=inactive", video(), "a=x\rm=application 9 UDP/DTLS/SCTP x", "a=sendrecv")],
+  ["a tab", sdp(`m=video\t9 UDP/TLS/RTP/SAVPF 96`)],
+  ["a null character", sdp(video(), "a=inactive\0")],
+  ["a line separator of Unicode", sdp(video(), "a=x\u2028a=inactive")],
+  ["a type in upper case", sdp(video().toUpperCase())],
+  ["spaces before a line", sdp(`  ${video()}`)],
+  ["a space behind the equals sign", sdp("m= video 9 UDP/TLS/RTP/SAVPF 96")],
+  ["an unreadable port", sdp("m=video x UDP/TLS/RTP/SAVPF 96")],
+  ["a section without a port", sdp("m=video")],
+  ["a line without a type", sdp(video(), "sendrecv")],
+];
+
+describe("a description that can be read in two ways is refused:", () => {
+  for (const [what, text] of AMBIGUOUS) test(what, () => expect(sendingOf(text)).toBeUndefined());
 });

@@ -14,21 +14,31 @@ interface Section {
   directions: string[];
 }
 
-const DIRECTIONS: readonly string[] = ["sendrecv", "sendonly", "recvonly", "inactive"];
+const SENDS = /^(sendrecv|sendonly)/;
+const RECEIVES: readonly string[] = ["recvonly", "inactive"];
+/** Browsers end lines with CR LF; LF alone is allowed. Other control characters end a line in some parsers and not in others. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+const AMBIGUOUS = /\r(?!\n)|[\u0000-\u0009\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029]/;
+const LINE = /^[a-z]=/;
+const MEDIA = /^m=([a-z]+) (\d+)(\/\d+)? /;
 
 /**
- * Counts the media sections that send. Where a description can be read in two ways, the one that sends counts: browsers differ, and a client that
- * wants to send more than it may writes what only one of them takes for sending.
+ * Counts the media sections that send; `undefined` if the description is not written as browsers write it. Parsers of browsers differ in what they
+ * forgive, and a client that wants to send more than it may writes what only they take for sending. So lines that could be read in two
+ * ways are refused, and an attribute that only begins like one that sends counts as that one.
  */
-export function sendingOf(sdp: string): Sending {
+export function sendingOf(sdp: string): Sending | undefined {
+  if (AMBIGUOUS.test(sdp)) return undefined;
   const session: Section = { kind: "", port: "", isBundleOnly: false, directions: [] };
   const sections: Section[] = [];
-  for (const raw of sdp.split(/[\r\n]+/)) {
-    const line = raw.trim().toLowerCase();
+  for (const line of sdp.split(/\r?\n/)) {
+    if (line === "") continue;
+    if (!LINE.test(line)) return undefined;
     if (line.startsWith("m=")) {
-      const [kind = "", port = ""] = line.slice(2).trim().split(/\s+/);
+      const [, kind, port] = MEDIA.exec(line) ?? [];
+      if (kind === undefined || port === undefined) return undefined;
       sections.push({ kind, port, isBundleOnly: false, directions: [] });
-    } else if (line.startsWith("a=")) readAttribute(line.slice(2).trim(), sections.at(-1) ?? session);
+    } else if (line.startsWith("a=")) readAttribute(line.slice(2).trim().toLowerCase(), sections.at(-1) ?? session);
   }
   const sending = sections.filter((section) => sends(section, session));
   const count = (isCounted: (kind: string) => boolean): number => sending.filter(({ kind }) => isCounted(kind)).length;
@@ -39,14 +49,17 @@ export function sendingOf(sdp: string): Sending {
   };
 }
 
+/** `a=sendrecv:x` and `a=sendrecv x` send for Chromium, `a=inactive:x` is not known to every browser. */
 function readAttribute(attribute: string, section: Section): void {
-  if (attribute === "bundle-only") section.isBundleOnly = true;
-  else if (DIRECTIONS.includes(attribute)) section.directions.push(attribute);
+  const [direction] = SENDS.exec(attribute) ?? [];
+  if (direction !== undefined) section.directions.push(direction);
+  else if (RECEIVES.includes(attribute)) section.directions.push(attribute);
+  else if (attribute.startsWith("bundle-only")) section.isBundleOnly = true;
 }
 
 /** Port 0 refuses a section, unless it is sent over the transport of another one. Without a direction, the session's is meant, or both. */
 function sends({ port, isBundleOnly, directions }: Section, session: Section): boolean {
-  if (/^0+(\/.*)?$/.test(port) && !isBundleOnly) return false;
+  if (/^0+$/.test(port) && !isBundleOnly) return false;
   const said = directions.length > 0 ? directions : session.directions;
-  return said.length === 0 || said.includes("sendrecv") || said.includes("sendonly");
+  return said.length === 0 || said.some((direction) => SENDS.test(direction));
 }

@@ -170,7 +170,9 @@ function refusalOfDescription(description: unknown, may: May): RoomRefusal | und
   if (!isObject(description) || !DESCRIPTION_TYPES.includes(description.type) || typeof description.sdp !== "string")
     return malformed("description: it has a type (offer, answer) and an sdp.");
   if (Object.keys(description).length !== 2) return malformed("description: it has the fields type and sdp only.");
-  const { audio, video, other } = sendingOf(description.sdp);
+  const sending = sendingOf(description.sdp);
+  if (!sending) return malformed("description.sdp: it is not written as browsers write it (RFC 8866).");
+  const { audio, video, other } = sending;
   if (other > 0) return notPermitted("description.sdp: only audio and video can be sent in a room.");
   // Besides the microphone, a screen may have sound.
   if (audio > (may.audio ? 2 : 0))

@@ -66,7 +66,8 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const control = controlEndpoints(parts, guards, audit);
   const sessions = config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : [];
   const application = applicationEndpoints(parts, streams);
-  const document = openapiResponse([...service, ...control, ...sessions, ...application], VERSION, config.domain);
+  const endpoints = [...service, ...control, ...sessions, ...application];
+  const document = openapiResponse(endpoints, VERSION, config.domain, realtime.clock);
   const { isOwnHost } = access;
   const demoKey = (): string | undefined => keyring.openKeyOf(DEMO);
   const { publicPages, operatorPages } = pageRoutes({

@@ -16,6 +16,7 @@ import {
   UNAVAILABLE,
 } from "../../engine/engine.ts";
 import * as encode from "../../protocol/encode.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Holds } from "../connections/holds.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { Emitter } from "../events/emitter.ts";
@@ -39,6 +40,7 @@ export interface DirectsParts {
   readonly emitter: Emitter;
   readonly holds: Holds;
   readonly delivery: Delivery;
+  readonly faults: FaultLog;
 }
 
 /** `backend_error`: it is not known to be delivered. `rate_limited`: too much waits for peers that are expected back. */
@@ -58,6 +60,7 @@ export class Directs {
       clock: parts.clock,
       attempt: ({ app, to, envelope, sender, attempt, arrivals }) =>
         this.reach(app, to, waited(envelope, arrivals), sender, attempt, arrivals),
+      failed: (error) => parts.faults.caught("engine", error),
     });
     this.ids = new DirectIds(parts.clock);
   }
@@ -73,7 +76,7 @@ export class Directs {
     if (sender?.peerId === to) return this.sendToOwn(app, to, envelope, sender);
     const order = ++this.lastSend;
     const attempt = this.parts.engine.isAlone ? undefined : newAttempt(app, to, this.waiting.onHeld);
-    const reached = this.waiting.mustWait(app, to) ? HELD : this.reach(app, to, envelope, sender, attempt);
+    const reached = this.waiting.mustWait(app, to) ? HELD : this.reachFirst(app, to, envelope, sender, attempt);
     if (!(reached instanceof Promise) && reached !== HELD) {
       if (attempt) this.waiting.decided(attempt);
       return this.sent(app, to, envelope, sender, reached);
@@ -104,11 +107,31 @@ export class Directs {
     attempt: DirectAttempt = newAttempt(app, to, this.waiting.onHeld),
   ): Promise<SendRefusal | undefined> {
     const arrivals = arrivalsOf(sender ? sender.peer : this.parts.spaces.peer(app, envelope.from));
-    const result = reached instanceof Promise ? await reached : reached;
-    this.waiting.decided(attempt);
+    let result: SendResult;
+    try {
+      result = reached instanceof Promise ? await reached : reached;
+    } finally {
+      this.waiting.decided(attempt);
+    }
     if (result !== HELD) return this.sent(app, to, envelope, sender, result);
     const decided = await this.waiting.add({ app, to, envelope, sender, order, attempt, arrivals });
     return decided === undefined ? "rate_limited" : this.sent(app, to, envelope, sender, decided);
+  }
+
+  /** Later messages to the peer wait for an attempt that is not decided: an exception decides it. */
+  private reachFirst(
+    app: string,
+    to: string,
+    envelope: Envelope,
+    sender: Connection | undefined,
+    attempt: DirectAttempt | undefined,
+  ): Sent {
+    try {
+      return this.reach(app, to, envelope, sender, attempt);
+    } catch (error) {
+      if (attempt) this.waiting.decided(attempt);
+      throw error;
+    }
   }
 
   /**

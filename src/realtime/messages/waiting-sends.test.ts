@@ -17,6 +17,11 @@ function expired(nodes = 1): { world: World; ben: Client } {
   return { world, ben };
 }
 
+/** No attempt fails in these tests. */
+const fail = (error: unknown): never => {
+  throw error;
+};
+
 /** Lets answers between nodes arrive while time goes on. */
 async function pass(world: World, ms: number): Promise<void> {
   for (let done = 0; done < ms; done += 50) {
@@ -103,7 +108,7 @@ test("one that is being delivered when its receiver is kicked is answered with w
   ] as const) {
     const clock = new FakeClock();
     const attempt = Promise.withResolvers<SendResult>();
-    const sends = new WaitingSends({ clock, attempt: () => attempt.promise });
+    const sends = new WaitingSends({ clock, attempt: () => attempt.promise, failed: fail });
     const answers = [1, 2].map((order) => sends.add(sendOf(sends, order)));
     // The first is on its way, and may have arrived.
     clock.advance(200);
@@ -231,7 +236,7 @@ test("while one message is tried, an earlier one comes back as held: each arrive
       decide = resolve;
     });
   };
-  const waiting = new WaitingSends({ clock, attempt });
+  const waiting = new WaitingSends({ clock, attempt, failed: fail });
   const added = [2, 1].map((order) => {
     const done = waiting.add(sendOf(waiting, order));
     clock.advance(200);
@@ -249,7 +254,7 @@ test("while one message is tried, an earlier one comes back as held: each arrive
 test("nothing is tried while an earlier first attempt is not decided", async () => {
   const tried: number[] = [];
   const clock = new FakeClock();
-  const waiting = new WaitingSends({ clock, attempt: ({ order }) => tried.push(order) });
+  const waiting = new WaitingSends({ clock, attempt: ({ order }) => tried.push(order), failed: fail });
   const first = sendOf(waiting, 1);
   waiting.onHeld(first.attempt);
   const added = [waiting.add(sendOf(waiting, 2))];
@@ -266,7 +271,7 @@ for (const result of [UNAVAILABLE, 0])
   test(`an attempt that ends with ${result} is not the last one: the node that held the peer may have left`, async () => {
     const results: SendResult[] = [HELD, result, result, 1];
     const clock = new FakeClock();
-    const waiting = new WaitingSends({ clock, attempt: () => results.shift() ?? 0 });
+    const waiting = new WaitingSends({ clock, attempt: () => results.shift() ?? 0, failed: fail });
     const done = waiting.add(sendOf(waiting, 1));
     clock.advance(700);
     expect(await done).toBe(1);

@@ -64,6 +64,8 @@ interface Queue {
 export interface WaitingSendsParts {
   readonly clock: Clock;
   readonly attempt: (send: WaitingSend) => Sent;
+  /** What an attempt has thrown. */
+  readonly failed: (error: unknown) => void;
 }
 
 export class WaitingSends {
@@ -199,7 +201,18 @@ export class WaitingSends {
     // A node that was slow has confirmed an earlier attempt.
     if (attempt.delivered > 0) return attempt.delivered;
     attempt.isNext = true;
-    return this.parts.attempt(send);
+    // After an exception it is tried again: otherwise everything behind it would wait for it without an end.
+    try {
+      const result = this.parts.attempt(send);
+      return result instanceof Promise ? result.catch((error: unknown) => this.failed(error)) : result;
+    } catch (error) {
+      return this.failed(error);
+    }
+  }
+
+  private failed(error: unknown): SendResult {
+    this.parts.failed(error);
+    return UNAVAILABLE;
   }
 
   /** Its time is over. Those behind it do not wait for its answer: they are sent after it, which is enough for their order. */

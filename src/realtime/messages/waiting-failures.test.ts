@@ -1,0 +1,85 @@
+/** An attempt to deliver a direct message that throws costs that attempt, and nothing else. */
+import { describe, expect, spyOn, test } from "bun:test";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { type DirectAttempt, UNAVAILABLE } from "../../engine/engine.ts";
+import { NO_ARRIVALS } from "../state/arrivals.ts";
+import { turn, World } from "../testing/kit.ts";
+import { type WaitingSend, WaitingSends } from "./waiting-sends.ts";
+
+function sendOf({ onHeld }: WaitingSends, order: number): WaitingSend {
+  const attempt: DirectAttempt = {
+    app: "a",
+    to: "ann",
+    onHeld,
+    number: 0,
+    firstMs: 0,
+    delivered: 0,
+    isNext: false,
+    isLast: false,
+  };
+  const envelope = { from: "ben", metadataJson: undefined, dataJson: "1" };
+  return { app: "a", to: "ann", envelope, sender: undefined, order, attempt, arrivals: NO_ARRIVALS };
+}
+
+const FAILURES: readonly (readonly [how: string, fail: () => Promise<number>])[] = [
+  [
+    "throws",
+    () => {
+      throw new Error("thrown");
+    },
+  ],
+  ["rejects", () => Promise.reject(new Error("rejected"))],
+];
+
+describe.each(FAILURES)("an attempt that %s", (_how, fail) => {
+  test("is repeated, and those behind it are delivered after it", async () => {
+    const clock = new FakeClock();
+    const tried: number[] = [];
+    const caught: unknown[] = [];
+    const attempt = ({ order }: WaitingSend): number | Promise<number> => (tried.push(order) === 1 ? fail() : 1);
+    const waiting = new WaitingSends({ clock, attempt, failed: (error) => caught.push(error) });
+    const added = [1, 2].map((order) => waiting.add(sendOf(waiting, order)));
+    for (let i = 0; i < 4; i++) {
+      clock.advance(200);
+      await Bun.sleep(0);
+    }
+    expect(await Promise.all(added)).toEqual([1, 1]);
+    expect(tried).toEqual([1, 1, 2]);
+    expect(caught).toHaveLength(1);
+    expect(waiting.count).toBe(0);
+  });
+
+  test("again and again ends with the time of the message", async () => {
+    const clock = new FakeClock();
+    const waiting = new WaitingSends({ clock, attempt: fail, failed: () => undefined });
+    const added = waiting.add(sendOf(waiting, 1));
+    for (let i = 0; i < 60; i++) {
+      clock.advance(200);
+      await Bun.sleep(0);
+    }
+    expect(await added).toBe(UNAVAILABLE);
+    expect(waiting.mustWait("a", "ann")).toBe(false);
+  });
+});
+
+test("a first attempt that throws does not keep later messages to its receiver waiting", async () => {
+  const faults: unknown[] = [];
+  const world = new World({ nodes: 2, faults: { caught: (_where, error) => void faults.push(error) } });
+  const ben = world.join("ben", "c");
+  const cat = world.join("cat", "c");
+  world.join("ann", "c", { expiresInMs: 3000 });
+  world.advance(3000);
+  const failing = spyOn(world.nodeAt(0).engine, "send").mockImplementationOnce(() => {
+    throw new Error("thrown");
+  });
+  ben.send("ann", 1);
+  expect(faults).toHaveLength(1);
+  failing.mockRestore();
+  cat.send("ann", 2);
+  const ann = world.connect("ann");
+  for (let i = 0; i < 40; i++) {
+    world.advance(50);
+    await turn();
+  }
+  expect(ann.newFrames()).toEqual(["direct cat 2"]);
+});
