@@ -21,6 +21,10 @@ export const LIVE_READS_PER_SECOND = 30;
 export const BUCKET_STREAMS_MAX = 16;
 export const FOLDER_STREAMS_MAX = 64;
 
+/** A DNS name, or an IPv6 address in brackets, with a port. */
+export const HOST_MAX_CHARS = 255;
+/** Other servers accept no more in a whole request head. */
+export const COOKIE_MAX_CHARS = 16 * KIB;
 /** Idle time after which an HTTP connection is closed. Bodies of uploads have a stall timeout of their own. */
 export const IDLE_MAX_SECONDS = 10;
 export const REST_BODY_MAX_BYTES = 128 * KIB;
