@@ -45,6 +45,9 @@ test("X-Forwarded-For is read from the right, and only when it comes from a trus
   expect(client("10.0.0.1", "10.0.0.3")).toBe("10.0.0.3");
   expect(client("10.0.0.1", "1.1.1.1:4711")).toBe("1.1.1.1");
   expect(client("10.0.0.1", "garbage")).toBe("10.0.0.1");
+  expect(client("10.0.0.1", ",10.0.0.3")).toBe("10.0.0.3");
+  expect(client("10.0.0.1", "10.0.0.3,")).toBe("10.0.0.1");
+  expect(client("10.0.0.1", "10.0.0.4 , 10.0.0.3")).toBe("10.0.0.4");
   expect(client("10.0.0.1", null)).toBe("10.0.0.1");
 });
 

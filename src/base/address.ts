@@ -147,11 +147,15 @@ export function clientAddress(socket: Address, forwardedFor: string | null, trus
   const isTrusted = (address: Address) => trusted.some((cidr) => contains(cidr, address));
   if (!forwardedFor || !isTrusted(socket)) return socket;
   let client = socket;
-  for (const entry of forwardedFor.split(",").reverse()) {
-    const address = parseAddress(withoutPort(entry.trim()));
+  let end = forwardedFor.length;
+  // From the right, and no further than needed: the client may have sent a hundred thousand entries.
+  while (end >= 0) {
+    const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(",", end - 1);
+    const address = parseAddress(withoutPort(forwardedFor.slice(comma + 1, end).trim()));
     if (!address) return client;
     client = address;
     if (!isTrusted(address)) return client;
+    end = comma;
   }
   return client;
 }

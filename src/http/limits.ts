@@ -21,9 +21,17 @@ export const LIVE_READS_PER_SECOND = 30;
 export const BUCKET_STREAMS_MAX = 16;
 export const FOLDER_STREAMS_MAX = 64;
 
+/** A DNS name, or an IPv6 address in brackets, with a port. */
+export const HOST_MAX_CHARS = 255;
+/** Other servers accept no more in a whole request head. */
+export const COOKIE_MAX_CHARS = 16 * KIB;
 /** Idle time after which an HTTP connection is closed. Bodies of uploads have a stall timeout of their own. */
 export const IDLE_MAX_SECONDS = 10;
 export const REST_BODY_MAX_BYTES = 128 * KIB;
+/** A longer query is not searched for parameters that nothing reads. */
+export const QUERY_REPORTED_MAX_CHARS = 8 * KIB;
+/** Bounds a path whose name may hold slashes. A channel has 256 bytes, each of which may be sent as three characters. */
+export const SLASHED_PATH_MAX_CHARS = 4 * KIB;
 /** With more connections than this that are no WebSockets, only short request heads are accepted (head-limit.ts). */
 export const LONG_HEAD_CONNECTIONS_MAX = 1000;
 export const REQUEST_HEAD_SHORT_BYTES = 16 * KIB;

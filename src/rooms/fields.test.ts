@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { FIELD_NAMES, FIELDS, type FieldEdits, type FieldName, fieldOf, merged, shownFields } from "./fields.ts";
 
@@ -77,4 +77,47 @@ test("every field has an effect, except those about webhooks", () => {
 
 test.each(["", "e", "en_US", "x".repeat(65), "../en", "de-", "en us"])("%p is not accepted as a language", (tag) => {
   expect(FIELDS.lang.takes.safeParse(tag).success).toBe(false);
+});
+
+describe("texts that would take seconds to read", () => {
+  /** Whether the field takes the text, and how long the texts were that the runtime had to parse for that. */
+  function reading(name: FieldName, text: string): { readonly isTaken: boolean; readonly chars: readonly number[] } {
+    const spies = [spyOn(URL, "canParse"), spyOn(Intl, "getCanonicalLocales")];
+    const isTaken = fieldOf(name).takes.safeParse(text).success;
+    const chars = spies.flatMap((spy) => spy.mock.calls.map(([parsed]) => String(parsed).length));
+    for (const spy of spies) spy.mockRestore();
+    return { isTaken, chars };
+  }
+
+  const PILE = `a${"\u0301".repeat(600)}${"\u0316".repeat(600)}`;
+
+  test("the host of a webhook is bounded before it is parsed, and so is the whole", () => {
+    for (const address of [
+      `https://${PILE}`,
+      `HTTPS://${PILE}/path`,
+      `https:////${PILE}`,
+      `https://user:pass@${PILE}`,
+      `https://a@b@${PILE}?x`,
+      `https://${"a".repeat(256)}`,
+      `https://a/${"b".repeat(60_000)}`,
+      `https://a${"\u0301".repeat(30_000)}`,
+    ])
+      expect(reading("meetingJoinWebhook", address)).toEqual({ isTaken: false, chars: [] });
+  });
+
+  test("webhooks with an international name, a user, a port and a long path are taken", () => {
+    for (const address of [
+      "https://b\u00fccher.example",
+      "http://hooks_1:8080/in?x=1#y",
+      "https://user:p%40ss@example.com:8443/a@b",
+      "https://[2001:db8::1]/",
+      `https://${"user".repeat(100)}:x@example.com/${"\u0301".repeat(1000)}`,
+    ])
+      expect(reading("meetingJoinWebhook", address)).toEqual({ isTaken: true, chars: [address.length] });
+  });
+
+  test("a language is bounded before it is parsed", () => {
+    expect(reading("lang", `en-u-${"aa-bbb-".repeat(1000)}aa`)).toEqual({ isTaken: false, chars: [] });
+    expect(reading("lang", "pt-BR")).toEqual({ isTaken: true, chars: [5] });
+  });
 });

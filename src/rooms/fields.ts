@@ -5,10 +5,12 @@
 import { z } from "zod";
 import { ROOM_FIELDS, type RoomField, type RoomFieldKind, type RoomFieldName } from "../protocol/room-fields.ts";
 import {
+  LANGUAGE_MAX_CHARS,
   ROOM_NAME_MAX_CHARS,
   ROOM_PARTICIPANTS_MAX,
   ROOM_SECONDS_MAX,
   UNIX_SECONDS_MAX,
+  WEBHOOK_HOST_MAX_CHARS,
   WEBHOOK_MAX_CHARS,
 } from "./limits.ts";
 
@@ -54,8 +56,16 @@ export const unixTime = z
   .transform((value) => Math.floor(value ?? 0) || null);
 export const seconds = unsettable(ROOM_SECONDS_MAX);
 
-const isWebAddress = (text: string): boolean =>
-  /^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text) && text.isWellFormed() && URL.canParse(text);
+/** As the parser finds it: slashes before the host do not count, and what is before the last @ is a user and a password. */
+const HOST = /^https?:\/+(?:[^/?#]*@)?([^/?#]*)/i;
+
+/** The host is bounded first: it is normalised as an international name, which takes seconds for a long pile of combining marks. */
+export const isWebAddress = (text: string): boolean =>
+  text.length <= WEBHOOK_MAX_CHARS &&
+  (HOST.exec(text)?.[1] ?? "").length <= WEBHOOK_HOST_MAX_CHARS &&
+  /^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text) &&
+  text.isWellFormed() &&
+  URL.canParse(text);
 
 /** The address is checked, but not called. */
 const webhook = z
@@ -67,10 +77,12 @@ const webhook = z
 
 const language = z
   .string("must be a BCP 47 tag such as en or pt-BR")
-  .max(64, "must be a BCP 47 tag such as en or pt-BR")
+  .max(LANGUAGE_MAX_CHARS, "must be a BCP 47 tag such as en or pt-BR")
   .refine(isLanguage, "must be a BCP 47 tag such as en or pt-BR");
 
+/** A check after a failed one still runs, so each bounds its text itself. */
 function isLanguage(tag: string): boolean {
+  if (tag.length > LANGUAGE_MAX_CHARS) return false;
   try {
     return Intl.getCanonicalLocales(tag).length === 1;
   } catch {

@@ -74,6 +74,7 @@ describe("a request that is not a handshake", () => {
   test("an upgrade to two protocols at once is refused", () =>
     answersWith(426, (q) => handshake(q, { upgrade: "h2c" })));
   test("a request without a Host is refused", () => answersWith(400, (q) => handshake(q, { Host: undefined })));
+  test("two Host headers are refused", () => answersWith(400, (q) => handshake(q, { host: "b" })));
   test("a TLS hello is refused", () =>
     answersWith(400, () => `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03${"a".repeat(500)}`));
   test("frames before a handshake are refused", () =>
@@ -81,6 +82,16 @@ describe("a request that is not a handshake", () => {
       Buffer.concat(Array<Buffer>(1000).fill(bits({ opcode: OPCODE.ping, payload: PLAIN_PING }))),
     ));
   test("an endless run of line breaks is refused", () => answersWith(400, () => "\r\n".repeat(5000)));
+});
+
+// The runtime would decode and normalise such a name, which takes more than a second.
+describe("a Host header full of combining marks is refused", () => {
+  const HOST = `a${"%CC%81".repeat(8000)}${"%CC%96".repeat(8000)}`;
+  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`;
+
+  test("with a handshake", () => answersWith(400, (q) => handshake(q, { Host: HOST })));
+  for (const path of ["/v1", "/healthz", "/readyz", "/docs", "/v1/channels/a//b", "/api/v1/rooms", "/none"])
+    test(`with GET ${path}`, () => answersWith(400, () => get(path)));
 });
 
 describe("malformed headers are refused", () => {
@@ -114,7 +125,6 @@ describe("incomplete handshakes that are accepted", () => {
 
   test("HTTP/1.0", () => connects((q) => handshake(q, {}, `GET /v1?${q} HTTP/1.0`)));
   test("no Connection header", () => connects((q) => handshake(q, { Connection: undefined })));
-  test("two Host headers", () => connects((q) => handshake(q, { host: "b" })));
 });
 
 describe("after a request", () => {

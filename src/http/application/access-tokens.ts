@@ -64,7 +64,7 @@ const withRoom = ({ roomURL, ...rest }: z.infer<typeof mintRequest>): AccessToke
 /** The last segment of the path. Without a scheme, the text may be just a path or the name itself. */
 function roomNameIn(url: string): string | undefined {
   const path = url.replace(/^[a-z]+:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "");
-  const last = path.replace(/\/+$/, "").split("/").at(-1);
+  const last = path.split("/").findLast((segment) => segment !== "");
   return roomName.safeParse(last).success ? last : undefined;
 }
 

@@ -15,7 +15,8 @@ const NAME_MAX_CHARS = 64;
 const name = z
   .string()
   .min(1)
-  .max(NAME_MAX_CHARS, `must have at most ${NAME_MAX_CHARS} characters`)
+  // A longer one is not normalised, which takes seconds for a long pile of combining marks.
+  .max(NAME_MAX_CHARS, { error: `must have at most ${NAME_MAX_CHARS} characters`, abort: true })
   .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
   .refine((text) => text.trim() === text, "must not begin or end with a space")
   .refine(

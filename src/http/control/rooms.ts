@@ -1,7 +1,7 @@
 /** Control plane: the rooms of an application, under the rules of the application API. */
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
-import { FIELD_NAMES, fieldOf } from "../../rooms/fields.ts";
+import { FIELD_NAMES, fieldOf, isWebAddress } from "../../rooms/fields.ts";
 import { ROOM_NAME_MAX_CHARS, ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../../rooms/limits.ts";
 import type { RoomRecord, Rooms } from "../../rooms/rooms.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
@@ -158,5 +158,5 @@ const WEBHOOKS = FIELD_NAMES.filter((name) => fieldOf(name).kind === "webhook");
 
 function masked(field: Field, value: unknown): unknown {
   if (field === "roomName" || typeof value !== "string" || fieldOf(field).kind !== "webhook") return value;
-  return `${URL.parse(value)?.origin ?? ""}/…`;
+  return `${isWebAddress(value) ? new URL(value).origin : ""}/…`;
 }

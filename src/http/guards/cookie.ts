@@ -3,6 +3,8 @@ import { isIP } from "node:net";
 import { SESSION_SECONDS } from "../../access/limits.ts";
 import { isLoopback, parseAddress } from "../../base/address.ts";
 import { Problem } from "../../protocol/codes.ts";
+import { normalizeOrigin } from "../../protocol/origin.ts";
+import { COOKIE_MAX_CHARS } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 
 /** Sent by the dashboard's own scripts. Another site cannot send it without a preflight, which is never answered. */
@@ -12,8 +14,13 @@ export const DASHBOARD_HEADER = "X-Parley-Dashboard";
 const SECURE_NAME = "__Host-parley";
 /** Plain HTTP on this machine, where browsers refuse the prefix. Services on other ports of `localhost` share it. */
 const LOOPBACK_NAME = "parley";
-/** The form of a session's secret; values of other services are not looked up. */
-const SECRET = /^[\w-]{48}$/;
+/**
+ * A cookie of that name with the form of a session's secret; values of other services are not looked up. Found in one pass, without a list
+ * of all cookies: the header is read before any rate is charged.
+ */
+const secretsOf = (name: string): RegExp => new RegExp(`(?:^|;)\\s*${name}=([\\w-]{48})\\s*(?=;|$)`, "g");
+const SECURE_SECRETS = secretsOf(SECURE_NAME);
+const LOOPBACK_SECRETS = secretsOf(LOOPBACK_NAME);
 /**
  * Bound: cookies of that name that are looked up. Pages on other ports of `localhost` can add some, and browsers send those with a longer
  * path first. A browser keeps at most 180 per host, so all of them together cannot hide the session. A lookup is one digest.
@@ -23,17 +30,11 @@ const COOKIES_MAX = 200;
 const isHttps = (call: Call): boolean => call.origin.startsWith("https:");
 const cookieName = (call: Call): string => (isHttps(call) ? SECURE_NAME : LOOPBACK_NAME);
 
-/** Values that can be a session's secret, in the order in which they were sent. */
+/** Values that can be a session's secret, in the order in which they were sent. A header over COOKIE_MAX_CHARS is not read. */
 export function sessionSecretsIn(call: Call): string[] {
   const header = call.request.headers.get("cookie");
-  if (header === null) return [];
-  const prefix = `${cookieName(call)}=`;
-  const values = header
-    .split(";")
-    .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(prefix))
-    .map((pair) => pair.slice(prefix.length))
-    .filter((value) => SECRET.test(value));
+  if (header === null || header.length > COOKIE_MAX_CHARS) return [];
+  const values = header.matchAll(isHttps(call) ? SECURE_SECRETS : LOOPBACK_SECRETS).map(([, value = ""]) => value);
   return [...new Set(values)].slice(0, COOKIES_MAX);
 }
 
@@ -69,11 +70,13 @@ export function checkOrigin(call: Call, isStream = false): void {
     );
 }
 
-/** Compared after parsing, because a proxy may forward the host with the default port. */
+/**
+ * Compared in normal form, because a proxy may forward the host with the default port. Not parsed as URLs: that takes seconds for a long
+ * header full of combining marks.
+ */
 function isSameOrigin(origin: string | null, own: string): boolean {
-  if (origin === null) return false;
-  const [sent, expected] = [URL.parse(origin), URL.parse(own)];
-  return sent !== null && expected !== null && expected.host !== "" && sent.origin === expected.origin;
+  if (origin === null || own.endsWith("//")) return false;
+  return origin === own || (normalizeOrigin(origin) ?? "") === normalizeOrigin(own);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import type { Operator, Role } from "../../access/operators/operator.ts";
 import { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
@@ -10,7 +10,7 @@ const TOKEN = `op_${"t".repeat(48)}`;
 const HOST = "127.0.0.1:8080";
 const ORIGIN = `http://${HOST}`;
 
-function setup({ role = "admin" as Role, hasDashboard = true, isKnown = true } = {}) {
+function setup({ role = "admin" as Role, hasDashboard = true, isKnown = true, host = HOST } = {}) {
   const state = { isKnown, caughtUp: 0, lookups: 0 };
   const operator: Operator = { name: "ann", role, revoked: new AbortController().signal };
   const row = { digest: "d", operator: "o", credential: "o", created: 0, ends: 1 };
@@ -25,7 +25,7 @@ function setup({ role = "admin" as Role, hasDashboard = true, isKnown = true } =
     },
     wrongTries: new Throttle(10, 1, () => 0),
     guesses: { turn: () => undefined },
-    isOwnHost: (call) => call.host === HOST,
+    isOwnHost: (call) => call.host === host,
     hasDashboard,
     storeFollower: {
       catchUp: async () => {
@@ -105,10 +105,57 @@ describe("a cookie", () => {
     };
     expect(await behind(5)).toEqual(["ann", 6]);
     expect(await behind(180)).toEqual(["ann", 181]);
-    const [refusal, lookups] = await behind(2000);
-    expect(refusal).toBe("unauthorized");
     // Before and after the store's latest changes.
-    expect(lookups).toBe(400);
+    expect(await behind(250)).toEqual(["unauthorized", 400]);
+    expect(await behind(2000)).toEqual(["unauthorized", 0]);
+  });
+
+  test("is found between others, whatever they hold", async () => {
+    const found = async (header: string): Promise<string[]> => [
+      await outcome(() => setup().guards.operator.admit(callWith({ Cookie: header, ...HEADER }))),
+    ];
+    const own = `parley=${SECRET}`;
+    for (const header of [own, `${own};`, `a=${own}; ${own}`, `;;; ;${own} ;b`, `parley=x;${own};parley=y`])
+      expect(await found(header)).toEqual(["ann"]);
+    for (const header of [`x${own}`, `a=${own}`, `${own}x`, `parley =${SECRET}`, `${own} x`, `"${own}"`])
+      expect(await found(header)).toEqual(["unauthorized"]);
+  });
+
+  test("in a header of more than 16 KiB is not read: that costs work before any rate is charged", async () => {
+    const { guards, state } = setup();
+    const admit = (filler: number): Promise<string> =>
+      outcome(() => guards.operator.admit(callWith({ Cookie: `${";".repeat(filler)}${COOKIE.Cookie}`, ...HEADER })));
+    expect(await admit(16 * 1024 - COOKIE.Cookie.length)).toBe("ann");
+    state.lookups = 0;
+    expect(await admit(16 * 1024)).toBe("unauthorized");
+    expect(state.lookups).toBe(0);
+  });
+
+  test("changes something from the same origin, however it is written, and no Origin is parsed as a URL", async () => {
+    const from = async (origin: string, host = HOST): Promise<string> => {
+      const { guards } = setup({ host });
+      const headers = { ...COOKIE, ...HEADER, Host: host, Origin: origin };
+      return await outcome(() => guards.operator.admit(callWith(headers, "POST")));
+    };
+    expect(await from("http://a.example", "a.example:80")).toBe("ann");
+    expect(await from("http://a.example:80", "A.example")).toBe("ann");
+    expect(await from("http://a.example.:8080", "a.example.:8080")).toBe("ann");
+    expect(await from("http://[::1]:8080", "[::1]:8080")).toBe("ann");
+    const parse = spyOn(URL, "parse");
+    for (const origin of [
+      `http://a${"%CC%81".repeat(8000)}${"%CC%96".repeat(8000)}`,
+      "null",
+      "*",
+      "http://",
+      "https://a.example",
+      "http://b.example",
+      "http://*.example",
+      "http://a.example/",
+    ])
+      expect(await from(origin, "a.example")).toBe("forbidden");
+    expect(await from("http://", "")).toBe("forbidden");
+    expect(parse).toHaveBeenCalledTimes(0);
+    parse.mockRestore();
   });
 
   test("is ignored without the dashboard", async () => {

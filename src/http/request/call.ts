@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { type Address, type Cidr, clientAddress, contains, isLoopback, parseAddress } from "../../base/address.ts";
 import { IDLE_MAX_SECONDS } from "../limits.ts";
-import { type RequestTarget, targetOf } from "./host.ts";
+import { isPlainHost, isShortHost, type RequestTarget, targetOf } from "./host.ts";
 
 const SECURITY_HEADERS = {
   "Cache-Control": "no-store",
@@ -108,6 +108,17 @@ export class Call {
     return this.forwarded("x-forwarded-host") ?? this.request.headers.get("host");
   }
 
+  /**
+   * MUST be asked before anything reads `request.url`, or upgrades the request: Bun makes the URL then, from the Host header. It decodes
+   * and normalises that as an international name, which takes more than a second for a header full of combining marks.
+   * `isAny`: a health check may send other characters in a short header, such as the name of a cluster.
+   */
+  hasGoodHost(isAny: boolean): boolean {
+    const isGood = isAny ? isShortHost : isPlainHost;
+    const isForwardedGood = this.settings.trustedProxies.length === 0 || isGood(this.forwarded("x-forwarded-host"));
+    return isForwardedGood && isGood(this.request.headers.get("host"));
+  }
+
   /** Which application the request is for; decided once per request. */
   get target(): RequestTarget {
     this.foundTarget ??= targetOf(this.request, this.host, this.settings.domain);
@@ -124,7 +135,7 @@ export class Call {
   private forwarded(name: string): string | undefined {
     const header = this.request.headers.get(name);
     if (header === null || !this.isFromProxy) return undefined;
-    return header.split(",").at(-1)?.trim() || undefined;
+    return header.slice(header.lastIndexOf(",") + 1).trim() || undefined;
   }
 
   private findClient(): Address {

@@ -24,7 +24,7 @@ export async function readAnyBody<T extends z.ZodType>(
 }
 
 const mediaType = ({ headers }: Request): string =>
-  (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 
 function decoded(text: string, type: string, schema: z.ZodType): JsonObject {
   if (type === "" || type === "application/json") return parseObject(text, false);

@@ -1,4 +1,5 @@
 /** Which application a request is for. Applications live at `<app>.<domain>`. */
+import { HOST_MAX_CHARS } from "../limits.ts";
 import { queryOf } from "./query.ts";
 
 /** Names the application on any host that is not an application's, for clients whose resolver does not know `*.localhost`. */
@@ -32,6 +33,14 @@ function appBesideHost(request: Request): string | undefined {
   const named = request.headers.get(APP_HEADER) || (LINKED_PATH.test(request.url) && queryOf(request).get("app"));
   return named ? named.toLowerCase() : undefined;
 }
+
+/** Names with underscores are used in private networks. Browsers send international names in ASCII (xn--…). */
+const PLAIN_HOST = /^[\w.:[\]-]*$/;
+
+/** A request of HTTP/1.0 may have no Host, and a health check an empty one. */
+export const isShortHost = (host: string | null | undefined): boolean => (host?.length ?? 0) <= HOST_MAX_CHARS;
+export const isPlainHost = (host: string | null | undefined): boolean =>
+  isShortHost(host) && PLAIN_HOST.test(host ?? "");
 
 interface LinkSource {
   readonly target: RequestTarget;

@@ -4,6 +4,7 @@ import { CODES, Problem, wireCode } from "../../protocol/codes.ts";
 import { StoreUnreachable } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Counter, Metrics } from "../../telemetry/metrics.ts";
+import { HOST_MAX_CHARS } from "../limits.ts";
 import { Call, type CallConnection, type CallSettings } from "../request/call.ts";
 import { ClientGone } from "../request/input.ts";
 import { jsonResponse } from "../response/json.ts";
@@ -26,6 +27,8 @@ export type Hosts = "any" | "own" | "application";
 export interface RouteOptions {
   readonly errorBody?: ErrorBody;
   readonly hosts?: Hosts;
+  /** For health checks, whose Host header may hold any characters. */
+  readonly takesAnyHost?: boolean;
 }
 
 /** Returns the response's JSON value, or a whole Response. */
@@ -63,8 +66,9 @@ export class RequestPipeline {
     this.notFoundHandler = this.handler(this.notFoundRoute);
   }
 
-  route(label: string, handle: Handle, { errorBody = realtimeErrorBody, hosts = "any" }: RouteOptions = {}): Route {
-    return { label, handle, errorBody, hosts, count: this.counter(label) };
+  route(label: string, handle: Handle, options: RouteOptions = {}): Route {
+    const { errorBody = realtimeErrorBody, hosts = "any", takesAnyHost = false } = options;
+    return { label, handle, errorBody, hosts, takesAnyHost, count: this.counter(label) };
   }
 
   /** A route that everyone may read: each request is counted against its client's address before it is handled. */
@@ -80,13 +84,14 @@ export class RequestPipeline {
   }
 
   handler(route: Route): Handler {
-    return this.dynamicHandler(() => route);
+    return this.dynamicHandler(() => route, route);
   }
 
-  /** Chooses the route per request, for paths that Bun's route table cannot tell apart. */
-  dynamicHandler(choose: (call: Call) => Route): Handler {
+  /** Chooses the route per request, for paths that Bun's route table cannot tell apart. `before`: refuses what no route may see. */
+  dynamicHandler(choose: (call: Call) => Route, before = this.notFoundRoute): Handler {
     return (request, server) => {
       const call = this.call(request, server);
+      if (!call.hasGoodHost(before.takesAnyHost)) return this.refusedHost(call, before);
       const route = choose(call);
       return this.respond(call, existsFor(call, route) ? route : this.notFoundRoute);
     };
@@ -117,6 +122,7 @@ export class RequestPipeline {
       const connection = new ServerConnection(request, server);
       const call = new Call(request, connection, this.parts, NO_PARAMS);
       try {
+        if (!call.hasGoodHost(false)) throw badHost();
         const upgraded = handle(call, connection);
         // Almost every handshake is decided synchronously, and then costs neither a promise nor a closure.
         return upgraded === true ? UPGRADED : later(call, upgraded);
@@ -153,6 +159,13 @@ export class RequestPipeline {
     count(request.method, response.status);
     if (this.parts.log.isLevelEnabled("debug"))
       this.parts.log.debug({ requestId, route: label, method: request.method, status: response.status }, "request");
+    return response;
+  }
+
+  /** MUST NOT return a promise: Bun makes the URL of every request whose response is not there at once. */
+  private refusedHost(call: Call, { label, errorBody, count }: Route): Response {
+    const response = this.failed(call, label, this.parts.unauthenticated.errorFor(call, badHost()), errorBody);
+    count(call.request.method, response.status);
     return response;
   }
 
@@ -196,6 +209,12 @@ export class RequestPipeline {
 export function throwNotFound(): never {
   throw new Problem("not_found");
 }
+
+const badHost = (): Problem =>
+  new Problem(
+    "invalid_request",
+    `The Host header must be a name or an address, with or without a port, of at most ${HOST_MAX_CHARS} characters.`,
+  );
 
 /** `allowed` as in the Allow header: `GET, POST`. */
 export function throwMethodNotAllowed(call: Call, allowed: string): never {

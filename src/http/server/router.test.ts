@@ -91,6 +91,11 @@ describe("a name with raw slashes", () => {
     },
   );
 
+  test("a path that is longer than any name is not an address: its segments are not decoded", async () => {
+    expect((await send("GET", `/things/${"a/".repeat(2000)}read`)).status).toBe(200);
+    expect((await send("GET", `/things/${"a/".repeat(2100)}read`)).status).toBe(404);
+  });
+
   test.each(["a", "a/b", "a//b"])("%s with another method is 405, with the methods that it takes", async (path) => {
     const { status, head } = await send("DELETE", `/things/${path}/write`);
     expect(status).toBe(405);

@@ -3,6 +3,7 @@
  * unchanged.
  */
 import { Problem } from "../../protocol/codes.ts";
+import { SLASHED_PATH_MAX_CHARS } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 import { addCorsHeaders, preflightResponse } from "../request/cors.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -84,7 +85,8 @@ function slashRoutes(pipeline: RequestPipeline, prefix: string, group: readonly 
   const notFoundRoute = pipeline.route(`${prefix}*`, throwNotFound);
   const choose = (call: Call, segments: readonly string[]): Route => {
     const { method, url } = call.request;
-    const named = byLastSegment.get(pathOf(url).split("/").at(-1) ?? "");
+    const path = pathOf(url);
+    const named = byLastSegment.get(path.slice(path.lastIndexOf("/") + 1));
     // A name may end like a path: GET a/publish is the channel of that name, because only POST has that path.
     const found = named && (!whole || named.methods.has(method)) ? named : whole;
     const name = (found === whole ? segments : segments.slice(0, -1)).join("/");
@@ -94,7 +96,11 @@ function slashRoutes(pipeline: RequestPipeline, prefix: string, group: readonly 
     return found.route;
   };
   const routes: Routes = {};
-  routes[`${prefix}*`] = pipeline.dynamicHandler((call) => choose(call, segmentsOf(call.request.url, prefix)));
+  routes[`${prefix}*`] = pipeline.dynamicHandler((call) => {
+    const path = pathOf(call.request.url);
+    // No name is as long, and its segments would be decoded before any rate is charged.
+    return path.length > SLASHED_PATH_MAX_CHARS ? notFoundRoute : choose(call, segmentsOf(path, prefix));
+  });
   const handler = pipeline.dynamicHandler((call) => choose(call, Object.values(call.params).slice(outer.length)));
   // From two segments of the name on, plus the last segment: a name of one segment has the endpoint's own route.
   let path = `${prefix}:s0/:s1`;
@@ -112,11 +118,11 @@ function slashRoutes(pipeline: RequestPipeline, prefix: string, group: readonly 
   return routes;
 }
 
-const pathOf = (url: string): string => url.slice(url.indexOf("/", url.indexOf("://") + 3)).split("?")[0] as string;
+const pathOf = (url: string): string => url.slice(url.indexOf("/", url.indexOf("://") + 3)).split("?", 1)[0] as string;
 
 /** Segments after the prefix, decoded where they can be: `checkEncoding` refuses the others. */
-const segmentsOf = (url: string, prefix: string): string[] =>
-  pathOf(url)
+const segmentsOf = (path: string, prefix: string): string[] =>
+  path
     .split("/")
     .slice(prefix.split("/").length - 1)
     .map((segment) => decoded(segment) ?? segment);

@@ -33,7 +33,7 @@ export async function run(endpoints: readonly Endpoint[], wanted: TestCall): Pro
   if (!found) throw new Error(`there is no ${wanted.method} ${wanted.path}`);
   const request = new Request(`http://localhost/${wanted.query ?? ""}`, {
     method: wanted.method,
-    ...(wanted.body && { body: JSON.stringify(wanted.body) }),
+    ...(wanted.body && { body: JSON.stringify(wanted.body), headers: { "Content-Type": "application/json" } }),
   });
   const connection = { address: () => "192.0.2.1", setIdleSeconds: () => undefined };
   return found.run(new Call(request, connection, { trustedProxies: [], domain: "localhost" }, wanted.params ?? {}));

@@ -97,7 +97,8 @@ export class Joining {
       request.token === undefined ? undefined : await this.parts.accessTokens.verify(app, request.token, room);
     const door = doorOf(room, access, this.parts.nowMs());
     const { name, isAdmin } = holderOf(access);
-    const person = {
+    // Only after the rate was charged: a name that is typed costs work, and may be refused.
+    const person = (): Person => ({
       name: name ?? typedName(request.name, isAdmin ? DEFAULT_HOST_NAME : DEFAULT_NAME),
       // A "join as host" link has no name: its holder types one, and is no guest.
       isGuest: name === undefined && !isAdmin,
@@ -105,13 +106,13 @@ export class Joining {
       access,
       generation: access?.generation ?? app.secretSeq,
       id: placeToTakeOver(earlier, access) ?? newObjectId(this.parts.nowMs()),
-    };
+    });
     const refusal = refusalByTime(door, access);
     if (refusal) throw refusal;
     if (door.state === "open") {
       // Here a ticket is good for nothing: its holder is a guest like all others.
       if (request.token === undefined && request.ticket !== undefined) caller.budget.guest();
-      return this.place(room, person, caller);
+      return this.place(room, person(), caller);
     }
     return this.fromLobby(room, person, request.ticket, door.state === "ask", caller);
   }
@@ -131,7 +132,7 @@ export class Joining {
   /** A private room without an access token for it. */
   private async fromLobby(
     room: RoomRow,
-    person: Person,
+    whoAsks: () => Person,
     ticket: string | undefined,
     mayAsk: boolean,
     caller: Caller,
@@ -140,6 +141,7 @@ export class Joining {
     const place = ticket === undefined ? undefined : await lobby.placeOf(room, ticket);
     if (ticket !== undefined && place) caller.budget.own(`ticket ${waitIdOf(ticket)}`);
     else if (ticket !== undefined) caller.budget.guest();
+    const person = whoAsks();
     // An admin decides by the name that is shown: it is not changed after that.
     const name = place?.name ?? person.name;
     if (place?.state === "declined") throw declined(place, this.parts.nowMs());

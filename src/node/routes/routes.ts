@@ -61,12 +61,12 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const audit = makeAudit(parts.log, parts.auditTrail);
   const streams = new Streams(realtime.clock);
   metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => streams.size);
-  const service = [healthEndpoint, ...realtimeEndpoints(parts, guards, streams)];
+  const realtimeApi = realtimeEndpoints(parts, guards, streams);
   const signIns = parts.throttle("sign-ins", SIGN_INS_BURST, 1);
   const control = controlEndpoints(parts, guards, audit);
   const sessions = config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : [];
   const application = applicationEndpoints(parts, streams);
-  const endpoints = [...service, ...control, ...sessions, ...application];
+  const endpoints = [healthEndpoint, ...realtimeApi, ...control, ...sessions, ...application];
   const document = openapiResponse(endpoints, VERSION, config.domain, realtime.clock);
   const { isOwnHost } = access;
   const demoKey = (): string | undefined => keyring.openKeyOf(DEMO);
@@ -81,8 +81,9 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   });
   const publicRoutes: Routes = {
     "/v1": connectHandler(pipeline, realtime.gateway),
-    ...routesOf(pipeline, service),
-    "/readyz": pipeline.handler(pipeline.route("/readyz", () => readyResponse(checks))),
+    ...routesOf(pipeline, [healthEndpoint], { takesAnyHost: true }),
+    ...routesOf(pipeline, realtimeApi),
+    "/readyz": pipeline.handler(pipeline.route("/readyz", () => readyResponse(checks), { takesAnyHost: true })),
     "/openapi.json": pipeline.handler(pipeline.publicRoute("/openapi.json", document)),
     ...publicPages,
     ...applicationRoutes(pipeline, application),
