@@ -1,5 +1,6 @@
 /** Decodes client frames: checks their shape only. What a frame may do is decided in realtime/frames/dispatch.ts. */
 import { isObject, type JsonObject } from "./json.ts";
+import { decodeLargeFrame, LARGE_FRAME_CHARS } from "./large-frames.ts";
 import { REQUEST_ID_MAX_CHARS } from "./limits.ts";
 import { scanObject } from "./scan.ts";
 
@@ -17,15 +18,17 @@ export interface ClientFrame {
 
 /** undefined: malformed, so that not even its request id can be echoed. */
 export function decodeFrame(text: string): ClientFrame | undefined {
+  if (text.length > LARGE_FRAME_CHARS) {
+    const large = decodeLargeFrame(text);
+    return large && frameOf(large.fields, large.data);
+  }
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch {
     return undefined;
   }
-  if (!isObject(parsed) || typeof parsed.type !== "string") return undefined;
-  const requestId = parsed.requestId;
-  if (requestId !== undefined && !isRequestId(requestId)) return undefined;
+  if (!isObject(parsed)) return undefined;
   const plain = plainData(text, parsed);
   let data = plain ?? undefined;
   if (plain === undefined) {
@@ -34,14 +37,14 @@ export function decodeFrame(text: string): ClientFrame | undefined {
     if (keys !== Object.keys(parsed).length) return undefined;
     if (start >= 0) data = text.slice(start, end);
   }
-  return {
-    type: parsed.type,
-    requestId,
-    channel: parsed.channel,
-    to: parsed.to,
-    data,
-    fields: parsed,
-  };
+  return frameOf(parsed, data);
+}
+
+function frameOf(fields: JsonObject, data: string | undefined): ClientFrame | undefined {
+  const { type, requestId, channel, to } = fields;
+  if (typeof type !== "string") return undefined;
+  if (requestId !== undefined && !isRequestId(requestId)) return undefined;
+  return { type, requestId, channel, to, data, fields };
 }
 
 const DATA = '"data":"';

@@ -48,7 +48,8 @@ export function rawValue(text: string, key: string): string | undefined {
   return start < 0 ? undefined : text.slice(start, end);
 }
 
-function keyIs(text: string, start: number, end: number, wanted: string): boolean {
+/** Whether the key between two quotes at `start` and before `end` is this one. */
+export function keyIs(text: string, start: number, end: number, wanted: string): boolean {
   const length = end - start - 2;
   if (length === wanted.length && text.startsWith(wanted, start + 1)) return true;
   // An escape is longer than the character it stands for, so a shorter or equally long text is another key.
@@ -57,7 +58,7 @@ function keyIs(text: string, start: number, end: number, wanted: string): boolea
   return raw.includes("\\") && JSON.parse(raw) === wanted;
 }
 
-function skipSpace(text: string, from: number): number {
+export function skipSpace(text: string, from: number): number {
   let i = from;
   for (
     let unit = text.charCodeAt(i);
@@ -68,7 +69,7 @@ function skipSpace(text: string, from: number): number {
   return i;
 }
 
-/** The index after the closing quote of the string that opens at `start`. */
+/** The index after the closing quote of the string that opens at `start`; 0 if there is none. */
 export function stringEnd(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (text.charCodeAt(quote - 1) === BACKSLASH && isEscaped(text, quote, start))
