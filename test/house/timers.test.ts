@@ -13,7 +13,6 @@ const BARE: Readonly<Record<string, string>> = {
   "engine/transport/unix.ts": "catches and reports what its listener throws",
   "engine/transport/unix/": "catches and reports what its timer throws",
   "base/clock.ts": "the system's clock; a node uses it through guardedClock",
-  "telemetry/faults.ts": "is the boundary",
   "node/listeners.ts": "resolves a promise",
   "access/admission/block-sweep.ts": "catches and reports what a sweep throws",
   "base/repeating.ts": "catches and reports what its work throws",
