@@ -12,7 +12,7 @@ export class Counter {
   }
 }
 
-export class Histogram {
+class Histogram {
   readonly counts: number[];
   sum = 0;
   count = 0;

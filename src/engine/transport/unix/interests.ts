@@ -12,7 +12,7 @@ export type Targets = number | readonly number[];
 
 export const linkOf = (target: number): number => target % LINKS_MAX;
 export const subscriptionOf = (target: number): number => Math.floor(target / LINKS_MAX);
-export const isWildcard = (subject: string): boolean => subject.endsWith(WILDCARD);
+const isWildcard = (subject: string): boolean => subject.endsWith(WILDCARD);
 
 export class Interests {
   private readonly exact = new Map<string, Targets>();
