@@ -19,10 +19,6 @@ export class Interests {
   /** By the subject up to and with its last dot. */
   private readonly wildcards = new Map<string, Targets>();
 
-  get size(): number {
-    return this.exact.size + this.wildcards.size;
-  }
-
   add(link: number, subscription: number, subject: string): void {
     const [map, key] = this.placeOf(subject);
     const target = subscription * LINKS_MAX + link;
