@@ -59,7 +59,7 @@ export function circles(imports: ReadonlyMap<string, readonly string[]>): string
 }
 
 /** Stands for the files of a folder itself, in the list of its folders. */
-export const OWN_FILES = "*.ts";
+const OWN_FILES = "*.ts";
 
 /** Folders with folders of the product inside. */
 export const PARENTS: readonly string[] = [...new Set(FILES.map((file) => dirname(dirname(file))))]

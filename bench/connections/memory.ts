@@ -4,7 +4,7 @@ import type { Crowds, Host, Part } from "../lib/crowds.ts";
 import { KIB, type Memory, MIB, memoryOf, openFilesLimit, socketBytes } from "../lib/memory.ts";
 import { table } from "../lib/report.ts";
 
-export const TARGET_BYTES = 4 * KIB;
+const TARGET_BYTES = 4 * KIB;
 const CHANNEL_SIZE = 100;
 const IN_FLIGHT = 64;
 const WARM_UP_ROUNDS = 3;

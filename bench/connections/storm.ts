@@ -6,7 +6,7 @@ import { table } from "../lib/report.ts";
 import type { Subject } from "./memory.ts";
 
 const PEERS = 2000;
-export const TARGET_FRAMES = 20_000;
+const TARGET_FRAMES = 20_000;
 const IN_FLIGHT = 250;
 const STORM_MS = 60_000;
 const WITHIN_MS = 120_000;

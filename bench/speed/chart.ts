@@ -16,15 +16,11 @@ const text = (x: number, y: number, content: string, extra = ""): string =>
 
 export function chart(results: Results): string {
   const bars = barsOf(results);
-  const deliveries = growthOf(results, "CPU per delivery, ns, by subscribers", bars.height + 60, 0, (name, at) =>
+  const deliveries = growthOf("CPU per delivery, ns, by subscribers", bars.height + 60, 0, (name, at) =>
     results.median(at === 1000 ? "a" : `a${at}`, name, "cpuNsPerDelivery"),
   );
-  const memory = growthOf(
-    results,
-    "RSS per connection, bytes, by connections",
-    bars.height + 60,
-    WIDTH / 2,
-    (name, at) => results.median("g", name, `bytes${at}`),
+  const memory = growthOf("RSS per connection, bytes, by connections", bars.height + 60, WIDTH / 2, (name, at) =>
+    results.median("g", name, `bytes${at}`),
   );
   const height = bars.height + PLOT_HEIGHT + 130;
   return [
@@ -62,7 +58,6 @@ const SIZES = [100, 1000, 10_000] as const;
 
 /** One line per contender; both scales start at zero, the lower one is logarithmic. */
 function growthOf(
-  _results: Results,
   title: string,
   top: number,
   left: number,

@@ -57,7 +57,7 @@ const CONNECTION_BYTES = 3000;
  * The kernel's `send` takes most of a delivery, for every server, so a fixed lead over another server may be out of reach of any
  * program. What can be reached is measured in the same run: the C loop, and the runtime's own topics.
  */
-export const TARGETS: readonly Target[] = [
+const TARGETS: readonly Target[] = [
   ...fanOuts(BARE_BUN, 0.9),
   ...fanOuts("NATS", 2),
   ...fanOuts("Centrifugo", 1.8),

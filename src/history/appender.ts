@@ -18,7 +18,7 @@ const BATCH_MAX_BYTES = 1_000_000;
 /** Messages that wait for the store, over all applications. */
 const QUEUE_MAX_BYTES = 32 * 1024 * 1024;
 /** The share of one application, so that it cannot make the messages of others be refused. */
-export const QUEUE_PER_APP_MAX_BYTES = QUEUE_MAX_BYTES / 4;
+const QUEUE_PER_APP_MAX_BYTES = QUEUE_MAX_BYTES / 4;
 /** How long the store may take for a batch, and how long a message may wait for its batch. */
 const APPEND_MAX_MS = 2000;
 /** How long the store may take to say what became of a batch before it is asked again. */

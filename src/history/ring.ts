@@ -8,7 +8,7 @@ import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../protocol/limits.ts";
 import type { StoredMessage } from "./contract/history.ts";
 
 /** All rings of a node. */
-export const RINGS_MAX_BYTES = 64 * 1024 * 1024;
+const RINGS_MAX_BYTES = 64 * 1024 * 1024;
 /** Removed messages stay in the list until there are this many, so that removing one does not move all others. */
 const COMPACT_AT = 256;
 

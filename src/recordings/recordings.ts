@@ -321,7 +321,7 @@ export function servedAs(row: RecordingRow, wanted: Disposition): Served {
 }
 
 /** The bytes of a recording are in a file of its own id, or in the file that was made of it by mending. */
-export const placeOfFile = ({ app, id, file }: Pick<RecordingRow, "app" | "id" | "file">): Place => ({
+const placeOfFile = ({ app, id, file }: Pick<RecordingRow, "app" | "id" | "file">): Place => ({
   app,
   id: file ?? id,
   ticket: "",

@@ -51,7 +51,7 @@ export class FrameWriter {
   }
 }
 
-export class FrameTooLong extends Error {}
+class FrameTooLong extends Error {}
 
 export class FrameReader {
   /** The beginning of a frame. Bound: `maxBytes`, and one read of the socket. */

@@ -12,7 +12,7 @@ export class Counter {
   }
 }
 
-export class Histogram {
+class Histogram {
   /** Bound: one per entry of `bounds`. */
   readonly counts: number[];
   sum = 0;

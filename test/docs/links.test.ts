@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PROJECT, readPage } from "./support/page.ts";
 
-const PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].concat(
+const PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md"].concat(
   [...new Bun.Glob("{docs,examples,deploy}/**/*.md").scanSync(PROJECT)].filter(
     (path) => !path.includes("node_modules"),
   ),
@@ -46,6 +46,6 @@ test("every page of docs/ can be reached from the README", () => {
       if (!/^https?:/.test(target)) visit(join(dirname(page), target));
   };
   visit("README.md");
-  const missing = [...new Bun.Glob("docs/*.md").scanSync(PROJECT)].filter((path) => !seen.has(path));
+  const missing = [...new Bun.Glob("docs/**/*.md").scanSync(PROJECT)].filter((path) => !seen.has(path));
   expect(missing).toEqual([]);
 });

@@ -87,7 +87,7 @@ const response =
   };
 
 /** By kind; requests and responses also by their own kind. */
-export const ITEMS: Readonly<Record<string, Make>> = {
+const ITEMS: Readonly<Record<string, Make>> = {
   message: (chance) => write("message", position(chance), envelope(chance)),
   members: (chance) => write("members", position(chance), { joined: list(chance, state), left: list(chance, peer) }),
   tail: (chance) => write("tail", position(chance)),

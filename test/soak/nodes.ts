@@ -92,10 +92,6 @@ export class SoakNodes {
     return this.servers.map(({ pid }) => pid);
   }
 
-  get natsPid(): number {
-    return this.nats.pid;
-  }
-
   get admin(): Admin {
     return new Admin(this.anyUrl, this.server(0).setToken);
   }

@@ -107,7 +107,7 @@ export class HastySender extends Sender {
 const MAY_PASS: readonly string[] = ["backend_error", "rate_limited", "peer_not_found"];
 
 /** Sends one after the other, each with an id, and repeats it until it is acked. */
-export class PatientSender extends Sender {
+class PatientSender extends Sender {
   repeated = 0;
 
   protected async run(): Promise<void> {

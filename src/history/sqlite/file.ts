@@ -23,7 +23,7 @@ export interface HistoryFileOptions {
 export const historyFile = (dataFolder: string): string => join(dataFolder, "history.sqlite");
 
 /** "PRLH": tells a history from a store, and from other SQLite files. */
-export const HISTORY_APPLICATION_ID = 0x50524c48;
+const HISTORY_APPLICATION_ID = 0x50524c48;
 const SCHEMA_VERSION = 2;
 /** A checkpoint copies this many pages of 4 KiB in the turn of the commit that reaches the number: about a millisecond. */
 const CHECKPOINT_PAGES = 256;

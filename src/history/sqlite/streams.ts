@@ -35,7 +35,7 @@ interface Totals {
   bytes: number;
 }
 
-export const keepMs = ({ seconds }: Retention): number => seconds * 1000;
+const keepMs = ({ seconds }: Retention): number => seconds * 1000;
 
 export class SqliteStreams {
   /** So that neither a publish nor a page of the dashboard adds up all streams. Bound: applications with streams. */

@@ -16,7 +16,7 @@ export const retention = z
   })
   .meta({ id: "Retention" });
 
-export const channelRule = z
+const channelRule = z
   .strictObject({
     pattern: pattern.describe("Which channels."),
     history: retention.describe("Absent: messages are not kept.").optional(),

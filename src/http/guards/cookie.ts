@@ -8,7 +8,7 @@ import { COOKIE_MAX_CHARS } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 
 /** Sent by the dashboard's own scripts. Another site cannot send it without a preflight, which is never answered. */
-export const DASHBOARD_HEADER = "X-Parley-Dashboard";
+const DASHBOARD_HEADER = "X-Parley-Dashboard";
 
 /** Over HTTPS the name makes browsers refuse a cookie that another host of the same site has set. */
 const SECURE_NAME = "__Host-parley";

@@ -166,7 +166,7 @@ function refusalOf(parts: OperatorGuardParts, call: Call): Problem {
   return parts.isOwnHost(call) ? notAnOperator(isTry) : new Problem("wrong_host");
 }
 
-export const notAnOperator = (isTry: boolean): Problem =>
+const notAnOperator = (isTry: boolean): Problem =>
   new Problem(
     "unauthorized",
     isTry

@@ -4,7 +4,7 @@ import { Call } from "../request/call.ts";
 import type { Endpoint, Guard, Method } from "../server/endpoint.ts";
 import type { Audit, AuditedChange } from "../shared/audit.ts";
 
-export const operatorOf = (role: Role): Operator => ({ name: role, role, revoked: new AbortController().signal });
+const operatorOf = (role: Role): Operator => ({ name: role, role, revoked: new AbortController().signal });
 
 export const guardOf = (role: Role): Guard<Operator> => ({
   security: "admin",

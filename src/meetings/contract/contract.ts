@@ -74,16 +74,6 @@ export interface RecordingState {
   readonly since: number;
 }
 
-/** In the channel `room`: for everyone when it changes, and again when a participant subscribes to a meeting that is or was recorded. */
-export interface RecordingNotice {
-  readonly notice: "recording";
-  readonly on: boolean;
-  /** Who has started it, or stopped it. */
-  readonly by: string;
-  /** While it is on: Unix seconds. */
-  readonly since?: number;
-}
-
 export const RECORDING_SOURCES = ["camera", "microphone", "screen"] as const;
 export type RecordingSource = (typeof RECORDING_SOURCES)[number];
 

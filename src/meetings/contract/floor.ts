@@ -18,8 +18,6 @@ export interface Floor {
   publish(app: string, channel: string, data: JsonObject): Promise<void>;
   /** Closes the connections of a stay on this node, except one. Returns how many there were. */
   close(app: string, peerId: string, reason: PutOut, except?: string): number;
-  /** Whether a connection with this peer id is on this node. */
-  isHere(app: string, peerId: string): boolean;
   /** Gives the connections of a stay on this node another access: subscriptions that it does not cover end. */
   setAccess(app: string, peerId: string, access: RoomAccess): void;
   /** Shows a stay with a connection on this node under this name. */

@@ -57,10 +57,6 @@ export class FakeFloor implements Floor {
     return 1;
   }
 
-  isHere(): boolean {
-    return true;
-  }
-
   setAccess(_app: string, peerId: string, access: RoomAccess): void {
     this.accesses.set(peerId, access);
   }

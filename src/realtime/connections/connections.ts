@@ -24,7 +24,6 @@ import { ConnectionTimes } from "./connection-times.ts";
 import type { Holds } from "./holds.ts";
 import { bringsIceServers, type IceServersOf, withIceServers } from "./ice-servers.ts";
 import { KickTimes } from "./kick-times.ts";
-import type { Rates } from "./rates.ts";
 
 /** Neither method throws: the other observers must be called too. */
 export interface ConnectionObserver {
@@ -40,7 +39,6 @@ export interface ConnectionsParts {
   readonly usage: Usage;
   readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
-  readonly rates: Rates;
   readonly emitter: Emitter;
   readonly holds: Holds;
   /** For keys with `turn` and for people in rooms; absent: there are none. */

@@ -69,10 +69,6 @@ export class RoomFloor {
     return older.length;
   }
 
-  isHere(app: string, peerId: string): boolean {
-    return this.connectionsOf(app, peerId).length > 0;
-  }
-
   setAccess(app: string, peerId: string, access: RoomAccess): void {
     const { narrowing, boundary } = this.parts;
     for (const connection of this.connectionsOf(app, peerId)) {

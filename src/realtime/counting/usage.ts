@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Store, UsageRow } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 
-export const USAGE_FLUSH_MS = 5000;
+const USAGE_FLUSH_MS = 5000;
 
 export class Count {
   /** Messages of all nodes in this period, as the store had them when it was last read. */

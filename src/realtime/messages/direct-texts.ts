@@ -1,7 +1,7 @@
 /** Texts for refused direct messages, where the text of the code says too little. */
 import type { SendRefusal } from "./directs.ts";
 
-export const NOT_KNOWN_TO_BE_DELIVERED =
+const NOT_KNOWN_TO_BE_DELIVERED =
   "The nodes cannot reach each other; it is not known whether the message was delivered. Send it again with the same id: a repeat is delivered once.";
 const TOO_MUCH_WAITS_FOR_PEERS =
   "Too many direct messages wait for peers that are reconnecting; this one was not sent. Try again in a moment.";

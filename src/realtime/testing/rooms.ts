@@ -19,7 +19,7 @@ export const ROOM_ID = "room1";
 const refusalOf = (json: string | null): RoomRefusal | undefined =>
   json?.includes("bad") ? { code: "malformed_message", message: "This is bad." } : undefined;
 
-export class FakeGate implements RoomGate {
+class FakeGate implements RoomGate {
   /** What it was asked, in short. */
   readonly heard: string[] = [];
   /** What `enter` and `check` reject with. */

@@ -40,7 +40,7 @@ const USUAL_WEIGHT = 32;
 export const isSpoiling = ({ method, path }: Pick<Step, "method" | "path">): boolean =>
   method === "DELETE" || path.endsWith("/rotate") || (method === "PATCH" && path.includes("/keys/"));
 
-export const stepsOf = (document: Document): Step[] =>
+const stepsOf = (document: Document): Step[] =>
   Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([name, operation]) => {
       const step = { method: name.toUpperCase(), path, operation };

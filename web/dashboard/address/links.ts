@@ -4,7 +4,6 @@ import { BASE } from "./router.ts";
 
 const ofApp = (app: string, page: string): string => `${BASE}/apps/${segment(app)}/${page}`;
 
-export const channelsPage = (app: string, prefix = ""): string => ofApp(app, `channels${query({ prefix })}`);
 export const channelPage = (app: string, channel: string): string => ofApp(app, `channels/${segment(channel)}`);
 export const peersPage = (app: string, prefix = ""): string => ofApp(app, `peers${query({ prefix })}`);
 export const peerPage = (app: string, peer: string): string => ofApp(app, `peers/${segment(peer)}`);

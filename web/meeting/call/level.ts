@@ -25,7 +25,7 @@ export function meterOf(track: MediaStreamTrack, onLevel: (level: number) => voi
 }
 
 /** The root mean square. */
-export function loudness(samples: Float32Array): number {
+function loudness(samples: Float32Array): number {
   let sum = 0;
   for (const sample of samples) sum += sample * sample;
   return samples.length === 0 ? 0 : Math.sqrt(sum / samples.length);

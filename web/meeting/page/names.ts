@@ -16,7 +16,7 @@ export function initials(name: string): string {
 }
 
 /** The same person has the same colour on every page: one of HUES. */
-export const HUES = 8;
+const HUES = 8;
 
 export function hueOf(id: string): number {
   let hash = 0;

@@ -34,7 +34,7 @@ export interface RunRecorder {
 export class CannotRecord extends Error {}
 
 /** The type that this browser records in; undefined: it cannot record. */
-export function typeFor(source: Source): string | undefined {
+function typeFor(source: Source): string | undefined {
   if (typeof MediaRecorder === "undefined") return undefined;
   const types: readonly string[] = source === "microphone" ? AUDIO_TYPES : VIDEO_TYPES;
   return types.find((type) => MediaRecorder.isTypeSupported(type));

@@ -85,7 +85,7 @@ export class FakeRoom extends Events<RoomEvents> implements RoomLink {
   }
 }
 
-export class FakeLobby extends Events<LobbyEvents> implements LobbyLink {
+class FakeLobby extends Events<LobbyEvents> implements LobbyLink {
   isClosed = false;
 
   close(): void {
@@ -93,7 +93,7 @@ export class FakeLobby extends Events<LobbyEvents> implements LobbyLink {
   }
 }
 
-export class FakeEngine extends Events<MediaEvents> implements MediaEngine {
+class FakeEngine extends Events<MediaEvents> implements MediaEngine {
   readonly published = new Map<Kind, MediaStreamTrack | null>();
   readonly muted = new Set<Kind>();
   isAllowed: (participantSession: string, kind: Kind) => boolean = () => false;
@@ -163,7 +163,7 @@ export const JOINED: Joined = {
   iceServers: [],
 };
 
-export class FakeApi implements Api {
+class FakeApi implements Api {
   readonly joins: JoinRequest[] = [];
   readonly acts: Act[] = [];
   doorNow: () => Door = () => DOOR;
@@ -197,7 +197,7 @@ export const fakeDevices = (open: (kind: Kind) => MediaStreamTrack, devices: rea
 });
 
 /** Takes everything, and uploads nothing. */
-export class FakeUploads implements Uploads {
+class FakeUploads implements Uploads {
   readonly pending = signal<Pending>(NOTHING_PENDING);
   readonly isInMemory = signal(false);
   readonly opened: RunOpening[] = [];

@@ -23,7 +23,7 @@ interface TileProps {
   readonly size?: CSSProperties;
 }
 
-export const titleOf = ({ kind, isMe, name }: Tile): string => {
+const titleOf = ({ kind, isMe, name }: Tile): string => {
   if (kind === "screen") return isMe ? t("yourScreen") : t("screenOf", { name });
   return isMe ? t("you") : name;
 };

@@ -25,7 +25,7 @@ const NUMBER_JUMP_MAX = 2 ** 32;
 /** How long a second connection of a peer waits for the other nodes: they answer within a few milliseconds. */
 const PREPARE_MAX_MS = 100;
 /** As long as a sender may try again what was answered as held. */
-export const OWED_MS = 12_000;
+const OWED_MS = 12_000;
 
 const NOTHING_OWED = { owed: 0, owedUntilMs: Number.NEGATIVE_INFINITY };
 const NONE: NewestMessage = { number: 0, atMs: Number.NEGATIVE_INFINITY, ...NOTHING_OWED };

@@ -24,7 +24,7 @@ interface Aside {
 /** Longer than messages wait in the queue of a node that is suspended for a while, and than one is sent again. */
 export const ASIDE_MS = 30_000;
 /** Bound: peers without a connection whose newest messages are remembered; the oldest is forgotten first. */
-export const ASIDE_MAX = 20_000;
+const ASIDE_MAX = 20_000;
 
 export class NewestMessages {
   /** By sending node, for peers that have received any. Bound: one number per connected peer and sending node. */

@@ -6,10 +6,6 @@ export class UndecidedDirects {
   /** Ascending. Most often a peer has one: that needs no set. Bound: messages that wait for a receipt. */
   private readonly bySubject = new Map<string, number | Set<number>>();
 
-  get size(): number {
-    return this.bySubject.size;
-  }
-
   oldest(subject: string): number | undefined {
     const numbers = this.bySubject.get(subject);
     return numbers instanceof Set ? numbers.values().next().value : numbers;

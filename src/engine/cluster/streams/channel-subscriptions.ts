@@ -17,9 +17,9 @@ import { IncomingStreams } from "./incoming-streams.ts";
 
 const REPLAY_TRIES = 3;
 /** For how long the places in the streams of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
-export const ABSENT_KEPT_MS = 120_000;
+const ABSENT_KEPT_MS = 120_000;
 /** Bound: such nodes; the oldest is forgotten first. */
-export const ABSENT_MAX = 1000;
+const ABSENT_MAX = 1000;
 
 export interface ChannelSubscriptionsParts {
   readonly local: EngineCallbacks;

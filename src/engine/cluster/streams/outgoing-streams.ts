@@ -21,7 +21,7 @@ const KEEP_BYTES = 32 * 1024 * 1024;
 /** The list of kept items is compacted from this number of dropped entries on, so that dropping one takes constant time. */
 const COMPACT_FROM = 1024;
 
-export class OutgoingStream {
+class OutgoingStream {
   /** The last sequence number. */
   n = 0;
   lastMs = 0;

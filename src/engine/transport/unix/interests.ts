@@ -12,17 +12,13 @@ export type Targets = number | readonly number[];
 
 export const linkOf = (target: number): number => target % LINKS_MAX;
 export const subscriptionOf = (target: number): number => Math.floor(target / LINKS_MAX);
-export const isWildcard = (subject: string): boolean => subject.endsWith(WILDCARD);
+const isWildcard = (subject: string): boolean => subject.endsWith(WILDCARD);
 
 export class Interests {
   /** By subject. Bound: subscriptions of all workers. */
   private readonly exact = new Map<string, Targets>();
   /** By the subject up to and with its last dot. Bound: subscriptions of all workers. */
   private readonly wildcards = new Map<string, Targets>();
-
-  get size(): number {
-    return this.exact.size + this.wildcards.size;
-  }
 
   add(link: number, subscription: number, subject: string): void {
     const [map, key] = this.placeOf(subject);

@@ -24,7 +24,7 @@ export interface WrittenTrack {
 export class FalseClaim extends Error {}
 
 /** A recorder writes at most two; a file that claims more was not written by one. */
-export const TRACKS_MAX = 8;
+const TRACKS_MAX = 8;
 /** Frames that depend on others may be shown in another order, but not by more than this many. */
 const LEFT_OUT_MAX_FRAMES = 16;
 /** Where a file is damaged, two readers may find a different number of frames. */

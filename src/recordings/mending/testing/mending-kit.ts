@@ -20,7 +20,7 @@ export interface MendingKit {
 }
 
 /** The stay of all of them. */
-export const STAY = "5".repeat(24);
+const STAY = "5".repeat(24);
 
 export async function finishedUpload(kit: Kit, bytes: Uint8Array<ArrayBuffer>, startTime = 1000): Promise<string> {
   const { id } = await kit.uploads.beginOfStay({
