@@ -40,8 +40,8 @@ import { Damping } from "./damping.ts";
 import { Gates } from "./gates.ts";
 import { IndividualChanges } from "./individual-changes.ts";
 import { Lingering } from "./lingering.ts";
-import { Returns } from "./returns.ts";
 import { PresenceWriter } from "./presence-writer.ts";
+import { Returns } from "./returns.ts";
 import { RosterQueue } from "./roster-queue.ts";
 import { partMaxBytesOf } from "./rosters.ts";
 

@@ -42,7 +42,7 @@ export class StreamRules {
   private applyTo(channel: Channel): void {
     const { streams, boundary } = this.parts;
     const { stream, space, name } = channel;
-    const keep = streams.ruleOf(space.app, name)?.history;
+    const keep = streams.retentionOf(space.app, name);
     if (stream && keep) stream.keep = keep;
     else if (stream) {
       channel.stream = undefined;

@@ -72,6 +72,11 @@ export class Streams {
     return rules.isEmpty ? undefined : rules.ruleFor(channel);
   }
 
+  /** What the rule of a channel keeps of its messages. `undefined`: nothing, and they are delivered at once. */
+  retentionOf(app: string, channel: string): Retention | undefined {
+    return this.ruleOf(app, channel)?.history;
+  }
+
   /** A stream for a channel that keeps history; it is opened with its first use. */
   begin(channel: Channel, keep: Retention): void {
     const stream = new Stream(channel, keep, this.budget, {
