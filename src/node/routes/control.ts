@@ -168,13 +168,7 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
       series: hub.sampling.series,
     }),
     ...liveChannelEndpoints(guards, { publishing: hub.publishing, channels: live.channels, keyring, appIn, audit }),
-    ...adminHistoryEndpoints(guards, {
-      history: parts.history,
-      removeHistory: (app, channel) => parts.realtime.hub.streams.remove(app, channel),
-      keyring,
-      appIn,
-      audit,
-    }),
+    ...adminHistoryEndpoints(guards, { pages: hub.pages, streams: hub.streams, appIn, audit }),
     channelRuleEndpoint(guards.operator, { appIn, keyring, store }),
     ...livePeerEndpoints(guards, {
       kicks: hub.kicks,
