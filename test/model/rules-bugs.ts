@@ -148,7 +148,7 @@ const PLANTED: readonly Bug[] = [
   },
   {
     name: "graces: a kick does not end them",
-    file: "src/realtime/control/kicks.ts",
+    file: "src/realtime/control/expected-back.ts",
     find: "lingering.endPeer(app, peerId);",
     replace: "",
   },

@@ -84,7 +84,6 @@ export class Publishing {
       lateStored: (message, appended) => this.lateStored(message, appended),
       failed: (error) => faults.caught("history", error),
     });
-    parts.streams.unanswered = () => this.appender.unanswered;
   }
 
   /**
@@ -116,6 +115,11 @@ export class Publishing {
     withExtras.uncommittedIn = channel;
     // Its next message without history must not be delivered at once.
     withExtras.publishesTo = undefined;
+  }
+
+  /** The check of what is appended and not answered; `undefined`: nothing. */
+  get unanswered(): string | undefined {
+    return this.appender.unanswered;
   }
 
   /** Resolves when no message waits for the store any more. */
