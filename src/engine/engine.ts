@@ -49,7 +49,7 @@ export interface Envelope {
   readonly awaitsRoster?: true;
   /** It has waited, and its sender awaited no roster when it was sent: channels it has subscribed to since then are not shown by it. */
   readonly sentEarlier?: true;
-  /** Within which the id of a direct message is unique; absent if it has no id. */
+  /** Within which the id of a message is unique; absent if it has no id, or if the connection that it comes from says so. */
   readonly idScope?: string | undefined;
 }
 

@@ -16,7 +16,7 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
     await Bun.sleep(Math.min(LAST_REQUESTS_MS, drainMs));
   }
   await realtime.gateway.drain(drainMs);
-  await realtime.hub.notes.write();
+  await realtime.hub.expectedBack.writeNotes();
   // Before the listeners wait for open responses, and after the closes that readers want to see.
   tails.close();
   await listeners.drain(drainMs);
@@ -43,8 +43,8 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   // After everything that waits for the store: the follower notices that the store is unreachable and ends those waits.
   await realtime.storeFollower?.stop();
   // At the end: a member may have waited for its last message to be stored.
-  realtime.hub.announceChanges();
-  await realtime.hub.notes.handOver();
+  realtime.hub.expectedBack.announceChanges();
+  await realtime.hub.expectedBack.handOver();
   await realtime.engine.close();
   await context.history.close();
   await context.store.close();

@@ -18,7 +18,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   const { context, listeners, realtime, blockSweep, sessionSweep, headLimit, pipeline, routes } = parts;
   // Before the ports are open: the first request must find the keys that other nodes have made.
   await realtime.storeFollower?.start();
-  await realtime.hub.notes.readAll();
+  await realtime.hub.expectedBack.readNotes();
   await parts.meetings.start();
   listeners.listen({ routes, fallback: pipeline.notFoundHandler, websocket: realtime.handlers });
   const { team } = context;

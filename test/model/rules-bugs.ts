@@ -141,7 +141,7 @@ const PLANTED: readonly Bug[] = [
   },
   {
     name: "graces: a kick does not end them",
-    in: "Kicks",
+    in: "ExpectedBack",
     find: "lingering.endPeer(app, peerId);",
     replace: "",
   },

@@ -36,7 +36,7 @@ async function usageOf(
   const endpoints = adminUsageEndpoints(guardOf("read"), {
     appIn: async () => appRow("app", { created }),
     store: { usageOf: async (_app, from) => rows.filter(({ period }) => period >= from) },
-    hub: { occupancy: { connectionsOf: () => 4 } },
+    occupancy: { connectionsOf: () => 4 },
     usage,
     gather: async () => undefined,
     history: { usage: stored },

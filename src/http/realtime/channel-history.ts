@@ -2,8 +2,9 @@
 import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import { Problem } from "../../protocol/codes.ts";
-import type { Hub } from "../../realtime/hub.ts";
 import { pageRequest } from "../../realtime/streams/page-request.ts";
+import type { HistoryPages } from "../../realtime/streams/pages.ts";
+import type { Streams } from "../../realtime/streams/streams.ts";
 import { notHere } from "../../realtime/streams/texts.ts";
 import type { Call } from "../request/call.ts";
 import { channelIn } from "../request/path-names.ts";
@@ -34,11 +35,15 @@ const page = z
   .meta({ id: "ChannelHistory" });
 
 export interface ChannelHistoryParts {
-  readonly hub: Hub;
+  readonly pages: Pick<HistoryPages, "page">;
+  readonly streams: Pick<Streams, "retentionOf" | "remove">;
   readonly audit: AppAudit;
 }
 
-export function channelHistoryEndpoints(guard: Guard<Credential>, { hub, audit }: ChannelHistoryParts): Endpoint[] {
+export function channelHistoryEndpoints(
+  guard: Guard<Credential>,
+  { pages, streams, audit }: ChannelHistoryParts,
+): Endpoint[] {
   const path = "/v1/channels/:channel/history";
   const base = { tag: "channels", guard, path, hasRawSlashes: true } as const;
   const problems = [
@@ -62,7 +67,7 @@ export function channelHistoryEndpoints(guard: Guard<Credential>, { hub, audit }
         if (typeof request === "string") throw new Problem("invalid_request", request);
         const channel = channelOf(call, caller);
         permit(caller, "subscribe");
-        const found = await inHistory(hub.pages.page(caller.key.app, channel, request));
+        const found = await inHistory(pages.page(caller.key.app, channel, request));
         if (found === "not here") throw new Problem("invalid_request", notHere(request));
         if (!found) throw noHistory();
         const json = `{"channel":${JSON.stringify(channel)},${found.fields}}`;
@@ -79,8 +84,8 @@ export function channelHistoryEndpoints(guard: Guard<Credential>, { hub, audit }
         const channel = channelOf(call, caller);
         permit(caller, "publish");
         const { app, id } = caller.key;
-        if (!hub.streams.ruleOf(app, channel)?.history) throw noHistory();
-        await inHistory(hub.streams.remove(app, channel));
+        if (!streams.retentionOf(app, channel)) throw noHistory();
+        await inHistory(streams.remove(app, channel));
         audit(call, id, { what: "history deleted", on: channel, app });
         return { channel, deleted: true };
       },

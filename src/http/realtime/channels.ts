@@ -3,8 +3,9 @@ import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import type { MemberState } from "../../engine/engine.ts";
 import { Problem } from "../../protocol/codes.ts";
-import type { Hub } from "../../realtime/hub.ts";
+import type { Occupancy } from "../../realtime/presence/occupancy.ts";
 import { keyIdScope } from "../../realtime/state/connection.ts";
+import type { Publishing } from "../../realtime/streams/publishing.ts";
 import type { Call } from "../request/call.ts";
 import { channelIn } from "../request/path-names.ts";
 import { type LogIncomplete, streamedArray } from "../response/streamed-array.ts";
@@ -45,13 +46,14 @@ const memberJson = ({ peerId, metadataJson, stateJson }: MemberState): string =>
 const field = (name: string, json: string | undefined): string => (json === undefined ? "" : `,"${name}":${json}`);
 
 export interface ChannelParts {
-  readonly hub: Hub;
+  readonly occupancy: Pick<Occupancy, "channels" | "members">;
+  readonly publishing: Pick<Publishing, "publish">;
   readonly streams: Streams;
   readonly logIncomplete: LogIncomplete;
 }
 
 export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts): Endpoint[] {
-  const { hub, streams, logIncomplete } = parts;
+  const { occupancy, publishing, streams, logIncomplete } = parts;
   const base = { tag: "channels", guard } as const;
   return [
     endpoint({
@@ -68,7 +70,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       problems: ["action_not_permitted", "backend_error"],
       handle: async (_call, { caller, query }) => {
         permit(caller, "presence");
-        const all = completeList(await hub.occupancy.channels(caller.key.app))
+        const all = completeList(await occupancy.channels(caller.key.app))
           .filter(({ channel }) => channel.startsWith(query.prefix ?? "") && caller.key.scope.matches(channel))
           .sort((a, b) => (a.channel < b.channel ? -1 : 1))
           .filter(({ channel }) => query.after === undefined || channel > query.after);
@@ -93,7 +95,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       handle: async (call, { caller, recheck }) => {
         const channel = channelOf(call, caller);
         permit(caller, "presence");
-        const members = completeList(await hub.occupancy.members(caller.key.app, channel));
+        const members = completeList(await occupancy.members(caller.key.app, channel));
         const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
         const list = { pages: pagesOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: recheck, around };
         const owner = caller.key.app;
@@ -120,7 +122,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         const envelope = readMessage(body, text);
         const channel = channelOf(call, caller);
         permit(caller, "publish");
-        return publishMessage(hub, caller.key.app, channel, envelope, keyIdScope(caller.key.id));
+        return publishMessage(publishing, caller.key.app, channel, envelope, keyIdScope(caller.key.id));
       },
     }),
   ];

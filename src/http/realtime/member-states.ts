@@ -5,8 +5,7 @@ import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
 import { STATE_MAX_BYTES } from "../../protocol/limits.ts";
 import { rawValue } from "../../protocol/scan.ts";
-import type { Hub } from "../../realtime/hub.ts";
-import { checkedState } from "../../realtime/presence/states.ts";
+import { checkedState, type States } from "../../realtime/presence/states.ts";
 import { channelIn, peerIn } from "../request/path-names.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { permit } from "../shared/messages.ts";
@@ -22,7 +21,7 @@ const state = z
     description: `What the member says about itself, at most ${STATE_MAX_BYTES} bytes as JSON; null for nothing.`,
   });
 
-export function memberStateEndpoints(guard: Guard<Credential>, hub: Hub): Endpoint[] {
+export function memberStateEndpoints(guard: Guard<Credential>, states: Pick<States, "setFor">): Endpoint[] {
   return [
     endpoint({
       tag: "channels",
@@ -48,7 +47,7 @@ export function memberStateEndpoints(guard: Guard<Credential>, hub: Hub): Endpoi
         const { app, scope } = caller.key;
         if (!scope.matches(channel)) throw new Problem("channel_not_authorized");
         permit(caller, "presence");
-        const { isFound, isComplete } = await hub.states.setFor(app, channel, peerId, json);
+        const { isFound, isComplete } = await states.setFor(app, channel, peerId, json);
         if (!isComplete) throw new Problem("backend_error", "Not every node has responded; try again.", RETRY_SECONDS);
         if (!isFound) throw new Problem("peer_not_found", "The peer is not a member of this channel.");
         return { channel, peerId, state: body.state };

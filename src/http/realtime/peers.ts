@@ -1,5 +1,6 @@
 /** Peers over REST: send to one, disconnect one. */
 import type { Credential } from "../../access/keys/credential.ts";
+import type { Directs } from "../../realtime/messages/directs.ts";
 import { keyIdScope } from "../../realtime/state/connection.ts";
 import { peerIn } from "../request/path-names.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
@@ -8,6 +9,7 @@ import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } f
 import { delivered, message, permit, readMessage, sendMessage } from "../shared/messages.ts";
 
 export interface PeerParts extends DisconnectParts {
+  readonly directs: Pick<Directs, "send">;
   readonly audit: AppAudit;
 }
 
@@ -27,7 +29,7 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
         const envelope = readMessage(body, text);
         const peerId = peerIn(call);
         permit(caller, "send");
-        return sendMessage(parts.hub, caller.key.app, peerId, envelope, keyIdScope(caller.key.id));
+        return sendMessage(parts.directs, caller.key.app, peerId, envelope, keyIdScope(caller.key.id));
       },
     }),
     endpoint({

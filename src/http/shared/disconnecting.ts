@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Blocks } from "../../access/admission/blocks.ts";
 import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX } from "../../access/limits.ts";
 import { Problem } from "../../protocol/codes.ts";
-import type { Hub } from "../../realtime/hub.ts";
+import type { Kicks } from "../../realtime/control/kicks.ts";
 import type { Store } from "../../store/contract/store.ts";
 import { wholeNumber } from "./schemas.ts";
 
@@ -16,22 +16,22 @@ export const disconnectQuery = z.object({
 export const disconnected = z.object({ peerId: z.string(), closed: z.int() });
 
 export interface DisconnectParts {
-  readonly hub: Hub;
+  readonly kicks: Pick<Kicks, "kick">;
   readonly store: Store;
   readonly blocks: Blocks;
   readonly nowMs: () => number;
 }
 
 export async function disconnectPeer(
-  { hub, store, blocks, nowMs }: DisconnectParts,
+  { kicks, store, blocks, nowMs }: DisconnectParts,
   app: string,
   peerId: string,
   blockSec: number | undefined,
 ): Promise<z.infer<typeof disconnected>> {
-  if (!blockSec) return { peerId, closed: await hub.kicks.kick(app, peerId) };
+  if (!blockSec) return { peerId, closed: await kicks.kick(app, peerId) };
   const untilMs = nowMs() + blockSec * 1000;
   if (!blocks.hasRoomFor(app, peerId, nowMs()))
     throw new Problem("conflict", `An application has at most ${BLOCKS_PER_APP_MAX} blocked peers at a time.`);
   await store.putBlock({ app, peerId, untilMs }, nowMs());
-  return { peerId, closed: await hub.kicks.kick(app, peerId, untilMs) };
+  return { peerId, closed: await kicks.kick(app, peerId, untilMs) };
 }

@@ -3,14 +3,17 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { Page } from "../../history/contract/history.ts";
 import type { SqliteHistory } from "../../history/sqlite/history.ts";
 import { openMemoryHistory } from "../../history/testing/memory.ts";
+import { pagesOf } from "../testing/history-pages.ts";
 import { endOf, placeOf, readHistory } from "./history-pages.ts";
 
 const KEEP = { messages: 1000, seconds: 3600 };
 const COUNT = 25;
 
 let history: SqliteHistory;
+let pages: ReturnType<typeof pagesOf>;
 beforeEach(async () => {
   history = openMemoryHistory();
+  pages = pagesOf((...args) => history.read(...args));
   await publish(1, COUNT);
 });
 afterEach(() => history.close());
@@ -32,7 +35,7 @@ async function publish(from: number, to: number): Promise<void> {
 }
 
 const read = (query: { limit?: number; before?: string; after?: string } = {}): Promise<Page | undefined> =>
-  readHistory(history, "app", "chat", { limit: 10, before: undefined, after: undefined, ...query });
+  readHistory(pages, "app", "chat", { limit: 10, before: undefined, after: undefined, ...query });
 
 async function all(direction: "before" | "after", start?: string): Promise<string[]> {
   const data: string[] = [];

@@ -1,14 +1,12 @@
-/** Pages of stored messages: their query, how they are read, and what is refused. */
+/** Pages of stored messages: their query, what is asked for, and what is refused. */
 import { z } from "zod";
-import {
-  type HistoryStore,
-  HistoryUnavailable,
-  type Page,
-  type StoredMessage,
-} from "../../history/contract/history.ts";
+import { HistoryUnavailable, type Page, type StoredMessage } from "../../history/contract/history.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX, HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
+import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
 import { type Position, parsePosition, positionText } from "../../protocol/position.ts";
+import type { PageRequest } from "../../realtime/streams/page-request.ts";
+import type { HistoryPages } from "../../realtime/streams/pages.ts";
+import { NOT_HERE } from "../../realtime/streams/texts.ts";
 import { limit } from "./schemas.ts";
 
 const POSITION_MAX_CHARS = 64;
@@ -22,28 +20,25 @@ export const historyQuery = z.object({
   after: position.describe("The `pos` of a message: newer ones, oldest first."),
 });
 
-/** `undefined`: nothing was published to this channel since it has history. */
+/** For operators, whose errors name the field. `undefined`: nothing was published to this channel since it has history. */
 export async function readHistory(
-  history: Pick<HistoryStore, "read">,
+  pages: Pick<HistoryPages, "read">,
   app: string,
   channel: string,
-  { limit: count, before, after }: z.infer<typeof historyQuery>,
+  query: z.infer<typeof historyQuery>,
 ): Promise<Page | undefined> {
-  if (before !== undefined && after !== undefined) throw refused("before", "cannot be used together with after");
-  const field = before === undefined ? "after" : "before";
-  const from = positionIn(field, before ?? after);
-  const range = { limit: count, maxBytes: HISTORY_PAGE_MAX_BYTES, ...(from && { [field]: from.offset }) };
-  const page = await inHistory(history.read(app, channel, range));
-  if (!from) return page;
-  if (!page || page.state.epoch !== from.epoch || !fits(page, from, field)) throw refused(field, NOT_HERE);
+  const request = requestOf(query);
+  const page = await inHistory(pages.read(app, channel, request));
+  if (page === "not here") throw refused(request.before ? "before" : "after", NOT_HERE);
   return page;
 }
 
-const NOT_HERE = "is not a position in the present history of this channel; read on from the newest messages";
-
-/** A position whose message was removed is no mistake: older messages are gone, and newer ones follow it. */
-const fits = ({ state, check }: Page, { offset, check: given }: Position, field: "before" | "after"): boolean =>
-  check === undefined ? field === "before" && offset < state.first : check === given;
+function requestOf({ limit: count, before, after }: z.infer<typeof historyQuery>): PageRequest {
+  if (before !== undefined && after !== undefined) throw refused("before", "cannot be used together with after");
+  const field = before === undefined ? "after" : "before";
+  const position = positionIn(field, before ?? after);
+  return position ? { [field]: position, limit: count } : { limit: count };
+}
 
 function positionIn(field: string, text: string | undefined): Position | undefined {
   if (text === undefined) return undefined;

@@ -7,7 +7,7 @@ const ONE = { from: "server", metadataJson: undefined, dataJson: "1" };
 
 test("a send that is not known to be delivered says so, and may be repeated", async () => {
   const world = new World({ engine: (engine) => Object.assign(engine, { send: async () => UNAVAILABLE }) });
-  const sent = sendMessage(world.node.hub, APP, "ann", ONE, "key k");
+  const sent = sendMessage(world.node.hub.directs, APP, "ann", ONE, "key k");
   await expect(sent).rejects.toMatchObject({
     code: "backend_error",
     message: expect.stringContaining("it is not known whether the message was delivered"),
@@ -19,7 +19,7 @@ test("a send that is repeated with the same id is delivered once, and answered a
   const world = new World();
   const ann = world.connect("ann");
   const send = (idScope: string, id?: string) =>
-    sendMessage(world.node.hub, APP, "ann", id === undefined ? ONE : { ...ONE, id }, idScope);
+    sendMessage(world.node.hub.directs, APP, "ann", id === undefined ? ONE : { ...ONE, id }, idScope);
   for (const scope of ["key a", "key a", "key b"])
     expect(await send(scope, "x")).toEqual({ peerId: "ann", delivered: true });
   expect(ann.newFrames()).toEqual(["direct server 1", "direct server 1"]);
@@ -32,7 +32,7 @@ test("receivers and other nodes do not get a scope without an id", async () => {
   const seen: Envelope[] = [];
   const send = (_app: string, _to: string, envelope: Envelope): number => seen.push(envelope);
   const world = new World({ engine: (engine) => Object.assign(engine, { send }) });
-  await sendMessage(world.node.hub, APP, "ann", ONE, "key a");
+  await sendMessage(world.node.hub.directs, APP, "ann", ONE, "key a");
   await turn();
   expect(seen).toEqual([ONE]);
 });

@@ -2,16 +2,16 @@
 import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
+import type { Envelope } from "../../engine/engine.ts";
 import { type Action, bitOf } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { MESSAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
 import { rawValue } from "../../protocol/scan.ts";
-import type { Hub } from "../../realtime/hub.ts";
 import { SEND_REFUSED } from "../../realtime/messages/direct-texts.ts";
-import type { SendRefusal } from "../../realtime/messages/directs.ts";
-import type { Outcome, Publication } from "../../realtime/streams/publishing.ts";
+import type { Directs, SendRefusal } from "../../realtime/messages/directs.ts";
+import type { Outcome, Publishing } from "../../realtime/streams/publishing.ts";
 import { NOT_KNOWN_TO_BE_STORED } from "../../realtime/streams/texts.ts";
 import { bag, checkBagSize, kilobytes, messageId, peerId } from "./schemas.ts";
 
@@ -62,40 +62,35 @@ export const delivered = z.object({ peerId: z.string(), delivered: z.literal(tru
 
 /** Throws the Problem for which the message was delivered to no one. `idScope`: within which ids are unique. */
 export async function publishMessage(
-  hub: Hub,
+  publishing: Pick<Publishing, "publish">,
   app: string,
   channel: string,
   one: RestMessage,
   idScope: string,
 ): Promise<z.infer<typeof published>> {
-  const keep = hub.streams.ruleOf(app, channel)?.history;
-  if (keep) return storeMessage(hub, { app, channel, keep, envelope: one, idScope });
-  const refused = hub.delivery.publish(app, channel, one);
-  if (refused) throw new Problem(refused);
-  return { channel, published: true };
-}
-
-async function storeMessage(hub: Hub, publication: Publication): Promise<z.infer<typeof published>> {
-  const outcome = await new Promise<Outcome>((resolve) => hub.publishing.publish(publication, resolve));
-  if (outcome === "backend_error") throw new Problem(outcome, NOT_KNOWN_TO_BE_STORED, RETRY_SECONDS);
+  const envelope = withScope(one, idScope);
+  const outcome = await new Promise<Outcome>((resolve) => publishing.publish(app, channel, envelope, resolve));
+  if (outcome === "unconfirmed") throw new Problem("backend_error", NOT_KNOWN_TO_BE_STORED, RETRY_SECONDS);
+  if (outcome === "delivered") return { channel, published: true };
   if (typeof outcome === "string") throw new Problem(outcome);
-  const { channel } = publication;
   const pos = positionText(outcome);
   return outcome.isDuplicate ? { channel, published: true, pos, duplicate: true } : { channel, published: true, pos };
 }
+
+/** Without an id there is nothing to be unique, and other nodes get no scope. */
+const withScope = (one: RestMessage, idScope: string): Envelope => (one.id === undefined ? one : { ...one, idScope });
 
 const mayPass = (refused: SendRefusal): boolean => refused === "backend_error" || refused === "rate_limited";
 
 /** The same for a direct message; after `backend_error` it may have been delivered. */
 export async function sendMessage(
-  hub: Hub,
+  directs: Pick<Directs, "send">,
   app: string,
   peerId: string,
   one: RestMessage,
   idScope: string,
 ): Promise<z.infer<typeof delivered>> {
-  const envelope = one.id === undefined ? one : { ...one, idScope };
-  const refused = await hub.directs.send(app, peerId, envelope);
+  const refused = await directs.send(app, peerId, withScope(one, idScope));
   if (refused) throw new Problem(refused, SEND_REFUSED[refused], mayPass(refused) ? RETRY_SECONDS : undefined);
   return { peerId, delivered: true };
 }

@@ -1,7 +1,7 @@
 /** Shapes of usage, and how it is read: for an application's backend and for operators. */
 import { z } from "zod";
 import type { Period, Usage } from "../../realtime/counting/usage.ts";
-import type { Hub } from "../../realtime/hub.ts";
+import type { Occupancy } from "../../realtime/presence/occupancy.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import { unixSeconds } from "./schemas.ts";
 
@@ -49,7 +49,7 @@ export const usageIn = (
 });
 
 export interface UsageSources {
-  readonly hub: { readonly occupancy: Pick<Hub["occupancy"], "connectionsOf"> };
+  readonly occupancy: Pick<Occupancy, "connectionsOf">;
   readonly usage: Pick<Usage, "current" | "of" | "recordConnections">;
   /** Adds up what other nodes have counted but not stored yet. To be awaited before `usageNow`. */
   readonly gather: (app: string) => Promise<void>;
@@ -58,10 +58,10 @@ export interface UsageSources {
 /** Usage of the present period, and the connections at this moment. */
 export function usageNow(
   app: string,
-  { hub, usage }: Pick<UsageSources, "hub" | "usage">,
+  { occupancy, usage }: Pick<UsageSources, "occupancy" | "usage">,
 ): z.infer<typeof periodUsage> & { readonly concurrentNow: number } {
   const period = usage.current();
-  const now = hub.occupancy.connectionsOf(app);
+  const now = occupancy.connectionsOf(app);
   usage.recordConnections(app, now);
   const { messages, peak } = usage.of(app);
   return { ...usageIn(period, messages, peak), concurrentNow: now };

@@ -30,13 +30,25 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
     const app = keyring.app(claims.app);
     return app !== undefined && isLiveRoomToken(app, claims, clock.wallMs());
   };
+  const { boundary, connections, kicks, narrowing, nodeRequests, presence, publishing, spaces, streams } = hub;
+  const floor = new RoomFloor({
+    boundary,
+    connections,
+    kicks,
+    narrowing,
+    nodeRequests,
+    presence,
+    publishing,
+    spaces,
+    streams,
+  });
   const shared = {
     store: store.meetings,
     rooms: store.rooms,
-    floor: new RoomFloor(hub),
+    floor,
     isLive,
     // The id of this run of the node: it must not take the stays of an earlier run for its own.
-    nodeId: hub.nodeRequests.self,
+    nodeId: nodeRequests.self,
     nowMs: clock.wallMs,
     monotonicMs: clock.monotonicMs,
     steadyMs: clock.steadyMs,

@@ -134,14 +134,18 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   metrics.gauge(
     "parley_lingering_members",
     "Members without a connection that are still shown.",
-    () => hub.presence.lingering.size,
+    () => hub.expectedBack.counts.members,
   );
   metrics.gauge(
     "parley_held_peers",
     "Peers whose connection the service has closed and expects back.",
-    () => hub.holds.size,
+    () => hub.expectedBack.counts.peers,
   );
-  metrics.gauge("parley_waiting_sends", "Direct messages that wait for such a peer.", () => hub.directs.waiting.count);
+  metrics.gauge(
+    "parley_waiting_sends",
+    "Direct messages that wait for such a peer.",
+    () => hub.expectedBack.counts.sends,
+  );
   const live = new Live(hub, clock, context.nodeId);
   return { hub, live, gateway, handlers, clock, keyRate, usage, blocks, roomTokens, engine, storeFollower };
 }

@@ -13,14 +13,11 @@ export interface TailParts extends Pick<NodeContext, "nodeId" | "metrics"> {
 
 export function buildTail({ nodeId, metrics, keyring, realtime: { hub, clock } }: TailParts): TailNodes {
   const mayShowPayloads = (app: string): boolean => keyring.app(app)?.consolePayloads === true;
-  const tail = new Tail({
-    after: clock.after,
-    mayShowPayloads,
-    switched: (isOn) => {
-      hub.events.listener = isOn ? source : undefined;
-    },
-  });
+  const tail = new Tail({ after: clock.after, mayShowPayloads });
   const source = new TailSource(tail, nodeId, clock.wallMs);
+  tail.onSwitch((isOn) => {
+    hub.events.listener = isOn ? source : undefined;
+  });
   const nodes = new TailNodes({ tail, requests: hub.nodeRequests, clock, mayShowPayloads });
   metrics.gauge("parley_tail_readers", "Readers of the live tail that this node serves.", () => nodes.size);
   metrics.gauge(

@@ -46,7 +46,7 @@ export function usageSources({ store, realtime: { hub, usage, engine } }: RouteP
   const gather = async (app: string): Promise<void> => {
     if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
   };
-  return { hub, usage, gather };
+  return { occupancy: hub.occupancy, usage, gather };
 }
 
 export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
@@ -74,7 +74,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
       nowMs,
       rotationGraceSeconds,
       storeFollower,
-      connectionsOf: keyConnections(hub),
+      connectionsOf: keyConnections(hub.nodeRequests, hub.connections),
     }),
     factsEndpoint(guards.operator, facts),
     ...operatorEndpoints(guards, operators, audit),
@@ -167,15 +167,18 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
       nodeRequests: hub.nodeRequests,
       series: hub.sampling.series,
     }),
-    ...liveChannelEndpoints(guards, { hub, channels: live.channels, keyring, appIn, audit }),
-    ...adminHistoryEndpoints(guards, {
-      history: parts.history,
-      removeHistory: (app, channel) => parts.realtime.hub.streams.remove(app, channel),
-      keyring,
+    ...liveChannelEndpoints(guards, { publishing: hub.publishing, channels: live.channels, keyring, appIn, audit }),
+    ...adminHistoryEndpoints(guards, { pages: hub.pages, streams: hub.streams, appIn, audit }),
+    channelRuleEndpoint(guards.operator, { appIn, keyring, store }),
+    ...livePeerEndpoints(guards, {
+      kicks: hub.kicks,
+      directs: hub.directs,
+      peers: live.peers,
+      store,
+      blocks,
+      nowMs,
       appIn,
       audit,
     }),
-    channelRuleEndpoint(guards.operator, { appIn, keyring, store }),
-    ...livePeerEndpoints(guards, { hub, peers: live.peers, store, blocks, nowMs, appIn, audit }),
   ];
 }

@@ -137,10 +137,26 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
     pipeline.logIncompleteResponse("/v1/channels/:channel/peers", call, error);
   return [
     ...tokenEndpoints(guards.minting, keyRate, nowMs),
-    ...channelEndpoints(guards.secret, { hub, streams, logIncomplete }),
-    ...memberStateEndpoints(guards.secret, hub),
-    ...channelHistoryEndpoints(guards.secret, { hub, audit: makeAppAudit(parts.auditTrail) }),
-    ...peerEndpoints(guards.secret, { hub, store, blocks, nowMs, audit: makeAppAudit(parts.auditTrail) }),
+    ...channelEndpoints(guards.secret, {
+      occupancy: hub.occupancy,
+      publishing: hub.publishing,
+      streams,
+      logIncomplete,
+    }),
+    ...memberStateEndpoints(guards.secret, hub.states),
+    ...channelHistoryEndpoints(guards.secret, {
+      pages: hub.pages,
+      streams: hub.streams,
+      audit: makeAppAudit(parts.auditTrail),
+    }),
+    ...peerEndpoints(guards.secret, {
+      kicks: hub.kicks,
+      directs: hub.directs,
+      store,
+      blocks,
+      nowMs,
+      audit: makeAppAudit(parts.auditTrail),
+    }),
     ...usageEndpoints(guards.secret, { keyring, ...usageSources(parts) }),
   ];
 }

@@ -12,16 +12,15 @@ import type {
 } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import type { Boundary } from "../connections/boundary.ts";
-import type { Holds } from "../connections/holds.ts";
 import type { Usage } from "../counting/usage.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import type { Directs } from "../messages/directs.ts";
-import type { Notes } from "../presence/notes.ts";
 import type { Occupancy } from "../presence/occupancy.ts";
 import type { Presence } from "../presence/presence.ts";
 import type { Channel } from "../state/channel.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { StreamRules } from "../streams/stream-rules.ts";
+import type { ExpectedBack } from "./expected-back.ts";
 import type { Kicks } from "./kicks.ts";
 
 /** Within this time after a block, the blocked peer has no connection left on any node. */
@@ -36,8 +35,7 @@ export interface EngineHandlerParts {
   readonly presence: Presence;
   readonly occupancy: Occupancy;
   readonly kicks: Kicks;
-  readonly notes: Notes;
-  readonly holds: Pick<Holds, "returnedElsewhere">;
+  readonly expectedBack: Pick<ExpectedBack, "returnedElsewhere" | "nodeGone">;
   readonly boundary: Boundary;
   readonly usage: Usage;
   readonly clock: Clock;
@@ -69,7 +67,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
   }
 
   returned(app: string, peerId: string): void {
-    this.parts.holds.returnedElsewhere(app, peerId);
+    this.parts.expectedBack.returnedElsewhere(app, peerId);
   }
 
   lost(app: string, name: string): void {
@@ -100,7 +98,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
   }
 
   nodeGone(name: NodeName): void {
-    void this.parts.notes.nodeGone(name);
+    this.parts.expectedBack.nodeGone(name);
   }
 
   nodeGoneFrom(node: NodeId, channel: Channel): void {

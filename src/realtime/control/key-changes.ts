@@ -6,10 +6,9 @@ import { KEY_REVOKED } from "../../protocol/close.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { Deadlines } from "../connections/deadlines.ts";
-import type { Holds } from "../connections/holds.ts";
-import type { Lingering } from "../presence/lingering.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Narrowing } from "../subscriptions/narrowing.ts";
+import type { ExpectedBack } from "./expected-back.ts";
 
 /** Channels compared with the key plus subscriptions ended in one turn; ending one takes about 20 µs. */
 const STEPS_PER_TURN = 1000;
@@ -22,8 +21,7 @@ export interface KeyChangesParts {
   readonly deadlines: Deadlines;
   readonly boundary: Boundary;
   readonly connections: Connections;
-  readonly lingering: Pick<Lingering, "endKey">;
-  readonly holds: Pick<Holds, "endKey">;
+  readonly expectedBack: Pick<ExpectedBack, "endKey">;
   readonly narrowing: Narrowing;
 }
 
@@ -43,10 +41,9 @@ export class KeyChanges {
   constructor(private readonly parts: KeyChangesParts) {}
 
   apply(keyId: string): void {
-    const { boundary, connections, keyring, lingering, holds } = this.parts;
+    const { boundary, connections, keyring, expectedBack } = this.parts;
     const key = keyring.key(keyId);
-    lingering.endKey(keyId);
-    if (!key) holds.endKey(keyId);
+    expectedBack.endKey(keyId, key === undefined);
     const affected = connections.ofKey(keyId);
     if (affected.length === 0) return;
     // A key that is no longer in the keyring was revoked.

@@ -3,19 +3,13 @@ import type { Blocks } from "../../access/admission/blocks.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type Closing, KICKED } from "../../protocol/close.ts";
 import type { Connections } from "../connections/connections.ts";
-import type { Holds } from "../connections/holds.ts";
-import type { Directs } from "../messages/directs.ts";
-import type { Lingering } from "../presence/lingering.ts";
-import type { Notes } from "../presence/notes.ts";
 import type { Spaces } from "../state/spaces.ts";
+import type { ExpectedBack } from "./expected-back.ts";
 
 export interface KicksParts {
   readonly spaces: Spaces;
   readonly connections: Connections;
-  readonly lingering: Pick<Lingering, "endPeer">;
-  readonly holds: Pick<Holds, "end">;
-  readonly notes: Pick<Notes, "endPeer">;
-  readonly directs: Pick<Directs, "waiting">;
+  readonly expectedBack: Pick<ExpectedBack, "endPeer">;
   readonly engine: Engine;
   readonly blocks: Blocks;
 }
@@ -36,13 +30,10 @@ export class Kicks {
 
   /** Kicks on this node; returns how many connections there were. */
   kickHere(app: string, peerId: string, closing: Closing = KICKED): number {
-    const { spaces, connections, lingering, holds, notes, directs } = this.parts;
+    const { spaces, connections, expectedBack } = this.parts;
     const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
     for (const connection of toClose) connections.close(connection, closing);
-    lingering.endPeer(app, peerId);
-    holds.end(app, peerId);
-    notes.endPeer(app, peerId);
-    directs.waiting.fail(app, peerId);
+    expectedBack.endPeer(app, peerId);
     return toClose.length;
   }
 }

@@ -5,16 +5,14 @@ import type { Envelope } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
-import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import { PUT_OUT, type PutOut } from "../../protocol/put-out.ts";
 import { roomChannel, SERVICE } from "../../protocol/room-channels.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";
-import type { Delivery } from "../messages/delivery.ts";
 import type { Presence } from "../presence/presence.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Spaces } from "../state/spaces.ts";
-import type { Publishing } from "../streams/publishing.ts";
+import type { Outcome, Publishing } from "../streams/publishing.ts";
 import type { Streams } from "../streams/streams.ts";
 import type { Narrowing } from "../subscriptions/narrowing.ts";
 import type { Kicks } from "./kicks.ts";
@@ -29,36 +27,26 @@ interface RoomMember {
 
 export interface RoomFloorParts {
   readonly boundary: Boundary;
-  readonly connections: Connections;
-  readonly delivery: Delivery;
-  readonly kicks: Kicks;
+  readonly connections: Pick<Connections, "close">;
+  readonly kicks: Pick<Kicks, "kickHere">;
   readonly narrowing: Narrowing;
   readonly nodeRequests: NodeRequests;
-  readonly presence: Presence;
-  readonly publishing: Publishing;
+  readonly presence: Pick<Presence, "onChanged">;
+  readonly publishing: Pick<Publishing, "publish">;
   readonly spaces: Spaces;
-  readonly streams: Streams;
+  readonly streams: Pick<Streams, "remove">;
 }
 
 export class RoomFloor {
   constructor(private readonly parts: RoomFloorParts) {}
 
   async publish(app: string, channel: string, data: JsonObject): Promise<void> {
-    const { streams, delivery } = this.parts;
-    const space = roomSpaceOf(app);
     const envelope: Envelope = { from: SERVICE, metadataJson: undefined, dataJson: JSON.stringify(data) };
-    const keep = streams.ruleOf(space, channel)?.history;
-    if (keep) return this.store(space, channel, keep, envelope);
-    const refused = delivery.publish(space, channel, envelope);
-    if (refused) throw new Problem(refused);
-  }
-
-  private store(app: string, channel: string, keep: Retention, envelope: Envelope): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.parts.publishing.publish({ app, channel, keep, envelope, idScope: "" }, (outcome) =>
-      typeof outcome === "string" ? reject(new Problem(outcome)) : resolve(),
+    const outcome = await new Promise<Outcome>((resolve) =>
+      this.parts.publishing.publish(roomSpaceOf(app), channel, envelope, resolve),
     );
-    return promise;
+    if (typeof outcome !== "string" || outcome === "delivered") return;
+    throw new Problem(outcome === "unconfirmed" ? "backend_error" : outcome);
   }
 
   close(app: string, peerId: string, reason: PutOut, except?: string): number {

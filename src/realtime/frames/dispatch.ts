@@ -2,23 +2,32 @@
  * What a client's frame does: its rate is charged here, then its type decides where it is checked and carried out. A failed check
  * leaves the connection open, except for the rate. Nothing here waits.
  */
+import type { Clock } from "../../base/clock.ts";
 import { OVER_RATE } from "../../protocol/close.ts";
 import * as encode from "../../protocol/encode.ts";
 import { decodeFrame, PLAIN_PING } from "../../protocol/frames.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
-import { giveFrameBack, takeControl, takeFrame, takePing } from "../connections/rates.ts";
+import type { Connections } from "../connections/connections.ts";
+import { giveFrameBack, type Rates, takeControl, takeFrame, takePing } from "../connections/rates.ts";
+import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { RateWindow } from "../counting/rate-window.ts";
-import type { Delivery } from "../messages/delivery.ts";
+import type { Presence } from "../presence/presence.ts";
 import type { Connection } from "../state/connection.ts";
-import { ChannelFrames, type ChannelFramesParts } from "./channel-frames.ts";
-import { MessageFrames, type MessageFramesParts } from "./message-frames.ts";
-import { Renewals, type RenewalsParts } from "./renewals.ts";
-import { Replies, type RepliesParts } from "./replies.ts";
+import type { ChannelFrames } from "./channel-frames.ts";
+import type { MessageFrames } from "./message-frames.ts";
+import type { Renewals } from "./renewals.ts";
+import type { Replies } from "./replies.ts";
 
-type FrameParts = MessageFramesParts & ChannelFramesParts & RenewalsParts;
-
-export interface DispatchParts extends RepliesParts, Omit<FrameParts, "replies" | "delivery"> {
-  readonly delivery: Delivery;
+export interface DispatchParts {
+  readonly replies: Replies;
+  readonly messages: MessageFrames;
+  readonly channels: ChannelFrames;
+  readonly renewals: Renewals;
+  readonly connections: Pick<Connections, "expire" | "close">;
+  readonly presence: Pick<Presence, "onPong">;
+  readonly clock: Clock;
+  readonly metrics: RealtimeMetrics;
+  readonly rates: Rates;
   readonly rateWindow: Pick<RateWindow, "number">;
 }
 
@@ -35,11 +44,10 @@ export class Dispatch {
   private readonly renewals: Renewals;
 
   constructor(private readonly parts: DispatchParts) {
-    const replies = new Replies(parts);
-    this.replies = replies;
-    this.messages = new MessageFrames({ ...parts, replies });
-    this.channels = new ChannelFrames({ ...parts, replies });
-    this.renewals = new Renewals({ ...parts, replies });
+    this.replies = parts.replies;
+    this.messages = parts.messages;
+    this.channels = parts.channels;
+    this.renewals = parts.renewals;
   }
 
   /** A text frame. */

@@ -22,6 +22,7 @@ import { safely } from "../../telemetry/safely.ts";
 import { ConnectCosts, isRefused } from "../connections/connect-costs.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { RoomGate } from "../connections/room-gate.ts";
+import type { ExpectedBack } from "../control/expected-back.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { Emitter } from "../events/emitter.ts";
 import { oldestFirst } from "../state/departure.ts";
@@ -32,8 +33,7 @@ import { StaleCheck } from "./stale-check.ts";
 export interface GatewayParts extends AdmitParts {
   readonly connections: Connections;
   readonly emitter: Emitter;
-  /** Members and peers that the service closes from now on are expected back until then, steady ms. */
-  readonly holdUntilMs: (ms: number) => void;
+  readonly expectedBack: Pick<ExpectedBack, "holdUntilMs">;
   readonly engine: Engine;
   readonly connects: Throttle;
   readonly metrics: RealtimeMetrics;
@@ -252,7 +252,7 @@ export class Gateway {
     const { clock, connections, faults, metrics } = this.parts;
     const toClose = oldestFirst(connections.all());
     const paceMs = Math.min(withinMs, (toClose.length / DRAIN_PER_SECOND_MIN) * 1000);
-    this.parts.holdUntilMs(clock.steadyMs() + paceMs + HOLD_MS);
+    this.parts.expectedBack.holdUntilMs(clock.steadyMs() + paceMs + HOLD_MS);
     const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));
     const perStep = Math.ceil(toClose.length / steps);
     for (let at = 0; at < toClose.length; at += perStep) {

@@ -16,7 +16,7 @@ import { SEND_REFUSED } from "../messages/direct-texts.ts";
 import type { Directs, SendRefusal } from "../messages/directs.ts";
 import { committed, hasUncommitted, mayStore, putOff } from "../state/backlog.ts";
 import type { Connection } from "../state/connection.ts";
-import type { Publishing } from "../streams/publishing.ts";
+import type { Outcome, Publishing } from "../streams/publishing.ts";
 import type { Streams } from "../streams/streams.ts";
 import { NOT_KNOWN_TO_BE_STORED, TOO_MUCH_WAITS } from "../streams/texts.ts";
 import type { Replies, Request } from "./replies.ts";
@@ -29,7 +29,7 @@ export interface MessageFramesParts {
   readonly delivery: Delivery;
   readonly directs: Directs;
   readonly publishing: Publishing;
-  readonly streams: Streams;
+  readonly streams: Pick<Streams, "retentionOf">;
   readonly clock: Clock;
   readonly replies: Replies;
   readonly roomGate: RoomGate;
@@ -55,25 +55,36 @@ export class MessageFrames {
     if (typeof channel !== "string" || channel !== connection.extras?.publishesTo) {
       if (typeof channel !== "string") return replies.refuse(connection, "invalid_channel", frame);
       if (connection.seat) return this.publishInRoom(connection, connection.seat, channel, frame, id);
-      if (channel === connection.extras?.storesTo) return this.publishInOrder(connection, channel, frame, id);
+      if (channel === connection.extras?.storesTo)
+        return this.publishInOrder(connection, channel, connection.extras.keeps, frame, id);
       // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
       const isHeld = connection.subscriptionTo(channel) !== undefined;
       const refusal = channelRefusal(channel, PUBLISH, connection, isHeld);
       if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
-      const keep = this.parts.streams.ruleOf(connection.peer.space.app, channel)?.history;
-      if (keep) {
-        const { withExtras } = connection;
-        withExtras.storesTo = channel;
-        withExtras.keeps = keep;
-      }
-      if (keep || hasUncommitted(connection)) return this.publishInOrder(connection, channel, frame, id);
-      connection.withExtras.publishesTo = channel;
+      return this.publishByRule(connection, channel, frame, id);
     }
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
     this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);
   }
 
-  /** Every message is checked: what may be said in a room can change with each. So `publishesTo` is never set for a seat. */
+  /** The message is permitted. What the rule of its channel says is noted for the next ones, except in rooms. */
+  private publishByRule(connection: Connection, channel: string, frame: ClientFrame, id: string | undefined): void {
+    const { replies, streams } = this.parts;
+    const { data } = frame;
+    const isNoted = !connection.seat;
+    const keep = streams.retentionOf(connection.peer.space.app, channel);
+    if (keep && isNoted) {
+      const { withExtras } = connection;
+      withExtras.storesTo = channel;
+      withExtras.keeps = keep;
+    }
+    if (keep || hasUncommitted(connection)) return this.publishInOrder(connection, channel, keep, frame, id);
+    if (isNoted) connection.withExtras.publishesTo = channel;
+    if (data === undefined) return replies.refuse(connection, "missing_data", frame);
+    this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);
+  }
+
+  /** Every message is checked: what may be said in a room can change with each. So `publishesTo` and `storesTo` are never set for a seat. */
   private publishInRoom(
     connection: Connection,
     seat: RoomSeat,
@@ -81,7 +92,7 @@ export class MessageFrames {
     frame: ClientFrame,
     id: string | undefined,
   ): void {
-    const { replies, streams } = this.parts;
+    const { replies } = this.parts;
     const refusal = channelRefusal(channel, PUBLISH, connection, false);
     if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
     const { data } = frame;
@@ -92,13 +103,7 @@ export class MessageFrames {
     const refused = this.refusalInRoom(message);
     if (refused instanceof Promise) return this.publishInTurn(message, refused);
     if (refused) return replies.refuse(connection, refused.code, frame, refused.message);
-    const keep = streams.ruleOf(connection.peer.space.app, channel)?.history;
-    if (keep || connection.extras) {
-      connection.withExtras.storesTo = keep && channel;
-      connection.withExtras.keeps = keep;
-    }
-    if (keep || hasUncommitted(connection)) return this.publishInOrder(connection, channel, frame, id);
-    this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);
+    this.publishByRule(connection, channel, frame, id);
   }
 
   private refusalInRoom({ seat, channel, data }: RoomMessage): ReturnType<RoomGate["refusalOfReceiver"]> {
@@ -128,13 +133,11 @@ export class MessageFrames {
 
   private publishDecided(message: RoomMessage, refused: RoomRefusal | undefined): void {
     const { connection, channel, data, id } = message;
-    const { streams, replies } = this.parts;
+    const { publishing, replies } = this.parts;
     if (!connection.open) return;
     if (refused) return replies.refuse(connection, refused.code, message, refused.message);
-    const keep = streams.ruleOf(connection.peer.space.app, channel)?.history;
-    const envelope = envelopeOf(connection, data, id);
-    if (keep) this.store(connection, channel, keep, envelope, message);
-    else this.publishNow(connection, channel, envelope, message);
+    const answer = this.answerOf(connection, channel, message.requestId);
+    publishing.publish(connection.peer.space.app, channel, envelopeOf(connection, data, id), answer, connection);
   }
 
   private publishNow(connection: Connection, channel: string, envelope: Envelope, request: Request): void {
@@ -151,13 +154,13 @@ export class MessageFrames {
   private publishInOrder(
     connection: Connection,
     channel: string,
+    keep: Retention | undefined,
     { data, requestId }: ClientFrame,
     id: string | undefined,
   ): void {
     const request: Request = { requestId, channel };
     if (data === undefined) return this.parts.replies.refuse(connection, "missing_data", request);
     const envelope = envelopeOf(connection, data, id);
-    const keep = channel === connection.extras?.storesTo ? connection.extras.keeps : undefined;
     if (!keep)
       return this.putOff(connection, data, request, () => this.publishNow(connection, channel, envelope, request));
     const store = (): void => this.store(connection, channel, keep, envelope, request);
@@ -172,19 +175,29 @@ export class MessageFrames {
     envelope: Envelope,
     { requestId }: Request,
   ): void {
-    const { publishing, clock, replies } = this.parts;
-    const { space } = sender.peer;
+    const { app } = sender.peer.space;
+    this.parts.publishing.store({ app, channel, keep, envelope, sender }, this.answerOf(sender, channel, requestId));
+  }
+
+  /** What the sender gets when its message is published, or is not. */
+  private answerOf(sender: Connection, channel: string, requestId: string | undefined): (outcome: Outcome) => void {
+    const { clock, replies } = this.parts;
+    const { counters } = sender.peer.space;
     const sinceMs = sender.lastSeenMs;
-    const idScope = envelope.id === undefined ? "" : sender.idScope;
-    publishing.publish({ app: space.app, channel, keep, envelope, idScope, sender }, (outcome) => {
-      if (outcome === "backend_error")
-        return replies.refuse(sender, outcome, { requestId, channel }, NOT_KNOWN_TO_BE_STORED);
-      if (typeof outcome === "string") return replies.refuse(sender, outcome, { requestId, channel });
-      if (!outcome.isDuplicate) sender.published++;
-      const duplicate = outcome.isDuplicate ? ',"duplicate":true' : "";
-      replies.ackMessage(sender, requestId, `,"pos":"${positionText(outcome)}"${duplicate}`);
-      space.counters.latency.observeMs(clock.monotonicMs() - sinceMs);
-    });
+    return (outcome) => {
+      if (outcome === "unconfirmed")
+        return replies.refuse(sender, "backend_error", { requestId, channel }, NOT_KNOWN_TO_BE_STORED);
+      if (outcome === "delivered") {
+        sender.published++;
+        replies.ackMessage(sender, requestId);
+      } else if (typeof outcome === "string") return replies.refuse(sender, outcome, { requestId, channel });
+      else {
+        if (!outcome.isDuplicate) sender.published++;
+        const duplicate = outcome.isDuplicate ? ',"duplicate":true' : "";
+        replies.ackMessage(sender, requestId, `,"pos":"${positionText(outcome)}"${duplicate}`);
+      }
+      counters.latency.observeMs(clock.monotonicMs() - sinceMs);
+    };
   }
 
   send(connection: Connection, frame: ClientFrame): void {

@@ -267,11 +267,6 @@ export class Directs {
     if (sender?.pending) this.parts.presence.beforeDirect(sender, peer, arrivals);
     this.writeDirect(connection, text);
   }
-
-  /** The peer has a roster again, or has sent a message. */
-  returned({ connections }: Peer): void {
-    for (const connection of connections) this.early.returned(connection);
-  }
 }
 
 /** The same for a node on which the receiver may have come back. */

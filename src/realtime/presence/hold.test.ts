@@ -146,7 +146,7 @@ describe("several nodes", () => {
     world.settle();
     cat.take();
     drain(world);
-    world.nodeAt(0).hub.announceChanges();
+    world.nodeAt(0).hub.expectedBack.announceChanges();
     await world.nodeAt(0).engine.close();
     world.advance(5000);
     expect(cat.take()).toEqual([]);

@@ -66,8 +66,6 @@ export interface PresenceParts {
   readonly metrics: RealtimeMetrics;
   readonly emitter: Emitter;
   readonly holds: Holds;
-  /** A peer that had no connection has got a roster again: direct messages may wait for that. */
-  readonly returned: (peer: Peer) => void;
 }
 
 export class Presence {
@@ -76,33 +74,30 @@ export class Presence {
   private ticking = false;
   private readonly gates: Gates;
   private readonly individual: IndividualChanges;
-  private readonly returns: Returns;
+  readonly returns: Returns;
   private readonly queue: RosterQueue;
   private readonly writer: PresenceWriter;
   readonly lingering: Lingering;
 
   constructor(private readonly parts: PresenceParts) {
-    const { clock, maxPendingBytes, metrics } = parts;
+    const { clock, engine, keyring, broadcast, maxPendingBytes } = parts;
+    const { spaces, connections, boundary, metrics, emitter, holds } = parts;
     const partMaxBytes = partMaxBytesOf(maxPendingBytes);
     const damping = new Damping(clock, (channel, peerId) => this.onReleased(channel, peerId));
     this.gates = new Gates(clock, (subscriptions) => this.onOverdue(subscriptions));
-    const { times, kickTimes } = parts.connections;
-    this.lingering = new Lingering({ ...parts, kickTimes, changed: (member) => this.onChanged(member) });
-    this.individual = new IndividualChanges({ damping, partMaxBytes, metrics });
-    this.returns = new Returns({ ...parts, times, individual: this.individual });
-    this.queue = new RosterQueue({
-      ...parts,
-      spareBytes: maxPendingBytes - partMaxBytes,
-      proceed: (subscription) => this.proceed(subscription),
-    });
-    this.writer = new PresenceWriter({
-      ...parts,
-      damping,
-      individual: this.individual,
-      returns: this.returns,
-      queue: this.queue,
-      partMaxBytes,
-    });
+    const { times, kickTimes } = connections;
+    const changed = (member: Member): void => this.onChanged(member);
+    const proceed = (subscription: Subscription): void => this.proceed(subscription);
+    const spareBytes = maxPendingBytes - partMaxBytes;
+    const individual = new IndividualChanges({ damping, partMaxBytes, metrics });
+    const returns = new Returns({ times, individual });
+    const queue = new RosterQueue({ clock, boundary, connections, metrics, spareBytes, proceed });
+    const shared = { damping, individual, returns, queue, partMaxBytes };
+    this.lingering = new Lingering({ clock, kickTimes, engine, keyring, holds, changed });
+    this.individual = individual;
+    this.returns = returns;
+    this.queue = queue;
+    this.writer = new PresenceWriter({ engine, clock, broadcast, spaces, metrics, emitter, ...shared });
   }
 
   /** Registers the member already, because its peer may publish before the ack. */

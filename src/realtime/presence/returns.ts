@@ -18,12 +18,17 @@ import type { IndividualChanges } from "./individual-changes.ts";
 export interface ReturnsParts {
   readonly times: Pick<ConnectionTimes, "now">;
   readonly individual: Pick<IndividualChanges, "writeReturn">;
-  /** This peer has a roster again, or has sent a message. */
-  readonly returned: (peer: Peer) => void;
 }
 
 export class Returns {
+  private returned: (peer: Peer) => void = () => undefined;
+
   constructor(private readonly parts: ReturnsParts) {}
+
+  /** Called when a peer that had no connection has a roster again, or has sent a message: direct messages may wait for that. */
+  onReturned(returned: (peer: Peer) => void): void {
+    this.returned = returned;
+  }
 
   /** The connections of this member have changed. */
   onChanged(member: Member): void {
@@ -39,7 +44,7 @@ export class Returns {
     if (!loss || !member.isReturning || !(isSender || isRostered(member))) return;
     for (const peer of member.peer.correspondents()) this.showTo(member, loss, peer);
     member.loss = undefined;
-    this.parts.returned(member.peer);
+    this.returned(member.peer);
   }
 
   /** A direct message of the member to this peer comes next. */

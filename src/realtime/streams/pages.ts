@@ -1,5 +1,5 @@
-/** Pages of a channel's history, for frames and for REST. */
-import type { HistoryStore, StoredMessage } from "../../history/contract/history.ts";
+/** Pages of a channel's history, for frames, for REST and for operators: all reads wait for their turn, and fail if the store hangs. */
+import type { HistoryStore, Page, StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";
 import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
@@ -19,8 +19,8 @@ export interface HistoryPage {
 export class HistoryPages {
   constructor(
     private readonly parts: {
-      readonly history: HistoryStore;
-      readonly streams: Streams;
+      readonly history: Pick<HistoryStore, "read" | "open">;
+      readonly streams: Pick<Streams, "retentionOf" | "reads" | "calls">;
       /** A page is never longer than what may wait for a connection. */
       readonly maxBytes: number;
     },
@@ -33,24 +33,35 @@ export class HistoryPages {
     request: PageRequest,
     reader: Reader = app,
   ): Promise<HistoryPage | "not here" | undefined> {
-    const { history, streams } = this.parts;
-    const keep = streams.ruleOf(app, channel)?.history;
+    const keep = this.parts.streams.retentionOf(app, channel);
     if (!keep) return undefined;
     const maxBytes = Math.min(HISTORY_PAGE_MAX_BYTES, this.parts.maxBytes) - ENVELOPE_BYTES;
-    const { before, after, limit } = request;
-    const named = before ?? after;
-    const range = { ...(before ? { before: before.offset } : after && { after: after.offset }), limit, maxBytes };
-    const page = await streams.reads.run(reader, () => streams.calls.run(history.read(app, channel, range)));
-    // A stream begins with its first subscriber or message.
-    if (!page && named) return "not here";
+    const page = await this.read(app, channel, request, maxBytes, reader);
+    if (page === "not here") return page;
     if (!page) return { fields: `${positionOf(await this.open(app, channel, keep))},"messages":[],"more":false` };
     const { epoch, top, topCheck } = page.state;
     const pos = positionOf({ epoch, offset: top, check: topCheck });
-    // A position whose message was removed is no mistake where older ones are asked for: they are gone too.
-    const isRemoved = named === before && page.check === undefined && (named?.offset ?? 0) < page.state.first;
-    if (named && (named.epoch !== epoch || (page.check !== named.check && !isRemoved))) return "not here";
     const { texts, isCut } = entries(page.messages, epoch, maxBytes);
     return { fields: `${pos},"messages":[${texts.join(",")}],"more":${page.more || isCut}` };
+  }
+
+  /** As it is stored. `undefined`: a stream begins with its first subscriber or message, and there was none. */
+  async read(
+    app: string,
+    channel: string,
+    { before, after, limit }: PageRequest,
+    maxBytes = HISTORY_PAGE_MAX_BYTES,
+    reader: Reader = app,
+  ): Promise<Page | "not here" | undefined> {
+    const { history, streams } = this.parts;
+    const named = before ?? after;
+    const range = { ...(before ? { before: before.offset } : after && { after: after.offset }), limit, maxBytes };
+    const page = await streams.reads.run(reader, () => streams.calls.run(history.read(app, channel, range)));
+    if (!page || !named) return named ? "not here" : page;
+    // A position whose message was removed is no mistake where older ones are asked for: they are gone too.
+    const isRemoved = named === before && page.check === undefined && named.offset < page.state.first;
+    const isHere = named.epoch === page.state.epoch && (named.check === page.check || isRemoved);
+    return isHere ? page : "not here";
   }
 
   private async open(app: string, channel: string, keep: Parameters<HistoryStore["open"]>[2]) {

@@ -1,6 +1,7 @@
 /**
- * Publishing to a channel with history: a message is accepted and delivered when it is stored. Its publisher gets the ack behind all
- * earlier messages of the channel: a client that reconnects with the position of an ack must have got everything before it.
+ * Publishing to a channel, for connections, REST and the service itself. The rule of the channel decides: without history a message
+ * is delivered at once, with history it is accepted and delivered when it is stored. Its publisher gets the ack behind all earlier
+ * messages of the channel: a client that reconnects with the position of an ack must have got everything before it.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Envelope } from "../../engine/engine.ts";
@@ -25,18 +26,18 @@ export interface Published extends Position {
   readonly isDuplicate: boolean;
 }
 
-export type Outcome = Published | PublishRefusal;
+/** `delivered`: the channel has no history. `unconfirmed`: the store has not answered, and the message may appear later. */
+export type Outcome = Published | "delivered" | "unconfirmed" | PublishRefusal;
 type Answer = (outcome: Outcome) => void;
 
-export interface Publication {
+/** A message of a channel with history. */
+interface Publication {
   readonly app: string;
   readonly channel: string;
   readonly keep: Retention;
   readonly envelope: Envelope;
-  /** Within which ids are unique. */
-  readonly idScope: string;
   /** Absent for REST. */
-  readonly sender?: Connection;
+  readonly sender: Connection | undefined;
 }
 
 export interface PublishingParts {
@@ -83,20 +84,30 @@ export class Publishing {
       lateStored: (message, appended) => this.lateStored(message, appended),
       failed: (error) => faults.caught("history", error),
     });
-    parts.streams.unanswered = () => this.appender.unanswered;
   }
 
-  /** `answer` is called once, later: or within this call, if the message is refused at once. */
-  publish({ app, channel, keep, envelope, idScope, sender }: Publication, answer: Answer): void {
+  /**
+   * `answer` is called once: within this call if the message is delivered or refused at once, otherwise when it is stored. `sender`
+   * is the connection it comes from, absent for REST.
+   */
+  publish(app: string, channel: string, envelope: Envelope, answer: Answer, sender?: Connection): void {
+    const keep = this.parts.streams.retentionOf(app, channel);
+    if (keep) this.store({ app, channel, keep, envelope, sender }, answer);
+    else answer(this.parts.delivery.publish(app, channel, envelope, sender) ?? "delivered");
+  }
+
+  /** The same for a caller that knows what the rule of the channel keeps. */
+  store({ app, channel, keep, envelope, sender }: Publication, answer: Answer): void {
     const waiting = this.uncommitted.get(app) ?? 0;
     if (this.parts.delivery.isOverQuota(app, waiting)) return answer("over_message_quota");
     const { from, metadataJson, dataJson, id } = envelope;
     const connection = sender?.id;
     const bytes = messageBytes({ from, metadataJson, dataJson, connection, id });
+    const idScope = id === undefined ? "" : ((sender ? sender.idScope : envelope.idScope) ?? "");
     const message = { app, channel, keep, from, metadataJson, dataJson, connection, id, idScope, bytes };
     const sinceMs = sender ? sender.lastSeenMs : this.parts.clock.monotonicMs();
     if (!this.appender.append(new Pending(message, sinceMs, sender, answer, this.answered)))
-      return answer("backend_error");
+      return answer("unconfirmed");
     this.uncommitted.set(app, waiting + 1);
     if (!sender) return;
     const { withExtras } = sender;
@@ -104,6 +115,11 @@ export class Publishing {
     withExtras.uncommittedIn = channel;
     // Its next message without history must not be delivered at once.
     withExtras.publishesTo = undefined;
+  }
+
+  /** The check of what is appended and not answered; `undefined`: nothing. */
+  get unanswered(): string | undefined {
+    return this.appender.unanswered;
   }
 
   /** Resolves when no message waits for the store any more. */
@@ -119,7 +135,7 @@ export class Publishing {
     const { app, channel } = message;
     this.decrement(app);
     if (!appended) {
-      answer("backend_error");
+      answer("unconfirmed");
       return this.finish(sender);
     }
     // Its history was deleted since: no stream has its position, and nothing is to be delivered.

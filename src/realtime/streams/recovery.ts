@@ -38,7 +38,7 @@ export class Recovery {
   private readonly fills: RingFills;
 
   constructor(private readonly parts: RecoveryParts) {
-    this.fills = new RingFills(parts);
+    this.fills = new RingFills({ history: parts.history, streams: parts.streams });
   }
 
   /** `decided` is called once, now or later. */

@@ -57,8 +57,9 @@ export class Replays {
   private isTimerSet = false;
 
   constructor(private readonly parts: ReplaysParts) {
-    this.recovery = new Recovery(parts);
-    this.pacer = new Pacer(parts.streams.turns, (replay) => this.work(replay));
+    const { history, streams, clock } = parts;
+    this.recovery = new Recovery({ history, streams, clock });
+    this.pacer = new Pacer(streams.turns, (replay) => this.work(replay));
   }
 
   get count(): number {

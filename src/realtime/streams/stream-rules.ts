@@ -3,7 +3,6 @@
  * rules, nodes disagree: a message without an offset on a channel that keeps history here, or the reverse, shows that. The order of
  * that channel is lost then, so its history begins anew, and its subscribers are closed with 1001.
  */
-import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import type { HistoryStore } from "../../history/contract/history.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
@@ -15,7 +14,6 @@ import type { Streams } from "./streams.ts";
 
 export interface StreamRulesParts {
   readonly history: HistoryStore;
-  readonly keyring: Keyring;
   readonly streams: Streams;
   readonly spaces: Spaces;
   readonly connections: Connections;
@@ -26,11 +24,10 @@ export interface StreamRulesParts {
 }
 
 export class StreamRules {
-  constructor(private readonly parts: StreamRulesParts) {
-    parts.keyring.onRulesChange((app) => this.apply(app));
-  }
+  constructor(private readonly parts: StreamRulesParts) {}
 
-  private apply(app: string): void {
+  /** The rules of this application have changed. */
+  apply(app: string): void {
     const { spaces, connections, boundary } = this.parts;
     const space = spaces.get(app);
     if (!space) return;
@@ -42,7 +39,7 @@ export class StreamRules {
   private applyTo(channel: Channel): void {
     const { streams, boundary } = this.parts;
     const { stream, space, name } = channel;
-    const keep = streams.ruleOf(space.app, name)?.history;
+    const keep = streams.retentionOf(space.app, name);
     if (stream && keep) stream.keep = keep;
     else if (stream) {
       channel.stream = undefined;

@@ -51,15 +51,14 @@ export class Streams {
   /** Bound: the channels with history that have subscribers here. */
   private readonly inUse = new Set<Stream>();
   private begun: () => void = () => undefined;
-  /** The check of what this node has appended and has no answer for. */
-  unanswered: () => string | undefined = () => undefined;
+  private unanswered: () => string | undefined = () => undefined;
 
   constructor(private readonly parts: StreamsParts) {
     const { clock, faults, defer } = parts;
     this.calls = new StoreCalls(clock);
     this.turns = { clock, defer: (callback) => defer(() => safely(faults, "history", callback)) };
     this.reads = new ReadQueue(this.turns);
-    this.joins = new Joins(parts);
+    this.joins = new Joins({ engine: parts.engine, clock });
   }
 
   /** Bytes of all rings. */
@@ -70,6 +69,11 @@ export class Streams {
   ruleOf(app: string, channel: string): ChannelRule | undefined {
     const rules = this.parts.keyring.rulesOf(app);
     return rules.isEmpty ? undefined : rules.ruleFor(channel);
+  }
+
+  /** What the rule of a channel keeps of its messages. `undefined`: nothing, and they are delivered at once. */
+  retentionOf(app: string, channel: string): Retention | undefined {
+    return this.ruleOf(app, channel)?.history;
   }
 
   /** A stream for a channel that keeps history; it is opened with its first use. */
@@ -94,6 +98,11 @@ export class Streams {
   /** Called whenever a stream begins. */
   onBegin(begun: () => void): void {
     this.begun = begun;
+  }
+
+  /** `check`: of what this node has appended and has no answer for. It is not delivered from a read. */
+  skipUnanswered(check: () => string | undefined): void {
+    this.unanswered = check;
   }
 
   /** Calls back with true when the stream is open, now or later; with false if the store is away. */

@@ -26,14 +26,11 @@ export class Tops {
   private knownMs: number;
 
   constructor(private readonly parts: TopsParts) {
-    const { clock, history } = parts;
-    this.knownMs = clock.monotonicMs();
-    history.onRewound(() => this.onRewound());
-    parts.streams.onBegin(() => this.watch());
+    this.knownMs = parts.clock.monotonicMs();
   }
 
-  /** Only while a channel with history is in use. */
-  private watch(): void {
+  /** A stream has begun. Only while a channel with history is in use there is something to compare. */
+  watch(): void {
     if (this.isTimerSet) return;
     this.isTimerSet = true;
     this.parts.clock.after(TOPS_EVERY_MS, () => {
@@ -91,7 +88,7 @@ export class Tops {
   }
 
   /** The store may have lost what was delivered from it. */
-  private onRewound(): void {
+  rewound(): void {
     const { streams, boundary } = this.parts;
     for (const stream of [...streams.all])
       boundary.forChannel("history", stream.channel, () => {

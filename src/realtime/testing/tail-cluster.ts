@@ -33,14 +33,11 @@ export class TailTestNode {
     const { clock } = cluster;
     const mayShowPayloads = (app: string): boolean => app === "open";
     this.requests = new NodeRequests(cluster.engineOf(this), id);
-    this.tail = new Tail({
-      after: this.after,
-      mayShowPayloads,
-      switched: (isOn) => {
-        this.listener = isOn ? this.source : undefined;
-      },
-    });
+    this.tail = new Tail({ after: this.after, mayShowPayloads });
     this.source = new TailSource(this.tail, id, clock.wallMs);
+    this.tail.onSwitch((isOn) => {
+      this.listener = isOn ? this.source : undefined;
+    });
     const own = { monotonicMs: clock.monotonicMs, after: this.after };
     this.tails = new TailNodes({ tail: this.tail, requests: this.requests, clock: own, mayShowPayloads });
   }

@@ -32,9 +32,9 @@ function tailOf(mayShowPayloads = true) {
       expect(ms).toBe(BATCH_EVERY_MS);
       timers.push(callback);
     },
-    switched: (isOn) => switches.push(isOn),
     mayShowPayloads: () => mayShowPayloads,
   });
+  tail.onSwitch((isOn) => switches.push(isOn));
   const tick = (): void => {
     for (const fire of timers.splice(0)) fire();
   };

@@ -8,8 +8,6 @@ import type { TailReader } from "./reader.ts";
 
 export interface TailParts {
   readonly after: (ms: number, callback: () => void) => void;
-  /** Called with true before the first reader is added, and with false after the last one was removed. */
-  readonly switched: (isOn: boolean) => void;
   /** Whether the application allows operators to see its payloads. */
   readonly mayShowPayloads: (app: string) => boolean;
 }
@@ -21,15 +19,21 @@ export class Tail {
   private selected: TailReader[] = [];
   private selectedCount = 0;
   private isTicking = false;
+  private switched: (isOn: boolean) => void = () => undefined;
 
   constructor(private readonly parts: TailParts) {}
+
+  /** Called with true before the first reader is added, and with false after the last one was removed. */
+  onSwitch(switched: (isOn: boolean) => void): void {
+    this.switched = switched;
+  }
 
   get size(): number {
     return this.readers.length;
   }
 
   add(reader: TailReader): void {
-    if (this.readers.length === 0) this.parts.switched(true);
+    if (this.readers.length === 0) this.switched(true);
     this.readers.push(reader);
     this.tick();
   }
@@ -40,7 +44,7 @@ export class Tail {
     this.readers.splice(at, 1);
     this.selected = [];
     this.selectedCount = 0;
-    if (this.readers.length === 0) this.parts.switched(false);
+    if (this.readers.length === 0) this.switched(false);
   }
 
   /** Whether any reader gets this event. Then the caller builds it and calls `write`, in the same turn. */

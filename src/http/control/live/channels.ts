@@ -3,9 +3,9 @@ import { z } from "zod";
 import type { Keyring } from "../../../access/keys/keyring.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import type { ChannelRule, Retention } from "../../../protocol/patterns/channel-rules.ts";
-import type { Hub } from "../../../realtime/hub.ts";
 import type { ChannelWithMembers, LiveChannels } from "../../../realtime/operators/live/channels.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "../../../realtime/operators/live/limits.ts";
+import type { Publishing } from "../../../realtime/streams/publishing.ts";
 import type { Guards } from "../../guards/realtime.ts";
 import { channelIn } from "../../request/path-names.ts";
 import { jsonTextResponse } from "../../response/json.ts";
@@ -50,7 +50,7 @@ const one = figures
 const after = z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional();
 
 export interface LiveChannelParts {
-  readonly hub: Hub;
+  readonly publishing: Pick<Publishing, "publish">;
   readonly channels: LiveChannels;
   readonly keyring: Pick<Keyring, "rulesOf">;
   readonly appIn: AppIn;
@@ -59,7 +59,7 @@ export interface LiveChannelParts {
 
 export function liveChannelEndpoints(
   { admin, operator }: Pick<Guards, "admin" | "operator">,
-  { hub, channels, keyring, appIn, audit }: LiveChannelParts,
+  { publishing, channels, keyring, appIn, audit }: LiveChannelParts,
 ): Endpoint[] {
   const tag = "live";
   const root = "/api/internal/v1/apps/:app/channels";
@@ -123,7 +123,7 @@ export function liveChannelEndpoints(
         const channel = channelIn(call);
         const { id } = await appIn(call);
         recheck();
-        const result = await publishMessage(hub, id, channel, envelope, OPERATORS);
+        const result = await publishMessage(publishing, id, channel, envelope, OPERATORS);
         await audit(call, caller, { what: "message published", on: channel, app: id, after: sizeOf(envelope) });
         return result;
       },

@@ -1,10 +1,13 @@
 import { expect, test } from "bun:test";
 import type { Role } from "../../../access/operators/operator.ts";
+import { FakeClock } from "../../../base/testing/fake-clock.ts";
 import { HistoryUnavailable, type Page, type Range, type StoredMessage } from "../../../history/contract/history.ts";
 import { ChannelRules } from "../../../protocol/patterns/channel-rules.ts";
+import { STORE_MAX_MS } from "../../../realtime/streams/limits.ts";
 import { appRow } from "../../../store/testing/rows.ts";
 import type { Method } from "../../server/endpoint.ts";
 import { auditedChanges, guardOf, run } from "../../testing/calls.ts";
+import { pagesOf } from "../../testing/history-pages.ts";
 import { adminHistoryEndpoints } from "./history.ts";
 
 const PATH = "/api/internal/v1/apps/:app/channels/:channel/history";
@@ -29,25 +32,26 @@ interface World {
   readonly role?: Role;
   readonly consolePayloads?: boolean;
   readonly read?: (range: Range) => Promise<Page | undefined>;
+  readonly clock?: FakeClock;
 }
 
 /** One call as an operator, the ranges that it has read, the channels that it has removed, and what it has audited. */
 async function attempt(method: Method, channel: string, query: string, world: World = {}) {
-  const { role = "admin", consolePayloads = true, read = async () => PAGE } = world;
+  const { role = "admin", consolePayloads = true, read = async () => PAGE, clock } = world;
   const ranges: Range[] = [];
   const removed: string[] = [];
   const { audit, changes } = auditedChanges();
   const endpoints = adminHistoryEndpoints(
     { admin: guardOf(role), operator: guardOf(role) },
     {
-      history: {
-        read: (_app, _channel, range) => {
-          ranges.push(range);
-          return read(range);
-        },
+      pages: pagesOf((_app, _channel, range) => {
+        ranges.push(range);
+        return read(range);
+      }, clock),
+      streams: {
+        retentionOf: (_app, name) => RULES.ruleFor(name)?.history,
+        remove: async (_app, name) => removed.push(name) > 0,
       },
-      removeHistory: async (_app, name) => removed.push(name),
-      keyring: { rulesOf: () => RULES },
       appIn: async () => appRow("app", { consolePayloads }),
       audit,
     },
@@ -117,6 +121,19 @@ test("before a message that was removed there is nothing, and that is no mistake
 test("a store that is away is 503 with a sentence", async () => {
   const read = (): Promise<Page> => Promise.reject(new HistoryUnavailable("the disk is full"));
   expect(await get("", { read })).toBe("History cannot be read or changed at the moment; try again.");
+});
+
+test("a store that does not answer is the same: an operator does not wait without an end", async () => {
+  const clock = new FakeClock();
+  const asked = Promise.withResolvers<void>();
+  const read = (): Promise<Page> => {
+    asked.resolve();
+    return new Promise(() => undefined);
+  };
+  const answer = get("", { read, clock });
+  await asked.promise;
+  clock.advance(STORE_MAX_MS);
+  expect(await answer).toBe("History cannot be read or changed at the moment; try again.");
 });
 
 test("DELETE forgets the channel's messages and is audited", async () => {

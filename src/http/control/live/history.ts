@@ -1,10 +1,11 @@
 /** Control plane: the stored messages of a channel, by page; delete them. */
 import { z } from "zod";
-import type { Keyring } from "../../../access/keys/keyring.ts";
 import type { Operator } from "../../../access/operators/operator.ts";
-import type { HistoryStore, Page, StoredMessage } from "../../../history/contract/history.ts";
+import type { Page, StoredMessage } from "../../../history/contract/history.ts";
 import { idField } from "../../../protocol/encode.ts";
 import { utf8Bytes } from "../../../protocol/names.ts";
+import type { HistoryPages } from "../../../realtime/streams/pages.ts";
+import type { Streams } from "../../../realtime/streams/streams.ts";
 import type { AppRow } from "../../../store/contract/store.ts";
 import type { OperatorGuards } from "../../guards/operator.ts";
 import type { Call } from "../../request/call.ts";
@@ -37,17 +38,15 @@ const page = z
   .meta({ id: "HistoryPage" });
 
 export interface AdminHistoryParts {
-  readonly history: Pick<HistoryStore, "read">;
-  /** Forgets the messages of a channel, and makes its subscribers begin anew. */
-  readonly removeHistory: (app: string, channel: string) => Promise<unknown>;
-  readonly keyring: Pick<Keyring, "rulesOf">;
+  readonly pages: Pick<HistoryPages, "read">;
+  readonly streams: Pick<Streams, "retentionOf" | "remove">;
   readonly appIn: AppIn;
   readonly audit: Audit;
 }
 
 export function adminHistoryEndpoints(
   { admin, operator }: Pick<OperatorGuards, "admin" | "operator">,
-  { history, removeHistory, keyring, appIn, audit }: AdminHistoryParts,
+  { pages, streams, appIn, audit }: AdminHistoryParts,
 ): Endpoint[] {
   const path = "/api/internal/v1/apps/:app/channels/:channel/history";
   const base = { tag: "live", path, hasRawSlashes: true } as const;
@@ -55,7 +54,7 @@ export function adminHistoryEndpoints(
   const found = async (call: Call): Promise<{ app: AppRow; channel: string }> => {
     const channel = channelIn(call);
     const app = await appIn(call);
-    if (!keyring.rulesOf(app.id).ruleFor(channel)?.history) throw noHistory();
+    if (!streams.retentionOf(app.id, channel)) throw noHistory();
     return { app, channel };
   };
   return [
@@ -70,7 +69,7 @@ export function adminHistoryEndpoints(
       problems: ["not_found", "channel_reserved", "backend_error"],
       handle: async (call, { caller, query }) => {
         const { app, channel } = await found(call);
-        const read = await readHistory(history, app.id, channel, query);
+        const read = await readHistory(pages, app.id, channel, query);
         const json = pageJson(channel, read, mayShow(caller, app));
         return jsonTextResponse(`${json}\n`);
       },
@@ -85,7 +84,7 @@ export function adminHistoryEndpoints(
       problems: ["not_found", "channel_reserved", "backend_error"],
       handle: async (call, { caller }) => {
         const { app, channel } = await found(call);
-        await inHistory(removeHistory(app.id, channel));
+        await inHistory(streams.remove(app.id, channel));
         await audit(call, caller, { what: "history deleted", on: channel, app: app.id });
         return { channel, deleted: true };
       },

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { Problem } from "../../../protocol/codes.ts";
 import { PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
+import type { Directs } from "../../../realtime/messages/directs.ts";
 import { LIVE_CONNECTIONS_MAX, LIVE_PAGE_MAX } from "../../../realtime/operators/live/limits.ts";
 import type { LivePeers } from "../../../realtime/operators/live/peers.ts";
 import type { Guards } from "../../guards/realtime.ts";
@@ -61,6 +62,7 @@ const one = z
   .meta({ id: "LivePeerDetails" });
 
 export interface LivePeerParts extends DisconnectParts {
+  readonly directs: Pick<Directs, "send">;
   readonly peers: LivePeers;
   readonly appIn: AppIn;
   readonly audit: Audit;
@@ -70,7 +72,7 @@ export function livePeerEndpoints(
   { admin, operator }: Pick<Guards, "admin" | "operator">,
   parts: LivePeerParts,
 ): Endpoint[] {
-  const { peers, appIn, audit, hub } = parts;
+  const { peers, appIn, audit, directs } = parts;
   const tag = "live";
   const root = "/api/internal/v1/apps/:app/peers";
   return [
@@ -129,7 +131,7 @@ export function livePeerEndpoints(
         const peerId = peerIn(call);
         const { id } = await appIn(call);
         recheck();
-        const result = await sendMessage(hub, id, peerId, envelope, OPERATORS);
+        const result = await sendMessage(directs, id, peerId, envelope, OPERATORS);
         const after = { from: envelope.from, bytes: Buffer.byteLength(envelope.dataJson) };
         await audit(call, caller, { what: "message sent", on: peerId, app: id, after });
         return result;

@@ -1,0 +1,78 @@
+/** Builds channels with history: what is stored and delivered, compared with the store, replayed and read by page. */
+import type { Keyring } from "../../access/keys/keyring.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Engine } from "../../engine/engine.ts";
+import type { HistoryStore } from "../../history/contract/history.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import type { RealtimeMetrics } from "../counting/metrics.ts";
+import { partMaxBytesOf } from "../presence/rosters.ts";
+import { HistoryFrames } from "../streams/history-frames.ts";
+import { HistoryPages } from "../streams/pages.ts";
+import { Publishing } from "../streams/publishing.ts";
+import { Replays } from "../streams/replays.ts";
+import { StreamRules } from "../streams/stream-rules.ts";
+import { Streams } from "../streams/streams.ts";
+import { Tops } from "../streams/tops.ts";
+import type { ConnectionsBuilt } from "./connections.ts";
+import type { MessagesBuilt } from "./messages.ts";
+import type { StateBuilt } from "./state.ts";
+
+export interface StreamsOutside {
+  readonly clock: Clock;
+  readonly engine: Engine;
+  readonly history: HistoryStore;
+  readonly keyring: Keyring;
+  readonly metrics: RealtimeMetrics;
+  readonly faults: FaultLog;
+  readonly maxPendingBytes: number;
+  /** Reads shared state, which has the rules. */
+  readonly nudged: (app?: string) => Promise<void>;
+  /** Calls back when what has arrived already has been read from its sockets; absent: at the end of the turn. */
+  readonly defer?: (callback: () => void) => void;
+}
+
+export interface StreamsBuilt {
+  readonly streams: Streams;
+  readonly tops: Tops;
+  readonly replays: Replays;
+  readonly publishing: Publishing;
+  readonly pages: HistoryPages;
+  readonly historyFrames: HistoryFrames;
+  readonly streamRules: StreamRules;
+}
+
+export function buildStreams(
+  outside: StreamsOutside,
+  { spaces }: StateBuilt,
+  { connections, boundary }: ConnectionsBuilt,
+  { delivery }: MessagesBuilt,
+): StreamsBuilt {
+  const { clock, engine, history, keyring, metrics, faults, maxPendingBytes, nudged, defer = setImmediate } = outside;
+  const streams = new Streams({
+    history,
+    clock,
+    engine,
+    keyring,
+    spaces,
+    delivery,
+    boundary,
+    metrics,
+    faults,
+    defer,
+  });
+  const tops = new Tops({ history, clock, streams, spaces, boundary });
+  const publishing = new Publishing({ history, streams, delivery, spaces, boundary, clock, faults, defer });
+  history.onRewound(() => tops.rewound());
+  streams.onBegin(() => tops.watch());
+  streams.skipUnanswered(() => publishing.unanswered);
+  const pages = new HistoryPages({ history, streams, maxBytes: partMaxBytesOf(maxPendingBytes) });
+  return {
+    streams,
+    tops,
+    replays: new Replays({ history, streams, clock, boundary, connections, metrics, maxPendingBytes }),
+    publishing,
+    pages,
+    historyFrames: new HistoryFrames({ pages, clock, boundary, metrics, maxPendingBytes }),
+    streamRules: new StreamRules({ history, streams, spaces, connections, boundary, faults, nudged }),
+  };
+}
