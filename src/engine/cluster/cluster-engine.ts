@@ -321,6 +321,7 @@ export class ClusterEngine implements Engine {
 
   private transportDown(): void {
     this.pendingDirectMessages.failAll();
+    this.parts.subscriptions.interrupted();
     this.options.changed?.(false);
   }
 

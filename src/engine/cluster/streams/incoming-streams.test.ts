@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { StreamItem } from "../wire/messages.ts";
+import { type IncomingEvents, UNNOTICED_MS } from "./incoming-stream.ts";
 import { IncomingStreams } from "./incoming-streams.ts";
 import { BUFFERED_MAX, BUFFERED_MAX_CHARS } from "./item-buffer.ts";
 
@@ -16,19 +17,22 @@ function receiver() {
   const received: string[] = [];
   const requested: string[] = [];
   const stateRequests: string[] = [];
-  const overflows: string[] = [];
-  const streams = new IncomingStreams({
+  const lost: string[] = [];
+  const clock = { nowMs: 1_000_000 };
+  const events: IncomingEvents = {
     deliver: (_node, item) => received.push(item.kind === "message" ? item.envelope.dataJson : item.kind),
     requestReplay: ({ n, epoch }, to) => requested.push(`${epoch}: ${n}–${to}`),
     requestState: (node) => stateRequests.push(node),
-    overflowed: (node) => {
-      overflows.push(node);
+    lost: (node) => {
+      lost.push(node);
       streams.of(node).giveUp();
     },
-  });
-  const synchronise = (n: number, epoch = 1) =>
-    streams.of("b").resynchronise(state(n, epoch), () => received.push("members taken"));
-  return { streams, received, requested, stateRequests, overflows, synchronise };
+  };
+  const streams = new IncomingStreams(events, () => clock.nowMs);
+  /** `earlierIdleMs`: as in the state; undefined: a node of an earlier version reports it. */
+  const synchronise = (n: number, epoch = 1, earlierIdleMs?: number) =>
+    streams.of("b").resynchronise({ ...state(n, epoch), earlierIdleMs }, () => received.push("members taken"));
+  return { streams, received, requested, stateRequests, lost, synchronise, clock };
 }
 
 describe("before a node has reported its state", () => {
@@ -112,23 +116,23 @@ test("items buffered behind a gap are bounded in number too", () => {
 });
 
 test("items dropped behind a gap are missing afterwards, from where the stream had stopped", () => {
-  const { streams, received, requested, overflows, synchronise } = receiver();
+  const { streams, received, requested, lost, synchronise } = receiver();
   synchronise(0);
   for (let n = 2; n <= BUFFERED_MAX + 2; n++) streams.receive(message(n));
   // The node's state arrives before the replay of the first gap.
   synchronise(BUFFERED_MAX + 2);
-  expect([requested.at(-1), overflows]).toEqual([`1: 1–${BUFFERED_MAX + 2}`, []]);
+  expect([requested.at(-1), lost]).toEqual([`1: 1–${BUFFERED_MAX + 2}`, []]);
   streams.receive(message(1));
   streams.receive(message(2));
   expect(received.slice(-2)).toEqual(['"1.1"', '"1.2"']);
 });
 
 test("a loss is reported when too many items arrive before the state of their stream", () => {
-  const { streams, overflows, stateRequests } = receiver();
+  const { streams, lost, stateRequests } = receiver();
   for (let n = 1; n <= BUFFERED_MAX; n++) streams.receive(message(n));
-  expect(overflows).toEqual([]);
+  expect(lost).toEqual([]);
   streams.receive(message(BUFFERED_MAX + 1));
-  expect([overflows, stateRequests]).toEqual([["b"], ["b"]]);
+  expect([lost, stateRequests]).toEqual([["b"], ["b"]]);
 });
 
 test("the state is requested once when the item that fills the buffer is also of an epoch that should have ended", () => {
@@ -268,13 +272,88 @@ describe("a state reported later", () => {
   });
 });
 
+describe("a state of another epoch after an interruption", () => {
+  const OUTAGE_MS = 300_000;
+  /** Nothing is received for some time. The node is considered gone, or this one has no transport. */
+  function interrupted(way: "gone" | "down", { epoch = 1, forMs = OUTAGE_MS } = {}) {
+    const it = receiver();
+    it.synchronise(3, epoch, Number.MAX_SAFE_INTEGER);
+    it.received.length = 0;
+    it.streams[way === "gone" ? "pause" : "interrupt"]("b", it.clock.nowMs);
+    it.clock.nowMs += forMs;
+    return it;
+  }
+  const justLongEnoughMs = OUTAGE_MS + UNNOTICED_MS + 1;
+
+  describe.each(["gone", "down"] as const)("%s", (way) => {
+    test.each([
+      ["forgotten", 0, 0],
+      ["superseded", 2, 9],
+    ])("is a loss if the stream may have ended meanwhile: %s", (_what, n, epoch) => {
+      const { synchronise, lost, received, stateRequests } = interrupted(way);
+      synchronise(n, epoch, justLongEnoughMs - 1);
+      expect([lost, stateRequests]).toEqual([["b"], ["b"]]);
+      synchronise(n, epoch, justLongEnoughMs - 1);
+      expect([lost, received]).toEqual([["b"], ["members taken"]]);
+    });
+
+    test("is none if the stream ended before, and the members are taken", () => {
+      const { synchronise, lost, received } = interrupted(way);
+      synchronise(0, 0, justLongEnoughMs);
+      expect([lost, received]).toEqual([[], ["members taken"]]);
+    });
+
+    test("is none if the node had no stream before: all of the new one is requested, and the members are taken", () => {
+      const { synchronise, lost, requested, received } = interrupted(way, { epoch: 0 });
+      synchronise(2, 1, Number.MAX_SAFE_INTEGER);
+      expect([lost, requested, received]).toEqual([[], ["1: 1–2"], ["members taken"]]);
+    });
+
+    test.each([
+      [39_000, []],
+      [41_000, ["b"]],
+    ])("of a node of an earlier version, which forgets a stream after a minute: %p ms", (forMs, expected) => {
+      const { synchronise, lost } = interrupted(way, { forMs });
+      synchronise(0, 0);
+      expect(lost).toEqual(expected);
+    });
+
+    test("of a node of an earlier version that had no stream is no loss", () => {
+      const { synchronise, lost } = interrupted(way, { epoch: 0 });
+      synchronise(0, 0);
+      expect(lost).toEqual([]);
+    });
+
+    test("counts from the first of several interruptions without a state in between", () => {
+      const { streams, clock, synchronise, lost } = interrupted(way);
+      streams.interrupt("b", clock.nowMs);
+      synchronise(0, 0, justLongEnoughMs - 1);
+      expect(lost).toEqual(["b"]);
+    });
+  });
+
+  test("is a loss also if items of the new stream have arrived before it", () => {
+    const { streams, synchronise, lost } = interrupted("down");
+    streams.receive(message(1, 9));
+    synchronise(1, 9, OUTAGE_MS);
+    expect(lost).toEqual(["b"]);
+  });
+
+  test("that was read before an item which has arrived does not undo it", () => {
+    const { streams, synchronise, received } = interrupted("down");
+    streams.receive(message(1, 9));
+    synchronise(0, 0, justLongEnoughMs);
+    expect(received).toEqual(['"9.1"']);
+  });
+});
+
 test("with replays every item is received once and in order, whatever is lost, duplicated or late", () => {
   const arriving = fc.array(fc.record({ n: fc.integer({ min: 1, max: 30 }), isTail: fc.boolean() }), { maxLength: 80 });
   fc.assert(
     fc.property(arriving, fc.boolean(), (list, isLate) => {
       const received: number[] = [];
       const replays: (() => void)[] = [];
-      const streams: IncomingStreams = new IncomingStreams({
+      const events: IncomingEvents = {
         deliver: (_node, item) => received.push(item.position.n),
         requestReplay: ({ n }, to) => {
           const replay = (): void => streams.replayed(Array.from({ length: to - n + 1 }, (_, i) => message(n + i)));
@@ -282,8 +361,9 @@ test("with replays every item is received once and in order, whatever is lost, d
           else replay();
         },
         requestState: () => undefined,
-        overflowed: () => undefined,
-      });
+        lost: () => undefined,
+      };
+      const streams = new IncomingStreams(events, () => 0);
       streams.of("b").resynchronise(state(0), () => undefined);
       for (const { n, isTail } of list) streams.receive(isTail ? { kind: "tail", position: position(n) } : message(n));
       for (let at = 0; at < replays.length; at++) replays[at]?.();

@@ -6,7 +6,10 @@ export class IncomingStreams {
   /** By node. */
   private readonly streams = new Map<string, IncomingStream>();
 
-  constructor(private readonly events: IncomingEvents) {}
+  constructor(
+    private readonly events: IncomingEvents,
+    private readonly nowMs: () => number,
+  ) {}
 
   receive(item: StreamItem): void {
     this.of(item.position.node).receive(item);
@@ -21,15 +24,20 @@ export class IncomingStreams {
   of(node: string): IncomingStream {
     let stream = this.streams.get(node);
     if (!stream) {
-      stream = new IncomingStream(node, this.events);
+      stream = new IncomingStream(node, this.events, this.nowMs);
       this.streams.set(node, stream);
     }
     return stream;
   }
 
+  /** Nothing was received from the node since then. */
+  interrupt(node: string, sinceMs: number): void {
+    this.streams.get(node)?.interrupt(sinceMs);
+  }
+
   /** The node is considered gone: its place in the stream is kept in case it returns. */
-  pause(node: string): void {
-    this.streams.get(node)?.pause();
+  pause(node: string, sinceMs: number): void {
+    this.streams.get(node)?.pause(sinceMs);
   }
 
   /** The node does not return. */

@@ -276,10 +276,11 @@ function memberFields({
 
 function streamStateOf(value: unknown, sender: string): StreamState | undefined {
   if (!isPlain(value)) return undefined;
-  const { app, channel, epoch, n } = value;
+  const { app, channel, epoch, n, idleMs, earlierIdleMs } = value;
   const members = listOf(value.members, (one) => memberOfObject(one, sender));
   if (!isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n) || !members) return undefined;
-  return { app, channel, epoch, n, members };
+  const ages = isCount(idleMs) && isCount(earlierIdleMs) ? { idleMs, earlierIdleMs } : {};
+  return { app, channel, epoch, n, members, ...ages };
 }
 
 function channelCountOf(value: unknown): ChannelCount | undefined {

@@ -9,7 +9,7 @@ export interface Position {
   readonly node: string;
   readonly app: string;
   readonly channel: string;
-  /** A stream that was forgotten starts again with sequence number 1 in a later epoch. */
+  /** A stream whose end was forgotten starts again with sequence number 1 in a later epoch. */
   readonly epoch: number;
   /** Sequence number. */
   readonly n: number;
@@ -89,7 +89,7 @@ export interface Notification {
   readonly text: string;
 }
 
-/** The state of one stream of the responding node. Epoch 0: it has no stream on that channel. */
+/** The state of one stream of the responding node. Epoch 0: it has no stream on that channel, or does not remember its end. */
 export interface StreamState {
   readonly app: string;
   readonly channel: string;
@@ -97,7 +97,14 @@ export interface StreamState {
   /** The last sequence number. */
   readonly n: number;
   readonly members: readonly MemberState[];
+  /** The node has published no message on the channel for this time. undefined: it is of an earlier version. */
+  readonly idleMs?: number | undefined;
+  /** The same of earlier epochs on the channel, whose ends it does not remember. */
+  readonly earlierIdleMs?: number | undefined;
 }
+
+/** Nodes of earlier versions report epoch 0 for a stream that was idle for this time, and do not report `idleMs`. */
+export const EARLIER_VERSION_FORGETS_AFTER_MS = 60_000;
 
 export type NodeResponse =
   | { readonly kind: "streams"; readonly streams: readonly StreamState[] }
