@@ -83,7 +83,7 @@ for (const [what, begin] of Object.entries(OUTAGES)) {
     );
 
   test.each([70, 180])(
-    `${what} for %p s: members are right afterwards`,
+    `${what} for %p s: members are right afterwards, and no loss is reported`,
     async (seconds) => {
       const it = await pair();
       const { nodes, nodeA, nodeB } = it;
@@ -97,6 +97,10 @@ for (const [what, begin] of Object.entries(OUTAGES)) {
       await pass(seconds);
       end();
       expect(await nodes.until(() => shown(nodeB, "c").join() === "joins,stays")).toBeTrue();
+      // No message was missed: the subscribers stay connected, and get the next one.
+      const message = nodeA.publish("c");
+      await nodes.settle();
+      expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([[message], []]);
     },
     20_000,
   );

@@ -119,9 +119,11 @@ export class IncomingStream {
     const { epoch, n, app, channel } = reported;
     this.interruption = undefined;
     if (interruption && this.mayHaveMissedEnd(reported, interruption)) return this.events.lost(this.node);
+    const hasOnlyMembers = interruption !== undefined && this.hasNoMessageSince(reported, interruption);
     const tail: StreamItem = { kind: "tail", position: { node: this.node, app, channel, epoch, n } };
     if (!isDelivering(state)) {
       takeMembers();
+      if (hasOnlyMembers) return this.follow(epoch, n + 1, n);
       const candidates = state.kind === "disputed" ? state.candidates : [];
       const stoppedAt = candidates.filter((cursor) => cursor.epoch === epoch).map(({ next }) => next);
       // All items of a stream that was started meanwhile are missing.
@@ -135,6 +137,10 @@ export class IncomingStream {
     const isOutdated = epoch < state.epoch || (epoch === state.epoch && n < state.next - 1);
     if (isOutdated) return;
     if (epoch === state.epoch && n === state.next - 1) return takeMembers();
+    if (hasOnlyMembers) {
+      takeMembers();
+      return this.follow(epoch, n + 1, n);
+    }
     if (epoch > state.epoch) {
       // Member changes at the end of the earlier epoch may be missing, and are not replayed.
       takeMembers();
@@ -264,8 +270,20 @@ export class IncomingStream {
     if (stoppedAt.length === 0 || stoppedAt.some((cursor) => cursor.epoch === epoch)) return false;
     // Of an earlier version, which does not say whether there was a stream that it has forgotten.
     if (earlierIdleMs === undefined && stoppedAt.every((cursor) => cursor.epoch === 0)) return false;
-    const forgottenMs = earlierIdleMs ?? EARLIER_VERSION_FORGETS_AFTER_MS;
-    return forgottenMs <= this.nowMs() - sinceMs + UNNOTICED_MS;
+    return !this.precedes(sinceMs, earlierIdleMs ?? EARLIER_VERSION_FORGETS_AFTER_MS);
+  }
+
+  /**
+   * What was missed are member changes, which the state includes. It need not be replayed: after a long outage it is not kept any
+   * more, and every channel with presence would be reported lost.
+   */
+  private hasNoMessageSince({ idleMs }: StreamState, { sinceMs }: Interruption): boolean {
+    return idleMs !== undefined && this.precedes(sinceMs, idleMs) && this.buffer.first === undefined;
+  }
+
+  /** What is at least this old has arrived before the interruption, or its loss was noticed before. */
+  private precedes(sinceMs: number, ageMs: number): boolean {
+    return ageMs > this.nowMs() - sinceMs + UNNOTICED_MS;
   }
 }
 
