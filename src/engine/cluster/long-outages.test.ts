@@ -154,6 +154,23 @@ test("an idle stream continues without an outage, and no loss is reported", asyn
   expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([published, []]);
 }, 20_000);
 
+test("an outage that begins and ends while a subscription waits for answers: what was missed is reported lost", async () => {
+  const { nodes, nodeA, nodeB, transportA, transportB } = await pair();
+  transportA.suspend();
+  const opened = nodeB.watch("c");
+  transportB.setUp(false);
+  nodeA.publish("c");
+  await nodes.settle();
+  transportB.setUp(true);
+  await pass(5);
+  await opened;
+  transportA.resume();
+  expect(await nodes.until(() => nodeB.lostChannels.length > 0)).toBeTrue();
+  const after = nodeA.publish("c");
+  await nodes.settle();
+  expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([[after], ["c"]]);
+}, 20_000);
+
 test("a node alone answers subscriptions at once while it has no transport", async () => {
   const cluster = await memoryCluster(1);
   open = await TestCluster.of(async () => cluster, 1);

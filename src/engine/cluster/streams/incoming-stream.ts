@@ -163,7 +163,7 @@ export class IncomingStream {
 
   /** Nothing was received from the node since then, until it reports its state again. */
   interrupt(sinceMs: number): void {
-    // Of several interruptions without a state in between, the first one counts.
+    // If there are several without a state in between, the first one counts.
     this.interruption = { sinceMs: this.interruption?.sinceMs ?? sinceMs, stoppedAt: cursorsOf(this.state) };
   }
 
@@ -267,8 +267,9 @@ export class IncomingStream {
 
   /** The stream has ended where no state shows it, and it is not certain that all its messages came before the interruption. */
   private mayHaveMissedEnd({ epoch, earlierIdleMs }: StreamState, { sinceMs, stoppedAt }: Interruption): boolean {
-    if (stoppedAt.length === 0 || stoppedAt.some((cursor) => cursor.epoch === epoch)) return false;
-    // Of an earlier version, which does not say whether there was a stream that it has forgotten.
+    const isSameStream = epoch > 0 && stoppedAt.some((cursor) => cursor.epoch === epoch);
+    if (stoppedAt.length === 0 || isSameStream) return false;
+    // A node of an earlier version does not say whether there was a stream that it has forgotten.
     if (earlierIdleMs === undefined && stoppedAt.every((cursor) => cursor.epoch === 0)) return false;
     return !this.precedes(sinceMs, earlierIdleMs ?? EARLIER_VERSION_FORGETS_AFTER_MS);
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { StreamItem } from "../wire/messages.ts";
-import { type IncomingEvents, UNNOTICED_MS } from "./incoming-stream.ts";
+import type { IncomingEvents } from "./incoming-stream.ts";
 import { IncomingStreams } from "./incoming-streams.ts";
 import { BUFFERED_MAX, BUFFERED_MAX_CHARS } from "./item-buffer.ts";
 
@@ -18,7 +18,6 @@ function receiver() {
   const requested: string[] = [];
   const stateRequests: string[] = [];
   const lost: string[] = [];
-  const clock = { nowMs: 1_000_000 };
   const events: IncomingEvents = {
     deliver: (_node, item) => received.push(item.kind === "message" ? item.envelope.dataJson : item.kind),
     requestReplay: ({ n, epoch }, to) => requested.push(`${epoch}: ${n}–${to}`),
@@ -28,11 +27,10 @@ function receiver() {
       streams.of(node).giveUp();
     },
   };
-  const streams = new IncomingStreams(events, () => clock.nowMs);
-  /** `earlierIdleMs`: as in the state; undefined: a node of an earlier version reports it. */
-  const synchronise = (n: number, epoch = 1, earlierIdleMs?: number) =>
-    streams.of("b").resynchronise({ ...state(n, epoch), earlierIdleMs }, () => received.push("members taken"));
-  return { streams, received, requested, stateRequests, lost, synchronise, clock };
+  const streams = new IncomingStreams(events, () => 0);
+  const synchronise = (n: number, epoch = 1) =>
+    streams.of("b").resynchronise(state(n, epoch), () => received.push("members taken"));
+  return { streams, received, requested, stateRequests, lost, synchronise };
 }
 
 describe("before a node has reported its state", () => {
@@ -269,81 +267,6 @@ describe("a state reported later", () => {
     synchronise(1);
     synchronise(4);
     expect(requested).toEqual(["1: 2–4"]);
-  });
-});
-
-describe("a state of another epoch after an interruption", () => {
-  const OUTAGE_MS = 300_000;
-  /** Nothing is received for some time. The node is considered gone, or this one has no transport. */
-  function interrupted(way: "gone" | "down", { epoch = 1, forMs = OUTAGE_MS } = {}) {
-    const it = receiver();
-    it.synchronise(3, epoch, Number.MAX_SAFE_INTEGER);
-    it.received.length = 0;
-    it.streams[way === "gone" ? "pause" : "interrupt"]("b", it.clock.nowMs);
-    it.clock.nowMs += forMs;
-    return it;
-  }
-  const justLongEnoughMs = OUTAGE_MS + UNNOTICED_MS + 1;
-
-  describe.each(["gone", "down"] as const)("%s", (way) => {
-    test.each([
-      ["forgotten", 0, 0],
-      ["superseded", 2, 9],
-    ])("is a loss if the stream may have ended meanwhile: %s", (_what, n, epoch) => {
-      const { synchronise, lost, received, stateRequests } = interrupted(way);
-      synchronise(n, epoch, justLongEnoughMs - 1);
-      expect([lost, stateRequests]).toEqual([["b"], ["b"]]);
-      synchronise(n, epoch, justLongEnoughMs - 1);
-      expect([lost, received]).toEqual([["b"], ["members taken"]]);
-    });
-
-    test("is none if the stream ended before, and the members are taken", () => {
-      const { synchronise, lost, received } = interrupted(way);
-      synchronise(0, 0, justLongEnoughMs);
-      expect([lost, received]).toEqual([[], ["members taken"]]);
-    });
-
-    test("is none if the node had no stream before: all of the new one is requested, and the members are taken", () => {
-      const { synchronise, lost, requested, received } = interrupted(way, { epoch: 0 });
-      synchronise(2, 1, Number.MAX_SAFE_INTEGER);
-      expect([lost, requested, received]).toEqual([[], ["1: 1–2"], ["members taken"]]);
-    });
-
-    test.each([
-      [39_000, []],
-      [41_000, ["b"]],
-    ])("of a node of an earlier version, which forgets a stream after a minute: %p ms", (forMs, expected) => {
-      const { synchronise, lost } = interrupted(way, { forMs });
-      synchronise(0, 0);
-      expect(lost).toEqual(expected);
-    });
-
-    test("of a node of an earlier version that had no stream is no loss", () => {
-      const { synchronise, lost } = interrupted(way, { epoch: 0 });
-      synchronise(0, 0);
-      expect(lost).toEqual([]);
-    });
-
-    test("counts from the first of several interruptions without a state in between", () => {
-      const { streams, clock, synchronise, lost } = interrupted(way);
-      streams.interrupt("b", clock.nowMs);
-      synchronise(0, 0, justLongEnoughMs - 1);
-      expect(lost).toEqual(["b"]);
-    });
-  });
-
-  test("is a loss also if items of the new stream have arrived before it", () => {
-    const { streams, synchronise, lost } = interrupted("down");
-    streams.receive(message(1, 9));
-    synchronise(1, 9, OUTAGE_MS);
-    expect(lost).toEqual(["b"]);
-  });
-
-  test("that was read before an item which has arrived does not undo it", () => {
-    const { streams, synchronise, received } = interrupted("down");
-    streams.receive(message(1, 9));
-    synchronise(0, 0, justLongEnoughMs);
-    expect(received).toEqual(['"9.1"']);
   });
 });
 

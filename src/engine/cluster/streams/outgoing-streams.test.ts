@@ -13,7 +13,7 @@ function made(areLossesReported = false) {
   const append = (channel: string, text = "x", isMessage = true) =>
     streams.append("app", channel, ({ epoch, n }) => `${epoch}.${n} ${text}`, isMessage);
   const pass = (ms: number) => (now += ms);
-  /** All streams become idle for so long that only their ends are remembered. */
+  /** All streams become idle, until only their ends are remembered. */
   const reduceAll = () => {
     for (let i = 0; i < 4; i++) {
       pass(60_000);

@@ -8,7 +8,7 @@ import { RememberedStreams, type StreamEnd } from "./remembered-streams.ts";
 
 /** Idle delays after which a stream's last sequence number is repeated. */
 const REPEAT_AFTER_MS = [1000, 4000, 15_000] as const;
-/** Of a stream that is idle for this time only its end is remembered. */
+/** A stream that is idle for this time is reduced: only its end is remembered. */
 const REDUCE_AFTER_MS = 60_000;
 /**
  * Above this number of streams, streams are reduced after a shorter idle time, and the items kept for replay are dropped: a client

@@ -203,6 +203,11 @@ describe("responses", () => {
       { kind: "streams", streams: [stream] },
       `{"what":"who","lanes":[{"app":"app","channel":"chat/1","epoch":3,"n":7,"members":${MEMBER_OBJECTS}}]}`,
     ],
+    // Nodes that remember the ends of idle streams add the ages. Others ignore them.
+    [
+      { kind: "streams", streams: [{ ...stream, members: [], idleMs: 5000, earlierIdleMs: 9000 }] },
+      '{"what":"who","lanes":[{"app":"app","channel":"chat/1","epoch":3,"n":7,"members":[],"idleMs":5000,"earlierIdleMs":9000}]}',
+    ],
     [{ kind: "replay", items: undefined }, '{"what":"again","items":null}'],
     [{ kind: "replay", items: ["one"] }, '{"what":"again","items":["one"]}'],
     [
