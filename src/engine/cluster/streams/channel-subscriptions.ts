@@ -19,7 +19,7 @@ import {
 } from "../wire/messages.ts";
 import { chunksOf, jsonBytes } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
-import type { IncomingEvents } from "./incoming-stream.ts";
+import { type Contact, elapsedMs, type IncomingEvents } from "./incoming-stream.ts";
 import { IncomingStreams } from "./incoming-streams.ts";
 
 const REPLAY_TRIES = 3;
@@ -55,16 +55,14 @@ interface ChannelSubscription {
 /** A node that has not responded to the first request of a subscription, or has returned when its streams were forgotten here. */
 interface Unanswered {
   /** What it has accepted since then, before it noticed that it was cut off, may not have arrived. */
-  readonly sinceMs: number;
+  readonly since: Contact;
   /** It was cut off, or this node was. Otherwise it only responds late, and its items have arrived. */
   readonly isReturned: boolean;
 }
 
-interface Absent {
+interface Absent extends Contact {
   /** When it was considered gone. */
   readonly goneMs: number;
-  /** When something was last received from it. */
-  readonly lastMs: number;
 }
 
 const key = (app: string, channel: string): string => `${app} ${channel}`;
@@ -73,9 +71,8 @@ export class ChannelSubscriptions {
   private readonly subscriptions = new Map<string, ChannelSubscription>();
   /** Nodes that are considered gone and may return, by name. */
   private readonly absent = new Map<string, Absent>();
-
   /** Nodes that are gone for longer: their places are forgotten, but not since when nothing was received from them. */
-  private readonly departed = new Map<string, number>();
+  private readonly departed = new Map<string, Contact>();
 
   constructor(private readonly parts: ChannelSubscriptionsParts) {}
 
@@ -84,9 +81,9 @@ export class ChannelSubscriptions {
     const subscription = this.subscribe(app, channel);
     this.subscriptions.set(key(app, channel), subscription);
     // Also those that cannot be reached now: they may accept messages that this node has subscribed to.
-    const asked = [...nodes.all.map(({ name }) => name), ...this.absent.keys()];
-    const unanswered: Unanswered = { sinceMs: subscription.openedMs, isReturned: false };
-    if (asked.length > 0) subscription.unanswered = new Map(asked.map((name) => [name, unanswered]));
+    const asked = [...nodes.all.map((node) => [node.name, node] as const), ...this.absent];
+    const unanswered = (last: Contact): Unanswered => ({ since: openedSince(subscription, last), isReturned: false });
+    if (asked.length > 0) subscription.unanswered = new Map(asked.map(([name, last]) => [name, unanswered(last)]));
     requests.toAll({ kind: "streams", channels: [[app, channel]] }, (responses) => {
       if (!this.isCurrent(subscription)) return found(new Map());
       const states = [...responses].flatMap(([name, response]) => {
@@ -131,32 +128,30 @@ export class ChannelSubscriptions {
   }
 
   private returned(name: string): void {
-    const departedMs = this.departed.get(name);
+    const departed = this.departed.get(name);
     this.departed.delete(name);
     for (const subscription of this.subscriptions.values()) {
-      const { openedMs } = subscription;
-      const beganMs = departedMs === undefined ? undefined : Math.max(openedMs, departedMs);
-      const sinceMs = subscription.unanswered?.get(name)?.sinceMs ?? beganMs;
-      if (sinceMs === undefined) continue;
+      const since = subscription.unanswered?.get(name)?.since ?? (departed && openedSince(subscription, departed));
+      if (!since) continue;
       subscription.unanswered ??= new Map();
-      subscription.unanswered.set(name, { sinceMs, isReturned: true });
+      subscription.unanswered.set(name, { since, isReturned: true });
     }
   }
 
   /** The transport is down: from now on nothing is received from any node. */
   interrupted(): void {
-    for (const { name, lastMs } of this.parts.nodes.all)
-      for (const { streams } of this.subscriptions.values()) streams.interrupt(name, lastMs);
+    for (const { name, lastMs, clockMs } of this.parts.nodes.all)
+      for (const { streams } of this.subscriptions.values()) streams.interrupt(name, { lastMs, clockMs });
   }
 
   /**
    * A node that was stopped or cut off goes on accepting messages until it notices. When it returns, they are requested from where
    * its streams had stopped here, and reported as lost if it has them no longer.
    */
-  nodeGone({ name, hasLeft, lastMs }: OtherNode): void {
+  nodeGone({ name, hasLeft, lastMs, clockMs }: OtherNode): void {
     if (hasLeft) return this.forget(name);
-    for (const { streams } of this.subscriptions.values()) streams.pause(name, lastMs);
-    this.absent.set(name, { goneMs: this.parts.nowMs(), lastMs });
+    for (const { streams } of this.subscriptions.values()) streams.pause(name, { lastMs, clockMs });
+    this.absent.set(name, { goneMs: this.parts.nowMs(), lastMs, clockMs });
     const [oldest] = this.absent.keys();
     if (oldest !== undefined && this.absent.size > ABSENT_MAX) this.depart(oldest);
   }
@@ -170,7 +165,7 @@ export class ChannelSubscriptions {
   private depart(name: string): void {
     const absent = this.absent.get(name);
     this.forget(name);
-    if (absent) this.departed.set(name, absent.lastMs);
+    if (absent) this.departed.set(name, absent);
     const [oldest] = this.departed.keys();
     if (oldest !== undefined && this.departed.size > ABSENT_MAX) this.departed.delete(oldest);
   }
@@ -247,12 +242,12 @@ export class ChannelSubscriptions {
     answered(subscription, node.name);
     subscription.streams.of(node.name).resynchronise(state, takeMembers);
     // Where its stream was at that time is not known.
-    if (unanswered?.isReturned && this.hasMessageSince(state, unanswered.sinceMs)) this.reportLoss(subscription);
+    if (unanswered?.isReturned && this.hasMessageSince(state, unanswered.since)) this.reportLoss(subscription);
   }
 
-  private hasMessageSince({ epoch, idleMs }: StreamState, sinceMs: number): boolean {
-    const sinceLastMs = idleMs ?? (epoch > 0 ? 0 : EARLIER_VERSION_FORGETS_AFTER_MS);
-    return sinceLastMs <= this.parts.nowMs() - sinceMs + CLOCK_DRIFT_MS;
+  private hasMessageSince(state: StreamState, since: Contact): boolean {
+    const idleMs = state.idleMs ?? (state.epoch > 0 ? 0 : EARLIER_VERSION_FORGETS_AFTER_MS);
+    return idleMs <= elapsedMs(since, this.parts.nowMs(), state) + CLOCK_DRIFT_MS;
   }
 
   private requestReplay(subscription: ChannelSubscription, from: Position, to: number, tries = REPLAY_TRIES): void {
@@ -294,6 +289,12 @@ export class ChannelSubscriptions {
     warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
     local.lost(app, channel);
   }
+}
+
+/** What a node has published since the opening of the subscription, and since something was last received from it, may be missing. */
+function openedSince({ openedMs }: ChannelSubscription, { lastMs, clockMs }: Contact): Contact {
+  const laterMs = Math.max(0, openedMs - lastMs);
+  return { lastMs: lastMs + laterMs, clockMs: clockMs === undefined ? undefined : clockMs + laterMs };
 }
 
 function answered(subscription: ChannelSubscription, name: string): void {

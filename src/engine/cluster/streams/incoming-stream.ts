@@ -78,8 +78,22 @@ type State =
   /** `candidates`: where the stream had stopped, in each epoch that may be the node's own. */
   | { readonly kind: "disputed"; readonly candidates: readonly Cursor[] };
 
+/** When something was last received from a node. */
+export interface Contact {
+  readonly lastMs: number;
+  /** The node's own clock in its last heartbeat. undefined: it is of an earlier version. */
+  readonly clockMs?: number | undefined;
+}
+
+/**
+ * The time since then. The clock of either node may have stood still meanwhile, if its machine was suspended. After a suspension a
+ * node also receives late what was sent long before, so only the sender's clock shows how old that is.
+ */
+export const elapsedMs = (since: Contact, nowMs: number, { clockMs = 0 }: StreamState): number =>
+  Math.max(nowMs - since.lastMs, clockMs - (since.clockMs ?? clockMs));
+
 interface Interruption {
-  readonly sinceMs: number;
+  readonly since: Contact;
   /** Where the stream had stopped, in each epoch that may be the node's own; none if it was not synchronised. */
   readonly stoppedAt: readonly Cursor[];
 }
@@ -162,14 +176,14 @@ export class IncomingStream {
   }
 
   /** Nothing was received from the node since then, until it reports its state again. */
-  interrupt(sinceMs: number): void {
+  interrupt(since: Contact): void {
     // If there are several without a state in between, the first one counts.
-    this.interruption = { sinceMs: this.interruption?.sinceMs ?? sinceMs, stoppedAt: cursorsOf(this.state) };
+    this.interruption = { since: this.interruption?.since ?? since, stoppedAt: cursorsOf(this.state) };
   }
 
   /** The node is considered gone. */
-  pause(sinceMs: number): void {
-    this.interrupt(sinceMs);
+  pause(since: Contact): void {
+    this.interrupt(since);
     if (isDelivering(this.state)) this.dispute(this.state);
     // What is behind a gap is found missing again.
     this.buffer.clear();
@@ -266,25 +280,27 @@ export class IncomingStream {
   }
 
   /** The stream has ended where no state shows it, and it is not certain that all its messages came before the interruption. */
-  private mayHaveMissedEnd({ epoch, earlierIdleMs }: StreamState, { sinceMs, stoppedAt }: Interruption): boolean {
+  private mayHaveMissedEnd(reported: StreamState, { since, stoppedAt }: Interruption): boolean {
+    const { epoch, earlierIdleMs } = reported;
     const isSameStream = epoch > 0 && stoppedAt.some((cursor) => cursor.epoch === epoch);
     if (stoppedAt.length === 0 || isSameStream) return false;
     // A node of an earlier version does not say whether there was a stream that it has forgotten.
     if (earlierIdleMs === undefined && stoppedAt.every((cursor) => cursor.epoch === 0)) return false;
-    return !this.precedes(sinceMs, earlierIdleMs ?? EARLIER_VERSION_FORGETS_AFTER_MS);
+    return !this.precedes(since, reported, earlierIdleMs ?? EARLIER_VERSION_FORGETS_AFTER_MS);
   }
 
   /**
    * What was missed are member changes, which the state includes. It need not be replayed: after a long outage it is not kept any
    * more, and every channel with presence would be reported lost.
    */
-  private hasNoMessageSince({ idleMs }: StreamState, { sinceMs }: Interruption): boolean {
-    return idleMs !== undefined && this.precedes(sinceMs, idleMs) && this.buffer.first === undefined;
+  private hasNoMessageSince(reported: StreamState, { since }: Interruption): boolean {
+    const { idleMs } = reported;
+    return idleMs !== undefined && this.precedes(since, reported, idleMs) && this.buffer.first === undefined;
   }
 
   /** What is at least this old has arrived before the interruption, or its loss was noticed before. */
-  private precedes(sinceMs: number, ageMs: number): boolean {
-    return ageMs > this.nowMs() - sinceMs + UNNOTICED_MS;
+  private precedes(since: Contact, reported: StreamState, ageMs: number): boolean {
+    return ageMs > elapsedMs(since, this.nowMs(), reported) + UNNOTICED_MS;
   }
 }
 

@@ -1,6 +1,6 @@
 /** What this node receives on one channel: one stream per other node, each followed on its own (incoming-stream.ts). */
 import type { StreamItem } from "../wire/messages.ts";
-import { type IncomingEvents, IncomingStream } from "./incoming-stream.ts";
+import { type Contact, type IncomingEvents, IncomingStream } from "./incoming-stream.ts";
 
 export class IncomingStreams {
   /** By node. */
@@ -31,13 +31,13 @@ export class IncomingStreams {
   }
 
   /** Nothing was received from the node since then. */
-  interrupt(node: string, sinceMs: number): void {
-    this.streams.get(node)?.interrupt(sinceMs);
+  interrupt(node: string, since: Contact): void {
+    this.streams.get(node)?.interrupt(since);
   }
 
   /** The node is considered gone: its place in the stream is kept in case it returns. */
-  pause(node: string, sinceMs: number): void {
-    this.streams.get(node)?.pause(sinceMs);
+  pause(node: string, since: Contact): void {
+    this.streams.get(node)?.pause(since);
   }
 
   /** The node does not return. */

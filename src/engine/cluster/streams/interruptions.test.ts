@@ -15,6 +15,7 @@ const message = (n: number, epoch = 1): StreamItem => ({
 interface Ages {
   readonly idleMs?: number | undefined;
   readonly earlierIdleMs?: number | undefined;
+  readonly clockMs?: number | undefined;
 }
 
 function receiver() {
@@ -50,7 +51,7 @@ function interrupted(way: "gone" | "down", { epoch = 1, forMs = OUTAGE_MS } = {}
   const it = receiver();
   it.synchronise(3, epoch);
   it.received.length = 0;
-  it.streams[way === "gone" ? "pause" : "interrupt"]("b", it.clock.nowMs);
+  it.streams[way === "gone" ? "pause" : "interrupt"]("b", { lastMs: it.clock.nowMs, clockMs: 0 });
   it.clock.nowMs += forMs;
   return it;
 }
@@ -70,6 +71,13 @@ describe.each(["gone", "down"] as const)("a state of the same stream (%s)", (way
     synchronise(5, 1, { idleMs: BEFORE_MS, earlierIdleMs: Number.MAX_SAFE_INTEGER });
     streams.receive(message(6));
     expect([requested, received]).toEqual([[], ["members taken", '"1.6"']]);
+  });
+
+  test("after a suspension of this node's machine, which its own clock does not show: what is missing is requested", () => {
+    const { synchronise, requested } = interrupted(way, { forMs: 0 });
+    const ages = { idleMs: BEFORE_MS - 1, earlierIdleMs: Number.MAX_SAFE_INTEGER };
+    synchronise(5, 1, { ...ages, clockMs: OUTAGE_MS });
+    expect(requested).toEqual(["1: 4–5"]);
   });
 
   test("of a node of an earlier version: what is missing is requested", () => {
@@ -121,7 +129,7 @@ describe("a state of another epoch after an interruption", () => {
 
     test("counts from the first of several interruptions without a state in between", () => {
       const { streams, clock, synchronise, lost } = interrupted(way);
-      streams.interrupt("b", clock.nowMs);
+      streams.interrupt("b", { lastMs: clock.nowMs });
       synchronise(0, 0, { earlierIdleMs: BEFORE_MS - 1 });
       expect(lost).toEqual(["b"]);
     });
@@ -133,7 +141,7 @@ describe("a state of another epoch after an interruption", () => {
       const { streams, synchronise, clock, lost } = receiver();
       synchronise(0, 0);
       streams.receive(message(1, 5));
-      streams.interrupt("b", clock.nowMs);
+      streams.interrupt("b", { lastMs: clock.nowMs });
       clock.nowMs += OUTAGE_MS;
       synchronise(0, 0, { earlierIdleMs: earlierIdleMs });
       expect(lost).toEqual(["b"]);

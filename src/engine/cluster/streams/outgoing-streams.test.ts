@@ -84,15 +84,21 @@ describe("an outgoing stream", () => {
   test("says when its last message was published, whatever members have done since", () => {
     const { streams, append, pass, reduceAll } = made();
     const never = Number.MAX_SAFE_INTEGER;
-    expect(streams.state("app", "c")).toEqual({ epoch: 0, n: 0, idleMs: never, earlierIdleMs: never });
+    expect(streams.state("app", "c")).toEqual({ epoch: 0, n: 0, idleMs: never, earlierIdleMs: never, clockMs: 0 });
     append("c", "x", false);
-    expect(streams.state("app", "c")).toEqual({ epoch: 1, n: 1, idleMs: never, earlierIdleMs: never });
+    expect(streams.state("app", "c")).toEqual({ epoch: 1, n: 1, idleMs: never, earlierIdleMs: never, clockMs: 0 });
     append("c");
     pass(1000);
     append("c", "x", false);
-    expect(streams.state("app", "c")).toEqual({ epoch: 1, n: 3, idleMs: 1000, earlierIdleMs: never });
+    expect(streams.state("app", "c")).toEqual({ epoch: 1, n: 3, idleMs: 1000, earlierIdleMs: never, clockMs: 1000 });
     reduceAll();
-    expect(streams.state("app", "c")).toEqual({ epoch: 1, n: 3, idleMs: 241_000, earlierIdleMs: never });
+    expect(streams.state("app", "c")).toEqual({
+      epoch: 1,
+      n: 3,
+      idleMs: 241_000,
+      earlierIdleMs: never,
+      clockMs: 241_000,
+    });
   });
 
   test("starts another epoch when its end is forgotten, and says how long ago that epoch was used at the latest", () => {
@@ -105,7 +111,7 @@ describe("an outgoing stream", () => {
     for (let i = 0; i < REMEMBERED_MAX - 1; i++) append(`other${i}`);
     reduceAll();
     const idleMs = 485_000;
-    expect(streams.state("app", "c")).toEqual({ epoch: 0, n: 0, idleMs, earlierIdleMs: idleMs });
+    expect(streams.state("app", "c")).toMatchObject({ epoch: 0, n: 0, idleMs, earlierIdleMs: idleMs });
     expect(streams.state("app", "d")).toMatchObject({ epoch: 2, n: 1, idleMs: 480_000 });
     append("c", "x", false);
     pass(1000);

@@ -100,6 +100,7 @@ export class OutgoingStreams {
       n: end?.n ?? 0,
       idleMs: ageMs(now, Math.max(earlierMs, end?.messageMs ?? earlierMs)),
       earlierIdleMs: ageMs(now, earlierMs),
+      clockMs: Math.floor(now),
     };
   }
 

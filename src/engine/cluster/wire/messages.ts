@@ -38,6 +38,8 @@ export interface Heartbeat {
   /** With very many applications a heartbeat has several parts, from 0. Only the first carries `receivesFrom` and `isReconnected`. */
   readonly part: number;
   readonly parts: number;
+  /** The node's own clock, in whole milliseconds since any moment. undefined: it is of an earlier version. */
+  readonly clockMs?: number | undefined;
 }
 
 /** The node is closing. */
@@ -101,6 +103,8 @@ export interface StreamState {
   readonly idleMs?: number | undefined;
   /** The same of earlier epochs on the channel, whose ends it does not remember. */
   readonly earlierIdleMs?: number | undefined;
+  /** The node's own clock, as in its heartbeats. */
+  readonly clockMs?: number | undefined;
 }
 
 /** Nodes of earlier versions report epoch 0 for a stream that was idle for this time, and do not report `idleMs`. */
