@@ -2,9 +2,9 @@
  * The engine of nodes in several processes: what nodes say to each other, over any transport. A transport may lose payloads, for
  * example in a reconnect or a failover; the node protocol repairs that:
  *
- * - streams/: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts
- *   requests states and replays; incoming-streams.ts and incoming-stream.ts follow other nodes and find gaps; item-buffer.ts;
- *   state-responder.ts answers other nodes
+ * - streams/: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay, remembered-streams.ts the
+ *   ends of idle streams; channel-subscriptions.ts requests states and replays; incoming-streams.ts and incoming-stream.ts follow
+ *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts, direct-messages.ts with newest-messages.ts
  *   delivers each once and in order; expected-peers.ts learns where a held peer has returned
  * - nodes/: heartbeats.ts, nodes.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
@@ -321,6 +321,7 @@ export class ClusterEngine implements Engine {
 
   private transportDown(): void {
     this.pendingDirectMessages.failAll();
+    this.parts.subscriptions.interrupted();
     this.options.changed?.(false);
   }
 

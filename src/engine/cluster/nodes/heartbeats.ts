@@ -53,11 +53,13 @@ export class Heartbeats {
     });
     const receivesFrom = nodes.all.map(({ name }) => name);
     const chunks = chunksOf([...this.counts]);
+    const clockMs = Math.floor(this.lastMs);
     for (const [part, some] of chunks.entries()) {
       const isFirst = part === 0;
       const head = { receivesFrom: isFirst ? receivesFrom : [], isReconnected: isFirst && isReconnected };
       const connections = new Map(some);
-      link.publish(subjects.all, heartbeat({ node: local.id, connections, ...head, part, parts: chunks.length }));
+      const parts = chunks.length;
+      link.publish(subjects.all, heartbeat({ node: local.id, connections, ...head, part, parts, clockMs }));
     }
   }
 

@@ -10,6 +10,8 @@ export interface OtherNode {
   /** The id used towards realtime: another one for each incarnation, when it returns after it was considered gone. */
   readonly id: string;
   lastMs: number;
+  /** Its own clock in the last heartbeat that was received. undefined: it is of an earlier version. */
+  clockMs?: number | undefined;
   /** By application. Bound: APPS_PER_NODE_MAX. */
   connections: Map<string, number>;
   /** When it last reported its connections. */
@@ -21,8 +23,8 @@ export interface OtherNode {
   hasLeft?: boolean;
 }
 
-/** The connections in a heartbeat, or in one part of it. */
-export type Counts = Pick<Heartbeat, "connections" | "part" | "parts">;
+/** What is taken from a heartbeat, or from one part of it. */
+export type Counts = Pick<Heartbeat, "connections" | "part" | "parts" | "clockMs">;
 
 export const HEARTBEAT_MS = 1000;
 const GONE_AFTER_HEARTBEATS = 3.5;
@@ -101,7 +103,10 @@ export class Nodes {
       this.byName.set(name, node);
     }
     node.lastMs = this.parts.nowMs();
-    if (counts) takeCounts(node, counts);
+    if (counts) {
+      node.clockMs = counts.clockMs;
+      takeCounts(node, counts);
+    }
     if (isNew) this.parts.appeared(node);
     return node;
   }

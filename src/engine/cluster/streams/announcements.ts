@@ -57,7 +57,7 @@ export class Announcements {
 
   private send(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     for (const change of splitChange({ joined, left })) {
-      const { subject, item } = this.outgoing.append(app, channel, (position) => members(position, change));
+      const { subject, item } = this.outgoing.append(app, channel, (position) => members(position, change), false);
       this.publish(subject, item);
     }
   }

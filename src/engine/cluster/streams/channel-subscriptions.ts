@@ -10,16 +10,25 @@ import type { Requests } from "../requests/requests.ts";
 import { streamsOf } from "../requests/response-parts.ts";
 import { streamItem } from "../wire/decode.ts";
 import type { Link } from "../wire/link.ts";
-import type { NodeResponse, Position, StreamItem, StreamState } from "../wire/messages.ts";
+import {
+  EARLIER_VERSION_FORGETS_AFTER_MS,
+  type NodeResponse,
+  type Position,
+  type StreamItem,
+  type StreamState,
+} from "../wire/messages.ts";
 import { chunksOf, jsonBytes } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
+import { type Contact, elapsedMs, type IncomingEvents } from "./incoming-stream.ts";
 import { IncomingStreams } from "./incoming-streams.ts";
 
 const REPLAY_TRIES = 3;
 /** For how long the places in the streams of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
 const ABSENT_KEPT_MS = 120_000;
-/** Bound: such nodes; the oldest is forgotten first. */
+/** Bound: such nodes, and those that are gone for longer; the oldest is forgotten first. */
 const ABSENT_MAX = 1000;
+/** The clocks of two nodes may run at slightly different speeds, so a message may be this much newer than it seems. */
+const CLOCK_DRIFT_MS = 500;
 
 export interface ChannelSubscriptionsParts {
   readonly local: EngineCallbacks;
@@ -36,13 +45,24 @@ interface ChannelSubscription {
   readonly channel: string;
   readonly transport: TransportSubscription;
   readonly streams: IncomingStreams;
+  readonly openedMs: number;
   /** The responses to its first request are still pending. */
   isOpening: boolean;
-  /**
-   * Nodes that have not responded to that request in time, and whether they have returned from an outage since. undefined: none, as
-   * almost always. Bound: the nodes at its opening, NODES_MAX.
-   */
-  unanswered: Map<string, "silent" | "returned"> | undefined;
+  /** Nodes whose streams have no known beginning here, by name. undefined: none, as almost always. Bound: NODES_MAX, ABSENT_MAX. */
+  unanswered: Map<string, Unanswered> | undefined;
+}
+
+/** A node that has not responded to the first request of a subscription, or has returned when its streams were forgotten here. */
+interface Unanswered {
+  /** What it has accepted since then, before it noticed that it was cut off, may not have arrived. */
+  readonly since: Contact;
+  /** It was cut off, or this node was. Otherwise it only responds late, and its items have arrived. */
+  readonly isReturned: boolean;
+}
+
+interface Absent extends Contact {
+  /** When it was considered gone. */
+  readonly goneMs: number;
 }
 
 const key = (app: string, channel: string): string => `${app} ${channel}`;
@@ -50,16 +70,21 @@ const key = (app: string, channel: string): string => `${app} ${channel}`;
 export class ChannelSubscriptions {
   /** Bound: channels in use here, CHANNELS_PER_CONNECTION_MAX per connection. */
   private readonly subscriptions = new Map<string, ChannelSubscription>();
-  /** Nodes that are considered gone and may return, by name, and since when. Bound: ABSENT_MAX, for two minutes. */
-  private readonly absent = new Map<string, number>();
+  /** Nodes that are considered gone and may return, by name. Bound: ABSENT_MAX, for two minutes. */
+  private readonly absent = new Map<string, Absent>();
+  /** Nodes that are gone for longer: their places are forgotten, but not since when nothing was received from them. Bound: ABSENT_MAX. */
+  private readonly departed = new Map<string, Contact>();
 
   constructor(private readonly parts: ChannelSubscriptionsParts) {}
 
   open(app: string, channel: string, found: (members: RemoteMembers) => void): void {
-    const { requests, nodes, link } = this.parts;
+    const { requests, nodes } = this.parts;
     const subscription = this.subscribe(app, channel);
     this.subscriptions.set(key(app, channel), subscription);
-    const asked = link.isUp ? nodes.all.map(({ name }) => name) : [];
+    // Also those that cannot be reached now: they may accept messages that this node has subscribed to.
+    const asked = [...nodes.all.map((node) => [node.name, node] as const), ...this.absent];
+    const unanswered = (last: Contact): Unanswered => ({ since: openedSince(subscription, last), isReturned: false });
+    if (asked.length > 0) subscription.unanswered = new Map(asked.map(([name, last]) => [name, unanswered(last)]));
     requests.toAll({ kind: "streams", channels: [[app, channel]] }, (responses) => {
       if (!this.isCurrent(subscription)) return found(new Map());
       const states = [...responses].flatMap(([name, response]) => {
@@ -71,11 +96,21 @@ export class ChannelSubscriptions {
       subscription.isOpening = false;
       // Releases items that arrived meanwhile and are newer than the reported state.
       for (const { node, state } of states) subscription.streams.of(node.name).start(state);
-      const unanswered = asked.filter((name) => !responses.has(name) && !nodes.hasLeft(name));
-      if (unanswered.length > 0) subscription.unanswered = new Map(unanswered.map((name) => [name, "silent"]));
-      // Nodes that have not responded in time, or appeared after the request.
-      for (const { name } of nodes.all) if (!responses.has(name)) this.requestState(name, [subscription]);
+      this.opened(subscription, new Set(responses.keys()));
     });
+  }
+
+  private opened(subscription: ChannelSubscription, responded: ReadonlySet<string>): void {
+    const { nodes } = this.parts;
+    const { unanswered } = subscription;
+    for (const [name, { isReturned }] of unanswered ?? []) {
+      if (!responded.has(name) && !nodes.hasLeft(name)) continue;
+      answered(subscription, name);
+      // Its items may have been missed since it responded.
+      if (isReturned && nodes.known(name)) this.requestState(name, [subscription]);
+    }
+    // Nodes that have not responded in time, or appeared after the request.
+    for (const { name } of nodes.all) if (!responded.has(name)) this.requestState(name, [subscription]);
   }
 
   close(app: string, channel: string): void {
@@ -86,48 +121,74 @@ export class ChannelSubscriptions {
   /** Requests the state of all streams of one node, because items of it may have been missed. */
   resync({ name }: OtherNode): void {
     this.absent.delete(name);
-    for (const { unanswered } of this.subscriptions.values())
-      if (unanswered?.has(name)) unanswered.set(name, "returned");
+    this.returned(name);
     const subscriptions = [...this.subscriptions.values()].filter(({ isOpening }) => !isOpening);
     if (subscriptions.length === 0) return;
     for (const some of chunksOf(subscriptions, ({ app, channel }) => jsonBytes([app, channel])))
       this.requestState(name, some);
   }
 
+  private returned(name: string): void {
+    const departed = this.departed.get(name);
+    this.departed.delete(name);
+    for (const subscription of this.subscriptions.values()) {
+      const since = subscription.unanswered?.get(name)?.since ?? (departed && openedSince(subscription, departed));
+      if (!since) continue;
+      subscription.unanswered ??= new Map();
+      subscription.unanswered.set(name, { since, isReturned: true });
+    }
+  }
+
+  /** The transport is down: from now on nothing is received from any node. */
+  interrupted(): void {
+    for (const { name, lastMs, clockMs } of this.parts.nodes.all)
+      for (const { streams } of this.subscriptions.values()) streams.interrupt(name, { lastMs, clockMs });
+  }
+
   /**
    * A node that was stopped or cut off goes on accepting messages until it notices. When it returns, they are requested from where
    * its streams had stopped here, and reported as lost if it has them no longer.
    */
-  nodeGone({ name, hasLeft }: OtherNode): void {
+  nodeGone({ name, hasLeft, lastMs, clockMs }: OtherNode): void {
     if (hasLeft) return this.forget(name);
-    for (const { streams } of this.subscriptions.values()) streams.pause(name);
-    this.absent.set(name, this.parts.nowMs());
+    for (const { streams } of this.subscriptions.values()) streams.pause(name, { lastMs, clockMs });
+    this.absent.set(name, { goneMs: this.parts.nowMs(), lastMs, clockMs });
     const [oldest] = this.absent.keys();
-    if (oldest !== undefined && this.absent.size > ABSENT_MAX) this.forget(oldest);
+    if (oldest !== undefined && this.absent.size > ABSENT_MAX) this.depart(oldest);
   }
 
-  /** Called with each heartbeat: forgets nodes that have not returned. */
+  /** Called with each heartbeat: forgets the places in the streams of nodes that have not returned. */
   sweep(): void {
     const before = this.parts.nowMs() - ABSENT_KEPT_MS;
-    for (const [name, sinceMs] of this.absent) if (sinceMs <= before) this.forget(name);
+    for (const [name, { goneMs }] of this.absent) if (goneMs <= before) this.depart(name);
+  }
+
+  private depart(name: string): void {
+    const absent = this.absent.get(name);
+    this.forget(name);
+    if (absent) this.departed.set(name, absent);
+    const [oldest] = this.departed.keys();
+    if (oldest !== undefined && this.departed.size > ABSENT_MAX) this.departed.delete(oldest);
   }
 
   private forget(name: string): void {
     this.absent.delete(name);
-    for (const { streams, unanswered } of this.subscriptions.values()) {
-      streams.forget(name);
-      unanswered?.delete(name);
+    this.departed.delete(name);
+    for (const subscription of this.subscriptions.values()) {
+      subscription.streams.forget(name);
+      answered(subscription, name);
     }
   }
 
   private subscribe(app: string, channel: string): ChannelSubscription {
-    const { link, subjects, nodes, warn } = this.parts;
-    const streams = new IncomingStreams({
+    const { link, subjects, nodes, warn, nowMs } = this.parts;
+    const events: IncomingEvents = {
       deliver: (name, item) => this.deliver(name, item),
       requestReplay: (from, to) => this.requestReplay(subscription, from, to),
       requestState: (name) => this.requestState(name, [subscription]),
-      overflowed: (name) => this.lose(subscription, name),
-    });
+      lost: (name) => this.lose(subscription, name),
+    };
+    const streams = new IncomingStreams(events, nowMs);
     const transport = link.subscribe(subjects.channel(app, channel), ({ text }) => {
       const item = streamItem(text);
       // The subject decides the channel: an item that names another one is forged.
@@ -140,6 +201,7 @@ export class ChannelSubscriptions {
       channel,
       transport,
       streams,
+      openedMs: nowMs(),
       isOpening: true,
       unanswered: undefined,
     };
@@ -177,11 +239,16 @@ export class ChannelSubscriptions {
     const subscription = this.subscriptions.get(key(app, channel));
     if (!subscription || subscription.isOpening) return;
     const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
-    const answer = subscription.unanswered?.get(node.name);
-    subscription.unanswered?.delete(node.name);
+    const unanswered = subscription.unanswered?.get(node.name);
+    answered(subscription, node.name);
     subscription.streams.of(node.name).resynchronise(state, takeMembers);
-    // Where its stream was at the opening is not known. What it has accepted since, before it noticed that it was cut off, did not arrive.
-    if (answer === "returned" && state.epoch > 0) this.reportLoss(subscription);
+    // Where its stream was at that time is not known.
+    if (unanswered?.isReturned && this.hasMessageSince(state, unanswered.since)) this.reportLoss(subscription);
+  }
+
+  private hasMessageSince(state: StreamState, since: Contact): boolean {
+    const idleMs = state.idleMs ?? (state.epoch > 0 ? 0 : EARLIER_VERSION_FORGETS_AFTER_MS);
+    return idleMs <= elapsedMs(since, this.parts.nowMs(), state) + CLOCK_DRIFT_MS;
   }
 
   private requestReplay(subscription: ChannelSubscription, from: Position, to: number, tries = REPLAY_TRIES): void {
@@ -223,6 +290,17 @@ export class ChannelSubscriptions {
     warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
     local.lost(app, channel);
   }
+}
+
+/** What a node has published since the opening of the subscription, and since something was last received from it, may be missing. */
+function openedSince({ openedMs }: ChannelSubscription, { lastMs, clockMs }: Contact): Contact {
+  const laterMs = Math.max(0, openedMs - lastMs);
+  return { lastMs: lastMs + laterMs, clockMs: clockMs === undefined ? undefined : clockMs + laterMs };
+}
+
+function answered(subscription: ChannelSubscription, name: string): void {
+  subscription.unanswered?.delete(name);
+  if (subscription.unanswered?.size === 0) subscription.unanswered = undefined;
 }
 
 /** The items of a replay; undefined: they are not kept any more, or not those that were requested. */

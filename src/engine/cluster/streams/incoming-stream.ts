@@ -3,11 +3,13 @@
  *
  * Terms
  * - Each item of a stream has the next sequence number, from 1.
- * - Epoch: a node forgets a stream that was idle for long. The next item of the channel then starts a new stream with sequence
- *   number 1 in a later epoch.
+ * - Epoch: a node remembers the ends of a bounded number of idle streams. If it has forgotten one, the next item of the channel
+ *   starts a new stream with sequence number 1 in a later epoch.
  * - Tail: an item without content that repeats the last sequence number of the stream. It shows that the last item was lost.
  * - Forged: any client of the transport's servers can publish items in the name of a node. A forged epoch or sequence number must
  *   not stop the stream: this node would wait for items that do not exist, and drop the real ones as outdated.
+ * - Interruption: for some time nothing was received from the node. It ends with the next state that the node reports. If that is
+ *   of another epoch, the end of the stream where this node has stopped is not known: messages before it may be missing.
  *
  * States
  * - unsynchronised: the node has not reported the state of its stream. Items are buffered.
@@ -30,8 +32,16 @@
  *   are then detected as missing from where the stream had stopped, and replayed or reported as lost.
  * - any → unsynchronised: a gap was given up, because its items cannot be replayed, or too much arrived before the state.
  */
-import type { Position, StreamItem, StreamState } from "../wire/messages.ts";
+import {
+  EARLIER_VERSION_FORGETS_AFTER_MS,
+  type Position,
+  type StreamItem,
+  type StreamState,
+} from "../wire/messages.ts";
 import { ItemBuffer } from "./item-buffer.ts";
+
+/** What was lost this long before an interruption was found by then: last sequence numbers are repeated within 15 seconds. */
+export const UNNOTICED_MS = 20_000;
 
 export interface IncomingEvents {
   /** Called with each message and member change of a node's stream, in order. */
@@ -40,8 +50,8 @@ export interface IncomingEvents {
   requestReplay(from: Position, to: number): void;
   /** The stream stays unsynchronised or disputed until the node reports its state. */
   requestState(node: string): void;
-  /** Items were dropped, and no state of the node can show which: their loss must be reported, and the stream given up. */
-  overflowed(node: string): void;
+  /** Items may be missing, and no state of the node can show which: their loss must be reported, and the stream given up. */
+  lost(node: string): void;
 }
 
 /** The next expected item. */
@@ -68,6 +78,26 @@ type State =
   /** `candidates`: where the stream had stopped, in each epoch that may be the node's own. */
   | { readonly kind: "disputed"; readonly candidates: readonly Cursor[] };
 
+/** When something was last received from a node. */
+export interface Contact {
+  readonly lastMs: number;
+  /** The node's own clock in its last heartbeat. undefined: it is of an earlier version. */
+  readonly clockMs?: number | undefined;
+}
+
+/**
+ * The time since then. The clock of either node may have stood still meanwhile, if its machine was suspended. After a suspension a
+ * node also receives late what was sent long before, so only the sender's clock shows how old that is.
+ */
+export const elapsedMs = (since: Contact, nowMs: number, { clockMs = 0 }: StreamState): number =>
+  Math.max(nowMs - since.lastMs, clockMs - (since.clockMs ?? clockMs));
+
+interface Interruption {
+  readonly since: Contact;
+  /** Where the stream had stopped, in each epoch that may be the node's own; none if it was not synchronised. */
+  readonly stoppedAt: readonly Cursor[];
+}
+
 type Delivering = Extract<State, Progress>;
 
 const isDelivering = (state: State): state is Delivering => state.kind === "following" || state.kind === "unconfirmed";
@@ -75,10 +105,12 @@ const isDelivering = (state: State): state is Delivering => state.kind === "foll
 export class IncomingStream {
   private state: State = { kind: "unsynchronised" };
   private readonly buffer = new ItemBuffer();
+  private interruption: Interruption | undefined;
 
   constructor(
     private readonly node: string,
     private readonly events: IncomingEvents,
+    private readonly nowMs: () => number,
   ) {}
 
   /** An item has arrived, as it was published or in a replay. */
@@ -88,6 +120,7 @@ export class IncomingStream {
 
   /** The node has reported its state to a new subscription: earlier items need not be delivered. */
   start({ epoch, n }: StreamState): void {
+    this.interruption = undefined;
     if (!isDelivering(this.state)) this.follow(epoch, n + 1, n);
   }
 
@@ -95,11 +128,16 @@ export class IncomingStream {
    * The node has reported its state to an existing subscription. `takeMembers` takes over its members; it is not called when later
    * changes are already known. Messages up to that state must still be delivered, because no state includes them.
    */
-  resynchronise({ epoch, n, app, channel }: StreamState, takeMembers: () => void): void {
-    const { state } = this;
+  resynchronise(reported: StreamState, takeMembers: () => void): void {
+    const { state, interruption } = this;
+    const { epoch, n, app, channel } = reported;
+    this.interruption = undefined;
+    if (interruption && this.mayHaveMissedEnd(reported, interruption)) return this.events.lost(this.node);
+    const hasOnlyMembers = interruption !== undefined && this.hasNoMessageSince(reported, interruption);
     const tail: StreamItem = { kind: "tail", position: { node: this.node, app, channel, epoch, n } };
     if (!isDelivering(state)) {
       takeMembers();
+      if (hasOnlyMembers) return this.follow(epoch, n + 1, n);
       const candidates = state.kind === "disputed" ? state.candidates : [];
       const stoppedAt = candidates.filter((cursor) => cursor.epoch === epoch).map(({ next }) => next);
       // All items of a stream that was started meanwhile are missing.
@@ -108,9 +146,20 @@ export class IncomingStream {
       this.follow(epoch, Math.min(n + 1, this.buffer.firstOf(epoch) ?? n + 1, ...stoppedAt), n);
       return this.receive(tail);
     }
+    // The end of the stream was forgotten, unless an item has arrived since: then the state is older than that item.
+    if (epoch === 0 && interruption?.stoppedAt.some((cursor) => isSame(cursor, state))) return takeMembers();
     const isOutdated = epoch < state.epoch || (epoch === state.epoch && n < state.next - 1);
     if (isOutdated) return;
     if (epoch === state.epoch && n === state.next - 1) return takeMembers();
+    if (hasOnlyMembers) {
+      takeMembers();
+      return this.follow(epoch, n + 1, n);
+    }
+    if (epoch > state.epoch) {
+      // Member changes at the end of the earlier epoch may be missing, and are not replayed.
+      takeMembers();
+      this.follow(epoch, 1, n);
+    }
     // Items were missed. They are requested, and include the member changes.
     this.receive(tail);
   }
@@ -126,8 +175,15 @@ export class IncomingStream {
     this.resynchronise(reported, takeMembers);
   }
 
+  /** Nothing was received from the node since then, until it reports its state again. */
+  interrupt(since: Contact): void {
+    // If there are several without a state in between, the first one counts.
+    this.interruption = { since: this.interruption?.since ?? since, stoppedAt: cursorsOf(this.state) };
+  }
+
   /** The node is considered gone. */
-  pause(): void {
+  pause(since: Contact): void {
+    this.interrupt(since);
     if (isDelivering(this.state)) this.dispute(this.state);
     // What is behind a gap is found missing again.
     this.buffer.clear();
@@ -197,7 +253,7 @@ export class IncomingStream {
       this.dispute(this.state);
       this.buffer.clear();
       this.events.requestState(this.node);
-    } else this.events.overflowed(this.node);
+    } else this.events.lost(this.node);
     return false;
   }
 
@@ -220,12 +276,50 @@ export class IncomingStream {
   }
 
   private dispute(stopped: Delivering): void {
-    const candidates = stopped.kind === "unconfirmed" ? [stopped.trusted, cursorOf(stopped)] : [cursorOf(stopped)];
-    this.state = { kind: "disputed", candidates };
+    this.state = { kind: "disputed", candidates: cursorsOf(stopped) };
+  }
+
+  /** The stream has ended where no state shows it, and it is not certain that all its messages came before the interruption. */
+  private mayHaveMissedEnd(reported: StreamState, { since, stoppedAt }: Interruption): boolean {
+    const { epoch, earlierIdleMs } = reported;
+    const isSameStream = epoch > 0 && stoppedAt.some((cursor) => cursor.epoch === epoch);
+    if (stoppedAt.length === 0 || isSameStream) return false;
+    // A node of an earlier version does not say whether there was a stream that it has forgotten.
+    if (earlierIdleMs === undefined && stoppedAt.every((cursor) => cursor.epoch === 0)) return false;
+    return !this.precedes(since, reported, earlierIdleMs ?? EARLIER_VERSION_FORGETS_AFTER_MS);
+  }
+
+  /**
+   * What was missed are member changes, which the state includes. It need not be replayed: after a long outage it is not kept any
+   * more, and every channel with presence would be reported lost.
+   */
+  private hasNoMessageSince(reported: StreamState, { since }: Interruption): boolean {
+    const { idleMs } = reported;
+    return idleMs !== undefined && this.precedes(since, reported, idleMs) && this.buffer.first === undefined;
+  }
+
+  /** What is at least this old has arrived before the interruption, or its loss was noticed before. */
+  private precedes(since: Contact, reported: StreamState, ageMs: number): boolean {
+    return ageMs > elapsedMs(since, this.nowMs(), reported) + UNNOTICED_MS;
   }
 }
 
 const cursorOf = ({ epoch, next }: Progress): Cursor => ({ epoch, next });
+
+function cursorsOf(state: State): readonly Cursor[] {
+  switch (state.kind) {
+    case "unsynchronised":
+      return [];
+    case "following":
+      return [cursorOf(state)];
+    case "unconfirmed":
+      return [state.trusted, cursorOf(state)];
+    case "disputed":
+      return state.candidates;
+  }
+}
+
+const isSame = (a: Cursor, b: Cursor): boolean => a.epoch === b.epoch && a.next === b.next;
 
 const isBefore = ({ epoch, n }: Position, cursor: Cursor): boolean =>
   epoch < cursor.epoch || (epoch === cursor.epoch && n < cursor.next);

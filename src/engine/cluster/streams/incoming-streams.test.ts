@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { StreamItem } from "../wire/messages.ts";
+import type { IncomingEvents } from "./incoming-stream.ts";
 import { IncomingStreams } from "./incoming-streams.ts";
 import { BUFFERED_MAX, BUFFERED_MAX_CHARS } from "./item-buffer.ts";
 
@@ -16,19 +17,20 @@ function receiver() {
   const received: string[] = [];
   const requested: string[] = [];
   const stateRequests: string[] = [];
-  const overflows: string[] = [];
-  const streams = new IncomingStreams({
+  const lost: string[] = [];
+  const events: IncomingEvents = {
     deliver: (_node, item) => received.push(item.kind === "message" ? item.envelope.dataJson : item.kind),
     requestReplay: ({ n, epoch }, to) => requested.push(`${epoch}: ${n}–${to}`),
     requestState: (node) => stateRequests.push(node),
-    overflowed: (node) => {
-      overflows.push(node);
+    lost: (node) => {
+      lost.push(node);
       streams.of(node).giveUp();
     },
-  });
+  };
+  const streams = new IncomingStreams(events, () => 0);
   const synchronise = (n: number, epoch = 1) =>
     streams.of("b").resynchronise(state(n, epoch), () => received.push("members taken"));
-  return { streams, received, requested, stateRequests, overflows, synchronise };
+  return { streams, received, requested, stateRequests, lost, synchronise };
 }
 
 describe("before a node has reported its state", () => {
@@ -112,23 +114,23 @@ test("items buffered behind a gap are bounded in number too", () => {
 });
 
 test("items dropped behind a gap are missing afterwards, from where the stream had stopped", () => {
-  const { streams, received, requested, overflows, synchronise } = receiver();
+  const { streams, received, requested, lost, synchronise } = receiver();
   synchronise(0);
   for (let n = 2; n <= BUFFERED_MAX + 2; n++) streams.receive(message(n));
   // The node's state arrives before the replay of the first gap.
   synchronise(BUFFERED_MAX + 2);
-  expect([requested.at(-1), overflows]).toEqual([`1: 1–${BUFFERED_MAX + 2}`, []]);
+  expect([requested.at(-1), lost]).toEqual([`1: 1–${BUFFERED_MAX + 2}`, []]);
   streams.receive(message(1));
   streams.receive(message(2));
   expect(received.slice(-2)).toEqual(['"1.1"', '"1.2"']);
 });
 
 test("a loss is reported when too many items arrive before the state of their stream", () => {
-  const { streams, overflows, stateRequests } = receiver();
+  const { streams, lost, stateRequests } = receiver();
   for (let n = 1; n <= BUFFERED_MAX; n++) streams.receive(message(n));
-  expect(overflows).toEqual([]);
+  expect(lost).toEqual([]);
   streams.receive(message(BUFFERED_MAX + 1));
-  expect([overflows, stateRequests]).toEqual([["b"], ["b"]]);
+  expect([lost, stateRequests]).toEqual([["b"], ["b"]]);
 });
 
 test("the state is requested once when the item that fills the buffer is also of an epoch that should have ended", () => {
@@ -274,7 +276,7 @@ test("with replays every item is received once and in order, whatever is lost, d
     fc.property(arriving, fc.boolean(), (list, isLate) => {
       const received: number[] = [];
       const replays: (() => void)[] = [];
-      const streams: IncomingStreams = new IncomingStreams({
+      const events: IncomingEvents = {
         deliver: (_node, item) => received.push(item.position.n),
         requestReplay: ({ n }, to) => {
           const replay = (): void => streams.replayed(Array.from({ length: to - n + 1 }, (_, i) => message(n + i)));
@@ -282,8 +284,9 @@ test("with replays every item is received once and in order, whatever is lost, d
           else replay();
         },
         requestState: () => undefined,
-        overflowed: () => undefined,
-      });
+        lost: () => undefined,
+      };
+      const streams = new IncomingStreams(events, () => 0);
       streams.of("b").resynchronise(state(0), () => undefined);
       for (const { n, isTail } of list) streams.receive(isTail ? { kind: "tail", position: position(n) } : message(n));
       for (let at = 0; at < replays.length; at++) replays[at]?.();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { FORGET_CROWDED_AFTER_MS, OutgoingStreams, STREAMS_CROWDED } from "./outgoing-streams.ts";
+import { OutgoingStreams, REDUCE_CROWDED_AFTER_MS, STREAMS_CROWDED } from "./outgoing-streams.ts";
+import { REMEMBERED_MAX } from "./remembered-streams.ts";
 
 function made(areLossesReported = false) {
   let now = 0;
@@ -9,9 +10,17 @@ function made(areLossesReported = false) {
     () => now,
     areLossesReported,
   );
-  const append = (channel: string, text = "x") =>
-    streams.append("app", channel, ({ epoch, n }) => `${epoch}.${n} ${text}`);
-  return { streams, append, pass: (ms: number) => (now += ms) };
+  const append = (channel: string, text = "x", isMessage = true) =>
+    streams.append("app", channel, ({ epoch, n }) => `${epoch}.${n} ${text}`, isMessage);
+  const pass = (ms: number) => (now += ms);
+  /** All streams become idle, until only their ends are remembered. */
+  const reduceAll = () => {
+    for (let i = 0; i < 4; i++) {
+      pass(60_000);
+      streams.tick(true);
+    }
+  };
+  return { streams, append, pass, reduceAll };
 }
 
 const from = (n: number, epoch = 1) => ({ node: "a", app: "app", channel: "c", epoch, n });
@@ -56,7 +65,7 @@ describe("an outgoing stream", () => {
     expect(streams.replay(from(20), 20)?.length).toBe(1);
   });
 
-  test("repeats its last sequence number three times when it is idle, then is forgotten", () => {
+  test("repeats its last sequence number three times when it is idle, and continues later", () => {
     const { streams, append, pass } = made();
     append("c");
     const repeats: number[] = [];
@@ -65,8 +74,50 @@ describe("an outgoing stream", () => {
       if (streams.tick(true).length > 0) repeats.push(second);
     }
     expect(repeats).toEqual([1, 4, 15]);
-    expect(streams.state("app", "c")).toEqual({ epoch: 0, n: 0 });
-    expect(append("c").item).toBe("2.1 x");
+    expect(streams.replay(from(1), 1)).toBeUndefined();
+    // A node that was cut off since before the item must not take it for a channel without messages.
+    expect(streams.state("app", "c")).toMatchObject({ epoch: 1, n: 1, idleMs: 100_000 });
+    expect(append("c").item).toBe("1.2 x");
+    expect(streams.replay(from(2), 2)).toEqual(["1.2 x"]);
+  });
+
+  test("says when its last message was published, whatever members have done since", () => {
+    const { streams, append, pass, reduceAll } = made();
+    const never = Number.MAX_SAFE_INTEGER;
+    expect(streams.state("app", "c")).toEqual({ epoch: 0, n: 0, idleMs: never, earlierIdleMs: never, clockMs: 0 });
+    append("c", "x", false);
+    expect(streams.state("app", "c")).toEqual({ epoch: 1, n: 1, idleMs: never, earlierIdleMs: never, clockMs: 0 });
+    append("c");
+    pass(1000);
+    append("c", "x", false);
+    expect(streams.state("app", "c")).toEqual({ epoch: 1, n: 3, idleMs: 1000, earlierIdleMs: never, clockMs: 1000 });
+    reduceAll();
+    expect(streams.state("app", "c")).toEqual({
+      epoch: 1,
+      n: 3,
+      idleMs: 241_000,
+      earlierIdleMs: never,
+      clockMs: 241_000,
+    });
+  });
+
+  test("starts another epoch when its end is forgotten, and says how long ago that epoch was used at the latest", () => {
+    const { streams, append, pass, reduceAll } = made();
+    append("c");
+    pass(5000);
+    append("d");
+    reduceAll();
+    // The end of `c` is forgotten, that of `d` is not.
+    for (let i = 0; i < REMEMBERED_MAX - 1; i++) append(`other${i}`);
+    reduceAll();
+    const idleMs = 485_000;
+    expect(streams.state("app", "c")).toMatchObject({ epoch: 0, n: 0, idleMs, earlierIdleMs: idleMs });
+    expect(streams.state("app", "d")).toMatchObject({ epoch: 2, n: 1, idleMs: 480_000 });
+    append("c", "x", false);
+    pass(1000);
+    expect(streams.state("app", "c")).toMatchObject({ n: 1, idleMs: idleMs + 1000, earlierIdleMs: idleMs + 1000 });
+    append("c");
+    expect(streams.state("app", "c")).toMatchObject({ n: 2, idleMs: 0, earlierIdleMs: idleMs + 1000 });
   });
 
   test("repeats nothing over a transport that reports losses, except after it has reported one", () => {
@@ -82,18 +133,20 @@ describe("an outgoing stream", () => {
     expect(streams.tick(true)).toEqual([]);
   });
 
-  test("is forgotten earlier when there are very many, but not before its last sequence number was repeated twice", () => {
+  test("drops what it has kept earlier when there are very many, but not before its last sequence number was repeated twice", () => {
     const { streams, append, pass } = made();
     for (let i = 0; i <= STREAMS_CROWDED; i++) append(`c${i}`);
     for (const ms of [1000, 3000]) {
       pass(ms);
       expect(streams.tick(true)).toHaveLength(STREAMS_CROWDED + 1);
     }
-    pass(FORGET_CROWDED_AFTER_MS - 4000);
+    pass(REDUCE_CROWDED_AFTER_MS - 4000);
+    const kept = () => streams.replay({ ...from(1, 8), channel: "c7" }, 1);
     streams.tick(false);
-    expect(streams.state("app", "c7").n).toBe(1);
+    expect(kept()).toHaveLength(1);
     streams.tick(true);
-    expect(streams.state("app", "c7").n).toBe(0);
+    expect(kept()).toBeUndefined();
+    expect(streams.state("app", "c7")).toMatchObject({ epoch: 8, n: 1 });
   });
 
   test("repeats its last sequence number after an outage", () => {

@@ -3,27 +3,30 @@
  * that finds a gap can request a replay. When a stream becomes idle its last sequence number is repeated a few times: otherwise no
  * node would notice that the very last item was lost.
  */
-import type { Position } from "../wire/messages.ts";
+import type { Position, StreamState } from "../wire/messages.ts";
+import { RememberedStreams, type StreamEnd } from "./remembered-streams.ts";
 
 /** Idle delays after which a stream's last sequence number is repeated. */
 const REPEAT_AFTER_MS = [1000, 4000, 15_000] as const;
-/** An idle stream is forgotten after this time; the next item of the channel starts a stream with another epoch. */
-const FORGET_AFTER_MS = 60_000;
+/** A stream that is idle for this time is reduced: only its end is remembered. */
+const REDUCE_AFTER_MS = 60_000;
 /**
- * Above this number of streams, streams are forgotten after a shorter idle time, together with the items kept for replay: a client
+ * Above this number of streams, streams are reduced after a shorter idle time, and the items kept for replay are dropped: a client
  * that publishes to ever new channels must not fill the memory. A node that requests such an item resynchronises the channel.
  */
 export const STREAMS_CROWDED = 100_000;
-export const FORGET_CROWDED_AFTER_MS = 5000;
+export const REDUCE_CROWDED_AFTER_MS = 5000;
 /** Bounds of the items kept for replay, over all streams; the oldest are dropped first. */
 const KEEP_MS = 30_000;
 const KEEP_BYTES = 32 * 1024 * 1024;
 /** The list of kept items is compacted from this number of dropped entries on, so that dropping one takes constant time. */
 const COMPACT_FROM = 1024;
 
-class OutgoingStream {
-  /** The last sequence number. */
-  n = 0;
+class OutgoingStream implements StreamEnd {
+  readonly epoch: number;
+  n: number;
+  messageMs: number;
+  readonly earlierMs: number;
   lastMs = 0;
   /** How often the last sequence number was repeated since the stream became idle. */
   repeats = 0;
@@ -37,13 +40,20 @@ class OutgoingStream {
     readonly app: string,
     readonly channel: string,
     readonly subject: string,
-    readonly epoch: number,
-  ) {}
+    { epoch, n, messageMs, earlierMs }: StreamEnd,
+  ) {
+    this.epoch = epoch;
+    this.n = n;
+    this.messageMs = messageMs;
+    this.earlierMs = earlierMs;
+  }
 }
 
 export class OutgoingStreams {
   /** Bound: channels that were published to in the last 60 s, above STREAMS_CROWDED in the last 5 s. */
   private readonly streams = new Map<string, OutgoingStream>();
+  /** The ends of streams that are not among them. */
+  private readonly remembered = new RememberedStreams();
   /** All kept items from the oldest to the newest; those before `first` are dropped already. Bound: as `kept`. */
   private readonly order: { stream: OutgoingStream; bytes: number; atMs: number }[] = [];
   private first = 0;
@@ -68,10 +78,12 @@ export class OutgoingStreams {
     app: string,
     channel: string,
     encode: (position: Position) => string,
+    isMessage = true,
   ): { readonly subject: string; readonly item: string } {
     const stream = this.stream(app, channel);
     stream.n++;
     stream.lastMs = this.nowMs();
+    if (isMessage) stream.messageMs = stream.lastMs;
     stream.repeats = this.areLossesReported ? REPEAT_AFTER_MS.length : 0;
     const item = encode({ node: this.node, app, channel, epoch: stream.epoch, n: stream.n });
     stream.kept.push(item);
@@ -81,10 +93,19 @@ export class OutgoingStreams {
     return { subject: stream.subject, item };
   }
 
-  /** Epoch and last sequence number of a channel's stream; both are 0 when there is none. */
-  state(app: string, channel: string): { readonly epoch: number; readonly n: number } {
-    const stream = this.streams.get(key(app, channel));
-    return stream ? { epoch: stream.epoch, n: stream.n } : { epoch: 0, n: 0 };
+  /** Where a channel's stream is. Epoch and sequence number are 0 when there is none, or its end is not remembered any more. */
+  state(app: string, channel: string): Omit<StreamState, "app" | "channel" | "members"> {
+    const name = key(app, channel);
+    const end = this.streams.get(name) ?? this.remembered.get(name);
+    const earlierMs = end?.earlierMs ?? this.remembered.forgottenMs;
+    const now = this.nowMs();
+    return {
+      epoch: end?.epoch ?? 0,
+      n: end?.n ?? 0,
+      idleMs: ageMs(now, Math.max(earlierMs, end?.messageMs ?? earlierMs)),
+      earlierIdleMs: ageMs(now, earlierMs),
+      clockMs: Math.floor(now),
+    };
   }
 
   /** Items from a position up to sequence number `to`; undefined: not all of them are kept any more. */
@@ -109,8 +130,8 @@ export class OutgoingStreams {
       if (repeatAfterMs !== undefined && idleMs >= repeatAfterMs) {
         stream.repeats++;
         due.push(stream);
-      } else if (isCrowded ? idleMs >= FORGET_CROWDED_AFTER_MS : idleMs >= FORGET_AFTER_MS && stream.kept.length === 0)
-        this.streams.delete(name);
+      } else if (isCrowded ? idleMs >= REDUCE_CROWDED_AFTER_MS : idleMs >= REDUCE_AFTER_MS && stream.kept.length === 0)
+        this.reduce(name, stream);
     }
     return due;
   }
@@ -124,10 +145,25 @@ export class OutgoingStreams {
     const name = key(app, channel);
     let stream = this.streams.get(name);
     if (!stream) {
-      stream = new OutgoingStream(app, channel, this.subjectOf(app, channel), ++this.lastEpoch);
+      stream = new OutgoingStream(
+        app,
+        channel,
+        this.subjectOf(app, channel),
+        this.remembered.take(name) ?? this.begin(),
+      );
       this.streams.set(name, stream);
     }
     return stream;
+  }
+
+  private begin(): StreamEnd {
+    const earlierMs = this.remembered.forgottenMs;
+    return { epoch: ++this.lastEpoch, n: 0, messageMs: Number.NEGATIVE_INFINITY, earlierMs };
+  }
+
+  private reduce(name: string, { epoch, n, messageMs, earlierMs }: OutgoingStream): void {
+    this.streams.delete(name);
+    this.remembered.add(name, { epoch, n, messageMs, earlierMs });
   }
 
   private dropOlderThan(atMs: number): void {
@@ -147,3 +183,6 @@ export class OutgoingStreams {
 
 /** Unambiguous: an application's id contains no space. */
 const key = (app: string, channel: string): string => `${app} ${channel}`;
+
+/** In whole milliseconds, and never more than it is. */
+const ageMs = (now: number, atMs: number): number => Math.min(Number.MAX_SAFE_INTEGER, Math.floor(now - atMs));

@@ -123,7 +123,7 @@ export function nodeMessage(text: string): NodeMessage | undefined {
 
 function heartbeatOf(
   node: string,
-  [counts, receivesFrom, isReconnected, part = 0, parts = 1]: Fields,
+  [counts, receivesFrom, isReconnected, part = 0, parts = 1, clockMs]: Fields,
 ): Heartbeat | undefined {
   const connections = listOf(counts, (one) =>
     Array.isArray(one) && isApp(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
@@ -139,6 +139,7 @@ function heartbeatOf(
     receivesFrom: nodes,
     isReconnected: isReconnected === true,
     ...at,
+    ...(isCount(clockMs) && { clockMs }),
   };
 }
 
@@ -276,10 +277,11 @@ function memberFields({
 
 function streamStateOf(value: unknown, sender: string): StreamState | undefined {
   if (!isPlain(value)) return undefined;
-  const { app, channel, epoch, n } = value;
+  const { app, channel, epoch, n, idleMs, earlierIdleMs, clockMs } = value;
   const members = listOf(value.members, (one) => memberOfObject(one, sender));
   if (!isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n) || !members) return undefined;
-  return { app, channel, epoch, n, members };
+  const ages = isCount(idleMs) && isCount(earlierIdleMs) && isCount(clockMs) ? { idleMs, earlierIdleMs, clockMs } : {};
+  return { app, channel, epoch, n, members, ...ages };
 }
 
 function channelCountOf(value: unknown): ChannelCount | undefined {

@@ -134,7 +134,16 @@ export const peerReturned = ({ node, app, peerId }: PeerReturned): string => lin
 // Messages to all nodes
 
 export const heartbeat = (one: Omit<Heartbeat, "kind">): string =>
-  line("beat", one.node, [...one.connections], one.receivesFrom, one.isReconnected, one.part, one.parts);
+  line(
+    "beat",
+    one.node,
+    [...one.connections],
+    one.receivesFrom,
+    one.isReconnected,
+    one.part,
+    one.parts,
+    ...(one.clockMs === undefined ? [] : [one.clockMs]),
+  );
 
 export const farewell = (node: string): string => line("farewell", node);
 

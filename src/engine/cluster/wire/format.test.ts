@@ -51,6 +51,10 @@ describe("messages to all nodes", () => {
     const text = '[2,"beat","n1",[["app",3]],["n2"],true,0,2]';
     expect(encode.heartbeat(heartbeat)).toBe(text);
     expect(decode.nodeMessage(text)).toEqual({ kind: "heartbeat", ...heartbeat });
+    // Nodes that remember the ends of idle streams add their clock. Others ignore it.
+    const withClock = '[2,"beat","n1",[["app",3]],["n2"],true,0,2,5000]';
+    expect(encode.heartbeat({ ...heartbeat, clockMs: 5000 })).toBe(withClock);
+    expect(decode.nodeMessage(withClock)).toEqual({ kind: "heartbeat", ...heartbeat, clockMs: 5000 });
   });
 
   test("a connection count", () => {
@@ -202,6 +206,11 @@ describe("responses", () => {
     [
       { kind: "streams", streams: [stream] },
       `{"what":"who","lanes":[{"app":"app","channel":"chat/1","epoch":3,"n":7,"members":${MEMBER_OBJECTS}}]}`,
+    ],
+    // Nodes that remember the ends of idle streams add the ages. Others ignore them.
+    [
+      { kind: "streams", streams: [{ ...stream, members: [], idleMs: 5000, earlierIdleMs: 9000, clockMs: 12000 }] },
+      '{"what":"who","lanes":[{"app":"app","channel":"chat/1","epoch":3,"n":7,"members":[],"idleMs":5000,"earlierIdleMs":9000,"clockMs":12000}]}',
     ],
     [{ kind: "replay", items: undefined }, '{"what":"again","items":null}'],
     [{ kind: "replay", items: ["one"] }, '{"what":"again","items":["one"]}'],

@@ -9,7 +9,7 @@ export interface Position {
   readonly node: string;
   readonly app: string;
   readonly channel: string;
-  /** A stream that was forgotten starts again with sequence number 1 in a later epoch. */
+  /** A stream whose end was forgotten starts again with sequence number 1 in a later epoch. */
   readonly epoch: number;
   /** Sequence number. */
   readonly n: number;
@@ -38,6 +38,8 @@ export interface Heartbeat {
   /** With very many applications a heartbeat has several parts, from 0. Only the first carries `receivesFrom` and `isReconnected`. */
   readonly part: number;
   readonly parts: number;
+  /** The node's own clock, in whole milliseconds since any moment. undefined: it is of an earlier version. */
+  readonly clockMs?: number | undefined;
 }
 
 /** The node is closing. */
@@ -89,7 +91,7 @@ export interface Notification {
   readonly text: string;
 }
 
-/** The state of one stream of the responding node. Epoch 0: it has no stream on that channel. */
+/** The state of one stream of the responding node. Epoch 0: it has no stream on that channel, or does not remember its end. */
 export interface StreamState {
   readonly app: string;
   readonly channel: string;
@@ -97,7 +99,16 @@ export interface StreamState {
   /** The last sequence number. */
   readonly n: number;
   readonly members: readonly MemberState[];
+  /** The node has published no message on the channel for this time. undefined: it is of an earlier version. */
+  readonly idleMs?: number | undefined;
+  /** The same of earlier epochs on the channel, whose ends it does not remember. */
+  readonly earlierIdleMs?: number | undefined;
+  /** The node's own clock, as in its heartbeats. */
+  readonly clockMs?: number | undefined;
 }
+
+/** Nodes of earlier versions report epoch 0 for a stream that was idle for this time, and do not report `idleMs`. */
+export const EARLIER_VERSION_FORGETS_AFTER_MS = 60_000;
 
 export type NodeResponse =
   | { readonly kind: "streams"; readonly streams: readonly StreamState[] }

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { UNAVAILABLE } from "../engine.ts";
+import { TestCluster } from "../testing/cluster.ts";
+import { memoryCluster } from "../testing/memory-cluster.ts";
+import type { TestNode } from "../testing/test-node.ts";
+
+const HEARTBEAT_MS = 200;
+/** Longer than three ticks. */
+const BUSY_MS = 90;
+
+/** Keeps the event loop busy until `done` is called: every tick is late. */
+function overload(): { done(): void } {
+  let isDone = false;
+  const block = (): void => {
+    const untilMs = performance.now() + BUSY_MS;
+    while (performance.now() < untilMs);
+    if (!isDone) setTimeout(block, 1);
+  };
+  setTimeout(block, 1);
+  return {
+    done: () => {
+      isDone = true;
+    },
+  };
+}
+
+test("under lasting overload requests and direct messages still time out", async () => {
+  const cluster = await memoryCluster(2, { heartbeatMs: HEARTBEAT_MS });
+  const nodes = await TestCluster.of(async () => cluster, 2);
+  const [nodeA, nodeB] = nodes.all as [TestNode, TestNode];
+  nodeA.expectsReturns = nodeB.expectsReturns = true;
+  nodeB.setConnections("peer", 1);
+  await nodes.settle();
+  cluster.transports[1]?.suspend();
+  const { count } = nodeA.send("peer");
+  const request = nodeA.engine.request("text");
+  const { done } = overload();
+  const late = Bun.sleep(4000).then(() => "late");
+  const ended = Promise.all([count, request.then(({ responses }) => responses.size)]);
+  const outcome = await Promise.race([ended, late]);
+  done();
+  await ended;
+  cluster.transports[1]?.resume();
+  await nodes.stop();
+  expect(outcome).toEqual([UNAVAILABLE, 0]);
+}, 20_000);
