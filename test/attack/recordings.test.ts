@@ -4,8 +4,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ROOMS_ENV } from "../conformance/raw/support/rooms.ts";
 import { serverForTests } from "../support/for-tests.ts";
-import { call, inPieces } from "../support/http.ts";
+import { call, inPieces, rawCall } from "../support/http.ts";
 import { Backend, sha256, webm } from "../support/recordings.ts";
+import { until } from "../support/wait.ts";
 import { codeOf, Recorder, recordedRoom } from "./support/recorder.ts";
 import { shortLimits } from "./support/short-limits.ts";
 
@@ -99,6 +100,26 @@ test("claims of a terabyte are refused, and take no space", async () => {
   expect((await ann.part(run, 0, webm(100))).status).toBe(200);
   await ann.end(run._id);
   expect((await ann.listed(run)).sizeInBytes).toBe(100);
+});
+
+test("a body that is announced and does not come is cut by a deletion; one of more than 64 MiB is refused", async () => {
+  const ann = await page();
+  const run = await ann.begin();
+  const { pathname, search, host } = new URL(run.uploadUrl);
+  const announce = (count: number): Promise<string> => {
+    const head = `PUT ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${count}\r\n`;
+    return rawCall(server.url, `${head}Content-Range: bytes 0-${count - 1}/*\r\n\r\na`);
+  };
+  expect(await announce(64 * KIB * KIB + 1)).toStartWith("HTTP/1.1 413 ");
+  const coming = announce(900 * KIB);
+  await until("its first byte has come", async () => (await ann.held(run)) === 1);
+  expect(codeOf(await ann.complete(run._id, 1))).toEqual([423, "upload_busy"]);
+  expect((await ann.room.app.call("DELETE", `/recording/${run._id}`)).status).toBe(200);
+  expect(await coming).toStartWith("HTTP/1.1 404 ");
+  // It holds nothing back any more.
+  const other = await ann.begin();
+  expect((await ann.part(other, 0, webm(900 * KIB))).status).toBe(200);
+  await ann.end(other._id);
 });
 
 test("HTML that says it is a recording is listed as it came, and served as an attachment", async () => {

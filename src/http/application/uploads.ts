@@ -75,6 +75,7 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
         "offset_mismatch",
         "upload_complete",
         "recording_too_large",
+        "body_too_large",
         "upload_busy",
         "internal_error",
         "insufficient_storage",

@@ -5,12 +5,15 @@
  * The sums are read when an upload begins, and then once per GRANT_BYTES or GRANT_MS of each upload, not with each part. While a body comes in, its
  * bytes are noted in the store as often, and within this process they count before they have come. So uploads that are sent to several nodes at the
  * same time, or in parts, may exceed a budget together, by at most GRANT_BYTES each; one alone never does.
+ *
+ * A body with a length counts as a whole from its beginning if the application's server sends it. One of a stay counts STAY_AHEAD_MAX_BYTES ahead of what
+ * has come of it: a guest must not reserve the application's room with a number in a header.
  */
 import { Problem } from "../../protocol/codes.ts";
 import type { BytesUsed, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
-import { STAY_BYTES_MAX, STAY_RECORDINGS_MAX } from "./limits.ts";
+import { STAY_AHEAD_MAX_BYTES, STAY_BYTES_MAX, STAY_RECORDINGS_MAX } from "./limits.ts";
 
-export const GRANT_BYTES = 16 * 1024 * 1024;
+const GRANT_BYTES = 16 * 1024 * 1024;
 const GRANT_MS = 60_000;
 /** Bound: beyond this many, the oldest grant is forgotten, and the sums are read again. */
 const GRANTS_MAX = 2000;
@@ -30,6 +33,10 @@ export interface Room {
   readonly bytes: number;
   readonly refusal: () => Problem;
 }
+
+/** How many bytes of a body are taken between two looks at the sums. */
+export const aheadOf = ({ stay }: Pick<UploadRow, "stay">): number =>
+  stay === null ? GRANT_BYTES : STAY_AHEAD_MAX_BYTES;
 
 type Spender = Pick<UploadRow, "id" | "app" | "stay" | "bytes">;
 
@@ -63,8 +70,18 @@ export class Budgets {
     if (stay !== null && used.countOfStay >= STAY_RECORDINGS_MAX) throw tooManyOfStay();
   }
 
-  /** Throws if the upload may not have that many bytes. Those up to `end` are about to come, until `ended` is called. */
-  async require(row: UploadRow, bytes: number, end: number): Promise<void> {
+  /**
+   * A body of `count` bytes comes, until `ended` is called. Throws if the upload may not have that many; `total`: how many its sender says that it will
+   * have in the end.
+   */
+  async requireBody(row: UploadRow, offset: number, count: number, total: number | null): Promise<void> {
+    const end = offset + count;
+    if (row.stay === null) await this.require(row, Math.max(end, total ?? 0), end);
+    else await this.require(row, end, offset + Math.min(count, aheadOf(row)));
+  }
+
+  /** Those up to `end` count from now on. */
+  private async require(row: UploadRow, bytes: number, end: number): Promise<void> {
     const grant = this.grants.get(row.id);
     const now = this.nowMs();
     // One of a clock that was ahead must not last longer.
@@ -91,7 +108,7 @@ export class Budgets {
     const room = this.roomOf({ ...row, bytes: noted }, used);
     const isPromised = (this.comingIn.get(row.id)?.bytes ?? 0) >= wanted;
     const share = Math.max(GRANT_MIN_BYTES, Math.floor((room.bytes - noted) * GRANT_SHARE));
-    const step = isPromised ? GRANT_BYTES : Math.min(GRANT_BYTES, share);
+    const step = isPromised ? GRANT_BYTES : Math.min(aheadOf(row), share);
     const bytes = Math.min(room.bytes, Math.max(wanted, noted + step));
     this.comes(row, noted, bytes);
     return { ...room, bytes };

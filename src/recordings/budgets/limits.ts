@@ -17,6 +17,15 @@ export const STAY_UPLOADS_SWEEP_EVERY_MS = 60_000;
 export const STAY_UPLOAD_STARTED_AGO_MAX_MS = 24 * 3_600_000;
 /** Bytes that the page of a stay may send, in all its uploads together. */
 export const STAY_BYTES_MAX = 4 * 1024 ** 3;
+/** Bytes of one request to an upload of a stay. A page sends at most 4 MiB at once, however much has gathered (web/meeting/recording/upload.ts). */
+export const STAY_PART_MAX_BYTES = 64 * 1024 * 1024;
+/** No more than this of a body for an upload of a stay counts in the budgets before it has come: it costs its sender nothing to announce more. */
+export const STAY_AHEAD_MAX_BYTES = 4 * 1024 * 1024;
+/**
+ * A body for an upload of a stay is cut if fewer bytes than `minBytes` come in `everyMs`, or if the service has waited `maxMs` for all of it. What came is
+ * held, and the page goes on from there. Slower than any page: it gives up on an answer after a minute, and then sends no less than 64 KiB at once.
+ */
+export const STAY_PACE = { minBytes: 16 * 1024, everyMs: 60_000, maxMs: 600_000 } as const;
 /** Recordings that the page of a stay may make: a new one begins when a camera, a microphone or a screen is turned on again. */
 export const STAY_RECORDINGS_MAX = 200;
 /** An upload to which nothing was written for this long is ended. */

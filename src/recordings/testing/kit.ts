@@ -18,6 +18,7 @@ import { Ownership } from "../storage/ownership.ts";
 import type { Storage } from "../storage/storage.ts";
 import { Strays, type SweepStrays } from "../strays.ts";
 import { Sweep } from "../sweep.ts";
+import type { Pace } from "../uploads/body.ts";
 import { UploadLocks } from "../uploads/locks.ts";
 import { Uploads } from "../uploads/uploads.ts";
 
@@ -59,6 +60,7 @@ export interface KitOptions {
   readonly maxBytes?: number;
   readonly stayBytesMax?: number;
   readonly silenceMaxMs?: number;
+  readonly stayPace?: Pace;
   /** Absent: the leases of the store. */
   readonly leases?: Leases;
   /** Wraps the folder, to change how its methods behave. */
@@ -72,6 +74,7 @@ export async function makeKit({
   maxBytes = 1e9,
   stayBytesMax,
   silenceMaxMs = 1000,
+  stayPace,
   leases,
   wrap = (one) => one,
 }: KitOptions = {}): Promise<Kit> {
@@ -122,6 +125,7 @@ export async function makeKit({
     maxBytes,
     silenceMaxMs,
     ...(stayBytesMax !== undefined && { stayBytesMax }),
+    ...(stayPace && { stayPace }),
     findRoom: async (_app, room) => room,
   });
   const recordings = new Recordings({ ...common, uploads, links: new Links(Buffer.alloc(32)) });

@@ -18,28 +18,47 @@ export interface BodyLimit {
   readonly tooMany: () => Problem;
 }
 
+/** How slowly a body may come. Only the time counts in which it is waited for, not that in which its bytes are being stored. */
+export interface Pace {
+  readonly minBytes: number;
+  /** In each of these times `minBytes` must come. */
+  readonly everyMs: number;
+  /** For the whole body. */
+  readonly maxMs: number;
+}
+
+/** What ends a body that would go on. */
+export interface BodyWatch {
+  /** Asked while a body takes longer than ASK_EVERY_MS, however few bytes come: why nothing more of it is taken. Never rejects. */
+  readonly ask: () => Promise<Problem | undefined>;
+  readonly pace: Pace;
+}
+
 export class UploadBody {
   /** Bytes that were read from it. */
   count = 0;
   private granted: number;
   private refusal: Problem | undefined;
+  private waitedMs = 0;
+  private waitingSince: number | undefined;
+  /** What had come when the pace was last looked at. */
+  private paced = { waitedMs: 0, count: 0 };
 
   constructor(
     private readonly body: ReadableStream<Uint8Array>,
     private readonly limit: BodyLimit,
     private readonly silenceMaxMs: number,
-    /** Asked while a body takes longer than ASK_EVERY_MS, however few bytes come: why nothing more of it is taken. Never rejects. */
-    private readonly ask?: () => Promise<Problem | undefined>,
+    private readonly watch?: BodyWatch,
   ) {
     this.granted = limit.first;
   }
 
-  /** Throws a Problem when no byte comes for `silenceMaxMs`, when the connection is cut, or when there are too many bytes. */
+  /** Throws a Problem when no byte comes for `silenceMaxMs`, when the connection is cut, when there are too many bytes, or what `watch` says. */
   async *chunks(): AsyncGenerator<Uint8Array> {
     const reader = this.body.getReader();
-    const { ask } = this;
+    const { watch } = this;
     // No boundary: it cancels a reader, which rejects and does not throw.
-    const timer = ask && setInterval(() => void this.refuseIf(ask, reader), ASK_EVERY_MS);
+    const timer = watch && setInterval(() => void this.refuseIf(watch, reader), ASK_EVERY_MS);
     try {
       for (;;) {
         const chunk = await this.next(reader);
@@ -59,9 +78,19 @@ export class UploadBody {
     }
   }
 
-  private async refuseIf(ask: () => Promise<Problem | undefined>, reader: Reader): Promise<void> {
-    this.refusal ??= await ask();
+  private async refuseIf({ ask, pace }: BodyWatch, reader: Reader): Promise<void> {
+    this.refusal ??= this.tooSlow(pace) ?? (await ask());
     if (this.refusal) await reader.cancel().catch(() => undefined);
+  }
+
+  private tooSlow({ minBytes, everyMs, maxMs }: Pace): Problem | undefined {
+    const waitedMs = this.waitedMs + (this.waitingSince === undefined ? 0 : performance.now() - this.waitingSince);
+    if (waitedMs >= maxMs) return slow(`A request carries what comes in ${maxMs / 1000} seconds`);
+    const { paced, count } = this;
+    if (waitedMs - paced.waitedMs < everyMs) return undefined;
+    this.paced = { waitedMs, count };
+    if (count - paced.count >= minBytes) return undefined;
+    return slow(`Fewer than ${minBytes} bytes came in ${everyMs / 1000} seconds`);
   }
 
   private async next(reader: Reader): Promise<Uint8Array | undefined> {
@@ -71,6 +100,8 @@ export class UploadBody {
       isSilent = true;
       void reader.cancel().catch(() => undefined);
     }, this.silenceMaxMs);
+    const since = performance.now();
+    this.waitingSince = since;
     try {
       const { value } = await reader.read();
       if (this.refusal) throw this.refusal;
@@ -81,9 +112,13 @@ export class UploadBody {
       throw error instanceof Problem ? error : new Problem("upload_stalled", "The connection was cut.");
     } finally {
       clearTimeout(timer);
+      this.waitedMs += performance.now() - since;
+      this.waitingSince = undefined;
     }
   }
 }
+
+const slow = (why: string): Problem => new Problem("upload_stalled", `${why}: go on from the offset that is held.`);
 
 /** Frees the chunk's memory at once: until the garbage collector does it, a fast sender can fill a hundred megabytes. */
 function release({ buffer, byteLength }: Uint8Array): void {

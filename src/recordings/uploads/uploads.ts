@@ -49,6 +49,10 @@ export interface UploadParts extends WritingParts {
 type Fresh = "id" | "ticket" | "total" | "touched" | "bytes" | "finished" | "mendedAs" | "tries" | "isClosed";
 type RowOf<Row> = Omit<Row, Fresh>;
 
+/** How long a deletion waits for a request that changes an upload of a stay, before it ends the upload under its hands. */
+const CANCEL_TRIES = 5;
+const CANCEL_RETRY_MS = 200;
+
 const newSessionId = (): string => randomBytes(12).toString("hex");
 
 export class Uploads {
@@ -121,18 +125,39 @@ export class Uploads {
     return this.writing.write(app, id, sent);
   }
 
-  /** false: there is no such upload, or it is complete. */
+  /**
+   * false: there is no such upload, or it is complete. A body that comes to an upload of a stay is cut, on whichever node: the application cannot make a page
+   * stop in another way. That of an upload begun with the secret key is the caller's own, and keeps it (upload_busy).
+   */
   async cancel(app: string, id: string): Promise<boolean> {
     const row = await this.parts.store.upload(app, id);
     if (!row) return false;
     try {
-      return await this.cancelIn(app, id, row.finished === null ? "open" : "finished");
+      if (row.finished !== null) return await this.cancelIn(app, id, "finished");
+      return await (row.stay === null ? this.cancelIn(app, id, "open") : this.cancelOfStay(app, id));
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== "upload_complete") throw error;
       // If it was finished meanwhile, it is not listed yet, and would be after this call.
       const finished = row.finished === null ? await this.parts.store.upload(app, id) : undefined;
       return finished ? this.cancelIn(app, id, "finished") : false;
     }
+  }
+
+  private async cancelOfStay(app: string, id: string): Promise<boolean> {
+    const { store, metrics, nowMs } = this.parts;
+    // A part of a page, or the completion, ends in a moment.
+    for (let tries = 0; tries < CANCEL_TRIES; tries++) {
+      if (tries > 0) await Bun.sleep(CANCEL_RETRY_MS);
+      try {
+        return await this.cancelIn(app, id, "open");
+      } catch (error) {
+        if (!(error instanceof Problem) || error.code !== "upload_busy") throw error;
+      }
+    }
+    // The writer finds no row any more (writing.ts) and removes the bytes, or the next sweep does.
+    const isEnded = await store.endUpload(id, nowMs());
+    if (isEnded) metrics.cancelled.inc();
+    return isEnded;
   }
 
   private cancelIn(app: string, id: string, state: "open" | "finished"): Promise<boolean> {

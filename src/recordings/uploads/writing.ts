@@ -9,15 +9,16 @@ import { Problem } from "../../protocol/codes.ts";
 import { type Lease, LeaseLost } from "../../store/contract/leases.ts";
 import type { RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { type Budgets, GRANT_BYTES, type Room } from "../budgets/budgets.ts";
-import { UPLOAD_SILENCE_MAX_MS } from "../budgets/limits.ts";
+import { aheadOf, type Budgets, type Room } from "../budgets/budgets.ts";
+import { STAY_PACE, STAY_PART_MAX_BYTES, UPLOAD_SILENCE_MAX_MS } from "../budgets/limits.ts";
 import type { RecordingMetrics } from "../budgets/metrics.ts";
 import type { ContentRange } from "../files/range.ts";
 import type { Ownership } from "../storage/ownership.ts";
 import { withStorageProblems } from "../storage/problems.ts";
 import { discardUpload, type Place, type Storage } from "../storage/storage.ts";
-import { type BodyLimit, UploadBody } from "./body.ts";
+import { type BodyLimit, type BodyWatch, type Pace, UploadBody } from "./body.ts";
 import { notOpen, placeOf, type UploadLocks } from "./locks.ts";
+import { checkMayWrite, closedBy, partTooLarge } from "./stay-rules.ts";
 
 export interface Sent {
   readonly range: ContentRange | undefined;
@@ -40,6 +41,8 @@ export interface WritingParts {
   readonly nowMs: () => number;
   readonly maxBytes: number;
   readonly silenceMaxMs?: number;
+  /** How slowly a body for an upload of a stay may come. Absent: STAY_PACE. */
+  readonly stayPace?: Pace;
 }
 
 /** What a request wants to write. */
@@ -88,7 +91,7 @@ export class UploadWriting {
 
   private async held(app: string, id: string, total: number | null): Promise<number> {
     const row = await this.parts.locks.open(app, id);
-    checkMayWrite(row);
+    checkMayWrite(row, this.parts.nowMs());
     checkTotal(row, total);
     await this.parts.ownership.requirePresent();
     const held = await this.parts.locks.held(row);
@@ -108,7 +111,8 @@ export class UploadWriting {
   private async take(row: UploadRow, lease: Lease, wanted: Wanted, sent: Sent): Promise<number> {
     const { storage } = this.parts;
     const { first, count, total, isOpenEnded } = wanted;
-    checkMayWrite(row);
+    checkMayWrite(row, this.parts.nowMs());
+    if (row.stay !== null && (count ?? 0) > STAY_PART_MAX_BYTES) throw partTooLarge();
     await this.parts.ownership.requirePresent();
     checkTotal(row, total);
     const offset = await storage.held(placeOf(row));
@@ -120,7 +124,7 @@ export class UploadWriting {
       });
     if (isOpenEnded) checkFits(row, offset, count ?? 0);
     await storage.checkSpace(count ?? 0);
-    if (count !== undefined) await this.budgets.require(row, Math.max(offset + count, total ?? 0), offset + count);
+    if (count !== undefined) await this.budgets.requireBody(row, offset, count, total);
     try {
       return await this.takeBody(row, lease, offset, wanted, sent);
     } finally {
@@ -141,7 +145,8 @@ export class UploadWriting {
     sent.onTaken?.();
     const taken = await this.append(row, offset, count, sent, lease).catch(async (error: unknown) => {
       // The storage may have failed because the upload was deleted with its bytes: then the answer is that it is gone.
-      if (error instanceof Problem || error instanceof LeaseLost || (await store.upload(row.app, row.id))) throw error;
+      const isOther = error instanceof Problem && error.code !== "recording_not_found";
+      if (isOther || error instanceof LeaseLost || (await store.upload(row.app, row.id))) throw error;
       return this.refuseGone(place, lease);
     });
     const isShort = count !== undefined && taken < count;
@@ -206,8 +211,7 @@ export class UploadWriting {
     const { store, storage, metrics, nowMs, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
     const place = placeOf(row);
     const limit = this.limitOf(row, offset, count, lease);
-    const ask = row.stay === null ? undefined : () => this.closing(row);
-    const received = new UploadBody(body ?? new Blob([]).stream(), limit, silenceMaxMs, ask);
+    const received = new UploadBody(body ?? new Blob([]).stream(), limit, silenceMaxMs, this.watchOf(row));
     try {
       await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks(), check), lease);
     } catch (error) {
@@ -226,11 +230,12 @@ export class UploadWriting {
     return received.count;
   }
 
-  /** How much of a body is taken. Each GRANT_BYTES of it are noted, so that other nodes count them, and the budgets are asked again. */
+  /** How much of a body is taken. Each piece that the budgets grant is noted, so that other nodes count them, and the budgets are asked again. */
   private limitOf(row: UploadRow, offset: number, count: number | undefined, lease: Lease): BodyLimit {
     const { store, maxBytes, nowMs } = this.parts;
-    const most = count ?? Math.max(0, maxBytes - offset);
-    const first = Math.min(count ?? 0, GRANT_BYTES);
+    const isPart = row.stay !== null && maxBytes - offset > STAY_PART_MAX_BYTES;
+    const most = count ?? (isPart ? STAY_PART_MAX_BYTES : Math.max(0, maxBytes - offset));
+    const first = Math.min(count ?? 0, aheadOf(row));
     let noted = row.bytes;
     let room: Room | undefined;
     const more = async (came: number, wanted: number): Promise<number> => {
@@ -244,16 +249,23 @@ export class UploadWriting {
     };
     const tooMany = (): Problem => {
       if (room && room.bytes < offset + most) return room.refusal();
-      if (count === undefined) return this.tooLarge();
+      if (count === undefined) return isPart ? partTooLarge(offset + most) : this.tooLarge();
       return invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
     };
     return { first, more, tooMany };
   }
 
-  /** A person was removed while a body of theirs comes in: it is cut, on whichever node. */
-  private async closing({ app, id }: UploadRow): Promise<Problem | undefined> {
-    const row = await this.parts.store.upload(app, id).catch(() => undefined);
-    return row?.isClosed ? closed() : undefined;
+  /** While a body of a page comes in, its person may be removed, its time may end, or its upload may be deleted: then it is cut, on whichever node. */
+  private watchOf({ app, id, stay }: UploadRow): BodyWatch | undefined {
+    const { store, nowMs, stayPace: pace = STAY_PACE } = this.parts;
+    if (stay === null) return undefined;
+    const ask = (): Promise<Problem | undefined> =>
+      store.upload(app, id).then(
+        (row) => (row ? closedBy(row, nowMs()) : notOpen()),
+        // The store does not answer at the moment.
+        () => undefined,
+      );
+    return { ask, pace };
   }
 
   private async *markingActive(
@@ -297,16 +309,6 @@ class LastTimes {
     if (this.times.size > this.max && oldest !== undefined) this.times.delete(oldest);
   }
 }
-
-function checkMayWrite({ isClosed }: UploadRow): void {
-  if (isClosed) throw closed();
-}
-
-const closed = (): Problem =>
-  new Problem(
-    "action_not_permitted",
-    "This person was removed from the meeting: nothing more is recorded, and what came is kept.",
-  );
 
 /** A total of 0 can still change: an empty body, sent as a probe or by mistake, must not make the upload useless. */
 function checkTotal({ total }: UploadRow, claimed: number | null): void {

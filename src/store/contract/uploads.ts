@@ -44,6 +44,8 @@ export interface UploadRow {
   readonly sender: string | null;
   /** Only in rows of `upload` and of leases: the person was removed from the meeting, and nothing is written to it any more. */
   readonly isClosed: boolean;
+  /** Only in rows of `upload` and of leases: when its stay ended, Unix ms. A row of `upload` may be a minute old in this. Absent: it has not, or there is none. */
+  readonly stayEnded?: number;
 }
 
 /** A finished upload, and which one of those that wait it is: 1 is the first. */

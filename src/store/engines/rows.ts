@@ -162,6 +162,7 @@ export const toUpload = (row: DbRow): UploadRow => ({
   tries: number(row.tries),
   sender: textOrNull(row.sender),
   isClosed: number(row.is_closed ?? 0) > 0,
+  ...(row.stay_ended != null && { stayEnded: number(row.stay_ended) }),
 });
 
 export const toRecording = (row: DbRow): RecordingRow => ({

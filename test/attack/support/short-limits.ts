@@ -33,15 +33,15 @@ Object.assign(MEND_LIMITS, shorter);
 Object.assign(UPLOAD_RATES, uploadRates);
 
 if (stayBytes !== undefined) {
-  const { requireRoom, require, next } = Budgets.prototype;
+  const { requireRoom, requireBody, next } = Budgets.prototype;
   const shorten = (budgets: Budgets): unknown => Reflect.set(budgets, "maxOfStay", stayBytes);
   Budgets.prototype.requireRoom = function (this: Budgets, ...call) {
     shorten(this);
     return requireRoom.apply(this, call);
   };
-  Budgets.prototype.require = function (this: Budgets, ...call) {
+  Budgets.prototype.requireBody = function (this: Budgets, ...call) {
     shorten(this);
-    return require.apply(this, call);
+    return requireBody.apply(this, call);
   };
   Budgets.prototype.next = function (this: Budgets, ...call) {
     shorten(this);

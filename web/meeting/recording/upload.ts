@@ -26,6 +26,7 @@ export interface UploadParts {
 const STARTED_AGO_MAX_MS = 24 * 3_600_000;
 const PART_FIRST_BYTES = 512 * 1024;
 const PART_MIN_BYTES = 64 * 1024;
+/** The service counts no more of a body before it has come (STAY_AHEAD_MAX_BYTES). */
 const PART_MAX_BYTES = 4 * 1024 * 1024;
 const BEGIN_LATER_MS = 1000;
 /** A part that takes longer is not followed by a larger one. */

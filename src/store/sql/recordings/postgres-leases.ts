@@ -43,7 +43,8 @@ export class PostgresLeases implements Leases {
           lease_until = (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint + ${LEASE_MS}
         WHERE id = ${id} AND ended IS NULL AND (lease_until IS NULL
           OR lease_until < (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint)
-        RETURNING *, (SELECT COUNT(*) FROM barred_stays b WHERE b.id = uploads.stay) AS is_closed`,
+        RETURNING *, (SELECT COUNT(*) FROM barred_stays b WHERE b.id = uploads.stay) AS is_closed,
+          (SELECT s.ended FROM stays s WHERE s.id = uploads.stay) AS stay_ended`,
     );
     const [row] = rows;
     if (!row) return undefined;

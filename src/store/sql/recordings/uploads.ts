@@ -67,7 +67,8 @@ export class SqlUploads implements UploadStore {
     const epoch = this.cache?.epoch;
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT u.*, (SELECT COUNT(*) FROM barred_stays b WHERE b.id = u.stay) AS is_closed
+        SELECT u.*, (SELECT COUNT(*) FROM barred_stays b WHERE b.id = u.stay) AS is_closed,
+          (SELECT s.ended FROM stays s WHERE s.id = u.stay) AS stay_ended
         FROM uploads u WHERE u.id = ${searchable(id)} AND u.app = ${app} AND u.ended IS NULL`;
       const [row] = rows.map(toUpload);
       // Read before people were removed, it must not be found later.

@@ -41,7 +41,8 @@ export class WorkerLeases {
       const rows: DbRow[] = await this.database.quickRun(
         (sql) => sql`
           UPDATE uploads SET generation = generation + 1 WHERE id = ${id} AND ended IS NULL
-          RETURNING *, (SELECT COUNT(*) FROM barred_stays b WHERE b.id = uploads.stay) AS is_closed`,
+          RETURNING *, (SELECT COUNT(*) FROM barred_stays b WHERE b.id = uploads.stay) AS is_closed,
+            (SELECT s.ended FROM stays s WHERE s.id = uploads.stay) AS stay_ended`,
       );
       const [row] = rows;
       // Its owner may be gone meanwhile; then another may have the lease by now.
