@@ -12,7 +12,7 @@ export interface ClientFrame {
   readonly to: unknown;
   /** The JSON text of `data`, byte for byte; undefined if there is none. */
   readonly data: string | undefined;
-  /** All fields as parsed, for those that few frames have. */
+  /** The fields as parsed, for those that few frames have. Unknown ones are here only if the frame is short (large-frames.ts). */
   readonly fields: Readonly<JsonObject>;
 }
 

@@ -3,12 +3,11 @@
  * objects take milliseconds, in which the node does nothing else, and a client may send a hundred such frames per second.
  */
 import type { JsonObject } from "./json.ts";
-import { FRAME_FIELDS_MAX } from "./limits.ts";
-import { keyIs, skipSpace, stringEnd } from "./scan.ts";
+import { skipSpace, stringEnd } from "./scan.ts";
 
 /** Shorter frames are decoded by JSON.parse, which is faster for them, and whatever they contain takes it little time. */
 export const LARGE_FRAME_CHARS = 4096;
-/** Objects and arrays besides `data` are built up to this length in all. No frame has a use for longer ones: they are `null` then. */
+/** Objects and arrays besides `data` are built up to this length. No frame has a use for longer ones: they are `null` then. */
 const BUILT_MAX_CHARS = 4096;
 /** Longer strings are checked by JSON.parse, which looks at many characters at once. */
 const LONG_STRING_CHARS = 64;
@@ -30,46 +29,69 @@ const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 const BLANK = 32;
 
+/** The fields that frames of clients have. Others are ignored, and in large frames they are not even built. */
+export const FRAME_FIELDS: ReadonlySet<string> = new Set([
+  "after",
+  "before",
+  "channel",
+  "connection",
+  "data",
+  "id",
+  "includeSenderMetadata",
+  "limit",
+  "occupancy",
+  "presence",
+  "recover",
+  "requestId",
+  "rewind",
+  "state",
+  "to",
+  "token",
+  "type",
+]);
+
 export interface LargeFrame {
+  /** Of FRAME_FIELDS, those that it has. `data` and very long objects are null here. */
   readonly fields: JsonObject;
   /** The text of `data`; `undefined` if there is none. */
   readonly data: string | undefined;
 }
 
-/** `undefined`: not the JSON of an object, or ambiguous, or with more than FRAME_FIELDS_MAX fields. */
+/** `undefined`: not the JSON of an object, or ambiguous because a key occurs twice. */
 export function decodeLargeFrame(text: string): LargeFrame | undefined {
   let i = skipSpace(text, 0);
   if (text.charCodeAt(i) !== OPEN_BRACE) return undefined;
-  let rest = "{";
-  let built = 0;
-  let count = 0;
+  const fields: JsonObject = {};
+  const keys = new Set<string>();
   let data: string | undefined;
   i = skipSpace(text, i + 1);
   let isLast = text.charCodeAt(i) === CLOSE_BRACE;
   while (!isLast) {
-    if (count === FRAME_FIELDS_MAX) return undefined;
     const keyEnd = stringEndIn(text, i);
     const colon = keyEnd < 0 ? -1 : skipSpace(text, keyEnd);
     if (colon < 0 || text.charCodeAt(colon) !== COLON) return undefined;
     const start = skipSpace(text, colon + 1);
     const end = valueEndIn(text, start);
     if (end < 0) return undefined;
-    const isData = keyIs(text, i, keyEnd, "data");
-    if (isData) data = text.slice(start, end);
-    const isNest = text.charCodeAt(start) === OPEN_BRACE || text.charCodeAt(start) === OPEN_BRACKET;
-    if (isNest && !isData) built += end - start;
-    const isBuilt = !isData && (!isNest || built <= BUILT_MAX_CHARS);
-    rest += `${count === 0 ? "" : ","}${text.slice(i, keyEnd)}:${isBuilt ? text.slice(start, end) : "null"}`;
-    count++;
+    const key = keyOf(text.slice(i, keyEnd));
+    if (keys.has(key)) return undefined;
+    keys.add(key);
+    if (key === "data") data = text.slice(start, end);
+    if (FRAME_FIELDS.has(key)) fields[key] = key === "data" ? null : built(text.slice(start, end));
     i = skipSpace(text, end);
     isLast = text.charCodeAt(i) === CLOSE_BRACE;
     if (!isLast && text.charCodeAt(i) !== COMMA) return undefined;
     if (!isLast) i = skipSpace(text, i + 1);
   }
-  if (skipSpace(text, i + 1) !== text.length) return undefined;
-  const fields: JsonObject = JSON.parse(`${rest}}`);
-  // JSON.parse keeps one of two equal keys: a text with more keys than the object is ambiguous.
-  return count === Object.keys(fields).length ? { fields, data } : undefined;
+  return skipSpace(text, i + 1) === text.length ? { fields, data } : undefined;
+}
+
+const keyOf = (json: string): string => (json.includes("\\") ? JSON.parse(json) : json.slice(1, -1));
+
+/** Strings may be of any length, because they cost little. */
+function built(json: string): unknown {
+  const isNest = json.startsWith("{") || json.startsWith("[");
+  return isNest && json.length > BUILT_MAX_CHARS ? null : JSON.parse(json);
 }
 
 /** Whether the nest of each level is an object. Grows to the deepest text so far. Bound: half the characters of a frame. */

@@ -10,8 +10,6 @@ export const REQUEST_ID_MAX_CHARS = 128;
 export const MESSAGE_MAX_BYTES = 64 * KIB;
 /** A whole frame: the largest message and its envelope. A longer one closes the connection with 1009. */
 export const FRAME_MAX_BYTES = MESSAGE_MAX_BYTES + 2 * KIB;
-/** Fields of one large frame, besides those inside `data`; the protocol knows fewer than twenty. */
-export const FRAME_FIELDS_MAX = 100;
 export const CHANNELS_PER_CONNECTION_MAX = 100;
 
 /** A roster waits for the pong that follows its ack, but no longer than this. */

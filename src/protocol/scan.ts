@@ -48,8 +48,7 @@ export function rawValue(text: string, key: string): string | undefined {
   return start < 0 ? undefined : text.slice(start, end);
 }
 
-/** Whether the key between two quotes at `start` and before `end` is this one. */
-export function keyIs(text: string, start: number, end: number, wanted: string): boolean {
+function keyIs(text: string, start: number, end: number, wanted: string): boolean {
   const length = end - start - 2;
   if (length === wanted.length && text.startsWith(wanted, start + 1)) return true;
   // An escape is longer than the character it stands for, so a shorter or equally long text is another key.

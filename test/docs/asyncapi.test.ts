@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AsyncAPIDocumentInterface, Parser } from "@asyncapi/parser";
 import { z } from "zod";
 import manifest from "../../package.json";
+import { FRAME_FIELDS } from "../../src/protocol/large-frames.ts";
 import { mintToken } from "../support/admin.ts";
 import { declarationOf, sourcesIn } from "../support/declarations.ts";
 import { call } from "../support/http.ts";
@@ -108,6 +109,11 @@ describe("the AsyncAPI document", () => {
       ([, type]) => type,
     );
     expect([...dispatched, "ping"].sort()).toEqual([...RECEIVED].sort());
+  });
+
+  test("every field of a client's frame is read in large frames too", () => {
+    const fields = RECEIVED.flatMap((type) => Object.keys(schemaOf(receivedName(type)).properties ?? {}));
+    expect([...new Set(fields)].sort()).toEqual([...FRAME_FIELDS].sort());
   });
 
   test("lists both ways to authenticate", () => {
