@@ -1,7 +1,7 @@
 /** A member that joins and leaves all the time: how much each of its bytes makes the service write to a channel of a hundred. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, join } from "../conformance/raw/support/world.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { crowd, Siege } from "./support/siege.ts";
 
 setDefaultTimeout(60_000);

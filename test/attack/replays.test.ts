@@ -1,9 +1,9 @@
 /** Many clients that ask for all of the history of many channels, and do not read it, delay each other and not the rest. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { encodeFrame, OPCODE } from "../conformance/raw/support/frames.ts";
 import { ownWorldForTests } from "../conformance/raw/support/world.ts";
 import { AckTimes } from "../support/ack-times.ts";
+import { encodeFrame, OPCODE } from "../support/wire/frames.ts";
 
 setDefaultTimeout(60_000);
 

@@ -1,8 +1,8 @@
 /** More rosters at once than a connection's buffers hold: a client that reads gets all of them. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import { connect } from "../conformance/raw/support/connect.ts";
-import type { Frame } from "../conformance/raw/support/shapes.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
+import { connect } from "../support/wire/connect.ts";
+import type { Frame } from "../support/wire/shapes.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { type CrowdedNode, startCrowded } from "./support/crowded.ts";
 
 setDefaultTimeout(60_000);

@@ -1,10 +1,10 @@
 /** Too much of what is allowed: floods, storms, crowds, and peers that do not read or answer. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { connect } from "../conformance/raw/support/connect.ts";
-import { OPCODE } from "../conformance/raw/support/frames.ts";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh } from "../conformance/raw/support/world.ts";
+import { connect } from "../support/wire/connect.ts";
+import { OPCODE } from "../support/wire/frames.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { bits } from "./support/bytes.ts";
 import { handshake, RawConnection } from "./support/connection.ts";
 import { crowd, FULL, Siege } from "./support/siege.ts";

@@ -5,13 +5,13 @@
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { connect } from "../conformance/raw/support/connect.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { AckTimes } from "../support/ack-times.ts";
 import type { SecretKey } from "../support/admin.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
+import { connect } from "../support/wire/connect.ts";
 import { Crowds } from "./support/crowds.ts";
 
 setDefaultTimeout(600_000);

@@ -5,9 +5,9 @@
 import { readFileSync } from "node:fs";
 import { bits } from "../attack/support/bytes.ts";
 import { handshake, RawConnection } from "../attack/support/connection.ts";
-import { OPCODE } from "../conformance/raw/support/frames.ts";
 import { startWorld, tokenQuery, type World } from "../conformance/raw/support/world.ts";
 import { Chance } from "../support/random.ts";
+import { OPCODE } from "../support/wire/frames.ts";
 import { anyText } from "./frames.ts";
 
 export interface ConnectionFigures {

@@ -1,6 +1,5 @@
 /** Direct messages between three nodes, one of which is stopped for a while (SIGSTOP): each arrives at most once, and in order. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
 import {
@@ -17,6 +16,7 @@ import {
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
 import { until } from "../support/wait.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect } from "./support/cluster.ts";
 
 setDefaultTimeout(180_000);

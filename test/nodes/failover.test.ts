@@ -10,7 +10,6 @@ import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { Fleet } from "../../src/verify/fleet.ts";
 import { Edits } from "../cluster/support/edits.ts";
 import { judgeStored } from "../cluster/support/stored.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { mint, type SecretKey } from "../support/admin.ts";
 import { call, type Json } from "../support/http.ts";
@@ -18,6 +17,7 @@ import { selfSigned } from "../support/jwt.ts";
 import { LinkProxy } from "../support/link-proxy.ts";
 import type { Server } from "../support/parley.ts";
 import { until } from "../support/wait.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect } from "./support/cluster.ts";
 
 setDefaultTimeout(180_000);

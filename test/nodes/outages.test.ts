@@ -1,7 +1,6 @@
 /** The store of two nodes becomes unreachable and reachable again: calls that need it report it, the rest works, nothing is lost. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { mint, type SecretKey } from "../support/admin.ts";
 import { Application } from "../support/application.ts";
@@ -10,6 +9,7 @@ import { selfSigned } from "../support/jwt.ts";
 import { runParley, type Server } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { SOON_MS, until } from "../support/wait.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(90_000);

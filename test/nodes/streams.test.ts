@@ -1,13 +1,13 @@
 /** Channels with history over two nodes with PostgreSQL and NATS: one order, recovery on another node, deletion, a dead node. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { acked, dataOf, history, kept, offsetOf } from "../conformance/raw/support/history.ts";
-import type { AnyFrame, Frame } from "../conformance/raw/support/shapes.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
+import type { AnyFrame, Frame } from "../support/wire/shapes.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);

@@ -1,11 +1,11 @@
 /** GET /series: the charts of the dashboard. */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { WireEvent } from "../conformance/raw/support/wire.ts";
 import { connect } from "../nodes/support/cluster.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import { call } from "../support/http.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
+import type { WireEvent } from "../support/wire/wire.ts";
 import { WORKERS } from "../support/workers.ts";
 
 setDefaultTimeout(60_000);

@@ -3,9 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { attempt } from "../conformance/raw/support/connect.ts";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
-import { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, type Guest, newApp, tokenQuery, World } from "../conformance/raw/support/world.ts";
 import { call } from "../support/http.ts";
 import { launchParley, refusedStart, runParley, startParley } from "../support/parley.ts";
@@ -13,6 +11,8 @@ import { pairs, SAMPLE, walk } from "../support/presence-scenario.ts";
 import { Chance } from "../support/random.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
+import { attempt } from "../support/wire/connect.ts";
+import { Wire } from "../support/wire/wire.ts";
 import { childrenOf, joinedWorkers, nodesOf, startWorkers } from "./support/workers.ts";
 
 setDefaultTimeout(120_000);

@@ -3,11 +3,11 @@
  * returns to the level it had after a warm-up with the same attack.
  */
 import { readFileSync } from "node:fs";
-import { connect } from "../../conformance/raw/support/connect.ts";
-import type { Wire } from "../../conformance/raw/support/wire.ts";
 import { fresh, startWorld, tokenQuery, type World } from "../../conformance/raw/support/world.ts";
 import { call } from "../../support/http.ts";
 import { IS_FULL, SLACK_MS } from "../../support/slack.ts";
+import { connect } from "../../support/wire/connect.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 
 /** The full run repeats more; the sample shows the same in less time. */
 export const FULL = IS_FULL;

@@ -4,7 +4,7 @@ import { mintToken, type SecretKey } from "../../support/admin.ts";
 import { forge, nowSeconds, selfSigned } from "../../support/jwt.ts";
 import { startParley } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import type { ConnectOptions } from "./support/connect.ts";
+import type { ConnectOptions } from "../../support/wire/connect.ts";
 import { outcome, PLAIN_GET } from "./support/outcome.ts";
 import { fresh, newApp, startWorld, tokenQuery, worldForTests } from "./support/world.ts";
 

@@ -1,8 +1,8 @@
 /** protocol.md 4: clients that do not read, rate limits, and the size of frames. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { OPCODE } from "./support/frames.ts";
-import { type AnyFrame, type Frame, ids } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
+import { OPCODE } from "../../support/wire/frames.ts";
+import { type AnyFrame, type Frame, ids } from "../../support/wire/shapes.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { fresh, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

@@ -1,6 +1,6 @@
 /** The metrics of client and server frames: each one changes when it should, by the right amount. */
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { OPCODE } from "./support/frames.ts";
+import { OPCODE } from "../../support/wire/frames.ts";
 import { metricChanges, readMetrics } from "./support/metrics.ts";
 import { fresh, ownWorldForTests, QUIET } from "./support/world.ts";
 

@@ -1,8 +1,8 @@
 /** The metrics of connections, presence and times, and their format: each one changes when it should, by the right amount. */
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { attempt, refusal } from "./support/connect.ts";
+import { attempt, refusal } from "../../support/wire/connect.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { metricChanges, readMetrics } from "./support/metrics.ts";
-import type { Wire } from "./support/wire.ts";
 import { fresh, type Guest, newApp, ownWorldForTests, QUIET, tokenQuery } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

@@ -4,9 +4,9 @@ import type { SecretKey } from "../../support/admin.ts";
 import { selfSigned } from "../../support/jwt.ts";
 import { SLACK_MS } from "../../support/slack.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import { attempt, refusal } from "./support/connect.ts";
+import { attempt, refusal } from "../../support/wire/connect.ts";
+import { Wire } from "../../support/wire/wire.ts";
 import { errorFrame } from "./support/expected.ts";
-import { Wire } from "./support/wire.ts";
 import { type Claims, fresh, type Guest, join, startWorld, tokenQuery, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

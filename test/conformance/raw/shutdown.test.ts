@@ -4,9 +4,9 @@ import { connect as connectTcp } from "node:net";
 import { call } from "../../support/http.ts";
 import { SLACK_MS } from "../../support/slack.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import { attempt, connect, refusal } from "./support/connect.ts";
-import type { Frame } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
+import { attempt, connect, refusal } from "../../support/wire/connect.ts";
+import type { Frame } from "../../support/wire/shapes.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { fresh, type Guest, startWorld, tokenQuery, type World } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

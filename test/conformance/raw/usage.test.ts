@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Json } from "../../support/http.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import { attempt, refusal } from "./support/connect.ts";
-import { Wire } from "./support/wire.ts";
+import { attempt, refusal } from "../../support/wire/connect.ts";
+import { Wire } from "../../support/wire/wire.ts";
 import { fresh, newApp, startWorld, tokenQuery, World, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

@@ -5,9 +5,9 @@ import { type Answer, type Call, call, type Json, type Refusal } from "../../../
 import { selfSigned } from "../../../support/jwt.ts";
 import { type Options, type Server, startParley } from "../../../support/parley.ts";
 import { closeAtEndOfRun, IS_SHARING } from "../../../support/run.ts";
-import { type ConnectOptions, connect } from "./connect.ts";
-import type { Frame } from "./shapes.ts";
-import type { Wire } from "./wire.ts";
+import { type ConnectOptions, connect } from "../../../support/wire/connect.ts";
+import type { Frame } from "../../../support/wire/shapes.ts";
+import type { Wire } from "../../../support/wire/wire.ts";
 
 let names = 0;
 /** A name that no other test uses. */

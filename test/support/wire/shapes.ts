@@ -1,5 +1,5 @@
 /** Server frames as tests read them (protocol.md 3). */
-import type { Json } from "../../../support/http.ts";
+import type { Json } from "../http.ts";
 
 export interface Entry {
   readonly peerId: string;

@@ -4,8 +4,8 @@
  * came before that ack.
  */
 import type { Socket } from "bun";
-import { jointOf } from "../../../support/nodes.ts";
-import { WORKERS } from "../../../support/workers.ts";
+import { jointOf } from "../nodes.ts";
+import { WORKERS } from "../workers.ts";
 import { closePayload, encodeFrame, type FrameOptions, FrameReader, OPCODE } from "./frames.ts";
 import type { AnyFrame, Frame, FrameType } from "./shapes.ts";
 
