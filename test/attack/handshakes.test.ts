@@ -1,8 +1,7 @@
 /** Invalid handshakes: refused, held open, or cut off, while other clients continue. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { PLAIN_PING } from "../../src/protocol/frames.ts";
-import { OPCODE } from "../support/wire/frames.ts";
-import { bits } from "./support/bytes.ts";
+import { bits, OPCODE } from "../support/wire/frames.ts";
 import { handshake, RawConnection } from "./support/connection.ts";
 import { crowd, FULL, Siege } from "./support/siege.ts";
 

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { fresh } from "../conformance/raw/support/world.ts";
 import { connect } from "../support/wire/connect.ts";
-import { OPCODE } from "../support/wire/frames.ts";
+import { bits, OPCODE } from "../support/wire/frames.ts";
 import type { Wire } from "../support/wire/wire.ts";
-import { bits } from "./support/bytes.ts";
 import { handshake, RawConnection } from "./support/connection.ts";
 import { crowd, FULL, Siege } from "./support/siege.ts";
 

@@ -3,11 +3,10 @@
  * neither end, nor keep a healthy peer waiting, nor grow.
  */
 import { readFileSync } from "node:fs";
-import { bits } from "../attack/support/bytes.ts";
 import { handshake, RawConnection } from "../attack/support/connection.ts";
 import { startWorld, tokenQuery, type World } from "../conformance/raw/support/world.ts";
 import { Chance } from "../support/random.ts";
-import { OPCODE } from "../support/wire/frames.ts";
+import { bits, OPCODE } from "../support/wire/frames.ts";
 import { anyText } from "./frames.ts";
 
 export interface ConnectionFigures {

@@ -13,6 +13,7 @@ import { type Server, startParley } from "../support/parley.ts";
 import { Chance } from "../support/random.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { within } from "../support/wait.ts";
+import { welcomed } from "../support/wire/connect.ts";
 import { Ended, HttpConnection, Silent } from "./http/connection.ts";
 import { Judge } from "./http/judge.ts";
 import { type Draft, isSpoiling, Requests } from "./http/requests.ts";
@@ -255,18 +256,8 @@ class WorkerConnections {
   }
 }
 
-function roundTrip(url: string, token: string): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = new WebSocket(`${url.replace(/^http/, "ws")}/v1?token=${token}`);
-  socket.onmessage = ({ data }) => {
-    const { type } = JSON.parse(String(data)) as { type: string };
-    if (type === "welcome") socket.send('{"type":"publish","channel":"healthy/1","data":1,"requestId":"1"}');
-    if (type === "error") reject(new Error(`a healthy publish was refused: ${data}`));
-    if (type === "ack") resolve();
-  };
-  socket.onclose = ({ code }) => reject(new Error(`a healthy peer was closed with ${code}`));
-  return promise.finally(() => {
-    socket.onclose = null;
-    socket.close();
-  });
+async function roundTrip(url: string, token: string): Promise<void> {
+  using wire = await welcomed(url, `token=${token}`);
+  const answer = await wire.request({ type: "publish", channel: "healthy/1", data: 1 });
+  if (answer.type !== "ack") throw new Error(`a healthy publish was refused: ${JSON.stringify(answer)}`);
 }

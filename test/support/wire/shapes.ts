@@ -67,6 +67,10 @@ interface Shapes {
     readonly left: Entry[];
     readonly snapshot?: true;
   };
+  readonly state: {
+    readonly channel: string;
+    readonly changed: readonly { readonly peerId: string; readonly state: Json | null; readonly lost?: true }[];
+  };
   readonly going_away: { readonly retryAfterMs: number };
   readonly pong: { readonly requestId?: string };
 }
