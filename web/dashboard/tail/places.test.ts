@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { nextTurn } from "../../../test/support/wait.ts";
 import { type Locks, TAIL_PLACES, takePlace } from "./places.ts";
 
 /** The locks of a browser, as far as they are used here. */
@@ -21,7 +22,7 @@ test("the tabs of a browser have a few tails together, so that connections are l
   expect(places.every((release) => release !== undefined)).toBe(true);
   expect(await takePlace(locks, never)).toBeUndefined();
   places[1]?.();
-  await Bun.sleep(0);
+  await nextTurn();
   expect(await takePlace(locks, never)).toBeDefined();
 });
 

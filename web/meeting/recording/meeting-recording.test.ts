@@ -1,5 +1,6 @@
 /** Consent and recorders of a page inside a meeting. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { nextTurn } from "../../../test/support/wait.ts";
 import type { Joined } from "../page/api.ts";
 import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED } from "../testing/fakes.ts";
 
@@ -9,7 +10,7 @@ class FakeTrack extends EventTarget {
   stop(): void {}
 }
 
-const settled = (): Promise<void> => Bun.sleep(1);
+const settled = (): Promise<void> => nextTurn();
 
 let kept: Map<string, string>;
 beforeEach(() => {

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { nextTurn, until as polled } from "../../../test/support/wait.ts";
 import type { Pending, RunOpening } from "./contract.ts";
 import type { FromWorker } from "./messages.ts";
 import { Budget } from "./queue.ts";
@@ -35,7 +36,7 @@ class Pages {
       },
       wait: async (ms) => {
         this.waits.push(ms);
-        await (life.isOver ? never : Bun.sleep(0));
+        await (life.isOver ? never : nextTurn());
       },
       nowMs: () => this.nowMs,
       report: (message) => this.reports.push(message),
@@ -72,12 +73,10 @@ const opening = (run: string, more: Partial<RunOpening> = {}): RunOpening => ({
 const part = (desk: UploadDesk, run: string, text: string): Promise<void> =>
   desk.received({ do: "part", run, data: new Blob([text]), durationMs: 2000 });
 
-async function until(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo(); tries++) {
-    if (tries > 500) throw new Error("it did not happen");
-    await Bun.sleep(2);
-  }
-}
+const until = (isSo: () => boolean | Promise<boolean>): Promise<unknown> => polled("it happens", isSo);
+
+/** Longer than anything takes here: by then a page that does what it must not has done it. */
+const A_WHILE_MS = 20;
 
 test("parts are uploaded in order, and the run is completed after the last", async () => {
   const pages = new Pages();
@@ -249,11 +248,11 @@ test("a run is finished by one page alone", async () => {
   await part(first, "r1", "mine");
   await until(() => pages.service.textOf("u1") === "mine");
   await second.adopt();
-  await Bun.sleep(20);
+  await Bun.sleep(A_WHILE_MS);
   expect(pages.service.uploads.get("u1")?.isComplete).toBe(false);
   await first.received({ do: "end", run: "r1" });
   await until(() => pages.service.uploads.get("u1")?.isComplete === true);
-  await Bun.sleep(20);
+  await Bun.sleep(A_WHILE_MS);
   expect(pages.service.calls.filter((call) => call.startsWith("DELETE")).length).toBe(1);
 });
 
@@ -265,8 +264,7 @@ test("runs of another day are removed, and so is what cannot be read", async () 
   (await (await pages.disk.folder("torn")).open("notes-1")).write(new TextEncoder().encode('{"run":'), 0);
   pages.killAll();
   await pages.desk().adopt();
-  await Bun.sleep(20);
-  expect(await pages.disk.runs()).toEqual([]);
+  await until(async () => (await pages.disk.runs()).length === 0);
 });
 
 test("no disk and no memory: the run ends there, and what is held is uploaded", async () => {
