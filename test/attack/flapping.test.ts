@@ -6,6 +6,9 @@ import { crowd, Siege } from "./support/siege.ts";
 
 setDefaultTimeout(60_000);
 
+/** Longer than the pause between two ticks of a channel of this size, so that each state can be announced. */
+const BETWEEN_TICKS_MS = 80;
+
 const SEEN = { permissions: ["publish", "subscribe", "send", "presence"] };
 const MEMBERS = 100;
 /** One of the members. */
@@ -59,8 +62,7 @@ async function costOf(attack: (turn: number) => readonly object[] | undefined): 
     wire.send(...frames);
     for (const frame of frames) bytesIn += JSON.stringify(frame).length + 6;
     await wire.sync();
-    // Longer than the pause between two ticks of a channel of this size, so that each state can be announced.
-    await Bun.sleep(80);
+    await Bun.sleep(BETWEEN_TICKS_MS);
   }
   const bytesOut = (await received()) - before - SYNC_MAX_BYTES;
   wire.drop();

@@ -12,6 +12,10 @@ import { SOON_MS, until } from "../support/wait.ts";
 import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect, refusal } from "./support/cluster.ts";
 
+const ASK_EVERY_MS = 20;
+/** Longer than the interval between two flushes of usage: one fails meanwhile. */
+const FLUSH_FAILS_MS = 6000;
+
 setDefaultTimeout(90_000);
 
 /** Tests with long waits run with the long suites. */
@@ -133,7 +137,7 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
     const { status } = await refusal(other, tokenQuery(selfSigned("sk_id_unknown", "x")));
     return status === 503;
   });
-  await Bun.sleep(6000); // A flush of usage fails meanwhile.
+  await Bun.sleep(FLUSH_FAILS_MS);
 
   await cluster.postgres.begin();
   for (const node of [one, other]) {
@@ -166,7 +170,7 @@ test("PostgreSQL freezes: /readyz says so soon, and then at once", async () => {
   /** Longer than a probe of the database takes, so that several begin and fail meanwhile. */
   const longestMs = async (): Promise<number> => {
     let longest = 0;
-    for (const until = performance.now() + 4000; performance.now() < until; await Bun.sleep(20)) {
+    for (const until = performance.now() + 4000; performance.now() < until; await Bun.sleep(ASK_EVERY_MS)) {
       const began = performance.now();
       expect((await ready(one)).status).toBe(503);
       longest = Math.max(longest, performance.now() - began);

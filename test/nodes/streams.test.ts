@@ -6,6 +6,7 @@ import type { SecretKey } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
+import { nextTurn } from "../support/wait.ts";
 import type { AnyFrame, Frame } from "../support/wire/shapes.ts";
 import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect } from "./support/cluster.ts";
@@ -61,7 +62,7 @@ test("messages of both nodes come in one order on both, with acks behind all tha
   const readers = [await subscriber(one, channel), await subscriber(other, channel)];
   for (let n = 0; n < 500; n++) {
     for (const wire of publishers) wire.send({ type: "publish", channel, data: n, requestId: `p${n}` });
-    if (n % 25 === 0) await Bun.sleep(1);
+    if (n % 25 === 0) await nextTurn();
   }
   const all = Array.from({ length: 1000 }, (_, i) => i + 1);
   for (const wire of [...publishers, ...readers]) expect(offsets(await positions(wire, 1000))).toEqual(all);

@@ -8,6 +8,9 @@ import { Wire } from "../../support/wire/wire.ts";
 import { leaveOf } from "./support/expected.ts";
 import { fresh, type Guest, newApp, tokenQuery, World, worldForTests } from "./support/world.ts";
 
+/** The pace of a connection that keeps sending. */
+const FRAME_EVERY_MS = 20;
+
 setDefaultTimeout(60_000);
 
 const world = await worldForTests();
@@ -57,7 +60,7 @@ describe("4002: the token has expired", () => {
     const { wire } = busy;
     while (!wire.events.some(({ kind }) => kind === "close")) {
       wire.send({ type: "unsubscribe", channel: "x" });
-      await Bun.sleep(20);
+      await Bun.sleep(FRAME_EVERY_MS);
     }
     await closedAtEnd(busy, exp);
   });
