@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../../test/support/wait.ts";
 import { type Locks, TAIL_PLACES, takePlace } from "./places.ts";
+
+/** One turn of the event loop. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
 /** The locks of a browser, as far as they are used here. */
 function fakeLocks(): Locks {

@@ -1,6 +1,5 @@
 /** Consent and recorders of a page inside a meeting. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { nextTurn } from "../../../test/support/wait.ts";
 import type { Joined } from "../page/api.ts";
 import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED } from "../testing/fakes.ts";
 
@@ -10,7 +9,8 @@ class FakeTrack extends EventTarget {
   stop(): void {}
 }
 
-const settled = (): Promise<void> => nextTurn();
+/** One turn of the event loop. */
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
 let kept: Map<string, string>;
 beforeEach(() => {

@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
-import { nextTurn, until as polled } from "../../../test/support/wait.ts";
 import type { Pending, RunOpening } from "./contract.ts";
 import type { FromWorker } from "./messages.ts";
 import { Budget } from "./queue.ts";
 import { FakeDisk } from "./testing/fake-disk.ts";
 import { FakeService, refused } from "./testing/fake-service.ts";
 import { UploadDesk } from "./upload-desk.ts";
+
+/** One turn of the event loop. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -73,7 +75,12 @@ const opening = (run: string, more: Partial<RunOpening> = {}): RunOpening => ({
 const part = (desk: UploadDesk, run: string, text: string): Promise<void> =>
   desk.received({ do: "part", run, data: new Blob([text]), durationMs: 2000 });
 
-const until = (isSo: () => boolean | Promise<boolean>): Promise<unknown> => polled("it happens", isSo);
+const HAPPENS_WITHIN_MS = 10_000;
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const endMs = performance.now() + HAPPENS_WITHIN_MS; !(await isSo()); await nextTurn())
+    if (performance.now() > endMs) throw new Error("it did not happen");
+}
 
 /** Longer than anything takes here: by then a page that does what it must not has done it. */
 const A_WHILE_MS = 20;

@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../../test/support/wait.ts";
 import type { Failure, RunOpening } from "./contract.ts";
 import { warnWhilePending } from "./leaving.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import type { WorkerLike } from "./patient-worker.ts";
 import { UploadLink } from "./upload-link.ts";
+
+/** One turn of the event loop. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
 class FakeWorker implements WorkerLike {
   isEnded = false;
