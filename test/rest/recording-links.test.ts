@@ -19,7 +19,7 @@ beforeEach(async () => {
   made = await backend.record({}, bytes);
 });
 
-/** A player that pauses for so long must not be cut. */
+/** A player that pauses like this must not be cut. */
 const PLAYER_PAUSE_MS = 15_000;
 
 /** Begins with the first test, so that its pause takes no time of its own: whether the player has received everything. */

@@ -2,7 +2,7 @@
 import type { Fleet } from "../../src/verify/fleet.ts";
 import { until } from "./wait.ts";
 
-/** So many that every client of a small fleet has sent some. */
+/** Then every client of a small fleet has sent some. */
 const DELIVERIES_MIN = 200;
 
 /** Resolves when each of the fleets has received some messages from now on. */
