@@ -1,5 +1,4 @@
 /** One run that makes and uses every credential once, and keeps what others can read meanwhile. */
-
 import { type Person, Room } from "../../conformance/raw/support/rooms.ts";
 import { join, subscribe, tokenQuery } from "../../conformance/raw/support/world.ts";
 import { mintToken, type SecretKey } from "../../support/admin.ts";

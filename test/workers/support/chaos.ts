@@ -2,7 +2,6 @@
  * Random requests of clients, of a backend and of an operator against several workers, one after another, with a reference that says what has to follow on all
  * workers: who gets which message, who is disconnected, who is refused, who is present.
  */
-
 import { subscribe, tokenQuery, type World } from "../../conformance/raw/support/world.ts";
 import type { Chance } from "../../support/random.ts";
 import { SOON_MS, until } from "../../support/wait.ts";

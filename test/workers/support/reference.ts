@@ -1,5 +1,4 @@
 /** What connections to several workers must get, and what has happened to them. */
-
 import type { SecretKey } from "../../support/admin.ts";
 import { SOON_MS, until } from "../../support/wait.ts";
 import type { Wire } from "../../support/wire/wire.ts";
