@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { nextTurn } from "../../test/support/wait.ts";
 import { Appender } from "./appender.ts";
 import type { Appended, Batch, NewMessage } from "./contract/history.ts";
 
@@ -65,25 +66,25 @@ class World {
   /** The end of the turn. */
   async turn(): Promise<void> {
     for (const callback of this.deferred.splice(0)) callback();
-    await Bun.sleep(0);
+    await nextTurn();
   }
 
   async answer(offset: number): Promise<void> {
     const batch = this.batches.at(-1);
     this.pending.shift()?.resolve(appendedOf(batch, offset));
-    await Bun.sleep(0);
+    await nextTurn();
   }
 
   async fail(): Promise<void> {
     this.pending.shift()?.reject(new Error("away"));
-    await Bun.sleep(0);
+    await nextTurn();
   }
 
   async settle(fate: "stored" | "not stored" | "away", offset = 1): Promise<void> {
     const one = this.pendingSettles.shift();
     if (fate === "away") one?.reject(new Error("away"));
     else one?.resolve(fate === "stored" ? appendedOf(this.settled.at(-1), offset) : undefined);
-    await Bun.sleep(0);
+    await nextTurn();
   }
 
   async pass(ms: number): Promise<void> {
@@ -93,7 +94,7 @@ class World {
       this.timers = this.timers.filter(({ dueMs }) => dueMs > this.nowMs);
       for (const { callback } of due) callback();
     }
-    await Bun.sleep(0);
+    await nextTurn();
   }
 }
 

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
+import { nextTurn } from "../../test/support/wait.ts";
 import { type ChannelRule, ChannelRules, type Retention } from "../protocol/patterns/channel-rules.ts";
 import { RuleChanges } from "./rule-changes.ts";
 
@@ -19,7 +20,7 @@ class Clock {
     this.nowMs += ms;
     for (let due = this.due(); due.length > 0; due = this.due()) {
       for (const { callback } of due) callback();
-      await Bun.sleep(0);
+      await nextTurn();
     }
   }
 
@@ -74,7 +75,7 @@ function change(app: string, list: readonly ChannelRule[]): void {
 
 /** Whether a promise has resolved by now, and to what. */
 const now = <T>(promise: Promise<T>): Promise<T | "waits"> =>
-  Promise.race([promise, Bun.sleep(1).then(() => "waits" as const)]);
+  Promise.race([promise, nextTurn().then(() => "waits" as const)]);
 
 test("a change is applied at once, and again two seconds later", async () => {
   change("a", [CHAT]);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { nextTurn } from "../../test/support/wait.ts";
 import { HistoryTrimming } from "./trimming.ts";
 
 test("trimming goes on while there is more, reports an outage once, and ends when it is stopped", async () => {
@@ -38,7 +39,7 @@ test("stopping waits for the slice that runs", async () => {
   const stopping = trimming.stop().then(() => {
     isStopped = true;
   });
-  await Bun.sleep(0);
+  await nextTurn();
   expect(isStopped).toBeFalse();
   end(true);
   await stopping;

@@ -1,5 +1,6 @@
 /** People in rooms and in the lobby while the clock on the wall is set. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { nextTurn } from "../../test/support/wait.ts";
 import type { RoomRow } from "../store/contract/rooms.ts";
 import { DECLINED_MS, LOBBY_GONE_MS } from "./contract/limits.ts";
 import { APP, type Someone, World, type WorldNode } from "./testing/world.ts";
@@ -79,7 +80,7 @@ describe("the clock is set back by ten minutes", () => {
     const reloaded = await back(here);
     expect(node.floor.closed).toEqual([{ peerId: here.id, reason: "replaced", except: reloaded.connection }]);
     await back(there);
-    await Bun.sleep(0);
+    await nextTurn();
     expect(other.floor.closed).toEqual([{ peerId: there.id, reason: "replaced", except: undefined }]);
     expect(node.floor.closed).toHaveLength(1);
   });
@@ -111,7 +112,7 @@ describe("the clock is set back by ten minutes", () => {
     const [bob, eve] = [await world.wait(node, room, "Bob"), await world.wait(node, room, "Eve", "elsewhere")];
     await lobby.decide({ app: APP, room: room.id }, bob.id, "declined");
     node.meetings.disconnected(eve.seat, eve.connection, "lost");
-    await Bun.sleep(0);
+    await nextTurn();
     await setBack();
     expect(await lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "declined" });
     world.now += LOBBY_GONE_MS + 1;

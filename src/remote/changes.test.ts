@@ -1,5 +1,6 @@
 /** Changes of workers: what happens when the work fails, hangs, or disappears with its process. */
 import { afterEach, expect, test } from "bun:test";
+import { until } from "../../test/support/wait.ts";
 import { StoreUnreachable } from "../store/contract/store.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { appRow } from "../store/testing/rows.ts";
@@ -47,9 +48,10 @@ test("work that hangs is undone after a time limit and refused with a sentence, 
   await serve({ changeMaxMs: 300 });
   const [one, other] = [await served.worker(), await served.worker()];
   let late: Promise<void> | undefined;
+  const refused = Promise.withResolvers<void>();
   const hanging = one.store.change(async (change) => {
     await change.putMeta("hanging", "yes");
-    await new Promise((resolve) => setTimeout(resolve, 900));
+    await refused.promise;
     late = change.putMeta("late", "yes");
     return late;
   });
@@ -59,7 +61,8 @@ test("work that hangs is undone after a time limit and refused with a sentence, 
   expect((error as Error).message).toBe("the change took longer than 0.3 seconds, and was undone");
   await next;
   // What the work does after that has no effect.
-  while (!late) await Bun.sleep(20);
+  refused.resolve();
+  await until("the work goes on", () => late !== undefined);
   await expect(late).rejects.toThrow("the change is over");
   expect([await one.store.meta("hanging"), await one.store.meta("late"), await one.store.meta("next")]).toEqual([
     undefined,

@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { nextTurn, retried } from "../../test/support/wait.ts";
 import { HistoryUnavailable } from "../history/contract/history.ts";
 import { historyFile } from "../history/sqlite/file.ts";
 import { ALL, appendTexts, batchOf, KEEP, numbers } from "../history/testing/kit.ts";
@@ -126,11 +127,7 @@ describe("a server that is gone", () => {
     await expect(store.change(async () => 1)).rejects.toBeInstanceOf(StoreUnreachable);
     await expect(store.claim("c")).rejects.toBeInstanceOf(StoreUnreachable);
     await served.serve();
-    for (;;) {
-      const answer = await store.revisions().catch(() => undefined);
-      if (answer) break;
-      await Bun.sleep(20);
-    }
+    await retried("the store answers again", () => store.revisions());
     await store.change((change) => change.putMeta("m", "back"));
     expect(await store.meta("m")).toBe("back");
     // A server that was started anew may have lost messages.
@@ -147,7 +144,7 @@ describe("a server that is gone", () => {
     });
     await begun.promise;
     const waiting = store.meta("m");
-    await Bun.sleep(0);
+    await nextTurn();
     await served.stopServing();
     await expect(waiting).rejects.toBeInstanceOf(StoreUnreachable);
     await expect(holding).rejects.toBeInstanceOf(StoreUnreachable);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { nextTurn } from "../../test/support/wait.ts";
 import type { Store } from "../store/contract/store.ts";
 import { OpenChanges } from "./open-changes.ts";
 
@@ -26,7 +27,7 @@ test("a change ends after the calls that it did not wait for, kept or undone: la
     const call = changes.call(nr, "putMeta", ["a", "b"]);
     const ending = changes.end(nr, isKept);
     // A call that arrives now is too late.
-    await Bun.sleep(0);
+    await nextTurn();
     expect(await changes.call(nr, "putMeta", []).catch((error: Error) => error.message)).toContain(
       "the change is over",
     );

@@ -1,5 +1,6 @@
 /** What several workers share: claims, leases of uploads, and everything that the embedded store keeps in memory. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { retried } from "../../test/support/wait.ts";
 import { LeaseLost } from "../store/contract/leases.ts";
 import type { Store } from "../store/contract/store.ts";
 import { openStore } from "../store/open.ts";
@@ -159,12 +160,4 @@ describe("announcements", () => {
 });
 
 /** A worker whose server is new needs a moment until it is connected again. */
-async function retrying<T>(call: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await call();
-    } catch {
-      await Bun.sleep(20);
-    }
-  }
-}
+const retrying = <T>(call: () => Promise<T>): Promise<T> => retried("the worker is connected again", call);

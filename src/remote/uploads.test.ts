@@ -1,5 +1,6 @@
 /** Uploads whose parts reach several workers, which write to one folder. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { retried, until } from "../../test/support/wait.ts";
 import { type Kit, makeKit } from "../recordings/testing/kit.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { Served } from "./testing/served.ts";
@@ -57,7 +58,7 @@ test("a worker that has lost its connection acknowledges nothing, and another co
     (error: { code?: string }) => error.code ?? String(error),
   );
   // The second lease of this upload.
-  while (!served.store.workerLeases.isHeld(id, 2)) await Bun.sleep(10);
+  await until("the lease is held", () => served.store.workerLeases.isHeld(id, 2));
   await expect(other.part(id, 100, bytes(1, 9))).rejects.toMatchObject({ code: "upload_busy" });
   // Cuts all connections; the workers connect again.
   await served.stopServing();
@@ -74,5 +75,5 @@ test("a worker that has lost its connection acknowledges nothing, and another co
 });
 
 async function connected({ store }: Kit): Promise<void> {
-  while (!(await store.revisions().catch(() => undefined))) await Bun.sleep(20);
+  await retried("the store answers again", () => store.revisions());
 }

@@ -1,12 +1,10 @@
 import { expect, test } from "bun:test";
+import { until } from "../../test/support/wait.ts";
 import { type Activity, activityOf, isAtWork } from "./activity.ts";
 
 async function stateOf(pid: number, fits: (activity: Activity | undefined) => boolean): Promise<Activity | undefined> {
-  for (;;) {
-    const activity = activityOf(pid);
-    if (fits(activity)) return activity;
-    await Bun.sleep(10);
-  }
+  await until("its activity fits", () => fits(activityOf(pid)));
+  return activityOf(pid);
 }
 
 test("a process that computes is at work; one that sleeps, is stopped or gone is not", async () => {

@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { hasEnded } from "./activity.ts";
 import { endLeftWorkers } from "./left-workers.ts";
 
+/** While it is waited for, which takes at most a second here. */
+const ENDS_AFTER_MS = 50;
+
 test("workers of an earlier start are waited for, and killed if they stay; other processes are not", async () => {
   const data = mkdtempSync(join(tmpdir(), "left-"));
   const start = (...args: string[]): Bun.Subprocess =>
@@ -19,7 +22,7 @@ test("workers of an earlier start are waited for, and killed if they stay; other
     expect(await endLeftWorkers(data)).toEqual({ found: 0, killed: 0 });
     writeFileSync(join(data, "workers.json"), JSON.stringify({ pid: 1, folder }));
     stopped.kill("SIGSTOP");
-    setTimeout(() => ending.kill("SIGTERM"), 50);
+    setTimeout(() => ending.kill("SIGTERM"), ENDS_AFTER_MS);
     expect(await endLeftWorkers(data, 1000)).toEqual({ found: 2, killed: 1 });
     expect([stopped, ending].map(({ pid }) => hasEnded(pid))).toEqual([true, true]);
     expect(others.map(({ pid }) => hasEnded(pid))).toEqual([false, false, false]);

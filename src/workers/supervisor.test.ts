@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { found } from "../../test/support/wait.ts";
 import type { Log } from "../telemetry/log.ts";
 import { Supervisor } from "./supervisor.ts";
 
@@ -43,13 +44,7 @@ function supervise(): Supervisor {
   return new Supervisor({ nodeId: "n", count: 2, folder, command, log, config, sources: {} as never });
 }
 
-async function until<T>(what: () => T | undefined | false): Promise<T> {
-  for (;;) {
-    const found = what();
-    if (found !== undefined && found !== false) return found;
-    await Bun.sleep(10);
-  }
-}
+const until = <T>(what: () => T | undefined | false): Promise<T> => found("it happens", () => what() || undefined);
 
 function notes(): Note[] {
   const file = join(folder, "notes");

@@ -1,10 +1,13 @@
 /** A member that joins and leaves all the time: how much each of its bytes makes the service write to a channel of a hundred. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, join } from "../conformance/raw/support/world.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { crowd, Siege } from "./support/siege.ts";
 
 setDefaultTimeout(60_000);
+
+/** Longer than the pause between two ticks of a channel of this size, so that each state can be announced. */
+const BETWEEN_TICKS_MS = 80;
 
 const SEEN = { permissions: ["publish", "subscribe", "send", "presence"] };
 const MEMBERS = 100;
@@ -59,8 +62,7 @@ async function costOf(attack: (turn: number) => readonly object[] | undefined): 
     wire.send(...frames);
     for (const frame of frames) bytesIn += JSON.stringify(frame).length + 6;
     await wire.sync();
-    // Longer than the pause between two ticks of a channel of this size, so that each state can be announced.
-    await Bun.sleep(80);
+    await Bun.sleep(BETWEEN_TICKS_MS);
   }
   const bytesOut = (await received()) - before - SYNC_MAX_BYTES;
   wire.drop();

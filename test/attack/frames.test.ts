@@ -1,7 +1,6 @@
 /** Frames that no client should send (RFC 6455 5): each ends its own connection with the right code, and no other connection. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { closePayload, OPCODE } from "../conformance/raw/support/frames.ts";
-import { type Bits, bits } from "./support/bytes.ts";
+import { type Bits, bits, closePayload, OPCODE } from "../support/wire/frames.ts";
 import { crowd, FULL, Siege } from "./support/siege.ts";
 
 setDefaultTimeout(60_000);

@@ -1,8 +1,8 @@
 /** Invalid handshakes: refused, held open, or cut off, while other clients continue. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { PLAIN_PING } from "../../src/protocol/frames.ts";
-import { OPCODE } from "../conformance/raw/support/frames.ts";
-import { bits } from "./support/bytes.ts";
+import { until } from "../support/wait.ts";
+import { bits, OPCODE } from "../support/wire/frames.ts";
 import { handshake, RawConnection } from "./support/connection.ts";
 import { crowd, FULL, Siege } from "./support/siege.ts";
 
@@ -11,6 +11,12 @@ setDefaultTimeout(150_000);
 /** How many times each malformed handshake is sent in one attack. */
 const TIMES = FULL ? 20 : 5;
 const AT_ONCE = 20;
+/** The attacks' own times. */
+const BATCH_EVERY_MS = 30;
+/** The last 60 bytes of a head take half a second. */
+const BYTE_EVERY_MS = 8;
+/** A head takes minutes. */
+const SLOW_BYTE_EVERY_MS = 500;
 
 let siege: Siege;
 beforeAll(async () => {
@@ -155,7 +161,7 @@ describe("after a request", () => {
       let most = 0;
       for (let i = 0; i < 5; i++) {
         connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(2000));
-        await Bun.sleep(30);
+        await Bun.sleep(BATCH_EVERY_MS);
         most = Math.max(most, siege.rss);
       }
       // The responses together are 370 MB for the one path and 6 MB for the other.
@@ -209,11 +215,8 @@ describe("held open", () => {
       connection.drop();
       return answer;
     };
-    const eventually = async (expected: number): Promise<void> => {
-      const deadline = performance.now() + 10_000;
-      while ((await status(100_000)) !== expected && performance.now() < deadline) await Bun.sleep(50);
-      expect(await status(100_000)).toBe(expected);
-    };
+    const eventually = (expected: number): Promise<unknown> =>
+      until(`a long head is answered with ${expected}`, async () => (await status(100_000)) === expected, 10_000);
     await eventually(431);
     expect(await status(10_000)).toBe(101);
     for (const connection of connections) connection.drop();
@@ -229,7 +232,7 @@ describe("held open", () => {
         connection.write(head.slice(0, -60));
         for (const byte of head.slice(-60)) {
           connection.write(byte);
-          await Bun.sleep(8);
+          await Bun.sleep(BYTE_EVERY_MS);
         }
         expect(await connection.status()).toBe(101);
       });
@@ -253,7 +256,7 @@ describe("held open", () => {
       const head = handshake(siege.query(), { "X-Long": "a".repeat(1000) });
       for (let at = 0; at < 60 && !slow.isOver; at++) {
         slow.write(head[at] ?? "");
-        await Bun.sleep(500);
+        await Bun.sleep(SLOW_BYTE_EVERY_MS);
       }
       expect({ half: half.isOver, slow: slow.isOver }).toEqual({ half: true, slow: true });
     }),

@@ -1,8 +1,8 @@
 /** Who may not read or delete a history: other applications, keys and tokens without the action or the channel, forged positions. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { worldForTests } from "../conformance/raw/support/world.ts";
 import { call, type Json } from "../support/http.ts";
+import type { Wire } from "../support/wire/wire.ts";
 
 setDefaultTimeout(60_000);
 

@@ -1,8 +1,8 @@
 /** JSON that is costly or dangerous to parse. Every text is within the allowed size. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { scanObject } from "../../src/protocol/scan.ts";
-import type { AnyFrame } from "../conformance/raw/support/shapes.ts";
 import { fresh } from "../conformance/raw/support/world.ts";
+import type { AnyFrame } from "../support/wire/shapes.ts";
 import { crowd, FULL, Siege } from "./support/siege.ts";
 
 setDefaultTimeout(60_000);

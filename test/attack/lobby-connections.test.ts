@@ -1,9 +1,10 @@
 /** A visitor without a credential must not use up the connections of an application from the lobby of a room (meetings.md 2). */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { newRoom, ROOMS_ENV, refusedConnect } from "../conformance/raw/support/rooms.ts";
-import { subscribe } from "../conformance/raw/support/world.ts";
+import { subscribe, tokenQuery } from "../conformance/raw/support/world.ts";
 import { serverForTests } from "../support/for-tests.ts";
 import { TailReader } from "../support/tail.ts";
+import { connect as open } from "../support/wire/connect.ts";
 
 setDefaultTimeout(60_000);
 
@@ -46,10 +47,8 @@ test("a room's connection over the cap is shown under the application", async ()
   await using tail = await TailReader.open(url, adminToken, `app=${room.app.name}`);
   await room.enter();
   const { connect, participantSession } = await room.join();
-  const socket = new WebSocket(`${url.replace(/^http/, "ws")}/v1?token=${connect.token}`);
-  const { promise: closed, resolve } = Promise.withResolvers<number>();
-  socket.onclose = ({ code }) => resolve(code);
-  expect(await closed).toBe(4010);
+  const wire = await open(url, { query: tokenQuery(connect.token) });
+  expect((await wire.closed()).code).toBe(4010);
   const refused = await tail.event("the refusal", ({ code }) => code === "over_concurrent");
   expect(refused).toMatchObject({ kind: "refuse", app: room.app.id, peerId: participantSession });
 });

@@ -1,6 +1,5 @@
 /** Clients that want more of a meeting than they were given: other people's places, a second try, and other people's time. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { attempt } from "../conformance/raw/support/connect.ts";
 import {
   claimsOf,
   newRoom,
@@ -9,11 +8,12 @@ import {
   type Room,
   refusedConnect,
 } from "../conformance/raw/support/rooms.ts";
-import { Wire } from "../conformance/raw/support/wire.ts";
 import { subscribe, tokenQuery } from "../conformance/raw/support/world.ts";
 import { serverForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
 import { until } from "../support/wait.ts";
+import { attempt } from "../support/wire/connect.ts";
+import { Wire } from "../support/wire/wire.ts";
 
 setDefaultTimeout(60_000);
 

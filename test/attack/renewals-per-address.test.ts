@@ -1,7 +1,7 @@
 /** A renewal counts as a connect of its address: tokens cannot be guessed on open connections faster than by connecting. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { refusal } from "../conformance/raw/support/connect.ts";
 import { ownWorldForTests, tokenQuery } from "../conformance/raw/support/world.ts";
+import { refusal } from "../support/wire/connect.ts";
 
 setDefaultTimeout(60_000);
 

@@ -1,7 +1,7 @@
 /** Floods of `renew` frames: each connection pays for its own, and none is a way around the limits of connects. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, type World, worldForTests } from "../conformance/raw/support/world.ts";
+import type { Wire } from "../support/wire/wire.ts";
 
 setDefaultTimeout(60_000);
 

@@ -1,9 +1,12 @@
 /** Many clients that ask for all of the history of many channels, and do not read it, delay each other and not the rest. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { encodeFrame, OPCODE } from "../conformance/raw/support/frames.ts";
 import { ownWorldForTests } from "../conformance/raw/support/world.ts";
 import { AckTimes } from "../support/ack-times.ts";
+import { encodeFrame, OPCODE } from "../support/wire/frames.ts";
+
+/** The pace of the client that comes back again and again. */
+const RECOVERY_EVERY_MS = 10;
 
 setDefaultTimeout(60_000);
 
@@ -61,7 +64,7 @@ test("300 clients that ask for 30 full replays each and do not read: other clien
     expect(await returning.request({ type: "subscribe", channel: "kept/0", rewind: 5 })).toMatchObject({ replay: 5 });
     longestRecoveryMs = Math.max(longestRecoveryMs, nodeMs() - askedMs);
     expect(await returning.request({ type: "unsubscribe", channel: "kept/0" })).toMatchObject({ type: "ack" });
-    await Bun.sleep(10);
+    await Bun.sleep(RECOVERY_EVERY_MS);
   }
   const { longestMs, errors } = await acks.stop();
   expect(errors).toEqual([]);

@@ -1,8 +1,8 @@
 /** More rosters at once than a connection's buffers hold: a client that reads gets all of them. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import { connect } from "../conformance/raw/support/connect.ts";
-import type { Frame } from "../conformance/raw/support/shapes.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
+import { connect } from "../support/wire/connect.ts";
+import type { Frame } from "../support/wire/shapes.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { type CrowdedNode, startCrowded } from "./support/crowded.ts";
 
 setDefaultTimeout(60_000);
@@ -12,6 +12,9 @@ const KIB = 1024;
 const CROWD = { members: 200, metadataBytes: 4096 };
 /** Enough channels to exceed the kernel's buffer, up to 4 MiB at the sender's end, plus the service's own. */
 const CHANNELS = Array.from({ length: 12 }, (_, i) => `room/${i}`);
+
+/** After the timeout for a pong: by then the rosters are sent without it. */
+const PONG_TIMEOUT_OVER_MS = 700;
 
 let node: CrowdedNode;
 const wires: Wire[] = [];
@@ -67,8 +70,7 @@ test("a client that reads only occasionally gets them as it reads, and stays con
   const wire = await reader();
   wire.stopReading();
   subscribeToAll(wire, CHANNELS);
-  // After the timeout for its pong: the rosters are sent without it.
-  await Bun.sleep(700);
+  await Bun.sleep(PONG_TIMEOUT_OVER_MS);
   expect([node.hub.connections.count, wire.bytesReceived < 10_000]).toEqual([1, true]);
   wire.goOnReading();
   await rosters(wire, CHANNELS);

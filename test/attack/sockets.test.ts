@@ -1,11 +1,11 @@
 /** Too much of what is allowed: floods, storms, crowds, and peers that do not read or answer. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { connect } from "../conformance/raw/support/connect.ts";
-import { OPCODE } from "../conformance/raw/support/frames.ts";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh } from "../conformance/raw/support/world.ts";
-import { bits } from "./support/bytes.ts";
+import { nextTurn, until } from "../support/wait.ts";
+import { connect } from "../support/wire/connect.ts";
+import { bits, OPCODE } from "../support/wire/frames.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { handshake, RawConnection } from "./support/connection.ts";
 import { crowd, FULL, Siege } from "./support/siege.ts";
 
@@ -14,6 +14,8 @@ setDefaultTimeout(FULL ? 300_000 : 60_000);
 /** How many connections each flood has. */
 const FLOOD = FULL ? 300 : 100;
 const CONNECTS = FULL ? 10_000 : 300;
+/** To clients that do not read. */
+const PUBLISH_EVERY_MS = 500;
 const PING = '{"type":"ping"}';
 /** All four actions: the peer is announced in presence, and sees it. */
 const SEEN = { permissions: ["publish", "subscribe", "send", "presence"] };
@@ -27,13 +29,13 @@ afterAll(() => siege.stop());
 const connections = async (): Promise<number> => (await readMetrics(siege.world.server)).get("parley_connections");
 
 /** Waits until the server has noticed that the attack's connections are gone; only the healthy pair, if any, stays. */
-async function onlyHealthyLeft(): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while ((await connections()) > 2) {
-    if (performance.now() > deadline) throw new Error(`${await connections()} connections are still there`);
-    await Bun.sleep(20);
-  }
-}
+const onlyHealthyLeft = (): Promise<unknown> =>
+  until("the attack's connections are gone", async () => (await connections()) <= 2, 10_000);
+
+const peersIn = async (channel: string): Promise<number> => {
+  const { body } = await siege.world.rest<{ peers: unknown[] }>("GET", `/v1/channels/${channel}/peers`);
+  return body.peers.length;
+};
 
 const times = (count: number, bytes: Uint8Array): Buffer => Buffer.concat(Array<Uint8Array>(count).fill(bytes));
 const textFrame = (payload: object | string): Buffer =>
@@ -87,7 +89,7 @@ describe("floods of frames", () => {
         // Far more than the kernel and the server together buffer for it.
         for (let i = 0; i < 10; i++) {
           wire.raw(flood);
-          await Bun.sleep(1);
+          await nextTurn();
         }
       });
       await onlyHealthyLeft();
@@ -253,11 +255,7 @@ describe("peers that do not read or answer", () => {
         connection.finish();
         await connection.ended;
       });
-      for (;;) {
-        const { body } = await siege.world.rest<{ peers: unknown[] }>("GET", `/v1/channels/${channel}/peers`);
-        if (body.peers.length === 1) break;
-        await Bun.sleep(10);
-      }
+      await until("only one is left", async () => (await peersIn(channel)) === 1);
     }));
 
   test("200 clients that neither read nor answer pings delay no other", () =>
@@ -292,14 +290,12 @@ describe("peers that do not read or answer", () => {
         });
         const watcher = await siege.wire(SEEN);
         await watcher.request({ type: "subscribe", channel });
-        const deadline = performance.now() + 100_000;
-        for (;;) {
+        const isAlone = async (): Promise<boolean> => {
           await watcher.request({ type: "publish", channel, data: 1 });
-          const { body } = await siege.world.rest<{ peers: unknown[] }>("GET", `/v1/channels/${channel}/peers`);
-          if (body.peers.length === 1) break;
-          expect(performance.now()).toBeLessThan(deadline);
-          await Bun.sleep(500);
-        }
+          await Bun.sleep(PUBLISH_EVERY_MS);
+          return (await peersIn(channel)) === 1;
+        };
+        await until("only the watcher is left", isAlone, 100_000);
       }),
   );
 });

@@ -1,8 +1,6 @@
 /** The live tail under attack: too many readers, readers that do not read, malformed filters, and secrets that must not be in it. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
-import { attempt } from "../conformance/raw/support/connect.ts";
-import { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery, World } from "../conformance/raw/support/world.ts";
 import { mintToken } from "../support/admin.ts";
 import { serverForTests } from "../support/for-tests.ts";
@@ -11,6 +9,8 @@ import { forge, nowSeconds, selfSigned } from "../support/jwt.ts";
 import { SecretSearch } from "../support/leaks.ts";
 import { TailReader } from "../support/tail.ts";
 import { until } from "../support/wait.ts";
+import { attempt } from "../support/wire/connect.ts";
+import { Wire } from "../support/wire/wire.ts";
 
 setDefaultTimeout(60_000);
 

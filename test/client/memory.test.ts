@@ -11,6 +11,9 @@ import { LinkProxy } from "../support/link-proxy.ts";
 import { EmptyProject } from "./support/project.ts";
 import { IS_FULL, Service } from "./support/service.ts";
 
+/** How long a guest stays. */
+const STAY_MS = 50;
+
 const SECONDS = Number(process.env.PARLEY_TEST_DAY_SECONDS ?? 120);
 setDefaultTimeout((SECONDS + 120) * 1000);
 
@@ -70,7 +73,7 @@ function crowd(): () => Promise<void> {
       // Ten a second are allowed.
       await typing.set({ number: ++states }).catch(() => undefined);
       for (let number = 0; number < 5; number++) await channel.publish({ text: "x".repeat(200), number });
-      await Bun.sleep(50);
+      await Bun.sleep(STAY_MS);
       guest.close();
     }
   };

@@ -11,6 +11,8 @@ import { Unlucky } from "./support/faults.ts";
 import { hurry } from "./support/hurry.ts";
 import { IS_FULL, Service } from "./support/service.ts";
 
+const ASK_EVERY_MS = 20;
+
 setDefaultTimeout(300_000);
 
 const STEPS = 60;
@@ -234,7 +236,7 @@ test.if(IS_FULL)(
       while (!isOver) {
         await channel.subscribe().catch(() => undefined);
         channel.unsubscribe();
-        await Bun.sleep(20);
+        await Bun.sleep(ASK_EVERY_MS);
       }
     })();
     const changes = [

@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "../support/wait.ts";
 import { PROJECT } from "./support/files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "parley-setup-"));
@@ -187,7 +188,7 @@ describe("after a change of package-lock.json", () => {
     const clone = await updated();
     const release = await clone.holdNpm();
     const start = clone.parley("up");
-    while (clone.installs.length < 2) await Bun.sleep(5);
+    await until("both have installed", () => clone.installs.length >= 2);
     expect(readFileSync(join(clone.root, "node_modules/zod/version"), "utf8")).toBe("1");
     expect((await clone.parley("apps")).out).toContain("version 1");
     await release("ok");

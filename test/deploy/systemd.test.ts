@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SETTINGS } from "../../src/config/settings.ts";
-import { Listener } from "../docs/support/listener.ts";
 import { startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
+import { welcomed } from "../support/wire/connect.ts";
 import { PROJECT, read } from "./support/files.ts";
 import { run } from "./support/program.ts";
 
@@ -75,7 +75,7 @@ test.skipIf(noTool || !Bun.which("strace"))(
     // -D: the server is the child of this process, and the tracer its grandchild.
     const tracer = ["strace", "-f", "-D", "-q", "-o", trace, "-e", "trace=!read,write,futex"];
     const server = await startParley({ wrap: tracer });
-    const listener = await Listener.connect(server.url, `key=${server.keys.publishableKey}`);
+    const listener = await welcomed(server.url, `key=${server.keys.publishableKey}`);
     await listener.join("news");
     listener.close();
     await listener.closed();

@@ -8,7 +8,8 @@ import { mintToken } from "../support/admin.ts";
 import { declarationOf, sourcesIn } from "../support/declarations.ts";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
-import { Listener, type ServerFrame } from "./support/listener.ts";
+import { welcomed } from "../support/wire/connect.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { readPage } from "./support/page.ts";
 
 /** Frame types in each direction; a test compares them with the sources. */
@@ -37,8 +38,13 @@ let document: AsyncAPIDocumentInterface;
 let diagnostics: { code: string | number; message: string }[];
 let server: Server;
 /** Every frame of the service, and of clients. */
-const sent: ServerFrame[] = [];
-const received: ServerFrame[] = [];
+interface SomeFrame {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+const sent: SomeFrame[] = [];
+const received: SomeFrame[] = [];
 
 beforeAll(async () => {
   const parsed = await new Parser().parse(readPage("docs/asyncapi.yaml"));
@@ -160,53 +166,53 @@ describe("the AsyncAPI document", () => {
       body: { channelRules },
     });
     const token = await mintToken(server.url, key.credential, { peerId: "ann", ...claims });
-    const ann = await Listener.connect(server.url, `token=${token}`);
-    const ben = await Listener.connect(server.url, `key=${publishableKey}`);
-    const benId = String(ben.frames[0]?.peerId);
-    const say = async (one: Listener, frame: ServerFrame): Promise<ServerFrame> => {
+    const ann = await welcomed(server.url, `token=${token}`);
+    const ben = await welcomed(server.url, `key=${publishableKey}`);
+    const benId = ben.peerId;
+    const say = async (one: Wire, frame: SomeFrame): Promise<SomeFrame> => {
       received.push({ ...frame, requestId: "as sent" });
       return one.request(frame);
     };
     await say(ben, { type: "subscribe", channel: "chat/1", includeSenderMetadata: true });
-    await ben.next("presence");
+    await ben.until("presence");
     await ann.join("chat/1");
-    await ben.next("presence");
+    await ben.until("presence");
     await say(ben, { type: "subscribe", channel: "kept/1", rewind: 5, state: true, occupancy: true });
     // Its roster first: members that arrive together are not announced to each other.
-    await ben.next("presence", ({ channel, snapshot }) => channel === "kept/1" && snapshot === true);
+    await ben.until("presence", ({ channel, snapshot }) => channel === "kept/1" && snapshot === true);
     await ann.join("kept/1");
-    await ben.next("presence", ({ channel, snapshot }) => channel === "kept/1" && !snapshot);
+    await ben.until("presence", ({ channel, snapshot }) => channel === "kept/1" && !snapshot);
     await say(ann, { type: "state", channel: "kept/1", state: { typing: true } });
-    await ben.next("state");
+    await ben.until("state");
     await say(ben, { type: "publish", channel: "kept/1", data: 1, id: "once" });
     await say(ben, { type: "publish", channel: "kept/1", data: 1, id: "once" });
     await say(ben, { type: "history", channel: "kept/1", limit: 5 });
     await say(ann, { type: "unsubscribe", channel: "kept/1" });
     await say(ann, { type: "subscribe", channel: "kept/1", rewind: "5m" });
-    await ann.next("message");
+    await ann.until("message");
     await say(ann, { type: "publish", channel: "chat/1", data: [null, 1.5, "ü"] });
-    await ben.next("message");
+    await ben.until("message");
     await say(ann, { type: "send", to: benId, data: { for: "you" } });
-    await ben.next("direct");
+    await ben.until("direct");
     await say(ann, { type: "send", to: "nobody", data: null });
     await say(ann, { type: "renew", token });
     await say(ann, { type: "renew", token: "none.of.ours" });
     await say(ann, { type: "ping" });
     ann.send({ type: "ping" });
-    await ann.next("pong", ({ requestId }) => requestId === undefined);
+    await ann.until("pong", ({ requestId }) => requestId === undefined);
     await say(ann, { type: "unsubscribe", channel: "chat/1" });
-    await ben.next("presence", ({ left }) => (left as unknown[]).length === 1);
+    await ben.until("presence", ({ left }) => left.length === 1);
     ben.send("not JSON");
-    await ben.next("error");
+    await ben.until("error");
     await call(`${server.url}/v1/channels/chat%2F1/publish`, { bearer: secretKey, body: { data: 1 } });
-    await ben.next("message");
+    await ben.until("message");
     // The secret behind ann's token ends at once: an unsolicited error, then 4002.
     await server.admin.rotate(key.keyId, { graceSec: 0 });
-    await ann.next("error", ({ code }) => code === "token_expired");
-    expect(await ann.closed()).toBe(4002);
+    await ann.until("error", ({ code }) => code === "token_expired");
+    expect((await ann.closed()).code).toBe(4002);
     server.signal("SIGTERM");
-    await ben.next("going_away");
-    expect(await ben.closed()).toBe(1001);
+    await ben.until("going_away");
+    expect((await ben.closed()).code).toBe(1001);
 
     sent.push(...ann.frames, ...ben.frames);
     for (const frame of sent) fits(frame);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { selfSigned } from "../support/jwt.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
+import { welcomed } from "../support/wire/connect.ts";
 import { run } from "./support/child.ts";
-import { Listener } from "./support/listener.ts";
 import { block, blocks } from "./support/page.ts";
 
 const PAGE = "docs/backend-tokens.md";
@@ -50,12 +50,12 @@ afterAll(async () => {
 async function isGood(token: string): Promise<void> {
   const { channels, permissions } = CLAIMS;
   expect(await server.admin.check(token)).toMatchObject({ valid: true, peerId: "alice", channels, permissions });
-  using bob = await Listener.connect(server.url, `key=${server.keys.publishableKey}`);
+  using bob = await welcomed(server.url, `key=${server.keys.publishableKey}`);
   await bob.join("chat/1");
-  using alice = await Listener.connect(server.url, `token=${token}`);
+  using alice = await welcomed(server.url, `token=${token}`);
   expect(alice.frames[0]).toMatchObject({ type: "welcome", peerId: "alice", metadata: CLAIMS.metadata });
   await alice.join("chat/1");
-  const { joined } = await bob.next("presence");
+  const { joined } = await bob.until("presence");
   expect(joined).toEqual([{ peerId: "alice", metadata: CLAIMS.peerMetadata }]);
 }
 

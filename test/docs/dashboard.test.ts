@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { found } from "../support/wait.ts";
+import { welcomed } from "../support/wire/connect.ts";
 import { parseExposition, type Scrape } from "./support/exposition.ts";
-import { Listener } from "./support/listener.ts";
 import { readPage } from "./support/page.ts";
 import { Query } from "./support/promql.ts";
 
@@ -54,11 +55,11 @@ async function traffic(): Promise<void> {
       ...(method && { method }),
     });
   const { body } = await rest("/v1/tokens", { peerId: "ann" });
-  const ann = await Listener.connect(server.url, `token=${body.token}`);
-  const ben = await Listener.connect(server.url, `key=${publishableKey}`);
+  const ann = await welcomed(server.url, `token=${body.token}`);
+  const ben = await welcomed(server.url, `key=${publishableKey}`);
   await ann.join("news");
   await ben.join("news");
-  await ann.next("presence", ({ joined }) => (joined as unknown[]).length === 1);
+  await ann.until("presence", ({ joined }) => joined.length === 1);
   for (let at = 0; at < 20; at++) await ben.request({ type: "publish", channel: "news", data: at });
   await ben.request({ type: "send", to: "ann", data: "for you" });
   await ben.request({ type: "send", to: "nobody", data: "for you" });
@@ -74,17 +75,16 @@ async function traffic(): Promise<void> {
 async function scrapeWithLag(): Promise<Scrape> {
   const measured = ({ samples }: Scrape) =>
     samples.find(({ name }) => name === "parley_event_loop_lag_seconds_count")?.value ?? 0;
-  for (;;) {
+  return found("another measurement of the lag", async () => {
     const next = await scrape();
-    if (measured(next) > measured(before)) return next;
-    await Bun.sleep(50);
-  }
+    return measured(next) > measured(before) ? next : undefined;
+  });
 }
 
 beforeAll(async () => {
   server = await startParley();
   const { publishableKey } = server.keys;
-  using stayer = await Listener.connect(server.url, `key=${publishableKey}`);
+  using stayer = await welcomed(server.url, `key=${publishableKey}`);
   await stayer.join("elsewhere");
   await traffic();
   before = await scrape();

@@ -8,9 +8,10 @@ import { mintToken } from "../support/admin.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { tempFolder } from "../support/temp.ts";
+import { welcomed } from "../support/wire/connect.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Child, run } from "./support/child.ts";
 import { startOn } from "./support/fixed-port.ts";
-import { Listener, type ServerFrame } from "./support/listener.ts";
 import { PROJECT } from "./support/page.ts";
 
 const example = (path: string): string => `${PROJECT}/examples/${path}`;
@@ -24,10 +25,10 @@ afterAll(() => server.stop());
 const tokenFor = (peerId: string, more: object = {}): Promise<string> =>
   mintToken(server.url, server.keys.secretKey, { peerId, ...more });
 
-const listenerFor = async (peerId: string, more: object = {}): Promise<Listener> =>
-  Listener.connect(server.url, `token=${await tokenFor(peerId, more)}`);
+const listenerFor = async (peerId: string, more: object = {}): Promise<Wire> =>
+  welcomed(server.url, `token=${await tokenFor(peerId, more)}`);
 
-const text = ({ data }: ServerFrame): string => (data as { text: string }).text;
+const text = ({ data }: { readonly data: unknown }): string => (data as { text: string }).text;
 
 describe("chat-terminal", () => {
   /** Node 20 has its WebSocket behind a flag, which later versions still accept. */
@@ -119,7 +120,7 @@ describe("chat-terminal", () => {
     await using restarted = await startOn(port, data);
     await alice.writes(/\* you are alice; here: nobody else/);
     const token = await mintToken(restarted.url, secretKey, { peerId: "bob" });
-    using bob = await Listener.connect(restarted.url, `token=${token}`);
+    using bob = await welcomed(restarted.url, `token=${token}`);
     await bob.request({ type: "publish", channel: "chat/1", data: { text: "welcome back" } });
     await alice.writes(/bob: welcome back/);
   });
@@ -151,18 +152,18 @@ describe("agent-python", () => {
     await ann.join("chat/agent");
     await using python = agent("chat/agent");
     await python.writes(/in chat\/agent, with \['ann'\]/);
-    const { joined } = await ann.next("presence");
+    const { joined } = await ann.until("presence");
     expect(joined).toEqual([{ peerId: "agent", metadata: { name: "agent" } }]);
     using ben = await listenerFor("ben");
     await ben.join("chat/agent");
     const say = (message: string) => ann.request({ type: "publish", channel: "chat/agent", data: { text: message } });
     await say("this is not for the agent");
     await say("@agent who is here?");
-    const answer = await ann.next("message");
+    const answer = await ann.until("message");
     expect(answer).toMatchObject({ from: "agent", data: { text: "I see ben", to: "ann" } });
     // Over 64 KiB in UTF-8, in both directions: needs the longest form of frame lengths, and text that is not ASCII.
     await say(`@agent ${"Grüße ".repeat(8200)}`);
-    expect(text(await ann.next("message"))).toEndWith("in 8200 words");
+    expect(text(await ann.until("message"))).toEndWith("in 8200 words");
   });
 
   test("it reconnects after a loss, and ends when it is kicked", async () => {
@@ -224,14 +225,14 @@ describe("iot-signals", () => {
     using watcher = await listenerFor("watcher", { peerMetadata: { name: "W" } });
     await watcher.join("signals/kitchen");
     await signals("report", "kitchen", '{"celsius":22.0}');
-    const message = await watcher.next("message");
+    const message = await watcher.until("message");
     expect(message).toMatchObject({ channel: "signals/kitchen", from: "kitchen", data: { celsius: 22 } });
     const active = JSON.parse((await signals("active")).out) as { data: unknown };
     expect(active.data).toEqual([{ channel: "signals/kitchen", peers: 1, connections: 1 }]);
     const watchers = JSON.parse((await signals("watchers", "kitchen")).out) as { peers: unknown };
     expect(watchers.peers).toEqual([{ peerId: "watcher", metadata: { name: "W" } }]);
     await signals("tell", "watcher", '{"text":"it is cold"}');
-    expect(await watcher.next("direct")).toMatchObject({ from: "server", data: { text: "it is cold" } });
+    expect(await watcher.until("direct")).toMatchObject({ from: "server", data: { text: "it is cold" } });
   });
 
   test("a failure shows in the answer and in the exit code; the key is not among the arguments", async () => {

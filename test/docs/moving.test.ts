@@ -5,7 +5,7 @@ import * as closings from "../../src/protocol/close.ts";
 import { mint, mintToken } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
-import { Listener } from "./support/listener.ts";
+import { welcomed } from "../support/wire/connect.ts";
 import { runModule } from "./support/module.ts";
 import { block, readPage } from "./support/page.ts";
 import { hold, paste } from "./support/shell.ts";
@@ -92,11 +92,11 @@ test("the close codes it lists are those of the sources; the SDK knows them", ()
 });
 
 test("data is delivered byte for byte; a refused connect says why; rooms and recordings exist", async () => {
-  using listener = await Listener.connect(server.url, `key=${server.keys.publishableKey}`);
+  using listener = await welcomed(server.url, `key=${server.keys.publishableKey}`);
   await listener.join("bytes");
   const data = '{"z":12345678901234567890,"a":1.50}';
   await call(`${server.url}/v1/channels/bytes/publish`, { bearer: server.keys.secretKey, body: `{"data":${data}}` });
-  await listener.next("message");
+  await listener.until("message");
   expect(listener.texts.at(-1)).toContain(`"data":${data}`);
 
   expect((await call(`${server.url}/v1?key=pk_live_none`)).body).toMatchObject({ error: "unauthorized" });

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Admin, mint, mintToken } from "../support/admin.ts";
 import { type Server, startParley } from "../support/parley.ts";
-import { Listener } from "./support/listener.ts";
+import { attempt, welcomed } from "../support/wire/connect.ts";
+import { Wire } from "../support/wire/wire.ts";
 import { runModule } from "./support/module.ts";
 import { block } from "./support/page.ts";
 
@@ -17,36 +18,28 @@ afterAll(() => server.stop());
 let rooms = 0;
 const fresh = (): string => `presence/${++rooms}`;
 
-const connect = async (peerId: string, more: object = {}, credential = server.keys.secretKey): Promise<Listener> =>
-  Listener.connect(server.url, `token=${await mintToken(server.url, credential, { peerId, ...more })}`);
+const connect = async (peerId: string, more: object = {}, credential = server.keys.secretKey): Promise<Wire> =>
+  welcomed(server.url, `token=${await mintToken(server.url, credential, { peerId, ...more })}`);
 
-async function joined(channel: string, peerId: string, more: object = {}, credential?: string): Promise<Listener> {
+async function joined(channel: string, peerId: string, more: object = {}, credential?: string): Promise<Wire> {
   const one = await connect(peerId, more, credential);
   await one.join(channel);
   return one;
 }
 
 /** Resolves when the connection has closed. */
-async function gone(one: Listener): Promise<void> {
+async function gone(one: Wire): Promise<void> {
   one.close();
   await one.closed();
 }
 
-interface Changes {
-  readonly joined: readonly { readonly peerId: string; readonly metadata?: unknown }[];
-  readonly left: readonly { readonly peerId: string }[];
-}
-
 /** All presence changes that the bystander received after its roster, up to the join of one last member. */
-async function changesSeen(bystander: Listener, channel: string): Promise<string[]> {
+async function changesSeen(bystander: Wire, channel: string): Promise<string[]> {
   using _last = await joined(channel, "the last");
-  await bystander.next("presence", (frame) =>
-    (frame as unknown as Changes).joined.some((one) => one.peerId === "the last"),
-  );
-  const changes = bystander.frames.filter((frame) => frame.type === "presence" && frame.snapshot !== true);
-  return changes.flatMap((frame) => {
-    const { joined, left } = frame as unknown as Changes;
-    return [...joined.map((one) => `joined ${one.peerId}`), ...left.map((one) => `left ${one.peerId}`)];
+  await bystander.until("presence", (frame) => frame.joined.some((one) => one.peerId === "the last"));
+  return bystander.frames.flatMap((frame) => {
+    if (frame.type !== "presence" || frame.snapshot) return [];
+    return [...frame.joined.map((one) => `joined ${one.peerId}`), ...frame.left.map((one) => `left ${one.peerId}`)];
   });
 }
 
@@ -59,7 +52,7 @@ test("several tabs are one member, which leaves with the last tab", async () => 
   const second = await joined(channel, "alice");
   await gone(first);
   await gone(second);
-  await bystander.next("presence", (frame) => (frame as unknown as Changes).left.length === 1);
+  await bystander.until("presence", (frame) => frame.left.length === 1);
   expect(await changesSeen(bystander, channel)).toEqual(["joined alice", "left alice", LAST]);
 });
 
@@ -67,9 +60,9 @@ test("a second tab with other metadata is announced with the new metadata", asyn
   const channel = fresh();
   using bystander = await joined(channel, "bystander");
   using _first = await joined(channel, "alice", { peerMetadata: { name: "Alice" } });
-  await bystander.next("presence");
+  await bystander.until("presence");
   using _second = await joined(channel, "alice", { peerMetadata: { name: "Alice, on the phone" } });
-  const { joined: announced } = (await bystander.next("presence")) as unknown as Changes;
+  const { joined: announced } = await bystander.until("presence");
   expect(announced).toEqual([{ peerId: "alice", metadata: { name: "Alice, on the phone" } }]);
 });
 
@@ -77,21 +70,21 @@ test("replacing a token by a second connection is not visible to other members",
   const channel = fresh();
   using bystander = await joined(channel, "bystander");
   const old = await joined(channel, "alice");
-  await bystander.next("presence");
+  await bystander.until("presence");
   using fresher = await joined(channel, "alice");
   await bystander.request({ type: "publish", channel, data: "twice" });
-  for (const one of [old, fresher]) expect((await one.next("message")).data).toBe("twice");
+  for (const one of [old, fresher]) expect((await one.until("message")).data).toBe("twice");
   await gone(old);
   expect(await changesSeen(bystander, channel)).toEqual(["joined alice", LAST]);
   await bystander.request({ type: "publish", channel, data: "once" });
-  expect((await fresher.next("message")).data).toBe("once");
+  expect((await fresher.until("message")).data).toBe("once");
 });
 
 test("renewing a token is not visible to other members", async () => {
   const channel = fresh();
   using bystander = await joined(channel, "bystander");
   using alice = await joined(channel, "alice", { expiresInSec: 60 });
-  await bystander.next("presence");
+  await bystander.until("presence");
   const { body } = await mint(server.url, server.keys.secretKey, { peerId: "alice" });
   const { token, expiresAt } = body;
   const answer = await alice.request({ type: "renew", token });
@@ -102,9 +95,9 @@ test("renewing a token is not visible to other members", async () => {
 test("with a publishable key the peer id is new on each connect", async () => {
   const channel = fresh();
   const query = `key=${server.keys.publishableKey}`;
-  const first = await Listener.connect(server.url, query);
-  const second = await Listener.connect(server.url, query);
-  expect(first.frames[0]?.peerId).not.toBe(second.frames[0]?.peerId);
+  const first = await welcomed(server.url, query);
+  const second = await welcomed(server.url, query);
+  expect(first.peerId).not.toBe(second.peerId);
   await first.join(channel);
   for (const one of [first, second]) one.close();
 });
@@ -116,10 +109,10 @@ test("after a reconnect a client gets a roster and no old messages", async () =>
   await gone(alice);
   await bystander.request({ type: "publish", channel, data: "while alice was away" });
   using back = await connect("alice");
-  const roster = (await back.join(channel)) as unknown as Changes;
+  const roster = await back.join(channel);
   expect(roster.joined.map((one) => one.peerId)).toEqual(["bystander"]);
   await bystander.request({ type: "publish", channel, data: "now" });
-  expect((await back.next("message")).data).toBe("now");
+  expect((await back.until("message")).data).toBe("now");
   expect(back.frames.filter(({ type }) => type === "message")).toHaveLength(1);
 });
 
@@ -130,11 +123,11 @@ test("without the action presence a subscriber is not seen; an edit of the key t
   await unseen.request({ type: "subscribe", channel });
   const key = await admin.createKey("demo");
   using alice = await joined(channel, "alice", {}, key.credential);
-  await bystander.next("presence");
+  await bystander.until("presence");
   await admin.patchKey(key.keyId, { actions: ["publish", "subscribe"] });
-  await bystander.next("presence", (frame) => (frame as unknown as Changes).left.length === 1);
+  await bystander.until("presence", (frame) => frame.left.length === 1);
   expect(await changesSeen(bystander, channel)).toEqual(["joined alice", "left alice", LAST]);
-  expect(alice.closeCode).toBeUndefined();
+  expect(alice.isOver).toBe(false);
 });
 
 test("at the cap on connections the upgrade succeeds, and 4010 comes instead of a welcome", async () => {
@@ -143,11 +136,8 @@ test("at the cap on connections the upgrade succeeds, and 4010 comes instead of 
   await admin.must("PATCH", `/apps/${app._id}`, { plan: { maxConcurrentConnections: 1 } });
   using _only = await connect("only", {}, key.credential);
   const token = await mintToken(server.url, key.credential, { peerId: "second" });
-  const code = await new Promise<number>((resolve) => {
-    const socket = new WebSocket(`${server.url.replace("http", "ws")}/v1?token=${token}`);
-    socket.onclose = (event) => resolve(event.code);
-  });
-  expect(code).toBe(4010);
+  const second = await attempt(server.url, { query: `token=${token}` });
+  expect(second instanceof Wire && (await second.event())).toMatchObject({ kind: "close", code: 4010 });
 });
 
 test("the SDK reports with these events that it has reconnected, and that it has given up", async () => {

@@ -8,7 +8,7 @@ import { mintToken } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { runParley, startParley } from "../support/parley.ts";
 import { tempFolder } from "../support/temp.ts";
-import { Listener } from "./support/listener.ts";
+import { welcomed } from "../support/wire/connect.ts";
 import { block, readPage } from "./support/page.ts";
 import { paste } from "./support/shell.ts";
 
@@ -137,7 +137,7 @@ test("the command that asks for the reason, and the advice for the answers, work
   expect((await asked()).body).toMatchObject({ error: "upgrade_required" });
 
   const unlimited = ["apps", "plan", "demo", "--max-messages", "none"];
-  using listener = await Listener.connect(server.url, `token=${token}`);
+  using listener = await welcomed(server.url, `token=${token}`);
   const publish = () => listener.request({ type: "publish", channel: "a", data: null });
   expect(await publish()).toMatchObject({ type: "ack" });
   await server.admin.must("PATCH", "/apps/demo", { plan: { maxMessagesPerPeriod: 1 } });

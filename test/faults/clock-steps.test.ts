@@ -4,8 +4,6 @@
  */
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newRoom, ROOMS_ENV } from "../conformance/raw/support/rooms.ts";
-import type { AnyFrame } from "../conformance/raw/support/shapes.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, join, startWorld, subscribe, tokenQuery, type World } from "../conformance/raw/support/world.ts";
 import { Cluster, connect } from "../nodes/support/cluster.ts";
 import { newApplication } from "../support/application.ts";
@@ -15,6 +13,8 @@ import { selfSigned } from "../support/jwt.ts";
 import { jointOf } from "../support/nodes.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
+import type { AnyFrame } from "../support/wire/shapes.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { CAN_SET_CLOCK, SetClock } from "./support/set-clock.ts";
 
 setDefaultTimeout(120_000);

@@ -5,14 +5,17 @@
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { connect } from "../conformance/raw/support/connect.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { AckTimes } from "../support/ack-times.ts";
 import type { SecretKey } from "../support/admin.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
+import { connect } from "../support/wire/connect.ts";
 import { Crowds } from "./support/crowds.ts";
+
+/** The clients are in other processes: nothing here tells how much they have received. */
+const TALK_MS = 300;
 
 setDefaultTimeout(600_000);
 
@@ -72,7 +75,7 @@ test("all clients of a node come back at once, and each recovers", async () => {
     await measured("first connect", server, key, crowds.ask({ do: "open", options: { ...options, ...share } }));
 
     await crowds.ask({ do: "talk" });
-    await Bun.sleep(300);
+    await Bun.sleep(TALK_MS);
     await crowds.ask({ do: "cut" });
     await measured("back after a cut of all links", server, key, crowds.ask({ do: "return", withinMs: BACK_MS }));
 

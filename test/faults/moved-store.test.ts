@@ -9,6 +9,7 @@ import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { Backend, type Recording, sha256, webm } from "../support/recordings.ts";
 import { scratch } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 
 setDefaultTimeout(60_000);
 
@@ -25,8 +26,9 @@ function age(data: string): void {
 
 /** Waits for the sweep at the start. */
 async function swept(server: Server): Promise<void> {
-  while (!(await call(`${server.url}/metrics`)).text.includes('parley_recording_sweeps_total{outcome="done"} 1'))
-    await Bun.sleep(20);
+  await until("the sweep is done", async () =>
+    (await call(`${server.url}/metrics`)).text.includes('parley_recording_sweeps_total{outcome="done"} 1'),
+  );
 }
 
 const STORE_FILES = ["parley.sqlite", "parley.sqlite-wal", "parley.sqlite-shm"];

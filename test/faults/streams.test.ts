@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Fleet, type FleetOptions, type Report } from "../../src/verify/fleet.ts";
+import { flowing } from "../support/flowing.ts";
 import { LinkProxy } from "../support/link-proxy.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { RoundRobin } from "../support/round-robin.ts";
@@ -75,7 +76,7 @@ test("kill -9 under load, and again: every client recovers, nothing acked is los
   await using clients = await fleet();
   for (let crash = 0; crash < CRASHES; crash++) {
     clients.talk();
-    await Bun.sleep(300);
+    await flowing(clients);
     await restart("SIGKILL");
     await everyoneBack(clients);
     clients.hush();
@@ -89,7 +90,7 @@ test("kill -9 under load, and again: every client recovers, nothing acked is los
 test("a restart: what was published until the end is replayed", async () => {
   await using clients = await fleet();
   clients.talk();
-  await Bun.sleep(300);
+  await flowing(clients);
   await restart("SIGTERM");
   await everyoneBack(clients);
   const { unrecovered, closes } = await settled("restart, one node", clients);
@@ -107,21 +108,24 @@ test("clients that cut their connections again and again recover each time", asy
   expect(replayed).toBeGreaterThan(0);
 });
 
+/** In this time there are about 150 messages of 4 KB per channel: more than may wait in a socket at a time. */
+const AWAY_MS = 1500;
+/** In full, until the service cuts the link. */
+const STALLED_MS = IS_FULL ? 15_000 : 1500;
 test("slow readers: a link that stalls is cut, a long replay over a slow link is complete, and the others miss nothing", async () => {
   await using slow = await LinkProxy.to(port());
   await using steady = await LinkProxy.to(port());
   const urls = [slow, steady].map((link) => `ws://127.0.0.1:${link.port}`);
   await using clients = await fleet({ urls, staysPut: true, clients: 12, channels: 2, rate: 200, bytes: 4000 });
   clients.talk();
-  await Bun.sleep(300);
-  // Away for about 150 messages of 4 KB per channel: more than may wait in a socket at a time.
+  await flowing(clients);
   slow.cut();
-  await Bun.sleep(1500);
+  await Bun.sleep(AWAY_MS);
   slow.delay(20);
   slow.mend();
   await everyoneBack(clients);
   slow.stall();
-  await Bun.sleep(IS_FULL ? 15_000 : 1500);
+  await Bun.sleep(STALLED_MS);
   slow.mend();
   await everyoneBack(clients);
   const { recoveries, replayed } = await settled("slow readers", clients);

@@ -16,6 +16,7 @@ setDefaultTimeout(900_000);
 
 const UPLOADS = process.env.PARLEY_TEST_FULL === "1" ? 200 : 8;
 const AT_A_TIME = 8;
+const KILLS_MIN = UPLOADS / 10;
 const SIZE_MAX = 1_500_000;
 /** How long a server lives before it is killed: from before it is warm to the length of several uploads. */
 const LIFE_MS = [5, 200] as const;
@@ -26,6 +27,7 @@ const SLOWNESS_MAX = 3;
 /** Sent slowly, so that most kills come in the middle of a body. */
 const PIECE_BYTES = 32_768;
 const PIECE_EVERY_MS = 3;
+const TRY_EVERY_MS = 2;
 
 const random = (from: number, to: number): number => from + Math.floor(Math.random() * (to - from + 1));
 
@@ -86,7 +88,7 @@ async function stubborn<T>(mortal: Mortal, work: (server: Server) => Promise<T>)
     } catch (error) {
       // The server's own end, or a truncated response: anything else is a failure.
       if (!/ECONN|closed|refused|socket|Unable to connect/i.test(String(error))) throw error;
-      await Bun.sleep(2);
+      await Bun.sleep(TRY_EVERY_MS);
     }
   }
 }
@@ -240,12 +242,12 @@ test(`${UPLOADS} uploads, ${AT_A_TIME} at a time, killed at random points: liste
   await Promise.all(
     Array.from({ length: AT_A_TIME }, async () => {
       const worker = new Worker(mortal, known, apps);
-      while (toDo-- > 0) await worker.upload();
+      // On a fast machine all uploads can end before the first kill.
+      while (toDo-- > 0 || mortal.kills <= KILLS_MIN) await worker.upload();
     }),
   );
   const server = await mortal.stay();
-  console.log(`${mortal.kills} kills during ${UPLOADS} uploads`);
-  expect(mortal.kills).toBeGreaterThan(UPLOADS / 10);
+  console.log(`${mortal.kills} kills during ${UPLOADS - toDo - AT_A_TIME} uploads`);
   await server.kill("SIGKILL");
 
   const restarted = await startParley({ data, env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });

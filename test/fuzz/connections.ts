@@ -3,11 +3,11 @@
  * neither end, nor keep a healthy peer waiting, nor grow.
  */
 import { readFileSync } from "node:fs";
-import { bits } from "../attack/support/bytes.ts";
 import { handshake, RawConnection } from "../attack/support/connection.ts";
-import { OPCODE } from "../conformance/raw/support/frames.ts";
 import { startWorld, tokenQuery, type World } from "../conformance/raw/support/world.ts";
 import { Chance } from "../support/random.ts";
+import { until } from "../support/wait.ts";
+import { bits, OPCODE } from "../support/wire/frames.ts";
 import { anyText } from "./frames.ts";
 
 export interface ConnectionFigures {
@@ -147,11 +147,8 @@ class Run {
   }
 
   private async settled(): Promise<number> {
-    const deadline = performance.now() + RSS_SETTLES_WITHIN_MS;
-    while (this.rssMib > this.warm + RSS_GROWTH_MAX_MIB) {
-      if (performance.now() > deadline) throw new Error(`memory went from ${this.warm} to ${this.rssMib} MiB`);
-      await Bun.sleep(100);
-    }
+    const what = `memory went from ${this.warm} to ${this.rssMib} MiB`;
+    await until(what, () => this.rssMib <= this.warm + RSS_GROWTH_MAX_MIB, RSS_SETTLES_WITHIN_MS);
     return this.rssMib;
   }
 }

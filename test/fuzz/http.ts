@@ -12,11 +12,15 @@ import { SecretSearch } from "../support/leaks.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { Chance } from "../support/random.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { within } from "../support/wait.ts";
+import { until, within } from "../support/wait.ts";
+import { welcomed } from "../support/wire/connect.ts";
 import { Ended, HttpConnection, Silent } from "./http/connection.ts";
 import { Judge } from "./http/judge.ts";
 import { type Draft, isSpoiling, Requests } from "./http/requests.ts";
 import { type FuzzWorld, makeWorld } from "./http/world.ts";
+
+/** The pause after a 429. */
+const WORLD_EVERY_MS = 1000;
 
 export interface HttpFigures {
   readonly frames: number;
@@ -179,7 +183,7 @@ class Run {
         return await makeWorld(this.admin);
       } catch (error) {
         if (tries === WORLD_TRIES || !/: 429 /.test(String(error))) throw error;
-        await Bun.sleep(1000);
+        await Bun.sleep(WORLD_EVERY_MS);
       }
   }
 
@@ -214,11 +218,8 @@ class Run {
   }
 
   private async settled(): Promise<number> {
-    const deadline = performance.now() + RSS_SETTLES_WITHIN_MS;
-    while (this.rssMib > this.warm + RSS_GROWTH_MAX_MIB) {
-      if (performance.now() > deadline) throw new Error(`memory went from ${this.warm} to ${this.rssMib} MiB`);
-      await Bun.sleep(100);
-    }
+    const what = `memory went from ${this.warm} to ${this.rssMib} MiB`;
+    await until(what, () => this.rssMib <= this.warm + RSS_GROWTH_MAX_MIB, RSS_SETTLES_WITHIN_MS);
     return this.rssMib;
   }
 
@@ -255,18 +256,8 @@ class WorkerConnections {
   }
 }
 
-function roundTrip(url: string, token: string): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = new WebSocket(`${url.replace(/^http/, "ws")}/v1?token=${token}`);
-  socket.onmessage = ({ data }) => {
-    const { type } = JSON.parse(String(data)) as { type: string };
-    if (type === "welcome") socket.send('{"type":"publish","channel":"healthy/1","data":1,"requestId":"1"}');
-    if (type === "error") reject(new Error(`a healthy publish was refused: ${data}`));
-    if (type === "ack") resolve();
-  };
-  socket.onclose = ({ code }) => reject(new Error(`a healthy peer was closed with ${code}`));
-  return promise.finally(() => {
-    socket.onclose = null;
-    socket.close();
-  });
+async function roundTrip(url: string, token: string): Promise<void> {
+  using wire = await welcomed(url, `token=${token}`);
+  const answer = await wire.request({ type: "publish", channel: "healthy/1", data: 1 });
+  if (answer.type !== "ack") throw new Error(`a healthy publish was refused: ${JSON.stringify(answer)}`);
 }

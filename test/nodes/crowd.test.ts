@@ -6,6 +6,8 @@ import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
 import { until } from "../support/wait.ts";
+import { connect } from "../support/wire/connect.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster } from "./support/cluster.ts";
 
 setDefaultTimeout(180_000);
@@ -13,13 +15,12 @@ setDefaultTimeout(180_000);
 /** 280 rosters of more than 1 MB each take half a minute; src/realtime/presence/crowd.test.ts is the quick variant. */
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 
-/** Server frames are read and discarded. */
-function open(node: Server, query: string): Promise<WebSocket> {
-  const socket = new WebSocket(`${node.url.replace("http", "ws")}/v1?${query}`);
-  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
-  socket.onopen = () => resolve(socket);
-  socket.onerror = () => reject(new Error("a connect failed"));
-  return promise;
+/** Subscribes; server frames are read and discarded. */
+async function open(node: Server, query: string): Promise<Wire> {
+  const wire = await connect(node.url, { query });
+  wire.stopLooking();
+  wire.send({ type: "subscribe", channel: "c" });
+  return wire;
 }
 
 async function crowd(
@@ -27,11 +28,9 @@ async function crowd(
   key: SecretKey,
   peerIds: readonly string[],
   peerMetadata?: unknown,
-): Promise<WebSocket[]> {
+): Promise<Wire[]> {
   const tokens = peerIds.map((sub) => selfSigned(key.keyId, key.secret, { sub, peerMetadata }));
-  const sockets = await Promise.all(tokens.map((token) => open(node, tokenQuery(token))));
-  for (const socket of sockets) socket.send('{"type":"subscribe","channel":"c"}');
-  return sockets;
+  return Promise.all(tokens.map((token) => open(node, tokenQuery(token))));
 }
 
 async function peersOn(node: Server, key: SecretKey): Promise<number> {
@@ -49,14 +48,13 @@ test.skipIf(!IS_FULL).each([
     const app = await one.admin.createApp();
     const [key, reader] = [await one.admin.createKey(app._id), await one.admin.createKey(app._id)];
     const listener = await open(other, tokenQuery(selfSigned(reader.keyId, reader.secret, { sub: "listener" })));
-    listener.send('{"type":"subscribe","channel":"c"}');
     await until("the listener is there", async () => (await peersOn(one, reader)) === 1);
 
     const people = Array.from({ length: 280 }, (_, at) => `p${at}`);
     const first = await crowd(one, key, people, { text: "x".repeat(4085) });
     for (const node of [one, other])
       await until("all 280 are there", async () => (await peersOn(node, reader)) === 281, 60_000);
-    for (const socket of first) socket.close();
+    for (const wire of first) wire.close();
     await until("they have left", async () => (await peersOn(other, reader)) === 1, 60_000);
 
     const names = Array.from({ length: 1150 }, (_, at) => `${at} `.padEnd(128, "x"));
@@ -66,7 +64,7 @@ test.skipIf(!IS_FULL).each([
     await one.admin.revoke(key.keyId);
     for (const node of [one, other])
       await until("all have left", async () => (await peersOn(node, reader)) === 1, 60_000);
-    expect(listener.readyState).toBe(WebSocket.OPEN);
+    expect(listener.isOver).toBe(false);
     for (const node of [one, other]) expect((await call(`${node.url}/healthz`)).status).toBe(200);
     listener.close();
   } finally {

@@ -2,7 +2,6 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type NatsServer, startNats } from "../../src/engine/testing/nats-server.ts";
 import { acked } from "../conformance/raw/support/history.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
 import { call } from "../support/http.ts";
@@ -11,6 +10,7 @@ import { LinkProxy } from "../support/link-proxy.ts";
 import type { Server } from "../support/parley.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect } from "./support/cluster.ts";
 
 setDefaultTimeout(180_000);
@@ -18,6 +18,8 @@ setDefaultTimeout(180_000);
 /** Above the time after which a node reduces the streams of idle channels. */
 const LONG_MS = 75_000;
 const PING_EVERY_MS = 10_000;
+/** The message before is at least that much older than the subscription: clocks of nodes differ by less. */
+const OLDER_MS = 1000;
 
 let nats: NatsServer;
 let proxy: LinkProxy;
@@ -77,8 +79,7 @@ test("a subscriber that came while its node was cut off is closed if a message w
   await acked(ann, { type: "subscribe", channel: quiet });
   for (const channel of [used, quiet]) await publish(ann, channel, "before");
   await cut();
-  // The message before is at least that much older than the subscription.
-  await Bun.sleep(1000);
+  await Bun.sleep(OLDER_MS);
   const ben = await subscriber(cutOff, "ben", used);
   const cal = await subscriber(cutOff, "cal", quiet);
   await publish(ann, used, "missed");

@@ -1,6 +1,5 @@
 /** Direct messages between three nodes, one of which is stopped for a while (SIGSTOP): each arrives at most once, and in order. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
 import {
@@ -17,7 +16,14 @@ import {
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
 import { until } from "../support/wait.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect } from "./support/cluster.ts";
+
+/** Messages are sent before the stop and after it. */
+const BEFORE_MS = 300;
+const AFTER_MS = 500;
+/** Longer than sends wait behind the answer that a peer is held, so that the next one is tried at once. */
+const ANSWER_FORGOTTEN_MS = 800;
 
 setDefaultTimeout(180_000);
 
@@ -53,7 +59,7 @@ describe.skipIf(!IS_FULL)("three nodes", () => {
     const placed = await Promise.all([0, 1, 0, 1].map((index, n) => connectAt(`mover-${n}`, index)));
     const senders = peers.map((peer, n) => new HastySender(`to-${peer}`, placed[n % 4]?.wire as Wire, peer, 60));
     for (const sender of senders) sender.start();
-    await Bun.sleep(300);
+    await Bun.sleep(BEFORE_MS);
     const stopped = leaving?.stop();
     const after = await Promise.all(
       before.map(async ({ wire }, n) => {
@@ -64,7 +70,7 @@ describe.skipIf(!IS_FULL)("three nodes", () => {
       }),
     );
     await stopped;
-    await Bun.sleep(500);
+    await Bun.sleep(AFTER_MS);
     await Promise.all(senders.map((sender) => sender.stop()));
     const answers = new Set(senders.flatMap((sender) => [...sender.answers.values()]));
     expect([...answers]).toEqual(["ack"]);
@@ -87,8 +93,7 @@ describe.skipIf(!IS_FULL)("three nodes", () => {
     expect((await send(sender, 0)).type).toBe("ack");
     expect(await send(other, 0)).toMatchObject({ code: "peer_not_found" });
     const back = await connectAt("tabs", 2);
-    // Longer than sends wait behind that answer, so that the next one is tried at once.
-    await Bun.sleep(800);
+    await Bun.sleep(ANSWER_FORGOTTEN_MS);
     for (let n = 1; n <= 4; n++) {
       expect((await send(sender, n)).type).toBe("ack");
       for (const { wire } of [other, back]) await wire.until("direct", ({ data }) => data === n);

@@ -9,7 +9,7 @@ import { openPostgresHistory, type PostgresHistory } from "../../src/history/pos
 import { ALL, batchOf, KEEP, texts } from "../../src/history/testing/kit.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { LinkProxy } from "../support/link-proxy.ts";
-import { until } from "../support/wait.ts";
+import { retried, until } from "../support/wait.ts";
 
 setDefaultTimeout(60_000);
 
@@ -56,15 +56,12 @@ async function stored({ history }: Kit): Promise<readonly string[]> {
 }
 
 /** Retries like the appender does. */
-async function settle({ history }: Kit, batch: Batch) {
-  for (;;)
-    try {
-      return await history.settle(batch);
-    } catch (error) {
-      expect(error).toBeInstanceOf(HistoryUnavailable);
-      await Bun.sleep(20);
-    }
-}
+const settle = ({ history }: Kit, batch: Batch) =>
+  retried(
+    "the batch is settled",
+    () => history.settle(batch),
+    (error) => error instanceof HistoryUnavailable,
+  );
 
 /** The processes of the server that wait in an append. */
 const waiting = async ({ sql }: Kit): Promise<readonly number[]> => {

@@ -1,6 +1,5 @@
 /** What operators see is that of all nodes, and says so if a node does not respond. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, join, tokenQuery } from "../conformance/raw/support/world.ts";
 import type { App, SecretKey } from "../support/admin.ts";
 import { selfSigned } from "../support/jwt.ts";
@@ -8,6 +7,7 @@ import type { Server } from "../support/parley.ts";
 import { type Joined, pairs, SAMPLE, walk } from "../support/presence-scenario.ts";
 import { Chance } from "../support/random.ts";
 import { SOON_MS, until } from "../support/wait.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect, frozen } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);

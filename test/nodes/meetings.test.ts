@@ -3,8 +3,6 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { type Joined, type Person, ROOMS_ENV, Room, refusedConnect } from "../conformance/raw/support/rooms.ts";
-import type { AnyFrame } from "../conformance/raw/support/shapes.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, subscribe } from "../conformance/raw/support/world.ts";
 import { Application } from "../support/application.ts";
 import type { Json } from "../support/http.ts";
@@ -13,6 +11,8 @@ import { Backend, webm } from "../support/recordings.ts";
 import { SlowPut } from "../support/slow-put.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { SOON_MS, until } from "../support/wait.ts";
+import type { AnyFrame } from "../support/wire/shapes.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);

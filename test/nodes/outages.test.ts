@@ -1,7 +1,6 @@
 /** The store of two nodes becomes unreachable and reachable again: calls that need it report it, the rest works, nothing is lost. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { mint, type SecretKey } from "../support/admin.ts";
 import { Application } from "../support/application.ts";
@@ -10,7 +9,12 @@ import { selfSigned } from "../support/jwt.ts";
 import { runParley, type Server } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { SOON_MS, until } from "../support/wait.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect, refusal } from "./support/cluster.ts";
+
+const ASK_EVERY_MS = 20;
+/** Longer than the interval between two flushes of usage: one fails meanwhile. */
+const FLUSH_FAILS_MS = 6000;
 
 setDefaultTimeout(90_000);
 
@@ -133,7 +137,7 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
     const { status } = await refusal(other, tokenQuery(selfSigned("sk_id_unknown", "x")));
     return status === 503;
   });
-  await Bun.sleep(6000); // A flush of usage fails meanwhile.
+  await Bun.sleep(FLUSH_FAILS_MS);
 
   await cluster.postgres.begin();
   for (const node of [one, other]) {
@@ -166,7 +170,7 @@ test("PostgreSQL freezes: /readyz says so soon, and then at once", async () => {
   /** Longer than a probe of the database takes, so that several begin and fail meanwhile. */
   const longestMs = async (): Promise<number> => {
     let longest = 0;
-    for (const until = performance.now() + 4000; performance.now() < until; await Bun.sleep(20)) {
+    for (const until = performance.now() + 4000; performance.now() < until; await Bun.sleep(ASK_EVERY_MS)) {
       const began = performance.now();
       expect((await ready(one)).status).toBe(503);
       longest = Math.max(longest, performance.now() - began);

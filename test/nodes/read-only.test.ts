@@ -11,6 +11,7 @@ import { type Person, ROOMS_ENV, Room } from "../conformance/raw/support/rooms.t
 import { fresh } from "../conformance/raw/support/world.ts";
 import { mint, type SecretKey } from "../support/admin.ts";
 import { Application } from "../support/application.ts";
+import { flowing } from "../support/flowing.ts";
 import { call, type Json } from "../support/http.ts";
 import type { Server } from "../support/parley.ts";
 import { until } from "../support/wait.ts";
@@ -112,7 +113,7 @@ describe.skipIf(!IS_FULL)("PostgreSQL takes no changes", () => {
     const edits = new Edits(cluster.nodes, (await one.admin.createKey(key.app)).keyId);
     const editing = edits.run();
     for (const fleet of [plain, stored]) fleet.talk();
-    await Bun.sleep(1000);
+    await flowing(plain, stored);
     const linesBefore = cluster.nodes.map(({ log }) => log.length);
 
     await fault.begin();
@@ -151,7 +152,7 @@ describe.skipIf(!IS_FULL)("PostgreSQL takes no changes", () => {
       await until("it is ready again", async () => (await checksOf(node)).status === 200, BACK_WITHIN_MS);
     edits.stop();
     await editing;
-    await Bun.sleep(1000);
+    await flowing(plain, stored);
     plain.hush();
     expect([...edits.statuses.keys()].sort()).toEqual([200, 503]);
     await edits.hold();

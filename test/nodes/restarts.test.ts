@@ -1,12 +1,12 @@
 /** A restart of one node and a rolling restart of three, with real processes: their members are not seen to leave or join. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { join, tokenQuery } from "../conformance/raw/support/world.ts";
 import { Admin, type SecretKey } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { launchParley, type Server } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect } from "./support/cluster.ts";
 
 setDefaultTimeout(120_000);

@@ -8,6 +8,12 @@ import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { Cluster } from "./support/cluster.ts";
 
+const TRY_EVERY_MS = 1000;
+/** Ann comes back this late, and is still the same participant. */
+const AWAY_MS = 20_000;
+/** The other node first has to notice that the node is dead. */
+const AWAY_FROM_ANOTHER_MS = 25_000;
+
 setDefaultTimeout(180_000);
 
 /** Tests that wait for the real grace of 30 s. */
@@ -90,7 +96,7 @@ describe("one node", () => {
     await room.join();
     const began = performance.now();
     await until("the place is free", async () => {
-      await Bun.sleep(1000);
+      await Bun.sleep(TRY_EVERY_MS);
       return (await room.tryJoin()).status === 200;
     });
     expect(performance.now() - began).toBeWithin(14_000, 18_000);
@@ -103,7 +109,7 @@ describe("one node", () => {
     const killed = Date.now() / 1000;
     await start();
     room = through(room, server);
-    await Bun.sleep(20_000);
+    await Bun.sleep(AWAY_MS);
     const back = await room.connected(ann.join);
     const { meetingSession } = ann.join;
     await until(
@@ -140,7 +146,7 @@ describe("three nodes", () => {
     const { meetingSession } = ann.join;
     await dead.kill("SIGKILL");
     const killed = Date.now() / 1000;
-    await Bun.sleep(25_000);
+    await Bun.sleep(AWAY_FROM_ANOTHER_MS);
     const back = await room.connected(ann.join);
     expect(back.id).toBe(ann.id);
     await until(

@@ -1,12 +1,12 @@
 /** People in rooms over the end of a node, with real processes: their stays go on, and they are not seen to leave. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newRoom, type Person, ROOMS_ENV, Room } from "../conformance/raw/support/rooms.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { join } from "../conformance/raw/support/world.ts";
 import { Admin } from "../support/admin.ts";
 import { Application } from "../support/application.ts";
 import { launchParley, type Server } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster } from "./support/cluster.ts";
 
 setDefaultTimeout(120_000);

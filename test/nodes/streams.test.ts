@@ -1,13 +1,14 @@
 /** Channels with history over two nodes with PostgreSQL and NATS: one order, recovery on another node, deletion, a dead node. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { acked, dataOf, history, kept, offsetOf } from "../conformance/raw/support/history.ts";
-import type { AnyFrame, Frame } from "../conformance/raw/support/shapes.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
+import { nextTurn } from "../support/wait.ts";
+import type { AnyFrame, Frame } from "../support/wire/shapes.ts";
+import type { Wire } from "../support/wire/wire.ts";
 import { Cluster, connect } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
@@ -61,7 +62,7 @@ test("messages of both nodes come in one order on both, with acks behind all tha
   const readers = [await subscriber(one, channel), await subscriber(other, channel)];
   for (let n = 0; n < 500; n++) {
     for (const wire of publishers) wire.send({ type: "publish", channel, data: n, requestId: `p${n}` });
-    if (n % 25 === 0) await Bun.sleep(1);
+    if (n % 25 === 0) await nextTurn();
   }
   const all = Array.from({ length: 1000 }, (_, i) => i + 1);
   for (const wire of [...publishers, ...readers]) expect(offsets(await positions(wire, 1000))).toEqual(all);

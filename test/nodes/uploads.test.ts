@@ -12,6 +12,9 @@ import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until, within } from "../support/wait.ts";
 import { Cluster, frozen } from "./support/cluster.ts";
 
+/** Slowly: each try sends all that is left. */
+const TRY_EVERY_MS = 100;
+
 setDefaultTimeout(120_000);
 
 const BUSY = { status: 423, code: "upload_busy" };
@@ -139,7 +142,7 @@ test("when a node freezes or dies in the middle of a body, another continues wit
       if (answer.status === 409) from = answer.body.offset;
       else expect(isRefusal(answer)).toEqual(BUSY);
       expect(performance.now() - since).toBeLessThan(LEASE_ENDS_MS);
-      await Bun.sleep(100);
+      await Bun.sleep(TRY_EVERY_MS);
     }
     await other.complete(_id);
     return from;

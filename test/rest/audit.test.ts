@@ -1,11 +1,11 @@
 /** The audit, the settings and the pages of lists on the control plane. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { attempt } from "../conformance/raw/support/connect.ts";
-import { Wire } from "../conformance/raw/support/wire.ts";
 import { sessionAt, signOut } from "../support/dashboard.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import { call, type Json } from "../support/http.ts";
 import { until } from "../support/wait.ts";
+import { attempt } from "../support/wire/connect.ts";
+import { Wire } from "../support/wire/wire.ts";
 import { WORKERS } from "../support/workers.ts";
 
 setDefaultTimeout(60_000);

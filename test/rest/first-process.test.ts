@@ -6,6 +6,7 @@ import { IS_FULL } from "../support/slack.ts";
 import { scratch } from "../support/temp.ts";
 import { Terminal } from "../support/terminal.ts";
 import { until, within } from "../support/wait.ts";
+import { welcomed } from "../support/wire/connect.ts";
 
 setDefaultTimeout(60_000);
 
@@ -27,17 +28,11 @@ for (const [name, command] of Object.entries(WAYS))
     const ready = await server.logged(({ msg }) => msg === "parley is ready");
     const url = String(ready.url);
     using _orphan = endWithTest([Number(ready.pid)]);
-    const socket = new WebSocket(`${url.replace("http", "ws")}/v1?key=${server.keys.publishableKey}`);
-    const closed = Promise.withResolvers<number>();
-    socket.onclose = ({ code }) => closed.resolve(code);
-    await new Promise<unknown>((resolve) => {
-      socket.onmessage = resolve;
-    });
+    const wire = await welcomed(url, `key=${server.keys.publishableKey}`);
 
     // Not to the process group: an orchestrator knows one process id.
-    const late = Bun.sleep(ENDED_WITHIN_MS).then(() => "the server goes on");
-    expect(await Promise.race([server.kill("SIGTERM"), late])).toBe(0);
-    expect(await closed.promise).toBe(1001);
+    expect(await within("the end of the server", server.kill("SIGTERM"), ENDED_WITHIN_MS)).toBe(0);
+    expect((await wire.closed()).code).toBe(1001);
     expect(server.log.map(({ msg }) => msg)).toContain("stopped");
     expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
@@ -48,14 +43,9 @@ test("npm start: one Ctrl-C drains the server, although it arrives as two signal
   await using terminal = new Terminal(["npm", "start", "--", ...flags], { HOME: folder.path });
   const [, url = ""] = /open {7}(\S+)\//.exec(await terminal.shows(/open {7}\S+\/\s/)) ?? [];
   const [, key = ""] = /publishable key {2}(\S+)/.exec(await terminal.shows(/admin token .*\n/)) ?? [];
-  const socket = new WebSocket(`${url.replace("http", "ws")}/v1?key=${key}`);
-  const closed = Promise.withResolvers<number>();
-  socket.onclose = ({ code }) => closed.resolve(code);
-  await new Promise<unknown>((resolve) => {
-    socket.onmessage = resolve;
-  });
+  const wire = await welcomed(url, `key=${key}`);
   terminal.type("\u0003");
-  expect(await closed.promise).toBe(1001);
+  expect((await wire.closed()).code).toBe(1001);
   await terminal.exited;
   expect(terminal.text).toMatch(/stopped\n/);
 });
@@ -68,14 +58,9 @@ for (const workers of IS_FULL ? ["1", "2"] : ["1"])
     const [, url = ""] = /open {7}(\S+)\//.exec(await terminal.shows(/open {7}\S+\/\s/)) ?? [];
     const [, key = ""] = /publishable key {2}(\S+)/.exec(await terminal.shows(/admin token .*\n/)) ?? [];
     using _orphans = endWithTest(serversOn(folder.path));
-    const socket = new WebSocket(`${url.replace("http", "ws")}/v1?key=${key}`);
-    const closed = Promise.withResolvers<number>();
-    socket.onclose = ({ code }) => closed.resolve(code);
-    await new Promise<unknown>((resolve) => {
-      socket.onmessage = resolve;
-    });
+    const wire = await welcomed(url, `key=${key}`);
     terminal.hangUp();
-    expect(await within("the server drains", closed.promise, ENDED_WITHIN_MS)).toBe(1001);
+    expect((await wire.closed(ENDED_WITHIN_MS)).code).toBe(1001);
     await until("the server has ended", () => serversOn(folder.path).length === 0);
   });
 

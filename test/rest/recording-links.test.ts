@@ -19,6 +19,9 @@ beforeEach(async () => {
   made = await backend.record({}, bytes);
 });
 
+/** A player that pauses like this must not be cut. */
+const PLAYER_PAUSE_MS = 15_000;
+
 /** Begins with the first test, so that its pause takes no time of its own: whether the player has received everything. */
 async function playWithPause(): Promise<boolean> {
   const large = webm(24 * 1024 * 1024);
@@ -33,7 +36,7 @@ async function playWithPause(): Promise<boolean> {
     );
     socket.once("data", () => {
       socket.pause();
-      setTimeout(() => socket.resume(), 15_000);
+      setTimeout(() => socket.resume(), PLAYER_PAUSE_MS);
     });
     socket.on("data", (chunk) => {
       count += chunk.length;

@@ -7,6 +7,10 @@ import { expectAppRefusal, newApplication } from "../support/application.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import { inPieces, rawCall, statusOf } from "../support/http.ts";
 import { Backend, isRefusal, sha256, webm } from "../support/recordings.ts";
+import { found, until } from "../support/wait.ts";
+
+/** Longer than the service takes to close a connection: by then one that it should keep would be closed. */
+const A_WHILE_MS = 1000;
 
 setDefaultTimeout(60_000);
 
@@ -41,17 +45,15 @@ const write = (socket: Socket, bytes: string | Uint8Array): Promise<void> =>
 
 /** Polls until the upload holds that many bytes. */
 async function untilHeld(uploadUrl: string, total: number, wanted: number): Promise<void> {
-  while ((await backend.offset(uploadUrl, total)) !== wanted) await Bun.sleep(5);
+  await until(`${wanted} bytes are held`, async () => (await backend.offset(uploadUrl, total)) === wanted);
 }
 
 /** Waits until the server has noticed that the previous writer is gone. */
-async function putWhenFree(uploadUrl: string, body: Uint8Array, headers: Readonly<Record<string, string>>) {
-  for (;;) {
+const putWhenFree = (uploadUrl: string, body: Uint8Array, headers: Readonly<Record<string, string>>) =>
+  found("the upload is free", async () => {
     const answer = await backend.put(uploadUrl, body, headers);
-    if (answer.status !== 423) return answer;
-    await Bun.sleep(5);
-  }
-}
+    return answer.status === 423 ? undefined : answer;
+  });
 
 async function bytesOf(id: string): Promise<Uint8Array> {
   return (await backend.fetch(await backend.link(id, "download"))).bytes();
@@ -245,7 +247,7 @@ describe("PUT <uploadUrl>", () => {
       expect(statusOf(answer)).toBe(status);
     });
     await Promise.all(closed);
-    await Bun.sleep(1000);
+    await Bun.sleep(A_WHILE_MS);
     await write(socket, webm(600));
     await untilHeld(uploadUrl, 1000, 1000);
     socket.destroy();
@@ -270,7 +272,7 @@ describe("PUT <uploadUrl>", () => {
     expect(statusOf(await answered)).toBe(404);
     socket.destroy();
     const left = (): string[] => readdirSync(join(server.data, "recordings", "uploads"));
-    while (left().some((name) => name.startsWith(_id))) await Bun.sleep(5);
+    await until("its files are gone", () => !left().some((name) => name.startsWith(_id)));
   });
 
   test("of bodies sent in parallel one is accepted, and the file is exactly that one", async () => {

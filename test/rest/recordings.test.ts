@@ -7,6 +7,7 @@ import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
 import { nowSeconds } from "../support/jwt.ts";
 import { asQuery, Backend, type Page, type Recording, webm } from "../support/recordings.ts";
+import { until } from "../support/wait.ts";
 
 setDefaultTimeout(60_000);
 
@@ -323,7 +324,7 @@ describe("DELETE /apps/:app", () => {
     const gone = new Set([...made.map((one) => one._id), open._id]);
     expect(files().filter((name) => gone.has(name)).length).toBe(3);
     await server.admin.must("DELETE", `/apps/${backend.app.id}`);
-    while (files().some((name) => gone.has(name))) await Bun.sleep(20);
+    await until("the files are gone", () => !files().some((name) => gone.has(name)));
     expect((await other.list()).data).toEqual([kept]);
     // The name is free, and its next owner finds no recordings there.
     const successor = new Backend(await newApplication(server, backend.app.name));

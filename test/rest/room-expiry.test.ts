@@ -5,6 +5,7 @@ import { Application, expectAppRefusal } from "../support/application.ts";
 import { call, type Json } from "../support/http.ts";
 import { nowSeconds } from "../support/jwt.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { until as polled } from "../support/wait.ts";
 
 setDefaultTimeout(60_000);
 
@@ -17,7 +18,7 @@ const expired = async (server: Server): Promise<number> =>
   Number(/^parley_rooms_expired_total (\d+)$/m.exec((await call(`${server.url}/metrics`)).text)?.[1]);
 
 async function whenExpired(server: Server, count: number): Promise<void> {
-  while ((await expired(server)) < count) await Bun.sleep(10);
+  await polled(`${count} rooms have expired`, async () => (await expired(server)) >= count);
 }
 
 /** The names of archived rooms, with the server stopped. */

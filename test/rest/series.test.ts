@@ -1,12 +1,15 @@
 /** GET /series: the charts of the dashboard. */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { WireEvent } from "../conformance/raw/support/wire.ts";
 import { connect } from "../nodes/support/cluster.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import { call } from "../support/http.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
+import type { WireEvent } from "../support/wire/wire.ts";
 import { WORKERS } from "../support/workers.ts";
+
+/** Reads have a rate: a step takes five seconds. */
+const READ_EVERY_MS = 300;
 
 setDefaultTimeout(60_000);
 
@@ -57,8 +60,7 @@ describe("the series of a node with traffic", () => {
     ann.send({ type: "nothing" });
     await call(`${server.url}/v1?key=${key.keyId}x`);
     await until("the first step with the messages is over", async () => {
-      // Reads have a rate: a step takes five seconds.
-      await Bun.sleep(300);
+      await Bun.sleep(READ_EVERY_MS);
       const sums = ["errors", "refusals", "deliveries"].map(async (metric) =>
         sum(known(await series(`metric=${metric}&range=15m`))),
       );

@@ -1,7 +1,6 @@
 /** The live tail of one node: what is in it, its filters, and how it begins and ends. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
-import { attempt } from "../conformance/raw/support/connect.ts";
 import { type Guest, World } from "../conformance/raw/support/world.ts";
 import { expectFrame } from "../support/checks.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
@@ -9,6 +8,7 @@ import { call } from "../support/http.ts";
 import { startParley } from "../support/parley.ts";
 import { TailReader } from "../support/tail.ts";
 import { until, within } from "../support/wait.ts";
+import { attempt } from "../support/wire/connect.ts";
 import { WORKERS } from "../support/workers.ts";
 
 setDefaultTimeout(60_000);

@@ -1,13 +1,13 @@
 /** Which channels a token may name (protocol.md 1): decided exactly for every legal request, with its cost charged to the key. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { oddGraph } from "../../src/testing/odd-graph.ts";
-import { Listener } from "../docs/support/listener.ts";
 import { mint, type SecretKey } from "../support/admin.ts";
 import { expectRefusal } from "../support/checks.ts";
 import { serverForTests } from "../support/for-tests.ts";
 import { call, halfSent, statusOf } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { startParley } from "../support/parley.ts";
+import { welcomed } from "../support/wire/connect.ts";
 import { ratesAreShared } from "../support/workers.ts";
 
 setDefaultTimeout(60_000);
@@ -108,11 +108,12 @@ test("a costly self-signed token counts the same when an open connection is rene
   const app = (await own.admin.createApp())._id;
   const key = await own.admin.createKey(app, { channelPatterns: [...patterns, "x/*"] });
   const cheap = selfSigned(key.keyId, key.secret, { channels: ["x/y"] });
-  using open = await Listener.connect(own.url, `token=${cheap}`);
+  using open = await welcomed(own.url, `token=${cheap}`);
   const codes: unknown[] = [];
   for (let i = 0; i < 5; i++) {
     const token = selfSigned(key.keyId, key.secret, { channels: [part] });
-    codes.push((await open.request({ type: "renew", token })).code);
+    const answer = await open.request({ type: "renew", token });
+    codes.push(answer.type === "error" && answer.code);
   }
   // Each costs 200 connects, and ten for the refusal.
   expect(codes).toEqual(["invalid_token", "invalid_token", "invalid_token", "rate_limited", "rate_limited"]);

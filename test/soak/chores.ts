@@ -5,6 +5,8 @@ import type { Crowd, Seat } from "./crowd.ts";
 import { KEYS, type SoakKeys } from "./keys.ts";
 import type { SoakNodes } from "./nodes.ts";
 
+const LOOK_EVERY_MS = 20;
+
 export interface ChoreFigures {
   leaves: number;
   rejoins: number;
@@ -216,7 +218,7 @@ async function until(holds: () => boolean, withinMs: number): Promise<boolean> {
   const deadline = performance.now() + withinMs;
   while (!holds()) {
     if (performance.now() > deadline) return false;
-    await Bun.sleep(20);
+    await Bun.sleep(LOOK_EVERY_MS);
   }
   return true;
 }

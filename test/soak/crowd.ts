@@ -4,6 +4,7 @@ import { Client, type ClientContext } from "../../src/verify/client.ts";
 import { Findings, type Problem } from "../../src/verify/findings.ts";
 import { whyRefused } from "../../src/verify/refusal.ts";
 import { Tally, type Totals } from "../../src/verify/tally.ts";
+import { until } from "../support/wait.ts";
 import { KEYS, type SoakKeys } from "./keys.ts";
 import type { SoakNodes } from "./nodes.ts";
 
@@ -29,6 +30,11 @@ export interface Seat {
 }
 
 const OPENING_AT_ONCE = 50;
+/** Judging thousands of clients takes time. */
+const JUDGE_EVERY_MS = 250;
+/** After all messages have arrived, duplicates may still be in flight. */
+const QUIET_MS = 500;
+const CLOSING_MS = 100;
 const PACE_MS = 10;
 /** A backlog above this is dropped: a burst would exceed the rate limit of connections. */
 const LARGEST_DEBT_MS = 500;
@@ -98,10 +104,8 @@ export class Crowd {
     for (let at = 0; at < this.seats.length; at += OPENING_AT_ONCE) {
       const some = this.seats.slice(at, at + OPENING_AT_ONCE);
       for (const { client } of some) client.connect();
-      while (!some.every(({ client }) => client.isListening)) {
-        if (performance.now() > deadline) throw new Error(`only ${this.listening} are connected in time`);
-        await Bun.sleep(5);
-      }
+      const areListening = (): boolean => some.every(({ client }) => client.isListening);
+      await until("all clients are connected", areListening, deadline - performance.now());
     }
   }
 
@@ -140,8 +144,8 @@ export class Crowd {
   /** Without load: waits for messages on their way, up to the timeout. */
   async settle(withinMs: number): Promise<readonly Problem[]> {
     const deadline = performance.now() + withinMs;
-    while (this.problems().length > 0 && performance.now() < deadline) await Bun.sleep(250);
-    await Bun.sleep(500);
+    while (this.problems().length > 0 && performance.now() < deadline) await Bun.sleep(JUDGE_EVERY_MS);
+    await Bun.sleep(QUIET_MS);
     return this.problems();
   }
 
@@ -149,7 +153,7 @@ export class Crowd {
     this.hush();
     clearInterval(this.watch);
     for (const { client } of this.seats) client.stop();
-    await Bun.sleep(100);
+    await Bun.sleep(CLOSING_MS);
     for (const { client } of this.seats) client.terminate();
   }
 

@@ -11,7 +11,7 @@ import { Admin } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { launchParley, type Server } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { within } from "../support/wait.ts";
+import { until, within } from "../support/wait.ts";
 
 export const NODES = 3;
 const DRAIN_SECONDS = 5;
@@ -154,13 +154,11 @@ export class SoakNodes {
 
   /** Resolves when every node receives the heartbeats of every other. */
   private async joined(): Promise<void> {
-    const deadline = performance.now() + JOINED_WITHIN_MS;
-    for (;;) {
+    const areJoined = async (): Promise<boolean> => {
       const heard = await Promise.all(this.servers.map((_, at) => this.metric(at, "parley_other_nodes")));
-      if (heard.every((count) => count === this.servers.length - 1)) return;
-      if (performance.now() > deadline) throw new Error(`after ${JOINED_WITHIN_MS} ms the nodes hear ${heard} others`);
-      await Bun.sleep(50);
-    }
+      return heard.every((count) => count === this.servers.length - 1);
+    };
+    await until("all nodes hear each other", areJoined, JOINED_WITHIN_MS);
   }
 
   private collect(server: Server): void {

@@ -7,6 +7,9 @@ import { within } from "../support/wait.ts";
 import { isPassing } from "./chores.ts";
 import type { SoakNodes } from "./nodes.ts";
 
+/** A body breaks off in the middle: by then its first half is on its way. */
+const BREAK_AFTER_MS = 20;
+
 export interface UploadFigures {
   begun: number;
   completed: number;
@@ -143,7 +146,7 @@ export class UploadWork {
     const body = new ReadableStream<Uint8Array>({
       pull: async (controller) => {
         controller.enqueue(half);
-        await Bun.sleep(20);
+        await Bun.sleep(BREAK_AFTER_MS);
         control.abort();
       },
     });

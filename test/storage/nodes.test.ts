@@ -11,6 +11,9 @@ import { type S3Service, startS3 } from "../support/s3.ts";
 import { SlowPut } from "../support/slow-put.ts";
 import { until } from "../support/wait.ts";
 
+/** Slowly: each try sends all that is left. */
+const TRY_EVERY_MS = 200;
+
 setDefaultTimeout(120_000);
 
 const MIB = 1024 * 1024;
@@ -93,7 +96,7 @@ test("a node that freezes in the middle of a body loses its lease, and what it s
     if (answer.status === 409) from = answer.body.offset;
     else expect(isRefusal(answer)).toEqual({ status: 423, code: "upload_busy" });
     expect(performance.now() - since).toBeLessThan(LEASE_ENDS_MS);
-    await Bun.sleep(200);
+    await Bun.sleep(TRY_EVERY_MS);
   }
   frozenNode.signal("SIGCONT");
   await sent;

@@ -1,5 +1,5 @@
 /** How long the service takes to ack messages while something else happens to it: one client publishes, and waits for each ack. */
-import type { Wire } from "../conformance/raw/support/wire.ts";
+import type { Wire } from "./wire/wire.ts";
 
 /** Well below the allowed rate of frames. */
 const EVERY_MS = 12;

@@ -3,10 +3,10 @@
  * receiver, and what may become of them. A message arrives at most once and in the order of its sender; one that was acked has
  * arrived; one that found no one has not; one with an id that is repeated until it is acked arrives exactly once.
  */
-import type { AnyFrame } from "../conformance/raw/support/shapes.ts";
-import type { Wire } from "../conformance/raw/support/wire.ts";
 import { call } from "./http.ts";
 import { until } from "./wait.ts";
+import type { AnyFrame } from "./wire/shapes.ts";
+import type { Wire } from "./wire/wire.ts";
 
 /** A process of the service that has connections. */
 export interface Stoppable {

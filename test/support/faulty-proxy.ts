@@ -1,6 +1,6 @@
 /** A proxy between clients and a real Parley: passes everything on unchanged, but plants a fault in every nth delivery. */
 import { type Alter, LinkProxy } from "./link-proxy.ts";
-import { FrameCutter, textFrame } from "./server-frames.ts";
+import { encodeFrame, FrameReader, OPCODE, type ServerFrame } from "./wire/frames.ts";
 
 /**
  * `flap`: the receiver sees the sender leave and join again; `left`: it only sees it leave; `drop replayed`: like `drop`, but only of
@@ -14,6 +14,9 @@ interface Delivery {
   readonly from: string;
   readonly replay?: true;
 }
+
+/** The end of the handshake's response. */
+const HEAD_END = "\r\n\r\n";
 
 export class FaultyProxy {
   /** Messages from the server, over all connections. */
@@ -41,12 +44,22 @@ export class FaultyProxy {
   }
 
   private spoiler(): Alter {
-    const cutter = new FrameCutter();
+    const reader = new FrameReader();
     const held = new Map<string, Buffer>();
+    let head = Buffer.alloc(0);
+    let isUpgraded = false;
     return (bytes) => {
-      const out: Buffer[] = [];
-      for (const frame of cutter.cut(bytes)) out.push(...this.passed(frame.bytes, deliveryIn(frame.text), held));
-      return Buffer.concat(out);
+      if (isUpgraded)
+        return Buffer.concat(reader.push(bytes).flatMap((frame) => this.passed(frame.bytes, deliveryIn(frame), held)));
+      head = Buffer.concat([head, bytes]);
+      const end = head.indexOf(HEAD_END);
+      if (end < 0) return Buffer.alloc(0);
+      isUpgraded = true;
+      const frames = reader.push(head.subarray(end + HEAD_END.length));
+      return Buffer.concat([
+        head.subarray(0, end + HEAD_END.length),
+        ...frames.flatMap((frame) => this.passed(frame.bytes, deliveryIn(frame), held)),
+      ]);
     };
   }
 
@@ -73,8 +86,8 @@ export class FaultyProxy {
 
 function spoiled(fault: Exclude<Fault, "none" | "swap">, bytes: Buffer, { channel, from }: Delivery): Buffer[] {
   const entry = [{ peerId: from }];
-  const left = textFrame(JSON.stringify({ type: "presence", channel, joined: [], left: entry }));
-  const back = textFrame(JSON.stringify({ type: "presence", channel, joined: entry, left: [] }));
+  const left = textFrame({ type: "presence", channel, joined: [], left: entry });
+  const back = textFrame({ type: "presence", channel, joined: entry, left: [] });
   switch (fault) {
     case "drop":
     case "drop replayed":
@@ -88,6 +101,11 @@ function spoiled(fault: Exclude<Fault, "none" | "swap">, bytes: Buffer, { channe
   }
 }
 
-function deliveryIn(text: string | undefined): Delivery | undefined {
-  return text?.startsWith('{"type":"message"') ? JSON.parse(text) : undefined;
+function deliveryIn({ opcode, payload }: ServerFrame): Delivery | undefined {
+  const isDelivery = opcode === OPCODE.text && payload.indexOf('{"type":"message"') === 0;
+  return isDelivery ? JSON.parse(payload.toString()) : undefined;
 }
+
+/** A text frame as a server would send it. */
+const textFrame = (frame: object): Buffer =>
+  encodeFrame(OPCODE.text, Buffer.from(JSON.stringify(frame)), { masked: false });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Caller, Echo } from "./echo.ts";
 import { LinkProxy } from "./link-proxy.ts";
-import { until } from "./wait.ts";
+import { nextTurn, until } from "./wait.ts";
 
 /** Long enough for anything to arrive on loopback that would arrive: an absence cannot be waited for. */
 const A_WHILE_MS = 150;
@@ -89,7 +89,7 @@ test("a delay applies once in each direction, and keeps the order", async () => 
   const began = performance.now();
   for (let i = 0; i < 10; i++) {
     caller.say(`${i}`);
-    await Bun.sleep(2);
+    await nextTurn();
   }
   await caller.hears("0");
   expect(performance.now() - began).toBeGreaterThanOrEqual(199);
@@ -123,7 +123,7 @@ test("a cut resets both sides and every new connection, until it is mended", asy
   // The reset may come before or with the notice that it was connected.
   const newcomer = await Caller.call(link.port).catch(() => undefined);
   await newcomer?.ended();
-  while (echo.resets === 0) await Bun.sleep(5);
+  await until("a reset", () => echo.resets > 0);
   expect([link.refused, echo.connections, link.open]).toEqual([1, 1, 0]);
   link.stall();
   link.mend();

@@ -1,6 +1,8 @@
 /** A tab of a peer: one connection that applies the frames it gets as a client does, and keeps what it knows of each channel. */
 import type { SecretKey } from "./admin.ts";
 import { selfSigned } from "./jwt.ts";
+import { welcomed } from "./wire/connect.ts";
+import type { Wire, WireEvent } from "./wire/wire.ts";
 
 /** What is shown of a member, as text to be compared: its metadata and its state. */
 export type Shown = string;
@@ -54,27 +56,25 @@ export class Tab {
   /** By channel and peer: the other members, as it was shown them; `undefined` before its roster. */
   private readonly views = new Map<string, Map<string, PeerEntry> | undefined>();
   private readonly unanswered = new Map<string, { answered: () => void; failed: (error: Error) => void }>();
-  private readonly welcomed = Promise.withResolvers<void>();
   private readonly awaited = new Map<string, PromiseWithResolvers<void>>();
   private requests = 0;
+  private wire: Wire | undefined;
 
-  private constructor(
-    private readonly socket: WebSocket,
-    { peerId, metadata }: TabOptions,
-  ) {
+  private constructor({ peerId, metadata }: TabOptions) {
     this.peerId = peerId;
     this.metadata = metadata;
-    socket.onmessage = ({ data }) => this.received(String(data));
-    socket.onclose = ({ code }) => this.ended(new Ended(`the connection of ${peerId} has ended with ${code}`));
-    socket.onerror = () => undefined;
   }
 
   /** Resolves with its welcome: a connection that begins after that is newer. */
   static async open(options: TabOptions): Promise<Tab> {
     const { url, key, peerId, metadata } = options;
     const token = selfSigned(key.keyId, key.secret, { sub: peerId, peerMetadata: metadata });
-    const tab = new Tab(new WebSocket(`${url.replace(/^http/, "ws")}/v1?token=${token}`), options);
-    await tab.welcomed.promise;
+    const tab = new Tab(options);
+    try {
+      tab.wire = await welcomed(url, `token=${token}`, { heard: (event) => tab.heard(event) });
+    } catch (error) {
+      throw new Ended(`${peerId} has no welcome: ${error}`);
+    }
     return tab;
   }
 
@@ -111,13 +111,13 @@ export class Tab {
   /** With a goodbye. */
   close(): void {
     this.end();
-    this.socket.close(1000);
+    this.wire?.close();
   }
 
   /** Without one, like a client whose network has failed. */
   lose(): void {
     this.end();
-    this.socket.terminate();
+    this.wire?.drop();
   }
 
   /** The other members of a channel, as it was shown them. */
@@ -137,24 +137,28 @@ export class Tab {
     const requestId = String(++this.requests);
     return new Promise((answered, failed) => {
       this.unanswered.set(requestId, { answered, failed });
-      this.socket.send(JSON.stringify({ ...frame, requestId }));
+      this.wire?.send({ ...frame, requestId });
     });
   }
 
   private ended(error: Ended): void {
     this.isOpen = false;
     this.views.clear();
-    this.welcomed.reject(error);
     for (const { failed } of this.unanswered.values()) failed(error);
     for (const { reject } of this.awaited.values()) reject(error);
     this.unanswered.clear();
   }
 
-  private received(text: string): void {
+  private heard(event: WireEvent): void {
     if (!this.isOpen) return;
+    if (event.kind === "close") this.ended(new Ended(`the connection of ${this.peerId} has ended with ${event.code}`));
+    else if (event.kind === "end") this.ended(new Ended(`the connection of ${this.peerId} has ended without a close`));
+    else if (event.kind === "text") this.received(event.text);
+  }
+
+  private received(text: string): void {
     const frame = JSON.parse(text) as Frame;
-    if (frame.type === "welcome") this.welcomed.resolve();
-    else if (frame.type === "ack" || frame.type === "error") this.answered(frame);
+    if (frame.type === "ack" || frame.type === "error") this.answered(frame);
     else if (frame.type === "presence") this.presence(frame, text);
     else if (frame.type === "state") this.changedStates(frame);
   }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Caller, Echo } from "./echo.ts";
 import { RoundRobin } from "./round-robin.ts";
+import { until } from "./wait.ts";
 
 test("connections take turns, and the log says which went where", async () => {
   using a = await Echo.start("a:");
@@ -60,5 +61,5 @@ test("an end and a reset pass", async () => {
   using rude = await Caller.call(balancer.port);
   await rude.say("x").hears("x");
   rude.socket.resetAndDestroy();
-  while (echo.resets === 0) await Bun.sleep(5);
+  await until("a reset", () => echo.resets > 0);
 });

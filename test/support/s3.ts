@@ -6,6 +6,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../../src/testing/ports.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
+import { retried } from "./wait.ts";
 
 const MODULE = "github.com/versity/versitygw";
 const VERSION = "v1.8.0";
@@ -74,14 +75,6 @@ async function gateway(): Promise<string> {
 
 /** It does not report when it is ready, so this polls until it responds. */
 async function answering(url: string, isOver: () => boolean): Promise<void> {
-  const deadline = performance.now() + START_MS;
-  for (;;) {
-    const answered = await fetch(url).then(
-      () => true,
-      () => false,
-    );
-    if (answered) return;
-    if (isOver() || performance.now() > deadline) throw new Error("versitygw did not start");
-    await Bun.sleep(20);
-  }
+  const isStarting = (): boolean => !isOver();
+  await retried("versitygw answers", () => fetch(url), isStarting, START_MS);
 }

@@ -6,6 +6,8 @@ export const TIMEOUT_MS = 30_000;
 /** What takes about a second at most. Exact only in full runs: otherwise several suites share the machine. */
 export const SOON_MS = process.env.PARLEY_TEST_FULL === "1" ? 1500 : 10_000;
 
+const LOOK_EVERY_MS = 15;
+
 /** Polls until the condition holds; returns how long that took. `what` is the text of a timeout. */
 export async function until(
   what: string,
@@ -15,10 +17,49 @@ export async function until(
   const began = performance.now();
   while (!(await holds())) {
     if (performance.now() - began > withinMs) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await Bun.sleep(15);
+    await Bun.sleep(LOOK_EVERY_MS);
   }
   return performance.now() - began;
 }
+
+/** Polls until there is something to find. `what` is the text of a timeout. */
+export async function found<T>(
+  what: string,
+  look: () => T | undefined | Promise<T | undefined>,
+  withinMs = TIMEOUT_MS,
+): Promise<T> {
+  let value: T | undefined;
+  const isFound = async (): Promise<boolean> => {
+    value = await look();
+    return value !== undefined;
+  };
+  await until(what, isFound, withinMs);
+  return value as T;
+}
+
+/** Tries until the work does not fail. A failure that is not `passing` is thrown at once. */
+export function retried<T>(
+  what: string,
+  work: () => Promise<T>,
+  passing: (error: unknown) => boolean = () => true,
+  withinMs = TIMEOUT_MS,
+): Promise<T> {
+  return found(
+    what,
+    async () => {
+      try {
+        return { result: await work() };
+      } catch (error) {
+        if (!passing(error)) throw error;
+        return undefined;
+      }
+    },
+    withinMs,
+  ).then(({ result }) => result);
+}
+
+/** One turn of the event loop: what is due now runs, with all that follows from it without waiting. */
+export const nextTurn = (): Promise<void> => Bun.sleep(0);
 
 /** The result of `work`; throws if it takes longer. `explain` is called only on a timeout. */
 export async function within<T>(

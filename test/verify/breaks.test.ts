@@ -1,8 +1,13 @@
 /** Broken links are no fault of the service, if clients on working links miss nothing. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Fleet, FleetError, type FleetOptions } from "../../src/verify/fleet.ts";
+import { flowing } from "../support/flowing.ts";
 import { LinkProxy } from "../support/link-proxy.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { until } from "../support/wait.ts";
+
+/** Messages of several hundred milliseconds wait in the link. */
+const STALLED_MS = 700;
 
 const SETTLE_MS = 15_000;
 
@@ -28,12 +33,12 @@ test("clients whose link is cut reconnect, over another link if there is one, an
   await using bad = await LinkProxy.to(port);
   await using fleet = await Fleet.open(plan([good, bad]));
   fleet.talk();
-  await Bun.sleep(300);
+  await flowing(fleet);
   bad.cut();
   // Half of the clients were on this link, and their next attempt uses the other one.
-  while (good.open < 12) await Bun.sleep(20);
+  await until("all are on the other link", () => good.open >= 12);
   bad.mend();
-  await Bun.sleep(300);
+  await flowing(fleet);
   fleet.hush();
   const { problems, figures } = await fleet.settle(SETTLE_MS);
   expect(problems).toEqual([]);
@@ -46,12 +51,12 @@ test("a link that stalls and resumes loses nothing and duplicates nothing", asyn
   await using steady = await LinkProxy.to(port);
   await using fleet = await Fleet.open(plan([link, steady]));
   fleet.talk();
-  await Bun.sleep(200);
+  await flowing(fleet);
   link.stall();
-  await Bun.sleep(700);
+  await Bun.sleep(STALLED_MS);
   link.resume();
   link.delay(40);
-  await Bun.sleep(300);
+  await flowing(fleet);
   fleet.hush();
   const { problems, figures } = await fleet.settle(SETTLE_MS);
   expect(problems).toEqual([]);
@@ -77,7 +82,7 @@ test("a kicked peer does not reconnect, and other members see it leave", async (
     headers: { authorization: `Bearer ${server.keys.secretKey}` },
   });
   expect(await answer.json()).toMatchObject({ closed: 1 });
-  await Bun.sleep(200);
+  await flowing(fleet);
   fleet.hush();
   const { problems, figures } = await fleet.settle(500);
   expect(problems.map(({ kind, examples }) => [kind, examples])).toEqual([

@@ -4,7 +4,9 @@ import type { Kind } from "../../src/verify/findings.ts";
 import { Fleet, FleetError, type FleetOptions, type Report } from "../../src/verify/fleet.ts";
 import type { App } from "../support/admin.ts";
 import { type Fault, FaultyProxy } from "../support/faulty-proxy.ts";
+import { flowing } from "../support/flowing.ts";
 import { runParley, type Server, startParley } from "../support/parley.ts";
+import { until } from "../support/wait.ts";
 
 const ONE_IN = 400;
 const FAULTS = 3;
@@ -36,12 +38,11 @@ async function run(fault: Fault, more: Partial<FleetOptions> = {}): Promise<{ re
   await using fleet = await Fleet.open(plan(`ws://127.0.0.1:${link.port}`, more));
   fleet.talk();
   const wanted = fault === "none" ? 0 : FAULTS;
-  while (line.deliveries < ONE_IN * FAULTS || line.planted < wanted) {
-    if (fault === "drop replayed" && line.planted === wanted) break;
-    await Bun.sleep(50);
-  }
+  const isEnough = (): boolean =>
+    line.planted >= wanted && (fault === "drop replayed" || line.deliveries >= ONE_IN * FAULTS);
+  await until("the faults are planted", isEnough, 120_000);
   // A hole shows when the next message arrives.
-  await Bun.sleep(300);
+  await flowing(fleet);
   fleet.hush();
   return { report: await fleet.settle(fault === "none" ? 10_000 : 1000), planted: line.planted };
 }

@@ -4,6 +4,7 @@ import type { Kind } from "../../src/verify/findings.ts";
 import { Fleet, type Report } from "../../src/verify/fleet.ts";
 import { type Fault, FaultyProxy } from "../support/faulty-proxy.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { until } from "../support/wait.ts";
 
 const ONE_IN = process.env.PARLEY_TEST_FULL ? 10_000 : 1000;
 const FAULTS = 3;
@@ -31,7 +32,7 @@ async function run(fault: Fault): Promise<{ report: Report; deliveries: number; 
   fleet.talk();
   // A swap is complete only when the sender has sent another message.
   const wanted = fault === "none" ? 0 : FAULTS;
-  while (line.deliveries < DELIVERIES_MIN || line.planted < wanted) await Bun.sleep(50);
+  await until("the faults are planted", () => line.deliveries >= DELIVERIES_MIN && line.planted >= wanted, 120_000);
   fleet.hush();
   const settleMs = fault === "none" ? 10_000 : 1500;
   const report = await fleet.settle(settleMs);

@@ -3,9 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { attempt } from "../conformance/raw/support/connect.ts";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
-import { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, type Guest, newApp, tokenQuery, World } from "../conformance/raw/support/world.ts";
 import { call } from "../support/http.ts";
 import { launchParley, refusedStart, runParley, startParley } from "../support/parley.ts";
@@ -13,7 +11,12 @@ import { pairs, SAMPLE, walk } from "../support/presence-scenario.ts";
 import { Chance } from "../support/random.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
+import { attempt } from "../support/wire/connect.ts";
+import { Wire } from "../support/wire/wire.ts";
 import { childrenOf, joinedWorkers, nodesOf, startWorkers } from "./support/workers.ts";
+
+/** So that there are several reports between the workers meanwhile: they come ten times a second. */
+const CONNECT_EVERY_MS = 20;
 
 setDefaultTimeout(120_000);
 
@@ -184,8 +187,7 @@ test("what one address takes on a worker counts on the others", async () => {
         admitted++;
         outcome.drop();
       } else expect(outcome.status).toBe(429);
-      // Workers tell each other ten times a second.
-      await Bun.sleep(20);
+      await Bun.sleep(CONNECT_EVERY_MS);
     }
     // Alone, each worker would admit 20. A third of one comes back every second.
     expect(admitted).toBeGreaterThanOrEqual(20);

@@ -230,7 +230,7 @@ async function swapped(credential: Credential, room: string): Promise<string[]> 
   const texts = (): string[] =>
     [...document.querySelectorAll("#entries li")].map(({ textContent }) => textContent ?? "");
   swap(parley, room, "one");
-  while (texts().length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  while (texts().length < 2) await new Promise(requestAnimationFrame);
   flushSync(() => swap(parley, room, "two"));
   const found = texts();
   parley.close();

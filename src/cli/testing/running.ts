@@ -1,5 +1,6 @@
 /** For tests: a command that keeps running. */
 import { parleyCommand } from "../../../test/support/command.ts";
+import { until } from "../../../test/support/wait.ts";
 
 export class Running {
   stdout = "";
@@ -26,10 +27,11 @@ export class Running {
 
   /** Waits until stdout or stderr has it. */
   async has(name: "stdout" | "stderr", text: string): Promise<void> {
-    while (!this[name].includes(text)) {
+    await until(`${name} has ${text}`, () => {
+      if (this[name].includes(text)) return true;
       if (this.child.exitCode !== null) throw new Error(`it ended without ${text}: ${this.stdout}${this.stderr}`);
-      await Bun.sleep(10);
-    }
+      return false;
+    });
   }
 
   /** The lines of stdout, each as JSON. */

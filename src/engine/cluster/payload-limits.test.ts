@@ -1,5 +1,6 @@
 /** The payload limit of a transport, beyond the engine's suite: lost parts, long requests, a limit that changes. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { until as polled } from "../../../test/support/wait.ts";
 import { CHANNEL_MAX_BYTES, MESSAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { freePort } from "../../testing/ports.ts";
 import { type MemberState, UNAVAILABLE } from "../engine.ts";
@@ -41,14 +42,8 @@ async function pair(
 
 const settle = async (): Promise<void> => nodes?.settle();
 
-async function until(condition: () => boolean): Promise<void> {
-  const end = performance.now() + WAIT_MS;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error("the condition did not become true in time");
-    await settle();
-    await Bun.sleep(10);
-  }
-}
+const until = (condition: () => boolean): Promise<unknown> =>
+  polled("the condition holds", () => settle().then(condition), WAIT_MS);
 
 const members = (count: number): MemberState[] =>
   Array.from({ length: count }, (_, at) => ({

@@ -1,5 +1,6 @@
 /** The suite of all transports: the rules of transport.ts. */
 import { afterEach, describe, expect, test } from "bun:test";
+import { until as polled } from "../../../test/support/wait.ts";
 import { PAYLOAD_MIN_BYTES, SUBJECT_MAX_CHARS, type Transport, type TransportEvents } from "../transport/transport.ts";
 
 const FLUSHES = 3;
@@ -32,13 +33,7 @@ function record(transport: Transport): Recorded {
   return { transport, events };
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  const end = performance.now() + WAIT_MS;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error("the condition did not become true in time");
-    await Bun.sleep(10);
-  }
-}
+const until = (condition: () => boolean): Promise<unknown> => polled("the condition holds", condition, WAIT_MS);
 
 const textOf = (payload: Uint8Array): string => new TextDecoder().decode(payload);
 

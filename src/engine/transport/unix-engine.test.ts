@@ -1,5 +1,6 @@
 /** The engine's suite on Unix sockets, and what the node protocol repairs when links between workers are lost. */
 import { afterEach, expect, test } from "bun:test";
+import { nextTurn } from "../../../test/support/wait.ts";
 import { TestCluster } from "../testing/cluster.ts";
 import { engineSuite } from "../testing/engine.suite.ts";
 import type { TestNode } from "../testing/test-node.ts";
@@ -32,7 +33,7 @@ test("messages to a worker that was cut because it did not read are replayed, in
   while (folder.warnings.length === 0) {
     published.push(nodeA.publish("c"));
     // So that the queue is written to the kernel's buffer, as far as that has room.
-    if (published.length % 100 === 0) await Bun.sleep(0);
+    if (published.length % 100 === 0) await nextTurn();
   }
   expect(folder.warnings[0]).toContain("it does not read");
   nodeA.join("c", "eve", 1);

@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
+import { nextTurn, until as polled } from "../../../test/support/wait.ts";
 import { UnixFolder } from "../testing/unix-folder.ts";
 import type { Transport, TransportEvents } from "./transport.ts";
 import { BUS_VERSION, FRAME, MAGIC, PAYLOAD_MAX_BYTES, putU16, putU32 } from "./unix/frames.ts";
@@ -33,13 +34,7 @@ function record<T extends Transport>(transport: T): { transport: T; events: stri
   return { transport, events };
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  const end = performance.now() + WAIT_MS;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error("the condition did not become true in time");
-    await Bun.sleep(5);
-  }
-}
+const until = (condition: () => boolean): Promise<unknown> => polled("the condition holds", condition, WAIT_MS);
 
 const textOf = (payload: Uint8Array): string => new TextDecoder().decode(payload);
 
@@ -74,7 +69,7 @@ test("a worker that does not read is cut at the bound, and is resynchronised whe
   const text = "x".repeat(10_000);
   for (let i = 0; warnings.length === 0; i++) {
     a.transport.publish("s", `${i} ${text}`);
-    if (i % 50 === 0) await Bun.sleep(1);
+    if (i % 50 === 0) await nextTurn();
     expect(i).toBeLessThan(2000);
   }
   expect(warnings).toEqual([

@@ -1,5 +1,6 @@
 /** The part of the suite about trimming: by count, by age, by bytes, and of streams that nothing uses. */
 import { expect, test } from "bun:test";
+import { nextTurn } from "../../../test/support/wait.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "../contract/limits.ts";
 import { messageBytes } from "../contract/size.ts";
 import type { SuiteContext } from "./history.suite.ts";
@@ -138,7 +139,7 @@ export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
     const trimming = (async () => {
       while (!isOver) {
         await store.trim(() => Number.POSITIVE_INFINITY);
-        await Bun.sleep(0);
+        await nextTurn();
       }
     })();
     for (let nr = 0; nr < 100; nr++) {

@@ -29,12 +29,14 @@ const put = (edits: RoomEdits): Promise<unknown> => node.rooms.update(APP, "stan
 const recording = async (): Promise<unknown> => (await world.store.meetings.current(APP, room.id))?.recording;
 const notices = (): unknown[] => world.floors.on(`${room.id}/room`).filter(({ notice }) => notice === "recording");
 const noticed = (count: number): Promise<unknown> => until(`${count} notices`, () => notices().length >= count);
+/** Notices follow each other sooner: after this time without one, none is on its way. */
+const QUIET_MS = 400;
 /** All notices, when none is on its way any more. */
 const settled = async (): Promise<unknown[]> => {
   let count: number;
   do {
     count = notices().length;
-    await Bun.sleep(400);
+    await Bun.sleep(QUIET_MS);
   } while (notices().length > count);
   return notices();
 };

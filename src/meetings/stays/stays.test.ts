@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { nextTurn } from "../../../test/support/wait.ts";
 import { seatOf } from "../../access/tokens/room-token.ts";
 import type { MeetingRow, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
@@ -111,7 +112,7 @@ describe("a stay", () => {
     const first = await world.enter(other, room);
     world.now += 1;
     await back(first);
-    await Bun.sleep(0);
+    await nextTurn();
     expect(other.floor.closed).toEqual([{ peerId: first.id, reason: "replaced", except: undefined }]);
     expect(node.floor.closed).toEqual([]);
     await leave(first, "lost", other);
@@ -133,7 +134,7 @@ describe("a stay", () => {
     node.meetings.connected(newest, "newest");
     other.meetings.connected(onOther, "on-other");
     node.meetings.connected(old, "old");
-    await Bun.sleep(0);
+    await nextTurn();
     expect(node.meetings.present.stay(newest)?.connection).toBe("newest");
     expect(other.meetings.present.stay(onOther)).toBeUndefined();
     expect(node.floor.closed.at(-1)).toEqual({ peerId: claims.id, reason: "replaced", except: "newest" });

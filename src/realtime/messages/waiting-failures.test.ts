@@ -41,7 +41,7 @@ describe.each(FAILURES)("an attempt that %s", (_how, fail) => {
     const added = [1, 2].map((order) => waiting.add(sendOf(waiting, order)));
     for (let i = 0; i < 4; i++) {
       clock.advance(200);
-      await Bun.sleep(0);
+      await turn();
     }
     expect(await Promise.all(added)).toEqual([1, 1]);
     expect(tried).toEqual([1, 1, 2]);
@@ -55,7 +55,7 @@ describe.each(FAILURES)("an attempt that %s", (_how, fail) => {
     const added = waiting.add(sendOf(waiting, 1));
     for (let i = 0; i < 60; i++) {
       clock.advance(200);
-      await Bun.sleep(0);
+      await turn();
     }
     expect(await added).toBe(UNAVAILABLE);
     expect(waiting.mustWait("a", "ann")).toBe(false);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { nextTurn } from "../../../test/support/wait.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { StoredMessage } from "../../history/contract/history.ts";
@@ -21,11 +22,11 @@ test("a sender is waited for although another one, in another channel, looks lik
     const waiting = joins.of(streamOf(channel), [messageFrom(from)]).then(() => {
       isOver = true;
     });
-    await Bun.sleep(0);
+    await nextTurn();
     const hasWaited = !isOver;
     while (!isOver) {
       clock.advance(JOIN_WAIT_MS);
-      await Bun.sleep(0);
+      await nextTurn();
     }
     await waiting;
     return hasWaited;

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { nextTurn } from "../../../test/support/wait.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { LONG_READS_MAX, TURN_SHARE_MIN_MS } from "./limits.ts";
 import { ReadQueue } from "./read-queue.ts";
@@ -31,7 +32,7 @@ class Reads {
   }
 
   /** All that can be done before other events have their turn. */
-  settled = (): Promise<void> => Bun.sleep(0);
+  settled = (): Promise<void> => nextTurn();
 
   nextTurn(): Promise<void> {
     for (const callback of this.deferred.splice(0)) callback();

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "../../../test/support/wait.ts";
 import { formatOf } from "../files/signature.ts";
 import { MEND_LIMITS, type MendLimits } from "./limits.ts";
 import type { Mended, MenderInput } from "./mender.ts";
@@ -152,10 +153,6 @@ test("stopping ends what is under way", async () => {
   expect(mender.mend(input, output)).rejects.toThrow(MendingStopped);
 });
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await Bun.sleep(20);
-}
-
 /** The ids of processes that have this path as an argument. */
 const processesOf = (path: string): string[] =>
   readdirSync("/proc").filter((pid) => {
@@ -175,9 +172,9 @@ test.skipIf(!existsSync("/proc/self/cmdline"))("the process ends when the servic
     const { ProcessMender, MEND_COMMAND } = await import(${JSON.stringify(join(import.meta.dir, "process-mender.ts"))});
     void new ProcessMender({ command: MEND_COMMAND }).mend({ path: ${JSON.stringify(fifo)}, format: "webm", size: 1 }, ${JSON.stringify(output)});`;
   const service = Bun.spawn(instead(script) as string[], { stdio: ["ignore", "ignore", "inherit"] });
-  await until(() => processesOf(fifo).some((pid) => pid !== String(service.pid)));
+  await until("the mender runs", () => processesOf(fifo).some((pid) => pid !== String(service.pid)));
   service.kill("SIGKILL");
-  await until(() => processesOf(fifo).length === 0);
+  await until("the mender has ended", () => processesOf(fifo).length === 0);
 });
 
 test("a large file takes bounded memory", async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "../../../test/support/wait.ts";
 import { Folder } from "./folder/folder.ts";
 import { StorageHealth, type StorageHealthParts } from "./health.ts";
 import { parseS3Address } from "./s3/address.ts";
@@ -122,7 +123,7 @@ describe("a bucket", () => {
     expect(await later()).toBe("unreachable");
     isHanging = false;
     answer();
-    while ((await later()) !== "ok") await Bun.sleep(5);
+    await until("the storage is found well", async () => (await later()) === "ok");
   });
 
   test("that says it is full is full, until it takes something", async () => {

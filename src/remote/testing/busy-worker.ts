@@ -5,6 +5,9 @@
 import { message } from "../../history/testing/kit.ts";
 import { connectStore } from "../client.ts";
 
+/** Between two changes, so that appends come in between. */
+const PAUSE_MS = 1;
+
 const [path = "", name = ""] = process.argv.slice(2);
 const { store, history } = await connectStore({ path });
 
@@ -14,7 +17,7 @@ async function change(): Promise<never> {
       async (one) => one.putMeta("count", String(Number((await one.meta("count")) ?? 0) + 1)),
       () => process.stdout.write("C\n"),
     );
-    await Bun.sleep(1);
+    await Bun.sleep(PAUSE_MS);
   }
 }
 

@@ -1,6 +1,7 @@
 /** A PostgreSQL that takes no changes for a while: it was made read-only, its disk is full, or a standby answers instead of it. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
+import { retried, until } from "../../../test/support/wait.ts";
 import { type Store, StoreReadOnly, StoreUnreachable } from "../contract/store.ts";
 import { openStore } from "../open.ts";
 import { PostgresServer } from "../testing/postgres.ts";
@@ -30,23 +31,19 @@ const failureOf = async (call: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
+const isReadOnly = async (): Promise<boolean> =>
+  (await store.revisions().catch((error: unknown) => error)) instanceof StoreReadOnly;
+
 /** Retries until the store takes changes again. */
-async function eventually(change: () => Promise<void>): Promise<void> {
-  for (;;)
-    try {
-      return await change();
-    } catch (error) {
-      expect(error).toBeInstanceOf(StoreUnreachable);
-      await Bun.sleep(20);
-    }
-}
+const eventually = (change: () => Promise<void>): Promise<void> =>
+  retried("the store takes changes again", change, (error) => error instanceof StoreUnreachable);
 
 test("made read-only: changes and revisions say so, reads go on, and it recovers by itself", async () => {
   await putMeta("before");
   const { server: name } = await store.revisions();
   await server.set("default_transaction_read_only", "on");
   // Connections read the setting between two statements.
-  while (!((await store.revisions().catch((error: unknown) => error)) instanceof StoreReadOnly)) await Bun.sleep(5);
+  await until("the store says that it is read-only", isReadOnly);
   expect(await failureOf(putMeta("refused"))).toBeInstanceOf(StoreReadOnly);
   expect(await store.meta("name")).toBe("before");
   await server.set("default_transaction_read_only", "off");
@@ -70,7 +67,7 @@ test("a standby is not read, and left when the address leads to a primary again"
   await server.end();
   server.demote();
   await server.begin();
-  while (!((await store.revisions().catch((error: unknown) => error)) instanceof StoreReadOnly)) await Bun.sleep(20);
+  await until("the store says that it is read-only", isReadOnly);
   // It may be behind.
   expect(await failureOf(store.meta("name"))).toBeInstanceOf(StoreReadOnly);
   await server.promote();

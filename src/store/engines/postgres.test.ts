@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { until } from "../../../test/support/wait.ts";
 import { freePort } from "../../testing/ports.ts";
 import type { Store } from "../contract/store.ts";
 import { StoreUnreachable } from "../contract/store.ts";
@@ -231,7 +232,7 @@ describe("unreachable", () => {
             (error) => expect(error).toBeInstanceOf(StoreUnreachable),
           );
     })();
-    while (acknowledged.length < 20) await Bun.sleep(1);
+    await until("20 changes are acknowledged", () => acknowledged.length >= 20);
     await server.end();
     for (const call of [
       () => store.revisions(),

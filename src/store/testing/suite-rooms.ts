@@ -1,5 +1,6 @@
 /** Part of the suite of every store: the contract of rooms.ts. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { nextTurn } from "../../../test/support/wait.ts";
 import type { RoomRow, RoomStore } from "../contract/rooms.ts";
 import type { Store } from "../contract/store.ts";
 import { type NewPlace, withApps } from "./places.ts";
@@ -136,7 +137,7 @@ export function roomsSuite(newPlace: NewPlace): void {
 
     test("a queued write is not rolled back with another change that fails", async () => {
       const failing = store.change(async () => {
-        await Bun.sleep(5);
+        await nextTurn();
         throw new Error("no");
       });
       const adding = rooms.addRoom(row("1"));

@@ -5,6 +5,7 @@
  */
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "../../../test/support/wait.ts";
 import { connectLines } from "../lines.ts";
 import type { FromWorker, ToWorker } from "../messages.ts";
 import { controlSocket } from "../run-folder.ts";
@@ -30,6 +31,6 @@ process.on("SIGUSR1", () => lines.send({ type: "draining" }));
 async function begin(): Promise<void> {
   note({ begun: true });
   if (is("fail")) process.exit(1);
-  while (is("hold")) await Bun.sleep(10);
+  await until("it is not held any more", () => !is("hold"));
   lines.send({ type: "ready", url: "", host: "", adminUrl: "", port: 0, adminPort: 0 });
 }

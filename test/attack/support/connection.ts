@@ -1,6 +1,6 @@
 /** A TCP connection that sends exactly the given bytes, and keeps what it receives. */
 import { connect, type Socket } from "node:net";
-import { PATIENCE_MS } from "../../conformance/raw/support/wire.ts";
+import { PATIENCE_MS } from "../../support/wire/wire.ts";
 
 export class RawConnection {
   received = "";

@@ -1,7 +1,5 @@
 /** One run that makes and uses every credential once, and keeps what others can read meanwhile. */
-import { connect } from "../../conformance/raw/support/connect.ts";
 import { type Person, Room } from "../../conformance/raw/support/rooms.ts";
-import type { Wire } from "../../conformance/raw/support/wire.ts";
 import { join, subscribe, tokenQuery } from "../../conformance/raw/support/world.ts";
 import { mintToken, type SecretKey } from "../../support/admin.ts";
 import { Application } from "../../support/application.ts";
@@ -12,6 +10,8 @@ import { SecretSearch } from "../../support/leaks.ts";
 import type { Server } from "../../support/parley.ts";
 import { Backend, webm } from "../../support/recordings.ts";
 import { TailReader } from "../../support/tail.ts";
+import { connect } from "../../support/wire/connect.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import type { DoorParts } from "./doors.ts";
 import { Recorder } from "./recorder.ts";
 

@@ -3,11 +3,14 @@
  * returns to the level it had after a warm-up with the same attack.
  */
 import { readFileSync } from "node:fs";
-import { connect } from "../../conformance/raw/support/connect.ts";
-import type { Wire } from "../../conformance/raw/support/wire.ts";
 import { fresh, startWorld, tokenQuery, type World } from "../../conformance/raw/support/world.ts";
 import { call } from "../../support/http.ts";
 import { IS_FULL, SLACK_MS } from "../../support/slack.ts";
+import { until } from "../../support/wait.ts";
+import { connect } from "../../support/wire/connect.ts";
+import type { Wire } from "../../support/wire/wire.ts";
+
+const QUIET_LOOK_EVERY_MS = 10;
 
 /** The full run repeats more; the sample shows the same in less time. */
 export const FULL = IS_FULL;
@@ -93,7 +96,7 @@ export class Siege {
   private async quietRss(): Promise<number> {
     let least = this.rss;
     for (let i = 0; i < 4; i++) {
-      await Bun.sleep(10);
+      await Bun.sleep(QUIET_LOOK_EVERY_MS);
       least = Math.min(least, this.rss);
     }
     return least;
@@ -108,14 +111,8 @@ export class Siege {
   }
 
   private async recovers(baseline: number): Promise<void> {
-    const deadline = performance.now() + RSS_PATIENCE_MS;
-    while (this.rss > baseline + RSS_SLACK_BYTES) {
-      if (performance.now() > deadline) {
-        const mib = (bytes: number): string => (bytes / MIB).toFixed(1);
-        throw new Error(`memory stays at ${mib(this.rss)} MiB; before the attack it was ${mib(baseline)} MiB`);
-      }
-      await Bun.sleep(50);
-    }
+    const what = `memory falls to ${((baseline + RSS_SLACK_BYTES) / MIB).toFixed(1)} MiB`;
+    await until(what, () => this.rss <= baseline + RSS_SLACK_BYTES, RSS_PATIENCE_MS);
   }
 }
 

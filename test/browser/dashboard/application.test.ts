@@ -1,10 +1,10 @@
 /** The pages of an application by clicking: keys, rooms, usage. Each action is checked in the API. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { refusal } from "../../conformance/raw/support/connect.ts";
 import { type Key, mint } from "../../support/admin.ts";
 import { call } from "../../support/http.ts";
 import { selfSigned } from "../../support/jwt.ts";
+import { refusal } from "../../support/wire/connect.ts";
 import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";

@@ -1,8 +1,8 @@
 /** The dashboard by keyboard alone: signing in, choosing an application, opening a page, creating a key, confirming, closing. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { attempt } from "../../conformance/raw/support/connect.ts";
 import { until } from "../../support/wait.ts";
+import { attempt } from "../../support/wire/connect.ts";
 import { browserForTests, Dashboard, dialog, heading, toast } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";

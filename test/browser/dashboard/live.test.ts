@@ -1,9 +1,9 @@
 /** The live pages by clicking, from the sign-in form on: each action is seen by a real client, or in the control plane. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { attempt } from "../../conformance/raw/support/connect.ts";
-import { Wire } from "../../conformance/raw/support/wire.ts";
 import { until } from "../../support/wait.ts";
+import { attempt } from "../../support/wire/connect.ts";
+import { Wire } from "../../support/wire/wire.ts";
 import {
   browserForTests,
   button,

@@ -1,7 +1,10 @@
 /** Thousands of channels and peers: the page draws a bounded number of rows, wherever one scrolls. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { tokenQuery } from "../../conformance/raw/support/world.ts";
 import { selfSigned } from "../../support/jwt.ts";
 import { until } from "../../support/wait.ts";
+import { welcomed } from "../../support/wire/connect.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { browserForTests, Dashboard } from "../support/dashboard.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
@@ -17,35 +20,32 @@ const ROWS_MAX = 120;
 const browser = browserForTests();
 const server = await dashboardServer();
 const { world } = await newShop(server, "shop");
-const sockets: WebSocket[] = [];
+const wires: Wire[] = [];
 afterAll(() => {
-  for (const socket of sockets) socket.close();
+  for (const wire of wires) wire.drop();
 });
 
 const numbered = (stem: string, at: number): string => `${stem}-${String(at).padStart(5, "0")}`;
 
 /** Resolves when its welcome has come. */
-function connected(at: number): Promise<void> {
+async function connected(at: number): Promise<void> {
   const { keyId, secret } = world.key;
   const token = selfSigned(keyId, secret, { sub: numbered("peer", at) });
-  const socket = new WebSocket(`${server.url.replace("http", "ws")}/v1?token=${encodeURIComponent(token)}`);
-  sockets.push(socket);
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  socket.onmessage = () => resolve();
-  socket.onclose = () => reject(new Error("the connection has ended"));
-  return promise;
+  const wire = await welcomed(server.url, tokenQuery(token));
+  wire.stopLooking();
+  wires.push(wire);
 }
 
 test.each([
   ["channels", "Channels with subscribers", "channel", SUBSCRIBERS * CHANNELS_EACH],
   ["peers", "Connected peers", "peer", PEERS],
 ])("%s", async (page_, label, stem, count) => {
-  if (sockets.length === 0) {
+  if (wires.length === 0) {
     for (let at = 0; at < PEERS; at += 100)
       await Promise.all(Array.from({ length: 100 }, (_, offset) => connected(at + offset)));
-    for (const [at, socket] of sockets.slice(0, SUBSCRIBERS).entries())
+    for (const [at, wire] of wires.slice(0, SUBSCRIBERS).entries())
       for (let each = 0; each < CHANNELS_EACH; each++)
-        socket.send(JSON.stringify({ type: "subscribe", channel: numbered("channel", at * CHANNELS_EACH + each) }));
+        wire.send({ type: "subscribe", channel: numbered("channel", at * CHANNELS_EACH + each) });
   }
   await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
   const page = await dashboard.page(`/apps/shop/${page_}`);

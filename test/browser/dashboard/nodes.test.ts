@@ -1,6 +1,5 @@
 /** The dashboard of three nodes, opened on one: it shows all of them, and its session holds and ends on every node. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { Wire } from "../../conformance/raw/support/wire.ts";
 import { join, tokenQuery } from "../../conformance/raw/support/world.ts";
 import { Cluster, connect } from "../../nodes/support/cluster.ts";
 import type { SecretKey } from "../../support/admin.ts";
@@ -8,6 +7,7 @@ import { sessionStatus } from "../../support/dashboard.ts";
 import { selfSigned } from "../../support/jwt.ts";
 import type { Server } from "../../support/parley.ts";
 import { until } from "../../support/wait.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import {
   browserForTests,
   button,

@@ -8,6 +8,9 @@ import { Attendee, SLOW_MS } from "./support/attendee.ts";
 import { MeetingPlace } from "./support/meeting-place.ts";
 import { startScriptSite } from "./support/script-site.ts";
 
+/** In full runs the network is gone for at least this long. */
+const WITHOUT_NETWORK_MS = 10_000;
+
 setDefaultTimeout(180_000);
 
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
@@ -106,9 +109,9 @@ test("two pages: the network of one is gone for a while, then the node restarts"
   for (const one of [ann, bob]) await one.enter();
   await allFlow();
   await bob.loseNetwork();
-  const tenSeconds = IS_FULL ? Bun.sleep(10_000) : undefined;
+  const longEnough = IS_FULL ? Bun.sleep(WITHOUT_NETWORK_MS) : undefined;
   await Promise.all([bob.online(false), ann.isLost(bob), ann.quality(bob, "lost"), bob.quality(ann, "lost")]);
-  await tenSeconds;
+  await longEnough;
   await bob.findNetwork();
   await bob.online(true);
   await allFlow();

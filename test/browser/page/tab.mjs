@@ -5,6 +5,8 @@
 import { recovering } from "/recovering.mjs";
 import { MeteredPeer, SignallingClient } from "/sdk.mjs";
 
+const LOOK_EVERY_MS = 20;
+
 /** All events in order; a test that fails shows them. */
 const story = [];
 const waiting = new Set();
@@ -174,7 +176,7 @@ async function playing(more = 10) {
       first = now;
     }
     if (now >= first + more) return now - first;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
 }
 

@@ -1,8 +1,8 @@
 /** Every page of the dashboard, with how to see that it is complete. */
 import type { Page } from "playwright-core";
-import { attempt } from "../../conformance/raw/support/connect.ts";
 import { Room } from "../../conformance/raw/support/rooms.ts";
 import type { Server } from "../../support/parley.ts";
+import { attempt } from "../../support/wire/connect.ts";
 import { longAudio } from "./playing.ts";
 import type { Shop } from "./seeds.ts";
 

@@ -8,6 +8,9 @@ import { Parley } from "parley-client/node";
 import { OfflineQueue } from "parley-client/queue";
 import { stateOf } from "parley-client/state";
 
+/** What ends in this time can be collected. */
+const BEFORE_COLLECTION_MS = 50;
+
 const [url, address, credential, seconds] = process.argv.slice(2);
 const POINTS = 10;
 const TOKEN_SECONDS = 9;
@@ -95,7 +98,7 @@ async function live(untilMs) {
 
 async function collected() {
   for (let round = 0; round < 4; round++) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, BEFORE_COLLECTION_MS));
     if (isBun) Bun.gc(true);
     else globalThis.gc();
   }

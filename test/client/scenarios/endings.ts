@@ -2,6 +2,8 @@ import { codeOf, same } from "./check.ts";
 import { crowd } from "./members.ts";
 import type { Scenario } from "./stage.ts";
 
+const SAY_EVERY_MS = 100;
+
 /** More than the service takes at once, which is 500. */
 const FLOOD = 900;
 /** Two thirds of it pass before a renewal: the last third is for a busy machine. */
@@ -32,7 +34,7 @@ export const endings: readonly Scenario[] = [
           () => `the message does not arrive: ${renewing.person.states.join(", ")}; tokens for ${reasons.join(", ")}`,
           () => renewing.messages.length > said,
         );
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await new Promise((resolve) => setTimeout(resolve, SAY_EVERY_MS));
       }
       same(reasons.slice(0, 3), ["connect", "renew", "renew"]);
       same(renewing.person.states, ["connected"]);

@@ -1,5 +1,6 @@
 /** NATS servers that die, one or all, and links to them that stall, delay or break. */
 import { expect, test } from "bun:test";
+import { flowing } from "../../support/flowing.ts";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { changesOf, Gathering } from "../support/gathering.ts";
@@ -15,7 +16,7 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
   test("a NATS server killed under load: nothing is lost, no connection is closed, no member flaps", async () => {
     await using fleet = await cluster().fleet();
     fleet.talk();
-    await Bun.sleep(500);
+    await flowing(fleet);
     const victim = cluster().serverOf(0);
     await nats().kill(victim);
     await until("node 0 finds no other server", () => cluster().serverOf(0) >= 0 && cluster().serverOf(0) !== victim);
@@ -35,7 +36,7 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     using gathering = await Gathering.in(cluster(), LOAD.channels);
     const [speaker, leaver, host] = [gathering.on(0)[0]!, gathering.on(1)[0]!, gathering.on(2)[1]!];
     for (const one of [fleet, stored]) one.talk();
-    await Bun.sleep(500);
+    await flowing(fleet, stored);
     await nats().killAll();
     await until("no publish is refused", async () => (await speaker.say("lost")) === "backend_error");
     leaver.leave();
@@ -68,7 +69,7 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
   test("a link to NATS that stalls: the node uses another server, and nothing is lost", async () => {
     await using fleet = await cluster().fleet();
     fleet.talk();
-    await Bun.sleep(300);
+    await flowing(fleet);
     const at = cluster().serverOf(0);
     const link = cluster().links(0)[at]!;
     link.stall();

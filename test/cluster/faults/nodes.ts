@@ -1,5 +1,6 @@
 /** Nodes that die, sleep, or have the same name. */
 import { expect, test } from "bun:test";
+import { flowing } from "../../support/flowing.ts";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { changesOf, Gathering, peersBeside } from "../support/gathering.ts";
@@ -17,7 +18,7 @@ export function nodeFaults(cluster: () => Cluster): void {
     await using stored = await cluster().fleet(STORED);
     using gathering = await Gathering.in(cluster(), LOAD.channels);
     for (const one of [fleet, stored]) one.talk();
-    await Bun.sleep(500);
+    await flowing(fleet, stored);
     const [ghosts, witnesses] = [gathering.on(VICTIM), gathering.notOn(VICTIM)];
     const killedMs = performance.now();
     await cluster().node(VICTIM).kill();
@@ -41,7 +42,7 @@ export function nodeFaults(cluster: () => Cluster): void {
     await using stored = await cluster().fleet(STORED);
     using gathering = await Gathering.in(cluster(), LOAD.channels);
     for (const one of [fleet, stored]) one.talk();
-    await Bun.sleep(500);
+    await flowing(fleet, stored);
     cluster().node(VICTIM).signal("SIGSTOP");
     await Bun.sleep(ASLEEP_MS);
     cluster().node(VICTIM).signal("SIGCONT");
@@ -74,7 +75,7 @@ export function nodeFaults(cluster: () => Cluster): void {
       await using stored = await cluster().fleet({ ...STORED, directs: false });
       using gathering = await Gathering.in(cluster(), LOAD.channels);
       for (const one of [fleet, stored]) one.talk();
-      await Bun.sleep(500);
+      await flowing(fleet, stored);
       cluster().node(VICTIM).signal("SIGSTOP");
       await Bun.sleep(sleepMs);
       cluster().node(VICTIM).signal("SIGCONT");
@@ -104,7 +105,7 @@ export function nodeFaults(cluster: () => Cluster): void {
       await using fleet = await cluster().fleet();
       using gathering = await Gathering.in(cluster(), 4, [0, twin]);
       fleet.talk();
-      await Bun.sleep(1000);
+      await flowing(fleet);
       await cluster().node(twin).kill();
       const [witnesses, ghosts] = [gathering.on(0), gathering.on(1)];
       await until("its members have not left", () => witnesses.every(({ changes }) => changes.length > 0));

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { mint } from "../../support/admin.ts";
+import { flowing } from "../../support/flowing.ts";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { Edits } from "../support/edits.ts";
@@ -19,7 +20,7 @@ export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresS
     const { keyId } = await cluster().node(0).admin.createKey(cluster().key.app);
     const edits = new Edits(cluster().nodes, keyId);
     const editing = edits.run();
-    await Bun.sleep(500);
+    await flowing(fleet, stored);
     await postgres().end();
     await until("the control plane does not say so", () => edits.statuses.has(503));
     const outage = Bun.sleep(OUTAGE_MS);
@@ -51,12 +52,12 @@ export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresS
     await using fleet = await cluster().fleet();
     await using stored = await cluster().fleet(STORED);
     for (const one of [fleet, stored]) one.talk();
-    await Bun.sleep(300);
+    await flowing(fleet, stored);
     await postgres().freeze();
     // Longer than the timeout of an append.
     await Bun.sleep(OUTAGE_MS + 1500);
     await postgres().thaw();
-    await Bun.sleep(300);
+    await flowing(fleet, stored);
     fleet.hush();
     const { errors, retries } = await judgeStored("PostgreSQL frozen", stored);
     expect(errors.backend_error).toBeGreaterThan(0);

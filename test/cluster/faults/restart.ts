@@ -1,6 +1,7 @@
 /** A rolling restart, as seen by the public SDK. */
 import { expect, test } from "bun:test";
 import { Checker } from "../../../src/verify/checker.ts";
+import { flowing } from "../../support/flowing.ts";
 import { RoundRobin } from "../../support/round-robin.ts";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
@@ -35,7 +36,7 @@ export function rollingRestart(cluster: () => Cluster): void {
         for (let said = 0; said < perPace; said++) peers[turn++ % peers.length]?.publish();
       }, PACE_MS);
       stored.talk();
-      await Bun.sleep(500);
+      await flowing({ checker }, stored);
       for (const [at, node] of cluster().nodes.entries()) {
         // As a balancer's health check does: a draining node gets no new connections.
         balancer.use(...ports().filter((_, other) => other !== at));
@@ -49,7 +50,7 @@ export function rollingRestart(cluster: () => Cluster): void {
         await cluster().whole();
         balancer.use(...ports());
       }
-      await Bun.sleep(300);
+      await flowing({ checker }, stored);
       clearInterval(pace);
       const problems = (): readonly unknown[] => checker.verdict();
       await until("something is missing", () => problems().length === 0, SETTLE_MS).catch(() => undefined);

@@ -4,12 +4,17 @@ import type { SecretKey } from "../../support/admin.ts";
 import { selfSigned } from "../../support/jwt.ts";
 import type { Server } from "../../support/parley.ts";
 import { until } from "../../support/wait.ts";
+import { welcomed } from "../../support/wire/connect.ts";
+import type { Wire, WireEvent } from "../../support/wire/wire.ts";
 
 export interface Change {
   readonly atMs: number;
   readonly joined: readonly string[];
   readonly left: readonly string[];
 }
+
+/** The connection ended without a close frame. */
+const WITHOUT_CLOSE = 1006;
 
 export class Observer {
   /** Presence changes since the roster, or since `forget`. */
@@ -19,35 +24,27 @@ export class Observer {
   readonly answers = new Map<string, string>();
   readonly heard: string[] = [];
   closeCode: number | undefined;
-  private hasRoster = false;
   private requests = 0;
+  private wire: Wire | undefined;
 
   private constructor(
     readonly peer: string,
     readonly channel: string,
-    private readonly socket: WebSocket,
-  ) {
-    socket.onmessage = ({ data }) => this.hear(String(data));
-    socket.onclose = ({ code }) => {
-      this.closeCode = code;
-    };
-    socket.onerror = () => undefined;
-  }
+  ) {}
 
   /** Resolves when it has its roster. */
   static async join(node: Server, key: SecretKey, peer: string, channel: string): Promise<Observer> {
     const token = selfSigned(key.keyId, key.secret, { sub: peer });
-    const socket = new WebSocket(`${node.url.replace(/^http/, "ws")}/v1?token=${token}`);
-    const observer = new Observer(peer, channel, socket);
-    socket.onopen = () => observer.ask({ type: "subscribe", channel });
-    await until(`${peer} has no roster of ${channel}`, () => observer.hasRoster);
+    const observer = new Observer(peer, channel);
+    observer.wire = await welcomed(node.url, `token=${token}`, { heard: (event) => observer.hear(event) });
+    await observer.wire.join(channel);
     return observer;
   }
 
   /** Returns the request's id. */
   ask(frame: object): string {
     const requestId = String(++this.requests);
-    this.socket.send(JSON.stringify({ ...frame, requestId }));
+    this.wire?.send({ ...frame, requestId });
     return requestId;
   }
 
@@ -68,18 +65,20 @@ export class Observer {
   }
 
   leave(): void {
-    this.socket.close(1000);
+    this.wire?.close();
   }
 
-  private hear(text: string): void {
-    const frame = readFrame(text);
+  private hear(event: WireEvent): void {
+    if (event.kind === "close") this.closeCode = event.code;
+    if (event.kind === "end") this.closeCode ??= WITHOUT_CLOSE;
+    if (event.kind !== "text") return;
+    const frame = readFrame(event.text);
     if (frame.type === "ack") this.answers.set(frame.requestId, "");
     if (frame.type === "error") this.answers.set(frame.requestId, frame.code);
-    if (frame.type === "message") this.heard.push(String((JSON.parse(text) as { data: unknown }).data));
+    if (frame.type === "message") this.heard.push(String((JSON.parse(event.text) as { data: unknown }).data));
     if (frame.type !== "presence") return;
     for (const peer of frame.left) this.roster.delete(peer);
     for (const peer of frame.joined) this.roster.add(peer);
-    if (frame.snapshot) this.hasRoster = true;
-    else this.changes.push({ atMs: performance.now(), joined: frame.joined, left: frame.left });
+    if (!frame.snapshot) this.changes.push({ atMs: performance.now(), joined: frame.joined, left: frame.left });
   }
 }

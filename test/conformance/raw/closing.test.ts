@@ -1,12 +1,15 @@
 /** protocol.md 6: how connections end, and what other members see. 1001 is in shutdown.test.ts, 4011 in connection-limits.test.ts. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { SLACK_MS } from "../../support/slack.ts";
-import { attempt } from "./support/connect.ts";
+import { attempt } from "../../support/wire/connect.ts";
+import { closePayload, OPCODE } from "../../support/wire/frames.ts";
+import { ids } from "../../support/wire/shapes.ts";
+import { Wire } from "../../support/wire/wire.ts";
 import { leaveOf } from "./support/expected.ts";
-import { closePayload, OPCODE } from "./support/frames.ts";
-import { ids } from "./support/shapes.ts";
-import { Wire } from "./support/wire.ts";
 import { fresh, type Guest, newApp, tokenQuery, World, worldForTests } from "./support/world.ts";
+
+/** The pace of a connection that keeps sending. */
+const FRAME_EVERY_MS = 20;
 
 setDefaultTimeout(60_000);
 
@@ -57,7 +60,7 @@ describe("4002: the token has expired", () => {
     const { wire } = busy;
     while (!wire.events.some(({ kind }) => kind === "close")) {
       wire.send({ type: "unsubscribe", channel: "x" });
-      await Bun.sleep(20);
+      await Bun.sleep(FRAME_EVERY_MS);
     }
     await closedAtEnd(busy, exp);
   });

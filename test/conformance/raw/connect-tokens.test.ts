@@ -4,7 +4,8 @@ import { mintToken, type SecretKey } from "../../support/admin.ts";
 import { forge, nowSeconds, selfSigned } from "../../support/jwt.ts";
 import { startParley } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import type { ConnectOptions } from "./support/connect.ts";
+import { until } from "../../support/wait.ts";
+import type { ConnectOptions } from "../../support/wire/connect.ts";
 import { outcome, PLAIN_GET } from "./support/outcome.ts";
 import { fresh, newApp, startWorld, tokenQuery, worldForTests } from "./support/world.ts";
 
@@ -113,7 +114,7 @@ describe("a token", () => {
     for (const exp of [0, nowSeconds() - DAY, nowSeconds() - 1, nowSeconds()])
       expect(await withClaims({ exp })).toBe("401 token_expired");
     // In the first millisecond of a second this token would have a whole second left, so the test avoids that moment.
-    while (Date.now() % 1000 < 5 || Date.now() % 1000 > 900) await Bun.sleep(1);
+    await until("the middle of a second", () => Date.now() % 1000 >= 5 && Date.now() % 1000 <= 900);
     expect(await withClaims({ exp: nowSeconds() + 1 })).toBe("401 token_expired");
     expect(await withClaims({ exp: nowSeconds() + 3 })).toBe("in");
   });

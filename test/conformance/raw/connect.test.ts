@@ -1,7 +1,7 @@
 /** protocol.md 1: which connects are accepted, by path, key, origin and handshake. */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { nowSeconds } from "../../support/jwt.ts";
-import { type ConnectOptions, type Refused, refusal } from "./support/connect.ts";
+import { type ConnectOptions, type Refused, refusal } from "../../support/wire/connect.ts";
 import { codeOf, outcome, PLAIN_GET } from "./support/outcome.ts";
 import { fresh, newApp, tokenQuery, worldForTests } from "./support/world.ts";
 

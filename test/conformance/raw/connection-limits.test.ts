@@ -1,9 +1,12 @@
 /** protocol.md 4: clients that do not read, rate limits, and the size of frames. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { OPCODE } from "./support/frames.ts";
-import { type AnyFrame, type Frame, ids } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
+import { OPCODE } from "../../support/wire/frames.ts";
+import { type AnyFrame, type Frame, ids } from "../../support/wire/shapes.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { fresh, worldForTests } from "./support/world.ts";
+
+/** In this time a used-up rate of 100 frames per second allows 60 of them again. */
+const REFILL_MS = 600;
 
 setDefaultTimeout(60_000);
 
@@ -165,7 +168,7 @@ describe("the rate of one connection", () => {
     const { wire } = await paced.quiet();
     wire.send(...many(BURST, harmless));
     await wire.answerTo(`n${BURST - 1}`);
-    await Bun.sleep(600);
+    await Bun.sleep(REFILL_MS);
     wire.send(...many(50, (n) => harmless(1000 + n)));
     expect(await wire.answerTo("n1049")).toMatchObject({ type: "ack" });
     wire.send(...many(BURST, harmless));
@@ -174,7 +177,7 @@ describe("the rate of one connection", () => {
 
   test("does not refill beyond the burst", async () => {
     const { wire } = await paced.quiet();
-    await Bun.sleep(300);
+    await Bun.sleep(REFILL_MS / 2);
     const started = performance.now();
     wire.send(...many(800, harmless));
     const { answered, seconds } = await cut(wire, started);

@@ -1,7 +1,7 @@
 /** protocol.md 4: which connections receive a message, and in which order. */
 import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type AnyFrame, type Frame, ids } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
+import { type AnyFrame, type Frame, ids } from "../../support/wire/shapes.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { fresh, join, newApp, type World, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

@@ -1,8 +1,8 @@
 /** protocol.md 2 and 3: the fields of welcome, channel names, peer ids, data and presence. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { forge, nowSeconds } from "../../support/jwt.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { errorFrame } from "./support/expected.ts";
-import type { Wire } from "./support/wire.ts";
 import { fresh, join, tokenQuery, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(30_000);

@@ -1,6 +1,7 @@
 /** The metrics of client and server frames: each one changes when it should, by the right amount. */
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { OPCODE } from "./support/frames.ts";
+import { until } from "../../support/wait.ts";
+import { OPCODE } from "../../support/wire/frames.ts";
 import { metricChanges, readMetrics } from "./support/metrics.ts";
 import { fresh, ownWorldForTests, QUIET } from "./support/world.ts";
 
@@ -9,7 +10,8 @@ setDefaultTimeout(60_000);
 const world = await ownWorldForTests();
 /** Waits until nothing of the previous test is still in progress. */
 afterEach(async () => {
-  while ((await readMetrics(world.server)).get("parley_connections") > 0) await Bun.sleep(2);
+  const open = async (): Promise<number> => (await readMetrics(world.server)).get("parley_connections");
+  await until("no connection is open", async () => (await open()) === 0);
 });
 
 const framesIn = (type: string): string => `parley_frames_in_total{type="${type}"}`;

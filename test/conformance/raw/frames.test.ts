@@ -1,7 +1,7 @@
 /** protocol.md 2 and 3: acks, errors and malformed client frames. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { OPCODE } from "../../support/wire/frames.ts";
 import { errorFrame } from "./support/expected.ts";
-import { OPCODE } from "./support/frames.ts";
 import { fresh, QUIET, startWorld, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(30_000);

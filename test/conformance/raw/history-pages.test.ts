@@ -1,7 +1,7 @@
 /** history.md 2: pages of history on the wire and over REST, with bad input. */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Frame } from "../../support/wire/shapes.ts";
 import { acked, dataOf, history, keepHistory, kept, POSITION, published } from "./support/history.ts";
-import type { Frame } from "./support/shapes.ts";
 import { fresh, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

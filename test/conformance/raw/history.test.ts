@@ -1,9 +1,9 @@
 /** history.md 2: positions and recovery on the wire, with bad input. */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Frame } from "../../support/wire/shapes.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { errorFrame } from "./support/expected.ts";
 import { acked, dataOf, keepHistory, kept, offsetOf, POSITION, published } from "./support/history.ts";
-import type { Frame } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
 import { fresh, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

@@ -2,8 +2,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Json } from "../../support/http.ts";
 import { until } from "../../support/wait.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { newRoom, type Person, ROOMS_ENV, type Room, refusedConnect } from "./support/rooms.ts";
-import type { Wire } from "./support/wire.ts";
 import { subscribe, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

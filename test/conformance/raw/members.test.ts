@@ -1,9 +1,9 @@
 /** protocol.md 5: members with several connections, reconnects, crowds, and rosters in parts. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type Frame, ids } from "../../support/wire/shapes.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { presenceChange } from "./support/expected.ts";
 import { MembersSeen, watchMembers } from "./support/members-seen.ts";
-import { type Frame, ids } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
 import {
   type Claims,
   fresh,

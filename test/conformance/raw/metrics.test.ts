@@ -1,8 +1,9 @@
 /** The metrics of connections, presence and times, and their format: each one changes when it should, by the right amount. */
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { attempt, refusal } from "./support/connect.ts";
+import { until } from "../../support/wait.ts";
+import { attempt, refusal } from "../../support/wire/connect.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { metricChanges, readMetrics } from "./support/metrics.ts";
-import type { Wire } from "./support/wire.ts";
 import { fresh, type Guest, newApp, ownWorldForTests, QUIET, tokenQuery } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -14,7 +15,8 @@ const world = await ownWorldForTests({
 });
 /** Waits until nothing of the previous test is still in progress. */
 afterEach(async () => {
-  while ((await readMetrics(world.server)).get("parley_connections") > 0) await Bun.sleep(2);
+  const open = async (): Promise<number> => (await readMetrics(world.server)).get("parley_connections");
+  await until("no connection is open", async () => (await open()) === 0);
 });
 
 const framesOut = (type: string): string => `parley_frames_out_total{type="${type}"}`;

@@ -1,7 +1,7 @@
 /** protocol.md 1, 6 and 8: the effect of key edits on open connections. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SecretKey } from "../../support/admin.ts";
-import { refusal } from "./support/connect.ts";
+import { refusal } from "../../support/wire/connect.ts";
 import { leaveOf, revoked } from "./support/expected.ts";
 import { ALL_ACTIONS, type Claims, fresh, join, tokenQuery, worldForTests } from "./support/world.ts";
 

@@ -4,11 +4,11 @@
  * the cap within five seconds.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { attempt, type ConnectOptions, type Refused, refusal } from "./support/connect.ts";
+import { attempt, type ConnectOptions, type Refused, refusal } from "../../support/wire/connect.ts";
+import { type Frame, ids } from "../../support/wire/shapes.ts";
+import { Wire } from "../../support/wire/wire.ts";
 import { watchMembers } from "./support/members-seen.ts";
 import { codeOf, outcome, PLAIN_GET } from "./support/outcome.ts";
-import { type Frame, ids } from "./support/shapes.ts";
-import { Wire } from "./support/wire.ts";
 import { type Claims, fresh, type Guest, join, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

@@ -1,8 +1,8 @@
 /** protocol.md 2 and 3: sender metadata, the number of channels, a token's permissions, and the order of the checks. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { AnyFrame, Frame } from "../../support/wire/shapes.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { errorFrame } from "./support/expected.ts";
-import type { AnyFrame, Frame } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
 import { fresh, type Guest, overQuotaForTests, QUIET, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(30_000);

@@ -1,9 +1,9 @@
 /** protocol.md 5: the roster after the pong, and the action presence. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { SLACK_MS } from "../../support/slack.ts";
+import { ids } from "../../support/wire/shapes.ts";
+import { isRosterPing, type WireEvent } from "../../support/wire/wire.ts";
 import { presenceChange } from "./support/expected.ts";
-import { ids } from "./support/shapes.ts";
-import { isRosterPing, type WireEvent } from "./support/wire.ts";
 import { fresh, join, subscribeUntilPing, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

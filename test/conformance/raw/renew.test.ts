@@ -2,10 +2,10 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { nowSeconds, selfSigned } from "../../support/jwt.ts";
 import { SLACK_MS } from "../../support/slack.ts";
+import type { Frame } from "../../support/wire/shapes.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { errorFrame, leaveOf, presenceChange } from "./support/expected.ts";
 import { acked, keepHistory, kept } from "./support/history.ts";
-import type { Frame } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
 import { type Claims, fresh, type Guest, join, newApp, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

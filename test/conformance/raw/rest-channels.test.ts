@@ -1,8 +1,8 @@
 /** protocol.md 7: lists of channels and peers, and names in the path. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { rawCall, statusOf } from "../../support/http.ts";
+import { type Frame, ids } from "../../support/wire/shapes.ts";
 import { codeOf } from "./support/outcome.ts";
-import { type Frame, ids } from "./support/shapes.ts";
 import { fresh, join, newApp, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(30_000);

@@ -3,8 +3,8 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mint } from "../../support/admin.ts";
 import type { Answer } from "../../support/http.ts";
 import { payloadOf } from "../../support/jwt.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { codeOf } from "./support/outcome.ts";
-import type { Wire } from "./support/wire.ts";
 import { fresh, join, newApp, tokenQuery, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(30_000);

@@ -4,9 +4,10 @@ import type { SecretKey } from "../../support/admin.ts";
 import { selfSigned } from "../../support/jwt.ts";
 import { SLACK_MS } from "../../support/slack.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import { attempt, refusal } from "./support/connect.ts";
+import { until } from "../../support/wait.ts";
+import { attempt, refusal } from "../../support/wire/connect.ts";
+import { Wire } from "../../support/wire/wire.ts";
 import { errorFrame } from "./support/expected.ts";
-import { Wire } from "./support/wire.ts";
 import { type Claims, fresh, type Guest, join, startWorld, tokenQuery, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -156,7 +157,7 @@ describe("a block", () => {
         if (outcome instanceof Wire) came.push(outcome);
       }
     });
-    while (came.length < 20) await Bun.sleep(1);
+    await until("20 have come", () => came.length >= 20);
     await block(sub, 60);
     over = true;
     await Promise.all(knocking);
@@ -168,7 +169,7 @@ describe("a block", () => {
     const started = performance.now();
     await block(peerId, 1);
     expect(await isIn(peerId)).toBe(false);
-    while (!(await isIn(peerId))) await Bun.sleep(10);
+    await until("the block is over", () => isIn(peerId));
     expect(performance.now() - started).toBeGreaterThan(950);
     expect(performance.now() - started).toBeLessThan(10_000 + SLACK_MS);
   });
@@ -202,7 +203,7 @@ describe("a block", () => {
       return 101;
     };
     expect(await asked(long)).toBe(401);
-    while ((await asked(short)) !== 101) await Bun.sleep(10);
+    await until("the short block is over", async () => (await asked(short)) === 101);
     await after.stop();
     removeFolder(data);
   });

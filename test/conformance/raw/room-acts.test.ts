@@ -1,8 +1,8 @@
 /** What admins and the application's server do with people in a meeting (meetings.md 2, 4). */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Json } from "../../support/http.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { newRoom, type Person, ROOMS_ENV, type Room, refusedConnect } from "./support/rooms.ts";
-import type { Wire } from "./support/wire.ts";
 import { subscribe, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

@@ -2,8 +2,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { call, type Json } from "../../support/http.ts";
 import { nowSeconds } from "../../support/jwt.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { claimsOf, newRoom, type Person, ROOMS_ENV, type Room, refusedConnect } from "./support/rooms.ts";
-import type { Wire } from "./support/wire.ts";
 import { join, newApp, tokenQuery, type World, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

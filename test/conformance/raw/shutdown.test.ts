@@ -4,10 +4,15 @@ import { connect as connectTcp } from "node:net";
 import { call } from "../../support/http.ts";
 import { SLACK_MS } from "../../support/slack.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import { attempt, connect, refusal } from "./support/connect.ts";
-import type { Frame } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
+import { attempt, connect, refusal } from "../../support/wire/connect.ts";
+import type { Frame } from "../../support/wire/shapes.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 import { fresh, type Guest, startWorld, tokenQuery, type World } from "./support/world.ts";
+
+/** One Ctrl-C can arrive as two signals, this far apart. */
+const SOON_AFTER_MS = 2;
+/** From a second on, another signal is a second one. */
+const SECOND_SIGNAL_MS = 1100;
 
 setDefaultTimeout(60_000);
 
@@ -83,7 +88,7 @@ for (const signal of process.env.PARLEY_TEST_FULL ? (["SIGTERM", "SIGINT"] as co
       const world = await start();
       const guests = await crowd(world, 60);
       world.server.signal(signal);
-      await Bun.sleep(2);
+      await Bun.sleep(SOON_AFTER_MS);
       world.server.signal(signal);
       await Promise.all(guests.map(({ wire }) => expectSentAway(wire)));
       expect(await world.server.exited).toBe(0);
@@ -95,7 +100,7 @@ for (const signal of process.env.PARLEY_TEST_FULL ? (["SIGTERM", "SIGINT"] as co
       const { wire } = await world.guest();
       world.server.signal(signal);
       await expectSentAway(wire);
-      await Bun.sleep(1100);
+      await Bun.sleep(SECOND_SIGNAL_MS);
       const started = performance.now();
       world.server.signal(signal);
       expect(await world.server.exited).toBe(1);

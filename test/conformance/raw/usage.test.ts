@@ -2,9 +2,13 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Json } from "../../support/http.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import { attempt, refusal } from "./support/connect.ts";
-import { Wire } from "./support/wire.ts";
+import { until } from "../../support/wait.ts";
+import { attempt, refusal } from "../../support/wire/connect.ts";
+import { Wire } from "../../support/wire/wire.ts";
 import { fresh, newApp, startWorld, tokenQuery, World, worldForTests } from "./support/world.ts";
+
+/** Five seconds plus an allowance for a busy machine: older counts must be on disk. */
+const WRITTEN_WITHIN_MS = 5600;
 
 setDefaultTimeout(60_000);
 
@@ -167,7 +171,7 @@ describe("the concurrent cap", () => {
       },
       async (wire: Wire) => {
         wire.drop();
-        while ((await usage()).concurrentNow > 0) await Bun.sleep(1);
+        await until("no one is counted", async () => (await usage()).concurrentNow === 0);
       },
       async (_wire: Wire, peerId: string) => {
         await world.rest("DELETE", `/v1/peers/${peerId}`);
@@ -175,7 +179,7 @@ describe("the concurrent cap", () => {
       async (wire: Wire) => {
         wire.send("x".repeat(70_000));
         await wire.closed();
-        while ((await usage()).concurrentNow > 0) await Bun.sleep(1);
+        await until("no one is counted", async () => (await usage()).concurrentNow === 0);
       },
     ]) {
       const { wire, peerId } = await world.guest();
@@ -281,8 +285,7 @@ describe("the counters", () => {
     const before = await startWorld({ data });
     const { wire } = await before.guest();
     for (let i = 0; i < 10; i++) await publish(wire);
-    // Five seconds plus an allowance for a busy machine: older counts must be on disk.
-    await Bun.sleep(5600);
+    await Bun.sleep(WRITTEN_WITHIN_MS);
     for (let i = 0; i < 3; i++) await publish(wire);
     await before.server.kill("SIGKILL");
     const after = await startWorld({ data });

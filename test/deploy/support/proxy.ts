@@ -11,6 +11,8 @@ import { freePort } from "../../../src/testing/ports.ts";
 import { forge, nowSeconds } from "../../support/jwt.ts";
 import { type Server, startParley } from "../../support/parley.ts";
 import { until, within } from "../../support/wait.ts";
+import { welcomed } from "../../support/wire/connect.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 
 export interface Proxy {
   /** https://127.0.0.1:port */
@@ -95,16 +97,11 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
       return true;
     };
 
-    /** Resolves with the first frame. */
-    const connect = async (query: string): Promise<{ socket: WebSocket; welcome: Record<string, unknown> }> => {
-      const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>();
-      const address = `${proxy.url.replace("https", "wss")}/v1?${query}`;
-      const socket = new WebSocket(address, { tls: { rejectUnauthorized: false } });
-      socket.onmessage = ({ data }) => resolve(JSON.parse(String(data)));
-      socket.onclose = ({ code }) =>
-        reject(new Error(`closed with ${code}; the log says\n${proxy.logged().slice(-1500)}`));
-      return { socket, welcome: await promise };
-    };
+    /** Resolves when the welcome has come. */
+    const connect = (query: string): Promise<Wire> =>
+      welcomed(proxy.url, query).catch((error: Error) => {
+        throw new Error(`${error.message}; the log says\n${proxy.logged().slice(-1500)}`);
+      });
 
     /** GET /v1 from another address of this machine. */
     const statusFrom = (localAddress: string): Promise<number> =>
@@ -124,16 +121,11 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
     test("the longest legal token connects, and messages pass in both directions", async () => {
       const token = longestToken(node.keys.secretKey);
       expect(token.length).toBeGreaterThan(115 * 1024);
-      const { socket, welcome } = await connect(`token=${token}`);
-      expect(welcome).toMatchObject({ type: "welcome", peerId: "p".repeat(128) });
-      const { promise, resolve } = Promise.withResolvers<unknown>();
-      socket.onmessage = ({ data }) => resolve(JSON.parse(String(data)));
-      socket.send(JSON.stringify({ type: "subscribe", channel: CHANNELS[99], requestId: "1" }));
-      expect(await promise).toEqual({ type: "ack", requestId: "1" });
-      const closed = Promise.withResolvers<number>();
-      socket.onclose = ({ code }) => closed.resolve(code);
-      socket.close(1000);
-      expect(await closed.promise).toBe(1000);
+      const wire = await connect(`token=${token}`);
+      expect(wire.peerId).toBe("p".repeat(128));
+      expect(await wire.request({ type: "subscribe", channel: CHANNELS[99] })).toMatchObject({ type: "ack" });
+      wire.close();
+      expect((await wire.closed()).code).toBe(1000);
       // The request has ended now, and is logged.
       await until("the line of that request", () => proxy.logged().includes('"/v1"'));
       expect(proxy.logged()).not.toContain("token=");
@@ -143,11 +135,7 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
 
     test("no connect fails because a node is draining or unreachable", async () => {
       const { publishableKey } = node.keys;
-      for (let at = 0; at < 4; at++) {
-        const { socket, welcome } = await connect(`key=${publishableKey}`);
-        expect(welcome.type).toBe("welcome");
-        socket.close(1000);
-      }
+      for (let at = 0; at < 4; at++) (await connect(`key=${publishableKey}`)).close();
     });
 
     test("a request that may change something is never sent twice", async () => {
@@ -212,9 +200,8 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
         }
         return text;
       })();
-      const { socket } = await connect(`key=${node.keys.publishableKey}`);
+      using _connected = await connect(`key=${node.keys.publishableKey}`);
       expect(await within("the event of the connect", shown)).toContain('"kind":"connect"');
-      socket.close(1000);
       closed.abort();
     });
 

@@ -2,11 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
 import { PostgresServer } from "../../../src/store/testing/postgres.ts";
-import { attempt, type Refused } from "../../conformance/raw/support/connect.ts";
-import { Wire } from "../../conformance/raw/support/wire.ts";
 import { Admin } from "../../support/admin.ts";
 import { launchParley, type Server } from "../../support/parley.ts";
 import { closeAtEndOfRun, IS_SHARING } from "../../support/run.ts";
+import { attempt, type Refused } from "../../support/wire/connect.ts";
+import { Wire } from "../../support/wire/wire.ts";
 
 export interface ClusterOptions {
   readonly nodes?: number;

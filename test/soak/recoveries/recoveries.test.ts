@@ -3,6 +3,8 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { type RecoveriesReport, recoveries } from "./recoveries.ts";
 import { oneNode, type Service, threeNodes } from "./service.ts";
 
+const CRASH_EVERY_MS = 5000;
+
 setDefaultTimeout(600_000);
 
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
@@ -11,7 +13,7 @@ async function count(service: Service, wanted: number, crashes: number): Promise
   try {
     const counting = recoveries({ ...service, recoveries: wanted, readers: 40, channels: 8, rate: 300 });
     for (let crash = 0; crash < crashes; crash++) {
-      await Bun.sleep(5000);
+      await Bun.sleep(CRASH_EVERY_MS);
       await service.crash();
     }
     return await counting;

@@ -4,6 +4,8 @@ import { type Ended, Running, run } from "../../deploy/support/program.ts";
 import { until } from "../../support/wait.ts";
 import { inPlace, MIDDLE_ADDRESS, RIGHT_ADDRESS } from "./network.ts";
 
+const SEND_EVERY_MS = 100;
+
 const PEER_PORT = "3480";
 const PAGE = join(import.meta.dir, "../../../docs/turn.md");
 
@@ -62,7 +64,7 @@ export async function reachesDirectly(): Promise<boolean> {
     const socket = await Bun.udpSocket({ socket: { data: () => process.exit(0), error: () => undefined } });
     for (let i = 0; i < 5; i++) {
       try { socket.send("x", ${PEER_PORT}, "${RIGHT_ADDRESS}"); } catch {}
-      await Bun.sleep(100);
+      await Bun.sleep(${SEND_EVERY_MS});
     }
     process.exit(1);`;
   const { code } = await run(inPlace("left", process.execPath, "-e", script));

@@ -2,11 +2,11 @@
  * Random requests of clients, of a backend and of an operator against several workers, one after another, with a reference that says what has to follow on all
  * workers: who gets which message, who is disconnected, who is refused, who is present.
  */
-import { attempt } from "../../conformance/raw/support/connect.ts";
-import { Wire } from "../../conformance/raw/support/wire.ts";
 import { subscribe, tokenQuery, type World } from "../../conformance/raw/support/world.ts";
 import type { Chance } from "../../support/random.ts";
 import { SOON_MS, until } from "../../support/wait.ts";
+import { attempt } from "../../support/wire/connect.ts";
+import { Wire } from "../../support/wire/wire.ts";
 import { type Connection, isAllowed, type Key, Reference } from "./reference.ts";
 
 const PEERS = 12;

@@ -1,7 +1,7 @@
 /** What connections to several workers must get, and what has happened to them. */
-import type { Wire } from "../../conformance/raw/support/wire.ts";
 import type { SecretKey } from "../../support/admin.ts";
 import { SOON_MS, until } from "../../support/wait.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 
 const STORY_SHOWN = 60;
 /** Another worker knows of a connection a moment after its welcome: until then, messages to its peer reach only the other connections of that peer. */

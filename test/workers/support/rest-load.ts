@@ -3,10 +3,10 @@
  * get each acknowledged number from the one that followed its own ack.
  */
 import { expect } from "bun:test";
-import { connect } from "../../conformance/raw/support/connect.ts";
-import type { Wire } from "../../conformance/raw/support/wire.ts";
 import { fresh, subscribe, tokenQuery, type World } from "../../conformance/raw/support/world.ts";
 import { until } from "../../support/wait.ts";
+import { connect } from "../../support/wire/connect.ts";
+import type { Wire } from "../../support/wire/wire.ts";
 
 const AT_A_TIME = 4;
 const PAUSE_MS = 5;

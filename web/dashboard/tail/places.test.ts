@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
 import { type Locks, TAIL_PLACES, takePlace } from "./places.ts";
 
+/** One turn of the event loop. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
 /** The locks of a browser, as far as they are used here. */
 function fakeLocks(): Locks {
   const held = new Set<string>();
@@ -21,7 +24,7 @@ test("the tabs of a browser have a few tails together, so that connections are l
   expect(places.every((release) => release !== undefined)).toBe(true);
   expect(await takePlace(locks, never)).toBeUndefined();
   places[1]?.();
-  await Bun.sleep(0);
+  await nextTurn();
   expect(await takePlace(locks, never)).toBeDefined();
 });
 

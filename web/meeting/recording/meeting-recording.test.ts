@@ -9,7 +9,8 @@ class FakeTrack extends EventTarget {
   stop(): void {}
 }
 
-const settled = (): Promise<void> => Bun.sleep(1);
+/** One turn of the event loop. */
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
 let kept: Map<string, string>;
 beforeEach(() => {

@@ -6,6 +6,9 @@ import { FakeDisk } from "./testing/fake-disk.ts";
 import { FakeService, refused } from "./testing/fake-service.ts";
 import { UploadDesk } from "./upload-desk.ts";
 
+/** One turn of the event loop. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
 const DAY_MS = 24 * 3_600_000;
 
 /** One page after the other, on the same disk, with the same service. */
@@ -35,7 +38,7 @@ class Pages {
       },
       wait: async (ms) => {
         this.waits.push(ms);
-        await (life.isOver ? never : Bun.sleep(0));
+        await (life.isOver ? never : nextTurn());
       },
       nowMs: () => this.nowMs,
       report: (message) => this.reports.push(message),
@@ -72,12 +75,15 @@ const opening = (run: string, more: Partial<RunOpening> = {}): RunOpening => ({
 const part = (desk: UploadDesk, run: string, text: string): Promise<void> =>
   desk.received({ do: "part", run, data: new Blob([text]), durationMs: 2000 });
 
-async function until(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo(); tries++) {
-    if (tries > 500) throw new Error("it did not happen");
-    await Bun.sleep(2);
-  }
+const HAPPENS_WITHIN_MS = 10_000;
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const endMs = performance.now() + HAPPENS_WITHIN_MS; !(await isSo()); await nextTurn())
+    if (performance.now() > endMs) throw new Error("it did not happen");
 }
+
+/** Longer than anything takes here: by then a page that does what it must not has done it. */
+const A_WHILE_MS = 20;
 
 test("parts are uploaded in order, and the run is completed after the last", async () => {
   const pages = new Pages();
@@ -249,11 +255,11 @@ test("a run is finished by one page alone", async () => {
   await part(first, "r1", "mine");
   await until(() => pages.service.textOf("u1") === "mine");
   await second.adopt();
-  await Bun.sleep(20);
+  await Bun.sleep(A_WHILE_MS);
   expect(pages.service.uploads.get("u1")?.isComplete).toBe(false);
   await first.received({ do: "end", run: "r1" });
   await until(() => pages.service.uploads.get("u1")?.isComplete === true);
-  await Bun.sleep(20);
+  await Bun.sleep(A_WHILE_MS);
   expect(pages.service.calls.filter((call) => call.startsWith("DELETE")).length).toBe(1);
 });
 
@@ -265,8 +271,7 @@ test("runs of another day are removed, and so is what cannot be read", async () 
   (await (await pages.disk.folder("torn")).open("notes-1")).write(new TextEncoder().encode('{"run":'), 0);
   pages.killAll();
   await pages.desk().adopt();
-  await Bun.sleep(20);
-  expect(await pages.disk.runs()).toEqual([]);
+  await until(async () => (await pages.disk.runs()).length === 0);
 });
 
 test("no disk and no memory: the run ends there, and what is held is uploaded", async () => {

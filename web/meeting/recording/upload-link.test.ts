@@ -5,6 +5,9 @@ import type { FromWorker, ToWorker } from "./messages.ts";
 import type { WorkerLike } from "./patient-worker.ts";
 import { UploadLink } from "./upload-link.ts";
 
+/** One turn of the event loop. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
 class FakeWorker implements WorkerLike {
   isEnded = false;
   readonly sent: ToWorker[] = [];
@@ -66,15 +69,15 @@ test("there is no worker until something is recorded, or an earlier page has lef
   const { link, workers } = linked();
   link.setToken("s1", "t2");
   link.resume();
-  await Bun.sleep(1);
+  await nextTurn();
   expect(workers.length).toBe(0);
   link.open(OPENING);
   link.end("r1");
-  await Bun.sleep(1);
+  await nextTurn();
   expect(workers[0]?.sent.map((message) => message.do)).toEqual(["open", "end"]);
   const later = linked(true);
   later.link.resume();
-  await Bun.sleep(1);
+  await nextTurn();
   expect(later.workers.length).toBe(1);
 });
 
@@ -86,7 +89,7 @@ test("the browser asks before the page is closed, as long as a run is open", asy
   link.open(OPENING);
   follow();
   expect(isAsked()).toBe(true);
-  await Bun.sleep(1);
+  await nextTurn();
   workers[0]?.answer({ is: "pending", pending: { runs: 0, seconds: 0, bytes: 0 }, isInMemory: false });
   follow();
   expect(isAsked()).toBe(false);
@@ -95,7 +98,7 @@ test("the browser asks before the page is closed, as long as a run is open", asy
 test("a worker that does not take parts as fast as they come ends the run", async () => {
   const { link, workers, failures } = linked();
   link.open(OPENING);
-  await Bun.sleep(1);
+  await nextTurn();
   const part = new Blob([new Uint8Array(40 * 1024 * 1024)]);
   link.part("r1", part, 2000);
   workers[0]?.answer({ is: "queued", bytes: part.size });
@@ -112,7 +115,7 @@ test.each(["fails to load", "does not load"])(
     const { link, workers, failures, pass } = linked(true, () => isThere);
     // Before there is anything to record, as after a reload.
     link.resume();
-    await Bun.sleep(1);
+    await nextTurn();
     link.open(OPENING);
     link.part("r1", new Blob(["one"]), 2000);
     if (how === "fails to load") workers[0]?.onerror?.({} as never);
@@ -121,7 +124,7 @@ test.each(["fails to load", "does not load"])(
     isThere = true;
     pass();
     link.part("r1", new Blob(["two"]), 2000);
-    await Bun.sleep(1);
+    await nextTurn();
     link.end("r1");
     expect(workers.map(({ sent }) => sent.map((message) => message.do))).toEqual([[], ["open", "part", "part", "end"]]);
     expect(failures).toEqual([]);
@@ -131,7 +134,7 @@ test.each(["fails to load", "does not load"])(
 test("a worker that cannot run, or fails, is said of all its runs", async () => {
   const { link, workers, failures } = linked();
   link.open(OPENING);
-  await Bun.sleep(1);
+  await nextTurn();
   workers[0]?.onerror?.({} as never);
   expect(failures).toEqual([["r1", "broken"]]);
   expect(link.pending.value.runs).toBe(0);
@@ -143,6 +146,6 @@ test("a worker that cannot run, or fails, is said of all its runs", async () => 
   });
   none.onFailed((...failure) => failures.push(failure));
   none.open(OPENING);
-  await Bun.sleep(1);
+  await nextTurn();
   expect(failures.length).toBe(2);
 });

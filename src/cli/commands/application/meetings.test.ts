@@ -1,5 +1,7 @@
 /** `parley rooms open|meetings|meeting|end|record|stop-recording|remove` as a process, against a running server with a participant inside. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { welcomed } from "../../../../test/support/wire/connect.ts";
+import type { Wire } from "../../../../test/support/wire/wire.ts";
 import { withServer } from "../../testing/kit.ts";
 
 setDefaultTimeout(60_000);
@@ -8,9 +10,7 @@ const cli = withServer();
 const { run, json, jsonLines } = cli;
 
 /** Joins with the token of a link, and connects. */
-async function enter(
-  url: string,
-): Promise<{ readonly socket: WebSocket; readonly id: string; readonly meeting: string }> {
+async function enter(url: string): Promise<{ readonly wire: Wire; readonly id: string; readonly meeting: string }> {
   const [page = "", token = ""] = url.split("#token=");
   const response = await fetch(`${cli.server.url}/api/v1/room/${page.split("/").at(-1)}/join`, {
     method: "POST",
@@ -26,18 +26,8 @@ async function enter(
     meetingSession: string;
     connect: { token: string };
   };
-  const socket = new WebSocket(`${cli.server.url.replace("http", "ws")}/v1?token=${connect.token}`);
-  await new Promise((resolve, reject) => {
-    socket.onmessage = resolve;
-    socket.onclose = reject;
-  });
-  return { socket, id, meeting };
+  return { wire: await welcomed(cli.server.url, `token=${connect.token}`), id, meeting };
 }
-
-const closed = (socket: WebSocket): Promise<string> =>
-  new Promise((resolve) => {
-    socket.onclose = ({ code, reason }) => resolve(`${code} ${reason}`);
-  });
 
 test("a host enters with the printed link, is listed, and is removed; a meeting is ended", async () => {
   await json("rooms create standup --privacy private");
@@ -50,7 +40,7 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
     new RegExp(`^It lets its holder in as an admin until .*Z\\. Others enter at ${plain}\\n$`),
   );
   const alice = await enter(opened.stdout.trim());
-  const [leaves, one] = [closed(alice.socket), `rooms meeting ${alice.meeting}`];
+  const one = `rooms meeting ${alice.meeting}`;
   expect((await run("rooms meetings --active")).stdout).toMatch(
     new RegExp(`^${alice.meeting} +standup +.*goes on`, "m"),
   );
@@ -62,15 +52,14 @@ test("a host enters with the printed link, is listed, and is removed; a meeting 
   expect((await run(one)).stdout).toMatch(/^recording +no$/m);
   const removed = await run(`rooms remove standup ${alice.id}`);
   expect([removed.exitCode, removed.stdout]).toEqual([0, "Participant successfully removed.\n"]);
-  expect(await leaves).toBe("4021 removed");
+  expect(await alice.wire.closed()).toMatchObject({ code: 4021, reason: "removed" });
   expect((await run(one)).stdout).toMatch(/ removed$/m);
 
   const { url, expiresAt } = await json<{ url: string; expiresAt: number }>("rooms open standup --name Bob");
   expect(expiresAt * 1000 - Date.now()).toBeWithin(14 * 60_000, 15 * 60_000 + 1);
   const bob = await enter(url);
-  const ends = closed(bob.socket);
   expect((await run("rooms end standup --yes")).stdout).toBe("Meeting successfully ended: 1 inside.\n");
-  expect(await ends).toBe("4021 ended");
+  expect(await bob.wire.closed()).toMatchObject({ code: 4021, reason: "ended" });
   expect((await run("rooms end standup --yes")).stdout).toContain("0 inside");
   expect(await jsonLines("rooms meetings standup --active")).toEqual([]);
   expect(await jsonLines("rooms meetings standup --limit 1")).toMatchObject([{ active: false }]);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { until } from "../../../../test/support/wait.ts";
 import { withServer } from "../../testing/kit.ts";
 import { Running } from "../../testing/running.ts";
 import { TailText } from "./tail-text.ts";
@@ -26,7 +27,7 @@ describe("parley tail", () => {
     const [text, json] = [tail(), tail("--json", "--kind", "refuse")];
     await text.has("stderr", "Ctrl-C");
     const metrics = async (): Promise<string> => (await fetch(`${kit.server.url}/metrics`)).text();
-    while (!(await metrics()).includes("parley_tail_readers 2")) await Bun.sleep(10);
+    await until("both read", async () => (await metrics()).includes("parley_tail_readers 2"));
     await fetch(`${kit.server.url}/v1?key=pk_live_nothing`);
     await Promise.all([text.has("stdout", "refuse"), json.has("stdout", "\n")]);
     expect(text.stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} {2}refuse .* unauthorized {2}from 127\.0\.0\.1 .*@\w+\n$/);

@@ -1,6 +1,7 @@
 /** `parley listen`, as processes, against a running server. */
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { until } from "../../../../test/support/wait.ts";
 import { shell, startServer, withServer } from "../../testing/kit.ts";
 import { Running } from "../../testing/running.ts";
 import { ListenText } from "./listen-lines.ts";
@@ -26,7 +27,9 @@ async function listen(...args: string[]): Promise<Running> {
 }
 
 async function subscribed(channel: string): Promise<void> {
-  while (!(await cli.run(`channels --prefix ${channel} --json`)).stdout.includes(channel)) await Bun.sleep(10);
+  await until("the channel is listed", async () =>
+    (await cli.run(`channels --prefix ${channel} --json`)).stdout.includes(channel),
+  );
 }
 
 const publish = (channel: string, data: string, ...more: string[]) => cli.run(`publish ${channel}`, data, ...more);

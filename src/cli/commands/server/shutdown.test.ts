@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
 import { Shutdown } from "./shutdown.ts";
 
+/** By now a signal would count as the second one, which ends the process. */
+const LATER_MS = 1100;
+
 interface Fixture {
   readonly shutdown: Shutdown;
   /** The levels of the log lines. */
@@ -46,7 +49,7 @@ test("after a signal the node drains and exits with 0", async () => {
 test("a supervisor may ask more than once, also after a signal, without cutting the drain short", async () => {
   const it = setup();
   it.shutdown.asked();
-  await Bun.sleep(1100);
+  await Bun.sleep(LATER_MS);
   it.shutdown.asked();
   expect([it.stops(), it.exits]).toEqual([1, []]);
   it.stopped.resolve();

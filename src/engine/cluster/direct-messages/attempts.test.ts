@@ -1,5 +1,6 @@
 /** Attempts to deliver a direct message, while a node that has the peer does not read. */
 import { afterEach, expect, test } from "bun:test";
+import { until } from "../../../../test/support/wait.ts";
 import { type DirectAttempt, HELD, OVERTAKEN, type Sent, UNAVAILABLE } from "../../engine.ts";
 import { type MemoryCluster, memoryCluster } from "../../testing/memory-cluster.ts";
 import { APP, TestNode } from "../../testing/test-node.ts";
@@ -125,7 +126,7 @@ test("nor if a node has fallen silent since the first attempt: it may be suspend
   const unknown = sending(sender);
   expect(await unknown.tryOnce()).toBe(HELD);
   cluster.transports[2]?.setUp(false);
-  while (!sender.gone.includes(receiver.id)) await Bun.sleep(5);
+  await until("the receiver is gone", () => sender.gone.includes(receiver.id));
   Object.assign(unknown.attempt, { isNext: true, isLast: true });
   expect(await unknown.tryOnce()).toBe(UNAVAILABLE);
 });

@@ -1,6 +1,7 @@
 /** How lists share the process and the database with other work. What they return is in testing/suite-listing.ts. */
 import { expect, test } from "bun:test";
 import type { SQL } from "bun";
+import { nextTurn } from "../../../../test/support/wait.ts";
 import type { Database, Work } from "../../engines/database.ts";
 import { sqlitePlaces, withApps } from "../../testing/places.ts";
 import { databaseOf, fill } from "../../testing/recordings.ts";
@@ -52,11 +53,11 @@ test("lists of one application use one connection at a time, and do not delay th
   const database = new HeldDatabase();
   const lists = new RecordingLists(database as unknown as Database);
   const totals = ["a", "a", "a", "b"].map((app) => lists.totalOf(app, {}));
-  await Bun.sleep(0);
+  await nextTurn();
   expect(database.waiting).toHaveLength(2);
   for (let ended = 0; ended < totals.length; ended++) {
     database.release();
-    await Bun.sleep(0);
+    await nextTurn();
   }
   expect(await Promise.all(totals)).toEqual([7, 7, 7, 7]);
 });

@@ -12,6 +12,9 @@ import {
   until,
 } from "./flows.mjs";
 
+/** Signals take some time, so that those of two people can cross. */
+const SIGNAL_TAKES_MS = 2;
+
 /** Devices take long to open on a busy machine, so most pictures are drawn. */
 const DEVICES = {
   audio: { audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } },
@@ -68,7 +71,7 @@ class Person {
         signals.push({ from: id, to, text });
         if (isRefusing && data.description?.type === "offer") throw new Error("refused");
         if (!pass(id, to, data)) return;
-        setTimeout(() => people.get(to)?.signal(id, JSON.parse(text)), 2);
+        setTimeout(() => people.get(to)?.signal(id, JSON.parse(text)), SIGNAL_TAKES_MS);
       },
     };
     this.mesh.on("tracks", playAll);

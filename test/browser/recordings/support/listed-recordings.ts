@@ -4,6 +4,7 @@ import type { Application } from "../../../support/application.ts";
 import type { Page as ListPage, Recording } from "../../../support/recordings.ts";
 import { sha256 } from "../../../support/recordings.ts";
 import { removeFolder, tempFolder } from "../../../support/temp.ts";
+import { retried } from "../../../support/wait.ts";
 import { look, type MediaFile } from "./media-files.ts";
 
 export type ListedRecording = Recording & { readonly mended?: boolean };
@@ -83,17 +84,12 @@ export class ListedRecordings {
   }
 
   private async bytesOf(id: string): Promise<Uint8Array> {
-    for (let tries = 0; ; tries++) {
-      try {
-        const response = await this.fetched(await this.linkTo(id));
-        if (response.status === 200) return await response.bytes();
-        throw new Error(`${id}: ${response.status} ${await response.text()}`);
-      } catch (error) {
-        // The node may have been killed meanwhile.
-        if (tries > 100) throw error;
-        await Bun.sleep(200);
-      }
-    }
+    // The node may have been killed meanwhile.
+    return retried(`the bytes of ${id}`, async () => {
+      const response = await this.fetched(await this.linkTo(id));
+      if (response.status === 200) return response.bytes();
+      throw new Error(`${id}: ${response.status} ${await response.text()}`);
+    });
   }
 
   private fetched(link: string): Promise<Response> {

@@ -1,6 +1,6 @@
 /** Server frames that tests expect. */
 import { expect } from "bun:test";
-import type { Frame } from "./shapes.ts";
+import type { Frame } from "../../../support/wire/shapes.ts";
 
 export const errorFrame = (code: string, requestId?: string): Frame<"error"> => ({
   type: "error",

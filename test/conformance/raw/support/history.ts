@@ -1,6 +1,6 @@
 /** Channels that keep history, for tests on the wire. */
-import type { AnyFrame, Frame } from "./shapes.ts";
-import type { Wire } from "./wire.ts";
+import type { AnyFrame, Frame } from "../../../support/wire/shapes.ts";
+import type { Wire } from "../../../support/wire/wire.ts";
 import { fresh, type World } from "./world.ts";
 
 /** The application of this world keeps the messages of the channels that `kept` names. */

@@ -1,6 +1,6 @@
 /** A channel's members as a client knows them: the first roster is complete, later frames change it. */
-import type { Frame } from "./shapes.ts";
-import type { Wire } from "./wire.ts";
+import type { Frame } from "../../../support/wire/shapes.ts";
+import type { Wire } from "../../../support/wire/wire.ts";
 
 export class MembersSeen {
   /** Peer id → metadata as JSON, "" for none. */

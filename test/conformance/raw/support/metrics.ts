@@ -1,6 +1,7 @@
 /** A node's metrics, and how much they change. */
 import { call } from "../../../support/http.ts";
 import type { Server } from "../../../support/parley.ts";
+import { until } from "../../../support/wait.ts";
 
 export class Metrics {
   private readonly values = new Map<string, number>();
@@ -32,6 +33,8 @@ export const readMetrics = async ({ url, adminToken }: Scraped): Promise<Metrics
   return new Metrics(text);
 };
 
+const SETTLED_WITHIN_MS = 5000;
+
 /** How much `work` adds to each series. Metrics that change late are read until `settled` holds. */
 export async function metricChanges(
   server: Scraped,
@@ -40,11 +43,13 @@ export async function metricChanges(
 ): Promise<(series: string) => number> {
   const before = await readMetrics(server);
   await work();
-  const deadline = performance.now() + 5000;
-  for (;;) {
-    const after = await readMetrics(server);
-    const by = (series: string): number => after.get(series) - before.get(series);
-    if (settled(by) || performance.now() > deadline) return by;
-    await Bun.sleep(5);
-  }
+  let after = before;
+  const by = (series: string): number => after.get(series) - before.get(series);
+  const isSettled = async (): Promise<boolean> => {
+    after = await readMetrics(server);
+    return settled(by);
+  };
+  // The test reports what is wrong with metrics that have not settled.
+  await until("the metrics settle", isSettled, SETTLED_WITHIN_MS).catch(() => undefined);
+  return by;
 }

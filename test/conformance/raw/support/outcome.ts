@@ -1,6 +1,6 @@
 /** The outcome of a connect attempt as a short text. */
-import { attempt, type ConnectOptions, type Refused } from "./connect.ts";
-import { Wire } from "./wire.ts";
+import { attempt, type ConnectOptions, type Refused } from "../../../support/wire/connect.ts";
+import { Wire } from "../../../support/wire/wire.ts";
 
 /** Headers without an upgrade: a plain GET. */
 export const PLAIN_GET = { Upgrade: null, Connection: null, "Sec-WebSocket-Key": null, "Sec-WebSocket-Version": null };

@@ -3,9 +3,9 @@ import { Application } from "../../../support/application.ts";
 import type { Answer, Json } from "../../../support/http.ts";
 import { payloadOf } from "../../../support/jwt.ts";
 import type { Server } from "../../../support/parley.ts";
-import { attempt, connect, type Refused } from "./connect.ts";
-import type { Frame } from "./shapes.ts";
-import { Wire } from "./wire.ts";
+import { attempt, connect, type Refused } from "../../../support/wire/connect.ts";
+import type { Frame } from "../../../support/wire/shapes.ts";
+import { Wire } from "../../../support/wire/wire.ts";
 import { fresh, join, tokenQuery } from "./world.ts";
 
 /** Joins are limited by address: with this a test has as many as it needs. */

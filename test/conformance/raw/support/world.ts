@@ -5,9 +5,9 @@ import { type Answer, type Call, call, type Json, type Refusal } from "../../../
 import { selfSigned } from "../../../support/jwt.ts";
 import { type Options, type Server, startParley } from "../../../support/parley.ts";
 import { closeAtEndOfRun, IS_SHARING } from "../../../support/run.ts";
-import { type ConnectOptions, connect } from "./connect.ts";
-import type { Frame } from "./shapes.ts";
-import type { Wire } from "./wire.ts";
+import { type ConnectOptions, connect } from "../../../support/wire/connect.ts";
+import type { Frame } from "../../../support/wire/shapes.ts";
+import type { Wire } from "../../../support/wire/wire.ts";
 
 let names = 0;
 /** A name that no other test uses. */
@@ -152,10 +152,8 @@ export async function subscribeUntilPing(wire: Wire, channel: string, fields: ob
 }
 
 /** Subscribes and reads until the roster. */
-export async function join(wire: Wire, channel: string, fields: object = {}): Promise<Frame<"presence">> {
-  await subscribe(wire, channel, fields);
-  return wire.until("presence", (frame) => frame.channel === channel && frame.snapshot === true);
-}
+export const join = (wire: Wire, channel: string, fields: object = {}): Promise<Frame<"presence">> =>
+  wire.join(channel, fields);
 
 /** Rate limits are off unless a test is about them. */
 const NO_LIMITS = { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0", PARLEY_REST_REQUESTS_PER_SECOND: "0", PARLEY_DEMO: "off" };

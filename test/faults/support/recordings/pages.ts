@@ -11,6 +11,11 @@ import type { Points } from "./points.ts";
 import { Run, type Runs } from "./runs.ts";
 import type { Setting } from "./settings.ts";
 
+/** After a call that was lost with its node. */
+const TRY_EVERY_MS = 5;
+/** Another request is at work: pages wait before they try again. */
+const BUSY_MS = 50;
+
 export interface World {
   readonly setting: Setting;
   readonly runs: Runs;
@@ -91,7 +96,7 @@ export class Page {
       return { id, token, room, leave: () => wire.drop() };
     } catch (error) {
       if (!isLost(error)) throw error;
-      await Bun.sleep(5);
+      await Bun.sleep(TRY_EVERY_MS);
       return undefined;
     }
   }
@@ -134,7 +139,7 @@ export class Page {
       if (code === "recording_not_found" || code === "upload_complete") return this.wasTaken(run, answer?.text);
       if (answer?.status === 200 || answer?.status === 409) run.hold(answer.body.offset, answer.text);
       // Another request writes to it, or the bucket does not answer in time: pages try again.
-      else if (answer?.status === 423 || answer?.status === 503) await Bun.sleep(50);
+      else if (answer?.status === 423 || answer?.status === 503) await Bun.sleep(BUSY_MS);
       else if (answer) throw new Error(`${run.id}: ${answer.status} ${answer.text}`);
       else await this.ask(run);
       if (this.world.isOver) return true;
@@ -195,7 +200,7 @@ export class Page {
       return await work(this.application(await this.world.setting.node()));
     } catch (error) {
       if (!isLost(error)) throw error;
-      await Bun.sleep(5);
+      await Bun.sleep(TRY_EVERY_MS);
       return undefined;
     }
   }
@@ -210,7 +215,7 @@ export class Page {
       if (answer && answer.status !== 423) return { answer, lost };
       if (!answer) lost++;
       if (performance.now() > patience) throw new Error(`no answer: ${answer?.text}`);
-      if (answer) await Bun.sleep(50);
+      if (answer) await Bun.sleep(BUSY_MS);
     }
   }
 

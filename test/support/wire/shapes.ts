@@ -1,5 +1,5 @@
 /** Server frames as tests read them (protocol.md 3). */
-import type { Json } from "../../../support/http.ts";
+import type { Json } from "../http.ts";
 
 export interface Entry {
   readonly peerId: string;
@@ -66,6 +66,10 @@ interface Shapes {
     readonly joined: Entry[];
     readonly left: Entry[];
     readonly snapshot?: true;
+  };
+  readonly state: {
+    readonly channel: string;
+    readonly changed: readonly { readonly peerId: string; readonly state: Json | null; readonly lost?: true }[];
   };
   readonly going_away: { readonly retryAfterMs: number };
   readonly pong: { readonly requestId?: string };

@@ -4,8 +4,8 @@
  * came before that ack.
  */
 import type { Socket } from "bun";
-import { jointOf } from "../../../support/nodes.ts";
-import { WORKERS } from "../../../support/workers.ts";
+import { jointOf } from "../nodes.ts";
+import { WORKERS } from "../workers.ts";
 import { closePayload, encodeFrame, type FrameOptions, FrameReader, OPCODE } from "./frames.ts";
 import type { AnyFrame, Frame, FrameType } from "./shapes.ts";
 
@@ -46,9 +46,11 @@ export class Wire {
   private ended = false;
   private broken: unknown;
 
+  /** `heard` is called with each event as it arrives. */
   constructor(
     private readonly socket: Socket<unknown>,
     answersPings: boolean,
+    private readonly heard: (event: WireEvent) => void = () => undefined,
   ) {
     this.answersPings = answersPings;
   }
@@ -57,7 +59,6 @@ export class Wire {
 
   received(bytes: Uint8Array): void {
     this.bytesReceived += bytes.length;
-    if (this.deaf) return;
     try {
       for (const { opcode, payload } of this.reader.push(bytes)) this.take(opcode, payload);
     } catch (error) {
@@ -75,30 +76,39 @@ export class Wire {
   over(): void {
     if (this.ended) return;
     this.ended = true;
-    this.events.push({ kind: "end", at: performance.now() });
+    this.record({ kind: "end", at: performance.now() });
     this.wake();
   }
 
+  private record(event: WireEvent): void {
+    this.events.push(event);
+    this.heard(event);
+  }
+
   private take(opcode: number, payload: Buffer): void {
+    if (this.deaf && opcode !== OPCODE.close) {
+      if (opcode === OPCODE.ping && this.answersPings) this.pong(payload.toString("latin1"));
+      return;
+    }
     const at = performance.now();
     switch (opcode) {
       case OPCODE.text:
-        this.events.push({ kind: "text", text: this.decoder.decode(payload), at });
+        this.record({ kind: "text", text: this.decoder.decode(payload), at });
         return;
       case OPCODE.close: {
         const code = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
-        this.events.push({ kind: "close", code, reason: payload.toString("utf8", 2), at });
+        this.record({ kind: "close", code, reason: payload.toString("utf8", 2), at });
         return;
       }
       case OPCODE.ping:
-        this.events.push({ kind: "ping", payload: payload.toString("latin1"), at });
+        this.record({ kind: "ping", payload: payload.toString("latin1"), at });
         if (this.answersPings) this.pong(payload.toString("latin1"));
         return;
       case OPCODE.pong:
-        this.events.push({ kind: "pong", payload: payload.toString("latin1"), at });
+        this.record({ kind: "pong", payload: payload.toString("latin1"), at });
         return;
       default:
-        this.events.push({ kind: "binary", payload: payload.toString("latin1"), at });
+        this.record({ kind: "binary", payload: payload.toString("latin1"), at });
     }
   }
 
@@ -151,10 +161,13 @@ export class Wire {
     this.socket.resume();
   }
 
-  /** Keeps reading and discards everything: for members of a crowd. */
+  /** Keeps reading and answering pings, but discards everything up to the close: for members of a crowd. */
   stopLooking(): void {
     this.deaf = true;
-    // Pings go unanswered from here on: a roster is then late, but still sent.
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.ended) this.close();
   }
 
   // Waiting.
@@ -234,6 +247,13 @@ export class Wire {
     return frames;
   }
 
+  /** Subscribes and reads until the roster. */
+  async join(channel: string, fields: object = {}): Promise<Frame<"presence">> {
+    const answer = await this.request({ type: "subscribe", channel, ...fields });
+    if (answer.type !== "ack") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
+    return this.until("presence", (frame) => frame.channel === channel && frame.snapshot === true);
+  }
+
   /** Sends a frame and returns every text frame that it causes. */
   async brings(frame: object | string): Promise<AnyFrame[]> {
     this.send(frame);
@@ -255,6 +275,18 @@ export class Wire {
   /** All text frames so far, read or not. */
   get frames(): AnyFrame[] {
     return this.events.flatMap((event) => (event.kind === "text" ? [JSON.parse(event.text) as AnyFrame] : []));
+  }
+
+  /** The same as they were sent. */
+  get texts(): string[] {
+    return this.events.flatMap((event) => (event.kind === "text" ? [event.text] : []));
+  }
+
+  /** As its welcome says. */
+  get peerId(): string {
+    const welcome = this.frames.find((frame) => frame.type === "welcome");
+    if (!welcome) throw new Error(`there is no welcome${this.story()}`);
+    return welcome.peerId;
   }
 
   get isOver(): boolean {

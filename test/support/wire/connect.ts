@@ -1,6 +1,6 @@
 /** WebSocket handshakes byte for byte: a `Wire`, or the HTTP response that came instead. */
 import type { Socket } from "bun";
-import { Wire } from "./wire.ts";
+import { Wire, type WireEvent } from "./wire.ts";
 
 /** An HTTP response instead of an upgrade. */
 export interface Refused {
@@ -18,6 +18,8 @@ export interface ConnectOptions {
   readonly headers?: Readonly<Record<string, string | null>> | readonly (readonly [string, string])[];
   /** Default: true. */
   readonly answersPings?: boolean;
+  /** Called with each event as it arrives. */
+  readonly heard?: (event: WireEvent) => void;
 }
 
 const HANDSHAKE: Readonly<Record<string, string>> = {
@@ -28,7 +30,7 @@ const HANDSHAKE: Readonly<Record<string, string>> = {
 
 /** Tries to connect: a connection, or the HTTP response that came instead. */
 export function attempt(url: string, options: ConnectOptions = {}): Promise<Wire | Refused> {
-  const { hostname, port } = new URL(url);
+  const { hostname, port, protocol } = new URL(url);
   const { path = "/v1", query = "", answersPings = true } = options;
   const { promise, resolve, reject } = Promise.withResolvers<Wire | Refused>();
   const request = requestText(`${path}${query === "" ? "" : `?${query}`}`, `${hostname}:${port}`, options.headers);
@@ -41,7 +43,7 @@ export function attempt(url: string, options: ConnectOptions = {}): Promise<Wire
     const { status, headers } = parseHead(head.toString("latin1", 0, end));
     const rest = head.subarray(end + 4);
     if (status === 101) {
-      wire = new Wire(socket, answersPings);
+      wire = new Wire(socket, answersPings, options.heard);
       wire.headers = headers;
       resolve(wire);
       if (rest.length > 0) wire.received(rest);
@@ -53,6 +55,8 @@ export function attempt(url: string, options: ConnectOptions = {}): Promise<Wire
   void Bun.connect({
     hostname,
     port: Number(port),
+    // Certificates of tests are their own.
+    tls: protocol === "https:" ? { rejectUnauthorized: false } : false,
     socket: {
       open: (socket) => {
         unsent = unsent.subarray(socket.write(unsent));
@@ -82,6 +86,13 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   const outcome = await attempt(url, options);
   if (outcome instanceof Wire) return outcome;
   throw new Error(`the connect was refused: ${outcome.status} ${JSON.stringify(outcome.body)}`);
+}
+
+/** A connection whose welcome has been read. `query` is `token=…` or `key=…`. */
+export async function welcomed(url: string, query: string, options: ConnectOptions = {}): Promise<Wire> {
+  const wire = await connect(url, { ...options, query });
+  await wire.frame("welcome");
+  return wire;
 }
 
 /** The HTTP response; throws if the connect is accepted. */

@@ -7,28 +7,45 @@ export interface FrameOptions {
   readonly final?: boolean;
   /** Default: true. False sends an unmasked frame, which clients must never do. */
   readonly masked?: boolean;
+  /** Three bits. Default: 0. */
+  readonly reserved?: number;
+  /** The length in the header. Default: the payload's length. */
+  readonly length?: bigint;
+  /** The encoding of the length. Default: the shortest one. */
+  readonly form?: "short" | "medium" | "long";
 }
 
-/** Encodes one frame of a client. */
+/** Always the same, so that a fuzzer's seed gives the same bytes again. */
+const MASK = [0x5a, 0x17, 0xe2, 0x39];
+
+/** Encodes one frame of a client. With the options it can also be one that no client should send. */
 export function encodeFrame(
   opcode: number,
   payload: Uint8Array,
-  { final = true, masked = true }: FrameOptions = {},
-): Buffer {
-  const { length } = payload;
-  const extra = length < 126 ? 0 : length < 65_536 ? 2 : 8;
+  { final = true, masked = true, reserved = 0, length = BigInt(payload.length), form }: FrameOptions = {},
+): Buffer<ArrayBuffer> {
+  const shape = form ?? (length < 126n ? "short" : length < 65_536n ? "medium" : "long");
+  const extra = shape === "short" ? 0 : shape === "medium" ? 2 : 8;
   const head = Buffer.alloc(2 + extra + (masked ? 4 : 0));
-  head[0] = (final ? 0x80 : 0) | opcode;
-  head[1] = (masked ? 0x80 : 0) | (extra === 0 ? length : extra === 2 ? 126 : 127);
-  if (extra === 2) head.writeUInt16BE(length, 2);
-  if (extra === 8) head.writeBigUInt64BE(BigInt(length), 2);
+  head[0] = (final ? 0x80 : 0) | ((reserved & 7) << 4) | opcode;
+  head[1] = (masked ? 0x80 : 0) | (extra === 0 ? Number(length & 127n) : extra === 2 ? 126 : 127);
+  if (extra === 2) head.writeUInt16BE(Number(length & 0xffffn), 2);
+  if (extra === 8) head.writeBigUInt64BE(BigInt.asUintN(64, length), 2);
   if (!masked) return Buffer.concat([head, payload]);
-  const mask = crypto.getRandomValues(new Uint8Array(4));
-  head.set(mask, 2 + extra);
+  head.set(MASK, 2 + extra);
   const body = Buffer.from(payload);
-  for (let i = 0; i < length; i++) body[i] = (body[i] as number) ^ (mask[i & 3] as number);
+  for (let i = 0; i < body.length; i++) body[i] = (body[i] as number) ^ (MASK[i & 3] as number);
   return Buffer.concat([head, body]);
 }
+
+/** A client's frame as one object, for tables of frames. Its payload is UTF-8. */
+export interface Bits extends FrameOptions {
+  readonly opcode: number;
+  readonly payload?: Uint8Array | string;
+}
+
+export const bits = ({ opcode, payload = "", ...options }: Bits): Buffer<ArrayBuffer> =>
+  encodeFrame(opcode, Buffer.from(payload as string, "utf8"), options);
 
 export const closePayload = (code: number, reason = ""): Buffer => {
   const payload = Buffer.alloc(2 + Buffer.byteLength(reason));
@@ -40,6 +57,8 @@ export const closePayload = (code: number, reason = ""): Buffer => {
 export interface ServerFrame {
   readonly opcode: number;
   readonly payload: Buffer;
+  /** The whole frame, header included. */
+  readonly bytes: Buffer;
 }
 
 /** Decodes a server's bytes into frames. Throws on what a server must never send. */
@@ -71,7 +90,7 @@ export class FrameReader {
     const all = this.joined(head + length);
     this.chunks[0] = all.subarray(head + length);
     this.held -= head + length;
-    return { opcode: first & 0x0f, payload: all.subarray(head, head + length) };
+    return { opcode: first & 0x0f, payload: all.subarray(head, head + length), bytes: all.subarray(0, head + length) };
   }
 
   /** The first chunk, merged so that it holds at least that many bytes if they have arrived. */
