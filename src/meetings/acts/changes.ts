@@ -155,8 +155,9 @@ export class Changes {
     const { store, stays } = this.parts;
     const open = new Set((await store.openStays(ref.app, ref.room)).map(({ id }) => id));
     for (const id of [...room.stays.keys()].filter((one) => !open.has(one))) {
-      const why = (await store.stay(id))?.why;
-      if (why === "removed" || why === "time" || why === "ended") stays.closeHere(ref.app, ref.room, id, why);
+      const stay = await store.stay(id);
+      // Also one that left in another window or was taken for lost: it does not count any more, and its place may be someone else's.
+      if (stay?.ended !== null) stays.closeHere(ref.app, ref.room, id, stay?.why ?? "lost");
     }
   }
 

@@ -1,6 +1,6 @@
 /** How a member goes when its connection ends (history 4). */
 import { type Closing, GOING_AWAY, KEY_REVOKED, KICKED, RESYNC, TOKEN_EXPIRED } from "../../protocol/close.ts";
-import { PUT_OUT } from "../../protocol/put-out.ts";
+import { PUT_OUT, STAY_OVER } from "../../protocol/put-out.ts";
 
 /**
  * `goodbye`: the client wanted it, or must not come back. `lost`: it ended otherwise, and may come back. `held`: the service itself
@@ -25,6 +25,9 @@ export function departureByService(closing: Closing): Departure {
     case PUT_OUT.time:
     case PUT_OUT.ended:
     case PUT_OUT.removed:
+    // Who comes back after these is another participant.
+    case STAY_OVER.left:
+    case STAY_OVER.lost:
       return "goodbye";
     // Among these the one that a newer connection has replaced: until that one subscribes, its peer must not be seen to leave.
     default:
