@@ -65,7 +65,8 @@ export class Acts {
       case "lock":
       case "unlock":
         await store.lock(stay.meeting, request.do === "lock");
-        return notices.locked(ref, request.do === "lock");
+        await notices.locked(ref, request.do === "lock");
+        return;
     }
   }
 
