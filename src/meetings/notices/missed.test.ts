@@ -5,7 +5,7 @@ import { Problem } from "../../protocol/codes.ts";
 import { adminChannel, waitChannel } from "../../protocol/room-channels.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 import type { StayAct } from "../acts/acts.ts";
-import { LOBBY_SWEEP_EVERY_MS, MISSED_MAX, MISSED_REPEATED_AT_ONCE } from "../contract/limits.ts";
+import { LOBBY_SWEEP_EVERY_MS, MISSED_MAX, MISSED_REPEATED_AT_ONCE, QUEUE_SETTLES_MS } from "../contract/limits.ts";
 import { APP, type Someone, World } from "../testing/world.ts";
 import { type Missed, MissedNotices } from "./missed.ts";
 
@@ -146,6 +146,8 @@ describe("after an outage", () => {
     other.meetings.subscribed(bob.seat, waitChannel(room.id, bob.id));
     node.meetings.subscribed(admin.seat, adminChannel(room.id));
     await failing();
+    // Each of them is read again a moment later: until then it would be published without this.
+    await Bun.sleep(4 * QUEUE_SETTLES_MS);
     goAway(false);
     await repeated("both", () => all("waiting").length > 0 && all("hosts").length > 0);
     expect(all("waiting").at(-1)).toMatchObject({ queue: [{ name: "Bob" }] });
