@@ -24,7 +24,7 @@ import type { Stays } from "../stays/stays.ts";
 import type { Naming } from "./naming.ts";
 import type { Recording } from "./recording.ts";
 
-/** What those inside were told of their meeting. */
+/** What those inside are notified of. */
 type MeetingState = Pick<MeetingRow, "id" | "isLocked" | "recording" | "recordingStopped">;
 
 const READ_AGAIN = "meetings.changed";

@@ -7,7 +7,7 @@ export type PutOut = "time" | "ended" | "removed" | "replaced";
 
 /**
  * Why the connections of a stay are closed: it is put out, or it has ended otherwise while one was still open. `left`: a newer connection has said goodbye,
- * and its page is told what it would have been told then, that it was replaced. `lost`: its page may join again.
+ * so this one is closed as replaced, as it would have been by then. `lost`: its page may join again.
  */
 export type CloseReason = PutOut | "left" | "lost";
 

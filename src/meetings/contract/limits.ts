@@ -65,7 +65,7 @@ export const WARNED_BEFORE_MS = 60_000;
 /** Rooms with people on this node are read again that often: a node may have missed a change. */
 export const ROOM_CHECKED_EVERY_MS = 10_000;
 export const ROOMS_CHECKED_PER_SECOND = 20;
-/** Notices that could not be published are tried again that often: one of them, and if that is published so many. */
+/** Notices that could not be published are tried again that often: one of them while they fail, then up to a hundred at once. */
 export const MISSED_REPEATED_EVERY_MS = 2000;
 export const MISSED_REPEATED_AT_ONCE = 100;
 /** How many of them are remembered; the oldest are given up. */

@@ -157,7 +157,7 @@ describe("after an outage", () => {
   test.each([
     ["admitted", 60],
     ["declined", 20],
-  ] as const)("a visitor who was %s in it is told so; its connection is kept for that", async (state, seconds) => {
+  ] as const)("a visitor who was %s in it gets the answer; its connection is kept for that", async (state, seconds) => {
     for (const at of [node, other]) {
       const bob = await world.wait(at, room, "Bob");
       goAway(true);

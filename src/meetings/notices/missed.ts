@@ -3,15 +3,15 @@
  * everyone gets what is true by then. Without this a page would record on after the recording was stopped, or a visitor who was let in would never hear of it.
  */
 import { MISSED_MAX, MISSED_REPEATED_AT_ONCE } from "../contract/limits.ts";
-import type { RoomRef } from "./notices.ts";
 
 /** What a notice was about: something that the store knows. */
 export type Subject = "recording" | "locked" | "flags" | "waiting" | "hosts" | "answer";
 
 export interface Missed {
-  readonly room: RoomRef;
+  /** The application's id, and the room's. */
+  readonly room: { readonly app: string; readonly room: string };
   readonly subject: Subject;
-  /** Of an answer: the visitor. */
+  /** The visitor who gets the answer. */
   readonly waitId?: string | undefined;
 }
 

@@ -72,7 +72,7 @@ export interface RoomEvents {
   iceServers: [iceServers: readonly RTCIceServer[]];
   ended: [why: Ending];
   /** In place of `ended`: the service took the stay for lost while this page was connected. Its person is there, and may join again at once. */
-  again: [];
+  stayLost: [];
 }
 
 export interface RoomLink {

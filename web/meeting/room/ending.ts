@@ -20,7 +20,7 @@ const REFUSALS: Readonly<Record<string, Ending>> = {
 
 export const isFinalRefusal = ({ code }: ParleyError): boolean => code in REFUSALS;
 
-/** The service took the stay for lost while this page was connected. A page that was away, perhaps for hours with the computer asleep, is not told this. */
+/** The service took the stay for lost while this page was connected. A page that was away, perhaps for hours with the computer asleep, gets another close. */
 export function isStayLost(error: ParleyError | undefined): boolean {
   const { code, reason } = (error?.cause ?? {}) as { readonly code?: number; readonly reason?: string };
   return code === STAY_OVER.lost.code && reason === STAY_OVER.lost.reason;

@@ -147,7 +147,7 @@ class Room implements RoomLink {
   #statusChanged({ state, error }: Status): void {
     if (state === "closed") return this.#end(endingOf(error));
     // The client would try forever, because to it the refusal is not one of the token.
-    if (isStayLost(error)) return this.#again();
+    if (isStayLost(error)) return this.#stayLost();
     if (error && isFinalRefusal(error)) return this.#refused(error);
     const isOnline = state === "connected";
     if (isOnline === this.#isOnline) return;
@@ -155,10 +155,10 @@ class Room implements RoomLink {
     this.#listeners.emit("online", isOnline);
   }
 
-  #again(): void {
+  #stayLost(): void {
     if (this.#isEnded) return;
     this.close();
-    this.#listeners.emit("again");
+    this.#listeners.emit("stayLost");
   }
 
   #refused(error: ParleyError): void {

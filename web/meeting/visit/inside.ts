@@ -25,7 +25,7 @@ export interface InsideParts {
   readonly open: (opening: Omit<RoomOpening, "renew" | "isResumed">) => RoomLink;
   readonly ended: (why: Ending) => void;
   /** Join again: the stay is over, but the person is there. */
-  readonly again: () => void;
+  readonly stayLost: () => void;
 }
 
 export class Inside {
@@ -135,7 +135,7 @@ export class Inside {
   }
 
   #listen(link: RoomLink): void {
-    const { session, engine, ended, again } = this.#parts;
+    const { session, engine, ended, stayLost } = this.#parts;
     const showPeople = (): void => {
       const before = session.people.value;
       session.people.value = link.people();
@@ -167,7 +167,7 @@ export class Inside {
         engine.setIceServers(iceServers);
       }),
       link.on("ended", ended),
-      link.on("again", again),
+      link.on("stayLost", stayLost),
       engine.on("tracks", () => {
         session.tracks.value = engine.tracks();
       }),

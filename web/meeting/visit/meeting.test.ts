@@ -182,7 +182,7 @@ test("a stay that the service took for lost while the page was connected: the pe
   await meeting.toggle("audio");
   const [lost, left] = [room(), engine()];
   api.answer = () => ({ ...JOINED, participantSession: "again" });
-  lost.emit("again");
+  lost.emit("stayLost");
   await settled();
   expect([lost.isClosed, left.hasLeft]).toEqual([true, true]);
   expect(api.joins.at(-1)?.resume).toBeUndefined();
@@ -192,7 +192,7 @@ test("a stay that the service took for lost while the page was connected: the pe
   api.answer = () => {
     throw new Refused(409, "room_full", "");
   };
-  room().emit("again");
+  room().emit("stayLost");
   await settled();
   expect(meeting.session.stage.value).toEqual({ at: "closed", why: "full" });
   expect(meeting.media.tracks.value).toEqual({});

@@ -249,7 +249,7 @@ export class Meeting {
       token: () => this.#resume ?? joined.connect.token,
       open: (opening) => this.#parts.openRoom({ ...opening, isResumed, renew: () => this.#renew() }),
       ended: (why) => this.#out(why),
-      again: () => void this.#comeBack(),
+      stayLost: () => void this.#comeBack(),
     });
     this.#inside = inside;
     inside.begin(joined);
