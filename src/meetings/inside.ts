@@ -8,11 +8,13 @@ import { Acts } from "./acts/acts.ts";
 import { Changes } from "./acts/changes.ts";
 import { Naming } from "./acts/naming.ts";
 import { Recording } from "./acts/recording.ts";
+import { Repeats } from "./acts/repeats.ts";
 import { Times } from "./acts/times.ts";
 import type { Floor } from "./contract/floor.ts";
-import { LOBBY_SWEEP_EVERY_MS, TICK_MS } from "./contract/limits.ts";
+import { LOBBY_SWEEP_EVERY_MS, MISSED_REPEATED_EVERY_MS, TICK_MS } from "./contract/limits.ts";
 import { Lobby } from "./entrance/lobby.ts";
 import type { Inside, MeetingCore } from "./meetings.ts";
+import { MissedNotices } from "./notices/missed.ts";
 import { Notices } from "./notices/notices.ts";
 import { Sessions } from "./sessions.ts";
 import { Signals } from "./signals/signals.ts";
@@ -42,19 +44,23 @@ export interface MeetingInside extends Inside {
   readonly sessions: Sessions;
   /** Every second; `start` repeats it. */
   tick(): Promise<void>;
+  /** Every few seconds: publishes again what notices could not say. */
+  repeatMissed(): Promise<void>;
   /** The secret key of an application was rotated. Nothing depends on this call: the next tick and the next sweep find the same. */
   secretRotated(): void;
 }
 
 export function buildInside(parts: InsideParts): MeetingInside {
   const { floor, failed } = parts;
-  const notices = new Notices(floor, failed);
+  const missed = new MissedNotices();
+  const notices = new Notices(floor, missed, failed);
   const exits = new Exits({ ...parts, notices });
   const lobby = new Lobby({ ...parts, notices });
-  const changes = new Changes({ ...parts, notices, exits, lobby });
   const stayTokens = new StayTokens(parts);
   const recording = new Recording({ ...parts, notices });
   const naming = new Naming({ ...parts, notices });
+  const changes = new Changes({ ...parts, notices, exits, lobby, recording, naming });
+  const repeats = new Repeats({ ...parts, missed, notices, lobby, recording });
   parts.roomChanges.onChange((change) => {
     changes.changed(change);
     recording.roomChanged(change);
@@ -67,6 +73,7 @@ export function buildInside(parts: InsideParts): MeetingInside {
     await changes.tick();
   };
   const ticking = new Repeating(TICK_MS, tick, failed);
+  const repeating = new Repeating(MISSED_REPEATED_EVERY_MS, () => repeats.run(), failed);
   const sweeping = new Repeating(LOBBY_SWEEP_EVERY_MS, () => lobby.sweep(), failed);
   return {
     lobby,
@@ -78,6 +85,7 @@ export function buildInside(parts: InsideParts): MeetingInside {
     acts: new Acts({ ...parts, notices, exits, lobby, naming, recording, stayTokens }),
     sessions: new Sessions(parts),
     tick,
+    repeatMissed: () => repeats.run(),
     secretRotated: () => {
       const end = async (): Promise<void> => {
         await generations.tick();
@@ -88,11 +96,12 @@ export function buildInside(parts: InsideParts): MeetingInside {
     start: () => {
       ticking.start();
       sweeping.start();
+      repeating.start();
     },
     stop: async () => {
       recording.stop();
       lobby.stop();
-      await Promise.all([ticking.stop(), sweeping.stop()]);
+      await Promise.all([ticking.stop(), sweeping.stop(), repeating.stop()]);
     },
   };
 }

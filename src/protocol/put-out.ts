@@ -13,3 +13,12 @@ export const PUT_OUT: Readonly<Record<PutOut, Closing>> = {
   removed: closing("removed"),
   replaced: closing("replaced"),
 };
+
+/**
+ * A stay has ended in the store while a connection of it was open. `left`: a newer connection, which could not replace this one, has said goodbye. `lost`: the store
+ * took it for lost; its page may join again at once, so this is none of the final closes.
+ */
+export const STAY_OVER = {
+  left: closing("replaced"),
+  lost: { code: 1001, reason: "stay lost" },
+} as const satisfies Readonly<Record<string, Closing>>;

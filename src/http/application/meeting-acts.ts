@@ -47,6 +47,7 @@ export function meetingActEndpoints({ acts, guard, frameOrigins }: ActParts): En
         "room_not_found",
         "participant_not_found",
         "ticket_not_found",
+        "backend_error",
       ],
       handle: async (call, { caller: { app, token }, body }) => {
         await acts.act(app.id, roomNameOf(call), token, body);

@@ -113,6 +113,24 @@ describe("remove", () => {
     });
   });
 
+  test("reaches a person whose stay was taken for lost while its connection was open", async () => {
+    const remove = (): Promise<void> => act(admin.token, { do: "remove", participantSession: ada.id });
+    await world.store.meetings.end(ada.id, "lost", world.now);
+    await remove();
+    for (const { floor } of [node, other]) expect(floor.closed).toEqual([{ peerId: ada.id, reason: "removed" }]);
+    await expect(world.enter(node, room, { accessToken: "digest" })).rejects.toMatchObject({ code: "removed" });
+    await expect(remove()).rejects.toMatchObject({ code: "participant_not_found" });
+  });
+
+  test("of a person who has left bars no one", async () => {
+    other.meetings.disconnected(ada.seat, ada.connection, "goodbye");
+    await until("the end", async () => (await world.store.meetings.stay(ada.id))?.ended !== null);
+    await expect(node.inside.acts.remove(APP, "standup", ada.id)).rejects.toMatchObject({
+      code: "participant_not_found",
+    });
+    await world.enter(node, room, { accessToken: "digest" });
+  });
+
   test("takes other stays of the same user along, but not those that share a token", async () => {
     const phone = await world.enter(node, room, { accessToken: "other", externalUserId: "user-1" });
     const shared = await world.enter(node, room, { accessToken: "digest" });

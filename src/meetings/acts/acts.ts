@@ -33,7 +33,7 @@ export class Acts {
 
   /** `token` is the connect token of the stay that acts. */
   async act(app: string, roomName: string, token: string, request: StayAct): Promise<void> {
-    const { store, notices, exits, lobby, naming, recording, stayTokens } = this.parts;
+    const { store, notices, lobby, naming, recording, stayTokens } = this.parts;
     const { room, stay, claims } = await stayTokens.inside(app, roomName, token);
     const isAdmin = stay.isAdmin && claims.isAdmin;
     if (request.do === "record" || request.do === "stopRecord")
@@ -54,11 +54,10 @@ export class Acts {
         return notices.muted(ref, id, request.kind ?? "audio");
       }
       case "remove": {
-        const other = await this.inside(room, given(request, "participantSession"));
+        const other = await this.known(room, given(request, "participantSession"));
         if (other.id === stay.id || (other.externalUserId !== null && other.externalUserId === stay.externalUserId))
           throw refusal("participantSession", "it is your own; leave the meeting instead");
-        await exits.remove(other);
-        return;
+        return this.removeOne(other);
       }
       case "end":
         await this.endMeeting(app, stay.meeting);
@@ -66,7 +65,8 @@ export class Acts {
       case "lock":
       case "unlock":
         await store.lock(stay.meeting, request.do === "lock");
-        return notices.locked(ref, request.do === "lock");
+        await notices.locked(ref, request.do === "lock");
+        return;
     }
   }
 
@@ -79,8 +79,11 @@ export class Acts {
 
   async remove(app: string, roomName: string, participantSession: string): Promise<void> {
     const room = await this.room(app, roomName);
-    if (!(await this.parts.exits.remove(await this.inside(room, participantSession))))
-      throw new Problem("participant_not_found");
+    await this.removeOne(await this.known(room, participantSession));
+  }
+
+  private async removeOne(stay: StayRow): Promise<void> {
+    if (!(await this.parts.exits.remove(stay))) throw new Problem("participant_not_found");
   }
 
   /** The recording of the meeting begins or ends. false: it was so already. */
@@ -108,9 +111,16 @@ export class Acts {
     return room;
   }
 
-  private async inside({ id }: RoomRow, participantSession: string): Promise<StayRow> {
+  private async inside(room: RoomRow, participantSession: string): Promise<StayRow> {
+    const stay = await this.known(room, participantSession);
+    if (stay.ended !== null) throw new Problem("participant_not_found");
+    return stay;
+  }
+
+  /** It is or was in this room. */
+  private async known({ id }: RoomRow, participantSession: string): Promise<StayRow> {
     const stay = await this.parts.store.stay(participantSession);
-    if (stay?.room !== id || stay.ended !== null) throw new Problem("participant_not_found");
+    if (stay?.room !== id) throw new Problem("participant_not_found");
     return stay;
   }
 }

@@ -115,6 +115,22 @@ describe("a PUT on another node", () => {
   });
 });
 
+describe("a stay that ended while it was connected here", () => {
+  test.each(["left", "lost", "removed"] as const)(
+    "as %s, and without this node, is closed within ten seconds",
+    async (why) => {
+      await world.enter(other, room);
+      await world.store.meetings.end(ada.id, why, world.now);
+      for (let second = 0; second < 12; second++) {
+        world.now += 1000;
+        await other.inside.tick();
+      }
+      expect(other.floor.closed).toEqual([{ peerId: ada.id, reason: why }]);
+      expect(other.meetings.present.stay(ada.seat)).toBeUndefined();
+    },
+  );
+});
+
 describe("archiving", () => {
   const ended = { reason: "ended" } as const;
 

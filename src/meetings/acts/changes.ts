@@ -5,7 +5,7 @@
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import { isObject } from "../../protocol/json.ts";
 import { valuesOf } from "../../rooms/rooms.ts";
-import type { MeetingStore } from "../../store/contract/meetings.ts";
+import type { MeetingRow, MeetingStore } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
 import type { Floor } from "../contract/floor.ts";
 import {
@@ -21,6 +21,11 @@ import { accessOf, flagOf } from "../rules/rights.ts";
 import type { Exits } from "../stays/exits.ts";
 import type { Present, PresentRoom, PresentStay } from "../stays/present.ts";
 import type { Stays } from "../stays/stays.ts";
+import type { Naming } from "./naming.ts";
+import type { Recording } from "./recording.ts";
+
+/** What those inside are notified of. */
+type MeetingState = Pick<MeetingRow, "id" | "isLocked" | "recording" | "recordingStopped">;
 
 const READ_AGAIN = "meetings.changed";
 
@@ -33,6 +38,8 @@ export interface ChangeParts {
   readonly notices: Notices;
   readonly exits: Exits;
   readonly lobby: Pick<Lobby, "decideAll">;
+  readonly recording: Pick<Recording, "repeat">;
+  readonly naming: Pick<Naming, "showHere">;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly failed: (error: unknown) => void;
@@ -48,6 +55,10 @@ export class Changes {
    * with a connection here.
    */
   private readonly shown = new WeakMap<PresentStay, number>();
+
+  /** The meeting when the room was last checked. */
+  /** Bound: one per room with people on this node; it goes with the room. */
+  private readonly checked = new WeakMap<PresentRoom, MeetingState>();
 
   constructor(private readonly parts: ChangeParts) {
     parts.floor.on(READ_AGAIN, async (payload) => {
@@ -151,16 +162,39 @@ export class Changes {
     stay.ejectAt = ejectAtOf(ejection, (accessToken && (await store.firstEntry(meeting, accessToken))) || began);
   }
 
-  /** What this node was not notified of: another row, no room any more, stays that were ended elsewhere. */
+  /** What this node was not notified of: another row, no room any more, stays that were ended or renamed elsewhere, another state of the meeting. */
   private async check(room: PresentRoom): Promise<void> {
     const ref = { app: room.app, room: room.row.id };
     if (!(await this.readAgain(room))) return this.archived(ref);
-    const { store, stays } = this.parts;
-    const open = new Set((await store.openStays(ref.app, ref.room)).map(({ id }) => id));
-    for (const id of [...room.stays.keys()].filter((one) => !open.has(one))) {
-      const why = (await store.stay(id))?.why;
-      if (why === "removed" || why === "time" || why === "ended") stays.closeHere(ref.app, ref.room, id, why);
+    const { store, stays, naming } = this.parts;
+    const open = new Map((await store.openStays(ref.app, ref.room)).map(({ id, name }) => [id, name]));
+    for (const [id, { seat }] of [...room.stays]) {
+      if (open.has(id)) {
+        if (seat.name !== open.get(id)) await naming.showHere(id);
+        continue;
+      }
+      const stay = await store.stay(id);
+      // Also one that left in another window or was taken for lost: it does not count any more, and its place may be someone else's.
+      if (stay?.ended !== null) stays.closeHere(ref.app, ref.room, id, stay?.why ?? "lost");
     }
+    await this.checkMeeting(room, ref);
+  }
+
+  /**
+   * The node that has started or stopped the recording, or locked the meeting, may have died before it could say so. Pages ignore what they know; those that record
+   * must not do it longer than this.
+   */
+  private async checkMeeting(room: PresentRoom, ref: RoomRef): Promise<void> {
+    const { store, recording, notices } = this.parts;
+    const meeting = await store.current(ref.app, ref.room);
+    const before = this.checked.get(room);
+    if (!meeting) return;
+    const { id, isLocked, recording: state, recordingStopped } = meeting;
+    const now: MeetingState = { id, isLocked, recording: state, recordingStopped };
+    if (before && Bun.deepEquals(before, now)) return;
+    this.checked.set(room, now);
+    recording.repeat(ref);
+    if (isLocked !== (before?.isLocked ?? false)) await notices.locked(ref, isLocked);
   }
 
   private async archived({ app, room }: RoomRef): Promise<void> {

@@ -38,9 +38,14 @@ export class Naming {
     parts.floor.on(RENAMED, (payload) => {
       const id = isObject(payload) ? payload.id : undefined;
       if (typeof id !== "string") return false;
-      this.showing = this.showing.then(() => this.show(id)).catch(parts.failed);
-      return this.showing.then(() => true);
+      return this.showHere(id).then(() => true);
     });
+  }
+
+  /** On this node: the stay is shown under the name that the store has. */
+  async showHere(id: string): Promise<void> {
+    this.showing = this.showing.then(() => this.show(id)).catch(this.parts.failed);
+    await this.showing;
   }
 
   /** `other` is inside, and may be the one who renames. */

@@ -78,6 +78,11 @@ export class Recording {
     this.shown.wanted({ app, room });
   }
 
+  /** Those inside may not know of a change: everyone is notified of what is true now, if the meeting is or was recorded. */
+  repeat(room: RoomRef): void {
+    this.shown.wanted(room);
+  }
+
   stop(): void {
     this.shown.stop();
   }

@@ -39,7 +39,7 @@ interface Watch {
 interface Warning {
   /** Unix ms. Unknown for a meeting that ends without activity: then it is later with each check that finds some. */
   readonly atMs?: number;
-  /** false: a page has subscribed since, and may not know of it. */
+  /** false: it could not be published, or a page has subscribed since: not everyone may know of it. */
   isShown: boolean;
 }
 
@@ -109,27 +109,30 @@ export class Times {
     const inMs = atMs === null ? Number.POSITIVE_INFINITY : atMs - nowMs();
     if (atMs !== null && inMs <= WARNED_BEFORE_MS) {
       if (before?.isShown && before.atMs === atMs) return;
-      this.warned.set(whom, { atMs, isShown: true });
-      await notices.ending(refOf(row), Math.max(0, Math.ceil(inMs / 1000)), participantSession);
+      const warning: Warning = { atMs, isShown: true };
+      this.warned.set(whom, warning);
+      if (!(await notices.ending(refOf(row), Math.max(0, Math.ceil(inMs / 1000)), participantSession)))
+        warning.isShown = false;
     } else if (before) {
       this.warned.delete(whom);
-      await this.continues(row, participantSession);
+      if (!(await this.continues(row, participantSession))) this.warned.set(whom, before);
     }
   }
 
   /** It ends what was announced to everyone, whatever that was: what still holds of it is announced again. */
-  private async continues(row: RoomRow, participantSession?: string): Promise<void> {
+  private async continues(row: RoomRow, participantSession?: string): Promise<boolean> {
     const room = participantSession === undefined ? this.parts.present.room(row.id) : undefined;
     if (room)
       for (const warning of [this.warned.get(room), this.watches.get(room)?.warning])
         if (warning) warning.isShown = false;
-    await this.parts.notices.continues(refOf(row), participantSession);
+    return this.parts.notices.continues(refOf(row), participantSession);
   }
 
   private async takeBack(room: PresentRoom, watch: Watch): Promise<void> {
-    if (!watch.warning) return;
+    const { warning } = watch;
+    if (!warning) return;
     watch.warning = undefined;
-    await this.continues(room.row);
+    if (!(await this.continues(room.row))) watch.warning = warning;
   }
 
   /** Activity is that a person shares something, as the pages say, or that a person comes in. */
@@ -154,8 +157,9 @@ export class Times {
     if (leftMs <= 0) return this.end(room.row);
     if (leftMs > Math.min(WARNED_BEFORE_MS, idleMs / 2)) await this.takeBack(room, watch);
     else if (!watch.warning?.isShown) {
-      watch.warning = { isShown: true };
-      await notices.ending(refOf(room.row), Math.ceil(leftMs / 1000));
+      const warning: Warning = { isShown: true };
+      watch.warning = warning;
+      if (!(await notices.ending(refOf(room.row), Math.ceil(leftMs / 1000)))) warning.isShown = false;
     }
     return false;
   }

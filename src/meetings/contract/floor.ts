@@ -5,6 +5,12 @@ import type { JsonObject } from "../../protocol/json.ts";
 /** Why a participant is put out: the reason of the close 4021. */
 export type PutOut = "time" | "ended" | "removed" | "replaced";
 
+/**
+ * Why the connections of a stay are closed: it is put out, or it has ended otherwise while one was still open. `left`: a newer connection has said goodbye,
+ * so this one is closed as replaced, as it would have been by then. `lost`: its page may join again.
+ */
+export type CloseReason = PutOut | "left" | "lost";
+
 /** One member of the channel `room` of a room, of any node. */
 export interface FloorMember {
   readonly peerId: string;
@@ -17,7 +23,7 @@ export interface Floor {
   /** Publishes as the service. Resolves when it is accepted; channels with history may refuse while their store is away. */
   publish(app: string, channel: string, data: JsonObject): Promise<void>;
   /** Closes the connections of a stay on this node, except one. Returns how many there were. */
-  close(app: string, peerId: string, reason: PutOut, except?: string): number;
+  close(app: string, peerId: string, reason: CloseReason, except?: string): number;
   /** Gives the connections of a stay on this node another access: subscriptions that it does not cover end. */
   setAccess(app: string, peerId: string, access: RoomAccess): void;
   /** Shows a stay with a connection on this node under this name. */

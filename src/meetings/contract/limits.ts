@@ -18,6 +18,8 @@ export const CONNECT_TOKEN_SPARE_SEC = 60;
 export const BEAT_EVERY_MS = 5000;
 /** A connection that was let in but did not open is taken for lost after that. */
 export const OPENS_WITHIN_MS = 10_000;
+/** A node that is asked which stays it has enters them again within that time, or says that it cannot: who asks waits for a second. */
+export const ENTERED_AGAIN_WITHIN_MS = 500;
 /** Rows that one sweep reads of stays and of meetings. */
 export const SWEEP_ROWS = 200;
 /** A place in the lobby, and its connect token. */
@@ -63,6 +65,11 @@ export const WARNED_BEFORE_MS = 60_000;
 /** Rooms with people on this node are read again that often: a node may have missed a change. */
 export const ROOM_CHECKED_EVERY_MS = 10_000;
 export const ROOMS_CHECKED_PER_SECOND = 20;
+/** Notices that could not be published are tried again that often: one of them while they fail, then up to a hundred at once. */
+export const MISSED_REPEATED_EVERY_MS = 2000;
+export const MISSED_REPEATED_AT_ONCE = 100;
+/** How many of them are remembered; the oldest are given up. */
+export const MISSED_MAX = 10_000;
 
 export const MEETINGS_PAGE_MAX = 100;
 export const MEETINGS_PAGE_DEFAULT = 50;

@@ -118,21 +118,32 @@ export class Lobby implements LobbyPort {
     void this.left(claims.id, isGoodbye, this.parts.nowMs()).catch(this.parts.failed);
   }
 
-  queueWanted({ app, room }: RoomClaims): void {
+  queueWanted({ app, room }: RoomRef): void {
     this.queues.changed({ app, room });
   }
 
+  /** Those who wait may not know whether a host is inside. */
+  hostsWanted(room: RoomRef): void {
+    this.hosts.changed(room);
+  }
+
   /** A waiting page listens now: it is shown whether a host is there. It may have been decided while it did not listen, so the answer is repeated. */
-  answerWanted({ id, app, room }: RoomClaims): void {
-    const { store, notices, nowMs, failed } = this.parts;
+  answerWanted({ id, app, room }: Pick<RoomClaims, "id" | "app" | "room">): void {
     const repeat = async (): Promise<void> => {
-      const row = await store.waitingOne(id);
-      if (row?.state === "admitted") await notices.admitted({ app, room }, id);
-      if (row?.state === "declined")
-        await notices.declined({ app, room }, id, { retryAfterSec: retryAfterSec(row, nowMs()) });
+      const row = await this.parts.store.waitingOne(id);
       if (row?.state === "waiting") this.hosts.wanted({ app, room }, id);
+      else if (row) await this.repeatAnswer(row);
     };
-    void repeat().catch(failed);
+    void repeat().catch(this.parts.failed);
+  }
+
+  /** Whether it was published. */
+  private repeatAnswer(row: WaitingRow): Promise<boolean> {
+    const { notices, nowMs } = this.parts;
+    const { waitId, state } = row;
+    return state === "admitted"
+      ? notices.admitted(row, waitId)
+      : notices.declined(row, waitId, { retryAfterSec: retryAfterSec(row, nowMs()) });
   }
 
   /** `reason`: without a host's decision. The visitor is notified, and its connection is closed if its page does not do it. */
@@ -143,9 +154,9 @@ export class Lobby implements LobbyPort {
     // A page that is away just now gets its whole time to hear of it and to enter.
     if (state === "admitted") await store.setSeen(waitId, nowMs());
     const why = reason ? { reason } : { retryAfterSec: retryAfterSec(row, nowMs()) };
-    await (state === "admitted" ? notices.admitted(room, waitId) : notices.declined(room, waitId, why));
+    const isTold = await (state === "admitted" ? notices.admitted(room, waitId) : notices.declined(room, waitId, why));
     // Not awaited: a node that does not answer must not hold up the next decision.
-    void this.connections.tellAnswer(waitId, state);
+    void this.connections.tellAnswer(waitId, state, isTold);
     this.queues.changed(room);
   }
 
@@ -192,8 +203,19 @@ export class Lobby implements LobbyPort {
     this.hosts.stop();
   }
 
+  /** Its page may not know of the answer: while notices cannot be published, its place and its connection are kept for it. */
+  private async isTold(one: WaitingHere): Promise<boolean> {
+    const { store, nowMs } = this.parts;
+    if (one.isTold) return true;
+    const row = await store.waitingOne(one.claims.id);
+    if (!row || row.state === "waiting" || (await this.repeatAnswer(row))) return this.connections.has(one);
+    await store.setSeen(row.waitId, nowMs());
+    return false;
+  }
+
   /** Its time is over, or it has its answer and its page has not left by itself. */
   private async close(one: WaitingHere): Promise<void> {
+    if (one.isAnswered && !(await this.isTold(one))) return;
     const { store, notices, floor, nowMs } = this.parts;
     const { id, app, room } = one.claims;
     this.connections.remove(one);
@@ -211,7 +233,7 @@ export class Lobby implements LobbyPort {
     const { id } = one.claims;
     const { state = "declined" } = (await store.waitingOne(id)) ?? {};
     if (state === "waiting") await store.setSeen(id, nowMs());
-    else this.connections.answered(id, state);
+    else this.connections.answered(id, state, false);
     one.seen = steadyMs;
   }
 

@@ -23,6 +23,8 @@ interface Until {
   untilMs: number;
   /** It was let in or declined. */
   isAnswered: boolean;
+  /** The answer was published while it was connected. */
+  isTold: boolean;
 }
 
 /** Let in, but not open yet. */
@@ -61,9 +63,14 @@ export class WaitingConnections {
     parts.floor.on(REPLACED, (payload) => this.replacedElsewhere(payload));
     parts.floor.on(ANSWERED, (payload) => {
       if (!isObject(payload)) return;
-      const { id, state } = payload;
-      if (typeof id === "string" && (state === "admitted" || state === "declined")) this.answered(id, state);
+      const { id, state, isTold } = payload;
+      if (typeof id === "string" && (state === "admitted" || state === "declined"))
+        this.answered(id, state, isTold !== false);
     });
+  }
+
+  has(one: WaitingHere): boolean {
+    return this.here.get(one.claims.id) === one;
   }
 
   all(): readonly WaitingHere[] {
@@ -80,7 +87,7 @@ export class WaitingConnections {
     const leftMs = Math.min(WAIT_MAX_MS, since + WAIT_MAX_MS - now);
     const isAnswered = state !== "waiting";
     const untilMs = letInMs + (isAnswered ? Math.min(leftMs, LEAVES_MS[state]) : leftMs);
-    this.opening.set(claims, { enteredMs, letInMs, untilMs, isAnswered });
+    this.opening.set(claims, { enteredMs, letInMs, untilMs, isAnswered, isTold: false });
     return enteredMs;
   }
 
@@ -95,8 +102,8 @@ export class WaitingConnections {
       return;
     }
     this.opening.delete(claims);
-    const { enteredMs, untilMs, isAnswered } = opening;
-    this.here.set(id, { claims, connection, enteredMs, untilMs, isAnswered, seen: steadyMs() });
+    const { enteredMs, untilMs, isAnswered, isTold } = opening;
+    this.here.set(id, { claims, connection, enteredMs, untilMs, isAnswered, isTold, seen: steadyMs() });
     if (earlier) floor.close(app, id, "replaced", connection);
     this.tellOthers(claims, connection, enteredMs).catch(failed);
   }
@@ -117,11 +124,12 @@ export class WaitingConnections {
   }
 
   /** On this node: its page leaves by itself within moments; the sweep closes a connection that does not. */
-  answered(waitId: string, state: Answer): void {
+  answered(waitId: string, state: Answer, isTold: boolean): void {
     const untilMs = this.parts.steadyMs() + LEAVES_MS[state];
     const ofVisitor: (Until | undefined)[] = [this.here.get(waitId)];
     for (const [{ id }, opening] of this.opening) if (id === waitId) ofVisitor.push(opening);
     for (const one of ofVisitor) {
+      if (one) one.isTold ||= isTold;
       if (!one || one.isAnswered) continue;
       one.isAnswered = true;
       one.untilMs = Math.min(one.untilMs, untilMs);
@@ -129,8 +137,8 @@ export class WaitingConnections {
   }
 
   /** The same on all nodes. */
-  async tellAnswer(waitId: string, state: Answer): Promise<void> {
-    await this.parts.floor.ask(ANSWERED, { id: waitId, state }).catch(this.parts.failed);
+  async tellAnswer(waitId: string, state: Answer, isTold: boolean): Promise<void> {
+    await this.parts.floor.ask(ANSWERED, { id: waitId, state, isTold }).catch(this.parts.failed);
   }
 
   /** Connections that were let in and did not open. */

@@ -1,6 +1,6 @@
 /**
- * What the service publishes in a room, as meetings.md says field by field. A notice that could not be published is logged and not repeated: what it
- * says has happened, and pages see it in other ways too.
+ * What the service publishes in a room, as meetings.md says field by field. What a notice says has happened, so one that could not be published is no failure
+ * of what has caused it. If it is about a state, what is true by then is published later (missed.ts). The calls resolve to whether it was published.
  */
 import type { JsonObject } from "../../protocol/json.ts";
 import { adminChannel, chatChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
@@ -10,6 +10,7 @@ import type { RenamedNotice } from "../contract/contract.ts";
 import type { Floor } from "../contract/floor.ts";
 import { WAIT_MAX_SEC } from "../contract/limits.ts";
 import { publicRoomOf } from "../rules/rights.ts";
+import type { MissedNotices, Subject } from "./missed.ts";
 
 /** An application's id, and the id of one of its rooms. */
 export interface RoomRef {
@@ -41,68 +42,70 @@ const LOBBY_END_TEXTS: Readonly<Record<LobbyEnd, string>> = {
 export class Notices {
   constructor(
     private readonly floor: Pick<Floor, "publish">,
+    private readonly missed: Pick<MissedNotices, "add">,
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  /** Its page obeys. */
-  muted(room: RoomRef, participantSession: string, kind: MutedKind): Promise<void> {
-    return this.inRoom(room, { notice: "muted", participantSession, kind });
+  /** Its page obeys. Rejects if it was not published: nothing else comes of a mute. */
+  muted({ app, room }: RoomRef, participantSession: string, kind: MutedKind): Promise<void> {
+    return this.floor.publish(app, roomChannel(room), { notice: "muted", participantSession, kind });
   }
 
-  renamed(room: RoomRef, participantSession: string, name: string): Promise<void> {
+  renamed(room: RoomRef, participantSession: string, name: string): Promise<boolean> {
     const notice: RenamedNotice = { notice: "renamed", participantSession, name };
     return this.inRoom(room, { ...notice });
   }
 
-  removed(room: RoomRef, participantSession: string): Promise<void> {
+  removed(room: RoomRef, participantSession: string): Promise<boolean> {
     return this.inRoom(room, { notice: "removed", participantSession, inSec: 0 });
   }
 
   /** Without a participantSession it is for everyone. */
-  ending(room: RoomRef, inSec: number, participantSession?: string): Promise<void> {
+  ending(room: RoomRef, inSec: number, participantSession?: string): Promise<boolean> {
     return this.inRoom(room, { notice: "ending", ...(participantSession && { participantSession }), inSec });
   }
 
   /** The end that was announced does not come: something happens in the meeting again, or the room's times have changed. */
-  continues(room: RoomRef, participantSession?: string): Promise<void> {
+  continues(room: RoomRef, participantSession?: string): Promise<boolean> {
     return this.inRoom(room, { notice: "continues", ...(participantSession && { participantSession }) });
   }
 
-  locked(room: RoomRef, on: boolean): Promise<void> {
-    return this.inRoom(room, { notice: "locked", on });
+  locked(room: RoomRef, on: boolean): Promise<boolean> {
+    return this.inRoom(room, { notice: "locked", on }, "locked");
   }
 
   /** `by` is who has stopped it: while it is on, the state says who has started it. */
-  recording(room: RoomRef, state: MeetingRecording | null, by: string): Promise<void> {
+  recording(room: RoomRef, state: MeetingRecording | null, by: string): Promise<boolean> {
     const on = { by: state?.by, since: state && Math.floor(state.since / 1000) };
-    return this.inRoom(room, { notice: "recording", on: state !== null, ...(state ? on : { by }) });
+    return this.inRoom(room, { notice: "recording", on: state !== null, ...(state ? on : { by }) }, "recording");
   }
 
-  flags(row: RoomRow): Promise<void> {
-    return this.inRoom(refOf(row), { notice: "flags", room: publicRoomOf(row) });
+  flags(row: RoomRow): Promise<boolean> {
+    return this.inRoom(refOf(row), { notice: "flags", room: publicRoomOf(row) }, "flags");
   }
 
-  waiting({ app, room }: RoomRef, queue: readonly Queued[]): Promise<void> {
-    return this.publish(app, adminChannel(room), { notice: "waiting", queue });
+  waiting(room: RoomRef, queue: readonly Queued[]): Promise<boolean> {
+    return this.publish(room, adminChannel(room.room), { notice: "waiting", queue }, "waiting");
   }
 
-  admitted({ app, room }: RoomRef, waitId: string): Promise<void> {
-    return this.publish(app, waitChannel(room, waitId), { notice: "admitted" });
+  admitted(room: RoomRef, waitId: string): Promise<boolean> {
+    return this.publish(room, waitChannel(room.room, waitId), { notice: "admitted" }, "answer", waitId);
   }
 
   /** Why a place has ended; without a reason a host has declined, and `retryAfterSec` says when one may ask again. */
   declined(
-    { app, room }: RoomRef,
+    room: RoomRef,
     waitId: string,
     why: { readonly reason: LobbyEnd } | { readonly retryAfterSec: number },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const more = "reason" in why ? { text: LOBBY_END_TEXTS[why.reason] } : {};
-    return this.publish(app, waitChannel(room, waitId), { notice: "declined", ...why, ...more });
+    const data = { notice: "declined", ...why, ...more };
+    return this.publish(room, waitChannel(room.room, waitId), data, "answer", waitId);
   }
 
   /** To a person who waits: whether a host is inside, and nothing else about the meeting. */
-  hosts({ app, room }: RoomRef, waitId: string, inside: boolean): Promise<void> {
-    return this.publish(app, waitChannel(room, waitId), { notice: "hosts", inside });
+  hosts(room: RoomRef, waitId: string, inside: boolean): Promise<boolean> {
+    return this.publish(room, waitChannel(room.room, waitId), { notice: "hosts", inside }, "hosts");
   }
 
   /** A line of the chat from the application's server. Rejects if it was not kept: it is what the caller asked for. */
@@ -110,15 +113,24 @@ export class Notices {
     return this.floor.publish(app, chatChannel(room), { text, server: true });
   }
 
-  private inRoom({ app, room }: RoomRef, data: JsonObject): Promise<void> {
-    return this.publish(app, roomChannel(room), data);
+  private inRoom(room: RoomRef, data: JsonObject, subject?: Subject): Promise<boolean> {
+    return this.publish(room, roomChannel(room.room), data, subject);
   }
 
-  private async publish(app: string, channel: string, data: JsonObject): Promise<void> {
+  private async publish(
+    { app, room }: RoomRef,
+    channel: string,
+    data: JsonObject,
+    subject: Subject | undefined,
+    waitId?: string,
+  ): Promise<boolean> {
     try {
       await this.floor.publish(app, channel, data);
+      return true;
     } catch (error) {
+      if (subject) this.missed.add({ room: { app, room }, subject, waitId });
       this.failed(error);
+      return false;
     }
   }
 }

@@ -7,13 +7,15 @@ import type { Notices, RoomRef } from "../notices/notices.ts";
 import type { Stays } from "./stays.ts";
 import type { Upkeep } from "./upkeep.ts";
 
+/** Asked of all nodes: close these stays; whether a connection of a stay is there. */
 const CLOSE = "meetings.close";
+const HERE = "meetings.here";
 const REASONS: readonly unknown[] = ["time", "ended", "removed"] satisfies readonly PutOut[];
 
 export interface ExitParts {
   readonly store: Pick<MeetingStore, "openStays" | "endMeeting" | "ban">;
   readonly floor: Pick<Floor, "ask" | "on">;
-  readonly stays: Pick<Stays, "end" | "closeHere">;
+  readonly stays: Pick<Stays, "end" | "closeHere" | "isHere">;
   readonly upkeep: Pick<Upkeep, "meetingEnded">;
   readonly notices: Notices;
   readonly nowMs: () => number;
@@ -31,6 +33,10 @@ export class Exits {
       for (const id of ids)
         if (typeof id === "string") closed += parts.stays.closeHere(app, room, id, reason as PutOut);
       return closed;
+    });
+    parts.floor.on(HERE, (payload) => {
+      const { room, id } = isObject(payload) ? payload : {};
+      return typeof room === "string" && typeof id === "string" && parts.stays.isHere(room, id);
     });
   }
 
@@ -52,10 +58,12 @@ export class Exits {
 
   /**
    * It must not come back into this meeting, as far as it can be recognised; other stays of the same user go with it. A token may be one that
-   * many people share, so stays with the same token stay. false: it had ended before.
+   * many people share, so stays with the same token stay. Also one that has ended while its connection was open, on a node that could not reach the store or the
+   * others for a while: its person still hears the meeting. false: it had ended before, and no node has a connection of it.
    */
   async remove(stay: StayRow): Promise<boolean> {
     const { app, room, meeting, accessToken, externalUserId } = stay;
+    if (stay.ended !== null && !(await this.isConnected(stay))) return false;
     // The ban first: its page may come back the moment it is closed.
     await this.parts.store.ban(meeting, { accessToken, externalUserId });
     const isRemoved = await this.removeOne(stay);
@@ -65,12 +73,22 @@ export class Exits {
     return isRemoved;
   }
 
-  private async removeOne({ id, app, room }: StayRow): Promise<boolean> {
+  private async removeOne(stay: StayRow): Promise<boolean> {
     const { stays, notices, nowMs } = this.parts;
-    if (!(await stays.end(id, "removed", nowMs()))) return false;
+    const { id, app, room } = stay;
+    if (!(await stays.end(id, "removed", nowMs())) && !(await this.isConnected(stay))) return false;
     await notices.removed({ app, room }, id);
     await this.close({ app, room }, [id], "removed");
     return true;
+  }
+
+  private async isConnected({ room, id }: StayRow): Promise<boolean> {
+    const { floor, stays, failed } = this.parts;
+    const answers = await floor.ask(HERE, { room, id }).catch((error: unknown) => {
+      failed(error);
+      return [stays.isHere(room, id)];
+    });
+    return answers.includes(true);
   }
 
   /** For everyone. Returns how many were put out. */

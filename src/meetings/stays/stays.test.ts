@@ -216,6 +216,26 @@ describe("a node that was killed", () => {
     expect(await stay(ada.id)).toMatchObject({ ended: null, node: "node-2" });
   });
 
+  test("is not what a node is that cannot reach the store, but the others: they beat for it", async () => {
+    const cutOff = world.node();
+    const ada = await world.enter(cutOff, room);
+    await world.enter(node, room);
+    const { meetings } = world.store;
+    const enter = meetings.enter.bind(meetings);
+    // The second is as one that falls silent.
+    const failures = [() => Promise.reject(new Error("away")), () => new Promise<never>(() => undefined)];
+    for (const fail of failures) {
+      meetings.enter = (one, ...more) => (one.node === "node-2" ? fail() : enter(one, ...more));
+      await pass(40_000, node);
+    }
+    expect(await stay(ada.id)).toMatchObject({ ended: null, node: "node-2" });
+    meetings.enter = enter;
+    expect(world.failures.splice(0)).not.toEqual([]);
+    world.kill(cutOff);
+    await pass(60_000, node);
+    expect(await stay(ada.id)).toMatchObject({ why: "lost" });
+  });
+
   test("is not what all nodes are when the store was away: the others get 30 s for their beats", async () => {
     const ada = await world.enter(node, room);
     world.floors.isCut = true;

@@ -3,10 +3,11 @@
  * is; the older ones are closed with 4021 `replaced`.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
-import { isObject } from "../../protocol/json.ts";
+import { Problem } from "../../protocol/codes.ts";
+import { isObject, type JsonObject } from "../../protocol/json.ts";
 import type { MeetingStore, OverdueStay, StayEnd, StayRow } from "../../store/contract/meetings.ts";
-import type { Floor, PutOut } from "../contract/floor.ts";
-import { OPENS_WITHIN_MS } from "../contract/limits.ts";
+import type { CloseReason, Floor } from "../contract/floor.ts";
+import { ENTERED_AGAIN_WITHIN_MS, OPENS_WITHIN_MS } from "../contract/limits.ts";
 import { accessOf } from "../rules/rights.ts";
 import type { Admission, Entry } from "./entry.ts";
 import type { Present, PresentStay } from "./present.ts";
@@ -35,7 +36,7 @@ export interface StayListener {
 /** On its way in: it is closed as soon as it opens if it was put out meanwhile. */
 interface Coming {
   readonly seat: RoomSeat;
-  closing?: PutOut;
+  closing?: CloseReason;
   /** It was renamed meanwhile. */
   name?: string;
 }
@@ -147,13 +148,18 @@ export class Stays {
   }
 
   /** On this node: the connections of a stay are closed, also those that are being opened. Returns how many there were. */
-  closeHere(app: string, room: string, id: string, reason: PutOut): number {
+  closeHere(app: string, room: string, id: string, reason: CloseReason): number {
     for (const coming of this.coming)
       if (coming.seat.claims.id === id && coming.seat.claims.app === app) coming.closing = reason;
     for (const [{ claims }, opening] of this.opening)
       if (claims.id === id && claims.app === app) opening.closing = reason;
     this.parts.present.remove(room, id);
     return this.parts.floor.close(app, id, reason);
+  }
+
+  /** Whether a connection of the stay is open on this node. */
+  isHere(room: string, id: string): boolean {
+    return this.parts.present.room(room)?.stays.has(id) === true;
   }
 
   /** On this node: the connections of a stay show this name, also those that are being opened. */
@@ -172,22 +178,35 @@ export class Stays {
 
   /**
    * The store takes these stays for lost. A node that has a connection of one of them says so and enters it again: its beats did not reach
-   * the store for a while, or a second connection of the stay came and went elsewhere.
+   * the store for a while, or a second connection of the stay came and went elsewhere. One that cannot reach the store says so, and this node beats for it: its
+   * people are inside, and their places must not be given to others.
    */
   async keepConnected(overdue: readonly OverdueStay[]): Promise<void> {
     const stays = overdue.map(({ stay }) => `${stay.room} ${stay.id}`);
-    await this.parts.floor.ask(CONNECTED, { stays });
+    const answers = await this.parts.floor.ask(CONNECTED, { stays });
+    for (const { node } of answers.filter(isObject))
+      if (typeof node === "string" && overdue.some(({ stay }) => stay.node === node))
+        await this.parts.store.beat(node, this.parts.nowMs());
   }
 
-  private async enterAgain(payload: unknown): Promise<number> {
+  /** How many were entered again; if it could not be all of them, which node has them. */
+  private async enterAgain(payload: unknown): Promise<number | JsonObject> {
     const stays = isObject(payload) && Array.isArray(payload.stays) ? payload.stays : [];
     const here = stays.flatMap((one): PresentStay[] => {
       const [room = "", id = ""] = String(one).split(" ");
       const stay = this.parts.present.room(room)?.stays.get(id);
       return stay ? [stay] : [];
     });
-    for (const { seat } of here) await this.parts.entry.enter(seat.claims);
-    return here.length;
+    const { entry, nodeId, failed } = this.parts;
+    const enterAll = async (): Promise<boolean> => {
+      const entered = await Promise.allSettled(here.map(({ seat }) => entry.enter(seat.claims)));
+      // A refusal is no fault: its stay has ended meanwhile.
+      for (const one of entered) if (one.status === "rejected" && !(one.reason instanceof Problem)) failed(one.reason);
+      return entered.every(({ status }) => status === "fulfilled");
+    };
+    // Who asks does not wait for long, and a store that cannot be reached may fall silent.
+    const isDone = await Promise.race([enterAll(), Bun.sleep(ENTERED_AGAIN_WITHIN_MS).then(() => false)]);
+    return isDone ? here.length : { node: nodeId };
   }
 
   private write(id: string, isGoodbye: boolean): void {

@@ -1,7 +1,8 @@
 /** For tests: the floors of several nodes that are joined, without sockets. What is published and closed is kept to be looked at. */
 import type { RoomAccess } from "../../access/tokens/room-access.ts";
+import { Problem } from "../../protocol/codes.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import type { Floor, FloorMember, PutOut } from "../contract/floor.ts";
+import type { CloseReason, Floor, FloorMember } from "../contract/floor.ts";
 
 export interface Published {
   readonly app: string;
@@ -11,7 +12,7 @@ export interface Published {
 
 export interface Closed {
   readonly peerId: string;
-  readonly reason: PutOut;
+  readonly reason: CloseReason;
   /** The connection that stays open. */
   readonly except?: string | undefined;
 }
@@ -25,6 +26,8 @@ export class FakeFloors {
   readonly members = new Map<string, FloorMember[]>();
   /** Requests between nodes are lost. */
   isCut = false;
+  /** Nothing can be published, as while NATS is away. */
+  isMute = false;
 
   node(): FakeFloor {
     const floor = new FakeFloor(this);
@@ -48,11 +51,12 @@ export class FakeFloor implements Floor {
   constructor(private readonly all: FakeFloors) {}
 
   publish(app: string, channel: string, data: JsonObject): Promise<void> {
+    if (this.all.isMute) return Promise.reject(new Problem("backend_error"));
     this.all.published.push({ app, channel, data });
     return Promise.resolve();
   }
 
-  close(_app: string, peerId: string, reason: PutOut, except?: string): number {
+  close(_app: string, peerId: string, reason: CloseReason, except?: string): number {
     this.closed.push({ peerId, reason, except });
     return 1;
   }

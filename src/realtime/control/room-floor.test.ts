@@ -91,6 +91,19 @@ describe("close", () => {
     }
   });
 
+  test("of a stay that has ended while it was connected shows it to no one any more; after `lost` its page joins again", async () => {
+    const closings = { left: { code: 4021, reason: "replaced" }, lost: { code: 1001, reason: "stay lost" } };
+    for (const reason of ["left", "lost"] as const) {
+      const world = new RoomsWorld();
+      const [ann, ben] = [await inside(world, "ann"), await inside(world, "ben")];
+      ann.take();
+      expect(world.floor().close(APP, "ben", reason)).toBe(1);
+      await world.pass(600);
+      expect(ben.socket.closed).toEqual(closings[reason]);
+      expect(ann.newFrames().join()).toMatch(/left: ben/);
+    }
+  });
+
   test("replaces older connections of a stay, and its participant is not seen to leave", async () => {
     const world = new RoomsWorld();
     const [ann, old] = [await inside(world, "ann"), await inside(world, "ben")];

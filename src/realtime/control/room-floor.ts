@@ -5,7 +5,7 @@ import type { Envelope } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
-import { PUT_OUT, type PutOut } from "../../protocol/put-out.ts";
+import { PUT_OUT, type PutOut, STAY_OVER } from "../../protocol/put-out.ts";
 import { roomChannel, SERVICE } from "../../protocol/room-channels.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -19,6 +19,8 @@ import type { Kicks } from "./kicks.ts";
 
 /** Apart from what operators ask of nodes. */
 const REQUEST = "rooms: ";
+
+const CLOSINGS = { ...PUT_OUT, ...STAY_OVER } as const;
 
 interface RoomMember {
   readonly peerId: string;
@@ -49,9 +51,9 @@ export class RoomFloor {
     throw new Problem(outcome === "unconfirmed" ? "backend_error" : outcome);
   }
 
-  close(app: string, peerId: string, reason: PutOut, except?: string): number {
+  close(app: string, peerId: string, reason: PutOut | "left" | "lost", except?: string): number {
     // A participant whose connection was lost before must not be shown any longer either.
-    if (reason !== "replaced") return this.parts.kicks.kickHere(roomSpaceOf(app), peerId, PUT_OUT[reason]);
+    if (reason !== "replaced") return this.parts.kicks.kickHere(roomSpaceOf(app), peerId, CLOSINGS[reason]);
     const older = this.connectionsOf(app, peerId).filter(({ id }) => id !== except);
     for (const connection of older) this.parts.connections.close(connection, PUT_OUT.replaced);
     return older.length;

@@ -8,7 +8,7 @@ import {
   RESYNC,
   TOKEN_EXPIRED,
 } from "../../protocol/close.ts";
-import { PUT_OUT } from "../../protocol/put-out.ts";
+import { PUT_OUT, STAY_OVER } from "../../protocol/put-out.ts";
 
 /** The client sends this to say goodbye; a page that is reloaded sends 1001. */
 const NORMAL = 1000;
@@ -27,6 +27,9 @@ export function departureByService(closing: Closing): Departure {
     case PUT_OUT.time:
     case PUT_OUT.ended:
     case PUT_OUT.removed:
+    // Who comes back after these is another participant.
+    case STAY_OVER.left:
+    case STAY_OVER.lost:
       return "goodbye";
     // Among these the one that a newer connection has replaced: until that one subscribes, its peer must not be seen to leave.
     default:

@@ -1,6 +1,18 @@
 /** What the door of a room means for this visitor. */
 import type { Door } from "./api.ts";
 
+/** A room that opens is looked at again then, not by all pages at the same moment. */
+const OPENS_SPREAD_MS = 3000;
+const LOOK_AGAIN_MS = 15_000;
+/** The longest delay of a timer. */
+const TIMER_MAX_MS = 2_000_000_000;
+
+/** In how many milliseconds a room that opens at `timeMs` is looked at again. Clocks differ: one that should be open by this clock is looked at again and again. */
+export function looksAgainInMs(timeMs: number): number {
+  const waitMs = Math.max(LOOK_AGAIN_MS, timeMs - Date.now()) + Math.random() * OPENS_SPREAD_MS;
+  return Math.min(waitMs, TIMER_MAX_MS);
+}
+
 /** The name of the invitation: the service takes no other. */
 export const vouchedName = (door: Door | undefined): string | undefined => door?.you?.name;
 

@@ -71,6 +71,8 @@ export interface RoomEvents {
   /** With each connection and each new token: the credentials of the ones before end. */
   iceServers: [iceServers: readonly RTCIceServer[]];
   ended: [why: Ending];
+  /** In place of `ended`: the service took the stay for lost while this page was connected. Its person is there, and may join again at once. */
+  stayLost: [];
 }
 
 export interface RoomLink {

@@ -1,5 +1,7 @@
 /** Why a stay is over, by the end of its connection. */
+
 import type { ParleyError } from "../../../client/src/events/errors.ts";
+import { STAY_OVER } from "../../../src/protocol/put-out.ts";
 import type { Ending } from "./contract.ts";
 
 const REASONS: readonly Ending[] = ["time", "ended", "removed", "replaced"];
@@ -17,6 +19,12 @@ const REFUSALS: Readonly<Record<string, Ending>> = {
 };
 
 export const isFinalRefusal = ({ code }: ParleyError): boolean => code in REFUSALS;
+
+/** The service took the stay for lost while this page was connected. A page that was away, perhaps for hours with the computer asleep, gets another close. */
+export function isStayLost(error: ParleyError | undefined): boolean {
+  const { code, reason } = (error?.cause ?? {}) as { readonly code?: number; readonly reason?: string };
+  return code === STAY_OVER.lost.code && reason === STAY_OVER.lost.reason;
+}
 
 /** `lost`: the stay could not be continued; the page may join anew, and then gets the reason if it may not. */
 export function endingOf(error: ParleyError | undefined): Ending {

@@ -29,7 +29,7 @@ afterEach(() => {
 async function open(more: Partial<RoomOpening> = {}): Promise<void> {
   const connect = { url: "wss://service/v1", token: roomToken("r1", "me") };
   room = openRoom({ connect, name: "Me", isAdmin: false, isGuest: true, renew: async () => null, ...more });
-  for (const event of ["joined", "left", "chat", "notice", "queue", "online", "ended"] as const)
+  for (const event of ["joined", "left", "chat", "notice", "queue", "online", "ended", "stayLost"] as const)
     room.on(event, (...args: unknown[]) => story.push([event, ...args]));
   await settled();
   await kit.service.socket.welcome({ peerId: "me", expiresAt: 1_700_003_600 });
@@ -265,6 +265,17 @@ test("a token of another stay ends this one", async () => {
   await kit.service.socket.end();
   await kit.clock.advance(20_000);
   expect(story.at(-1)).toEqual(["ended", "lost"]);
+});
+
+test("a stay that the service took for lost while the page was connected: it may join again at once", async () => {
+  await open();
+  await enter("ann");
+  const { length } = kit.service.sockets;
+  await kit.service.socket.end(1001, "stay lost");
+  expect(story.at(-1)).toEqual(["stayLost"]);
+  await kit.clock.advance(20_000);
+  expect(kit.service.sockets.length).toBe(length);
+  expect(story.some((one) => (one as unknown[])[0] === "ended")).toBe(false);
 });
 
 test("leaving is a goodbye", async () => {

@@ -9,7 +9,7 @@ import { Listeners } from "../call/listeners.ts";
 import type { Signalling } from "../call/signalling.ts";
 import { ChatLog } from "./chat-log.ts";
 import type { Ending, Person, PersonState, RoomEvents, RoomLink, RoomOpening } from "./contract.ts";
-import { endingOf, isFinalRefusal } from "./ending.ts";
+import { endingOf, isFinalRefusal, isStayLost } from "./ending.ts";
 import { Inboxes } from "./inboxes.ts";
 import { iceServersIn, noticeOf, queueOf } from "./notices.ts";
 import { type Metadata, personOf } from "./people.ts";
@@ -147,11 +147,18 @@ class Room implements RoomLink {
   #statusChanged({ state, error }: Status): void {
     if (state === "closed") return this.#end(endingOf(error));
     // The client would try forever, because to it the refusal is not one of the token.
+    if (isStayLost(error)) return this.#stayLost();
     if (error && isFinalRefusal(error)) return this.#refused(error);
     const isOnline = state === "connected";
     if (isOnline === this.#isOnline) return;
     this.#isOnline = isOnline;
     this.#listeners.emit("online", isOnline);
+  }
+
+  #stayLost(): void {
+    if (this.#isEnded) return;
+    this.close();
+    this.#listeners.emit("stayLost");
   }
 
   #refused(error: ParleyError): void {

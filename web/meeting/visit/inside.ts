@@ -24,6 +24,8 @@ export interface InsideParts {
   readonly token: () => string;
   readonly open: (opening: Omit<RoomOpening, "renew" | "isResumed">) => RoomLink;
   readonly ended: (why: Ending) => void;
+  /** Join again: the stay is over, but the person is there. */
+  readonly stayLost: () => void;
 }
 
 export class Inside {
@@ -133,7 +135,7 @@ export class Inside {
   }
 
   #listen(link: RoomLink): void {
-    const { session, engine, ended } = this.#parts;
+    const { session, engine, ended, stayLost } = this.#parts;
     const showPeople = (): void => {
       const before = session.people.value;
       session.people.value = link.people();
@@ -165,6 +167,7 @@ export class Inside {
         engine.setIceServers(iceServers);
       }),
       link.on("ended", ended),
+      link.on("stayLost", stayLost),
       engine.on("tracks", () => {
         session.tracks.value = engine.tracks();
       }),

@@ -177,6 +177,27 @@ test("put out: says why, closes all devices, and does not return by itself", asy
   }
 });
 
+test("a stay that the service took for lost while the page was connected: the person goes on in another one, with the devices that are on", async () => {
+  const { meeting, api, room, engine } = await inside();
+  await meeting.toggle("audio");
+  const [lost, left] = [room(), engine()];
+  api.answer = () => ({ ...JOINED, participantSession: "again" });
+  lost.emit("stayLost");
+  await settled();
+  expect([lost.isClosed, left.hasLeft]).toEqual([true, true]);
+  expect(api.joins.at(-1)?.resume).toBeUndefined();
+  expect(meeting.session.stage.value).toEqual({ at: "inside" });
+  expect(meeting.session.me.value.participantSession).toBe("again");
+  expect(meeting.media.isOn.value).toMatchObject({ audio: false, video: true });
+  api.answer = () => {
+    throw new Refused(409, "room_full", "");
+  };
+  room().emit("stayLost");
+  await settled();
+  expect(meeting.session.stage.value).toEqual({ at: "closed", why: "full" });
+  expect(meeting.media.tracks.value).toEqual({});
+});
+
 test("removed while it was away: says so, and not that the connection was lost", async () => {
   let renew: (() => Promise<string | null>) | undefined;
   const room = new FakeRoom();

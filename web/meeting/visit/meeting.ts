@@ -2,7 +2,7 @@
 import type { Kind } from "../call/contract.ts";
 import { announce } from "../page/announce.ts";
 import { type Act, type InLobby, type Joined, Refused } from "../page/api.ts";
-import { isStranger, vouchedName } from "../page/door.ts";
+import { isStranger, looksAgainInMs, vouchedName } from "../page/door.ts";
 import { cleanName } from "../page/names.ts";
 import { keep } from "../page/storage.ts";
 import type { Uploads } from "../recording/contract.ts";
@@ -17,12 +17,6 @@ import { t } from "../texts/texts.ts";
 import { waitIn } from "./in-lobby.ts";
 import { Inside } from "./inside.ts";
 import type { MeetingParts } from "./parts.ts";
-
-/** A room that opens is looked at again then, not by all pages at the same moment. */
-const OPENS_SPREAD_MS = 3000;
-const LOOK_AGAIN_MS = 15_000;
-/** The longest delay of a timer. */
-const TIMER_MAX_MS = 2_000_000_000;
 
 export class Meeting {
   readonly session: Session;
@@ -255,6 +249,7 @@ export class Meeting {
       token: () => this.#resume ?? joined.connect.token,
       open: (opening) => this.#parts.openRoom({ ...opening, isResumed, renew: () => this.#renew() }),
       ended: (why) => this.#out(why),
+      stayLost: () => void this.#comeBack(),
     });
     this.#inside = inside;
     inside.begin(joined);
@@ -292,6 +287,15 @@ export class Meeting {
     this.session.stage.value = { at: "out", why };
   }
 
+  /** The stay is over by no one's will: the person goes on in another one, with the devices that are on. */
+  async #comeBack(): Promise<void> {
+    Object.assign(this.#wishes, this.media.isOn.value);
+    this.#inside?.end();
+    this.#inside = undefined;
+    this.#forget();
+    await this.#join({});
+  }
+
   #end(): void {
     this.#inside?.end();
     this.#inside = undefined;
@@ -306,9 +310,7 @@ export class Meeting {
     const timeMs = at === undefined ? undefined : at * 1000;
     this.session.stage.value = { at: "closed", why, ...(timeMs !== undefined && { timeMs }) };
     if (why !== "not_open" || timeMs === undefined) return;
-    // Clocks differ: a room that should be open by this one is looked at again and again.
-    const waitMs = Math.max(LOOK_AGAIN_MS, timeMs - Date.now()) + Math.random() * OPENS_SPREAD_MS;
-    this.#timer = setTimeout(() => void this.look(), Math.min(waitMs, TIMER_MAX_MS));
+    this.#timer = setTimeout(() => void this.look(), looksAgainInMs(timeMs));
   }
 
   #refused(error: unknown): void {

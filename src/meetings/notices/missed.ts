@@ -1,0 +1,52 @@
+/**
+ * Notices that could not be published, as while NATS is away. What they were about is remembered, and not what they said: when notices can be published again,
+ * everyone gets what is true by then. Without this a page would record on after the recording was stopped, or a visitor who was let in would never hear of it.
+ */
+import { MISSED_MAX, MISSED_REPEATED_AT_ONCE } from "../contract/limits.ts";
+
+/** What a notice was about: something that the store knows. */
+export type Subject = "recording" | "locked" | "flags" | "waiting" | "hosts" | "answer";
+
+export interface Missed {
+  /** The application's id, and the room's. */
+  readonly room: { readonly app: string; readonly room: string };
+  readonly subject: Subject;
+  /** The visitor who gets the answer. */
+  readonly waitId?: string | undefined;
+}
+
+export class MissedNotices {
+  /** By what they are about. Bound: MISSED_MAX. */
+  private readonly missed = new Map<string, Missed>();
+  private hasFailed = false;
+
+  get size(): number {
+    return this.missed.size;
+  }
+
+  add(one: Missed): void {
+    this.hasFailed = true;
+    const key = [one.subject, one.room.room, one.waitId].join(" ");
+    // Behind the others: one that fails for a reason of its own must not keep them waiting.
+    this.missed.delete(key);
+    const [oldest] = this.missed.keys();
+    if (oldest !== undefined && this.missed.size >= MISSED_MAX) this.missed.delete(oldest);
+    this.missed.set(key, one);
+  }
+
+  /** Every few seconds. What fails again is added again; while that is so, one at a time is tried. */
+  async repeat(publish: (one: Missed) => void | Promise<void>, failed: (error: unknown) => void): Promise<void> {
+    const count = this.hasFailed ? 1 : MISSED_REPEATED_AT_ONCE;
+    this.hasFailed = false;
+    for (const [key, one] of [...this.missed].slice(0, count)) {
+      this.missed.delete(key);
+      try {
+        await publish(one);
+      } catch (error) {
+        // The store could not be read.
+        this.add(one);
+        failed(error);
+      }
+    }
+  }
+}
