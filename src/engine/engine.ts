@@ -152,6 +152,8 @@ export interface Engine {
   readonly isAlone?: boolean;
   /** Called once, before anything else. */
   attach(node: EngineCallbacks): void;
+  /** Resolves when this node knows those that were there when it was attached, or after about a heartbeat. undefined: it does now. */
+  othersKnown?(): Promise<void> | undefined;
   /** false: the other nodes cannot be reached. */
   publish(app: string, channel: string, envelope: Envelope): boolean;
   /**

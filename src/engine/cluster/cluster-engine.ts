@@ -68,6 +68,9 @@ export interface ClusterOptions {
   readonly changed?: (isUp: boolean) => void;
 }
 
+/** Each node that was there has sent a heartbeat by then. */
+const KNOWN_AFTER_HEARTBEATS = 1.2;
+
 /** What exists from `attach` on. */
 interface Attached {
   readonly local: NodeCallbacks;
@@ -95,6 +98,7 @@ export class ClusterEngine implements Engine {
   private readonly boundary: FailureBoundary;
   private attached: Attached | undefined;
   private lastNumber = 0;
+  private attachedMs = 0;
   private isClosed = false;
 
   constructor(
@@ -123,6 +127,7 @@ export class ClusterEngine implements Engine {
   attach(node: EngineCallbacks): void {
     const { link, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = this;
     const self = node.id;
+    this.attachedMs = nowMs();
     const local = new NodeCallbacks(node, boundary);
     const subjects = new Subjects(this.options.prefix, self);
     const outgoing = new OutgoingStreams(self, (...name) => subjects.channel(...name), nowMs, link.reportsLosses);
@@ -170,6 +175,11 @@ export class ClusterEngine implements Engine {
       link.subscribe(subject, (received) => control.receive(received));
     void heartbeats.introduce();
     ticker.start(heartbeatMs);
+  }
+
+  othersKnown(): Promise<void> | undefined {
+    const leftMs = this.attachedMs + KNOWN_AFTER_HEARTBEATS * this.heartbeatMs - this.nowMs();
+    return leftMs > 0 ? Bun.sleep(leftMs) : undefined;
   }
 
   /** Resolves when everything this node has published is with the servers, and it has received what they held for it. */
