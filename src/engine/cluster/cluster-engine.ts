@@ -5,7 +5,7 @@
  * - streams/: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts
  *   requests states and replays; incoming-streams.ts and incoming-stream.ts follow other nodes and find gaps; item-buffer.ts;
  *   state-responder.ts answers other nodes
- * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts, direct-messages.ts with newest-messages.ts
+ * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows), direct-messages.ts with newest-messages.ts
  *   delivers each once and in order; expected-peers.ts learns where a held peer has returned
  * - nodes/: heartbeats.ts, nodes.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
  * - requests/: requests.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
@@ -110,7 +110,8 @@ export class ClusterEngine implements Engine {
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.pendingRequests = new PendingRequests(this.nowMs);
     const hasLostNodeSince = (ms: number): boolean => this.attached?.nodes.hasLostOneSince(ms) === true;
-    this.pendingDirectMessages = new PendingDirectMessages(this.nowMs, hasLostNodeSince);
+    const isThere = (name: string): boolean => this.attached?.nodes.known(name) !== undefined;
+    this.pendingDirectMessages = new PendingDirectMessages(this.nowMs, hasLostNodeSince, isThere);
     const warnOf: ReportFault = (error) => options.warn?.(`a fault between nodes: ${error}`);
     this.boundary = new FailureBoundary(options.fault ?? warnOf);
   }

@@ -149,6 +149,8 @@ export class Directs {
   private orHeld(app: string, to: string, here: number, wasHeld: boolean, elsewhere: number): number {
     const { holds } = this.parts;
     if (elsewhere > 0) holds.returnedElsewhere(app, to);
+    // Not known to have reached all connections. It is decided nevertheless: a further attempt would reach those of this node twice.
+    if (here > 0 && (elsewhere === UNAVAILABLE || elsewhere === OVERTAKEN)) return OVERTAKEN;
     if (here > 0) return here + Math.max(0, elsewhere);
     return elsewhere === 0 && (wasHeld || holds.isHeld(app, to)) ? HELD : elsewhere;
   }

@@ -63,7 +63,7 @@ const ENDS: Record<string, (world: World, bob: Client) => unknown> = {
 
 for (const [what, end] of Object.entries(ENDS))
   for (const isEarly of [true, false])
-    test(`a node restarts; bob comes back ${isEarly ? "before" : "after"} it has left, and ends with ${what}: no node expects him again`, async () => {
+    test(`a node restarts; bob comes back ${isEarly ? "before" : "after"} it has left, and ends with ${what}: no node expects him`, async () => {
       const world = sharing(3);
       world.join("bob", "c", { node: 2 });
       await drained(world, 2);

@@ -63,7 +63,7 @@ export class Notes {
       clock,
       nodeRequests,
       rememberedMs: NOTE_MS,
-      told: (peers) => this.returnedElsewhere(peers),
+      returnedElsewhere: (peers) => this.returnedElsewhere(peers),
       failed: (error) => this.failed(error),
     });
     holds.onHold = (app, peerId) => this.returned.expectedAgain(app, peerId);

@@ -16,28 +16,28 @@ export interface ReturnedPeersParts {
   /** As long as a note counts. */
   readonly rememberedMs: number;
   /** Other nodes say that these have come back to them. */
-  readonly told: (peers: readonly PeerName[]) => void;
+  readonly returnedElsewhere: (peers: readonly PeerName[]) => void;
   readonly failed: (error: unknown) => void;
 }
 
 /** The names of the requests: that peers have returned, and which ones have. */
-const TELL = "peers-returned";
+const NOTIFY = "peers-returned";
 const ASK = "which-peers-returned";
-/** Many peers return at once when a node restarts: they are told together. */
-const TELL_AFTER_MS = 500;
+/** Many peers return at once when a node restarts: one request names many. */
+const NOTIFY_AFTER_MS = 500;
 /** In one request, whose length is limited. */
-const TOLD_TOGETHER_MAX = 250;
+const NOTIFIED_TOGETHER_MAX = 250;
 /** A node that is busy may miss one question. */
 const QUESTIONS_MAX = 2;
 
 export class ReturnedPeers {
   /** Until when each is remembered, steady ms; oldest first. Bound: RETURNED_PEERS_MAX. */
   private readonly returned = new Map<string, number>();
-  private toTell: PeerName[] = [];
+  private toNotify: PeerName[] = [];
   private isTimerSet = false;
 
   constructor(private readonly parts: ReturnedPeersParts) {
-    parts.nodeRequests.onRequest(TELL, (peers) => this.told(peersOf(peers)));
+    parts.nodeRequests.onRequest(NOTIFY, (peers) => this.notified(peersOf(peers)));
     parts.nodeRequests.onRequest(ASK, () => this.all());
   }
 
@@ -51,11 +51,11 @@ export class ReturnedPeers {
 
   /** `isNoted`: other nodes may expect it too. */
   add(app: string, peerId: string, isNoted: boolean): void {
-    // What another node has told is not told again.
+    // What another node has said is not repeated to it.
     const isKnown = this.has(app, peerId);
     this.remember(app, peerId);
-    if (isKnown || !isNoted || this.toTell.length >= RETURNED_PEERS_MAX) return;
-    this.toTell.push([app, peerId]);
+    if (isKnown || !isNoted || this.toNotify.length >= RETURNED_PEERS_MAX) return;
+    this.toNotify.push([app, peerId]);
     this.setTimer();
   }
 
@@ -92,9 +92,9 @@ export class ReturnedPeers {
     this.returned.set(key, nowMs + this.parts.rememberedMs);
   }
 
-  private told(peers: readonly PeerName[]): boolean {
+  private notified(peers: readonly PeerName[]): boolean {
     for (const [app, peerId] of peers) this.remember(app, peerId);
-    this.parts.told(peers);
+    this.parts.returnedElsewhere(peers);
     return true;
   }
 
@@ -106,13 +106,13 @@ export class ReturnedPeers {
   private setTimer(): void {
     if (this.isTimerSet) return;
     this.isTimerSet = true;
-    this.parts.clock.after(TELL_AFTER_MS, () => {
+    this.parts.clock.after(NOTIFY_AFTER_MS, () => {
       this.isTimerSet = false;
       const { nodeRequests, failed } = this.parts;
-      const peers = this.toTell;
-      this.toTell = [];
-      for (let at = 0; at < peers.length; at += TOLD_TOGETHER_MAX)
-        nodeRequests.gather(TELL, peers.slice(at, at + TOLD_TOGETHER_MAX), Boolean).catch(failed);
+      const peers = this.toNotify;
+      this.toNotify = [];
+      for (let at = 0; at < peers.length; at += NOTIFIED_TOGETHER_MAX)
+        nodeRequests.gather(NOTIFY, peers.slice(at, at + NOTIFIED_TOGETHER_MAX), Boolean).catch(failed);
     });
   }
 }
