@@ -12,7 +12,8 @@
  * - Messages of one node on one channel, and of one sender to one peer, MUST arrive in the order they were published or sent.
  * - A node MUST NOT receive its own messages and announcements.
  * - A message lost on a watched channel MUST be reported with `lost`, before anything that follows it.
- * - `send` reaches nodes that have called `hold` for the peer. It MAY resolve with the count of the first node that has delivered.
+ * - `send` reaches nodes that have called `hold` for the peer. It MUST NOT resolve with a count while a node that has delivered to the
+ *   peer before, and is there, has not answered; of others it MAY miss the answer. A count of 0 with `isHere` is subject to the same.
  *   It MUST NOT resolve with HELD if a node has delivered the message, as far as can be known within its timeouts.
  * - All attempts to deliver one direct message share one DirectAttempt. However many there are, and however late they arrive, each
  *   node MUST deliver the message at most once, and never after a later one of the same sender.
@@ -156,6 +157,8 @@ export interface Engine {
   readonly isAlone?: boolean;
   /** Called once, before anything else. */
   attach(node: EngineCallbacks): void;
+  /** Resolves when this node knows those that were there when it was attached, or after about a heartbeat. undefined: it does now. */
+  othersKnown?(): Promise<void> | undefined;
   /** false: the other nodes cannot be reached. */
   publish(app: string, channel: string, envelope: Envelope): boolean;
   /**

@@ -31,7 +31,7 @@ export class NodeRequests {
   private readonly receivers = new Map<string, Notified>();
 
   constructor(
-    private readonly engine: Pick<Engine, "request" | "notify">,
+    private readonly engine: Pick<Engine, "request" | "notify" | "othersKnown">,
     readonly self: NodeName,
   ) {}
 
@@ -42,6 +42,11 @@ export class NodeRequests {
 
   onNotification(name: string, receive: Notified): void {
     this.receivers.set(name, receive);
+  }
+
+  /** Resolves when `gather` asks every node that was there when this one started. */
+  async othersKnown(): Promise<void> {
+    await this.engine.othersKnown?.();
   }
 
   async gather<T>(name: string, payload: unknown, decode: Decode<T>): Promise<Gathered<T>> {

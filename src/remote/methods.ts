@@ -196,7 +196,7 @@ const recordings: Listed<RecordingStore> = {
 
 const audit: Listed<AuditStore> = { add: true, list: true, removeBefore: true, trim: true };
 
-const heldMembers: Listed<HeldMemberStore> = { put: true, read: true, take: true };
+const heldMembers: Listed<HeldMemberStore> = { put: true, read: true, take: true, drop: true };
 
 const history: Listed<HistoryStore, "applyRules" | "trim" | "close"> = {
   append: true,

@@ -97,6 +97,7 @@ export class WorkerConnection {
       read: store.heldMembers.read.bind(store.heldMembers),
       // Notes stay: other workers read them too.
       take: (nowMs: number) => store.heldMembers.all(nowMs),
+      drop: store.heldMembers.drop.bind(store.heldMembers),
     };
     const historyCalls = this.historyCalls();
     this.methods = methodsOf({

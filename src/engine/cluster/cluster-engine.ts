@@ -5,7 +5,8 @@
  * - streams/: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay, remembered-streams.ts the
  *   ends of idle streams; channel-subscriptions.ts requests states and replays; incoming-streams.ts and incoming-stream.ts follow
  *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
- * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts, direct-messages.ts with newest-messages.ts
+ * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
+ *   direct-messages.ts with newest-messages.ts
  *   delivers each once and in order; expected-peers.ts learns where a held peer has returned
  * - nodes/: heartbeats.ts, nodes.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
  * - requests/: requests.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
@@ -68,6 +69,9 @@ export interface ClusterOptions {
   readonly changed?: (isUp: boolean) => void;
 }
 
+/** Each node that was there has sent a heartbeat by then. */
+const KNOWN_AFTER_HEARTBEATS = 1.2;
+
 /** What exists from `attach` on. */
 interface Attached {
   readonly local: NodeCallbacks;
@@ -95,6 +99,7 @@ export class ClusterEngine implements Engine {
   private readonly boundary: FailureBoundary;
   private attached: Attached | undefined;
   private lastNumber = 0;
+  private attachedMs = 0;
   private isClosed = false;
 
   constructor(
@@ -106,7 +111,8 @@ export class ClusterEngine implements Engine {
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.pendingRequests = new PendingRequests(this.nowMs);
     const hasLostNodeSince = (ms: number): boolean => this.attached?.nodes.hasLostOneSince(ms) === true;
-    this.pendingDirectMessages = new PendingDirectMessages(this.nowMs, hasLostNodeSince);
+    const isThere = (name: string): boolean => this.attached?.nodes.known(name) !== undefined;
+    this.pendingDirectMessages = new PendingDirectMessages(this.nowMs, hasLostNodeSince, isThere);
     const warnOf: ReportFault = (error) => options.warn?.(`a fault between nodes: ${error}`);
     this.boundary = new FailureBoundary(options.fault ?? warnOf);
   }
@@ -123,6 +129,7 @@ export class ClusterEngine implements Engine {
   attach(node: EngineCallbacks): void {
     const { link, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = this;
     const self = node.id;
+    this.attachedMs = nowMs();
     const local = new NodeCallbacks(node, boundary);
     const subjects = new Subjects(this.options.prefix, self);
     const outgoing = new OutgoingStreams(self, (...name) => subjects.channel(...name), nowMs, link.reportsLosses);
@@ -170,6 +177,11 @@ export class ClusterEngine implements Engine {
       link.subscribe(subject, (received) => control.receive(received));
     void heartbeats.introduce();
     ticker.start(heartbeatMs);
+  }
+
+  othersKnown(): Promise<void> | undefined {
+    const leftMs = this.attachedMs + KNOWN_AFTER_HEARTBEATS * this.heartbeatMs - this.nowMs();
+    return leftMs > 0 ? Bun.sleep(leftMs) : undefined;
   }
 
   /** Resolves when everything this node has published is with the servers, and it has received what they held for it. */

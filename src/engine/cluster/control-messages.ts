@@ -52,9 +52,11 @@ export class ControlMessages {
       return delivered ? pendingDirectMessages.delivered(number, delivered) : unexpected("in response to a request");
     }
     const part = decode.responsePart(text);
-    if (part) pendingRequests.receive(number, part);
+    if (part) return pendingRequests.receive(number, part);
     // A second node may deliver a direct message after the first one has confirmed it.
-    else if (!decode.deliveryCount(text)) unexpected("in response to a request");
+    const delivered = decode.deliveryCount(text);
+    if (delivered) pendingDirectMessages.deliveredToo(number, delivered);
+    else unexpected("in response to a request");
   }
 
   /** The subject of a request has no subscriber. It matters for direct messages only. */
@@ -65,7 +67,10 @@ export class ControlMessages {
 
   /** A timer calls this. */
   sweepDirectMessages(): void {
-    this.parts.pendingDirectMessages.sweep((number) => this.forwardToAll(number));
+    this.parts.pendingDirectMessages.sweep(
+      (number) => this.forwardToAll(number),
+      (number) => this.ask(number),
+    );
   }
 
   private handle(
@@ -92,19 +97,32 @@ export class ControlMessages {
    */
   forwardToAll(number: number): void {
     const { requests, nodes, pendingDirectMessages } = this.parts;
-    const text = pendingDirectMessages.text(number);
-    if (text === undefined) return pendingDirectMessages.decide(number, { count: 0 }, nodes.isAnySilent);
+    const sent = pendingDirectMessages.sent(number);
+    if (!sent) return;
+    const { text, isHere, awaited } = sent;
+    if (isHere) return awaited.length > 0 ? this.ask(number) : pendingDirectMessages.decide(number, [], false);
     const asked = nodes.all.map(({ name }) => name);
     pendingDirectMessages.extend(number);
     requests.toAll({ kind: "deliver", text, nodes: asked }, (byName) => {
-      const responses = [...byName.values()].flatMap((one) => (one.kind === "deliver" ? one : []));
-      const count = responses.reduce((sum, one) => sum + one.count, 0);
-      const isHeld = responses.some((one) => one.isHeld);
-      const isLate = responses.some((one) => one.isLate);
+      const receipts = [...byName].flatMap(([node, one]) => (one.kind === "deliver" ? { ...one, node } : []));
       // One that has sent its farewell meanwhile has closed its connections before.
       const isMissing = asked.some((name) => !byName.has(name) && !nodes.hasLeft(name));
       const isUncertain = isMissing || nodes.isAnySilent;
-      pendingDirectMessages.decide(number, { count, isHeld, isLate }, isUncertain);
+      pendingDirectMessages.decide(number, receipts, isUncertain);
     });
+  }
+
+  /** Nodes that have connections of the peer, or had, have not answered: each is asked itself. */
+  private ask(number: number): void {
+    const { requests, nodes, pendingDirectMessages } = this.parts;
+    const sent = pendingDirectMessages.sent(number);
+    if (!sent) return;
+    pendingDirectMessages.asks(number);
+    for (const node of sent.awaited)
+      requests.toOne(node, { kind: "deliver", text: sent.text }, (response) => {
+        if (response?.kind === "deliver") return pendingDirectMessages.answered(number, { ...response, node });
+        // One that has sent its farewell has closed its connections before.
+        pendingDirectMessages.answered(number, nodes.hasLeft(node) ? { count: 0, node } : undefined);
+      });
   }
 }

@@ -43,6 +43,10 @@ export class Holds {
   private isTimerSet = false;
   /** Steady ms until which peers are held at least: while a node drains, those it has closed first wait for the last. */
   atLeastUntilMs = 0;
+  /** The peer is back, or must not come back. `isOwn`: this node has closed its connection. */
+  onReturn: (app: string, peerId: string, isOwn: boolean) => void = () => undefined;
+  /** The peer is expected back. */
+  onHold: (app: string, peerId: string) => void = () => undefined;
 
   constructor(private readonly parts: HoldsParts) {}
 
@@ -85,6 +89,7 @@ export class Holds {
     if (this.held.size >= LINGERING_MAX || count >= LINGERING_PER_APP_MAX) return false;
     this.held.set(key, hold);
     this.counts.set(app, count + 1);
+    this.onHold(app, peerId);
     if (isOwn) safely(faults, "socket", () => engine.expect(app, peerId));
     this.setTimer();
     return true;
@@ -97,12 +102,15 @@ export class Holds {
     if (!hold) return;
     const untilMs = Math.min(hold.untilMs, this.parts.clock.steadyMs() + AFTER_RETURN_MS);
     this.held.set(key, { ...hold, untilMs, hasReturned: true });
+    if (!hold.hasReturned) this.onReturn(app, peerId, hold.isOwn);
   }
 
   /** The peer is back, or must not come back. */
   end(app: string, peerId: string): void {
     const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(app, peerId));
-    if (hold) this.remove(hold);
+    if (!hold) return;
+    this.remove(hold);
+    this.onReturn(app, peerId, hold.isOwn);
   }
 
   endKey(keyId: string): void {

@@ -176,6 +176,8 @@ export class Directs {
     const { holds } = this.parts;
     const reached = typeof elsewhere === "number" ? elsewhere : 0;
     if (reached > 0) holds.returnedElsewhere(app, to);
+    // Not known to have reached all connections. It is decided nevertheless: a further attempt would reach those of this node twice.
+    if (here > 0 && (elsewhere === UNAVAILABLE || elsewhere === OVERTAKEN)) return OVERTAKEN;
     if (here > 0) return here + reached;
     return elsewhere === 0 && (wasHeld || holds.isHeld(app, to)) ? HELD : elsewhere;
   }

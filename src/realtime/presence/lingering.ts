@@ -151,7 +151,7 @@ export class Lingering {
   /** Keeps a member of a note, as if its connection had just ended. */
   keepNoted(channel: Channel, state: MemberState): void {
     const member = channel.member(channel.space.peer(state.peerId));
-    this.keep(member, state);
+    if (!this.wasKicked(member, state.since)) this.keep(member, state);
     this.parts.changed(member);
   }
 

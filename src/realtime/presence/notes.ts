@@ -2,7 +2,8 @@
  * Held members over the end of a node (history 4). A node that stops writes a note about them into the store, and the others read
  * it before that node leaves: a direct message to one of its peers would otherwise find no one for a moment. A node that starts
  * reads all that are new enough: after a restart of the only node, or of all, no one else knows them. The others read the note of a node that is gone,
- * for channels that they did not watch. Read members wait here until their channel opens.
+ * for channels that they did not watch. Read members wait here until their channel opens. Notes stay in a store that nodes share: a
+ * node believes them only of peers that no node has seen back (returned-peers.ts).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { MemberState, NodeName, RemoteMembers } from "../../engine/engine.ts";
@@ -18,6 +19,7 @@ import type { Spaces } from "../state/spaces.ts";
 import { NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS } from "./limits.ts";
 import type { Lingering } from "./lingering.ts";
 import { type NotedMember, readNote, stateOfNoted, writeNote } from "./note-text.ts";
+import { type PeerName, ReturnedPeers } from "./returned-peers.ts";
 
 /** A node must be back within this time for its note to count. */
 const NOTE_MS = 30_000;
@@ -25,6 +27,8 @@ const NOTE_MS = 30_000;
 const SKEW_MAX_MS = 5000;
 /** A store that does not answer must not keep a node from stopping. */
 const WRITE_MAX_MS = 3000;
+/** A peer that is back on another node subscribes within this time: until then it is still expected in its channels. */
+const SUBSCRIBED_WITHIN_MS = 2000;
 
 export interface NotesParts {
   readonly id: NodeName;
@@ -35,7 +39,7 @@ export interface NotesParts {
   readonly holds: Holds;
   readonly lingering: Lingering;
   readonly faults: FaultLog;
-  readonly nodeRequests: Pick<NodeRequests, "gather" | "onRequest">;
+  readonly nodeRequests: Pick<NodeRequests, "gather" | "onRequest" | "othersKnown">;
 }
 
 /** The name of the request to take over the peers that a node holds. */
@@ -49,28 +53,56 @@ export class Notes {
   private readonly noted = new Map<string, MemberState[]>();
   private isTimerSet = false;
 
-  private isWritten = false;
+  /** What this node has noted. */
+  private written: HeldMembersNote | undefined;
+  /** Until when the notes count that were read at the start, Unix ms; undefined: they are gone. */
+  private readUntilMs: number | undefined;
+  private readonly returned: ReturnedPeers;
 
   constructor(private readonly parts: NotesParts) {
-    parts.nodeRequests.onRequest(TAKE_OVER, (node) => this.takeOver(node));
+    const { clock, nodeRequests, holds } = parts;
+    nodeRequests.onRequest(TAKE_OVER, (node) => this.takeOver(node));
+    this.returned = new ReturnedPeers({
+      clock,
+      nodeRequests,
+      rememberedMs: NOTE_MS,
+      returnedElsewhere: (peers) => this.returnedElsewhere(peers),
+      failed: (error) => this.failed(error),
+    });
+    holds.onHold = (app, peerId) => this.returned.expectedAgain(app, peerId);
+    // Other nodes do not expect those whose connection this node has closed, unless it stops: then it does not note them.
+    holds.onReturn = (app, peerId, isOwn) => this.returned.add(app, peerId, !isOwn);
   }
 
   /** This node stops, and its connections are closed. Never rejects. */
   async write(): Promise<void> {
-    const { heldMembers, clock, id } = this.parts;
-    const nowMs = clock.wallMs();
+    await this.dropRead();
     const texts = writeNote(this.held(), NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS);
-    if (!heldMembers || texts.length === 0) return;
-    const tooLate = new Promise<void>((resolve) => clock.after(WRITE_MAX_MS, resolve));
-    const put = heldMembers.put(id, { untilMs: nowMs + NOTE_MS, texts }, nowMs);
-    this.isWritten = true;
-    await Promise.race([put, tooLate]).catch((error) => this.failed(error));
+    if (this.parts.heldMembers && texts.length > 0)
+      await this.put({ untilMs: this.parts.clock.wallMs() + NOTE_MS, texts });
+  }
+
+  private async put(note: HeldMembersNote): Promise<void> {
+    const { heldMembers, clock, id } = this.parts;
+    this.written = note;
+    await this.inTime(heldMembers?.put(id, note, clock.wallMs()));
+  }
+
+  private async inTime(work: Promise<void> | undefined): Promise<void> {
+    const tooLate = new Promise<void>((resolve) => this.parts.clock.after(WRITE_MAX_MS, resolve));
+    await Promise.race([work, tooLate]).catch((error) => this.failed(error));
   }
 
   /** This node leaves the others: resolves when they expect its peers too, or after a second. Never rejects. */
   async handOver(): Promise<void> {
     const { nodeRequests, id } = this.parts;
-    if (!this.isWritten) return;
+    if (!this.written) return;
+    const { untilMs, texts } = this.written;
+    const members = readNote(texts, NOTED_MEMBERS_MAX);
+    // Some have come back to other nodes since, and may have said goodbye there.
+    const expected = members.filter(({ app, peerId }) => !this.returned.has(app, peerId));
+    if (expected.length < members.length)
+      await this.put({ untilMs, texts: writeNote(expected, NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS) });
     await nodeRequests.gather(TAKE_OVER, id, Boolean).catch((error) => this.failed(error));
   }
 
@@ -89,7 +121,25 @@ export class Notes {
   /** This node starts: from now on members of the notes are expected back. Never rejects. */
   async readAll(): Promise<void> {
     const { heldMembers, clock } = this.parts;
-    await this.read(heldMembers?.take(clock.wallMs()), () => HOLD_MS, LINGERING_MAX);
+    await this.read(this.believed(heldMembers?.take(clock.wallMs())), () => HOLD_MS, LINGERING_MAX);
+  }
+
+  /** Notes that a node reads which starts. It waits until it knows who has come back to the others. */
+  private async believed(
+    taking: Promise<HeldMembersNote | undefined> | undefined,
+  ): Promise<HeldMembersNote | undefined> {
+    const note = await taking;
+    if (!note) return undefined;
+    // Those that start together with this node read them by then. Afterwards this node knows better.
+    this.readUntilMs = note.untilMs;
+    this.parts.clock.after(HOLD_MS, () => void this.dropRead());
+    return (await this.returned.ask()) ? note : undefined;
+  }
+
+  private async dropRead(): Promise<void> {
+    const { readUntilMs } = this;
+    this.readUntilMs = undefined;
+    if (readUntilMs !== undefined) await this.inTime(this.parts.heldMembers?.drop(readUntilMs));
   }
 
   /** Another node is gone. Never rejects. */
@@ -123,6 +173,22 @@ export class Notes {
     if (!(error instanceof StoreUnreachable)) this.parts.faults.caught("engine", error);
   }
 
+  /** Peers have come back to another node. */
+  private returnedElsewhere(peers: readonly PeerName[]): void {
+    const { holds, clock } = this.parts;
+    for (const [app, peerId] of peers) holds.returnedElsewhere(app, peerId);
+    if (this.noted.size > 0) clock.after(SUBSCRIBED_WITHIN_MS, () => this.dropReturned(new Set(peers.map(peerKeyOf))));
+  }
+
+  private dropReturned(peers: ReadonlySet<string>): void {
+    for (const [key, states] of this.noted) {
+      const app = key.slice(0, key.indexOf(" "));
+      const isExpected = ({ peerId }: MemberState): boolean =>
+        !peers.has(peerKeyOf([app, peerId])) || !this.returned.has(app, peerId);
+      if (!states.every(isExpected)) this.noted.set(key, states.filter(isExpected));
+    }
+  }
+
   /** A channel has its first subscriber here. What another node knows of it is newer than a note. */
   opened(channel: Channel, remote: RemoteMembers): void {
     if (this.noted.size === 0) return;
@@ -147,6 +213,7 @@ export class Notes {
     const { holds, spaces } = this.parts;
     for (const member of members) {
       const { app, peerId, channel: name, keyId } = member;
+      if (this.returned.has(app, peerId)) continue;
       holds.inherit(app, peerId, untilMs, keyId);
       if (name === undefined) continue;
       const state = stateOfNoted(member, untilMs);
@@ -173,8 +240,9 @@ export class Notes {
 
   private *held(): Generator<NotedMember> {
     const { holds, lingering } = this.parts;
-    for (const { channel, peer, stay } of lingering.all) {
-      if (stay?.state.lingers?.why !== "held") continue;
+    for (const { channel, peer, stay, isElsewhere } of lingering.all) {
+      // The node of its other connection knows it, and notes it if it stops too.
+      if (stay?.state.lingers?.why !== "held" || isElsewhere) continue;
       const { peerId, metadataJson, stateJson, since, node, lingers } = stay.state;
       const { keyId } = lingers;
       yield { app: peer.space.app, peerId, channel: channel.name, keyId, metadataJson, stateJson, since, node };
@@ -199,3 +267,4 @@ export class Notes {
 
 /** Unambiguous: an application's id contains no space. */
 const keyOf = (app: string, channel: string): string => `${app} ${channel}`;
+const peerKeyOf = ([app, peerId]: PeerName): string => `${app} ${peerId}`;

@@ -17,6 +17,8 @@ export interface HeldMemberStore {
    * from now on, and the next start may follow a crash.
    */
   take(nowMs: number): Promise<HeldMembersNote | undefined>;
+  /** Removes the notes that end by then: what they say is over. */
+  drop(untilMs: number): Promise<void>;
 }
 
 /** Nodes that write their notes within this time have stopped together: about as long as a drain takes. */

@@ -49,4 +49,10 @@ export class SqlHeldMembers implements HeldMemberStore {
       await this.database.transaction(async (tx) => void (await tx`DELETE FROM held_members`));
     return note;
   }
+
+  drop(untilMs: number): Promise<void> {
+    return this.database.transaction(
+      async (tx) => void (await tx`DELETE FROM held_members WHERE until_ms <= ${untilMs}`),
+    );
+  }
 }

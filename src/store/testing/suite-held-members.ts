@@ -48,6 +48,15 @@ export function heldMembersSuite(newPlace: NewPlace): void {
         await store.heldMembers.put(node, { untilMs: 0, texts: [] }, NOW + 30_000);
     });
 
+    test("notes are dropped with those that end before them", async () => {
+      for (const [node, untilMs] of Object.entries({ n1: 11_000, n2: 12_000, n3: 13_000 }))
+        await store.heldMembers.put(node, { untilMs: NOW + untilMs, texts: ["[]"] }, NOW);
+      await store.heldMembers.drop(NOW + 12_000);
+      expect(await store.heldMembers.take(NOW)).toEqual({ untilMs: NOW + 13_000, texts: ["[]"] });
+      await store.heldMembers.drop(NOW + 13_000);
+      expect(await store.heldMembers.take(NOW)).toBeUndefined();
+    });
+
     test("a node's second note replaces its first; notes that have ended are removed", async () => {
       await store.heldMembers.put("n2", { untilMs: NOW + 300, texts: ["[]"] }, NOW + 150);
       expect(await store.heldMembers.read(NOW, "n2")).toEqual({ untilMs: NOW + 300, texts: ["[]"] });

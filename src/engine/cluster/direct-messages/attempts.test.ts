@@ -81,7 +81,7 @@ test("a node that has answered a message as held gets what is sent after another
   // Her second connection.
   holder.setConnections("eve", 1);
   for (const sent of [1, 2]) {
-    expect(await sending(sender).tryOnce()).toBe(1);
+    expect(await sending(sender).tryOnce()).toBe(2);
     await cluster.settle();
     expect(holder.deliveredTo("eve")).toHaveLength(sent);
   }
@@ -138,4 +138,46 @@ test("a node that sends its farewell instead of an answer has no connection of t
   await cluster.settle();
   await receiver.engine.close();
   expect(await count).toBe(0);
+});
+
+/** Eve has connections on two nodes, both of which have got a message of the sender. One of them cannot be reached now. */
+async function oneCutOff(): Promise<[sender: TestNode, cutOff: TestNode, other: TestNode]> {
+  const [sender, cutOff, other] = await three();
+  for (const node of [cutOff, other]) node.setConnections("eve", 1);
+  await cluster.settle();
+  await sender.send("eve").count;
+  await cluster.settle();
+  cluster.transports[1]?.setUp(false);
+  return [sender, cutOff, other];
+}
+
+test("a node with connections of the peer cannot be reached: that others have delivered a message is not enough", async () => {
+  const [sender, cutOff] = await oneCutOff();
+  expect(await sender.send("eve").count).toBe(UNAVAILABLE);
+  cluster.transports[1]?.setUp(true);
+  await cluster.settle();
+  expect(await sender.send("eve").count).toBe(2);
+  expect(cutOff.deliveredTo("eve")).toHaveLength(2);
+});
+
+test("nor is that the sender's own node has", async () => {
+  const [sender, , other] = await oneCutOff();
+  const envelope = { from: "sender", metadataJson: undefined, dataJson: "1" };
+  const send = (): Sent => sender.engine.send(APP, "eve", envelope, true);
+  other.setConnections("eve", 0);
+  await cluster.settle();
+  expect(await send()).toBe(UNAVAILABLE);
+  cluster.transports[1]?.setUp(true);
+  await cluster.settle();
+});
+
+test("a node whose connections of the peer have ended is awaited once", async () => {
+  const [sender, ended, other] = await three();
+  for (const node of [ended, other]) node.setConnections("eve", 1);
+  await cluster.settle();
+  await sender.send("eve").count;
+  await cluster.settle();
+  ended.setConnections("eve", 0);
+  await cluster.settle();
+  for (let n = 0; n < 2; n++) expect(await sender.send("eve").count).toBe(1);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { type DirectAttempt, HELD, UNAVAILABLE } from "../../engine.ts";
+import { type DirectAttempt, HELD, OVERTAKEN, UNAVAILABLE } from "../../engine.ts";
 import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
-import { HELD_WAIT_MS, PendingDirectMessages } from "./pending-messages.ts";
+import { ASK_AFTER_MS, HELD_WAIT_MS, PendingDirectMessages } from "./pending-messages.ts";
 
 const ATTEMPT: DirectAttempt = {
   app: "app",
@@ -18,16 +18,23 @@ function kit() {
   let now = 0;
   const pending = new PendingDirectMessages(() => now);
   const forwarded: number[] = [];
+  const asked: number[] = [];
   const sweep = (): void =>
-    pending.sweep((number) => {
-      forwarded.push(number);
-      pending.extend(number);
-    });
+    pending.sweep(
+      (number) => {
+        forwarded.push(number);
+        pending.extend(number);
+      },
+      (number) => {
+        asked.push(number);
+        pending.asks(number);
+      },
+    );
   const pass = (ms: number): void => {
     now += ms;
     sweep();
   };
-  return { pending, forwarded, pass };
+  return { pending, forwarded, asked, pass };
 }
 
 test("a receipt with connections decides at once; without any receipt it is not known what happened", async () => {
@@ -45,7 +52,7 @@ test("one node had no connection: every node is asked before its sender gets 0, 
   for (const number of [1, 2]) pending.delivered(number, { count: 0 });
   pass(RESPONSE_TIMEOUT_MS);
   expect(forwarded).toEqual([1, 2]);
-  pending.decide(1, { count: 0 }, false);
+  pending.decide(1, [{ count: 0 }], false);
   pass(RESPONSE_TIMEOUT_MS);
   expect(await Promise.all(counts)).toEqual([0, UNAVAILABLE]);
   expect(forwarded).toEqual([1, 2]);
@@ -63,7 +70,7 @@ test("a peer that is expected back is reported a moment later, so that a receipt
 test("the oldest message to a peer that may be sent again, until it is decided", () => {
   const { pending, pass } = kit();
   const attempt = (isLast = false): DirectAttempt => ({ ...ATTEMPT, isLast });
-  void pending.add(1, undefined, attempt(), "ann");
+  void pending.add(1, "text", attempt(), "ann", true);
   void pending.add(2, "text", undefined, "ann");
   void pending.add(3, "text", attempt(true), "ann");
   expect(pending.oldestUndecided("ann")).toBeUndefined();
@@ -81,18 +88,74 @@ test("that the peer is expected back is said at once, also if that was found by 
   const { pending } = kit();
   const held: number[] = [];
   void pending.add(1, "text", { ...ATTEMPT, onHeld: () => void held.push(1) }, "ann");
-  pending.decide(1, { count: 0, isHeld: true }, false);
+  pending.decide(1, [{ count: 0, isHeld: true }], false);
   expect(held).toEqual([1]);
 });
 
 test("what this node delivers too makes nothing wait, although another node expects the peer back", async () => {
   const { pending, pass } = kit();
   const held: number[] = [];
-  const counts = [undefined, "text"].map((text, n) =>
-    pending.add(n, text, { ...ATTEMPT, onHeld: () => void held.push(n) }, "ann"),
+  const counts = [true, false].map((isHere, n) =>
+    pending.add(n, "text", { ...ATTEMPT, onHeld: () => void held.push(n) }, "ann", isHere),
   );
   for (const n of [0, 1]) pending.delivered(n, { count: 0, isHeld: true });
   expect(held).toEqual([1]);
   pass(HELD_WAIT_MS);
   expect(await Promise.all(counts)).toEqual([HELD, HELD]);
+});
+
+/** Both nodes have delivered a message to ann. */
+function reachedTwo(isHere = false) {
+  const all = kit();
+  const { pending } = all;
+  void pending.add(1, "text", undefined, "ann", isHere);
+  pending.delivered(1, { node: "n1", count: 1 });
+  // The first receipt has decided it.
+  pending.deliveredToo(1, { node: "n2", count: 1 });
+  return all;
+}
+
+test("each node that has had connections of the peer must answer: one that has none any more is asked and is not awaited again", async () => {
+  const { pending, asked, pass } = reachedTwo();
+  const [both, one] = [pending.add(2, "text", undefined, "ann"), pending.add(3, "text", undefined, "ann")];
+  for (const node of ["n2", "n1"]) pending.delivered(2, { node, count: 1 });
+  expect(await both).toBe(2);
+  pending.delivered(3, { node: "n1", count: 1 });
+  expect(pending.isPending(3)).toBe(true);
+  pass(ASK_AFTER_MS);
+  expect([asked, pending.sent(3)?.awaited]).toEqual([[3], ["n2"]]);
+  pending.answered(3, { node: "n2", count: 0 });
+  expect(await one).toBe(1);
+  const next = pending.add(4, "text", undefined, "ann");
+  pending.delivered(4, { node: "n1", count: 1 });
+  expect(await next).toBe(1);
+});
+
+test("one that does not answer makes the message uncertain, after the same time as any other", async () => {
+  const { pending, pass } = reachedTwo();
+  const count = pending.add(2, "text", undefined, "ann");
+  pending.delivered(2, { node: "n1", count: 1 });
+  pass(ASK_AFTER_MS);
+  pass(RESPONSE_TIMEOUT_MS - ASK_AFTER_MS);
+  expect(await count).toBe(UNAVAILABLE);
+});
+
+test("one that has delivered a later message lacks this one, or has confirmed it in vain", async () => {
+  const { pending, pass } = reachedTwo();
+  const count = pending.add(2, "text", undefined, "ann");
+  pending.delivered(2, { node: "n1", count: 1 });
+  pass(ASK_AFTER_MS);
+  pending.answered(2, { node: "n2", count: 0, isLate: true });
+  pass(HELD_WAIT_MS);
+  expect(await count).toBe(OVERTAKEN);
+});
+
+test("what this node delivers too waits for the other nodes of the peer, and for no others", async () => {
+  const { pending } = reachedTwo(true);
+  const counts = [2, 3].map((number) => pending.add(number, "text", undefined, "ann", true));
+  pending.answered(2, { node: "n2", count: 0 });
+  pending.answered(2, { node: "n1", count: 0 });
+  pending.answered(3, { node: "n1", count: 0 });
+  pending.answered(3, undefined);
+  expect(await Promise.all(counts)).toEqual([0, UNAVAILABLE]);
 });

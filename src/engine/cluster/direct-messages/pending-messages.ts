@@ -2,6 +2,7 @@
 import { type DirectAttempt, HELD, OVERTAKEN, type SendResult, UNAVAILABLE } from "../../engine.ts";
 import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import type { DeliveryCount } from "../wire/messages.ts";
+import { type NodeNames, ReachedNodes, without } from "./reached-nodes.ts";
 import { UndecidedDirects } from "./undecided-messages.ts";
 
 /**
@@ -10,19 +11,37 @@ import { UndecidedDirects } from "./undecided-messages.ts";
  */
 export const HELD_WAIT_MS = 200;
 
+/** A node that has answered for the peer before is asked itself when it is silent for this long while others answer. */
+export const ASK_AFTER_MS = 250;
+
+/** Bound: messages that were delivered, whose further receipts still count. They arrive within milliseconds. */
+const LATELY_MAX = 1000;
+
 /** Longer than any message waits for its receiver. */
 const BETWEEN_ATTEMPTS_MS = 12_000;
 
-export type Receipt = Pick<DeliveryCount, "count" | "isHeld" | "isLate">;
+export type Receipt = Pick<DeliveryCount, "count" | "isHeld" | "isLate"> & Partial<Pick<DeliveryCount, "node">>;
 
 interface PendingDirectMessage {
-  /** The text as sent. undefined: a count of 0 need not be certain, so it is not sent to every node. */
-  readonly text: string | undefined;
+  /** As sent. */
+  readonly text: string;
+  /** This node delivers it too: a count of 0 need not be certain, so it is not sent to every node. */
+  readonly isHere: boolean;
   readonly resolve: (result: SendResult) => void;
   readonly untilMs: number;
   readonly attempt: DirectAttempt | undefined;
-  /** That of its receiver, if it may be sent again. */
+  /** The subject of its receiver. */
+  readonly to: string;
+  /** The same, if it may be sent again. */
   readonly subject: string | undefined;
+  /** Nodes that have connections of the peer, or had, and have not answered. */
+  awaited: NodeNames;
+  /** Connections that it was delivered to so far. */
+  count: number;
+  /** When the first node has answered while others are awaited. */
+  partlyMs: number | undefined;
+  /** Those that are awaited were asked one by one. */
+  isAsked: boolean;
   /** When the first node answered that it expects the peer back, or that the message is late. */
   answeredMs: number | undefined;
   /** A node does not deliver it any more. */
@@ -37,33 +56,49 @@ export class PendingDirectMessages {
   /** In the order of their timeouts. Bound: the rate of frames for 1 s each; all fail when the transport is down. */
   private readonly pending = new Map<number, PendingDirectMessage>();
   /** The numbers of those that are decided soon without a receipt. Bound: some of `pending`, for 200 ms. */
-  private readonly answered = new Set<number>();
+  private readonly answeredSoon = new Set<number>();
   /**
    * Those whose last attempt has ended with HELD: a node that was slow may still confirm it. Oldest first. Bound: messages that
    * wait for a peer that is expected back, and those whose sender gave up; 12 s each.
    */
   private readonly betweenAttempts = new Map<number, { readonly attempt: DirectAttempt; readonly untilMs: number }>();
   private readonly undecided = new UndecidedDirects();
+  /** The numbers of those that some of the awaited nodes have answered, and were not asked for yet. Bound: some of `pending`, for 250 ms. */
+  private readonly partly = new Set<number>();
+  private readonly reached: ReachedNodes;
+  /** The subjects of the receivers of those that were delivered lately: further nodes may confirm them. Oldest first. Bound: LATELY_MAX. */
+  private readonly lately = new Map<number, string>();
 
   constructor(
     private readonly nowMs: () => number,
     /** Whether a node has gone silent since then: it may be suspended, with messages of this node in its queue. */
     private readonly hasLostNodeSince: (ms: number) => boolean = () => false,
-  ) {}
+    /** Whether a node of this name is there. */
+    isThere: (name: string) => boolean = () => true,
+  ) {
+    this.reached = new ReachedNodes(isThere);
+  }
 
-  add(number: number, text: string | undefined, attempt?: DirectAttempt, to?: string): Promise<SendResult> {
+  /** `to`: the subject of its receiver. */
+  add(number: number, text: string, attempt?: DirectAttempt, to = "", isHere = false): Promise<SendResult> {
     // One that this node delivers too is not sent again.
-    const subject = attempt && !attempt.isLast && text !== undefined ? to : undefined;
+    const subject = attempt && !attempt.isLast && !isHere ? to : undefined;
     if (subject !== undefined) this.undecided.add(subject, number);
     const untilMs = this.nowMs() + RESPONSE_TIMEOUT_MS;
     if (this.betweenAttempts.size > 0) this.betweenAttempts.delete(number);
     return new Promise((resolve) =>
       this.pending.set(number, {
         text,
+        isHere,
         resolve,
         untilMs,
         attempt,
+        to,
         subject,
+        awaited: this.reached.of(to),
+        count: 0,
+        partlyMs: undefined,
+        isAsked: false,
         answeredMs: undefined,
         isLate: false,
         hasNone: false,
@@ -86,8 +121,9 @@ export class PendingDirectMessages {
     return this.undecided.oldest(subject);
   }
 
-  text(number: number): string | undefined {
-    return this.pending.get(number)?.text;
+  /** undefined: it is decided. */
+  sent(number: number): Pick<PendingDirectMessage, "text" | "isHere" | "awaited"> | undefined {
+    return this.pending.get(number);
   }
 
   isPending(number: number): boolean {
@@ -100,19 +136,52 @@ export class PendingDirectMessages {
   }
 
   /** The receipt of one node. With a count of 0 another node may still have delivered it. */
-  delivered(number: number, { count, isHeld, isLate }: Receipt): void {
+  delivered(number: number, receipt: Receipt): void {
+    const { count, isHeld, isLate } = receipt;
     const one = this.pending.get(number);
     if (!one) return this.deliveredLate(number, count);
-    if (count > 0) return this.finish(number, one, count);
+    this.answeredBy(one, receipt);
+    if (one.count > 0 && one.awaited.length === 0) return this.finish(number, one, one.count);
+    if (one.awaited.length > 0 && one.partlyMs === undefined) {
+      one.partlyMs = this.nowMs();
+      this.partly.add(number);
+    }
+    if (count > 0) return;
     one.hasNone = true;
     if (isLate) one.isLate = true;
     if (!isHeld && !isLate) return;
     if (one.answeredMs === undefined) {
       one.answeredMs = this.nowMs();
-      this.answered.add(number);
+      this.answeredSoon.add(number);
     }
     // If this node delivers it too, the peer is connected here, and nothing need wait for its other connection.
-    if (isHeld && one.text !== undefined) one.attempt?.onHeld(one.attempt);
+    if (isHeld && !one.isHere) one.attempt?.onHeld(one.attempt);
+  }
+
+  private answeredBy(one: PendingDirectMessage, { node, count, isLate }: Receipt): void {
+    one.count += count;
+    if (node === undefined) return;
+    if (count > 0) this.reached.add(one.to, node);
+    // It has a connection of the peer, which may lack the message: it stays awaited.
+    else if (isLate) return;
+    else this.reached.remove(one.to, node);
+    if (one.awaited.length > 0) one.awaited = without(one.awaited, node);
+  }
+
+  /** A node was asked by its own subject. `receipt` is undefined if it has not answered. */
+  answered(number: number, receipt: Receipt | undefined): void {
+    const one = this.pending.get(number);
+    if (!one) return;
+    if (!receipt) return this.finish(number, one, UNAVAILABLE);
+    this.delivered(number, receipt);
+    // Without this one, only connections of this node are left.
+    if (one.isHere && one.awaited.length === 0 && this.pending.has(number)) this.finish(number, one, one.count);
+  }
+
+  /** The receipt of a further node, for one that is decided. */
+  deliveredToo(number: number, { node, count }: DeliveryCount): void {
+    const to = this.lately.get(number);
+    if (to !== undefined && count > 0) this.reached.add(to, node);
   }
 
   /** The receipt of an earlier attempt. */
@@ -124,10 +193,14 @@ export class PendingDirectMessages {
   }
 
   /** Every node was asked. `isUncertain`: a node that has not answered may have connections of the peer. */
-  decide(number: number, { count, isHeld, isLate }: Receipt, isUncertain: boolean): void {
+  decide(number: number, receipts: readonly Receipt[], isUncertain: boolean): void {
     const one = this.pending.get(number);
     if (!one) return;
-    if (count > 0) return this.finish(number, one, count);
+    for (const receipt of receipts) this.answeredBy(one, receipt);
+    const isHeld = receipts.some((receipt) => receipt.isHeld);
+    const isLate = receipts.some((receipt) => receipt.isLate);
+    if (one.count > 0 && one.awaited.length === 0) return this.finish(number, one, one.count);
+    if (one.count > 0 && !isLate && !one.isLate) return this.finish(number, one, UNAVAILABLE);
     if (isLate || one.isLate) return this.finish(number, one, OVERTAKEN);
     // What is tried again may be uncertain: it keeps its number, so that it cannot arrive twice.
     const isUnknown = isUncertain || (one.attempt !== undefined && this.mayHaveReachedGone(one.attempt));
@@ -144,14 +217,23 @@ export class PendingDirectMessages {
     return isLast && this.hasLostNodeSince(firstMs);
   }
 
-  /** `forward` sends one to every node in a request: some node had no connection of the peer, and no node has said that it had one. */
-  sweep(forward: (number: number) => void): void {
+  /**
+   * `forward` sends one to every node in a request: some node had no connection of the peer, and no node has said that it had one.
+   * `ask` sends one to the nodes that are awaited.
+   */
+  sweep(forward: (number: number) => void, ask: (number: number) => void): void {
     const now = this.nowMs();
-    for (const number of this.answered) {
+    for (const number of this.partly) {
+      if (now - (this.pending.get(number)?.partlyMs ?? 0) < ASK_AFTER_MS) break;
+      this.partly.delete(number);
+      ask(number);
+    }
+    for (const number of this.answeredSoon) {
       const one = this.pending.get(number);
       if (one?.answeredMs === undefined || now - one.answeredMs < HELD_WAIT_MS) continue;
       // In the last attempt every node is asked: only their answers are certain.
-      if (one.isLate || !one.attempt?.isLast) this.finish(number, one, one.isLate ? OVERTAKEN : HELD);
+      if (one.isLate || (one.count === 0 && !one.attempt?.isLast))
+        this.finish(number, one, one.isLate ? OVERTAKEN : HELD);
     }
     for (const [number, { untilMs }] of this.betweenAttempts) {
       if (untilMs > now) break;
@@ -159,9 +241,16 @@ export class PendingDirectMessages {
     }
     for (const [number, one] of this.pending) {
       if (one.untilMs > now) return;
-      if (one.hasNone && !one.isForwarded) forward(number);
+      if (one.hasNone && !one.isForwarded && !one.isAsked) forward(number);
       else this.finish(number, one, UNAVAILABLE);
     }
+  }
+
+  /** Those that are awaited are asked one by one, within the same timeout. */
+  asks(number: number): void {
+    const one = this.pending.get(number);
+    if (one) one.isAsked = true;
+    this.partly.delete(number);
   }
 
   /** No receipt can arrive any more. */
@@ -169,12 +258,19 @@ export class PendingDirectMessages {
     for (const [number, one] of [...this.pending]) this.finish(number, one, UNAVAILABLE);
   }
 
-  private finish(number: number, { resolve, attempt, subject }: PendingDirectMessage, result: SendResult): void {
+  private finish(number: number, { resolve, attempt, to, subject }: PendingDirectMessage, result: SendResult): void {
+    if (typeof result === "number" && result > 0) this.rememberLately(number, to);
     this.pending.delete(number);
     if (subject !== undefined) this.undecided.remove(subject, number);
-    this.answered.delete(number);
+    this.answeredSoon.delete(number);
+    this.partly.delete(number);
     if (attempt && !attempt.isLast && (result === HELD || (result === UNAVAILABLE && attempt.isNext)))
       this.betweenAttempts.set(number, { attempt, untilMs: this.nowMs() + BETWEEN_ATTEMPTS_MS });
     resolve(result);
+  }
+
+  private rememberLately(number: number, to: string): void {
+    if (this.lately.size >= LATELY_MAX) for (const oldest of this.lately.keys().take(1)) this.lately.delete(oldest);
+    this.lately.set(number, to);
   }
 }

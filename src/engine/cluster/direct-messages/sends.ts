@@ -28,7 +28,7 @@ export class DirectSends {
     const isNext = before === undefined;
     const text = directMessage({ node: local.id, number, app, to, envelope, isNext, oldest: before });
     link.publish(subject, text, subjects.response(number));
-    const result = pendingDirectMessages.add(number, isHere ? undefined : text, attempt, subject);
+    const result = pendingDirectMessages.add(number, text, attempt, subject, isHere);
     if (attempt?.isLast) control.forwardToAll(number);
     return result;
   }

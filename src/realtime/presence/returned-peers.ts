@@ -1,0 +1,137 @@
+/**
+ * Peers that were expected back and have come back, or were kicked. Notes (notes.ts) do not say that, and stay in the store for nodes
+ * that start later. So nodes tell each other who is back, and one that starts asks before it believes a note: otherwise people who have
+ * said goodbye since would be members again.
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { NodeRequests } from "../../engine/node-requests.ts";
+import { RETURNED_PEERS_MAX } from "./limits.ts";
+
+/** Who has returned, by application and peer id. */
+export type PeerName = readonly [app: string, peerId: string];
+
+export interface ReturnedPeersParts {
+  readonly clock: Clock;
+  readonly nodeRequests: Pick<NodeRequests, "gather" | "onRequest" | "othersKnown">;
+  /** As long as a note counts. */
+  readonly rememberedMs: number;
+  /** Other nodes say that these have come back to them. */
+  readonly returnedElsewhere: (peers: readonly PeerName[]) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** The names of the requests: that peers have returned, and which ones have. */
+const NOTIFY = "peers-returned";
+const ASK = "which-peers-returned";
+/** Many peers return at once when a node restarts: one request names many. */
+const NOTIFY_AFTER_MS = 500;
+/** In one request, whose length is limited. */
+const NOTIFIED_TOGETHER_MAX = 250;
+/** A node that is busy may miss one question. */
+const QUESTIONS_MAX = 2;
+
+export class ReturnedPeers {
+  /** Until when each is remembered, steady ms; oldest first. Bound: RETURNED_PEERS_MAX. */
+  private readonly returned = new Map<string, number>();
+  /** Those that other nodes are to be notified of. Bound: RETURNED_PEERS_MAX, for half a second. */
+  private toNotify: PeerName[] = [];
+  private isTimerSet = false;
+
+  constructor(private readonly parts: ReturnedPeersParts) {
+    parts.nodeRequests.onRequest(NOTIFY, (peers) => this.notified(peersOf(peers)));
+    parts.nodeRequests.onRequest(ASK, () => this.all());
+  }
+
+  get size(): number {
+    return this.returned.size;
+  }
+
+  has(app: string, peerId: string): boolean {
+    return this.returned.size > 0 && (this.returned.get(keyOf(app, peerId)) ?? 0) > this.parts.clock.steadyMs();
+  }
+
+  /** `isNoted`: other nodes may expect it too. */
+  add(app: string, peerId: string, isNoted: boolean): void {
+    // What another node has said is not repeated to it.
+    const isKnown = this.has(app, peerId);
+    this.remember(app, peerId);
+    if (isKnown || !isNoted || this.toNotify.length >= RETURNED_PEERS_MAX) return;
+    this.toNotify.push([app, peerId]);
+    this.setTimer();
+  }
+
+  /** Its connection was closed again. */
+  expectedAgain(app: string, peerId: string): void {
+    if (this.returned.size > 0) this.returned.delete(keyOf(app, peerId));
+  }
+
+  /** Resolves with false if it is not known who has returned: a node has not answered. Never rejects. */
+  async ask(): Promise<boolean> {
+    const { nodeRequests, failed } = this.parts;
+    try {
+      await nodeRequests.othersKnown();
+      for (let question = 0; question < QUESTIONS_MAX; question++) {
+        const { answers, isComplete } = await nodeRequests.gather(ASK, null, peersOf);
+        for (const peers of answers) for (const [app, peerId] of peers) this.remember(app, peerId);
+        if (isComplete) return true;
+      }
+    } catch (error) {
+      failed(error);
+    }
+    return false;
+  }
+
+  private remember(app: string, peerId: string): void {
+    const nowMs = this.parts.clock.steadyMs();
+    const key = keyOf(app, peerId);
+    // Behind all others, also if it was there: the map is in the order of times.
+    this.returned.delete(key);
+    for (const [oldest, untilMs] of this.returned) {
+      if (this.returned.size < RETURNED_PEERS_MAX && untilMs > nowMs) break;
+      this.returned.delete(oldest);
+    }
+    this.returned.set(key, nowMs + this.parts.rememberedMs);
+  }
+
+  private notified(peers: readonly PeerName[]): boolean {
+    for (const [app, peerId] of peers) this.remember(app, peerId);
+    this.parts.returnedElsewhere(peers);
+    return true;
+  }
+
+  private all(): PeerName[] {
+    const nowMs = this.parts.clock.steadyMs();
+    return [...this.returned].filter(([, untilMs]) => untilMs > nowMs).map(([key]) => nameOf(key));
+  }
+
+  private setTimer(): void {
+    if (this.isTimerSet) return;
+    this.isTimerSet = true;
+    this.parts.clock.after(NOTIFY_AFTER_MS, () => {
+      this.isTimerSet = false;
+      const { nodeRequests, failed } = this.parts;
+      const peers = this.toNotify;
+      this.toNotify = [];
+      for (let at = 0; at < peers.length; at += NOTIFIED_TOGETHER_MAX)
+        nodeRequests.gather(NOTIFY, peers.slice(at, at + NOTIFIED_TOGETHER_MAX), Boolean).catch(failed);
+    });
+  }
+}
+
+/** Throws if another node has sent something else. */
+function peersOf(value: unknown): readonly PeerName[] {
+  if (!Array.isArray(value) || value.length > RETURNED_PEERS_MAX) throw new Error("not a list of peers");
+  return value.map((one: unknown) => {
+    if (!Array.isArray(one) || typeof one[0] !== "string" || typeof one[1] !== "string" || one[0].includes(" "))
+      throw new Error("not a peer");
+    return [one[0], one[1]];
+  });
+}
+
+/** Unambiguous: an application's id contains no space. */
+const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;
+
+function nameOf(key: string): PeerName {
+  const at = key.indexOf(" ");
+  return [key.slice(0, at), key.slice(at + 1)];
+}
