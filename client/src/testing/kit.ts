@@ -12,8 +12,11 @@ export class Kit {
   readonly service: FakeService = new FakeService().install();
   readonly statuses: string[] = [];
   readonly errors: string[] = [];
+  private readonly clients: Parley[] = [];
 
+  /** An open client listens to events of the whole process, and would go on in the tests of other files. */
   restore(): void {
+    for (const client of this.clients) client.close();
     this.clock.restore();
     this.service.restore();
   }
@@ -23,6 +26,7 @@ export class Kit {
     const parley = new Parley({ url: "https://service", WebSocket: this.service.WebSocket, ...credential, ...options });
     parley.on("status", ({ state, error }) => this.statuses.push(error ? `${state} ${error.code}` : state));
     parley.on("error", ({ code }) => this.errors.push(code));
+    this.clients.push(parley);
     return parley;
   }
 

@@ -113,7 +113,7 @@ describe("a process that misbehaves is killed, and the reason said", () => {
       why: expect.stringMatching(why),
       ...(ofFile.includes(name) && { isOfFile: true }),
     });
-    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(performance.now() - started).toBeLessThan(30_000);
   });
 });
 
