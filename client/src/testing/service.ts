@@ -129,6 +129,8 @@ export class FakeService {
       const aborted = new Promise<never>((_, reject) =>
         signal.addEventListener("abort", () => reject(new TypeError("aborted"))),
       );
+      // An answer that throws at once leaves no one who waits for it.
+      aborted.catch(() => undefined);
       return Promise.race([this.answer(), aborted]);
     };
     Object.assign(globalThis, { fetch: ask });

@@ -36,6 +36,8 @@ export interface StandbyOptions {
   readonly port: number;
 }
 
+const START_ATTEMPTS = 3;
+
 export class PostgresServer {
   private databases = 0;
   private isReplicated = false;
@@ -47,7 +49,21 @@ export class PostgresServer {
     private readonly uid: number | undefined,
   ) {}
 
-  static async start({ isReplicated = false, port, prefix = [] }: PostgresOptions = {}): Promise<PostgresServer> {
+  /** Another process may take a free port before the server does: then it is tried with the next one. */
+  static async start(options: PostgresOptions = {}): Promise<PostgresServer> {
+    for (let left = START_ATTEMPTS; ; left--)
+      try {
+        return await PostgresServer.startOnce(options);
+      } catch (error) {
+        if (left === 1 || options.port !== undefined) throw error;
+      }
+  }
+
+  private static async startOnce({
+    isReplicated = false,
+    port,
+    prefix = [],
+  }: PostgresOptions): Promise<PostgresServer> {
     const server = await PostgresServer.place(port);
     server.isReplicated = isReplicated;
     server.prefix = prefix;
