@@ -28,8 +28,13 @@ export const COOKIE_MAX_CHARS = 16 * KIB;
 /** Idle time after which an HTTP connection is closed. Bodies of uploads have a stall timeout of their own. */
 export const IDLE_MAX_SECONDS = 10;
 export const REST_BODY_MAX_BYTES = 128 * KIB;
-/** A longer query is not searched for parameters that nothing reads. */
-export const QUERY_REPORTED_MAX_CHARS = 8 * KIB;
+/** A longer query is not read: its parameters would take 30 ms, also of callers without a credential. */
+export const QUERY_MAX_CHARS = 8 * KIB;
+/** Fields of a form. A room has fewer than a hundred. */
+export const FORM_FIELDS_MAX = 500;
+/** Bodies of a few short fields: completing an upload, signing in. */
+export const COMPLETE_BODY_MAX_BYTES = 4 * KIB;
+export const SIGN_IN_BODY_MAX_BYTES = 4 * KIB;
 /** Bounds a path whose name may hold slashes. A channel has 256 bytes, each of which may be sent as three characters. */
 export const SLASHED_PATH_MAX_CHARS = 4 * KIB;
 /** With more connections than this that are no WebSockets, only short request heads are accepted (head-limit.ts). */

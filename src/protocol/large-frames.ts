@@ -197,3 +197,7 @@ function isJson(text: string): boolean {
     return false;
   }
 }
+
+/** Whether the whole text is one JSON value, without blanks around it. Nothing long is built. */
+export const isJsonValue = (text: string): boolean =>
+  text.length > LARGE_FRAME_CHARS ? valueEndIn(text, 0) === text.length : isJson(text);

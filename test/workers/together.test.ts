@@ -53,6 +53,20 @@ test("connections spread over the workers, and messages, presence and direct mes
   }
 });
 
+test("a document that is nested deeply reaches all workers, as a message and as a direct message", async () => {
+  const channel = fresh("room");
+  const members = [];
+  for (let i = 0; i < MANY; i++) members.push(await world.member(channel));
+  const [first, ...others] = members;
+  const tree = Array.from({ length: 50 }).reduce<unknown>((child) => ({ children: [child] }), "x".repeat(5000));
+  expect(await first?.wire.request({ type: "publish", channel, data: tree })).toMatchObject({ type: "ack" });
+  for (const { wire } of others) expect(await wire.until("message")).toMatchObject({ data: tree });
+  for (const { peerId, wire } of others) {
+    expect(await first?.wire.request({ type: "send", to: peerId, data: tree })).toMatchObject({ type: "ack" });
+    expect(await wire.until("direct")).toMatchObject({ data: tree });
+  }
+});
+
 test("two connections of a peer at the same moment: frames and lists of all workers show the same", () =>
   pairs(joinedWorkers(world, 2), SAMPLE.rounds));
 

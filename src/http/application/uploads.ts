@@ -12,6 +12,7 @@ import type { AppRow } from "../../store/contract/store.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
 import { type StayCaller, serverOrStay } from "../guards/stay.ts";
 import type { UploadRates } from "../guards/upload-rates.ts";
+import { COMPLETE_BODY_MAX_BYTES } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 import { linkFrom } from "../request/host.ts";
 import { queryOf } from "../request/query.ts";
@@ -105,6 +106,7 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       path: "/api/v1/recording/:id/complete",
       summary:
         "Complete an upload: it is listed from now on. One that the page of a meeting sends is listed a moment later; its stay's connect token may complete it too",
+      bodyMaxBytes: COMPLETE_BODY_MAX_BYTES,
       body: z.object({
         endTime: seconds.optional().describe("Unix seconds; now if absent"),
         total: z

@@ -1,4 +1,5 @@
 /** Signing in to the dashboard and out of it. */
+
 import { z } from "zod";
 import type { Operators } from "../../access/operators/operators.ts";
 import type { Session } from "../../access/operators/session-book.ts";
@@ -7,6 +8,7 @@ import { Problem } from "../../protocol/codes.ts";
 import { checkOrigin, clearCookie, refuseClearText, sessionSecretsIn, setCookie } from "../guards/cookie.ts";
 import { holderOfToken, type OperatorGuardParts, sessionOf } from "../guards/operator.ts";
 import { afterLatestChanges, refuseOverRate } from "../guards/refusals.ts";
+import { SIGN_IN_BODY_MAX_BYTES } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import type { Audit } from "../shared/audit.ts";
@@ -47,6 +49,7 @@ export function sessionEndpoints({ operators, access, audit, signIns }: SessionP
       method: "POST",
       guard: arriving,
       summary: "Sign in to the dashboard with the admin token or an operator's token; sets its cookie",
+      bodyMaxBytes: SIGN_IN_BODY_MAX_BYTES,
       body: z.strictObject({ token: z.string().min(1).max(TOKEN_MAX_CHARS) }),
       response: session,
       problems: ["unauthorized", "forbidden", "wrong_host", "rate_limited"],

@@ -13,6 +13,12 @@ const schema = z.object({
 });
 
 describe("a form", () => {
+  test("of very many fields is refused before they are checked", () => {
+    const fields = (count: number): string => Array.from({ length: count }, (_, i) => `k${i}=1`).join("&");
+    expect(Object.keys(parseForm(fields(500), schema))).toHaveLength(500);
+    expect(() => parseForm(fields(501), schema)).toThrow("it has more than 500 fields");
+  });
+
   test("is read like the same JSON", () => {
     const body = fc.record(
       {

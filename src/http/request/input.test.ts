@@ -1,12 +1,17 @@
 import { expect, test } from "bun:test";
+import { z } from "zod";
 import { Call } from "./call.ts";
-import { reportIgnoredQuery } from "./input.ts";
+import { readQuery, reportIgnoredQuery } from "./input.ts";
+
+function callWith(query: string): Call {
+  const connection = { address: () => "192.0.2.1", setIdleSeconds: () => undefined };
+  const request = new Request(`http://localhost/healthz${query}`);
+  return new Call(request, connection, { trustedProxies: [], domain: "localhost" }, {});
+}
 
 /** What X-Parley-Ignored says of the query. */
 function ignoredIn(query: string): string | undefined {
-  const connection = { address: () => "192.0.2.1", setIdleSeconds: () => undefined };
-  const request = new Request(`http://localhost/healthz${query}`);
-  const call = new Call(request, connection, { trustedProxies: [], domain: "localhost" }, {});
+  const call = callWith(query);
   reportIgnoredQuery(call, undefined, ["known"]);
   return call.headers["X-Parley-Ignored"];
 }
@@ -17,4 +22,10 @@ test("parameters that nothing reads are reported, but a long query is not search
   expect(ignoredIn("?known=1&a=1&b")).toBe("a, b");
   expect(ignoredIn(`?a=${"x".repeat(8000)}`)).toBe("a");
   expect(ignoredIn(`?a=${"x".repeat(9000)}`)).toBeUndefined();
+});
+
+test("a query that would take long to read is refused, whatever it asks for", () => {
+  const schema = z.object({ a: z.string().optional() });
+  expect(readQuery(callWith("?a=1"), schema)).toEqual({ a: "1" });
+  expect(() => readQuery(callWith(`?a=1&${"b&".repeat(5000)}`), schema)).toThrow("The query is over 8192 characters.");
 });

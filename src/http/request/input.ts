@@ -2,9 +2,9 @@
 import type { z } from "zod";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
-import { QUERY_REPORTED_MAX_CHARS, REST_BODY_MAX_BYTES } from "../limits.ts";
+import { QUERY_MAX_CHARS, REST_BODY_MAX_BYTES } from "../limits.ts";
 import type { Call } from "./call.ts";
-import { queryOf } from "./query.ts";
+import { isQueryTooLong, queryOf } from "./query.ts";
 import { sentenceOf } from "./sentence.ts";
 import { refuseUnknownFields } from "./unknown-fields.ts";
 
@@ -21,8 +21,9 @@ export async function readBody<T extends z.ZodType>(
   call: Call,
   schema: T,
   outermostOnly: boolean,
+  maxBytes?: number,
 ): Promise<{ body: z.infer<T>; text: string }> {
-  const text = (await readText(call)) || "{}";
+  const text = (await readText(call, maxBytes)) || "{}";
   const value = parseObject(text, outermostOnly);
   refuseUnknownFields(schema, value);
   const body = check(schema, value);
@@ -41,19 +42,16 @@ export function parseObject(text: string, outermostOnly: boolean): JsonObject {
 }
 
 export function readQuery<T extends z.ZodType>(call: Call, schema: T): z.infer<T> {
+  if (isQueryTooLong(call.request))
+    throw new Problem("invalid_request", `The query is over ${QUERY_MAX_CHARS} characters.`);
   const value = Object.fromEntries(queryOf(call.request));
   refuseUnknownFields(schema, value);
   return check(schema, value);
 }
 
-/**
- * Lists in X-Parley-Ignored the query parameters that neither the endpoint nor its guard reads. Not of a long query: `/healthz` has no rate, and
- * a hundred kilobytes of parameters would take 30 ms.
- */
+/** Lists in X-Parley-Ignored the query parameters that neither the endpoint nor its guard reads. Not of a long query. */
 export function reportIgnoredQuery(call: Call, schema: z.ZodType | undefined, alsoKnown: readonly string[]): void {
-  const { url } = call.request;
-  const query = url.indexOf("?");
-  if (query < 0 || url.length - query > QUERY_REPORTED_MAX_CHARS) return;
+  if (!call.request.url.includes("?")) return;
   const known = new Set([...alsoKnown, ...(schema && "shape" in schema ? Object.keys(schema.shape as object) : [])]);
   report(
     call,

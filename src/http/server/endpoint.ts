@@ -54,7 +54,7 @@ interface Spec<Caller, Body extends z.ZodType, Query extends z.ZodType> {
   readonly otherStatuses?: readonly number[];
   /** Media type of a body that the handler reads itself, as a stream. There is no `body` then. */
   readonly bodyType?: string;
-  /** Application API only: a smaller limit than the usual one. */
+  /** A smaller limit than the usual one. */
   readonly bodyMaxBytes?: number;
   /** Problems beyond those that every endpoint with this guard may give. */
   readonly problems?: readonly Code[];
@@ -112,7 +112,7 @@ export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType
       bodySchema &&
       (isApplication(guard.security)
         ? await readAnyBody(call, bodySchema, spec.bodyMaxBytes)
-        : await readBody(call, bodySchema, spec.passesOn === true));
+        : await readBody(call, bodySchema, spec.passesOn === true, spec.bodyMaxBytes));
     const recheck = (): Caller => guard.recheck(call);
     // A body can arrive slowly: a credential that was revoked meanwhile must have no effect.
     const caller = read ? recheck() : first;

@@ -45,7 +45,9 @@ describe("what a description sends", () => {
 
   test("is counted in time that grows with its length only", () => {
     const began = process.cpuUsage();
-    expect(sendingOf(`${video()}\r\n`.repeat(5000))?.video).toBe(5000);
+    expect(sendingOf(`${video()}\r\n`.repeat(100))?.video).toBe(100);
+    expect(sendingOf(`${video()}\r\n`.repeat(101))).toBeUndefined();
+    expect(sendingOf(`${"a=inactive\r\n".repeat(20_000)}${`${video()}\r\n`.repeat(100)}`)?.video).toBe(0);
     expect(sendingOf(`${"a=".repeat(20_000)}${"\r\n".repeat(20_000)}`)?.video).toBe(0);
     expect(sendingOf(`m=${"video ".repeat(20_000)}`)).toBeUndefined();
     expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);

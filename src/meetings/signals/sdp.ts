@@ -11,8 +11,12 @@ interface Section {
   readonly kind: string;
   readonly port: string;
   isBundleOnly: boolean;
-  directions: string[];
+  /** Whether it sends, as far as it says so; `undefined`: it has no direction. */
+  sends: boolean | undefined;
 }
+
+/** A page has three sections per participant at most; each costs a comparison. */
+const SECTIONS_MAX = 100;
 
 const SENDS = /^(sendrecv|sendonly)/;
 const RECEIVES: readonly string[] = ["recvonly", "inactive"];
@@ -29,15 +33,15 @@ const MEDIA = /^m=([a-z]+) (\d+)(\/\d+)? /;
  */
 export function sendingOf(sdp: string): Sending | undefined {
   if (AMBIGUOUS.test(sdp)) return undefined;
-  const session: Section = { kind: "", port: "", isBundleOnly: false, directions: [] };
+  const session: Section = { kind: "", port: "", isBundleOnly: false, sends: undefined };
   const sections: Section[] = [];
   for (const line of sdp.split(/\r?\n/)) {
     if (line === "") continue;
     if (!LINE.test(line)) return undefined;
     if (line.startsWith("m=")) {
       const [, kind, port] = MEDIA.exec(line) ?? [];
-      if (kind === undefined || port === undefined) return undefined;
-      sections.push({ kind, port, isBundleOnly: false, directions: [] });
+      if (kind === undefined || port === undefined || sections.length === SECTIONS_MAX) return undefined;
+      sections.push({ kind, port, isBundleOnly: false, sends: undefined });
     } else if (line.startsWith("a=")) readAttribute(line.slice(2).trim().toLowerCase(), sections.at(-1) ?? session);
   }
   const sending = sections.filter((section) => sends(section, session));
@@ -51,15 +55,13 @@ export function sendingOf(sdp: string): Sending | undefined {
 
 /** `a=sendrecv:x` and `a=sendrecv x` send for Chromium, `a=inactive:x` is not known to every browser. */
 function readAttribute(attribute: string, section: Section): void {
-  const [direction] = SENDS.exec(attribute) ?? [];
-  if (direction !== undefined) section.directions.push(direction);
-  else if (RECEIVES.includes(attribute)) section.directions.push(attribute);
+  if (SENDS.test(attribute)) section.sends = true;
+  else if (RECEIVES.includes(attribute)) section.sends ??= false;
   else if (attribute.startsWith("bundle-only")) section.isBundleOnly = true;
 }
 
 /** Port 0 refuses a section, unless it is sent over the transport of another one. Without a direction, the session's is meant, or both. */
-function sends({ port, isBundleOnly, directions }: Section, session: Section): boolean {
+function sends({ port, isBundleOnly, sends }: Section, session: Section): boolean {
   if (/^0+$/.test(port) && !isBundleOnly) return false;
-  const said = directions.length > 0 ? directions : session.directions;
-  return said.length === 0 || said.some((direction) => SENDS.test(direction));
+  return sends ?? session.sends ?? true;
 }

@@ -1,5 +1,5 @@
 /** Reads what messages between nodes contain: messages of clients and members of channels. Untrusted, like the texts they are in. */
-import { parseStrict } from "../../../protocol/json.ts";
+import { isJsonValue } from "../../../protocol/large-frames.ts";
 import { isMessageId, isPeerId } from "../../../protocol/names.ts";
 import { parsePosition } from "../../../protocol/position.ts";
 import { parseBounded } from "../../bounded-json.ts";
@@ -21,7 +21,10 @@ const NAME_MAX_CHARS = 128;
 /** The id of a key or of a connection. */
 const isName = (value: unknown): value is string => isText(value) && value.length <= NAME_MAX_CHARS;
 
-/** Metadata and data are copied into frames unchanged, so each of them must be valid JSON. */
+/**
+ * Metadata and data are copied into frames unchanged, so each of them must be valid JSON. No more is asked of them: what the node of the
+ * sender has accepted must not be lost here.
+ */
 export function envelopeOf(
   from: unknown,
   metadataChars: unknown,
@@ -33,8 +36,7 @@ export function envelopeOf(
   if (stored === "invalid" || (id !== undefined && id !== null && !isMessageId(id))) return undefined;
   const metadataJson = metadataChars < 0 ? undefined : body.slice(0, metadataChars);
   const dataJson = metadataChars < 0 ? body : body.slice(metadataChars);
-  if (parseJson(dataJson) === undefined || (metadataJson !== undefined && !isObjectText(metadataJson)))
-    return undefined;
+  if (!isJsonValue(dataJson) || (metadataJson !== undefined && !isObjectText(metadataJson))) return undefined;
   return { from, metadataJson, dataJson, ...(isMessageId(id) && { id }), ...(stored && { stored }) };
 }
 
@@ -46,10 +48,7 @@ function storedOf([epoch, offset, check, time, connection]: Fields): Stored | un
   return { ...position, time, connection: connection ?? undefined };
 }
 
-function isObjectText(text: string): boolean {
-  const parsed = parseStrict(text);
-  return parsed.ok && typeof parsed.value === "object" && parsed.value !== null && !Array.isArray(parsed.value);
-}
+const isObjectText = (text: string): boolean => text.startsWith("{") && isJsonValue(text);
 
 /** `sender`: the node that says so. Its members are its own unless they name another node. */
 export function memberOf(value: unknown, sender: string): MemberState | undefined {

@@ -30,6 +30,15 @@ describe("items of streams", () => {
     expect(decode.streamItem(text)).toEqual({ kind: "message", position, envelope: plain });
   });
 
+  test.each([
+    ["nested as deep as a frame is long", { dataJson: "[".repeat(30_000) + "]".repeat(30_000) }],
+    ["of nested objects", { dataJson: `${'{"a":'.repeat(500)}"${"x".repeat(4096)}"${"}".repeat(500)}` }],
+    ["with a key twice inside its metadata", { metadataJson: '{"a":{"b":1,"b":2}}' }],
+  ])("a message %s, as clients may send it", (_what, fields) => {
+    const sent = { ...envelope, ...fields };
+    expect(decode.streamItem(encode.message(position, sent))).toEqual({ kind: "message", position, envelope: sent });
+  });
+
   test("a member change", () => {
     const change = { joined: members, left: ["eve"] };
     const text = String.raw`[2,"members","n1","app","chat/1",3,7,[["ann",5],["bob",6,"{\"b\":2}",true]],["eve"]]`;
