@@ -47,12 +47,12 @@ export function noServerHint(input: Input): string {
   if (isUrlGiven(input)) {
     if (!isThisMachine(serverUrl(input))) return "name the right address with --url or PARLEY_URL";
     const [given, without] = input.isOn("url") ? ["--url", "leave --url out"] : ["PARLEY_URL", "unset PARLEY_URL"];
-    return server.state === "running"
+    return server.state === "running" && server.url !== serverUrl(input)
       ? `${given} names this address, but the server of ${folder} is at ${server.url}: ${without}`
       : 'start one with "parley up"; if it listens on another port: --url http://127.0.0.1:PORT, or export PARLEY_URL';
   }
   if (server.state === "running")
-    return `the server of ${folder} (process ${server.pid}) still runs, so it may be stopping: try again in a moment`;
+    return `the server of ${folder} (process ${server.pid}) still runs, so it may be stopping: retry in a moment`;
   const start = 'start one with "parley up"';
   return server.state === "unknown"
     ? `${server.why}; ${start}, or name the right address with --url or PARLEY_URL`

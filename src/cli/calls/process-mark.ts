@@ -11,7 +11,7 @@ const START_AFTER_STATE = 19;
 
 function markInProc(pid: number): string | undefined {
   try {
-    // Of this start of this machine: the folder may be shared with other machines.
+    // Starts of this machine, and other machines, have ticks of their own: a folder may be shared.
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The name before it is in parentheses, and may contain any character.

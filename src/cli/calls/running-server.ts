@@ -12,7 +12,7 @@ import { processMark } from "./process-mark.ts";
 
 export interface Addresses {
   readonly url: string;
-  /** Of the control plane: with PARLEY_ADMIN_LISTEN it has an address of its own. */
+  /** Where the control plane is: with PARLEY_ADMIN_LISTEN it has an address of its own. */
   readonly controlUrl: string;
   /** PARLEY_DOMAIN. */
   readonly domain: string;
@@ -20,7 +20,7 @@ export interface Addresses {
 
 interface Note extends Addresses {
   readonly pid: number;
-  /** Of the process with that number, when it wrote the note. */
+  /** What `processMark` says about that process. */
   readonly mark: string;
 }
 
