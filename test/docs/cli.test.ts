@@ -9,11 +9,11 @@ import { hold, paste, stay } from "./support/shell.ts";
 const PAGE = "docs/cli.md";
 
 let server: Server;
-/** As in the folder where the service was started; only its port and its data folder differ. */
+/** As in the folder where the service was started, on any port; only its data folder differs. */
 let env: Record<string, string>;
 beforeAll(async () => {
   server = await startParley({ env: { PARLEY_ADMIN_TOKEN: "" } });
-  env = { PARLEY_URL: server.url, PARLEY_DATA: server.data };
+  env = { PARLEY_DATA: server.data };
 });
 afterAll(() => server.stop());
 
@@ -38,7 +38,7 @@ test("two terminals talk, without a key", async () => {
 });
 
 test("a service is used with its address and a key", async () => {
-  const [remote = ""] = under("Credentials");
+  const [remote = ""] = under("The address of the service");
   const script = remote
     .replace("https://parley.example.com", server.url)
     .replace("sk_id_…:sk_secret_…", server.keys.secretKey);

@@ -1,7 +1,7 @@
 /** What a first start creates, where it listens, and what every start reports. */
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { expectSentence } from "../support/checks.ts";
@@ -88,7 +88,17 @@ describe("what a start reports", () => {
     const everywhere = await started(folder.path, {}, "--host", "0.0.0.0");
     expect(everywhere.url).toMatch(/^http:\/\/localhost:\d+$/);
     expect(everywhere.host).toBe("0.0.0.0");
-    expect(everywhere.log).toContain(`commands need the address of this server: export PARLEY_URL=${everywhere.url}`);
+    // Commands find it by its data folder.
+    expect(everywhere.log).not.toContain("PARLEY_URL");
+  });
+
+  test("if commands cannot find its address in the data folder, it says what to export", async () => {
+    using folder = scratch();
+    // A folder where a file should be: root may write everywhere.
+    mkdirSync(join(folder.path, "server.json/x"), { recursive: true });
+    const ready = await started(folder.path);
+    expect(ready.log).toContain("commands cannot find this server by its data folder: ");
+    expect(ready.log).toContain(`commands need the address of this server: export PARLEY_URL=${ready.url}`);
   });
 
   test("an IPv6 address is in brackets", async () => {
@@ -107,8 +117,7 @@ describe("what a start reports", () => {
       expect(text).toMatch(/^ {2}open {7}http:\/\/127\.0\.0\.1:\d+\/$/m);
       expect(text).toContain(`  data       ${folder.path}`);
       expect(text).toContain(HOW_TO_OPEN);
-      const [, url] = /^ {2}open {7}(\S+)\/$/m.exec(text) ?? [];
-      expect(text).toContain(`  commands   need its address in other terminals: export PARLEY_URL=${url}`);
+      expect(text).not.toContain("PARLEY_URL");
       expect(/^ {4}admin token +parley_admin_/m.test(text)).toBe(start === "first");
       expect(text).not.toContain('{"level"');
     }

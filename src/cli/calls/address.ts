@@ -4,14 +4,29 @@ import { DEMO } from "../../node/parts/first-run.ts";
 import { DEFAULT_URL } from "../line/defaults.ts";
 import { UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
-
-const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
+import { dataPath, isThisMachine, type RunningServer, runningServer } from "./running-server.ts";
 
 /** Without a slash at its end. ws: and wss: are accepted too, because clients are given those. */
-export function serverUrl({ flags, env }: Input): string {
-  const [given, from] = flags.has("url")
-    ? [flags.get("url") ?? "", "--url"]
-    : [env.PARLEY_URL || DEFAULT_URL, "PARLEY_URL"];
+export function serverUrl(input: Input): string {
+  return givenUrl(input) ?? foundServer(input)?.url ?? DEFAULT_URL;
+}
+
+/** Where the control plane is. */
+export const controlUrl = (input: Input): string => givenUrl(input) ?? foundServer(input)?.controlUrl ?? DEFAULT_URL;
+
+/** The running server of the data folder, if neither a flag nor a variable names an address. */
+export function foundServer(input: Input): Extract<RunningServer, { state: "running" }> | undefined {
+  if (isUrlGiven(input)) return undefined;
+  const server = runningServer(input);
+  return server.state === "running" ? server : undefined;
+}
+
+const isUrlGiven = ({ flags, env }: Input): boolean => flags.has("url") || Boolean(env.PARLEY_URL);
+
+function givenUrl(input: Input): string | undefined {
+  if (!isUrlGiven(input)) return undefined;
+  const { flags, env } = input;
+  const [given = "", from] = flags.has("url") ? [flags.get("url"), "--url"] : [env.PARLEY_URL, "PARLEY_URL"];
   const text = given.replace(/^ws(?=s?:)/i, "http");
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (
@@ -25,14 +40,42 @@ export function serverUrl({ flags, env }: Input): string {
   return url.href.replace(/\/+$/, "");
 }
 
-/** What to do if nothing answers at an address. A port that differs from the default cannot be guessed. */
-export const noServerHint = (origin: string): string =>
-  isThisMachine(origin)
-    ? 'start one with "parley up"; if it listens on another port: --url http://127.0.0.1:PORT, or export PARLEY_URL'
-    : "name the right address with --url or PARLEY_URL";
+/** What to do if nothing answers at the address of the server. */
+export function noServerHint(input: Input): string {
+  const server = runningServer(input);
+  const folder = dataPath(input);
+  if (isUrlGiven(input)) {
+    if (!isThisMachine(serverUrl(input))) return "name the right address with --url or PARLEY_URL";
+    const [given, without] = input.isOn("url") ? ["--url", "leave --url out"] : ["PARLEY_URL", "unset PARLEY_URL"];
+    return server.state === "running" && server.url !== serverUrl(input)
+      ? `${given} names this address, but the server of ${folder} is at ${server.url}: ${without}`
+      : 'start one with "parley up"; if it listens on another port: --url http://127.0.0.1:PORT, or export PARLEY_URL';
+  }
+  if (server.state === "running")
+    return `the server of ${folder} (process ${server.pid}) still runs, so it may be stopping: retry in a moment`;
+  const start = 'start one with "parley up"';
+  return server.state === "unknown"
+    ? `${server.why}; ${start}, or name the right address with --url or PARLEY_URL`
+    : `${start}; no server runs on the data folder ${folder}: name another with --data, or an address with --url or PARLEY_URL`;
+}
 
-/** Whether an address leads to this machine, whatever the network is. */
-export const isThisMachine = (url: string): boolean => LOOPBACK.test(new URL(url).hostname);
+/** For a server that refuses a credential: it may be another one than that of the data folder. Begins with "; " if it is not empty. */
+export function addressDoubt(input: Input): string {
+  const server: RunningServer = isUrlGiven(input) ? { state: "none" } : runningServer(input);
+  return server.state === "unknown" ? `; ${server.why}; name the right address with --url or PARLEY_URL` : "";
+}
+
+/**
+ * Options of a request. The certificate of a server is for its public name, so that of the running server of this machine is not
+ * checked: its process is known, and what is sent to it does not leave the machine.
+ */
+export function trustIn(input: Input, url: string): { readonly tls?: { readonly rejectUnauthorized: false } } {
+  const server = foundServer(input);
+  const origin = new URL(url.replace(/^ws/, "http")).origin;
+  return origin.startsWith("https:") && server && [server.url, server.controlUrl].includes(origin)
+    ? { tls: { rejectUnauthorized: false } }
+    : {};
+}
 
 export const appNamed = (input: Input): string => input.text("app") ?? (input.env.PARLEY_APP || DEMO);
 
@@ -48,7 +91,7 @@ export function applicationHost(input: Input): { base: string; host: string } {
   if (url.hostname === `${app}.localhost`) url.hostname = "localhost";
   const bare = url.hostname.replace(/^\[|\]$/g, "");
   const isLocal = bare === "localhost" || isIP(bare) !== 0;
-  const domain = input.env.PARLEY_DOMAIN || (isLocal ? "localhost" : bare);
+  const domain = input.env.PARLEY_DOMAIN || foundServer(input)?.domain || (isLocal ? "localhost" : bare);
   const host = `${app}.${domain}${url.port ? `:${url.port}` : ""}`;
   const base = isLocal ? url.href : `${url.protocol}//${host}${url.pathname}`;
   return { base: base.replace(/\/+$/, ""), host };

@@ -4,7 +4,7 @@ import { didYouMean } from "../../protocol/did-you-mean.ts";
 import { isObject } from "../../protocol/json.ts";
 import { CredentialRefused, Failure } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
-import { applicationHost, noServerHint, serverUrl } from "./address.ts";
+import { addressDoubt, applicationHost, controlUrl, noServerHint, serverUrl, trustIn } from "./address.ts";
 import { adminToken, type Credential } from "./credentials.ts";
 
 const RESPONSE_TIMEOUT_MS = 30_000;
@@ -14,19 +14,26 @@ type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /** The control plane, with the admin token or an operator's. */
 export const controlPlane = (input: Input, credential: Credential = adminToken(input)): Server =>
   new Server(
-    `${serverUrl(input)}/api/internal/v1`,
+    input,
+    `${controlUrl(input)}/api/internal/v1`,
     credential,
     "the hosts of applications have no control plane, and with PARLEY_ADMIN_LISTEN it has a separate address",
   );
 
 /** The REST API for the backend of an application, with its secret key. */
 export const backendApi = (input: Input, credential: Credential): Server =>
-  new Server(`${serverUrl(input)}/v1`, credential, "the address of PARLEY_ADMIN_LISTEN has the control plane only");
+  new Server(
+    input,
+    `${serverUrl(input)}/v1`,
+    credential,
+    "the address of PARLEY_ADMIN_LISTEN has the control plane only",
+  );
 
 /** The API at the application's own host. Calls that need no credential have none. */
 export function applicationServer(input: Input, credential: Credential | FindCredential | undefined): Server {
   const { base, host } = applicationHost(input);
   return new Server(
+    input,
     `${base}/api/v1`,
     credential,
     "the address of PARLEY_ADMIN_LISTEN has the control plane only, and the server's PARLEY_DOMAIN may be another",
@@ -43,6 +50,7 @@ export class Server {
   private lastIgnored: readonly string[] = [];
 
   constructor(
+    private readonly input: Input,
     private readonly base: string,
     private readonly given: Credential | FindCredential | undefined,
     /** Why this address may not serve the API. */
@@ -126,12 +134,13 @@ export class Server {
         // Following a redirect could send the credential to another server.
         redirect: "manual",
         signal,
+        ...trustIn(this.input, this.base),
         ...(body && { body: JSON.stringify(body) }),
       });
     } catch (error) {
       throw new Failure(
         "unreachable",
-        `no server can be reached at ${this.origin} (${causeOf(error)}); ${noServerHint(this.origin)}`,
+        `no server can be reached at ${this.origin} (${causeOf(error)}); ${noServerHint(this.input)}`,
       );
     }
   }
@@ -142,7 +151,8 @@ export class Server {
       typeof content.message === "string" ? content.message : `${this.origin} answered ${response.status}`;
     const retry = response.headers.get("retry-after");
     const isRefused = response.status === 401 || code === "invalid_secret_key";
-    if (isRefused && this.credential) return new CredentialRefused(code, `${this.credential.refused} (${this.origin})`);
+    if (isRefused && this.credential)
+      return new CredentialRefused(code, `${this.credential.refused} (${this.origin})${addressDoubt(this.input)}`);
     if (response.status === 429 && retry) return new Failure(code, `${message} Retry in ${retry} s.`);
     if (response.status === 404 && message === CODES.not_found.text)
       return new Failure(
@@ -166,7 +176,7 @@ export class Server {
       "unexpected_answer",
       location
         ? `${this.origin} redirects to ${location}; name the right address with --url or PARLEY_URL`
-        : `${this.origin} answered ${response.status}, but not in the way Parley does; is this a Parley server?`,
+        : `${this.origin} answered ${response.status}, but not in the way Parley does; is this a Parley server?${addressDoubt(this.input)}`,
     );
   }
 

@@ -4,11 +4,11 @@
  */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SETTINGS } from "../../config/settings.ts";
 import { firstRunFile } from "../../node/parts/first-run.ts";
 import { UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
-import { isThisMachine, serverUrl } from "./address.ts";
+import { foundServer, serverUrl } from "./address.ts";
+import { dataPath, isThisMachine } from "./running-server.ts";
 
 /** Credentials that commands have made or fetched with the admin token. */
 const KEPT_FOLDER = "command-line";
@@ -49,9 +49,9 @@ export class DataFolder {
 /** A string is the reason why there is none, for a message. */
 export function findDataFolder(input: Input): DataFolder | string {
   const isNamed = input.isOn("data");
-  if (!isNamed && !isThisMachine(serverUrl(input)))
+  if (!isNamed && !foundServer(input) && !isThisMachine(serverUrl(input)))
     return "the service is on another machine; if it is on this one, name its data folder with --data";
-  const path = input.text("data") ?? (input.env.PARLEY_DATA || SETTINGS.data.initial);
+  const path = dataPath(input);
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return new DataFolder(path);
   return `there is no folder ${path} here: run this in the folder where the service was started with "parley up", or name its data folder with --data`;
 }

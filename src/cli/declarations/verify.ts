@@ -14,7 +14,8 @@ export const VERIFY: readonly Command[] = [
         name: "url",
         value: "URL",
         many: true,
-        meaning: "address of a node or of a load balancer; repeat the flag for several (PARLEY_URL)",
+        meaning:
+          "address of a node or of a load balancer; repeat the flag for several; default PARLEY_URL, else the server of the data folder",
       },
       {
         name: "secret-key-file",

@@ -17,14 +17,15 @@ export const forLists = (flags: readonly Flag[]): readonly Flag[] =>
 const URL_FLAG: Flag = {
   name: "url",
   value: "URL",
-  meaning: `the server; default PARLEY_URL, else ${DEFAULT_URL}`,
+  meaning: `the server; default PARLEY_URL, else the one that runs on the data folder, else ${DEFAULT_URL}`,
 };
 /** On the machine of the service, credentials are found by these. */
 const LOCAL: readonly Flag[] = [
   {
     name: "data",
     value: "FOLDER",
-    meaning: "the data folder of a service on this machine, for its credentials; default PARLEY_DATA, else ./data",
+    meaning:
+      "the data folder of a service on this machine, for its address and credentials; default PARLEY_DATA, else ./data",
   },
   {
     name: "admin-token-file",

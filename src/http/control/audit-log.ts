@@ -21,19 +21,28 @@ const entry = z
     what: z.string(),
     on: z.string(),
     app: z.string().nullable().describe("Id of the application"),
+    appName: z
+      .string()
+      .nullable()
+      .describe("Its name; null for a deleted application, unless an entry of the same page has it"),
     address: z.string().nullable().describe("The client's address; null for the command line"),
     before: details.describe("What was replaced; never a secret"),
     after: details,
   })
   .meta({ id: "AuditEntry" });
 
-const auditFields = (row: AuditRow): z.infer<typeof entry> => ({
+/** Entries about an application itself are on its name, which they keep when it is deleted. */
+const namesIn = (rows: readonly AuditRow[]): ReadonlyMap<string | null, string> =>
+  new Map(rows.filter(({ what }) => what.startsWith("app ")).map(({ app, on }) => [app, on]));
+
+const auditFields = (row: AuditRow, appName: string | undefined): z.infer<typeof entry> => ({
   _id: row.id,
   at: toSeconds(row.at),
   who: row.who,
   what: row.what,
   on: row.on,
   app: row.app,
+  appName: appName ?? null,
   address: row.address,
   ...(row.before && { before: row.before }),
   ...(row.after && { after: row.after }),
@@ -44,8 +53,8 @@ const filter = z.string().min(1).max(256).optional();
 export const auditEndpoint = (
   guard: Guard<Operator>,
   audit: Pick<AuditStore, "list">,
-  /** The id of an application, given its id or name; undefined: there is none now, but the audit may still know its id. */
-  appId: (idOrName: string) => string | undefined,
+  /** An application, given its id or name; undefined: there is none now, but the audit may still know its id. */
+  appOf: (idOrName: string) => { readonly id: string; readonly name: string } | undefined,
 ): Endpoint =>
   endpoint({
     tag: "operators",
@@ -62,8 +71,16 @@ export const auditEndpoint = (
     }),
     response: z.object({ data: z.array(entry), next: z.string().nullable() }),
     handle: async (_call, { query }) => {
-      const app = query.app === undefined ? undefined : (appId(query.app) ?? query.app);
+      const app = query.app === undefined ? undefined : (appOf(query.app)?.id ?? query.app);
       const rows = await audit.list({ ...query, app, limit: query.limit + 1 });
-      return pageOf(rows, query.limit, (row) => row.id, auditFields);
+      const names = namesIn(rows);
+      const nameOf = ({ app }: AuditRow): string | undefined =>
+        app === null ? undefined : (appOf(app)?.name ?? names.get(app));
+      return pageOf(
+        rows,
+        query.limit,
+        (row) => row.id,
+        (row) => auditFields(row, nameOf(row)),
+      );
     },
   });

@@ -78,7 +78,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
     }),
     factsEndpoint(guards.operator, facts),
     ...operatorEndpoints(guards, operators, audit),
-    auditEndpoint(guards.operator, store.audit, (idOrName) => keyring.app(idOrName)?.id),
+    auditEndpoint(guards.operator, store.audit, (idOrName) => keyring.app(idOrName)),
     settingsEndpoint(guards.operator, () =>
       shownSettings({ config, sources }, { host: facts().host, nodeId: parts.nodeId }),
     ),

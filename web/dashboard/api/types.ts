@@ -258,6 +258,8 @@ export interface AuditEntry {
   readonly on: string;
   /** Id of the application. */
   readonly app: string | null;
+  /** null for most entries of a deleted application. */
+  readonly appName: string | null;
   /** null for the command line. */
   readonly address: string | null;
   readonly before?: Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { isObject } from "../../../protocol/json.ts";
-import { applicationHost } from "../../calls/address.ts";
+import { applicationHost, trustIn } from "../../calls/address.ts";
 import { applicationApi } from "../../calls/application-api.ts";
 import type { Server } from "../../calls/client.ts";
 import type { CommandResult } from "../../line/command.ts";
@@ -222,5 +222,6 @@ export async function download(input: Input): Promise<CommandResult> {
 function targetOf(input: Input, link: string): Target {
   const { base, host } = applicationHost(input);
   const { host: linkHost, pathname, search } = new URL(link);
-  return linkHost === host ? { url: base + pathname + search, headers: { Host: host } } : { url: link, headers: {} };
+  if (linkHost !== host) return { url: link, headers: {} };
+  return { url: base + pathname + search, headers: { Host: host }, ...trustIn(input, base) };
 }

@@ -21,6 +21,7 @@ test("a room is created, shown, listed, changed, renamed and archived", async ()
   const room = await json("rooms show board");
   expect(room).toMatchObject({ roomName: "board", expireUnixSec: 1_896_112_800, maxParticipants: 5 });
   expect((await run("rooms list")).stdout).toMatch(/^board +\w{24} +private +- +2030-01-31 18:00:00Z +- /m);
+  expect((await run("rooms show board")).stdout).toMatch(/^app +demo$/m);
   const changed = await json("rooms edit board --rename council --expires none --max-participants none");
   expect(changed).toMatchObject({ _id: room._id, roomName: "council", enableChat: false });
   expect(changed).not.toHaveProperty("expireUnixSec");

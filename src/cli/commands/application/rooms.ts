@@ -1,5 +1,5 @@
 /** `parley rooms …`: rooms and access tokens. Calls the application's own host. */
-import { roomPage } from "../../calls/address.ts";
+import { appNamed, roomPage } from "../../calls/address.ts";
 import { applicationApi, openApplicationApi } from "../../calls/application-api.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { Failure, UsageError } from "../../line/errors.ts";
@@ -34,6 +34,8 @@ const describe = (room: Room, input: Input): string =>
         TIMES.includes(name) ? time(Number(value)) : String(value),
       ]),
     ),
+    // The API has its id, which people do not know it by.
+    app: appNamed(input),
     page: roomPage(input, room.roomName),
   });
 

@@ -16,6 +16,8 @@ const RETRY_AFTER_MAX_MS = 30_000;
 export interface Target {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Where the certificate is not checked (calls/address.ts). */
+  readonly tls?: { readonly rejectUnauthorized: false };
 }
 
 interface Step {
@@ -80,7 +82,7 @@ const retryAfterMs = ({ headers }: Response): number =>
 
 /** Returns undefined if the connection broke. */
 async function put(
-  { url, headers }: Target,
+  { url, headers, tls }: Target,
   body: Blob | undefined,
   more: Readonly<Record<string, string>>,
 ): Promise<Response | undefined> {
@@ -89,6 +91,7 @@ async function put(
       method: "PUT",
       headers: { ...headers, ...more },
       redirect: "manual",
+      ...(tls && { tls }),
       ...(body && { body }),
     });
   } catch {
@@ -120,13 +123,14 @@ export async function receive(target: Target, file: string, size: number): Promi
 
 /** Downloads until the connection ends or breaks; returns the new offset. */
 async function receiveRest(
-  { url, headers }: Target,
+  { url, headers, tls }: Target,
   partial: string,
   offset: number,
   report: (at: number) => void,
 ): Promise<number> {
   const range: Record<string, string> = offset > 0 ? { Range: `bytes=${offset}-` } : {};
-  const response = await fetch(url, { headers: { ...headers, ...range }, redirect: "manual" }).catch(() => undefined);
+  const options = { headers: { ...headers, ...range }, redirect: "manual", ...(tls && { tls }) } as const;
+  const response = await fetch(url, options).catch(() => undefined);
   if (!response) return offset;
   if (!response.ok) throw refusal(response, await objectIn(response));
   // A server without support for ranges sends the file from its start.

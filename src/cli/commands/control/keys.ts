@@ -7,6 +7,7 @@ import type { Input } from "../../line/input.ts";
 import { endsNow, rotation } from "../../line/rotation.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { fields, listed, table, time } from "../../terminal/output.ts";
+import { nameOfApp } from "./app-name.ts";
 
 interface Key {
   readonly keyId: string;
@@ -31,11 +32,17 @@ const keyPath = (input: Input): string => `${ROOT}/${input.id(0, "the id of a ke
 const SHOWN_ONCE =
   "The secret is shown only this once: save it now. Use it together with the key's id, as PARLEY_KEY=KEY:SECRET.";
 
-const describe = (key: Key): string =>
+/** With the name of the application, which costs a request: JSON has the id. */
+const shown = async (input: Input, server: Server, key: Key): Promise<Pick<CommandResult, "value" | "text">> => ({
+  value: key,
+  text: describe(key, input.isOn("json") ? key.app : await nameOfApp(server, key.app)),
+});
+
+const describe = (key: Key, app: string): string =>
   fields({
     key: key.keyId,
     secret: key.secret,
-    app: key.app,
+    app,
     type: key.type,
     label: key.label,
     channels: listed(key.channelPatterns),
@@ -62,8 +69,9 @@ export async function create(input: Input): Promise<CommandResult> {
     turn: input.onOff("turn"),
     label: input.text("label"),
   };
-  const key = await controlPlane(input).post<Key>(ROOT, wanted);
-  return { value: key, text: describe(key), notes: key.secret === undefined ? [] : [SHOWN_ONCE] };
+  const server = controlPlane(input);
+  const key = await server.post<Key>(ROOT, wanted);
+  return { ...(await shown(input, server, key)), notes: key.secret === undefined ? [] : [SHOWN_ONCE] };
 }
 
 export async function list(input: Input): Promise<CommandResult> {
@@ -94,8 +102,8 @@ async function appNames(server: Server): Promise<ReadonlyMap<string, string>> {
 }
 
 export async function show(input: Input): Promise<CommandResult> {
-  const key = await controlPlane(input).get<Key>(keyPath(input));
-  return { value: key, text: describe(key) };
+  const server = controlPlane(input);
+  return shown(input, server, await server.get<Key>(keyPath(input)));
 }
 
 export async function edit(input: Input): Promise<CommandResult> {
@@ -107,8 +115,8 @@ export async function edit(input: Input): Promise<CommandResult> {
   };
   if (Object.values(edit).every((value) => value === undefined))
     throw new UsageError("nothing to change: name --channels, --actions, --origins, --turn or --label");
-  const key = await controlPlane(input).patch<Key>(keyPath(input), edit);
-  return { value: key, text: describe(key) };
+  const server = controlPlane(input);
+  return shown(input, server, await server.patch<Key>(keyPath(input), edit));
 }
 
 /** Fields that both create and edit have. JSON leaves out undefined ones. */
@@ -142,6 +150,5 @@ export async function revoke(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = keyPath(input);
   await confirm(input, `revoke the key ${input.operand(0)} and end its connections`, () => server.get(path));
-  const key = await server.delete<Key>(path);
-  return { value: key, text: describe(key) };
+  return shown(input, server, await server.delete<Key>(path));
 }

@@ -37,5 +37,25 @@ test("the audit lists changes, newest first, with filters and in pages", async (
   const [newest, oldest] = await jsonLines<{ _id: string; what: string }>("audit --app audited");
   expect([newest?.what, oldest?.what]).toEqual(["app edited", "app created"]);
   expect(await jsonLines<unknown>(`audit --app audited --after ${newest?._id}`)).toEqual([oldest]);
+  expect(newest).toMatchObject({ app: expect.stringMatching(/^[0-9a-f]{24}$/), appName: "audited" });
   expect((await run("audit --who no-such")).stderr).toContain("no such changes");
+});
+
+test("people see the name of an application, also of a deleted one where an entry has it; JSON has the id too", async () => {
+  const { _id } = await json<{ _id: string }>("apps create named");
+  const made = await run("keys create --app named --type secret --channels ** --actions publish");
+  const [, key = ""] = /^key +(sk_id_\w+)$/m.exec(made.stdout) ?? [];
+  const [, secret = ""] = /^secret +(\S+)$/m.exec(made.stdout) ?? [];
+  const { token } = await json<{ token: string }>("token mint --peer ann --key", `${key}:${secret}`);
+  const texts = [made, await run(`keys show ${key}`), await run(`keys edit ${key} --label x`)];
+  texts.push(await run(`token check ${token}`), await run(`keys revoke ${key} --yes`));
+  for (const { stdout } of texts) expect(/^app +(\S+)$/m.exec(stdout)?.[1]).toBe("named");
+  expect(await json(`keys show ${key}`)).toMatchObject({ app: _id });
+  expect((await run("audit --app named")).stdout).not.toContain(_id);
+  await run("apps delete named --yes");
+  // By its id: names of deleted applications are free again.
+  const whole = await run(`audit --app ${_id}`);
+  expect([whole.stdout.includes("key revoked"), whole.stdout.includes(_id)]).toEqual([true, false]);
+  const page = await run(`audit --app ${_id} --what`, "key created");
+  expect(page.stdout).toContain(` ${_id} `);
 });

@@ -23,6 +23,8 @@ interface AuditEntry {
   readonly what: string;
   readonly on: string;
   readonly app: string | null;
+  /** Absent if the server is of an earlier version. */
+  readonly appName?: string | null;
   readonly address: string | null;
 }
 
@@ -88,7 +90,14 @@ export async function audit(input: Input): Promise<CommandResult> {
   }
   const response = await controlPlane(input).get<{ data: AuditEntry[]; next: string | null }>(`/audit?${query}`);
   if (response.data.length === 0) return { value: response.data, text: "", notes: ["There are no such changes."] };
-  const rows = response.data.map(({ at, who, what, on, app, address }) => [time(at), who, what, on, app, address]);
+  const rows = response.data.map(({ at, who, what, on, app, appName, address }) => [
+    time(at),
+    who,
+    what,
+    on,
+    appName ?? app,
+    address,
+  ]);
   return {
     value: response.data,
     text: table(["TIME", "WHO", "WHAT", "ON", "APP", "ADDRESS"], rows),

@@ -6,6 +6,7 @@ import { controlPlane, type Server } from "../../calls/client.ts";
 import { Failure } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
 import { escaped, write } from "../../terminal/output.ts";
+import { nameOfApp } from "./app-name.ts";
 import { TailText } from "./tail-text.ts";
 
 /** Longer than two heartbeats of the server. */
@@ -18,7 +19,7 @@ export async function tail(input: Input): Promise<undefined> {
   const path = `/tail${queryOf(input)}`;
   const server = controlPlane(input);
   const isJson = input.isOn("json");
-  const text = new TailText((app) => nameOf(server, app), Boolean(process.stdout.isTTY) && !input.env.NO_COLOR);
+  const text = new TailText((app) => nameOfApp(server, app), Boolean(process.stdout.isTTY) && !input.env.NO_COLOR);
   const print = async (lines: readonly string[]): Promise<void> => {
     let shown = "";
     for (const line of lines) shown += `${isJson ? escaped(line) : await text.of(parsed(line))}\n`;
@@ -93,13 +94,4 @@ function queryOf(input: Input): string {
 function parsed(line: string): JsonObject {
   const value: unknown = JSON.parse(line);
   return isObject(value) ? value : {};
-}
-
-/** The name of an application; its id where the name cannot be found. */
-async function nameOf(server: Server, app: string): Promise<string> {
-  try {
-    return (await server.get<{ name: string }>(`/apps/${encodeURIComponent(app)}`)).name;
-  } catch {
-    return app;
-  }
 }

@@ -6,6 +6,7 @@ import type { CommandResult } from "../../line/command.ts";
 import { UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
 import { fields, listed, time } from "../../terminal/output.ts";
+import { nameOfApp } from "./app-name.ts";
 
 export async function mint(input: Input): Promise<CommandResult> {
   const wanted = {
@@ -47,13 +48,14 @@ interface Checked {
 export async function check(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const checked = await server.post<Checked>("/signalling/tokens/check", { token: await tokenOf(input) });
+  const app = checked.app === undefined || input.isOn("json") ? checked.app : await nameOfApp(server, checked.app);
   const text = fields({
     token: checked.valid ? "good" : "refused",
     error: checked.error,
     reason: checked.reason,
     peer: checked.peerId,
     key: checked.keyId,
-    app: checked.app,
+    app,
     channels: listed(checked.channels),
     permissions: listed(checked.permissions),
     expires: time(checked.expiresAt),

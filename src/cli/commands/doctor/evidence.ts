@@ -2,6 +2,7 @@
 import { isLoopback, parseAddress } from "../../../base/address.ts";
 import type { NodeFacts } from "../../../node/status/facts.ts";
 import { isObject } from "../../../protocol/json.ts";
+import { serverUrl, trustIn } from "../../calls/address.ts";
 import { controlPlane, type Server } from "../../calls/client.ts";
 import { adminToken } from "../../calls/credentials.ts";
 import { Failure, UsageError } from "../../line/errors.ts";
@@ -51,10 +52,10 @@ export async function gatherEvidence(input: Input, direct: DirectEvidence): Prom
   const [facts, openKeys, own, ready, metrics, control] = await Promise.all([
     unlessBroken(nodeFacts(server)),
     apps && unlessBroken(openKeysOf(server, apps)),
-    readiness(new URL(server.origin)),
-    readiness(publicUrl),
-    statusOf(publicUrl, "/metrics"),
-    statusOf(publicUrl, "/api/internal/v1/apps"),
+    readiness(input, new URL(server.origin)),
+    readiness(input, publicUrl),
+    statusOf(input, publicUrl, "/metrics"),
+    statusOf(input, publicUrl, "/api/internal/v1/apps"),
   ]);
   return {
     publicUrl,
@@ -88,7 +89,8 @@ async function unlessBroken<T>(call: Promise<T>): Promise<T | undefined> {
 /** The address that clients use; the setting may have several, of which the first is used. */
 function publicUrlOf(input: Input): URL {
   const text =
-    input.text("public-url") ?? (input.env.PARLEY_PUBLIC_URL?.split(",")[0]?.trim() || controlPlane(input).origin);
+    input.text("public-url") ??
+    (input.env.PARLEY_PUBLIC_URL?.split(",")[0]?.trim() || new URL(serverUrl(input)).origin);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !["http:", "https:"].includes(url.protocol))
     throw new UsageError("--public-url must be an address such as https://realtime.example.com");
@@ -119,8 +121,8 @@ interface Readiness {
   readonly checks: Readonly<Record<string, string>>;
 }
 
-async function readiness(base: URL): Promise<Readiness> {
-  const response = await getWithoutCredential(base, "/readyz");
+async function readiness(input: Input, base: URL): Promise<Readiness> {
+  const response = await getWithoutCredential(input, base, "/readyz");
   const body: unknown = await response?.json().catch(() => undefined);
   const checks = isObject(body) && isObject(body.checks) ? Object.entries(body.checks) : [];
   const time = Date.parse(response?.headers.get("date") ?? "");
@@ -134,11 +136,16 @@ async function readiness(base: URL): Promise<Readiness> {
 const wrongIn = (checks: Readiness["checks"]): string[] =>
   Object.entries(checks).flatMap(([name, result]) => (result === "ok" ? [] : [`${name}: ${result}`]));
 
-const statusOf = async (base: URL, path: string): Promise<Status> => (await getWithoutCredential(base, path))?.status;
+const statusOf = async (input: Input, base: URL, path: string): Promise<Status> =>
+  (await getWithoutCredential(input, base, path))?.status;
 
-async function getWithoutCredential(base: URL, path: string): Promise<Response | undefined> {
+async function getWithoutCredential(input: Input, base: URL, path: string): Promise<Response | undefined> {
   try {
-    return await fetch(new URL(path, base), { redirect: "manual", signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) });
+    return await fetch(new URL(path, base), {
+      redirect: "manual",
+      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
+      ...trustIn(input, base.href),
+    });
   } catch {
     return undefined;
   }

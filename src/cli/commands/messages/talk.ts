@@ -9,7 +9,7 @@ import {
 import { asShellWord } from "../../../config/program.ts";
 import type { Action } from "../../../protocol/actions.ts";
 import { isChannelName, isPeerId } from "../../../protocol/names.ts";
-import { noServerHint, serverUrl } from "../../calls/address.ts";
+import { noServerHint, serverUrl, trustIn } from "../../calls/address.ts";
 import { backendApi } from "../../calls/client.ts";
 import { type TalkCredential, talkCredential } from "../../calls/talk-credential.ts";
 import { Failure, UsageError } from "../../line/errors.ts";
@@ -44,9 +44,9 @@ export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
   const url = serverUrl(input);
   const credential = await talkCredential(input);
   const { origin } = new URL(url);
-  const failure = (error: unknown): unknown => failureOf(error, origin, credential, wanted);
+  const failure = (error: unknown): unknown => failureOf(error, { input, origin }, credential, wanted);
   const given = await clientCredential(input, credential, wanted);
-  const client = new Parley({ url, ...given, ...(wanted.queue && { queue: wanted.queue }) });
+  const client = new Parley({ url, ...given, ...socketsOf(input, url), ...(wanted.queue && { queue: wanted.queue }) });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const end = client.on("status", ({ state, error }) => {
     if (state === "connected") resolve();
@@ -61,6 +61,19 @@ export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
     end();
   }
   return { client, origin, failure, ended: endOf(client, failure), flags: input.flags };
+}
+
+/** Bun's WebSocket, with another trust in certificates where `trustIn` says so. */
+function socketsOf(input: Input, url: string): Pick<ParleyOptions, "WebSocket"> {
+  const options = trustIn(input, url);
+  if (!options.tls) return {};
+  return {
+    WebSocket: class extends WebSocket {
+      constructor(address: string) {
+        super(address, options);
+      }
+    },
+  };
 }
 
 function endOf(client: Parley, failure: Talk["failure"]): Promise<never> {
@@ -134,13 +147,18 @@ const NEXT: Readonly<Record<string, string>> = {
 const REFUSED: readonly ErrorCode[] = ["unauthorized", "invalid_token", "token_expired", "origin_not_allowed"];
 
 /** A ParleyError as a failure of the command; everything else as it is. */
-function failureOf(error: unknown, origin: string, found: TalkCredential, wanted: Wanted): unknown {
+function failureOf(
+  error: unknown,
+  { input, origin }: { readonly input: Input; readonly origin: string },
+  found: TalkCredential,
+  wanted: Wanted,
+): unknown {
   if (!(error instanceof ParleyError)) return error;
   const { code } = error;
   // Programs know the client's options by name; a user of the command line knows where the credential came from.
   const message = error.message.replace(/^The service has refused `(key|token)`: /, "");
   if (code === "unreachable")
-    return new Failure(code, `no connection to ${origin} can be made: ${asClause(message)}; ${noServerHint(origin)}`);
+    return new Failure(code, `no connection to ${origin} can be made: ${asClause(message)}; ${noServerHint(input)}`);
   if (code === "token_failed" && error.cause instanceof Failure) return error.cause;
   if (REFUSED.includes(code) && found.kind === "token")
     return new Failure(

@@ -2,9 +2,10 @@
 import { KINDS } from "../../../verify/findings.ts";
 import { Fleet, FleetError, type FleetOptions, type Report } from "../../../verify/fleet.ts";
 import type { Counts } from "../../../verify/tally.ts";
-import { isThisMachine } from "../../calls/address.ts";
+import { foundServer, serverUrl } from "../../calls/address.ts";
 import { type Credential, keyFromFile } from "../../calls/credentials.ts";
 import { foundKey } from "../../calls/found-credentials.ts";
+import { isThisMachine } from "../../calls/running-server.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { DEFAULT_URL, VERIFY_DEFAULTS, VERIFY_PREFIX_MAX_CHARS } from "../../line/defaults.ts";
 import { Failure, UsageError } from "../../line/errors.ts";
@@ -47,7 +48,7 @@ export async function verify(input: Input): Promise<CommandResult> {
 
 /** The key of a service on this machine is sent only there, also if several addresses are named. */
 async function keyHere(input: Input): Promise<Credential> {
-  const elsewhere = addresses(input).find((url) => !isThisMachine(url));
+  const elsewhere = foundServer(input) ? undefined : addresses(input).find((url) => !isThisMachine(url));
   const give = "set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that contains it with --secret-key-file";
   if (elsewhere === undefined || input.isOn("data")) return foundKey(input, give);
   throw new UsageError(`a key is needed: ${give} (${elsewhere} is on another machine)`);
@@ -73,7 +74,7 @@ function numberBetween(input: Input, name: string, initial: number, min: number,
 function addresses(input: Input): string[] {
   const texts = input.texts("url");
   const from = texts.length > 0 ? "--url" : "PARLEY_URL";
-  return (texts.length > 0 ? texts : [input.env.PARLEY_URL || DEFAULT_WS_URL]).map((text) => {
+  return (texts.length > 0 ? texts : [input.env.PARLEY_URL || serverUrl(input)]).map((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (!url || !/^(ws|http)s?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "")
       throw new UsageError(`${from} must be an address such as ${DEFAULT_WS_URL}`);

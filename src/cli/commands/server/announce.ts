@@ -3,7 +3,11 @@ import type { Config } from "../../../config/settings.ts";
 import type { Node } from "../../../node/node.ts";
 import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../../../node/parts/first-run.ts";
 import type { Log } from "../../../telemetry/log.ts";
+import { noteServer } from "../../calls/running-server.ts";
 import { commandsVariable, greeting, howToOpen, readyFields } from "./greeting.ts";
+
+/** By the host that a server listens on. */
+const ON_LOOPBACK: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
 
 export interface Announced extends Pick<Node, "url" | "host" | "adminUrl" | "port" | "adminPort"> {
   /** What the first start made, in clear. */
@@ -17,10 +21,12 @@ export interface Announced extends Pick<Node, "url" | "host" | "adminUrl" | "por
  * can read, so that a command can copy them from it.
  */
 export function announce(node: Announced, config: Config, log: Log): void {
+  const isNoted = noteUntilExit(node, config, log);
   const started = {
     url: node.url,
     host: node.host,
     isHostDefault: config.host === "",
+    isNoted,
     dataFolder: config.data,
     ...(config.dashboard && { dashboardUrl: `${node.adminUrl}/dashboard` }),
   };
@@ -39,6 +45,30 @@ export function announce(node: Announced, config: Config, log: Log): void {
     { ...readyFields(started), ...ports, ...(workers !== undefined && { workers }), pid: process.pid },
     "parley is ready",
   );
+}
+
+/** Notes the addresses for commands on this machine. Returns whether that was possible: without it, the server works too. */
+function noteUntilExit(node: Announced, config: Config, log: Log): boolean {
+  const adminHost = config.adminListen.slice(0, config.adminListen.lastIndexOf(":")).replace(/^\[|\]$/g, "");
+  try {
+    const remove = noteServer(config.data, {
+      url: seenHere(node.url, node.host),
+      controlUrl: seenHere(node.adminUrl, adminHost || node.host),
+      domain: config.domain,
+    });
+    process.on("exit", remove);
+    return true;
+  } catch (error) {
+    log.info(`commands cannot find this server by its data folder: ${(error as Error).message}`);
+    return false;
+  }
+}
+
+/** For a server on all addresses, an address of loopback: another program may listen on the other one that `localhost` means. */
+function seenHere(url: string, host: string): string {
+  const address = new URL(url);
+  address.hostname = ON_LOOPBACK[host] ?? address.hostname;
+  return address.origin;
 }
 
 /** Keeps what the first start made, if this one was it; returns it as a text to be shown. */

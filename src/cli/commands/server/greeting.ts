@@ -10,6 +10,8 @@ export interface Started {
   /** The host was not set. */
   readonly isHostDefault: boolean;
   readonly dataFolder: string;
+  /** Commands find its address in the data folder. */
+  readonly isNoted: boolean;
   /** Absent: it is switched off. */
   readonly dashboardUrl?: string;
 }
@@ -61,8 +63,9 @@ export const howToOpen = ({ host, isHostDefault }: Started): string | undefined 
     ? "only this machine can connect, because the first start made a demo; --host 0.0.0.0 or PARLEY_HOST=0.0.0.0 lets other machines connect"
     : undefined;
 
-/** The variable that lets commands find a server that is not at their default address; undefined if it is. */
-export function commandsVariable({ url }: Started): string | undefined {
+/** The variable that lets commands find a server that is not at their default address; undefined if they find it without. */
+export function commandsVariable({ url, isNoted }: Started): string | undefined {
+  if (isNoted) return undefined;
   const { protocol, port } = new URL(url);
   const usual = new URL(DEFAULT_URL);
   return protocol === usual.protocol && port === usual.port ? undefined : `export PARLEY_URL=${url}`;

@@ -18,7 +18,7 @@ function Value({ value }: { readonly value: unknown }) {
 }
 
 export function AuditDetails({ entry, onClose }: { readonly entry: AuditEntry; readonly onClose: () => void }) {
-  const { at, who, what, on, app, address, before, after } = entry;
+  const { at, who, what, on, app, appName, address, before, after } = entry;
   const facts: readonly (readonly [title: string, value: ComponentChildren])[] = [
     [
       "When",
@@ -28,7 +28,7 @@ export function AuditDetails({ entry, onClose }: { readonly entry: AuditEntry; r
     ],
     ["Who", <a href={`${BASE}/audit${query({ who })}`}>{who}</a>],
     ["On", <code>{on}</code>],
-    ["Application", app && <a href={`${BASE}/audit${query({ app: nameOfApp(app) })}`}>{nameOfApp(app)}</a>],
+    ["Application", app && <a href={`${BASE}/audit${query({ app: nameOfApp(app) })}`}>{appName ?? nameOfApp(app)}</a>],
     ["From", address && <code>{address}</code>],
   ];
   const changes = differences(before ?? {}, after ?? {});

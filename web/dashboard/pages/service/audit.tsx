@@ -24,7 +24,12 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: "Who", width: 18, cell: (row) => <Name>{row.who}</Name> },
   { title: "What", cell: ({ _id, what }) => <a href={addressOf(_id)}>{what}</a> },
   { title: "On", isMinor: true, cell: ({ on }) => <Name>{on}</Name> },
-  { title: "Application", width: 14, isMinor: true, cell: ({ app }) => app && <Name>{nameOfApp(app)}</Name> },
+  {
+    title: "Application",
+    width: 14,
+    isMinor: true,
+    cell: ({ app, appName }) => app && <Name>{appName ?? nameOfApp(app)}</Name>,
+  },
   { title: "From", width: 13, isMinor: true, cell: ({ address }) => address && <Name>{address}</Name> },
 ];
 

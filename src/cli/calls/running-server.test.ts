@@ -1,0 +1,185 @@
+/** Commands find the server that runs on a data folder, wherever it listens. Nothing is exported here, and no address is given. */
+import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { Input } from "../line/input.ts";
+import { Commands, type Ended } from "../testing/commands.ts";
+import { parley, startServer, type TestServer, temporaryFolder } from "../testing/kit.ts";
+import { Running } from "../testing/running.ts";
+import { noServerHint } from "./address.ts";
+import { processMark } from "./process-mark.ts";
+
+setDefaultTimeout(60_000);
+
+let folder: string;
+let data: string;
+let server: TestServer | undefined;
+const commands = new Commands();
+
+afterAll(() => commands.stop());
+
+beforeEach(() => {
+  folder = join(temporaryFolder(), "a folder with spaces");
+  mkdirSync(folder);
+  data = join(folder, "data");
+});
+
+afterEach(async () => {
+  await server?.stop("SIGKILL");
+  server = undefined;
+  rmSync(join(folder, ".."), { recursive: true, force: true });
+});
+
+const start = async (extra: readonly string[] = [], host = "127.0.0.1"): Promise<TestServer> => {
+  server = await startServer(data, extra, host);
+  return server;
+};
+
+/** As a user does: a process of its own, in the folder that contains `data`. */
+const here = (line: string, env: Record<string, string> = {}): Promise<Ended> =>
+  parley(line.split(" "), { cwd: folder, env: { PARLEY_DATA: "", ...env } });
+
+const noteFile = (): string => join(data, "server.json");
+const note = (): Record<string, unknown> => JSON.parse(readFileSync(noteFile(), "utf8"));
+const writeNote = (fields: Record<string, unknown>): void => {
+  mkdirSync(data, { recursive: true });
+  writeFileSync(noteFile(), JSON.stringify(fields));
+};
+
+const COMMANDS = ["keys list", "rooms list", "publish chat/1 hello", "usage"];
+
+async function expectFound(lines = COMMANDS): Promise<void> {
+  for (const line of lines) {
+    const { exitCode, stderr } = await commands.run({ args: line.split(" "), env: { PARLEY_DATA: data } });
+    expect([line, exitCode, exitCode === 0 ? "" : stderr]).toEqual([line, 0, ""]);
+  }
+}
+
+const certificate = (name: string): string => join(import.meta.dir, "../../../test/fixtures/tls", name);
+
+test("commands find a server on any port, until it stops; its note is for its owner only", async () => {
+  const { url, stop } = await start();
+  expect((await here("keys list")).exitCode).toBe(0);
+  await expectFound([
+    ...COMMANDS,
+    "rooms create standup",
+    "doctor",
+    "token mint --peer ann",
+    "verify --clients 2 --channels 1 --rate 5 --seconds 1",
+  ]);
+  expect((await here("rooms show standup")).stdout).toContain(`http://demo.localhost:${new URL(url).port}/standup`);
+  const listening = new Running(["listen", "chat/1", "--data", data, "--count", "1"], {});
+  await listening.has("stderr", "chat/1");
+  await here("publish chat/1 found");
+  expect([await listening.exited, listening.stdout.includes("found")]).toEqual([0, true]);
+  expect([statSync(noteFile()).mode & 0o777, note().url]).toEqual([0o600, url]);
+  expect(readdirSync(data).filter((name) => name.includes("partial"))).toEqual([]);
+  await stop();
+  expect(existsSync(noteFile())).toBe(false);
+});
+
+describe("commands find a server", () => {
+  const ownAddress = Object.values(networkInterfaces())
+    .flatMap((all) => all ?? [])
+    .find(({ internal, family }) => !internal && family === "IPv4")?.address;
+
+  test.each([
+    ["on all addresses", "0.0.0.0", /^http:\/\/127\.0\.0\.1:/],
+    ["on all addresses, IPv6 too", "::", /^http:\/\/\[::1\]:/],
+    ["on another address of this machine", ownAddress ?? "127.0.0.2", /^http:\/\/[\d.]+:/],
+  ])("%s", async (_, host, url) => {
+    await start([], host);
+    expect(note().url).toMatch(url);
+    await expectFound();
+  });
+
+  test("with TLS, whose certificate is for another name", async () => {
+    await start(["--tls-cert", certificate("one.crt"), "--tls-key", certificate("one.key")], "0.0.0.0");
+    expect(note().url).toMatch(/^https:\/\/127\.0\.0\.1:/);
+    await expectFound();
+    expect((await here("doctor")).stderr).toContain("Checked the node");
+    // Only where the server was found: an address that is given is checked.
+    const { stderr } = await here("keys list", { PARLEY_URL: String(note().url) });
+    expect(stderr).toContain("certificate");
+  });
+
+  test("with several workers", async () => {
+    const { stop } = await start(["--workers", "2"]);
+    await expectFound();
+    await stop();
+    expect(existsSync(noteFile())).toBe(false);
+  });
+
+  test("with a control plane and a domain of its own", async () => {
+    await start(["--admin-listen", "127.0.0.1:0", "--domain", "meet.example"]);
+    expect(note().controlUrl).not.toBe(note().url);
+    await expectFound(["keys list", "rooms list", "usage", "doctor"]);
+  });
+});
+
+test("after kill -9 the message names the note, and what to do; the next start on another port is found", async () => {
+  const { url, stop } = await start();
+  await stop("SIGKILL");
+  const { pid } = note();
+  for (const line of ["keys list", "rooms list", "publish chat/1 x"]) {
+    const { exitCode, stderr } = await here(line);
+    expect([line, exitCode]).toEqual([line, 1]);
+    expect(stderr).toContain(`data/server.json names ${url}, but the server that wrote it (process ${pid}) has ended`);
+    // What else it says depends on whether another program uses the default port.
+    expect(stderr).toContain("name the right address with --url or PARLEY_URL");
+  }
+  const hint = noServerHint(new Input([], new Map([["data", data]]), {}));
+  expect(hint).toEndWith('; start one with "parley up", or name the right address with --url or PARLEY_URL');
+  const second = await start();
+  expect(note().url).toBe(second.url);
+  await expectFound();
+});
+
+test("a note of a process whose number another program has now is not used", async () => {
+  const seen: string[] = [];
+  using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: ({ url }) => Response.json({ n: seen.push(url) }) });
+  const url = `http://127.0.0.1:${other.port}`;
+  const fields = { url, controlUrl: url, domain: "localhost", pid: process.pid };
+  for (const mark of ["", "another start", undefined]) {
+    writeNote({ ...fields, mark });
+    const { exitCode } = await here("keys list", { PARLEY_OPERATOR_TOKEN: "op_x" });
+    expect([exitCode, seen]).toEqual([1, []]);
+  }
+  // The same with the mark of this process is used: the test is about the mark.
+  writeNote({ ...fields, mark: processMark(process.pid) });
+  await here("keys list", { PARLEY_OPERATOR_TOKEN: "op_x" });
+  expect(seen).not.toEqual([]);
+});
+
+test.each(["http://203.0.113.5:81", "http://parley.example.com", "http://0.0.0.0:1", "file:///etc", "nothing"])(
+  "a note that names %s sends nothing there",
+  async (url) => {
+    writeNote({ url, controlUrl: url, domain: "localhost", pid: process.pid, mark: processMark(process.pid) });
+    const { exitCode, stderr } = await here("keys list", { PARLEY_OPERATOR_TOKEN: "op_x" });
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/http:\/\/127\.0\.0\.1:8080.*server\.json/)]);
+  },
+);
+
+test("--url and PARLEY_URL come first; if nothing answers there, the message names the server that runs", async () => {
+  const { url } = await start();
+  const nowhere = "http://127.0.0.1:1";
+  const byVariable = await here("keys list", { PARLEY_URL: nowhere });
+  expect(byVariable.stderr).toContain(
+    `PARLEY_URL names this address, but the server of ./data is at ${url}: unset PARLEY_URL`,
+  );
+  const byFlag = await here(`publish chat/1 x --url ${nowhere}`);
+  expect(byFlag.stderr).toContain(`--url names this address, but the server of ./data is at ${url}: leave --url out`);
+  expect((await here(`keys list --url ${url}`, { PARLEY_URL: nowhere })).exitCode).toBe(0);
+});
+
+test("a second start on the same folder fails and leaves the note; a backup does not contain it", async () => {
+  const { url, stop } = await start();
+  expect((await here("up --port 0")).exitCode).toBe(1);
+  expect(note().url).toBe(url);
+  await expectFound(["keys list"]);
+  await stop("SIGKILL");
+  expect((await here("backup b.sqlite")).exitCode).toBe(0);
+  expect((await here("restore b.sqlite --data restored")).exitCode).toBe(0);
+  expect(existsSync(join(folder, "restored/server.json"))).toBe(false);
+});
