@@ -3,8 +3,9 @@
  * forgotten: one owner alone may use all of it, and none can push out what an owner with fewer entries has.
  */
 export class SharedMap<V> {
-  /** In the order in which they were set. Bound: `max`, as all below. */
+  /** In the order in which they were set. Bound: `max`; then `forgetOne` removes one. */
   private readonly values = new Map<string, V>();
+  /** By owner, in the same order. Bound: the keys of `values`. */
   private readonly keysOf = new Map<string, Set<string>>();
 
   constructor(private readonly max: number) {}

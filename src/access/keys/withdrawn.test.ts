@@ -1,4 +1,4 @@
-/** What a change takes away, as other nodes are told of it and apply it without the store. */
+/** What a change takes away, as it is sent to other nodes, which apply it without the store. */
 import { describe, expect, test } from "bun:test";
 import { appRow, keyRow } from "../../store/testing/rows.ts";
 import { generationOf, isLiveGeneration } from "./app-secret.ts";
