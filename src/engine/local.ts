@@ -213,13 +213,13 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 
-  async nudge(app?: string): Promise<void> {
+  async nudge(app?: string, withdrawn?: string): Promise<void> {
     const finished = this.exchange
       .others(this.id)
       .map(
         (other) =>
           new Promise<void>((resolve) =>
-            this.exchange.to(this.id, other, `${this.id} nudge`, (node) => resolve(node?.nudged(app))),
+            this.exchange.to(this.id, other, `${this.id} nudge`, (node) => resolve(node?.nudged(app, withdrawn))),
           ),
       );
     await Promise.all(finished);

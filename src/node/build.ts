@@ -6,6 +6,7 @@
  * its clock is guarded.
  */
 import { BlockSweep } from "../access/admission/block-sweep.ts";
+import { encodeWithdrawn, type Withdrawn } from "../access/keys/withdrawn.ts";
 import { RoomTokens } from "../access/tokens/room-token.ts";
 import { systemClock as clock, DOUBTED_STEP_MS } from "../base/clock.ts";
 import { Repeating } from "../base/repeating.ts";
@@ -96,16 +97,19 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   // The listeners come before realtime, which writes to their sockets, although they open their ports only in start.ts.
   const listeners = new Listeners<SocketData>(config, host, team !== undefined);
   const { broadcast } = listeners;
-  const { snapshotLoaded } = access;
+  const { snapshotLoaded, withdrawn } = access;
   const roomTokens = new RoomTokens(vault);
   const roomGate = new LateRoomGate();
   const turn = buildTurn(config, vault);
-  const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded, roomTokens, roomGate, turn });
+  const ofAccess = { keyring, snapshotLoaded, withdrawn };
+  const realtime = await buildRealtime({ ...context, ...ofAccess, broadcast, roomTokens, roomGate, turn });
   answerNodeStatus(context, realtime);
   const { storeFollower } = realtime;
   if (storeFollower) {
-    directory.onChange(() => realtime.engine.nudge());
-    operators.onChange(() => realtime.engine.nudge());
+    const announce = (withdrawn: Withdrawn | undefined): Promise<void> =>
+      realtime.engine.nudge(undefined, withdrawn && encodeWithdrawn(withdrawn));
+    directory.onChange(announce);
+    operators.onChange(announce);
   }
   const tails = buildTail({ ...context, keyring, realtime });
 

@@ -4,6 +4,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { startNats } from "../../src/engine/testing/nats-server.ts";
+import { freePort } from "../../src/testing/ports.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { Admin, mint } from "../support/admin.ts";
 import { newApplication } from "../support/application.ts";
@@ -43,10 +45,27 @@ test("a start that is refused or interrupted leaves no demo for the next one, wh
   expect(await apps()).toBe(0);
   // NATS is asked for after the demo was made.
   const shared = { ...env, PARLEY_STORAGE_SHARED: "on" };
-  expect(await refusedStart({ ...shared, PARLEY_NATS_URL: "nats://127.0.0.1:1" })).toContain("PARLEY_NATS_URL");
+  const refused = await refusedStart({ ...shared, PARLEY_NATS_URL: "nats://127.0.0.1:1" });
+  expect(refused).toMatch(/PARLEY_NATS_URL: no server can be reached there .*: start it, or correct the address/);
+  expect(refused).toContain("This node has waited for it for 10 seconds");
   const [node] = await cluster.add(1, { ...shared, PARLEY_DEMO: "off" });
   const { data } = await (node as Server).admin.must<{ data: object[] }>("GET", "/apps");
   expect(data).toEqual([]);
+});
+
+test("a node that starts before NATS waits for it, and says so", async () => {
+  const port = await freePort();
+  const env = { ...cluster.env, PARLEY_DATABASE_URL: await cluster.postgres.newDatabase() };
+  const node = launchParley({ env: { ...env, PARLEY_NATS_URL: `nats://127.0.0.1:${port}` } });
+  cluster.nodes.push(node);
+  await node.logged(({ msg }) => /^PARLEY_NATS_URL: no server can be reached there/.test(msg));
+  const nats = await startNats([], port);
+  try {
+    await node.logged(({ msg }) => msg === "parley is ready");
+    await node.stop();
+  } finally {
+    await nats.stop();
+  }
 });
 
 test("of several nodes that start on an empty database at once one creates the demo and the admin token, and all use them", async () => {

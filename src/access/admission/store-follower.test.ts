@@ -268,3 +268,55 @@ describe("an unreachable store", () => {
     expect(it.store.requests).toBe(before);
   });
 });
+
+describe("what another node takes away", () => {
+  const REVOKED = { kind: "key", id: "k" } as const;
+
+  test("is read from the store, and nothing else happens, while that answers", async () => {
+    const it = await new Fixture().started();
+    // The store says that the key is live: it alone decides.
+    const nudged = it.follower.nudge(REVOKED);
+    await it.pass(20);
+    expect([await nudged, it.keyring.key("k")?.id, it.events]).toEqual([true, "k", []]);
+  });
+
+  test("is refused at once while the store is unreachable, until it was read", async () => {
+    const it = await new Fixture().started();
+    it.store.isUnreachable = true;
+    await it.pass(1000);
+    it.events.length = 0;
+    const nudged = it.follower.nudge(REVOKED);
+    expect(it.keyring.key("k")).toBeUndefined();
+    await it.pass(20);
+    expect([await nudged, it.events]).toEqual([false, ["k"]]);
+    // The same revision as before, as after a failover that has lost the change.
+    it.store.isUnreachable = false;
+    await it.pass(1000);
+    expect([it.keyring.key("k")?.id, it.events]).toEqual(["k", ["k", "k", "reachable"]]);
+  });
+
+  test("is refused when the read that follows the announcement fails", async () => {
+    const it = await new Fixture().started();
+    it.store.isUnreachable = true;
+    const nudged = it.follower.nudge(REVOKED);
+    await it.pass(20);
+    expect([await nudged, it.keyring.key("k"), it.events]).toEqual([false, undefined, ["unreachable", "k"]]);
+  });
+
+  test("does not come back with a snapshot that was read before", async () => {
+    const it = await new Fixture().started();
+    it.store.isUnreachable = true;
+    await it.pass(1000);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    it.store.put(key("k"));
+    it.store.isUnreachable = false;
+    it.store.gate = promise;
+    await it.pass(600);
+    it.store.put();
+    const nudged = it.follower.nudge(REVOKED);
+    it.store.gate = undefined;
+    resolve();
+    await it.pass(100);
+    expect([await nudged, it.keyring.key("k")]).toEqual([true, undefined]);
+  });
+});

@@ -3,11 +3,12 @@
  * read twice a second (rarely if the store announces changes itself), at once when another node announces a change, and before a
  * credential is refused that is unknown or does not match: it may be newer than the last refresh.
  *
- * While the store is unreachable, the last known state stays in force.
+ * While the store is unreachable, the last known state stays in force, except for what other nodes name as taken away.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Snapshot, Store } from "../../store/contract/store.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import type { Withdrawn } from "../keys/withdrawn.ts";
 import type { Blocks } from "./blocks.ts";
 
 /** A change takes effect on every node within a second, even if its announcement is lost. */
@@ -24,6 +25,8 @@ export interface StoreFollowerParts {
   readonly clock: Pick<Clock, "wallMs" | "monotonicMs" | "after">;
   /** Changes of another node have been loaded into the keyring. */
   readonly changed?: (snapshot: Snapshot) => void;
+  /** Another node has taken something away, and the store cannot be read; the keyring has been changed already. */
+  readonly withdrawn?: (one: Withdrawn) => void;
   /** Another node has blocked a peer. */
   readonly blocked?: (app: string, peerId: string) => void;
   /** Called when the store becomes unreachable, with the reason. */
@@ -75,9 +78,22 @@ export class StoreFollower implements Follower {
     return this.isUnreachable ? Promise.resolve(false) : this.refreshFromNow();
   }
 
-  /** Another node has announced a change. Resolves when it is loaded here; false: the store is unreachable. */
-  nudge(): Promise<boolean> {
-    return this.refreshFromNow(0);
+  /**
+   * Another node has announced a change, and what it takes away. Resolves when it is loaded here; false: the store is unreachable, and
+   * what was taken away is refused until it answers.
+   */
+  async nudge(withdrawn?: Withdrawn): Promise<boolean> {
+    // An attempt to reach the store can take seconds.
+    if (withdrawn && this.isUnreachable) this.withdraw(withdrawn);
+    const isRead = await this.refreshFromNow(0);
+    // Also if that was done above: a refresh that had begun before may have loaded an earlier state meanwhile.
+    if (withdrawn && !isRead && !this.isStopped) this.withdraw(withdrawn);
+    return isRead;
+  }
+
+  private withdraw(one: Withdrawn): void {
+    this.parts.keyring.withdraw(one);
+    this.parts.withdrawn?.(one);
   }
 
   private scheduleRefresh(): void {

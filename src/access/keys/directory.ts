@@ -17,6 +17,7 @@ import {
 import { newAppSecret, newObjectId, newPublishableId, newSecretId, newSigningSecret } from "./ids.ts";
 import { isLive, type Keyring, type Touched } from "./keyring.ts";
 import { appSecretIdentity, digestOf, keySecretIdentity, type Vault } from "./vault.ts";
+import { isNarrower, type SecretLeft, type Withdrawn } from "./withdrawn.ts";
 
 export interface NewKey {
   /** Id or name. */
@@ -62,13 +63,15 @@ export interface Edited<Row> {
 interface Outcome<T> {
   readonly result: T;
   readonly touched: Touched;
+  /** What the change takes away; absent if nothing. */
+  readonly withdrawn?: Withdrawn | undefined;
 }
 
 const DEFAULT_PLAN = "default";
 
 export class Directory {
   /** Bound: registered at the start. */
-  private readonly listeners: (() => Promise<void>)[] = [];
+  private readonly listeners: ((withdrawn: Withdrawn | undefined) => Promise<void>)[] = [];
 
   constructor(
     private readonly store: Store,
@@ -78,7 +81,7 @@ export class Directory {
   ) {}
 
   /** Called when a change is durable and in force on this node; the change resolves after its listeners. */
-  onChange(listener: () => Promise<void>): void {
+  onChange(listener: (withdrawn: Withdrawn | undefined) => Promise<void>): void {
     this.listeners.push(listener);
   }
 
@@ -156,7 +159,7 @@ export class Directory {
       await change.putApp(app);
       for (const { row } of keys) await change.putKey(row);
       await change.archiveRooms(app.id, now);
-      return { result: app, touched: { apps: [app], keys } };
+      return { result: app, touched: { apps: [app], keys }, withdrawn: { kind: "app", id: app.id } };
     });
   }
 
@@ -183,7 +186,12 @@ export class Directory {
       const sealed = this.sealAppSecret(old.id, secret);
       const app = { ...old, ...sealed, secretSeq: old.secretSeq + 1, previousSecrets };
       await change.putApp(app);
-      return { result: { app, secret, previousEndsMs: ends }, touched: { apps: [app] } };
+      const left: SecretLeft[] = [
+        { seq: app.secretSeq, ends: null },
+        ...previousSecrets.map((one) => ({ seq: one.seq, ends: one.ends })),
+      ];
+      const withdrawn: Withdrawn = { kind: "app secrets", id: app.id, left };
+      return { result: { app, secret, previousEndsMs: ends }, touched: { apps: [app] }, withdrawn };
     });
   }
 
@@ -223,7 +231,9 @@ export class Directory {
         throw new Problem("invalid_request", "allowedOrigins: a secret key has none; browsers never hold it.");
       const after: KeyRow = { ...before, ...edit, actions: actionList(actionSet(edit.actions ?? before.actions)) };
       await change.putKey(after);
-      return { result: { before, after }, touched: { keys: [{ row: after, secrets: await change.secrets(id) }] } };
+      const touched = { keys: [{ row: after, secrets: await change.secrets(id) }] };
+      const withdrawn: Withdrawn | undefined = isNarrower(before, after) ? { kind: "narrowed key", id } : undefined;
+      return { result: { before, after }, touched, withdrawn };
     });
   }
 
@@ -233,7 +243,7 @@ export class Directory {
       const old = existing(await change.key(id), "key");
       const key = { ...old, revoked: old.revoked ?? this.nowMs() };
       await change.putKey(key);
-      return { result: key, touched: { keys: [{ row: key, secrets: [] }] } };
+      return { result: key, touched: { keys: [{ row: key, secrets: [] }] }, withdrawn: { kind: "key", id } };
     });
   }
 
@@ -253,7 +263,13 @@ export class Directory {
       const kept = await this.keepSecrets(change, [row, ...earlier], now);
       const key = { ...old, rotated: now };
       await change.putKey(key);
-      return { result: { key, secret, previousEndsMs: ends }, touched: { keys: [{ row: key, secrets: kept }] } };
+      const left = kept.filter((one) => isLive(one, now)).map((one) => ({ seq: one.seq, ends: one.ends }));
+      const touched = { keys: [{ row: key, secrets: kept }] };
+      return {
+        result: { key, secret, previousEndsMs: ends },
+        touched,
+        withdrawn: { kind: "key secrets", id, left },
+      };
     });
   }
 
@@ -269,8 +285,10 @@ export class Directory {
   }
 
   private async change<T>(work: (change: Change) => Promise<Outcome<T>>): Promise<T> {
-    const { result } = await this.store.change(work, ({ touched }, revision) => this.keyring.apply(touched, revision));
-    await Promise.all(this.listeners.map((listener) => listener()));
+    const { result, withdrawn } = await this.store.change(work, ({ touched }, revision) =>
+      this.keyring.apply(touched, revision),
+    );
+    await Promise.all(this.listeners.map((listener) => listener(withdrawn)));
     return result;
   }
 

@@ -8,7 +8,8 @@ import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
 import { Scope } from "../../protocol/patterns/scope.ts";
 import type { AppRow, KeyRow, SecretRow, Snapshot } from "../../store/contract/store.ts";
 import { isRoomSpace, ROOM_RULES } from "./room-space.ts";
-import { keySecretIdentity, type Vault } from "./vault.ts";
+import { DUMMY_DIGEST, keySecretIdentity, type Vault } from "./vault.ts";
+import { endAfterRotation, type SecretLeft, type Withdrawn } from "./withdrawn.ts";
 
 interface Common {
   readonly id: string;
@@ -70,6 +71,8 @@ export class Keyring {
   private apps = new Map<string, AppRow>();
   /** Bound: live applications. */
   private appsByName = new Map<string, AppRow>();
+  /** Keys that were narrowed, it is not known how, until the next snapshot. Bound: they were in `keys`. */
+  private readonly withheld = new Set<string>();
   private currentRevision = 0;
   private hasGap = false;
   private applied = 0;
@@ -126,6 +129,7 @@ export class Keyring {
     for (const app of removed) this.setRules(app, []);
     const secrets = Map.groupBy(snapshot.secrets, (secret) => secret.keyId);
     for (const key of snapshot.keys) this.putKey(key, secrets.get(key.id) ?? [], before);
+    this.withheld.clear();
     this.currentRevision = snapshot.revision;
     this.hasGap = false;
     for (const id of new Set([...before.keys(), ...this.keys.keys()]))
@@ -165,6 +169,68 @@ export class Keyring {
     for (const { id, deleted } of touched.apps ?? []) if (deleted !== null) this.notifyDeletion(id);
     for (const { id, secretSeq } of before) this.notifyIfRotated(id, secretSeq);
     return true;
+  }
+
+  /**
+   * Takes away what another node says was taken away, where the store cannot be read. The next snapshot, which is loaded whatever its
+   * revision, decides anew. Nothing is granted here.
+   */
+  withdraw(one: Withdrawn): void {
+    this.hasGap = true;
+    this.applied++;
+    if (one.kind === "app") this.withdrawApp(one.id);
+    if (one.kind === "key" || one.kind === "narrowed key") this.withdrawKey(one.id, one.kind === "narrowed key");
+    if (one.kind === "key secrets") this.withdrawKeySecrets(one.id, one.left);
+    if (one.kind === "app secrets") this.withdrawAppSecrets(one.id, one.left);
+  }
+
+  /** The key is not in force only because this node does not know what it still allows. */
+  isWithheld(keyId: string): boolean {
+    return this.withheld.has(keyId);
+  }
+
+  private withdrawApp(id: string): void {
+    const row = this.apps.get(id);
+    if (!row) return;
+    this.putApp({ ...row, deleted: row.created });
+    for (const { key } of [...this.keys.values()]) if (key.app === id) this.withdrawKey(key.id, false);
+    this.notifyDeletion(id);
+  }
+
+  private withdrawKey(id: string, isNarrowed: boolean): void {
+    if (!this.keys.delete(id)) return void (isNarrowed || this.withheld.delete(id));
+    if (isNarrowed) this.withheld.add(id);
+    this.notify(id);
+  }
+
+  private withdrawKeySecrets(id: string, left: readonly SecretLeft[]): void {
+    const key = this.keys.get(id)?.key;
+    if (!key || key.type === "publishable") return;
+    const ended = <S extends KnownSecret>(secrets: readonly S[]): S[] =>
+      secrets.map((secret) => ({ ...secret, ends: endAfterRotation(secret, left) }));
+    const changed: Key =
+      key.type === "secret" ? { ...key, secrets: ended(key.secrets) } : { ...key, secrets: ended(key.secrets) };
+    // No row has this text: the next snapshot makes the key anew.
+    this.keys.set(id, { key: changed, rows: "" });
+    this.notify(id);
+  }
+
+  private withdrawAppSecrets(id: string, left: readonly SecretLeft[]): void {
+    const row = this.apps.get(id);
+    if (!row) return;
+    const newest = Math.max(...left.map(({ seq }) => seq));
+    const isKnown = newest <= row.secretSeq;
+    const held = [
+      ...(isKnown ? [] : [{ seq: row.secretSeq, digest: row.secretDigest, ends: null }]),
+      ...row.previousSecrets,
+    ];
+    const previousSecrets = held.flatMap((secret) => {
+      const ends = endAfterRotation(secret, left);
+      return ends === null || ends === 0 ? [] : [{ ...secret, ends }];
+    });
+    // The new secret is not known here: none matches until the store was read.
+    this.putApp({ ...row, previousSecrets, ...(!isKnown && { secretSeq: newest, secretDigest: DUMMY_DIGEST }) });
+    this.notifyIfRotated(id, row.secretSeq);
   }
 
   private notify(keyId: string): void {
@@ -245,6 +311,7 @@ export class Keyring {
   }
 
   private putKey(row: KeyRow, secrets: readonly SecretRow[], before?: ReadonlyMap<string, KeyEntry>): void {
+    this.withheld.delete(row.id);
     if (row.revoked !== null) return void this.keys.delete(row.id);
     const rows = JSON.stringify([row, secrets]);
     const held = before?.get(row.id);

@@ -10,6 +10,7 @@ import type { Change, Snapshot, Store } from "../../store/contract/store.ts";
 import { newObjectId, newOperatorToken, newSessionSecret } from "../keys/ids.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { DUMMY_DIGEST, digestOf, fits, type Vault } from "../keys/vault.ts";
+import type { Withdrawn } from "../keys/withdrawn.ts";
 import {
   LAST_USED_EVERY_MS,
   OPERATORS_MAX,
@@ -37,6 +38,13 @@ interface Entry {
 /** What a change of this node does to its memory. */
 type Apply = () => void;
 
+interface Outcome<T> {
+  readonly result: T;
+  readonly apply: Apply;
+  /** What the change takes away; absent if nothing. */
+  readonly withdrawn?: Withdrawn;
+}
+
 export interface OperatorsParts {
   readonly store: Store;
   readonly keyring: Keyring;
@@ -53,7 +61,7 @@ export class Operators {
   private readonly byId = new Map<string, Entry>();
   private readonly sessions = new SessionBook();
   /** Bound: registered at the start. */
-  private readonly listeners: (() => Promise<void>)[] = [];
+  private readonly listeners: ((withdrawn: Withdrawn | undefined) => Promise<void>)[] = [];
   private readonly bindKey: Buffer;
   private adminDigest = DUMMY_DIGEST;
   private adminEnd = new AbortController();
@@ -65,7 +73,7 @@ export class Operators {
   }
 
   /** Called when a change is durable and in force on this node; the change resolves after its listeners. */
-  onChange(listener: () => Promise<void>): void {
+  onChange(listener: (withdrawn: Withdrawn | undefined) => Promise<void>): void {
     this.listeners.push(listener);
   }
 
@@ -82,6 +90,13 @@ export class Operators {
     const present = new Set(sessions.map((row) => row.digest));
     this.sessions.endWhere((row) => !present.has(row.digest) || !this.holderOf(row));
     for (const row of sessions) if (!this.sessions.has(row.digest)) this.addSession(row);
+  }
+
+  /** Ends what another node says has ended, where the store cannot be read; the next snapshot decides anew. */
+  withdraw({ kind, id }: Withdrawn): void {
+    const entry = kind === "operator" ? this.byId.get(id) : undefined;
+    if (entry) this.removeOperator(entry.row.digest);
+    if (kind === "session") this.sessions.endWhere((row) => row.digest === id);
   }
 
   /** The holder of a token, whether the admin's or an operator's. */
@@ -140,7 +155,8 @@ export class Operators {
     const digest = digestOf(secret);
     await this.change(async (change) => {
       await change.removeSession(digest);
-      return { result: undefined, apply: () => this.sessions.endWhere((row) => row.digest === digest) };
+      const apply: Apply = () => this.sessions.endWhere((row) => row.digest === digest);
+      return { result: undefined, apply, withdrawn: { kind: "session", id: digest } };
     });
   }
 
@@ -185,17 +201,17 @@ export class Operators {
       await change.putOperator(row);
       for (const session of await change.sessions())
         if (session.operator === id) await change.removeSession(session.digest);
-      return { result: row, apply: () => this.removeOperator(row.digest) };
+      return { result: row, apply: () => this.removeOperator(row.digest), withdrawn: { kind: "operator", id } };
     });
   }
 
-  private async change<T>(work: (change: Change) => Promise<{ result: T; apply: Apply }>): Promise<T> {
+  private async change<T>(work: (change: Change) => Promise<Outcome<T>>): Promise<T> {
     const { store, keyring } = this.parts;
-    const { result } = await store.change(work, ({ apply }, revision) => {
+    const { result, withdrawn } = await store.change(work, ({ apply }, revision) => {
       // The keyring keeps the revision of all that the snapshot holds.
       if (keyring.apply({}, revision)) apply();
     });
-    await Promise.all(this.listeners.map((listener) => listener()));
+    await Promise.all(this.listeners.map((listener) => listener(withdrawn)));
     return result;
   }
 

@@ -265,9 +265,9 @@ export class ClusterEngine implements Engine {
     return new Map(responses.map(([node, response]) => [node.id, response.kind === "members" ? response.members : []]));
   }
 
-  async nudge(app?: string): Promise<void> {
+  async nudge(app?: string, withdrawn?: string): Promise<void> {
     const startedMs = this.nowMs();
-    const { responses } = await this.parts.requests.collect({ kind: "nudge", app });
+    const { responses } = await this.parts.requests.collect({ kind: "nudge", app, withdrawn });
     if (app === undefined) return;
     // A count that the node has sent meanwhile may be newer than its response.
     for (const [node, response] of responses)

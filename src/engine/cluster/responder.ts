@@ -29,9 +29,9 @@ export class Responder {
     if (request.kind === "streams") return streamStates.handle(from, request.channels, respond);
     if (request.kind === "text") return texts.answer(request.text, respond);
     if (request.kind !== "nudge") return send(this.responseTo(from, request));
-    const { app } = request;
+    const { app, withdrawn } = request;
     const done = (): void => send({ kind: "nudge", connections: app === undefined ? 0 : local.localConnections(app) });
-    void Promise.resolve(local.nudged(app))
+    void Promise.resolve(local.nudged(app, withdrawn))
       .then(done, done)
       .catch((error: unknown) => boundary.report(error, { in: "nudged", app }));
   }

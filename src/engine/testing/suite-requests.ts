@@ -120,6 +120,12 @@ export function requests(start: Start, size: number): void {
     expect(nodeA.engine.connections(APP)).toBe(3 * (size - 1));
   });
 
+  test("a nudge carries what was withdrawn to every other node", async () => {
+    const { nodes, nodeA } = await start();
+    await nodes.answer(nodeA.engine.nudge(undefined, '{"kind":"key"}'));
+    for (const node of nodes.others(nodeA)) expect(node.withdrawn).toBe('{"kind":"key"}');
+  });
+
   test("a nudge reaches every other node and resolves when all of them have finished", async () => {
     const { nodes, nodeA, nodeB } = await start();
     const work = Promise.withResolvers<void>();

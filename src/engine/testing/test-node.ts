@@ -55,6 +55,8 @@ export class TestNode implements EngineCallbacks {
   readonly blocks: [peerId: string, untilMs: number][] = [];
   readonly notifications: [node: NodeName, text: string][] = [];
   nudges = 0;
+  /** What the last nudge named as withdrawn. */
+  withdrawn: string | undefined;
   /** A nudge is answered when this resolves. */
   nudgeWork: Promise<void> | undefined;
   /** Channels on which messages were reported lost. */
@@ -275,8 +277,9 @@ export class TestNode implements EngineCallbacks {
     for (const { roster } of this.watches.values()) roster.delete(node);
   }
 
-  nudged(): Promise<void> | undefined {
+  nudged(_app?: string, withdrawn?: string): Promise<void> | undefined {
     this.nudges++;
+    this.withdrawn = withdrawn;
     return this.nudgeWork;
   }
 

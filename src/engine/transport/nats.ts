@@ -37,14 +37,19 @@ export interface NatsOptions {
 /** Below PAYLOAD_MIN_BYTES. */
 class UnusableServer extends Error {}
 
+const isLoginRefused = (error: unknown): boolean =>
+  error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError;
+
 /** Why `connect` failed, for people: a server that is down and one that refuses are repaired in different places. */
 export function connectProblem(error: unknown): string {
   const reason = error instanceof Error ? error.message : String(error);
-  if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError)
-    return `the server refuses the login: ${reason}`;
+  if (isLoginRefused(error)) return `the server refuses the login: ${reason}`;
   if (error instanceof UnusableServer) return `the server cannot be used: ${reason}`;
   return `no server can be reached there (${reason}): start it, or correct the address`;
 }
+
+/** Whether waiting may help: there is no server, or it does not answer. */
+export const isUnreachable = (error: unknown): boolean => !isLoginRefused(error) && !(error instanceof UnusableServer);
 
 export class NatsTransport implements Transport {
   private isConnected = true;

@@ -68,7 +68,7 @@ export const ROOMS_CHECKED_PER_SECOND = 20;
 /** Notices that could not be published are tried again that often: one of them while they fail, then up to a hundred at once. */
 export const MISSED_REPEATED_EVERY_MS = 2000;
 export const MISSED_REPEATED_AT_ONCE = 100;
-/** How many of them are remembered; the oldest are given up. */
+/** How many of them are remembered; the oldest of the application that has the most are given up. */
 export const MISSED_MAX = 10_000;
 
 export const MEETINGS_PAGE_MAX = 100;

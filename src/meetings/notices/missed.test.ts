@@ -10,7 +10,7 @@ import { APP, type Someone, World } from "../testing/world.ts";
 import { type Missed, MissedNotices } from "./missed.ts";
 
 describe("what was missed", () => {
-  const about = (room: number): Missed => ({ room: { app: APP, room: String(room) }, subject: "locked" });
+  const about = (room: number, app = APP): Missed => ({ room: { app, room: String(room) }, subject: "locked" });
   const failed = (error: unknown): void => {
     throw error;
   };
@@ -20,6 +20,20 @@ describe("what was missed", () => {
     for (let room = 0; room < MISSED_MAX + 5; room++) missed.add(about(room));
     missed.add(about(MISSED_MAX));
     expect(missed.size).toBe(MISSED_MAX);
+  });
+
+  test("of an application that has very many does not push out that of another, nor keep it waiting", async () => {
+    const missed = new MissedNotices();
+    missed.add(about(-1, "early"));
+    for (let room = 0; room < MISSED_MAX + 5; room++) missed.add(about(room));
+    missed.add(about(-2, "late"));
+    const published: string[] = [];
+    const publish = ({ room }: Missed): void => void published.push(room.room);
+    await missed.repeat(publish, failed);
+    // The one that was tried first shows that notices can be published again.
+    expect(published).toEqual(["-1"]);
+    await missed.repeat(publish, failed);
+    expect([published.length, published.slice(0, 4)]).toEqual([1 + MISSED_REPEATED_AT_ONCE, ["-1", "7", "-2", "8"]]);
   });
 
   test("is tried one at a time while it fails, and each in its turn", async () => {

@@ -2,6 +2,7 @@
  * Notices that could not be published, as while NATS is away. What they were about is remembered, and not what they said: when notices can be published again,
  * everyone gets what is true by then. Without this a page would record on after the recording was stopped, or a visitor who was let in would never hear of it.
  */
+import { SharedMap } from "../../base/shared-map.ts";
 import { MISSED_MAX, MISSED_REPEATED_AT_ONCE } from "../contract/limits.ts";
 
 /** What a notice was about: something that the store knows. */
@@ -16,8 +17,8 @@ export interface Missed {
 }
 
 export class MissedNotices {
-  /** By what they are about. Bound: MISSED_MAX. */
-  private readonly missed = new Map<string, Missed>();
+  /** By what they are about. Bound: MISSED_MAX; the oldest of the application that has the most is given up. */
+  private readonly missed = new SharedMap<Missed>(MISSED_MAX);
   private hasFailed = false;
 
   get size(): number {
@@ -28,18 +29,15 @@ export class MissedNotices {
     this.hasFailed = true;
     const key = [one.subject, one.room.room, one.waitId].join(" ");
     // Behind the others: one that fails for a reason of its own must not keep them waiting.
-    this.missed.delete(key);
-    const [oldest] = this.missed.keys();
-    if (oldest !== undefined && this.missed.size >= MISSED_MAX) this.missed.delete(oldest);
-    this.missed.set(key, one);
+    this.missed.set(one.room.app, key, one);
   }
 
   /** Every few seconds. What fails again is added again; while that is so, one at a time is tried. */
   async repeat(publish: (one: Missed) => void | Promise<void>, failed: (error: unknown) => void): Promise<void> {
     const count = this.hasFailed ? 1 : MISSED_REPEATED_AT_ONCE;
     this.hasFailed = false;
-    for (const [key, one] of [...this.missed].slice(0, count)) {
-      this.missed.delete(key);
+    for (const [key, one] of this.next(count)) {
+      this.missed.delete(one.room.app, key);
       try {
         await publish(one);
       } catch (error) {
@@ -48,5 +46,14 @@ export class MissedNotices {
         failed(error);
       }
     }
+  }
+
+  /** The oldest of each application, then the next of each: one that has very many does not keep the others waiting. */
+  private next(count: number): (readonly [key: string, one: Missed])[] {
+    const byApp = [...Map.groupBy(this.missed, ([, { room }]) => room.app).values()];
+    const next: (readonly [string, Missed])[] = [];
+    for (let turn = 0; next.length < Math.min(count, this.missed.size); turn++)
+      next.push(...byApp.flatMap((ofApp) => ofApp.slice(turn, turn + 1)).slice(0, count - next.length));
+    return next;
   }
 }

@@ -15,7 +15,7 @@ const REASONS: readonly unknown[] = ["time", "ended", "removed"] satisfies reado
 export interface ExitParts {
   readonly store: Pick<MeetingStore, "openStays" | "endMeeting" | "ban">;
   readonly floor: Pick<Floor, "ask" | "on">;
-  readonly stays: Pick<Stays, "end" | "closeHere" | "isHere">;
+  readonly stays: Pick<Stays, "end" | "endHereOrElsewhere" | "endLater" | "closeHere" | "isHere">;
   readonly upkeep: Pick<Upkeep, "meetingEnded">;
   readonly notices: Notices;
   readonly nowMs: () => number;
@@ -48,9 +48,14 @@ export class Exits {
 
   /** The secret key that these stays depend on has ended; the others of the meeting stay. */
   async endStaysOf(room: RoomRef, ids: readonly string[]): Promise<void> {
-    const { stays, notices, nowMs } = this.parts;
+    const { stays, notices, nowMs, failed } = this.parts;
     for (const id of ids) {
-      await stays.end(id, "ended", nowMs());
+      const atMs = nowMs();
+      // Its connections are closed also if no node can reach the store: what the secret has made must not go on meanwhile.
+      await stays.endHereOrElsewhere(id, "ended", atMs).catch((error: unknown) => {
+        failed(error);
+        stays.endLater(id, "ended", atMs);
+      });
       await notices.ending(room, 0, id);
     }
     await this.close(room, ids, "ended");

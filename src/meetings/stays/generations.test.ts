@@ -54,6 +54,23 @@ describe("a rotation", () => {
     });
   });
 
+  test("closes the connections also while no node can reach the store", async () => {
+    await world.room(node.rooms);
+    const host = await enter({ token: await mint() });
+    const { meetings } = world.store;
+    const end = meetings.end.bind(meetings);
+    meetings.end = () => Promise.reject(new Error("away"));
+    world.rotate();
+    await node.inside.tick();
+    expect(node.floor.closed).toContainEqual({ peerId: host.id, reason: "ended" });
+    meetings.end = end;
+    await node.meetings.stop();
+    expect(world.failures.splice(0)).not.toEqual([]);
+    await node.meetings.upkeep.run(node.meetings.stays);
+    await node.meetings.stop();
+    expect(await meetings.stay(host.id)).toMatchObject({ why: "ended", ended: world.now });
+  });
+
   test("with grace ends them when that is over, and none that began after it", async () => {
     await world.room(node.rooms);
     const before = await enter({ token: await mint() });

@@ -84,6 +84,36 @@ describe("a stay", () => {
     expect(await stay("gone")).toMatchObject({ node: null, ended: null });
   });
 
+  test("ends with a goodbye, as left, also if its node alone cannot reach the store: another one writes it", async () => {
+    const ada = await world.enter(node, room);
+    const other = world.node();
+    const { meetings } = world.store;
+    const end = meetings.end.bind(meetings);
+    let calls = 0;
+    // The first call is that of its own node.
+    meetings.end = (...args) => (calls++ === 0 ? Promise.reject(new Error("away")) : end(...args));
+    await leave(ada, "goodbye");
+    meetings.end = end;
+    expect(await stay(ada.id)).toMatchObject({ why: "left", ended: world.now });
+    expect(await inside()).toBe(0);
+    await other.inside.stop();
+  });
+
+  test("whose goodbye no node can write ends when the store is there again", async () => {
+    const ada = await world.enter(node, room);
+    const other = world.node();
+    const { meetings } = world.store;
+    const end = meetings.end.bind(meetings);
+    meetings.end = () => Promise.reject(new Error("away"));
+    await leave(ada, "goodbye");
+    expect(world.failures.splice(0)).toHaveLength(1);
+    meetings.end = end;
+    await sweep();
+    await node.meetings.stop();
+    expect(await stay(ada.id)).toMatchObject({ why: "left" });
+    await other.inside.stop();
+  });
+
   test("is written as lost when the store is there again", async () => {
     const ada = await world.enter(node, room);
     const { lost } = world.store.meetings;

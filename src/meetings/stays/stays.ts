@@ -47,9 +47,10 @@ interface Opening extends Admission, Pick<Coming, "closing"> {
   readonly letInMs: number;
 }
 
-/** Asked of all nodes: a stay has a newer connection; which of these stays have a connection there. */
+/** Asked of all nodes: a stay has a newer connection; which of these stays have a connection there; end a stay in the store. */
 const REPLACED = "meetings.replaced";
 const CONNECTED = "meetings.connected";
+const END = "meetings.end";
 
 export class Stays {
   /** The store is being asked. Bound: handshakes under way. */
@@ -62,6 +63,7 @@ export class Stays {
   constructor(private readonly parts: StayParts) {
     parts.floor.on(REPLACED, (payload) => this.replacedElsewhere(payload));
     parts.floor.on(CONNECTED, (payload) => this.enterAgain(payload));
+    parts.floor.on(END, (payload) => this.endForOther(payload));
   }
 
   listen(listener: StayListener): void {
@@ -142,6 +144,39 @@ export class Stays {
     return stay;
   }
 
+  /**
+   * The same for a stay that was on this node, which may be the only one that cannot reach the store: then another one writes it. Otherwise
+   * the stay would hold its place until it counts as lost, and the record would say so.
+   */
+  async endHereOrElsewhere(id: string, why: "left" | "ended", atMs: number): Promise<void> {
+    try {
+      await this.end(id, why, atMs);
+    } catch (error) {
+      const { floor, nodeId, failed } = this.parts;
+      const answers = await floor.ask(END, { id, why, atMs, node: nodeId }).catch(failed);
+      if (!answers?.includes(true)) throw error;
+    }
+  }
+
+  /** It was put out, and no node can write that now: it is repeated until one can. */
+  endLater(id: string, why: "ended", atMs: number): void {
+    this.parts.writes.put(id, () => this.endHereOrElsewhere(id, why, atMs));
+  }
+
+  private async endForOther(payload: unknown): Promise<boolean> {
+    const { id, why, atMs, node } = isObject(payload) ? payload : {};
+    if (typeof id !== "string" || typeof atMs !== "number" || node === this.parts.nodeId) return false;
+    if (why !== "left" && why !== "ended") return false;
+    try {
+      // This node's clock bounds the other's: a stay must not end in the future.
+      await this.end(id, why, Math.min(atMs, this.parts.nowMs()));
+      return true;
+    } catch {
+      // It cannot reach the store either; who asks repeats it, and reports why it has to.
+      return false;
+    }
+  }
+
   /** The store has ended it. */
   ended(stay: StayRow): void {
     for (const listener of this.listeners) listener.ended?.(stay);
@@ -213,7 +248,7 @@ export class Stays {
     const { writes, store, nodeId, nowMs } = this.parts;
     const now = nowMs();
     writes.put(id, async () => {
-      if (isGoodbye) await this.end(id, "left", now);
+      if (isGoodbye) await this.endHereOrElsewhere(id, "left", now);
       else await store.lost(id, nodeId, now);
     });
   }

@@ -2,6 +2,7 @@
 import { Directory } from "../../access/keys/directory.ts";
 import { Keyring } from "../../access/keys/keyring.ts";
 import { makeMasterKey, masterKeyFile, readMasterKey, Vault } from "../../access/keys/vault.ts";
+import type { Withdrawn } from "../../access/keys/withdrawn.ts";
 import { AuditTrail } from "../../access/operators/audit-trail.ts";
 import { Operators } from "../../access/operators/operators.ts";
 import { systemClock as clock } from "../../base/clock.ts";
@@ -28,6 +29,8 @@ export interface Access {
   readonly host: string;
   /** To be called with each snapshot of the store, after the keyring has loaded it. */
   readonly snapshotLoaded: (snapshot: Snapshot) => void;
+  /** To be called with what another node has taken away, after the keyring, while the store cannot be read. */
+  readonly withdrawn: (one: Withdrawn) => void;
 }
 
 export async function buildAccess({ config, log, store, metrics }: NodeContext): Promise<Access> {
@@ -65,7 +68,8 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
   const auditTrail = buildAuditTrail({ log, store });
   if (made?.demo)
     await auditTrail.record({ who: FIRST_START, what: "app created", on: DEMO, app: keyring.appNamed(DEMO)?.id });
-  return { vault, keyring, directory, operators, auditTrail, firstRun: made, host, snapshotLoaded };
+  const withdrawn = (one: Withdrawn): void => operators.withdraw(one);
+  return { vault, keyring, directory, operators, auditTrail, firstRun: made, host, snapshotLoaded, withdrawn };
 }
 
 const buildAuditTrail = ({ log, store }: Pick<NodeContext, "log" | "store">): AuditTrail =>

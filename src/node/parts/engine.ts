@@ -4,9 +4,14 @@ import type { Config } from "../../config/settings.ts";
 import { ClusterEngine } from "../../engine/cluster/cluster-engine.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { Exchange } from "../../engine/local.ts";
-import type { NatsTransport } from "../../engine/transport/nats.ts";
+import type { NatsOptions, NatsTransport } from "../../engine/transport/nats.ts";
+import type { Log } from "../../telemetry/log.ts";
 import type { NodeContext } from "./context.ts";
 import type { Team } from "./team.ts";
+
+/** How long a start waits for NATS, as for PostgreSQL: after a power failure, or with Docker Compose, all of them start together. */
+const START_WAIT_MS = 10_000;
+const START_RETRY_MS = 250;
 
 export async function connectEngine(context: NodeContext): Promise<Engine> {
   if (context.config.natsUrl !== "") return connectNats(context);
@@ -40,15 +45,7 @@ async function joinWorkers(
 async function connectNats({ config, nodeId, log, metrics, faults }: NodeContext): Promise<Engine> {
   const { natsUrl, natsPrefix } = config;
   const warn = (text: string): void => log.warn(text);
-  let transport: NatsTransport;
-  // Loaded only where it is used: its client takes a tenth of a start.
-  const nats = await import("../../engine/transport/nats.ts");
-  try {
-    transport = await nats.NatsTransport.connect({ url: natsUrl, name: `parley ${nodeId}`, warn });
-  } catch (error) {
-    // Without the address: it may hold a credential.
-    throw new ConfigError(`PARLEY_NATS_URL: ${nats.connectProblem(error)}`);
-  }
+  const transport = await waitForNats({ url: natsUrl, name: `parley ${nodeId}`, warn }, log);
   const engine = new ClusterEngine(transport, {
     prefix: natsPrefix,
     warn,
@@ -59,4 +56,24 @@ async function connectNats({ config, nodeId, log, metrics, faults }: NodeContext
   metrics.gauge("parley_other_nodes", "Other nodes whose heartbeats this one receives.", () => engine.others);
   metrics.gauge("parley_nats_up", "Whether NATS is connected.", () => Number(engine.isUp));
   return engine;
+}
+
+/** Refuses the start if no server answers within START_WAIT_MS: alone, the node would look well and reach no other. */
+async function waitForNats(options: NatsOptions, log: Log): Promise<NatsTransport> {
+  // Loaded only where it is used: its client takes a tenth of a start.
+  const { NatsTransport, connectProblem, isUnreachable } = await import("../../engine/transport/nats.ts");
+  const untilMs = performance.now() + START_WAIT_MS;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await NatsTransport.connect(options);
+    } catch (error) {
+      // Without the address: it may hold a credential.
+      const problem = `PARLEY_NATS_URL: ${connectProblem(error)}`;
+      if (!isUnreachable(error)) throw new ConfigError(problem);
+      if (performance.now() > untilMs)
+        throw new ConfigError(`${problem}. This node has waited for it for ${START_WAIT_MS / 1000} seconds`);
+      if (attempt === 1) log.warn(`${problem}. Waiting for it for up to ${START_WAIT_MS / 1000} seconds`);
+      await Bun.sleep(START_RETRY_MS);
+    }
+  }
 }

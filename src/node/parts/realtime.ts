@@ -6,6 +6,7 @@ import { Blocks } from "../../access/admission/blocks.ts";
 import { StoreFollower } from "../../access/admission/store-follower.ts";
 import { addressDigest } from "../../access/keys/address-digest.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
+import { decodeWithdrawn, type Withdrawn } from "../../access/keys/withdrawn.ts";
 import type { RoomTokens } from "../../access/tokens/room-token.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Throttle } from "../../base/throttle.ts";
@@ -53,13 +54,16 @@ export interface RealtimeParts extends NodeContext {
   readonly broadcast: Broadcast;
   /** Called when another node's changes have been read. */
   readonly snapshotLoaded: (snapshot: Snapshot) => void;
+  /** Called when another node has taken something away, and the store cannot be read. */
+  readonly withdrawn: (one: Withdrawn) => void;
 }
 
 /** A block comes with a kick, which counts what it closes. Only if that one is lost, the block itself closes the connections. */
 const KICK_AFTER_MS = 250;
 
 export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
-  const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded, roomTokens, roomGate } = context;
+  const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded, withdrawn, roomTokens, roomGate } =
+    context;
   const clock = guardedClock(systemClock, faults);
   const usage = new Usage(store, clock, log);
   await usage.load();
@@ -77,6 +81,13 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
         blocks,
         clock,
         changed: snapshotLoaded,
+        withdrawn: (one) => {
+          withdrawn(one);
+          log.warn(
+            { what: one.kind },
+            "another node has taken a right away: it is refused here until the store answers",
+          );
+        },
         blocked: (app, peerId) => blockedPeers.add(app, peerId),
         unreachable: (err) =>
           log.error({ err }, "the store does not answer; keys stay in force as they were last read"),
@@ -85,8 +96,9 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     : undefined;
   if (storeFollower)
     metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(storeFollower.isUp));
-  const nudged = async (app?: string): Promise<void> => {
-    await Promise.all([storeFollower?.nudge(), app !== undefined && usage.flush()]);
+  const nudged = async (app?: string, taken?: string): Promise<void> => {
+    const named = taken === undefined ? undefined : decodeWithdrawn(taken);
+    await Promise.all([storeFollower?.nudge(named), app !== undefined && usage.flush()]);
   };
   const perMinute = config.connectsPerMinutePerIp;
   const perSecond = config.restRequestsPerSecond;

@@ -27,7 +27,7 @@ export interface ControlOutside {
   readonly usage: Usage;
   readonly faults: FaultLog;
   /** Called when another node announces a change: reload shared state and, if `app` is given, flush its usage. */
-  readonly nudged: (app?: string) => Promise<void>;
+  readonly nudged: (app?: string, withdrawn?: string) => Promise<void>;
 }
 
 /** What control needs of the folders below it. */

@@ -26,7 +26,7 @@ export interface StreamsOutside {
   readonly faults: FaultLog;
   readonly maxPendingBytes: number;
   /** Reads shared state, which has the rules. */
-  readonly nudged: (app?: string) => Promise<void>;
+  readonly nudged: (app?: string, withdrawn?: string) => Promise<void>;
   /** Calls back when what has arrived already has been read from its sockets; absent: at the end of the turn. */
   readonly defer?: (callback: () => void) => void;
 }

@@ -119,9 +119,9 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  async nudged(app?: string): Promise<void> {
+  async nudged(app?: string, withdrawn?: string): Promise<void> {
     try {
-      await this.handler.nudged(app);
+      await this.handler.nudged(app, withdrawn);
     } catch (error) {
       this.parts.faults.caught("engine", error);
     }

@@ -40,7 +40,7 @@ export interface EngineHandlerParts {
   readonly usage: Usage;
   readonly clock: Clock;
   readonly blocks: Blocks;
-  readonly nudged: (app?: string) => Promise<void>;
+  readonly nudged: (app?: string, withdrawn?: string) => Promise<void>;
   readonly nodeRequests: Pick<NodeRequests, "respond" | "notified">;
 }
 
@@ -125,8 +125,8 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     return this.parts.kicks.kickHere(app, peerId);
   }
 
-  nudged(app?: string): Promise<void> {
-    return this.parts.nudged(app);
+  nudged(app?: string, withdrawn?: string): Promise<void> {
+    return this.parts.nudged(app, withdrawn);
   }
 
   // Requests of other nodes

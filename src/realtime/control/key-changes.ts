@@ -2,7 +2,7 @@
 import type { KeyGrant } from "../../access/admission/admit.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
-import { KEY_REVOKED } from "../../protocol/close.ts";
+import { KEY_REVOKED, RESYNC } from "../../protocol/close.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { Deadlines } from "../connections/deadlines.ts";
@@ -43,11 +43,13 @@ export class KeyChanges {
   apply(keyId: string): void {
     const { boundary, connections, keyring, expectedBack } = this.parts;
     const key = keyring.key(keyId);
-    expectedBack.endKey(keyId, key === undefined);
+    const isWithheld = keyring.isWithheld(keyId);
+    expectedBack.endKey(keyId, key === undefined && !isWithheld);
     const affected = connections.ofKey(keyId);
     if (affected.length === 0) return;
-    // A key that is no longer in the keyring was revoked.
-    if (!key) for (const connection of affected) connections.close(connection, KEY_REVOKED);
+    // A key that is no longer in the keyring was revoked. One that is only withheld works on nodes that know what it still allows.
+    const closing = isWithheld ? RESYNC : KEY_REVOKED;
+    if (!key) for (const connection of affected) connections.close(connection, closing);
     if (!key || key.type === "sealed") return;
     // First what each of them may do: nothing more is allowed while their subscriptions end.
     // A fault on one connection must not leave the others with what the key no longer allows.

@@ -4,6 +4,7 @@
  * said goodbye since would be members again.
  */
 import type { Clock } from "../../base/clock.ts";
+import { SharedMap } from "../../base/shared-map.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { RETURNED_PEERS_MAX } from "./limits.ts";
 
@@ -31,10 +32,10 @@ const NOTIFIED_TOGETHER_MAX = 250;
 const QUESTIONS_MAX = 2;
 
 export class ReturnedPeers {
-  /** Until when each is remembered, steady ms; oldest first. Bound: RETURNED_PEERS_MAX. */
-  private readonly returned = new Map<string, number>();
-  /** Those that other nodes are to be notified of. Bound: RETURNED_PEERS_MAX, for half a second. */
-  private toNotify: PeerName[] = [];
+  /** Until when each is remembered, steady ms; oldest first. Bound: RETURNED_PEERS_MAX; beyond it that of the application that has the most goes. */
+  private readonly returned = new SharedMap<number>(RETURNED_PEERS_MAX);
+  /** Those that other nodes are to be notified of. Bound: the same, for half a second. */
+  private toNotify = new SharedMap<PeerName>(RETURNED_PEERS_MAX);
   private isTimerSet = false;
 
   constructor(private readonly parts: ReturnedPeersParts) {
@@ -55,14 +56,14 @@ export class ReturnedPeers {
     // What another node has said is not repeated to it.
     const isKnown = this.has(app, peerId);
     this.remember(app, peerId);
-    if (isKnown || !isNoted || this.toNotify.length >= RETURNED_PEERS_MAX) return;
-    this.toNotify.push([app, peerId]);
+    if (isKnown || !isNoted) return;
+    this.toNotify.set(app, keyOf(app, peerId), [app, peerId]);
     this.setTimer();
   }
 
   /** Its connection was closed again. */
   expectedAgain(app: string, peerId: string): void {
-    if (this.returned.size > 0) this.returned.delete(keyOf(app, peerId));
+    if (this.returned.size > 0) this.returned.delete(app, keyOf(app, peerId));
   }
 
   /** Resolves with false if it is not known who has returned: a node has not answered. Never rejects. */
@@ -83,14 +84,12 @@ export class ReturnedPeers {
 
   private remember(app: string, peerId: string): void {
     const nowMs = this.parts.clock.steadyMs();
-    const key = keyOf(app, peerId);
-    // Behind all others, also if it was there: the map is in the order of times.
-    this.returned.delete(key);
     for (const [oldest, untilMs] of this.returned) {
-      if (this.returned.size < RETURNED_PEERS_MAX && untilMs > nowMs) break;
-      this.returned.delete(oldest);
+      if (untilMs > nowMs) break;
+      this.returned.delete(nameOf(oldest)[0], oldest);
     }
-    this.returned.set(key, nowMs + this.parts.rememberedMs);
+    // Behind all others, also if it was there: the map is in the order of times.
+    this.returned.set(app, keyOf(app, peerId), nowMs + this.parts.rememberedMs);
   }
 
   private notified(peers: readonly PeerName[]): boolean {
@@ -110,8 +109,8 @@ export class ReturnedPeers {
     this.parts.clock.after(NOTIFY_AFTER_MS, () => {
       this.isTimerSet = false;
       const { nodeRequests, failed } = this.parts;
-      const peers = this.toNotify;
-      this.toNotify = [];
+      const peers = [...this.toNotify].map(([, peer]) => peer);
+      this.toNotify = new SharedMap(RETURNED_PEERS_MAX);
       for (let at = 0; at < peers.length; at += NOTIFIED_TOGETHER_MAX)
         nodeRequests.gather(NOTIFY, peers.slice(at, at + NOTIFIED_TOGETHER_MAX), Boolean).catch(failed);
     });

@@ -3,9 +3,11 @@
  * that are connected to them at that moment: one that reconnects misses it, and no one would notice. So a message is not known to be
  * delivered to all connections of its receiver before each of these nodes has answered.
  */
+import { SharedMap } from "../../../base/shared-map.ts";
+import { spaceOfPeer } from "../wire/subjects.ts";
 
-/** Bound: receivers whose nodes are remembered; the oldest is forgotten first. */
-const REACHED_MAX = 20_000;
+/** Receivers whose nodes are remembered. */
+export const REACHED_MAX = 20_000;
 
 /** Names of nodes. Never changed, so that messages that wait can share one. */
 export type NodeNames = readonly string[];
@@ -14,8 +16,8 @@ export type NodeNames = readonly string[];
 const NO_NODES: NodeNames = [];
 
 export class ReachedNodes {
-  /** By subject of the receiver. Bound: REACHED_MAX; the oldest is forgotten. */
-  private readonly bySubject = new Map<string, NodeNames>();
+  /** By subject of the receiver. Bound: REACHED_MAX; the oldest of the application that has the most is forgotten. */
+  private readonly bySubject = new SharedMap<NodeNames>(REACHED_MAX);
 
   constructor(
     /** Whether the node is there. */
@@ -37,17 +39,15 @@ export class ReachedNodes {
   add(subject: string, name: string): void {
     const names = this.bySubject.get(subject);
     if (names?.includes(name) || !this.isThere(name)) return;
-    if (!names && this.bySubject.size >= REACHED_MAX)
-      for (const oldest of this.bySubject.keys().take(1)) this.bySubject.delete(oldest);
-    this.bySubject.set(subject, names ? [...names.filter(this.isThere), name] : [name]);
+    this.bySubject.set(spaceOfPeer(subject), subject, names ? [...names.filter(this.isThere), name] : [name]);
   }
 
   /** It has no connection of the peer any more. */
   remove(subject: string, name: string): void {
     const names = this.bySubject.get(subject);
     if (!names?.includes(name)) return;
-    if (names.length > 1) this.bySubject.set(subject, without(names, name));
-    else this.bySubject.delete(subject);
+    if (names.length > 1) this.bySubject.set(spaceOfPeer(subject), subject, without(names, name));
+    else this.bySubject.delete(spaceOfPeer(subject), subject);
   }
 }
 

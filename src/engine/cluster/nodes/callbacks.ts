@@ -96,8 +96,8 @@ export class NodeCallbacks implements EngineCallbacks {
 
   // Called for requests of other nodes. An error is caught where the request was received, and no response is sent.
 
-  nudged(app?: string): void | Promise<void> {
-    return this.end.nudged(app);
+  nudged(app?: string, withdrawn?: string): void | Promise<void> {
+    return this.end.nudged(app, withdrawn);
   }
 
   blocked(app: string, peerId: string, untilMs: number): void {

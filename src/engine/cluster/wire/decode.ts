@@ -4,7 +4,7 @@
  */
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import { isPeerId } from "../../../protocol/names.ts";
-import type { ChannelCount, Envelope, MemberState } from "../../engine.ts";
+import { type ChannelCount, type Envelope, type MemberState, NUDGE_TEXT_MAX_CHARS } from "../../engine.ts";
 import { envelopeOf, type Fields, isCount, isNode, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
 import { STREAMS_FIELD } from "./encode.ts";
 import {
@@ -149,7 +149,7 @@ const isPlain = (value: unknown): value is Plain =>
 
 function requestOf(value: unknown): NodeRequest | undefined {
   if (!isPlain(value)) return undefined;
-  const { what, app, channel, peerId, channels, place, to, n, untilMs, text, nodes } = value;
+  const { what, app, channel, peerId, channels, place, to, n, untilMs, text, nodes, ended } = value;
   switch (what) {
     case "who": {
       if (!Array.isArray(channels) || channels.length > REQUEST_CHANNELS_MAX) return undefined;
@@ -175,7 +175,8 @@ function requestOf(value: unknown): NodeRequest | undefined {
     case "room":
       return isApp(app) && isCount(n) ? { kind: "capacity", app, number: n } : undefined;
     case "look":
-      return app === undefined || isApp(app) ? { kind: "nudge", app } : undefined;
+      if (app !== undefined && !isApp(app)) return undefined;
+      return { kind: "nudge", app, ...(isText(ended) && ended.length <= NUDGE_TEXT_MAX_CHARS && { withdrawn: ended }) };
     case "hand": {
       const asked = nodes === undefined ? undefined : (listOf(nodes, nodeOf) ?? []);
       return isText(text) ? { kind: "deliver", text, ...(asked && { nodes: asked }) } : undefined;

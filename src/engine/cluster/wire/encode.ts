@@ -169,7 +169,7 @@ function requestFields(one: NodeRequest): object {
     case "capacity":
       return { what: "room", app: one.app, n: one.number };
     case "nudge":
-      return { what: "look", app: one.app };
+      return { what: "look", app: one.app, ended: one.withdrawn };
     case "deliver":
       return { what: "hand", text: one.text, nodes: one.nodes };
     default:

@@ -197,6 +197,7 @@ describe("requests", () => {
     [{ kind: "capacity", app: "app", number: 4 }, '{"what":"room","app":"app","n":4}'],
     [{ kind: "nudge" }, '{"what":"look"}'],
     [{ kind: "nudge", app: "app" }, '{"what":"look","app":"app"}'],
+    [{ kind: "nudge", withdrawn: '{"id":"k"}' }, String.raw`{"what":"look","ended":"{\"id\":\"k\"}"}`],
     [{ kind: "deliver", text: "x" }, '{"what":"hand","text":"x"}'],
     [{ kind: "deliver", text: "x", nodes: ["n2"] }, '{"what":"hand","text":"x","nodes":["n2"]}'],
     [{ kind: "text", text: '{"name":"node"}' }, String.raw`{"what":"text","text":"{\"name\":\"node\"}"}`],

@@ -67,8 +67,8 @@ export type NodeRequest =
   | { readonly kind: "kick"; readonly app: string; readonly peerId: string }
   /** How many connections an application has, and claims older than the claim `number` of the requesting node. */
   | { readonly kind: "capacity"; readonly app: string; readonly number: number }
-  /** Read shared state now; the response has the connections of the application. */
-  | { readonly kind: "nudge"; readonly app?: string | undefined }
+  /** Read shared state now; the response has the connections of the application. Nodes of earlier versions do not read `withdrawn`. */
+  | { readonly kind: "nudge"; readonly app?: string | undefined; readonly withdrawn?: string | undefined }
   /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
   /**
    * `nodes`: the names of the nodes whose answers are awaited. Another one must not deliver: after a partition a node can receive what

@@ -56,5 +56,8 @@ export class Subjects {
   }
 }
 
+/** What the subjects of all peers of one application have in common. */
+export const spaceOfPeer = (subject: string): string => subject.slice(0, subject.lastIndexOf("."));
+
 /** The number of the request that a response subject belongs to. */
 export const requestNumberOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf(".") + 1));
