@@ -6,8 +6,7 @@
  *   ends of idle streams; channel-subscriptions.ts requests states and replays; incoming-streams.ts and incoming-stream.ts follow
  *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
- *   direct-messages.ts with newest-messages.ts
- *   delivers each once and in order; expected-peers.ts learns where a held peer has returned
+ *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer has returned
  * - nodes/: heartbeats.ts, nodes.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
  * - requests/: requests.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
  *   parts of the nodes say to each other. responder.ts answers those of other nodes
