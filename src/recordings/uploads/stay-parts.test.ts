@@ -2,6 +2,7 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "../../../test/support/wait.ts";
 import { openStore } from "../../store/open.ts";
 import { entering, inside } from "../../store/testing/meetings.ts";
 import { PostgresServer } from "../../store/testing/postgres.ts";
@@ -103,6 +104,8 @@ test.each([
     await slow.taken;
     expect(await Promise.race([slow.outcome, "goes on"])).toBe("goes on");
   }
+  const { budgets } = kit.uploads as unknown as { budgets: { comingIn: ReadonlyMap<string, unknown> } };
+  await until("the first bytes of all have come", () => budgets.comingIn.size === 20);
   const id = await kit.beginOfStay("s99");
   expect(await kit.part(id, 0, new Uint8Array(4 * MIB))).toBe(4 * MIB);
 });
