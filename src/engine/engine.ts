@@ -37,6 +37,7 @@
  * - An engine between processes MUST survive a method of EngineCallbacks that throws: it reports the error, and the channel as
  *   `lost`.
  */
+import type { Scope } from "../protocol/patterns/scope.ts";
 import type { Position } from "../protocol/position.ts";
 
 export interface Envelope {
@@ -124,6 +125,14 @@ export interface ChannelCount {
   readonly connections: number;
 }
 
+/** Which active channels are asked for: the first ones by name (in the order of `<`) that are behind `after` and within the scope. */
+export interface ChannelsPage {
+  readonly prefix: string;
+  readonly after?: string | undefined;
+  readonly limit: number;
+  readonly scope: Scope;
+}
+
 /** Capacity for one more connection, reserved until `end`. */
 export interface Claim {
   end(): void;
@@ -193,8 +202,11 @@ export interface Engine {
   block(app: string, peerId: string, untilMs: number): void | Promise<void>;
   /** Closes the peer's connections on other nodes, and counts them. */
   kick(app: string, peerId: string): number | Promise<number>;
-  /** Active channels on other nodes, one entry per node and channel. undefined: not every node has responded. */
-  channels(app: string): Complete<readonly ChannelCount[]>;
+  /**
+   * Active channels on other nodes, one entry per node and channel. undefined: not every node has responded. With a page, those of
+   * the page on each node; there MAY be others beside them, because nodes of earlier versions return all.
+   */
+  channels(app: string, page?: ChannelsPage): Complete<readonly ChannelCount[]>;
   /** Members of one channel on other nodes, including those not announced yet. undefined: not every node has responded. */
   members(app: string, channel: string): Complete<RemoteMembers>;
   /** The number of this node's connections of an application has changed: other nodes must learn it soon. */
@@ -261,7 +273,8 @@ export interface EngineCallbacks {
   localMembers(app: string, channel: string): readonly MemberState[];
   /** Members of this node, including those not announced yet. */
   localPeers(app: string, channel: string): readonly MemberState[];
-  localChannels(app: string): readonly ChannelCount[];
+  /** Without a page, which nodes of earlier versions do not name, all of them. */
+  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[];
   localConnections(app: string): number;
   /** Another node has reported its connections of an application. */
   connectionsChanged(app: string): void;

@@ -4,6 +4,7 @@
  */
 import {
   type ChannelCount,
+  type ChannelsPage,
   type Claim,
   type DeliverResult,
   type Engine,
@@ -186,8 +187,8 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(app, peerId), 0);
   }
 
-  channels(app: string): readonly ChannelCount[] {
-    return this.exchange.others(this.id).flatMap((node) => node.localChannels(app));
+  channels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+    return this.exchange.others(this.id).flatMap((node) => node.localChannels(app, page));
   }
 
   members(app: string, channel: string): RemoteMembers {

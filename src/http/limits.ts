@@ -30,8 +30,10 @@ export const IDLE_MAX_SECONDS = 10;
 export const REST_BODY_MAX_BYTES = 128 * KIB;
 /** A longer query is not read: its parameters would take 30 ms, also of callers without a credential. */
 export const QUERY_MAX_CHARS = 8 * KIB;
-/** Fields of a form. A room has fewer than a hundred. */
-export const FORM_FIELDS_MAX = 500;
+/** Fields of a form, or of the outermost object of a JSON body. A room has fewer than a hundred. */
+export const BODY_FIELDS_MAX = 500;
+/** Values in a JSON body that is checked as a whole, commas counted. The metadata of a token, as lists of digits, has 6,000. */
+export const BODY_VALUES_MAX = 10_000;
 /** Bodies of a few short fields: completing an upload, signing in. */
 export const COMPLETE_BODY_MAX_BYTES = 4 * KIB;
 export const SIGN_IN_BODY_MAX_BYTES = 4 * KIB;

@@ -6,29 +6,29 @@
  *   ends of idle streams; channel-subscriptions.ts requests states and replays; incoming-streams.ts and incoming-stream.ts follow
  *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
- *   direct-messages.ts with newest-messages.ts
- *   delivers each once and in order; expected-peers.ts learns where a held peer has returned
+ *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer has returned
  * - nodes/: heartbeats.ts, nodes.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
  * - requests/: requests.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
  *   parts of the nodes say to each other. responder.ts answers those of other nodes
- * - wire/: messages.ts, encode.ts, decode.ts with decode-entries.ts; payload.ts and fragments.ts for long ones
+ * - wire/: messages.ts, encode.ts, decode.ts with decode-entries.ts and decode-page.ts; payload.ts and fragments.ts for long ones
  *
  * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Received
  * messages are handled in control-messages.ts, periodic work in ticker.ts.
  */
-import type {
-  ChannelCount,
-  Claim,
-  DirectAttempt,
-  Engine,
-  EngineCallbacks,
-  Envelope,
-  MemberState,
-  NodeResponses,
-  RemoteMembers,
-  Sent,
+import {
+  type ChannelCount,
+  type ChannelsPage,
+  type Claim,
+  type DirectAttempt,
+  type Engine,
+  type EngineCallbacks,
+  type Envelope,
+  type MemberState,
+  type NodeResponses,
+  type RemoteMembers,
+  type Sent,
+  UNAVAILABLE,
 } from "../engine.ts";
-import { UNAVAILABLE } from "../engine.ts";
 import type { Transport } from "../transport/transport.ts";
 import { ControlMessages } from "./control-messages.ts";
 import { DirectMessages } from "./direct-messages/direct-messages.ts";
@@ -254,8 +254,8 @@ export class ClusterEngine implements Engine {
     return responses.reduce((sum, [, response]) => sum + (response.kind === "kick" ? response.closed : 0), 0);
   }
 
-  async channels(app: string): Promise<readonly ChannelCount[] | undefined> {
-    const { responses, isComplete } = await this.parts.requests.collect({ kind: "channels", app });
+  async channels(app: string, page?: ChannelsPage): Promise<readonly ChannelCount[] | undefined> {
+    const { responses, isComplete } = await this.parts.requests.collect({ kind: "channels", app, page });
     return isComplete ? responses.flatMap(([, response]) => countsOf(response)) : undefined;
   }
 

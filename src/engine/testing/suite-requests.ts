@@ -1,5 +1,7 @@
 /** Part of the engine's suite: requests to all other nodes. */
 import { expect, test } from "bun:test";
+import { parseGlob } from "../../protocol/patterns/glob.ts";
+import { Scope } from "../../protocol/patterns/scope.ts";
 import type { Claim } from "../engine.ts";
 import { LATE, type Start } from "./cluster.ts";
 import { plain } from "./rosters.ts";
@@ -77,6 +79,21 @@ export function requests(start: Start, size: number): void {
     await nodes.settle();
     const counts = await nodes.answer(nodeA.engine.channels(APP));
     expect(counts).toEqual([{ channel: "c", peerIds: ["joe", "kim"], connections: 2 }]);
+  });
+
+  test("channels tells the other nodes which page is asked for", async () => {
+    const { nodes, nodeA } = await start();
+    const patterns = ["chat/*", "ünï/**", "exact"];
+    const scope = new Scope(patterns.map(parseGlob).filter((glob) => typeof glob !== "string"));
+    for (const after of [undefined, "chat/9"]) {
+      const page = { prefix: "ch", after, limit: 3, scope };
+      expect(await nodes.answer(nodeA.engine.channels(APP, page))).toEqual([]);
+      for (const { askedPages } of nodes.others(nodeA)) {
+        const { scope: asked, ...rest } = askedPages.pop() ?? {};
+        expect({ ...rest, patterns: asked?.patterns }).toEqual({ prefix: "ch", after, limit: 3, patterns });
+        expect([asked?.matches("chat/1"), asked?.matches("chat/1/2")]).toEqual([true, false]);
+      }
+    }
   });
 
   test("members returns those on other nodes, also of a channel that is not watched", async () => {

@@ -4,6 +4,7 @@
  */
 import {
   type ChannelCount,
+  type ChannelsPage,
   type DeliverResult,
   type Engine,
   type EngineCallbacks,
@@ -53,6 +54,8 @@ export class TestNode implements EngineCallbacks {
   /** Peers that this node expects and that have connected to another one. */
   readonly returns: string[] = [];
   readonly blocks: [peerId: string, untilMs: number][] = [];
+  /** Pages of channels that other nodes have asked for; this one answers with all, as nodes of earlier versions do. */
+  readonly askedPages: (ChannelsPage | undefined)[] = [];
   readonly notifications: [node: NodeName, text: string][] = [];
   nudges = 0;
   /** What the last nudge named as withdrawn. */
@@ -305,7 +308,8 @@ export class TestNode implements EngineCallbacks {
     return [...(this.ownMembers.get(key(app, channel))?.values() ?? [])];
   }
 
-  localChannels(app: string): readonly ChannelCount[] {
+  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+    this.askedPages.push(page);
     return [...this.ownMembers]
       .filter(([name, members]) => name.startsWith(`${app} `) && members.size > 0)
       .map(([name, members]) => ({

@@ -70,12 +70,8 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       problems: ["action_not_permitted", "backend_error"],
       handle: async (_call, { caller, query }) => {
         permit(caller, "presence");
-        const all = completeList(await occupancy.channels(caller.key.app))
-          .filter(({ channel }) => channel.startsWith(query.prefix ?? "") && caller.key.scope.matches(channel))
-          .sort((a, b) => (a.channel < b.channel ? -1 : 1))
-          .filter(({ channel }) => query.after === undefined || channel > query.after);
-        const data = all.slice(0, query.limit);
-        return { data, next: all.length > data.length ? (data.at(-1)?.channel ?? null) : null };
+        const { app, scope } = caller.key;
+        return completeList(await occupancy.channels(app, { ...query, prefix: query.prefix ?? "", scope }));
       },
     }),
     endpoint({

@@ -5,7 +5,7 @@
 import type { z } from "zod";
 import { Problem } from "../../protocol/codes.ts";
 import type { JsonObject } from "../../protocol/json.ts";
-import { FORM_FIELDS_MAX } from "../limits.ts";
+import { refuseManyFormFields } from "./body-bounds.ts";
 import type { Call } from "./call.ts";
 import { check, parseObject, readText, reportIgnoredFields } from "./input.ts";
 
@@ -49,11 +49,10 @@ function withoutNulls(body: JsonObject, schema: z.ZodType): JsonObject {
 }
 
 export function parseForm(text: string, schema: z.ZodType): JsonObject {
+  refuseManyFormFields(text);
   const shape = shapeOf(schema);
   const fields = new Map<string, unknown>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (fields.size === FORM_FIELDS_MAX)
-      throw new Problem("invalid_request", `The body cannot be read: it has more than ${FORM_FIELDS_MAX} fields.`);
     if (fields.has(name)) throw new Problem("invalid_request", "The body cannot be read: a field occurs twice.");
     fields.set(name, Object.hasOwn(shape, name) ? convert(value, shape[name]) : value);
   }

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
 import { QUERY_MAX_CHARS, REST_BODY_MAX_BYTES } from "../limits.ts";
+import { refuseManyValues } from "./body-bounds.ts";
 import type { Call } from "./call.ts";
 import { isQueryTooLong, queryOf } from "./query.ts";
 import { sentenceOf } from "./sentence.ts";
@@ -35,6 +36,7 @@ export const readText = async (call: Call, maxBytes = REST_BODY_MAX_BYTES): Prom
   decode(await readBytes(call.request, maxBytes)).trim();
 
 export function parseObject(text: string, outermostOnly: boolean): JsonObject {
+  if (!outermostOnly) refuseManyValues(text);
   const parsed = parseStrict(text, outermostOnly);
   if (!parsed.ok) throw new Problem("invalid_request", `The body cannot be read: ${parsed.problem}.`);
   if (!isObject(parsed.value)) throw new Problem("invalid_request", "The body must be a JSON object.");

@@ -46,9 +46,22 @@ function unknownIn(schema: z.ZodType, value: unknown, path: string): Unknown | u
 }
 
 function unknownInList(list: z.ZodArray, values: readonly unknown[], path: string): Unknown | undefined {
+  // A caller may send 60,000 entries: those without fields are not read, and the schema refuses a list that is too long by its length alone.
+  if (!hasFields(list.element as z.ZodType) || values.length > maxLengthOf(list)) return undefined;
   for (const [at, value] of values.entries()) {
     const found = unknownIn(list.element as z.ZodType, value, `${path}${at}.`);
     if (found) return found;
   }
   return undefined;
+}
+
+const hasFields = (schema: z.ZodType): boolean =>
+  schema instanceof z.ZodOptional
+    ? hasFields(schema.unwrap() as z.ZodType)
+    : schema instanceof z.ZodObject || schema instanceof z.ZodArray;
+
+function maxLengthOf({ def }: z.ZodArray): number {
+  for (const { _zod } of def.checks ?? [])
+    if (_zod.def.check === "max_length") return (_zod.def as z.core.$ZodCheckMaxLengthDef).maximum;
+  return Number.POSITIVE_INFINITY;
 }

@@ -6,6 +6,7 @@
  */
 import type {
   ChannelCount,
+  ChannelsPage,
   DeliverResult,
   EngineCallbacks,
   Envelope,
@@ -135,8 +136,8 @@ export class EngineBoundary implements EngineCallbacks {
     return this.handler.localPeers(app, channel);
   }
 
-  localChannels(app: string): readonly ChannelCount[] {
-    return this.handler.localChannels(app);
+  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+    return this.handler.localChannels(app, page);
   }
 
   localConnections(app: string): number {

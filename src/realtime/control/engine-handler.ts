@@ -3,6 +3,7 @@ import type { Blocks } from "../../access/admission/blocks.ts";
 import type { Clock } from "../../base/clock.ts";
 import type {
   ChannelCount,
+  ChannelsPage,
   DeliverResult,
   EngineCallbacks,
   Envelope,
@@ -139,8 +140,8 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     return this.parts.occupancy.localPeers(app, name);
   }
 
-  localChannels(app: string): readonly ChannelCount[] {
-    return this.parts.occupancy.localChannels(app);
+  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+    return this.parts.occupancy.localChannels(app, page);
   }
 
   localConnections(app: string): number {

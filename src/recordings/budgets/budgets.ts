@@ -6,8 +6,9 @@
  * bytes are noted in the store as often, and within this process they count before they have come. So uploads that are sent to several nodes at the
  * same time, or in parts, may exceed a budget together, by at most GRANT_BYTES each; one alone never does.
  *
- * A body with a length counts as a whole from its beginning if the application's server sends it. One of a stay counts STAY_AHEAD_MAX_BYTES ahead of what
- * has come of it: a guest must not reserve the application's room with a number in a header.
+ * A body with a length counts as a whole from its beginning if the application's server sends it. One of a stay counts at most STAY_AHEAD_MAX_BYTES ahead of
+ * what has come of it, and less where there is little room, until as much has come: a guest must not reserve the application's room with a number in a
+ * header, or with bodies that never come.
  */
 import { Problem } from "../../protocol/codes.ts";
 import type { BytesUsed, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
@@ -21,10 +22,14 @@ const GRANTS_MAX = 2000;
 /** A body without a length is granted this share of the room at once, and no less than GRANT_MIN_BYTES: others may need the rest. */
 const GRANT_SHARE = 1 / 8;
 const GRANT_MIN_BYTES = 64 * 1024;
+/** The same of a body of a stay, with a length or without: there may be two per participant, and each may come slowly. */
+const STAY_GRANT_SHARE = 1 / 64;
 
 /** An upload may have this many bytes until then, without another look at the sums. */
 interface Grant {
   readonly bytes: number;
+  /** How many bytes of one body count before they have come. */
+  readonly ahead: number;
   readonly untilMs: number;
 }
 
@@ -34,9 +39,9 @@ export interface Room {
   readonly refusal: () => Problem;
 }
 
-/** How many bytes of a body are taken between two looks at the sums. */
-export const aheadOf = ({ stay }: Pick<UploadRow, "stay">): number =>
-  stay === null ? GRANT_BYTES : STAY_AHEAD_MAX_BYTES;
+/** How far a body of a stay is ahead of what has come: by as much as came already, or else by a share of the room that is left. */
+const aheadOfStay = (left: number, came: number): number =>
+  Math.min(STAY_AHEAD_MAX_BYTES, Math.max(GRANT_MIN_BYTES, came, Math.floor(left * STAY_GRANT_SHARE)));
 
 type Spender = Pick<UploadRow, "id" | "app" | "stay" | "bytes">;
 
@@ -72,31 +77,44 @@ export class Budgets {
 
   /**
    * A body of `count` bytes comes, until `ended` is called. Throws if the upload may not have that many; `total`: how many its sender says that it will
-   * have in the end.
+   * have in the end. Returns how many of them are taken before `next` is called.
    */
-  async requireBody(row: UploadRow, offset: number, count: number, total: number | null): Promise<void> {
+  async requireBody(row: UploadRow, offset: number, count: number, total: number | null): Promise<number> {
+    const isOfStay = row.stay !== null;
     const end = offset + count;
-    if (row.stay === null) await this.require(row, Math.max(end, total ?? 0), end);
-    else await this.require(row, end, offset + Math.min(count, aheadOf(row)));
-  }
-
-  /** Those up to `end` count from now on. */
-  private async require(row: UploadRow, bytes: number, end: number): Promise<void> {
-    const grant = this.grants.get(row.id);
-    const now = this.nowMs();
-    // One of a clock that was ahead must not last longer.
-    const isGranted = grant && bytes <= grant.bytes && now < grant.untilMs && grant.untilMs - now <= GRANT_MS;
-    if (!isGranted) {
+    const bytes = isOfStay ? end : Math.max(end, total ?? 0);
+    let grant = this.grantOf(row.id, bytes);
+    if (!grant) {
       const used = await this.store.bytesUsed(row.app, row.stay);
       // From here to `comes` without a pause: two bodies must not be given the same room.
       const room = this.roomOf(row, used);
       if (bytes > room.bytes) throw room.refusal();
-      this.grants.delete(row.id);
-      this.grants.set(row.id, { bytes: Math.min(room.bytes, bytes + GRANT_BYTES), untilMs: now + GRANT_MS });
-      const [oldest] = this.grants.keys();
-      if (this.grants.size > GRANTS_MAX && oldest !== undefined) this.grants.delete(oldest);
+      grant = this.grant(row, bytes, room);
     }
-    this.comes(row, row.bytes, end);
+    const first = Math.min(count, grant.ahead);
+    this.comes(row, row.bytes, isOfStay ? offset + first : end);
+    return first;
+  }
+
+  private grantOf(id: string, bytes: number): Grant | undefined {
+    const grant = this.grants.get(id);
+    const now = this.nowMs();
+    // One of a clock that was ahead must not last longer.
+    const isGranted = grant && bytes <= grant.bytes && now < grant.untilMs && grant.untilMs - now <= GRANT_MS;
+    return isGranted ? grant : undefined;
+  }
+
+  private grant(row: UploadRow, bytes: number, room: Room): Grant {
+    const grant: Grant = {
+      bytes: Math.min(room.bytes, bytes + GRANT_BYTES),
+      ahead: row.stay === null ? GRANT_BYTES : aheadOfStay(room.bytes - row.bytes, 0),
+      untilMs: this.nowMs() + GRANT_MS,
+    };
+    this.grants.delete(row.id);
+    this.grants.set(row.id, grant);
+    const [oldest] = this.grants.keys();
+    if (this.grants.size > GRANTS_MAX && oldest !== undefined) this.grants.delete(oldest);
+    return grant;
   }
 
   /**
@@ -106,12 +124,16 @@ export class Budgets {
   async next(row: UploadRow, noted: number, wanted: number): Promise<Room> {
     const used = await this.store.bytesUsed(row.app, row.stay);
     const room = this.roomOf({ ...row, bytes: noted }, used);
-    const isPromised = (this.comingIn.get(row.id)?.bytes ?? 0) >= wanted;
-    const share = Math.max(GRANT_MIN_BYTES, Math.floor((room.bytes - noted) * GRANT_SHARE));
-    const step = isPromised ? GRANT_BYTES : Math.min(aheadOf(row), share);
+    const left = room.bytes - noted;
+    const step = row.stay === null ? this.stepOf(row, left, wanted) : aheadOfStay(left, noted - row.bytes);
     const bytes = Math.min(room.bytes, Math.max(wanted, noted + step));
     this.comes(row, noted, bytes);
     return { ...room, bytes };
+  }
+
+  private stepOf({ id }: UploadRow, left: number, wanted: number): number {
+    const isPromised = (this.comingIn.get(id)?.bytes ?? 0) >= wanted;
+    return isPromised ? GRANT_BYTES : Math.min(GRANT_BYTES, Math.max(GRANT_MIN_BYTES, Math.floor(left * GRANT_SHARE)));
   }
 
   /** No more bytes come with this request. */

@@ -19,7 +19,7 @@ export const STAY_UPLOAD_STARTED_AGO_MAX_MS = 24 * 3_600_000;
 export const STAY_BYTES_MAX = 4 * 1024 ** 3;
 /** Bytes of one request to an upload of a stay. A page sends at most 4 MiB at once, however much has gathered (web/meeting/recording/upload.ts). */
 export const STAY_PART_MAX_BYTES = 64 * 1024 * 1024;
-/** No more than this of a body for an upload of a stay counts in the budgets before it has come: it costs its sender nothing to announce more. */
+/** No more than this of a body for an upload of a stay counts in the budgets before it has come: it costs its sender nothing to announce more. Where little room is left, less does (budgets.ts). */
 export const STAY_AHEAD_MAX_BYTES = 4 * 1024 * 1024;
 /**
  * A body for an upload of a stay is cut if fewer bytes than `minBytes` come in `everyMs`, or if the service has waited `maxMs` for all of it. What came is

@@ -2,6 +2,7 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "../../../test/support/wait.ts";
 import { openStore } from "../../store/open.ts";
 import { entering, inside } from "../../store/testing/meetings.ts";
 import { PostgresServer } from "../../store/testing/postgres.ts";
@@ -77,7 +78,7 @@ const filesOf = (kit: Kit, id: string): string[] =>
   readdirSync(join(kit.folder, "uploads")).filter((name) => name.startsWith(id));
 
 test("whatever it announces, no more than 4 MiB of it count before they have come", async () => {
-  const kit = await newKit({}, 200 * MIB);
+  const kit = await newKit({}, GIB);
   for (let stay = 0; stay < 20; stay++)
     await new Trickle(kit, await kit.beginOfStay(`s${stay}`), STAY_PART_MAX_BYTES).taken;
   const id = await kit.begin();
@@ -87,10 +88,26 @@ test("whatever it announces, no more than 4 MiB of it count before they have com
       length: 10,
       body: new Blob([new Uint8Array(10)]).stream(),
     });
-  const left = 200 * MIB - 20 * STAY_AHEAD_MAX_BYTES;
+  const left = GIB - 20 * STAY_AHEAD_MAX_BYTES;
   await expect(announce(left + 1)).rejects.toMatchObject({ code: "insufficient_storage" });
   expect(await announce(left)).toBe(10);
   await kit.beginOfStay("s99");
+});
+
+test.each([
+  ["with a length", STAY_PART_MAX_BYTES / 16],
+  ["without one", undefined],
+])("slow ones %s do not use up a small budget: others find room for what they send", async (_, length) => {
+  const kit = await newKit({}, 8 * MIB);
+  for (let stay = 0; stay < 20; stay++) {
+    const slow = new Trickle(kit, await kit.beginOfStay(`s${stay}`), length);
+    await slow.taken;
+    expect(await Promise.race([slow.outcome, "goes on"])).toBe("goes on");
+  }
+  const { budgets } = kit.uploads as unknown as { budgets: { comingIn: ReadonlyMap<string, unknown> } };
+  await until("the first bytes of all have come", () => budgets.comingIn.size === 20);
+  const id = await kit.beginOfStay("s99");
+  expect(await kit.part(id, 0, new Uint8Array(4 * MIB))).toBe(4 * MIB);
 });
 
 test("a total that it announces reserves nothing, and lets it have no more than other parts", async () => {

@@ -9,7 +9,7 @@ import { Problem } from "../../protocol/codes.ts";
 import { type Lease, LeaseLost } from "../../store/contract/leases.ts";
 import type { RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { aheadOf, type Budgets, type Room } from "../budgets/budgets.ts";
+import type { Budgets, Room } from "../budgets/budgets.ts";
 import { STAY_PACE, STAY_PART_MAX_BYTES, UPLOAD_SILENCE_MAX_MS } from "../budgets/limits.ts";
 import type { RecordingMetrics } from "../budgets/metrics.ts";
 import type { ContentRange } from "../files/range.ts";
@@ -54,6 +54,11 @@ interface Wanted {
   readonly total: number | null;
   /** More bytes can come after these, and how many is not known yet: `bytes a-b/*`. */
   readonly isOpenEnded: boolean;
+}
+
+interface Expected extends Pick<Wanted, "count"> {
+  /** How many bytes the budgets have granted so far. */
+  readonly granted: number;
 }
 
 /** Ends an upload and removes its bytes; false: another writer has taken over. */
@@ -124,9 +129,9 @@ export class UploadWriting {
       });
     if (isOpenEnded) checkFits(row, offset, count ?? 0);
     await storage.checkSpace(count ?? 0);
-    if (count !== undefined) await this.budgets.requireBody(row, offset, count, total);
+    const granted = count === undefined ? 0 : await this.budgets.requireBody(row, offset, count, total);
     try {
-      return await this.takeBody(row, lease, offset, wanted, sent);
+      return await this.takeBody(row, lease, offset, { ...wanted, granted }, sent);
     } finally {
       this.budgets.ended(row.id);
     }
@@ -136,14 +141,14 @@ export class UploadWriting {
     row: UploadRow,
     lease: Lease,
     offset: number,
-    { count, total, isOpenEnded }: Wanted,
+    { count, total, isOpenEnded, granted }: Wanted & Expected,
     sent: Sent,
   ): Promise<number> {
     const { store, nowMs } = this.parts;
     const place = placeOf(row);
     if (!(await this.noteBefore(row, lease, offset, total))) return this.refuseGone(place, lease);
     sent.onTaken?.();
-    const taken = await this.append(row, offset, count, sent, lease).catch(async (error: unknown) => {
+    const taken = await this.append(row, offset, { count, granted }, sent, lease).catch(async (error: unknown) => {
       // The storage may have failed because the upload was deleted with its bytes: then the answer is that it is gone.
       const isOther = error instanceof Problem && error.code !== "recording_not_found";
       if (isOther || error instanceof LeaseLost || (await store.upload(row.app, row.id))) throw error;
@@ -204,13 +209,13 @@ export class UploadWriting {
   private async append(
     row: UploadRow,
     offset: number,
-    count: number | undefined,
+    expected: Expected,
     { body, check }: Sent,
     lease: Lease,
   ): Promise<number> {
     const { store, storage, metrics, nowMs, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
     const place = placeOf(row);
-    const limit = this.limitOf(row, offset, count, lease);
+    const limit = this.limitOf(row, offset, expected, lease);
     const received = new UploadBody(body ?? new Blob([]).stream(), limit, silenceMaxMs, this.watchOf(row));
     try {
       await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks(), check), lease);
@@ -231,11 +236,10 @@ export class UploadWriting {
   }
 
   /** How much of a body is taken. Each piece that the budgets grant is noted, so that other nodes count them, and the budgets are asked again. */
-  private limitOf(row: UploadRow, offset: number, count: number | undefined, lease: Lease): BodyLimit {
+  private limitOf(row: UploadRow, offset: number, { count, granted }: Expected, lease: Lease): BodyLimit {
     const { store, maxBytes, nowMs } = this.parts;
     const isPart = row.stay !== null && maxBytes - offset > STAY_PART_MAX_BYTES;
     const most = count ?? (isPart ? STAY_PART_MAX_BYTES : Math.max(0, maxBytes - offset));
-    const first = Math.min(count ?? 0, aheadOf(row));
     let noted = row.bytes;
     let room: Room | undefined;
     const more = async (came: number, wanted: number): Promise<number> => {
@@ -252,7 +256,7 @@ export class UploadWriting {
       if (count === undefined) return isPart ? partTooLarge(offset + most) : this.tooLarge();
       return invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
     };
-    return { first, more, tooMany };
+    return { first: granted, more, tooMany };
   }
 
   /** While a body of a page comes in, its person may be removed, its time may end, or its upload may be deleted: then it is cut, on whichever node. */

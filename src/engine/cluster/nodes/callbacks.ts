@@ -7,6 +7,7 @@
  */
 import type {
   ChannelCount,
+  ChannelsPage,
   DeliverResult,
   EngineCallbacks,
   Envelope,
@@ -116,8 +117,8 @@ export class NodeCallbacks implements EngineCallbacks {
     return this.end.localPeers(app, channel);
   }
 
-  localChannels(app: string): readonly ChannelCount[] {
-    return this.end.localChannels(app);
+  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+    return this.end.localChannels(app, page);
   }
 
   localConnections(app: string): number {

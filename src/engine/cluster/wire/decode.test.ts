@@ -221,6 +221,24 @@ describe("invalid names", () => {
       expect(decode.streamItem(encode.tail(channel))).toBeUndefined();
   });
 
+  test("a page of channels that no node asks for is refused, rather than answered with other channels", () => {
+    const page = { prefix: "c", after: "c/1", limit: 9, scope: ["c/*"] };
+    const decoded = (changes: object): unknown =>
+      decode.nodeMessage(
+        JSON.stringify([2, "question", "n1", { what: "channels", app: "a", page: { ...page, ...changes } }]),
+      );
+    expect(decoded({})).toMatchObject({ request: { page: { prefix: "c", limit: 9 } } });
+    expect(decoded({ after: undefined })).toMatchObject({ request: { page: { prefix: "c" } } });
+    const long = "x".repeat(8193);
+    for (const changes of [
+      ...[{ prefix: 1 }, { prefix: long }, { after: null }, { after: long }],
+      ...[{ limit: 0 }, { limit: 1.5 }, { limit: 4097 }, { limit: "9" }],
+      ...[{ scope: "c/*" }, { scope: [1] }, { scope: ["***"] }, { scope: Array.from({ length: 101 }, () => "c") }],
+    ])
+      expect({ changes, decoded: decoded(changes) }).toEqual({ changes, decoded: undefined });
+    expect(decode.nodeMessage('[2,"question","n1",{"what":"channels","app":"a","page":null}]')).toBeUndefined();
+  });
+
   test("a request with too many channels is refused", () => {
     const about = (count: number): string =>
       encode.request("n", {

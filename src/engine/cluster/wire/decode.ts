@@ -6,6 +6,7 @@ import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import { isPeerId } from "../../../protocol/names.ts";
 import { type ChannelCount, type Envelope, type MemberState, NUDGE_TEXT_MAX_CHARS } from "../../engine.ts";
 import { envelopeOf, type Fields, isCount, isNode, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
+import { channelsPageOf } from "./decode-page.ts";
 import { STREAMS_FIELD } from "./encode.ts";
 import {
   type ConnectionCount,
@@ -164,8 +165,12 @@ function requestOf(value: unknown): NodeRequest | undefined {
         : undefined;
       return from && isCount(to) ? { kind: "replay", from, to } : undefined;
     }
-    case "channels":
-      return isApp(app) ? { kind: what, app } : undefined;
+    case "channels": {
+      if (!isApp(app)) return undefined;
+      if (value.page === undefined) return { kind: what, app };
+      const page = isPlain(value.page) ? channelsPageOf(value.page) : undefined;
+      return page && { kind: what, app, page };
+    }
     case "members":
       return isApp(app) && isChannel(channel) ? { kind: what, app, channel } : undefined;
     case "kick":

@@ -170,6 +170,8 @@ function requestFields(one: NodeRequest): object {
       return { what: "room", app: one.app, n: one.number };
     case "nudge":
       return { what: "look", app: one.app, ended: one.withdrawn };
+    case "channels":
+      return { what: one.kind, app: one.app, page: one.page && { ...one.page, scope: one.page.scope.patterns } };
     case "deliver":
       return { what: "hand", text: one.text, nodes: one.nodes };
     default:

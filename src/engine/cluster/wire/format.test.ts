@@ -3,6 +3,8 @@
  * rolling restart: a change here needs a new version, which separates the nodes.
  */
 import { describe, expect, test } from "bun:test";
+import { parseGlob } from "../../../protocol/patterns/glob.ts";
+import { Scope } from "../../../protocol/patterns/scope.ts";
 import * as decode from "./decode.ts";
 import * as encode from "./encode.ts";
 import type { NodeRequest, NodeResponse } from "./messages.ts";
@@ -181,6 +183,7 @@ test("a notification", () => {
 });
 
 describe("requests", () => {
+  const scope = new Scope([parseGlob("c/*")].filter((glob) => typeof glob !== "string"));
   const examples: readonly (readonly [NodeRequest, string])[] = [
     [{ kind: "streams", channels: [["app", "chat/1"]] }, '{"what":"who","channels":[["app","chat/1"]]}'],
     [
@@ -188,6 +191,10 @@ describe("requests", () => {
       '{"what":"again","place":{"node":"n1","app":"app","channel":"chat/1","epoch":3,"n":7},"to":9}',
     ],
     [{ kind: "channels", app: "app" }, '{"what":"channels","app":"app"}'],
+    [
+      { kind: "channels", app: "app", page: { prefix: "c", after: "c/1", limit: 9, scope } },
+      '{"what":"channels","app":"app","page":{"prefix":"c","after":"c/1","limit":9,"scope":["c/*"]}}',
+    ],
     [{ kind: "members", app: "app", channel: "c" }, '{"what":"members","app":"app","channel":"c"}'],
     [
       { kind: "block", app: "app", peerId: "ann", untilMs: 5 },

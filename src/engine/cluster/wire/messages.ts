@@ -1,5 +1,5 @@
 /** What nodes say to each other. encode.ts writes these messages, decode.ts reads them. */
-import type { ChannelCount, Envelope, MemberState } from "../../engine.ts";
+import type { ChannelCount, ChannelsPage, Envelope, MemberState } from "../../engine.ts";
 
 /** Increased when nodes of two versions could not understand each other; they then ignore each other. */
 export const VERSION = 2;
@@ -61,7 +61,8 @@ export type NodeRequest =
   | { readonly kind: "streams"; readonly channels: readonly (readonly [app: string, channel: string])[] }
   /** The items from a position up to sequence number `to`. */
   | { readonly kind: "replay"; readonly from: Position; readonly to: number }
-  | { readonly kind: "channels"; readonly app: string }
+  /** `page` is undefined if a node of an earlier version asks; one that is asked ignores it, and returns all channels. */
+  | { readonly kind: "channels"; readonly app: string; readonly page?: ChannelsPage | undefined }
   | { readonly kind: "members"; readonly app: string; readonly channel: string }
   | { readonly kind: "block"; readonly app: string; readonly peerId: string; readonly untilMs: number }
   | { readonly kind: "kick"; readonly app: string; readonly peerId: string }

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Clock } from "../../../base/clock.ts";
+import { FirstOf } from "../../../base/first-of.ts";
 import type { MemberState } from "../../../engine/engine.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { isObject, parseStrict } from "../../../protocol/json.ts";
@@ -13,7 +14,6 @@ import type { Channel } from "../../state/channel.ts";
 import type { Member } from "../../state/member.ts";
 import { type Aged, isNewer } from "../../state/newest.ts";
 import type { Spaces } from "../../state/spaces.ts";
-import { FirstOf } from "./first-of.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
 import { rounded } from "./rounded.ts";
 

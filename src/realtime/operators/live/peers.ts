@@ -1,6 +1,7 @@
 /** Live peers, over all nodes. Each node answers for its own connections; a peer on several nodes is one entry. */
 import { z } from "zod";
 import type { Clock } from "../../../base/clock.ts";
+import { FirstOf } from "../../../base/first-of.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { CHANNEL_MAX_BYTES, CHANNELS_PER_CONNECTION_MAX, PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
 import type { Connection } from "../../state/connection.ts";
@@ -8,7 +9,6 @@ import { type Aged, newestFirst } from "../../state/newest.ts";
 import type { Peer } from "../../state/peer.ts";
 import type { Spaces } from "../../state/spaces.ts";
 import type { Page } from "./channels.ts";
-import { FirstOf } from "./first-of.ts";
 import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
 import { rounded } from "./rounded.ts";
 

@@ -12,8 +12,8 @@ import { SqlMeetings } from "./meetings.ts";
 
 const newFolder = newFolders();
 
-/** Small tables: the nodes of the last day, and the applications. */
-const MAY_BE_SCANNED = /^SCAN (meeting_nodes|a)$/;
+/** Small tables: the nodes of the last day, the applications, and what a step of a total counts. */
+const MAY_BE_SCANNED = /^SCAN (meeting_nodes|a|counted)$/;
 const NO_PLAN = /^\s*(INSERT INTO (?!.*SELECT)|PRAGMA)/s;
 
 interface Recorded {
@@ -79,6 +79,16 @@ const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown
   "active meetings": (meetings) => meetings.meetings("a", { limit: 9, isActive: true }),
   "ended meetings": (meetings) => meetings.meetings("a", { limit: 9, isActive: false }),
   "meetings of a room": (meetings) => meetings.meetings("a", { limit: 9, room: "r", isActive: false }),
+  "the active meeting of a room since then": (meetings) =>
+    meetings.meetings("a", { limit: 9, room: "r", isActive: true, startedAfter: 1 }),
+  "the active meeting of a room until then": (meetings) =>
+    meetings.meetings("a", { limit: 9, room: "r", isActive: true, startedBefore: 9 }),
+  "the next page of the active meeting of a room": (meetings) =>
+    meetings.meetings("a", { limit: 9, room: "r", isActive: true, endId: "m-p" }),
+  "ended meetings of a room and time": (meetings) =>
+    meetings.meetings("a", { limit: 9, room: "r", isActive: false, startedAfter: 1, startedBefore: 9 }),
+  "active meetings of a time": (meetings) =>
+    meetings.meetings("a", { limit: 9, isActive: true, startedAfter: 1, startedBefore: 9 }),
   "meetings of a time": (meetings) => meetings.meetings("a", { limit: 9, startedAfter: 1, startedBefore: 9 }),
   overdue: (meetings) => meetings.overdue(5, 9),
   endOverdue: (meetings) => meetings.endOverdue(5, 9),

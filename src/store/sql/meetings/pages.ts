@@ -1,6 +1,7 @@
 /**
  * Pages and totals of meetings, newest first. Each search has an index in its order (migrations/0014_meetings.sql), so a page reads what it
- * returns. The totals of an application and of a room are kept in counters.
+ * returns. The totals of an application and of a room are kept in counters; those of a time span are counted in steps, because SQLite runs a
+ * statement on the event loop and cannot interrupt it.
  */
 import type { MeetingPage, MeetingSearch } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
@@ -13,15 +14,19 @@ interface Cursor {
   readonly id: string;
 }
 
+/** The most meetings that one statement counts. */
+const COUNTED_AT_ONCE = 10_000;
+
 export async function meetingPage(
   database: Database,
   app: string,
   search: MeetingSearch,
+  countedAtOnce = COUNTED_AT_ONCE,
 ): Promise<MeetingPage | undefined> {
   const cursor = search.endId === undefined ? undefined : await cursorOf(database, app, search.endId);
   if (search.endId !== undefined && !cursor) return undefined;
   const rows = await database.quickRun((sql) => pageStatement(app, search, cursor).run(sql));
-  return { rows: rows.map(toMeeting), total: await totalOf(database, app, search) };
+  return { rows: rows.map(toMeeting), total: await totalOf(database, app, search, countedAtOnce) };
 }
 
 async function cursorOf(database: Database, app: string, id: string): Promise<Cursor | undefined> {
@@ -34,30 +39,39 @@ async function cursorOf(database: Database, app: string, id: string): Promise<Cu
 function pageStatement(app: string, search: MeetingSearch, cursor: Cursor | undefined): Statement {
   const statement = new Statement().add("SELECT *");
   addFrom(statement, app, search, search.isActive);
-  if (cursor) statement.add(` AND (began, id) < (${statement.value(cursor.began)}, ${statement.value(cursor.id)})`);
+  const began = beganIn(search, search.isActive);
+  if (cursor) statement.add(` AND (${began}, id) < (${statement.value(cursor.began)}, ${statement.value(cursor.id)})`);
   return statement.add(` ORDER BY began DESC, id DESC LIMIT ${statement.value(search.limit)}`);
 }
 
+/**
+ * A room has at most one active meeting, which the unique index of those finds. With a condition on the column itself SQLite uses the index of
+ * all meetings of the room instead, and reads every one of them; no index has the expression.
+ */
+const beganIn = ({ room }: MeetingSearch, isActive: boolean | undefined): string =>
+  isActive === true && room !== undefined ? "began + 0" : "began";
+
 function addFrom(statement: Statement, app: string, search: MeetingSearch, isActive: boolean | undefined): void {
   const { room, startedAfter, startedBefore } = search;
+  const column = beganIn(search, isActive);
   statement.add(` FROM meetings WHERE app = ${statement.value(app)}`);
   if (room !== undefined) statement.add(` AND room = ${statement.value(searchable(room))}`);
   if (isActive !== undefined) statement.add(isActive ? " AND ended IS NULL" : " AND ended IS NOT NULL");
   // With a condition on `began` SQLite uses the index of active meetings, and otherwise the one of all.
   const from = startedAfter ?? (isActive === true && room === undefined ? 0 : undefined);
-  if (from !== undefined) statement.add(` AND began >= ${statement.value(from)}`);
-  if (startedBefore !== undefined) statement.add(` AND began < ${statement.value(startedBefore)}`);
+  if (from !== undefined) statement.add(` AND ${column} >= ${statement.value(from)}`);
+  if (startedBefore !== undefined) statement.add(` AND ${column} < ${statement.value(startedBefore)}`);
 }
 
-async function totalOf(database: Database, app: string, search: MeetingSearch): Promise<number> {
-  if (search.isActive === true) return countOf(database, app, search, true);
-  const all = await allOf(database, app, search);
+async function totalOf(database: Database, app: string, search: MeetingSearch, atOnce: number): Promise<number> {
+  if (search.isActive === true) return activeOf(database, app, search);
+  const hasSpan = search.startedAfter !== undefined || search.startedBefore !== undefined;
+  const all = await (hasSpan ? allOfSpan(database, app, search, atOnce) : allOf(database, app, search));
   // Those that have not ended are few, and have an index of their own.
-  return search.isActive === undefined ? all : all - (await countOf(database, app, search, true));
+  return search.isActive === undefined ? all : all - (await activeOf(database, app, search));
 }
 
 async function allOf(database: Database, app: string, search: MeetingSearch): Promise<number> {
-  if (search.startedAfter !== undefined || search.startedBefore !== undefined) return countOf(database, app, search);
   // The counter of the room '' is that of all rooms.
   if (search.room === "") return 0;
   const rows: DbRow[] = await database.quickRun(
@@ -67,9 +81,58 @@ async function allOf(database: Database, app: string, search: MeetingSearch): Pr
   return Number(rows[0]?.meetings ?? 0);
 }
 
-async function countOf(database: Database, app: string, search: MeetingSearch, isActive?: true): Promise<number> {
+async function activeOf(database: Database, app: string, search: MeetingSearch): Promise<number> {
   const statement = new Statement().add("SELECT COUNT(*) AS n");
-  addFrom(statement, app, search, isActive);
+  addFrom(statement, app, search, true);
   const rows = await database.quickRun((sql) => statement.run(sql));
   return Number(rows[0]?.n);
+}
+
+const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** In steps of `atOnce` meetings, newest first, with other work between two of them. */
+async function allOfSpan(database: Database, app: string, search: MeetingSearch, atOnce: number): Promise<number> {
+  let total = 0;
+  for (let end: Cursor | undefined; ; total += atOnce) {
+    const counted = await countOf(database, app, search, end, atOnce);
+    const last = counted < atOnce ? undefined : await nthOf(database, app, search, end, atOnce);
+    if (!last) return total + counted;
+    end = last;
+    await otherWork();
+  }
+}
+
+/** How many meetings of the span are older than `end`, at most `max`. */
+async function countOf(
+  database: Database,
+  app: string,
+  search: MeetingSearch,
+  end: Cursor | undefined,
+  max: number,
+): Promise<number> {
+  const statement = new Statement().add("SELECT COUNT(*) AS n FROM (SELECT id");
+  addNewest(statement, app, search, end);
+  statement.add(` LIMIT ${statement.value(max)}) AS counted`);
+  const rows = await database.quickRun((sql) => statement.run(sql));
+  return Number(rows[0]?.n);
+}
+
+async function nthOf(
+  database: Database,
+  app: string,
+  search: MeetingSearch,
+  end: Cursor | undefined,
+  n: number,
+): Promise<Cursor | undefined> {
+  const statement = new Statement().add("SELECT began, id");
+  addNewest(statement, app, search, end);
+  statement.add(` LIMIT 1 OFFSET ${statement.value(n - 1)}`);
+  const [row] = await database.quickRun((sql) => statement.run(sql));
+  return row && { began: Number(row.began), id: String(row.id) };
+}
+
+function addNewest(statement: Statement, app: string, search: MeetingSearch, end: Cursor | undefined): void {
+  addFrom(statement, app, search, undefined);
+  if (end) statement.add(` AND (began, id) < (${statement.value(end.began)}, ${statement.value(end.id)})`);
+  statement.add(" ORDER BY began DESC, id DESC");
 }

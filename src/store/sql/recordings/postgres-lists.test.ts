@@ -1,10 +1,10 @@
 /** How many recordings the statements of a list read on PostgreSQL, as the plans of the database itself count them. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { SQL } from "bun";
 import type { RecordingFilter } from "../../contract/recordings.ts";
 import type { Store } from "../../contract/store.ts";
 import { openStore } from "../../open.ts";
 import { withApps } from "../../testing/places.ts";
+import { mostRowsOf } from "../../testing/plans.ts";
 import { PostgresServer } from "../../testing/postgres.ts";
 import { databaseOf, fill } from "../../testing/recordings.ts";
 import { RecordingLists } from "./listing.ts";
@@ -27,38 +27,6 @@ afterAll(async () => {
   await server.stop();
 });
 
-interface PlanNode {
-  readonly "Actual Rows": number;
-  readonly "Actual Loops": number;
-  readonly "Rows Removed by Filter"?: number;
-  readonly "Rows Removed by Index Recheck"?: number;
-  readonly Plans?: readonly PlanNode[];
-}
-
-/** The most rows that one step of the plan reads. */
-const rowsRead = (node: PlanNode): number =>
-  Math.max(
-    (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0)) *
-      node["Actual Loops"],
-    ...(node.Plans ?? []).map(rowsRead),
-  );
-
-/** Every statement that a call makes, with its values. */
-async function statementsOf(call: () => Promise<unknown>): Promise<[string, unknown[]][]> {
-  const { pool } = databaseOf(store) as unknown as { pool: SQL };
-  const made: [string, unknown[]][] = [];
-  const unsafe = pool.unsafe.bind(pool);
-  Object.assign(pool, {
-    unsafe: (text: string, values: unknown[]) => {
-      made.push([text, values]);
-      return unsafe(text, values);
-    },
-  });
-  await call();
-  Object.assign(pool, { unsafe });
-  return made;
-}
-
 /** The most rows that one statement of a page, newest or oldest first, or of a total reads. */
 async function mostRowsRead(lists: RecordingLists, filter: RecordingFilter): Promise<number> {
   const calls = [
@@ -66,14 +34,7 @@ async function mostRowsRead(lists: RecordingLists, filter: RecordingFilter): Pro
     () => lists.page("a", { filter, order: "asc", limit: 50, after: ROWS / 2 }),
     () => lists.totalOf("a", filter),
   ];
-  let most = 0;
-  for (const call of calls)
-    for (const [text, values] of await statementsOf(call)) {
-      const rows = await databaseOf(store).run((sql) => sql.unsafe(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values));
-      const [{ Plan }] = rows[0]["QUERY PLAN"] as [{ Plan: PlanNode }];
-      most = Math.max(most, rowsRead(Plan));
-    }
-  return most;
+  return mostRowsOf(store, calls);
 }
 
 const COMMON: readonly [RecordingFilter, number][] = [

@@ -3,7 +3,7 @@
  * cost one comparison, and the memory is that of one page.
  */
 export class FirstOf<T> {
-  /** Bound: LIVE_PAGE_MAX + 1, for one request. */
+  /** Bound: `count`, which is a page and one entry more, for one request. */
   private readonly heap: T[] = [];
 
   constructor(
@@ -11,15 +11,21 @@ export class FirstOf<T> {
     private readonly isBefore: (one: T, other: T) => boolean,
   ) {}
 
-  offer(entry: T): void {
+  /** Whether `offer` would keep it now: what costs more than a comparison is checked only if so. */
+  wouldKeep(entry: T): boolean {
     const { heap, count, isBefore } = this;
+    const [last] = heap;
+    return heap.length < count || (last !== undefined && isBefore(entry, last));
+  }
+
+  offer(entry: T): void {
+    if (!this.wouldKeep(entry)) return;
+    const { heap, count } = this;
     if (heap.length < count) {
       heap.push(entry);
       this.rise(heap.length - 1);
       return;
     }
-    const [last] = heap;
-    if (last === undefined || !isBefore(entry, last)) return;
     heap[0] = entry;
     this.sink();
   }
