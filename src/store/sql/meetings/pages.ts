@@ -2,6 +2,7 @@
  * Pages and totals of meetings, newest first. Each search has an index in its order (migrations/0014_meetings.sql), so a page reads what it
  * returns. The totals of an application and of a room are kept in counters.
  */
+import type { AppId } from "../../../base/ids.ts";
 import type { MeetingPage, MeetingSearch } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
@@ -15,7 +16,7 @@ interface Cursor {
 
 export async function meetingPage(
   database: Database,
-  app: string,
+  app: AppId,
   search: MeetingSearch,
 ): Promise<MeetingPage | undefined> {
   const cursor = search.endId === undefined ? undefined : await cursorOf(database, app, search.endId);
@@ -24,21 +25,21 @@ export async function meetingPage(
   return { rows: rows.map(toMeeting), total: await totalOf(database, app, search) };
 }
 
-async function cursorOf(database: Database, app: string, id: string): Promise<Cursor | undefined> {
+async function cursorOf(database: Database, app: AppId, id: string): Promise<Cursor | undefined> {
   const rows: DbRow[] = await database.quickRun(
     (sql) => sql`SELECT began FROM meetings WHERE id = ${searchable(id)} AND app = ${app}`,
   );
   return rows[0] && { began: Number(rows[0].began), id };
 }
 
-function pageStatement(app: string, search: MeetingSearch, cursor: Cursor | undefined): Statement {
+function pageStatement(app: AppId, search: MeetingSearch, cursor: Cursor | undefined): Statement {
   const statement = new Statement().add("SELECT *");
   addFrom(statement, app, search, search.isActive);
   if (cursor) statement.add(` AND (began, id) < (${statement.value(cursor.began)}, ${statement.value(cursor.id)})`);
   return statement.add(` ORDER BY began DESC, id DESC LIMIT ${statement.value(search.limit)}`);
 }
 
-function addFrom(statement: Statement, app: string, search: MeetingSearch, isActive: boolean | undefined): void {
+function addFrom(statement: Statement, app: AppId, search: MeetingSearch, isActive: boolean | undefined): void {
   const { room, startedAfter, startedBefore } = search;
   statement.add(` FROM meetings WHERE app = ${statement.value(app)}`);
   if (room !== undefined) statement.add(` AND room = ${statement.value(searchable(room))}`);
@@ -49,14 +50,14 @@ function addFrom(statement: Statement, app: string, search: MeetingSearch, isAct
   if (startedBefore !== undefined) statement.add(` AND began < ${statement.value(startedBefore)}`);
 }
 
-async function totalOf(database: Database, app: string, search: MeetingSearch): Promise<number> {
+async function totalOf(database: Database, app: AppId, search: MeetingSearch): Promise<number> {
   if (search.isActive === true) return countOf(database, app, search, true);
   const all = await allOf(database, app, search);
   // Those that have not ended are few, and have an index of their own.
   return search.isActive === undefined ? all : all - (await countOf(database, app, search, true));
 }
 
-async function allOf(database: Database, app: string, search: MeetingSearch): Promise<number> {
+async function allOf(database: Database, app: AppId, search: MeetingSearch): Promise<number> {
   if (search.startedAfter !== undefined || search.startedBefore !== undefined) return countOf(database, app, search);
   // The counter of the room '' is that of all rooms.
   if (search.room === "") return 0;
@@ -67,7 +68,7 @@ async function allOf(database: Database, app: string, search: MeetingSearch): Pr
   return Number(rows[0]?.meetings ?? 0);
 }
 
-async function countOf(database: Database, app: string, search: MeetingSearch, isActive?: true): Promise<number> {
+async function countOf(database: Database, app: AppId, search: MeetingSearch, isActive?: true): Promise<number> {
   const statement = new Statement().add("SELECT COUNT(*) AS n");
   addFrom(statement, app, search, isActive);
   const rows = await database.quickRun((sql) => statement.run(sql));

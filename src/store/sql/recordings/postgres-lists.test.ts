@@ -1,6 +1,7 @@
 /** How many recordings the statements of a list read on PostgreSQL, as the plans of the database itself count them. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { SQL } from "bun";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { RecordingFilter } from "../../contract/recordings.ts";
 import type { Store } from "../../contract/store.ts";
 import { openStore } from "../../open.ts";
@@ -8,6 +9,8 @@ import { withApps } from "../../testing/places.ts";
 import { PostgresServer } from "../../testing/postgres.ts";
 import { databaseOf, fill } from "../../testing/recordings.ts";
 import { RecordingLists } from "./listing.ts";
+
+const A = anAppId("a");
 
 setDefaultTimeout(60_000);
 
@@ -62,9 +65,9 @@ async function statementsOf(call: () => Promise<unknown>): Promise<[string, unkn
 /** The most rows that one statement of a page, newest or oldest first, or of a total reads. */
 async function mostRowsRead(lists: RecordingLists, filter: RecordingFilter): Promise<number> {
   const calls = [
-    () => lists.page("a", { filter, order: "desc", limit: 50 }),
-    () => lists.page("a", { filter, order: "asc", limit: 50, after: ROWS / 2 }),
-    () => lists.totalOf("a", filter),
+    () => lists.page(A, { filter, order: "desc", limit: 50 }),
+    () => lists.page(A, { filter, order: "asc", limit: 50, after: ROWS / 2 }),
+    () => lists.totalOf(A, filter),
   ];
   let most = 0;
   for (const call of calls)
