@@ -6,6 +6,7 @@
  * While the store is unreachable, the last known state stays in force.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { Snapshot, Store } from "../../store/contract/store.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Blocks } from "./blocks.ts";
@@ -25,7 +26,7 @@ export interface StoreFollowerParts {
   /** Changes of another node have been loaded into the keyring. */
   readonly changed?: (snapshot: Snapshot) => void;
   /** Another node has blocked a peer. */
-  readonly blocked?: (app: string, peerId: string) => void;
+  readonly blocked?: (app: AppId, peerId: string) => void;
   /** Called when the store becomes unreachable, with the reason. */
   readonly unreachable?: (error: unknown) => void;
   /** Called when the store is reachable again. */
