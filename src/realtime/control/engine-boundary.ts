@@ -4,6 +4,7 @@
  *
  * Requests (`local…`) are passed on as they are: an answer made up here would be taken for a real one.
  */
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import type {
   ChannelCount,
   DeliverResult,
@@ -37,7 +38,7 @@ export class EngineBoundary implements EngineCallbacks {
     this.id = parts.handler.id;
   }
 
-  deliver(app: string, channel: string, envelope: Envelope): void {
+  deliver(app: SpaceId, channel: string, envelope: Envelope): void {
     try {
       this.handler.deliver(app, channel, envelope);
     } catch (error) {
@@ -45,7 +46,7 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
+  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
     try {
       return this.handler.deliverTo(app, to, envelope);
     } catch (error) {
@@ -53,11 +54,11 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  returned(app: string, peerId: string): void {
+  returned(app: SpaceId, peerId: string): void {
     safely(this.parts.faults, "engine", () => this.handler.returned(app, peerId));
   }
 
-  lost(app: string, channel: string): void {
+  lost(app: SpaceId, channel: string): void {
     try {
       this.handler.lost(app, channel);
     } catch (error) {
@@ -67,7 +68,7 @@ export class EngineBoundary implements EngineCallbacks {
 
   membersChanged(
     node: NodeId,
-    app: string,
+    app: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
@@ -79,7 +80,7 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void {
+  membersAre(node: NodeId, app: SpaceId, channel: string, members: readonly MemberState[]): void {
     try {
       this.handler.membersAre(node, app, channel, members);
     } catch (error) {
@@ -102,15 +103,15 @@ export class EngineBoundary implements EngineCallbacks {
     safely(this.parts.faults, "engine", () => this.parts.tops.read());
   }
 
-  connectionsChanged(app: string): void {
+  connectionsChanged(app: AppId): void {
     safely(this.parts.faults, "engine", () => this.handler.connectionsChanged(app));
   }
 
-  blocked(app: string, peerId: string, untilMs: number): void {
+  blocked(app: AppId, peerId: string, untilMs: number): void {
     safely(this.parts.faults, "engine", () => this.handler.blocked(app, peerId, untilMs));
   }
 
-  kicked(app: string, peerId: string): number {
+  kicked(app: SpaceId, peerId: string): number {
     try {
       return this.handler.kicked(app, peerId);
     } catch (error) {
@@ -119,7 +120,7 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  async nudged(app?: string): Promise<void> {
+  async nudged(app?: AppId): Promise<void> {
     try {
       await this.handler.nudged(app);
     } catch (error) {
@@ -127,23 +128,23 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  localMembers(app: string, channel: string): readonly MemberState[] {
+  localMembers(app: SpaceId, channel: string): readonly MemberState[] {
     return this.handler.localMembers(app, channel);
   }
 
-  localPeers(app: string, channel: string): readonly MemberState[] {
+  localPeers(app: SpaceId, channel: string): readonly MemberState[] {
     return this.handler.localPeers(app, channel);
   }
 
-  localChannels(app: string): readonly ChannelCount[] {
+  localChannels(app: SpaceId): readonly ChannelCount[] {
     return this.handler.localChannels(app);
   }
 
-  localConnections(app: string): number {
+  localConnections(app: AppId): number {
     return this.handler.localConnections(app);
   }
 
-  localCounts(): ReadonlyMap<string, number> {
+  localCounts(): ReadonlyMap<AppId, number> {
     return this.handler.localCounts();
   }
 
@@ -155,7 +156,7 @@ export class EngineBoundary implements EngineCallbacks {
     safely(this.parts.faults, "engine", () => this.handler.notified(node, text));
   }
 
-  private channelFailed(app: string, name: string, error: unknown): void {
+  private channelFailed(app: SpaceId, name: string, error: unknown): void {
     const { boundary, faults, spaces } = this.parts;
     const channel = spaces.channel(app, name);
     if (channel) boundary.channelFailed("engine", channel, error);
@@ -163,7 +164,7 @@ export class EngineBoundary implements EngineCallbacks {
   }
 
   /** The receiver's connections may have missed the message: they are closed, so that the answer 0 (no connection) is correct. */
-  private receiverFailed(app: string, to: string, error: unknown): 0 {
+  private receiverFailed(app: SpaceId, to: string, error: unknown): 0 {
     const { boundary, faults, spaces } = this.parts;
     const connections = [...(spaces.peer(app, to)?.connections ?? [])];
     if (connections.length === 0) faults.caught("engine", error, { app });

@@ -1,5 +1,6 @@
 /** Connections, channels and their members: of this node for the other nodes, and of all nodes for REST. */
 import type { Clock } from "../../base/clock.ts";
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import type { ChannelCount, Engine, MemberState } from "../../engine/engine.ts";
 import { newestOfEach } from "../state/newest.ts";
 import type { Spaces } from "../state/spaces.ts";
@@ -13,7 +14,7 @@ export class Occupancy {
     private readonly clock: Clock,
   ) {}
 
-  localMembers(app: string, name: string): readonly MemberState[] {
+  localMembers(app: SpaceId, name: string): readonly MemberState[] {
     const channel = this.spaces.channel(app, name);
     if (!channel) return [];
     return [...channel.members.values()].flatMap((member) => {
@@ -26,7 +27,7 @@ export class Occupancy {
   }
 
   /** Including peers that wait for their roster, and members without a connection. */
-  localPeers(app: string, name: string): readonly MemberState[] {
+  localPeers(app: SpaceId, name: string): readonly MemberState[] {
     const members = this.spaces.channel(app, name)?.members.values() ?? [];
     return [...members].flatMap((member) => {
       const state = member.arrivedHere();
@@ -34,7 +35,7 @@ export class Occupancy {
     });
   }
 
-  localChannels(app: string): readonly ChannelCount[] {
+  localChannels(app: SpaceId): readonly ChannelCount[] {
     const channels = [...(this.spaces.get(app)?.channels.values() ?? [])];
     return channels
       .filter((channel) => channel.subscribers + channel.replaying > 0)
@@ -47,23 +48,23 @@ export class Occupancy {
       }));
   }
 
-  localConnections(app: string): number {
+  localConnections(app: AppId): number {
     return this.spaces.connectionsOf(app);
   }
 
-  localCounts(): ReadonlyMap<string, number> {
+  localCounts(): ReadonlyMap<AppId, number> {
     return new Map([...this.spaces.all()].map(({ owner }) => [owner, this.spaces.connectionsOf(owner)]));
   }
 
   /** Members of a channel with metadata, including those that wait for their roster; `undefined` if a node has not answered. */
-  async members(app: string, name: string): Promise<MemberState[] | undefined> {
+  async members(app: SpaceId, name: string): Promise<MemberState[] | undefined> {
     const remote = await this.engine.members(app, name);
     if (!remote) return undefined;
     return newestOfEach([...[...remote.values()].flat(), ...this.localPeers(app, name)]);
   }
 
   /** Returns `undefined` if a node has not answered. */
-  async channels(app: string): Promise<{ channel: string; peers: number; connections: number }[] | undefined> {
+  async channels(app: SpaceId): Promise<{ channel: string; peers: number; connections: number }[] | undefined> {
     const remote = await this.engine.channels(app);
     if (!remote) return undefined;
     const all = [...this.localChannels(app), ...remote];
@@ -74,7 +75,7 @@ export class Occupancy {
     }));
   }
 
-  connectionsOf(app: string): number {
+  connectionsOf(app: AppId): number {
     return this.localConnections(app) + this.engine.connections(app);
   }
 }
