@@ -9,6 +9,7 @@
  * A body with a length counts as a whole from its beginning if the application's server sends it. One of a stay counts STAY_AHEAD_MAX_BYTES ahead of what
  * has come of it: a guest must not reserve the application's room with a number in a header.
  */
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { BytesUsed, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
 import { STAY_AHEAD_MAX_BYTES, STAY_BYTES_MAX, STAY_RECORDINGS_MAX } from "./limits.ts";
@@ -42,7 +43,7 @@ type Spender = Pick<UploadRow, "id" | "app" | "stay" | "bytes">;
 
 /** An upload to which a body comes. */
 interface ComingIn {
-  readonly app: string;
+  readonly app: AppId;
   readonly stay: string | null;
   /** What the sums of the store have of it. */
   readonly noted: number;
@@ -63,7 +64,7 @@ export class Budgets {
   ) {}
 
   /** Throws if nothing can be added at all. */
-  async requireRoom(app: string, stay: string | null): Promise<void> {
+  async requireRoom(app: AppId, stay: string | null): Promise<void> {
     const used = await this.store.bytesUsed(app, stay);
     const { bytes, refusal } = this.roomOf({ id: "", app, stay, bytes: 0 }, used);
     if (bytes <= 0) throw refusal();
