@@ -1,6 +1,7 @@
 /** Control plane: the audit, newest first. */
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
+import { type AppId, asAppId } from "../../base/ids.ts";
 import type { AuditRow, AuditStore } from "../../store/contract/operators.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { limit, toSeconds, unixSeconds } from "../shared/schemas.ts";
@@ -45,7 +46,7 @@ export const auditEndpoint = (
   guard: Guard<Operator>,
   audit: Pick<AuditStore, "list">,
   /** The id of an application, given its id or name; undefined: there is none now, but the audit may still know its id. */
-  appId: (idOrName: string) => string | undefined,
+  appId: (idOrName: string) => AppId | undefined,
 ): Endpoint =>
   endpoint({
     tag: "operators",
@@ -62,7 +63,8 @@ export const auditEndpoint = (
     }),
     response: z.object({ data: z.array(entry), next: z.string().nullable() }),
     handle: async (_call, { query }) => {
-      const app = query.app === undefined ? undefined : (appId(query.app) ?? query.app);
+      // Entries of an application that was deleted are found by its id.
+      const app = query.app === undefined ? undefined : (appId(query.app) ?? asAppId(query.app));
       const rows = await audit.list({ ...query, app, limit: query.limit + 1 });
       return pageOf(rows, query.limit, (row) => row.id, auditFields);
     },
