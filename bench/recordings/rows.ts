@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { anAppId } from "../../src/base/testing/ids.ts";
 import type { RecordingFilter } from "../../src/store/contract/recordings.ts";
 import { openSqlite, openStore, sqliteFile } from "../../src/store/open.ts";
 import type { SqlStore } from "../../src/store/sql/store.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { appRow } from "../../src/store/testing/rows.ts";
 
-export const APP = "a".repeat(24);
+export const APP = anAppId("a".repeat(24));
 const DAY_SECONDS = 86_400;
 const BEGINNING = 1_700_000_000;
 

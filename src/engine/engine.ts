@@ -37,6 +37,8 @@
  * - An engine between processes MUST survive a method of EngineCallbacks that throws: it reports the error, and the channel as
  *   `lost`.
  */
+
+import type { AppId, SpaceId } from "../base/ids.ts";
 import type { Scope } from "../protocol/patterns/scope.ts";
 import type { Position } from "../protocol/position.ts";
 
@@ -58,7 +60,7 @@ export interface Envelope {
 
 /** One direct message, over all attempts to deliver it. */
 export interface DirectAttempt {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly to: string;
   /** Called as soon as a node has answered that it expects the peer back, before the attempt is decided; not with `isHere`. */
   readonly onHeld: OnHeld;
@@ -170,56 +172,56 @@ export interface Engine {
   /** Resolves when this node knows those that were there when it was attached, or after about a heartbeat. undefined: it does now. */
   othersKnown?(): Promise<void> | undefined;
   /** false: the other nodes cannot be reached. */
-  publish(app: string, channel: string, envelope: Envelope): boolean;
+  publish(app: SpaceId, channel: string, envelope: Envelope): boolean;
   /**
    * A connection of this peer is about to be made here. Where another node has one already, resolves when all nodes know that messages
    * to the peer are wanted here too, or after a moment: what is sent after the welcome must reach both. undefined: there is nothing
    * to wait for, as for almost every connect. Without a connection afterwards, the caller MUST call `release`.
    */
-  prepare?(app: string, peerId: string): Promise<void> | undefined;
+  prepare?(app: SpaceId, peerId: string): Promise<void> | undefined;
   /** This node has the first connection of a peer. */
-  hold(app: string, peerId: string): void;
+  hold(app: SpaceId, peerId: string): void;
   /** This node has lost the last connection of a peer. */
-  release(app: string, peerId: string): void;
+  release(app: SpaceId, peerId: string): void;
   /**
    * This node has closed the last connection of a peer and expects it back. When another node calls `hold` for the peer, `returned` is
    * called here, until `release` or the next `hold` of this node. The call MAY be lost.
    */
-  expect(app: string, peerId: string): void;
+  expect(app: SpaceId, peerId: string): void;
   /**
    * To how many connections of that peer on other nodes it was delivered, as far as known; 0: none; or UNAVAILABLE.
    * `isHere`: this node delivers it too, so that 0 need not be certain. HELD: no connection, but a node has answered that it
    * expects the peer back. Without `attempt` there is one attempt.
    */
-  send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent;
+  send(app: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent;
   /** This node has the first subscriber of a channel. `found` gets the members on other nodes, now or later. */
-  watch(app: string, channel: string, found: (members: RemoteMembers) => void): void;
+  watch(app: SpaceId, channel: string, found: (members: RemoteMembers) => void): void;
   /** This node has lost the last subscriber of a channel. */
-  unwatch(app: string, channel: string): void;
+  unwatch(app: SpaceId, channel: string): void;
   /** The members that this node's own connections have in a channel have changed. */
-  announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void;
+  announce(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void;
   /** The peer must not connect to other nodes until then. Resolves when they know, or after one second. */
-  block(app: string, peerId: string, untilMs: number): void | Promise<void>;
+  block(app: AppId, peerId: string, untilMs: number): void | Promise<void>;
   /** Closes the peer's connections on other nodes, and counts them. */
-  kick(app: string, peerId: string): number | Promise<number>;
+  kick(app: SpaceId, peerId: string): number | Promise<number>;
   /**
    * Active channels on other nodes, one entry per node and channel. undefined: not every node has responded. With a page, those of
    * the page on each node; there MAY be others beside them, because nodes of earlier versions return all.
    */
-  channels(app: string, page?: ChannelsPage): Complete<readonly ChannelCount[]>;
+  channels(app: SpaceId, page?: ChannelsPage): Complete<readonly ChannelCount[]>;
   /** Members of one channel on other nodes, including those not announced yet. undefined: not every node has responded. */
-  members(app: string, channel: string): Complete<RemoteMembers>;
+  members(app: SpaceId, channel: string): Complete<RemoteMembers>;
   /** The number of this node's connections of an application has changed: other nodes must learn it soon. */
-  counted(app: string, connections: number): void;
+  counted(app: AppId, connections: number): void;
   /** Capacity for one more connection under the cap of an application on all nodes together. undefined: there is none. */
-  claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined>;
+  claim(app: AppId, cap: number): Claim | undefined | Promise<Claim | undefined>;
   /** Connections of an application on other nodes, as far as known. */
-  connections(app: string): number;
+  connections(app: AppId): number;
   /**
    * Makes the other nodes read shared state now. For an application they also write what they have not written yet, and its
    * `connections` are then as of that moment.
    */
-  nudge(app?: string, withdrawn?: string): Promise<void>;
+  nudge(app?: AppId, withdrawn?: string): Promise<void>;
   /** Asks every other node. Resolves when all have responded, or after a second. */
   request(text: string): Promise<NodeResponses>;
   /** Sends a text to one other node; unknown nodes and an outage are ignored. Texts to one node arrive in order, if they arrive. */
@@ -243,43 +245,43 @@ export const NUDGE_TEXT_MAX_CHARS = 2048;
 export interface EngineCallbacks {
   /** Also the id under which other nodes know this one, until they consider it gone. */
   readonly id: NodeName;
-  deliver(app: string, channel: string, envelope: Envelope): void;
+  deliver(app: SpaceId, channel: string, envelope: Envelope): void;
   /** Returns to how many connections it was delivered, or HELD if this node has none and expects the peer back. */
-  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult;
+  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult;
   /** A peer that this node expects back (`expect`) has connected to another one. */
-  returned(app: string, peerId: string): void;
+  returned(app: SpaceId, peerId: string): void;
   membersChanged(
     node: NodeId,
-    app: string,
+    app: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
   ): void;
   /** All members of one channel on one node; replaces what was known. */
-  membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void;
+  membersAre(node: NodeId, app: SpaceId, channel: string, members: readonly MemberState[]): void;
   /** Messages of that channel were lost: its subscribers on this node must resynchronise. */
-  lost(app: string, channel: string): void;
+  lost(app: SpaceId, channel: string): void;
   /** `name`: what the node has left in the store is under this. */
   nodeGone(node: NodeId, name: NodeName): void;
   /** The other nodes can be reached again: what they have stored meanwhile was not announced to this node. */
   linkUp(): void;
   /** Another node has called `nudge`: read shared state now and, for an application, write what is not written yet. */
-  nudged(app?: string, withdrawn?: string): void | Promise<void>;
+  nudged(app?: AppId, withdrawn?: string): void | Promise<void>;
   /** The peer must not connect until then. Its connections are closed by a kick. */
-  blocked(app: string, peerId: string, untilMs: number): void;
+  blocked(app: AppId, peerId: string, untilMs: number): void;
   /** Closes the peer's connections, and counts them. */
-  kicked(app: string, peerId: string): number;
+  kicked(app: SpaceId, peerId: string): number;
   /** Members of this node, as announced. */
-  localMembers(app: string, channel: string): readonly MemberState[];
+  localMembers(app: SpaceId, channel: string): readonly MemberState[];
   /** Members of this node, including those not announced yet. */
-  localPeers(app: string, channel: string): readonly MemberState[];
+  localPeers(app: SpaceId, channel: string): readonly MemberState[];
   /** Without a page, which nodes of earlier versions do not name, all of them. */
-  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[];
-  localConnections(app: string): number;
+  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[];
+  localConnections(app: AppId): number;
   /** Another node has reported its connections of an application. */
-  connectionsChanged(app: string): void;
+  connectionsChanged(app: AppId): void;
   /** Connections of every application that has any. */
-  localCounts(): ReadonlyMap<string, number>;
+  localCounts(): ReadonlyMap<AppId, number>;
   /** Another node has called `request`. May be slow: it is not on the path of messages. */
   respond(text: string): string | Promise<string>;
   /** Another node has called `notify`. */

@@ -2,6 +2,7 @@
  * The engine of nodes in one process. A service of one node has an exchange to itself; the engine's suite and the model of
  * realtime put several nodes on one, with a `Carrier` that delays and reorders what is exchanged.
  */
+import type { AppId, SpaceId } from "../base/ids.ts";
 import {
   type ChannelCount,
   type ChannelsPage,
@@ -32,7 +33,7 @@ export class Exchange {
   private lastWatch = 0;
 
   /** Number of open claims by application. Bound: one claim per connect in progress. */
-  private readonly claims = new Map<string, number>();
+  private readonly claims = new Map<AppId, number>();
 
   constructor(private readonly carry: Carrier = immediately) {}
 
@@ -51,7 +52,7 @@ export class Exchange {
       this.carry(`${other.id} ${id} gone`, () => this.nodes.get(other.id)?.nodeGone(id, id));
   }
 
-  setWatching(id: NodeId, app: string, channel: string, on: boolean): void {
+  setWatching(id: NodeId, app: SpaceId, channel: string, on: boolean): void {
     const key = `${app} ${channel}`;
     const watched = this.watches.get(id) ?? new Map<string, number>();
     if (on) watched.set(key, ++this.lastWatch);
@@ -60,7 +61,7 @@ export class Exchange {
     else this.watches.delete(id);
   }
 
-  claim(app: string, cap: number): Claim | undefined {
+  claim(app: AppId, cap: number): Claim | undefined {
     const open = this.claims.get(app) ?? 0;
     const connections = [...this.nodes.values()].reduce((sum, node) => sum + node.localConnections(app), 0);
     if (connections + open >= cap) return undefined;
@@ -73,7 +74,7 @@ export class Exchange {
     return { end };
   }
 
-  private endClaim(app: string): void {
+  private endClaim(app: AppId): void {
     const open = (this.claims.get(app) ?? 1) - 1;
     if (open > 0) this.claims.set(app, open);
     else this.claims.delete(app);
@@ -89,7 +90,7 @@ export class Exchange {
   }
 
   /** Calls `arrive` for each other node that watches a channel, if it is still the same watch by then. */
-  toWatchers(from: NodeId, app: string, channel: string, arrive: (node: EngineCallbacks) => void): void {
+  toWatchers(from: NodeId, app: SpaceId, channel: string, arrive: (node: EngineCallbacks) => void): void {
     if (this.nodes.size <= 1) return;
     const key = `${app} ${channel}`;
     for (const other of this.others(from)) {
@@ -124,13 +125,13 @@ class LocalEngine implements Engine {
     this.exchange.join(node);
   }
 
-  publish(app: string, channel: string, envelope: Envelope): boolean {
+  publish(app: SpaceId, channel: string, envelope: Envelope): boolean {
     if (this.exchange.isAlone) return true;
     this.exchange.toWatchers(this.id, app, channel, (node) => node.deliver(app, channel, envelope));
     return true;
   }
 
-  send(app: string, to: string, envelope: Envelope): Sent {
+  send(app: SpaceId, to: string, envelope: Envelope): Sent {
     if (this.exchange.isAlone) return 0;
     const others = this.exchange.others(this.id);
     return sum(
@@ -146,7 +147,7 @@ class LocalEngine implements Engine {
   }
 
   /** `send` asks every node, so that only those which expect the peer have to know. */
-  hold(app: string, peerId: string): void {
+  hold(app: SpaceId, peerId: string): void {
     if (this.exchange.isAlone) return;
     for (const other of this.exchange.others(this.id))
       this.exchange.to(this.id, other, `${this.id} direct ${peerId}`, (node) => node?.returned(app, peerId));
@@ -156,21 +157,21 @@ class LocalEngine implements Engine {
   release(): void {}
   expect(): void {}
 
-  watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
+  watch(app: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
     this.exchange.setWatching(this.id, app, channel, true);
     found(this.onOthers((node) => node.localMembers(app, channel)));
   }
 
-  unwatch(app: string, channel: string): void {
+  unwatch(app: SpaceId, channel: string): void {
     this.exchange.setWatching(this.id, app, channel, false);
   }
 
-  announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+  announce(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     if (!this.exchange.isAlone) this.announceToOthers(app, channel, joined, left);
   }
 
   private announceToOthers(
-    app: string,
+    app: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
@@ -179,19 +180,19 @@ class LocalEngine implements Engine {
     this.exchange.toWatchers(this.id, app, channel, (node) => node.membersChanged(this.id, app, channel, joined, left));
   }
 
-  block(app: string, peerId: string, untilMs: number): void {
+  block(app: AppId, peerId: string, untilMs: number): void {
     for (const other of this.exchange.others(this.id)) other.blocked(app, peerId, untilMs);
   }
 
-  kick(app: string, peerId: string): number {
+  kick(app: SpaceId, peerId: string): number {
     return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(app, peerId), 0);
   }
 
-  channels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+  channels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
     return this.exchange.others(this.id).flatMap((node) => node.localChannels(app, page));
   }
 
-  members(app: string, channel: string): RemoteMembers {
+  members(app: SpaceId, channel: string): RemoteMembers {
     return this.onOthers((node) => node.localPeers(app, channel));
   }
 
@@ -202,19 +203,19 @@ class LocalEngine implements Engine {
   /** No-op: counts are read on demand. */
   counted(): void {}
 
-  claim(app: string, cap: number): Claim | undefined {
+  claim(app: AppId, cap: number): Claim | undefined {
     return this.exchange.claim(app, cap);
   }
 
-  connections(app: string): number {
+  connections(app: AppId): number {
     return this.exchange.isAlone ? 0 : this.connectionsOfOthers(app);
   }
 
-  private connectionsOfOthers(app: string): number {
+  private connectionsOfOthers(app: AppId): number {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 
-  async nudge(app?: string, withdrawn?: string): Promise<void> {
+  async nudge(app?: AppId, withdrawn?: string): Promise<void> {
     const finished = this.exchange
       .others(this.id)
       .map(

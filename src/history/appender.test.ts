@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { nextTurn } from "../../test/support/wait.ts";
+import type { SpaceId } from "../base/ids.ts";
+import { anAppId } from "../base/testing/ids.ts";
 import { Appender } from "./appender.ts";
 import type { Appended, Batch, NewMessage } from "./contract/history.ts";
 
-const message = (n: number, bytes = 1, app = "app"): NewMessage => ({
+const message = (n: number, bytes = 1, app: SpaceId = anAppId("app")): NewMessage => ({
   app,
   channel: "room",
   keep: { messages: 10, seconds: 10 },
@@ -55,7 +57,7 @@ class World {
     failed: (error) => this.failed.push(error),
   });
 
-  append(n: number, bytes?: number, app?: string): boolean {
+  append(n: number, bytes?: number, app?: SpaceId): boolean {
     return this.appender.append({
       message: message(n, bytes, app),
       sinceMs: this.nowMs,
@@ -145,7 +147,7 @@ describe("batches", () => {
 
   test("beyond 8 MiB of one application, and 32 MiB of all, nothing more is taken", async () => {
     const world = new World();
-    const taken = ["a", "b", "c", "d", "e"].map((app) => {
+    const taken = ["a", "b", "c", "d", "e"].map(anAppId).map((app) => {
       let count = 0;
       while (world.append(count, 60_000, app)) count++;
       return count;
@@ -155,7 +157,7 @@ describe("batches", () => {
     expect(world.appender.waitingBytes).toBeLessThanOrEqual(32 * 1024 * 1024);
     // What the store has taken makes room for its application.
     await world.turn();
-    expect([world.append(0, 60_000, "b"), world.append(0, 60_000, "a")]).toEqual([false, true]);
+    expect([world.append(0, 60_000, anAppId("b")), world.append(0, 60_000, anAppId("a"))]).toEqual([false, true]);
   });
 
   test("a callback that throws costs the others nothing", async () => {

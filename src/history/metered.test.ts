@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { anAppId } from "../base/testing/ids.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { messageBytes } from "./contract/size.ts";
 import { MeteredHistory } from "./metered.ts";
@@ -35,7 +36,7 @@ test("a store that fails is down until it answers again", async () => {
   const { unreliable, history, value } = setup();
   expect(value("up")).toBe(1);
   unreliable.fate = () => "fail";
-  await expect(history.open("app", "channel", KEEP)).rejects.toThrow();
+  await expect(history.open(anAppId("app"), "channel", KEEP)).rejects.toThrow();
   expect([value("up"), value("failures_total"), history.isUp]).toEqual([0, 1, false]);
   unreliable.fate = () => "answer";
   await history.trim(() => 0);

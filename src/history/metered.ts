@@ -1,4 +1,5 @@
 /** A history whose calls are counted, and which knows whether it answers. */
+import type { AppId, SpaceId } from "../base/ids.ts";
 import type { Retention } from "../protocol/patterns/channel-rules.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type {
@@ -78,17 +79,17 @@ export class MeteredHistory implements HistoryStore {
     return results;
   };
 
-  open = (app: string, channel: string, keep: Retention): Promise<StreamState> =>
+  open = (app: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
     this.watch(this.inner.open(app, channel, keep));
-  read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
+  read = (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
     this.watch(this.inner.read(app, channel, range));
   tops = (agoMs: number): Promise<ChangedTops> => this.watch(this.inner.tops(agoMs));
-  remove = (app: string, channel: string): Promise<boolean> => this.watch(this.inner.remove(app, channel));
-  applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>
+  remove = (app: SpaceId, channel: string): Promise<boolean> => this.watch(this.inner.remove(app, channel));
+  applyRules = (app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
     this.watch(this.inner.applyRules(app, keep));
-  removeApp = (app: string): Promise<void> => this.watch(this.inner.removeApp(app));
-  usage = (app: string): Promise<HistoryUsage> => this.watch(this.inner.usage(app));
-  trim = (maxBytesOf: (app: string) => number): Promise<boolean> => this.watch(this.inner.trim(maxBytesOf));
+  removeApp = (app: SpaceId): Promise<void> => this.watch(this.inner.removeApp(app));
+  usage = (app: SpaceId): Promise<HistoryUsage> => this.watch(this.inner.usage(app));
+  trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> => this.watch(this.inner.trim(maxBytesOf));
 
   onRewound(listener: () => void): void {
     this.inner.onRewound(listener);

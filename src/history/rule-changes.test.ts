@@ -1,7 +1,11 @@
 import { beforeEach, expect, test } from "bun:test";
 import { nextTurn } from "../../test/support/wait.ts";
+import type { AppId } from "../base/ids.ts";
+import { anAppId } from "../base/testing/ids.ts";
 import { type ChannelRule, ChannelRules, type Retention } from "../protocol/patterns/channel-rules.ts";
 import { RuleChanges } from "./rule-changes.ts";
+
+const A = anAppId("a");
 
 const KEEP: Retention = { messages: 10, seconds: 60 };
 const CHAT: ChannelRule = { pattern: "chat/*", history: KEEP, graceSec: 0 };
@@ -36,8 +40,8 @@ let done: string[];
 let failures: number;
 let live: Set<string>;
 let changes: RuleChanges;
-let listeners: ((app: string) => void)[];
-let deleted: (app: string) => void;
+let listeners: ((app: AppId) => void)[];
+let deleted: (app: AppId) => void;
 const rules = new Map<string, ChannelRules>();
 beforeEach(() => {
   clock = new Clock();
@@ -68,7 +72,7 @@ beforeEach(() => {
   });
 });
 
-function change(app: string, list: readonly ChannelRule[]): void {
+function change(app: AppId, list: readonly ChannelRule[]): void {
   rules.set(app, new ChannelRules(list));
   for (const listener of listeners) listener(app);
 }
@@ -78,7 +82,7 @@ const now = <T>(promise: Promise<T>): Promise<T | "waits"> =>
   Promise.race([promise, nextTurn().then(() => "waits" as const)]);
 
 test("a change is applied at once, and again two seconds later", async () => {
-  change("a", [CHAT]);
+  change(A, [CHAT]);
   await clock.advance(0);
   expect(done).toEqual(["a: 10"]);
   await clock.advance(1999);
@@ -91,14 +95,14 @@ test("a change is applied at once, and again two seconds later", async () => {
 
 test("the rules of every application are applied once at the start", async () => {
   rules.set("a", new ChannelRules([CHAT]));
-  changes.start(["a", "b"]);
+  changes.start([A, anAppId("b")]);
   await clock.advance(60_000);
   expect(done).toEqual(["a: 10", "b: none"]);
 });
 
 test("the history of an application that is deleted is removed, and that of its rooms, even without rules", async () => {
   live.delete("a");
-  deleted("a");
+  deleted(A);
   await clock.advance(0);
   await clock.advance(2000);
   expect(done).toEqual(["a#rooms: removed", "a: removed", "a#rooms: removed", "a: removed"]);
@@ -106,7 +110,7 @@ test("the history of an application that is deleted is removed, and that of its 
 
 test("what fails is reported and tried again, ever less often", async () => {
   failures = 3;
-  change("a", [CHAT]);
+  change(A, [CHAT]);
   await clock.advance(0);
   expect(done).toEqual(["a: failed"]);
   await clock.advance(1000);
@@ -122,11 +126,11 @@ test("what fails is reported and tried again, ever less often", async () => {
 
 test("history cannot be switched on again before what was switched off is gone on all nodes", async () => {
   rules.set("a", new ChannelRules([CHAT]));
-  changes.start(["a"]);
+  changes.start([A]);
   await clock.advance(0);
-  expect(await now(changes.settled("a"))).toBeTrue();
-  change("a", []);
-  const settled = changes.settled("a");
+  expect(await now(changes.settled(A))).toBeTrue();
+  change(A, []);
+  const settled = changes.settled(A);
   await clock.advance(0);
   expect([done.at(-1), await now(settled)]).toEqual(["a: none", "waits"]);
   await clock.advance(2000);
@@ -134,29 +138,29 @@ test("history cannot be switched on again before what was switched off is gone o
 });
 
 test("rules without history before need no waiting", async () => {
-  change("a", [GRACE]);
-  expect(await now(changes.settled("a"))).toBeTrue();
-  change("a", [CHAT]);
-  expect(await now(changes.settled("a"))).toBeTrue();
-  change("a", [CHAT, GRACE]);
-  expect(await now(changes.settled("a"))).toBe("waits");
+  change(A, [GRACE]);
+  expect(await now(changes.settled(A))).toBeTrue();
+  change(A, [CHAT]);
+  expect(await now(changes.settled(A))).toBeTrue();
+  change(A, [CHAT, GRACE]);
+  expect(await now(changes.settled(A))).toBe("waits");
 });
 
 test("a change waits no longer than ten seconds for a store that is away", async () => {
   failures = 1000;
-  changes.start(["a"]);
-  const settled = changes.settled("a");
+  changes.start([A]);
+  const settled = changes.settled(A);
   await clock.advance(9999);
   expect(await now(settled)).toBe("waits");
   await clock.advance(1);
   expect(await now(settled)).toBeFalse();
   failures = 0;
   await clock.advance(30_000);
-  expect(await now(changes.settled("a"))).toBeTrue();
+  expect(await now(changes.settled(A))).toBeTrue();
 });
 
 test("nothing is done after the stop", async () => {
-  change("a", [CHAT]);
+  change(A, [CHAT]);
   await clock.advance(0);
   await changes.stop();
   await clock.advance(60_000);

@@ -6,8 +6,8 @@
  * Every node does this after every change of rules: the node that made the change may end before it has. Once more a little later,
  * because a node that had not heard of the change may have stored something meanwhile. At the start, for every application.
  */
-import { roomSpaceOf } from "../access/keys/room-space.ts";
 import type { Clock } from "../base/clock.ts";
+import { type AppId, roomSpaceOf, type SpaceId, spaceOf } from "../base/ids.ts";
 import type { ChannelRules, Retention } from "../protocol/patterns/channel-rules.ts";
 import type { HistoryStore } from "./contract/history.ts";
 
@@ -21,15 +21,15 @@ const SETTLE_MAX_MS = 10_000;
 export interface RuleChangesParts {
   readonly history: Pick<HistoryStore, "applyRules" | "removeApp">;
   readonly keyring: {
-    rulesOf(app: string): ChannelRules;
-    onRulesChange(listener: (app: string) => void): void;
-    onDeletion(listener: (app: string) => void): void;
+    rulesOf(space: SpaceId): ChannelRules;
+    onRulesChange(listener: (app: AppId) => void): void;
+    onDeletion(listener: (app: AppId) => void): void;
     /** `undefined`: the application was deleted. */
     app(id: string): object | undefined;
   };
   readonly clock: Pick<Clock, "after">;
   /** Called for each try that has failed; another follows. */
-  readonly failed: (error: unknown, app: string) => void;
+  readonly failed: (error: unknown, app: AppId) => void;
 }
 
 interface Pending {
@@ -43,9 +43,9 @@ interface Pending {
 
 export class RuleChanges {
   // Bound: one per application whose rules have changed in the last seconds; after the start, one per application.
-  private readonly pending = new Map<string, Pending>();
+  private readonly pending = new Map<AppId, Pending>();
   // Bound: one per live application.
-  private readonly withHistory = new Set<string>();
+  private readonly withHistory = new Set<AppId>();
   /** One run at a time: it is work for the same store. */
   private running: Promise<void> = Promise.resolve();
   private isStopped = false;
@@ -57,7 +57,7 @@ export class RuleChanges {
   }
 
   /** To be called once with all live applications. Does its work in the background. */
-  start(apps: Iterable<string>): void {
+  start(apps: Iterable<AppId>): void {
     for (const app of apps) {
       this.noteHistory(app);
       this.plan(app, { isRepeated: false, hasLeftovers: true }, 0);
@@ -73,26 +73,26 @@ export class RuleChanges {
    * Resolves when nothing is left of channels whose history earlier rules have switched off; only then may rules switch it on again.
    * False: that takes too long, because the store of history cannot be used.
    */
-  settled(app: string): Promise<boolean> {
+  settled(app: AppId): Promise<boolean> {
     const pending = this.pending.get(app);
     if (!pending?.hasLeftovers) return Promise.resolve(true);
     const tooLate = new Promise<boolean>((resolve) => this.parts.clock.after(SETTLE_MAX_MS, () => resolve(false)));
     return Promise.race([pending.done.promise.then(() => true), tooLate]);
   }
 
-  private noticed(app: string): void {
+  private noticed(app: AppId): void {
     const hadHistory = this.withHistory.has(app);
     this.noteHistory(app);
     this.plan(app, { isRepeated: true, hasLeftovers: hadHistory }, 0);
   }
 
-  private noteHistory(app: string): void {
-    if (this.parts.keyring.rulesOf(app).rules.some(({ history }) => history)) this.withHistory.add(app);
+  private noteHistory(app: AppId): void {
+    if (this.parts.keyring.rulesOf(spaceOf(app)).rules.some(({ history }) => history)) this.withHistory.add(app);
     else this.withHistory.delete(app);
   }
 
   private plan(
-    app: string,
+    app: AppId,
     next: Pick<Pending, "isRepeated" | "hasLeftovers"> & { failures?: number },
     inMs: number,
   ): void {
@@ -109,7 +109,7 @@ export class RuleChanges {
     });
   }
 
-  private async run(app: string, pending: Pending): Promise<void> {
+  private async run(app: AppId, pending: Pending): Promise<void> {
     // Another change came in between, and its run is planned.
     if (this.isStopped || this.pending.get(app) !== pending) return;
     const error = await this.apply(app).then(
@@ -126,15 +126,15 @@ export class RuleChanges {
     }
   }
 
-  private async apply(app: string): Promise<void> {
+  private async apply(app: AppId): Promise<void> {
     const { history, keyring } = this.parts;
     if (!keyring.app(app)) {
       await history.removeApp(roomSpaceOf(app));
-      return history.removeApp(app);
+      return history.removeApp(spaceOf(app));
     }
     // The same rules for all channels, even if they change while this runs.
-    const rules = keyring.rulesOf(app);
-    await history.applyRules(app, (channel): Retention | undefined => rules.ruleFor(channel)?.history);
+    const rules = keyring.rulesOf(spaceOf(app));
+    await history.applyRules(spaceOf(app), (channel): Retention | undefined => rules.ruleFor(channel)?.history);
   }
 }
 

@@ -1,4 +1,5 @@
 /** Trims the history in the background: short slices with pauses between them, so that publishes go first. */
+import type { AppId } from "../base/ids.ts";
 import { Repeating } from "../base/repeating.ts";
 import type { HistoryStore } from "./contract/history.ts";
 
@@ -9,7 +10,7 @@ const PAUSE_MS = 4;
 export interface TrimmingParts {
   readonly history: Pick<HistoryStore, "trim">;
   /** The bytes that an application may store. */
-  readonly maxBytesOf: (app: string) => number;
+  readonly maxBytesOf: (app: AppId) => number;
   readonly failed: (error: unknown) => void;
 }
 

@@ -1,6 +1,7 @@
 /** Meetings as HTTP and realtime see them: the door and joins for the one, the gate of rooms (realtime/connections/room-gate.ts) for the other. */
 import type { RoomRefusal } from "../access/tokens/room-access.ts";
 import type { RoomSeat, RoomTokens } from "../access/tokens/room-token.ts";
+import { asAppId } from "../base/ids.ts";
 import { Repeating } from "../base/repeating.ts";
 import type { Departure } from "../protocol/close.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -64,7 +65,7 @@ export interface MeetingCore {
 }
 
 /** Stands for an application that does not exist, so that its rooms are looked up like those of others. */
-const NO_APP = "unknown";
+const NO_APP = asAppId("unknown");
 
 export class Meetings<I extends Inside = Inside> implements MeetingCore {
   readonly present = new Present();

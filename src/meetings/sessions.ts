@@ -1,4 +1,5 @@
 /** Meetings that are or were, with the people in them, for the application's server. */
+import type { AppId } from "../base/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import { findRoom } from "../rooms/rooms.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../store/contract/meetings.ts";
@@ -30,7 +31,7 @@ export interface SessionPage {
 export class Sessions {
   constructor(private readonly parts: SessionParts) {}
 
-  async list(app: string, { room, startedAfter, startedBefore, ...rest }: SessionFilter): Promise<SessionPage> {
+  async list(app: AppId, { room, startedAfter, startedBefore, ...rest }: SessionFilter): Promise<SessionPage> {
     const { store } = this.parts;
     const page = await store.meetings(app, {
       ...rest,
@@ -43,7 +44,7 @@ export class Sessions {
   }
 
   /** With its participants, oldest first. */
-  async get(app: string, id: string): Promise<{ readonly meeting: MeetingRow; readonly stays: readonly StayRow[] }> {
+  async get(app: AppId, id: string): Promise<{ readonly meeting: MeetingRow; readonly stays: readonly StayRow[] }> {
     const { store } = this.parts;
     const meeting = await store.meeting(app, id);
     if (!meeting) throw new Problem("meeting_not_found");
@@ -56,14 +57,14 @@ export class Sessions {
   }
 
   /** Those that go on, newest first, with the number of people inside. */
-  async active(app: string): Promise<{ readonly meeting: MeetingRow; readonly inside: number }[]> {
+  async active(app: AppId): Promise<{ readonly meeting: MeetingRow; readonly inside: number }[]> {
     const { store } = this.parts;
     const { rows } = (await store.meetings(app, { isActive: true, limit: ACTIVE_MEETINGS_MAX })) ?? { rows: [] };
     return Promise.all(rows.map(async (meeting) => ({ meeting, inside: await store.inside(app, meeting.room) })));
   }
 
   /** Also the id of a room that is archived. A name that no room has finds nothing. */
-  private async roomId(app: string, idOrName: string): Promise<string> {
+  private async roomId(app: AppId, idOrName: string): Promise<string> {
     const room = await findRoom(this.parts.rooms, app, idOrName, this.parts.nowMs());
     return room?.id ?? idOrName;
   }

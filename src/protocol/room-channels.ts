@@ -1,6 +1,6 @@
 /**
  * The channels of a room that people enter: `_parley/room/<room id>/…`. Only connect tokens of rooms cover them, and they live in a space of their
- * own (access/keys/room-space.ts).
+ * own (base/ids.ts).
  *
  * - `room`: presence with state, and notices; only the service publishes.
  * - `chat`: all participants.

@@ -1,5 +1,6 @@
 /** Recordings: completed from an upload, listed, linked to, deleted. */
 import { randomUUID } from "node:crypto";
+import type { AppId } from "../base/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import { LEASE_MS, type Lease } from "../store/contract/leases.ts";
 import type { RecordingFilter, RecordingRow, RecordingStore, Stored, UploadRow } from "../store/contract/recordings.ts";
@@ -76,7 +77,7 @@ export class Recordings {
   constructor(private readonly parts: RecordingParts) {}
 
   /** A repeated call returns the same recording, also while another call completes it here or on another node: an answer may get lost. */
-  async complete(app: string, id: string, { endTime, total }: CompleteRequest = {}): Promise<RecordingRow> {
+  async complete(app: AppId, id: string, { endTime, total }: CompleteRequest = {}): Promise<RecordingRow> {
     const until = performance.now() + COMPLETE_WAIT_MS;
     let wholeMs = performance.now();
     for (;;) {
@@ -97,7 +98,7 @@ export class Recordings {
     }
   }
 
-  private async tryToComplete(app: string, id: string, wanted: CompleteRequest): Promise<RecordingRow | Error> {
+  private async tryToComplete(app: AppId, id: string, wanted: CompleteRequest): Promise<RecordingRow | Error> {
     const { store, locks, log } = this.parts;
     const work = withStorageProblems(log, () =>
       locks.exclusively(app, id, (row, lease) => this.completeAlone(row, lease, wanted)),
@@ -111,12 +112,12 @@ export class Recordings {
   }
 
   /** All bytes are held: the request that holds the lease is about to end, or completes the upload. */
-  private async hasAllBytes(app: string, id: string, total: number | undefined): Promise<boolean> {
+  private async hasAllBytes(app: AppId, id: string, total: number | undefined): Promise<boolean> {
     // Checked twice: the file may have been moved into place between the two reads of the first check.
     return (await this.findsAllBytes(app, id, total)) || this.findsAllBytes(app, id, total);
   }
 
-  private async findsAllBytes(app: string, id: string, claimed: number | undefined): Promise<boolean> {
+  private async findsAllBytes(app: AppId, id: string, claimed: number | undefined): Promise<boolean> {
     const { store, storage } = this.parts;
     const row = await store.upload(app, id);
     if (!row) return (await store.recording(app, id)) !== undefined;
@@ -157,13 +158,13 @@ export class Recordings {
     return made;
   }
 
-  async get(app: string, id: string): Promise<RecordingRow> {
+  async get(app: AppId, id: string): Promise<RecordingRow> {
     const row = await this.parts.store.recording(app, id);
     if (!row) throw new Problem("recording_not_found");
     return row;
   }
 
-  async list(app: string, { filter, order, limit, endId }: ListRequest): Promise<RecordingList> {
+  async list(app: AppId, { filter, order, limit, endId }: ListRequest): Promise<RecordingList> {
     const { store } = this.parts;
     const after = endId === undefined ? undefined : await this.cursor(app, endId);
     const found = await this.withRoomId(app, filter);
@@ -172,28 +173,28 @@ export class Recordings {
     return { data, total, limit, currEndId: data.at(-1)?.id ?? "" };
   }
 
-  private async cursor(app: string, endId: string): Promise<number> {
+  private async cursor(app: AppId, endId: string): Promise<number> {
     const seq = isObjectId(endId) ? await this.parts.store.seqOf(app, endId) : undefined;
     if (seq !== undefined) return seq;
     throw invalid("endId", "it is not the currEndId of a page of this application's recordings");
   }
 
   /** undefined: there is no such room, so nothing matches. */
-  private async withRoomId(app: string, filter: RecordingFilter): Promise<RecordingFilter | undefined> {
+  private async withRoomId(app: AppId, filter: RecordingFilter): Promise<RecordingFilter | undefined> {
     if (filter.room === undefined) return filter;
     const room = await this.parts.store.roomIdOf(app, filter.room);
     return room === undefined ? undefined : { ...filter, room };
   }
 
   /** Also cancels an open upload of that id. */
-  async delete(app: string, id: string): Promise<void> {
+  async delete(app: AppId, id: string): Promise<void> {
     if ((await this.deleteRows(app, [id])) > 0 || (await this.parts.uploads.cancel(app, id))) return;
     // The upload may have been completed between the two statements.
     if ((await this.deleteRows(app, [id])) === 0) throw new Problem("recording_not_found");
   }
 
   /** Deletes what the filter matches now, and returns how many. Recordings that are completed meanwhile stay. */
-  async deleteAll(app: string, filter: RecordingFilter): Promise<number> {
+  async deleteAll(app: AppId, filter: RecordingFilter): Promise<number> {
     const { store } = this.parts;
     const found = await this.withRoomId(app, filter);
     if (!found) return 0;
@@ -212,7 +213,7 @@ export class Recordings {
   }
 
   /** Rows are deleted before bytes, so that no recording is listed without its file. */
-  async deleteRows(app: string, ids: readonly string[], counter = this.parts.metrics.deleted): Promise<number> {
+  async deleteRows(app: AppId, ids: readonly string[], counter = this.parts.metrics.deleted): Promise<number> {
     const { store } = this.parts;
     const deleted = await store.deleteRecordings(app, ids);
     counter.inc(deleted.length);
@@ -290,17 +291,17 @@ export class Recordings {
   }
 
   /** How many recordings the application has, their bytes, and those of its uploads. */
-  stored(app: string): Promise<Stored> {
+  stored(app: AppId): Promise<Stored> {
     return this.parts.store.stored(app);
   }
 
   /** The names of the rooms that these recordings belong to, by their id. */
-  roomNames(app: string, rows: readonly RecordingRow[]): Promise<ReadonlyMap<string, string>> {
+  roomNames(app: AppId, rows: readonly RecordingRow[]): Promise<ReadonlyMap<string, string>> {
     return this.parts.store.roomNames(app, [...new Set(rows.map(({ room }) => room))]);
   }
 
   /** Deletes those of the ids that are recordings of the application, and returns how many. */
-  deleteSome(app: string, ids: readonly string[]): Promise<number> {
+  deleteSome(app: AppId, ids: readonly string[]): Promise<number> {
     return this.deleteRows(app, ids);
   }
 

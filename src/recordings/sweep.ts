@@ -5,6 +5,7 @@
  *
  * Several nodes may sweep at once: the node whose statement changed a row acts on it, and removing the same bytes twice does no harm.
  */
+import type { AppId } from "../base/ids.ts";
 import type { RecordingStore } from "../store/contract/recordings.ts";
 import type { AppRow } from "../store/contract/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
@@ -177,7 +178,7 @@ export class Sweep {
   }
 
   /** Recordings are in the order of completion, so the oldest come first. */
-  private async deleteOlder(app: string, before: number): Promise<number> {
+  private async deleteOlder(app: AppId, before: number): Promise<number> {
     const { store, recordings, metrics } = this.parts;
     let deleted = 0;
     while (!this.isStopped) {

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { nextTurn, retried } from "../../test/support/wait.ts";
+import { anAppId } from "../base/testing/ids.ts";
 import { HistoryUnavailable } from "../history/contract/history.ts";
 import { historyFile } from "../history/sqlite/file.ts";
 import { ALL, appendTexts, batchOf, KEEP, numbers } from "../history/testing/kit.ts";
@@ -17,6 +18,8 @@ import { encode, FrameWriter } from "./frames.ts";
 import { REQUEST_MAX_BYTES } from "./limits.ts";
 import { HELLO, METHODS } from "./methods.ts";
 import { Served } from "./testing/served.ts";
+
+const APP = anAppId("app");
 
 const newFolder = newFolders();
 let folder: string;
@@ -294,16 +297,16 @@ describe("the history", () => {
     served = await Served.open(folder);
     const [one, other] = [(await served.worker()).history, (await served.worker()).history];
     const notified = [one, other].map((each) => new Promise<void>((resolve) => each.onRewound(resolve)));
-    await expect(one.read("app", "channel", ALL)).rejects.toBeInstanceOf(HistoryUnavailable);
+    await expect(one.read(APP, "channel", ALL)).rejects.toBeInstanceOf(HistoryUnavailable);
     await Promise.all(notified);
     expect((await appendTexts(other, ["new"]))[0]?.offset).toBe(1);
   });
 
   test("a change of rules reaches all channels, also if there are many", async () => {
     const { history } = await served.worker();
-    for (let i = 0; i < 450; i++) await history.open("app", `c${i}`, KEEP);
-    await history.applyRules("app", (channel) => (channel.endsWith("7") ? KEEP : undefined));
-    expect((await history.usage("app")).streams).toBe(45);
+    for (let i = 0; i < 450; i++) await history.open(APP, `c${i}`, KEEP);
+    await history.applyRules(APP, (channel) => (channel.endsWith("7") ? KEEP : undefined));
+    expect((await history.usage(APP)).streams).toBe(45);
   });
 
   test("trimming follows the bytes that an application may have", async () => {
@@ -311,7 +314,7 @@ describe("the history", () => {
     let max = Number.POSITIVE_INFINITY;
     const trim = async (): Promise<number> => {
       while (await history.trim(() => max));
-      return (await history.usage("app")).messages;
+      return (await history.usage(APP)).messages;
     };
     await appendTexts(history, numbers(1, 10));
     expect(await trim()).toBe(10);

@@ -1,4 +1,5 @@
 /** The history of the server, in a worker. Functions do not travel: they are called here, with what the server asks about. */
+import type { AppId, SpaceId } from "../base/ids.ts";
 import { type HistoryStore, HistoryUnavailable } from "../history/contract/history.ts";
 import type { Retention } from "../protocol/patterns/channel-rules.ts";
 import type { Link } from "./link.ts";
@@ -30,14 +31,14 @@ export function remoteHistory({ link, history, calls, closed }: RemoteHistoryPar
     remove: open(history.remove),
     removeApp: open(history.removeApp),
     usage: open(history.usage),
-    applyRules: open(async (app: string, keep: (channel: string) => Retention | undefined) => {
+    applyRules: open(async (app: SpaceId, keep: (channel: string) => Retention | undefined) => {
       for (let after: string | undefined = ""; after !== undefined; ) {
         const channels: readonly string[] = await calls.channelsAfter(app, after);
         if (channels.length > 0) await calls.applyTo(app, new Map(channels.map((channel) => [channel, keep(channel)])));
         after = channels.at(-1);
       }
     }),
-    trim: open((maxBytesOf: (app: string) => number) => trimming.trim(maxBytesOf)),
+    trim: open((maxBytesOf: (app: AppId) => number) => trimming.trim(maxBytesOf)),
     onRewound: (listener) => link.onRewound(listener),
     close: async () => {
       isClosed = true;
@@ -48,7 +49,7 @@ export function remoteHistory({ link, history, calls, closed }: RemoteHistoryPar
 
 class RemoteTrimming {
   /** What the server knows of each application, on this connection. Bound: applications that have streams, or had. */
-  private sent = new Map<string, number>();
+  private sent = new Map<AppId, number>();
   private connection = -1;
 
   constructor(
@@ -56,17 +57,17 @@ class RemoteTrimming {
     private readonly calls: HistoryCalls,
   ) {}
 
-  async trim(maxBytesOf: (app: string) => number): Promise<boolean> {
+  async trim(maxBytesOf: (app: AppId) => number): Promise<boolean> {
     if (this.connection !== this.link.connection) this.sent = new Map();
     this.connection = this.link.connection;
-    const changed = new Map<string, number>();
+    const changed = new Map<AppId, number>();
     for (const [app, bytes] of this.sent) if (maxBytesOf(app) !== bytes) changed.set(app, maxBytesOf(app));
     const { more, unknown } = await this.ask(changed);
     if (unknown.length === 0) return more;
     return (await this.ask(new Map(unknown.map((app) => [app, maxBytesOf(app)])))).more;
   }
 
-  private async ask(changed: ReadonlyMap<string, number>): ReturnType<HistoryCalls["trim"]> {
+  private async ask(changed: ReadonlyMap<AppId, number>): ReturnType<HistoryCalls["trim"]> {
     const { sent } = this;
     const result = await this.calls.trim(changed);
     for (const [app, bytes] of changed) sent.set(app, bytes);

@@ -1,5 +1,6 @@
 /** Workers that are killed while they append and make changes lose nothing that was acknowledged. */
 import { expect, test } from "bun:test";
+import { anAppId } from "../base/testing/ids.ts";
 import { ALL } from "../history/testing/kit.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { Served } from "./testing/served.ts";
@@ -50,7 +51,7 @@ test("what killed workers knew to be stored is stored once, in order and without
   }
   await Promise.all(ended);
   const { store, history } = await served.worker();
-  const page = await history.read("app", "channel", ALL);
+  const page = await history.read(anAppId("app"), "channel", ALL);
   const stored = new Map(page?.messages.map(({ offset, dataJson }) => [offset, JSON.parse(dataJson) as string]));
   expect([...stored.keys()]).toEqual(Array.from({ length: stored.size }, (_, i) => i + 1));
   expect([...acknowledged].filter(([offset, text]) => stored.get(offset) !== text)).toEqual([]);

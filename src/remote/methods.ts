@@ -2,6 +2,7 @@
  * Which methods of the contracts travel between a worker and the server. The types require every asynchronous method of a contract to be
  * listed, and no other. Both sides run the same version, so that the number of a method is its place in the list.
  */
+import type { AppId } from "../base/ids.ts";
 import type { HistoryStore } from "../history/contract/history.ts";
 import type { RulesByChannel } from "../history/sqlite/history.ts";
 import type { HeldMemberStore } from "../store/contract/held-members.ts";
@@ -44,7 +45,7 @@ export interface SessionCalls {
 /** In place of the methods of the history whose arguments are functions. */
 export interface HistoryCalls extends RulesByChannel {
   /** Bytes that have changed since the last call, by application. `unknown`: applications whose bytes the server does not know. */
-  trim(changed: ReadonlyMap<string, number>): Promise<{ readonly more: boolean; readonly unknown: readonly string[] }>;
+  trim(changed: ReadonlyMap<AppId, number>): Promise<{ readonly more: boolean; readonly unknown: readonly AppId[] }>;
 }
 
 type Asynchronous<T> = {

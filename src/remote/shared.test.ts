@@ -1,6 +1,7 @@
 /** What several workers share: claims, leases of uploads, and everything that the embedded store keeps in memory. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { retried } from "../../test/support/wait.ts";
+import { anAppId } from "../base/testing/ids.ts";
 import { LeaseLost } from "../store/contract/leases.ts";
 import type { Store } from "../store/contract/store.ts";
 import { openStore } from "../store/open.ts";
@@ -8,6 +9,8 @@ import { newFolders } from "../store/testing/places.ts";
 import { appRow, roomRow, uploadRow } from "../store/testing/rows.ts";
 import type { RemoteStores } from "./client.ts";
 import { Served } from "./testing/served.ts";
+
+const A = anAppId("a");
 
 const NOW = 1_800_000_000_123;
 const newFolder = newFolders();
@@ -60,9 +63,9 @@ describe("leases", () => {
     expect(await other.leases.take("u")).toBeUndefined();
     lease?.note?.({ bytes: 70, touched: 5000 });
     // Read before, so that the server has the row in memory.
-    expect((await other.recordings.upload("a", "u"))?.bytes).toBe(0);
+    expect((await other.recordings.upload(A, "u"))?.bytes).toBe(0);
     expect(await lease?.release(true)).toBe(true);
-    expect(await other.recordings.upload("a", "u")).toMatchObject({ bytes: 70, touched: 5000 });
+    expect(await other.recordings.upload(A, "u")).toMatchObject({ bytes: 70, touched: 5000 });
     expect(await other.leases.take("u")).toMatchObject({ generation: 2, isTakeover: false });
   });
 
@@ -109,25 +112,25 @@ describe("what the embedded store keeps in memory", () => {
   test("rooms: a worker sees what another has changed or archived", async () => {
     const room = roomRow("r1");
     await one.rooms.addRoom(room);
-    expect(await other.rooms.room("a", room.name, NOW)).toEqual(room);
+    expect(await other.rooms.room(A, room.name, NOW)).toEqual(room);
     await one.rooms.replaceRoom({ ...room, fields: { maxParticipants: 3 } });
-    expect((await other.rooms.room("a", room.name, NOW))?.fields).toEqual({ maxParticipants: 3 });
-    expect(await one.rooms.archiveRoom("a", room.name, NOW)).toBe(true);
-    expect(await other.rooms.roomById("a", "r1", NOW)).toBeUndefined();
+    expect((await other.rooms.room(A, room.name, NOW))?.fields).toEqual({ maxParticipants: 3 });
+    expect(await one.rooms.archiveRoom(A, room.name, NOW)).toBe(true);
+    expect(await other.rooms.roomById(A, "r1", NOW)).toBeUndefined();
   });
 
   test("places: workers together never hold more than a room has", async () => {
     const holding = Array.from({ length: 40 }, (_, i) =>
-      (i % 2 ? one : other).meetings.hold("a", "r1", `p${i}`, 7, NOW + 10_000, NOW),
+      (i % 2 ? one : other).meetings.hold(A, "r1", `p${i}`, 7, NOW + 10_000, NOW),
     );
     expect((await Promise.all(holding)).filter((outcome) => outcome === "held")).toHaveLength(7);
   });
 
   test("uploads: a worker sees what another has written", async () => {
-    expect((await one.recordings.upload("a", "u"))?.total).toBeNull();
+    expect((await one.recordings.upload(A, "u"))?.total).toBeNull();
     const lease = await other.leases.take("u");
     await other.recordings.touchUpload("u", lease?.generation ?? -1, 9, 2000);
-    expect((await one.recordings.upload("a", "u"))?.total).toBe(9);
+    expect((await one.recordings.upload(A, "u"))?.total).toBe(9);
   });
 
   test("the application's secrets and keys: the revision of one worker's change is seen by the others", async () => {
@@ -148,7 +151,7 @@ describe("announcements", () => {
     await one.change((change) => change.putMeta("m", "v"));
     await other.revisions();
     expect(notified).toBe(1);
-    await one.putBlock({ app: "a", peerId: "p", untilMs: NOW + 1000 }, NOW);
+    await one.putBlock({ app: A, peerId: "p", untilMs: NOW + 1000 }, NOW);
     await other.revisions();
     expect([notified, own]).toEqual([2, 0]);
     await served.stopServing();

@@ -1,4 +1,5 @@
 /** One worker's connection, on the server: answers its calls, and ends what it holds when the connection closes. */
+import type { AppId } from "../base/ids.ts";
 import type { SqliteHistory } from "../history/sqlite/history.ts";
 import { StoreError } from "../store/contract/store.ts";
 import type { SqlStore } from "../store/sql/store.ts";
@@ -75,7 +76,7 @@ export class WorkerConnection {
   private readonly claims = new Map<number, () => void>();
   private lastClaim = 0;
   /** Bytes of history that applications may have, as the worker last said. Bound: applications. */
-  private readonly maxBytes = new Map<string, number>();
+  private readonly maxBytes = new Map<AppId, number>();
   /** Responses of this turn: number, kind and value of each. Bound: UNANSWERED_MAX_CALLS. */
   private responses: unknown[] = [];
   private isFlushing = false;
@@ -267,7 +268,7 @@ export class WorkerConnection {
     return {
       trim: async (changed) => {
         for (const [app, bytes] of changed) this.maxBytes.set(app, bytes);
-        const unknown = new Set<string>();
+        const unknown = new Set<AppId>();
         const more = await history.trim((app) => {
           const bytes = this.maxBytes.get(app);
           if (bytes === undefined) unknown.add(app);

@@ -11,6 +11,7 @@
 import { FIRST_GENERATION, isLiveGeneration } from "../access/keys/app-secret.ts";
 import { digestOf, type Vault } from "../access/keys/vault.ts";
 import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../access/tokens/jws.ts";
+import { type AppId, asAppId } from "../base/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
 import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
@@ -31,7 +32,7 @@ export interface AccessTokenRequest {
 /** The claims of a token whose signature was verified. */
 interface VerifiedClaims {
   /** Id of the application that has signed it. */
-  readonly app: string;
+  readonly app: AppId;
   readonly data: AccessTokenRequest & JsonObject;
   /** Id of the room. Tokens from before this claim existed name the room only. */
   readonly roomId: string | undefined;
@@ -62,7 +63,7 @@ interface Times {
 }
 
 /** Stands for an unknown application, so that its tokens are refused in the same time as wrong ones. The value is no id of an application. */
-const UNKNOWN_APP = "unknown";
+const UNKNOWN_APP = asAppId("unknown");
 
 export class AccessTokens {
   /** Signing secrets by application. Bound: one per application, and UNKNOWN_APP. */
@@ -193,7 +194,7 @@ export class AccessTokens {
   }
 
   /** Derived from the master key for this use and this application, so that it need not be stored. */
-  private secretOf(app: string): Buffer {
+  private secretOf(app: AppId): Buffer {
     let secret = this.secrets.get(app);
     if (!secret) {
       secret = this.vault.derive(`access tokens of ${app}`);

@@ -2,11 +2,14 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { anAppId } from "../base/testing/ids.ts";
 import type { RoomRow } from "../store/contract/rooms.ts";
 import { openStore } from "../store/open.ts";
 import type { SqlStore } from "../store/sql/store.ts";
 import { appRow, roomRow } from "../store/testing/rows.ts";
 import { Expiry } from "./expiry.ts";
+
+const APP = anAppId("app");
 
 /** Longer than a timer is late. */
 const LATE_MS = 100;
@@ -24,7 +27,7 @@ afterEach(async () => {
 });
 
 const room = (name: string, archiveAt: number | null): RoomRow =>
-  roomRow(Buffer.from(name).toString("hex"), { app: "app", name, archiveAt });
+  roomRow(Buffer.from(name).toString("hex"), { app: APP, name, archiveAt });
 
 interface Looked {
   readonly expiry: Expiry;
@@ -66,7 +69,7 @@ describe("rooms that expire", () => {
     const { expiry, counts } = looking();
     await expiry.start();
     expect(counts).toEqual([601]);
-    expect(await store.rooms.rooms("app", 1000, undefined, 0)).toHaveLength(19);
+    expect(await store.rooms.rooms(APP, 1000, undefined, 0)).toHaveLength(19);
     await expiry.stop();
   });
 
@@ -92,7 +95,7 @@ describe("rooms that expire", () => {
     expiry.schedule(now + 60_000);
     expiry.schedule(null);
     await archived(1);
-    expect((await store.rooms.rooms("app", 1000, undefined, 0)).map((row) => row.name)).toEqual(["late"]);
+    expect((await store.rooms.rooms(APP, 1000, undefined, 0)).map((row) => row.name)).toEqual(["late"]);
     await expiry.stop();
   });
 

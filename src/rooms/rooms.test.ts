@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { anAppId } from "../base/testing/ids.ts";
 import type { RoomStore } from "../store/contract/rooms.ts";
 import { openStore } from "../store/open.ts";
 import type { SqlStore } from "../store/sql/store.ts";
@@ -9,7 +10,7 @@ import { appRow } from "../store/testing/rows.ts";
 import { Expiry } from "./expiry.ts";
 import { findRoom, Rooms } from "./rooms.ts";
 
-const APP = "app";
+const APP = anAppId("app");
 let folder: string;
 let store: SqlStore;
 beforeEach(async () => {
@@ -134,7 +135,7 @@ test("24 hex digits are tried as an id first, then as a name", async () => {
   expect(await find(first._id)).toBe("first");
   await rooms.archive(APP, "first");
   expect(await find(first._id)).toBe(first._id);
-  expect(await findRoom(store.rooms, "other", "first", Date.now())).toBeUndefined();
+  expect(await findRoom(store.rooms, anAppId("other"), "first", Date.now())).toBeUndefined();
 });
 
 describe("the limit of rooms", () => {

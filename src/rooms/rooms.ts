@@ -1,6 +1,7 @@
 /** Rooms of an application: their rules, without HTTP. */
 import { randomInt } from "node:crypto";
 import { newObjectId } from "../access/keys/ids.ts";
+import type { AppId } from "../base/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { Expiry } from "./expiry.ts";
@@ -16,7 +17,7 @@ export interface RoomEdits extends FieldEdits {
 export interface RoomRecord extends FieldValues {
   readonly _id: string;
   readonly roomName: string;
-  readonly app: string;
+  readonly app: AppId;
   readonly created: string;
   readonly archived: boolean;
 }
@@ -45,7 +46,7 @@ export interface FoundRooms {
 
 /** A room was edited or archived on this node. */
 export interface RoomChange {
-  readonly app: string;
+  readonly app: AppId;
   /** The room's id. */
   readonly room: string;
   /** As it was, and as it is; both are absent if it was archived. */
@@ -80,7 +81,7 @@ export class Rooms {
     this.listeners.push(listener);
   }
 
-  async create(app: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
+  async create(app: AppId, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
     if (roomName !== undefined) refuseReserved(roomName);
     const fields = merged({}, edits);
     const now = this.nowMs();
@@ -104,7 +105,7 @@ export class Rooms {
     return record(row);
   }
 
-  async get(app: string, name: string): Promise<RoomRecord> {
+  async get(app: AppId, name: string): Promise<RoomRecord> {
     return record(await this.row(app, name));
   }
 
@@ -112,7 +113,7 @@ export class Rooms {
    * All rooms, newest first, in pages; only the last page has fewer than LIST_PAGE_ROOMS. Each room is listed once, as it was when its page
    * was read. Rooms that are created meanwhile are missing, and rooms that are archived meanwhile may be.
    */
-  async *list(app: string): AsyncGenerator<RoomRecord[], undefined> {
+  async *list(app: AppId): AsyncGenerator<RoomRecord[], undefined> {
     let endId: string | undefined;
     for (;;) {
       const rows = await this.store.rooms(app, LIST_PAGE_ROOMS, endId, this.nowMs());
@@ -122,7 +123,7 @@ export class Rooms {
     }
   }
 
-  async page(app: string, limit: number, endId: string | undefined): Promise<RoomList> {
+  async page(app: AppId, limit: number, endId: string | undefined): Promise<RoomList> {
     const page = await this.store.roomPage(app, limit, endId, this.nowMs());
     if (!page)
       throw new Problem("invalid_request", "endId: it is not the currEndId of a page of this application's rooms");
@@ -133,7 +134,7 @@ export class Rooms {
    * Rooms, newest first, whose name contains `search` in upper or lower case. A call reads at most SEARCH_ROOMS_MAX rooms: then `next` says
    * where the search goes on, even if nothing was found so far.
    */
-  async find(app: string, { limit, after, search }: RoomSearch): Promise<FoundRooms> {
+  async find(app: AppId, { limit, after, search }: RoomSearch): Promise<FoundRooms> {
     const { total = 0 } = (await this.store.roomPage(app, 1, undefined, this.nowMs())) ?? {};
     const text = search?.toLowerCase();
     const size = text === undefined ? limit + 1 : LIST_PAGE_ROOMS;
@@ -152,7 +153,7 @@ export class Rooms {
     return { data: found.map(record), next: endId ?? null, total };
   }
 
-  async update(app: string, name: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
+  async update(app: AppId, name: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
     for (let attempts = 0; attempts < EDIT_ATTEMPTS; attempts++) {
       const old = await this.row(app, name);
       if (roomName !== undefined && roomName !== old.name) refuseReserved(roomName);
@@ -168,14 +169,14 @@ export class Rooms {
     throw new Problem("internal_error", "The room is being changed by too many others; try again.");
   }
 
-  async archive(app: string, name: string): Promise<void> {
+  async archive(app: AppId, name: string): Promise<void> {
     const row = await this.row(app, name);
     if (!(await this.store.archiveRoom(app, name, this.nowMs()))) throw new Problem("room_not_found");
     this.changed({ app, room: row.id });
   }
 
   /** The room of that name; throws a problem if there is none. */
-  async row(app: string, name: string): Promise<RoomRow> {
+  async row(app: AppId, name: string): Promise<RoomRow> {
     const row = await this.store.room(app, name, this.nowMs());
     if (!row) throw new Problem("room_not_found");
     return row;
@@ -196,7 +197,7 @@ export class Rooms {
 /** A room by id or name: 24 hex digits are tried as an id first (rooms.md, Recordings). */
 export async function findRoom(
   store: RoomStore,
-  app: string,
+  app: AppId,
   idOrName: string,
   nowMs: number,
 ): Promise<RoomRow | undefined> {

@@ -17,6 +17,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
+import type { AppId } from "../base/ids.ts";
 import { StoreError, WrongTarget } from "./contract/store.ts";
 import { schemaVersion } from "./migrate.ts";
 import { APPLICATION_ID, openSqlite, sqliteFile } from "./open.ts";
@@ -68,7 +69,7 @@ export interface Restored {
   /** The schema version of the backup; the next start migrates it. */
   readonly schema: number;
   /** A sealed secret, to check the master key with. undefined: there is none. */
-  readonly sealed: { readonly app: string; readonly secret: string } | undefined;
+  readonly sealed: { readonly app: AppId; readonly secret: string } | undefined;
 }
 
 export async function restoreStore(dataFolder: string, file: string, force: boolean): Promise<Restored> {
@@ -135,7 +136,7 @@ function inspect(copy: string, file: string): Restored {
 
 const sealedSecret = (db: Database): Restored["sealed"] =>
   db
-    .query<{ app: string; secret: string }, []>(
+    .query<{ app: AppId; secret: string }, []>(
       "SELECT id AS app, secret_sealed AS secret FROM apps WHERE deleted IS NULL ORDER BY id DESC LIMIT 1",
     )
     .get() ?? undefined;

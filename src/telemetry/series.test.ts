@@ -1,8 +1,16 @@
 /** What is kept of a node's traffic, and for how long. */
 import { describe, expect, test } from "bun:test";
+import type { AppId } from "../base/ids.ts";
+import { anAppId } from "../base/testing/ids.ts";
 import { SAMPLE_EVERY_MS, Series, type SeriesRange } from "./series.ts";
 import type { SeriesMetric } from "./series-tier.ts";
 import { TRAFFIC_APPS_MAX, Traffic } from "./traffic.ts";
+
+const A = anAppId("a");
+const B = anAppId("b");
+const C = anAppId("c");
+const APP149 = anAppId("app149");
+const APP1 = anAppId("app1");
 
 const START = Date.UTC(2027, 0, 15, 12);
 
@@ -20,7 +28,7 @@ class Setup {
   }
 
   /** The last values. */
-  last(count: number, metric: SeriesMetric, range: SeriesRange = "15m", app?: string): (number | null)[] {
+  last(count: number, metric: SeriesMetric, range: SeriesRange = "15m", app?: AppId): (number | null)[] {
     return this.series.values(metric, range, app).values.slice(-count);
   }
 }
@@ -29,22 +37,22 @@ describe("a series", () => {
   test("shows the most connections at one time, also if they have closed before the end of the step", () => {
     const setup = new Setup();
     setup.pass(5);
-    const [a, b] = [setup.traffic.of("a"), setup.traffic.of("b")];
+    const [a, b] = [setup.traffic.of(A), setup.traffic.of(B)];
     a.connections += 3;
     a.connections -= 2;
     b.connections += 2;
     b.connections -= 2;
     setup.pass(5);
-    expect(["a", "b", undefined].map((app) => setup.last(1, "connections", "15m", app)[0])).toEqual([3, 2, 3]);
+    expect([A, B, undefined].map((app) => setup.last(1, "connections", "15m", app)[0])).toEqual([3, 2, 3]);
     setup.pass(5);
-    expect(["a", "b", undefined].map((app) => setup.last(1, "connections", "15m", app)[0])).toEqual([1, 0, 1]);
+    expect([A, B, undefined].map((app) => setup.last(1, "connections", "15m", app)[0])).toEqual([1, 0, 1]);
     setup.pass(50);
     expect(setup.last(1, "connections", "3h")).toEqual([3]);
   });
 
   test("has one value per step, per second, and null before the start", () => {
     const setup = new Setup();
-    const counters = setup.traffic.of("a");
+    const counters = setup.traffic.of(A);
     setup.pass(5);
     counters.messages += 50;
     setup.pass(5);
@@ -60,7 +68,7 @@ describe("a series", () => {
 
   test("has coarser steps for longer ranges, which are complete", () => {
     const setup = new Setup();
-    const counters = setup.traffic.of("a");
+    const counters = setup.traffic.of(A);
     for (let i = 0; i < 24; i++) {
       counters.bytesOut += 60;
       setup.pass(5);
@@ -74,7 +82,7 @@ describe("a series", () => {
 
   test("shows the most connections of a step", () => {
     const setup = new Setup();
-    const counters = setup.traffic.of("a");
+    const counters = setup.traffic.of(A);
     for (const connections of [3, 9, 1]) {
       counters.connections = connections;
       setup.pass(5);
@@ -87,7 +95,7 @@ describe("a series", () => {
 
   test("has quantiles of the steps in which messages were published", () => {
     const setup = new Setup();
-    const { latency } = setup.traffic.of("a");
+    const { latency } = setup.traffic.of(A);
     for (let i = 0; i < 98; i++) latency.observeMs(0.02);
     for (let i = 0; i < 2; i++) latency.observeMs(9);
     setup.pass(5);
@@ -104,7 +112,7 @@ describe("a series", () => {
     const setup = new Setup();
     setup.pass(5);
     setup.traffic.rest.refused("rate_limited", 10);
-    setup.traffic.of("a").refused("token_expired", 5);
+    setup.traffic.of(A).refused("token_expired", 5);
     setup.pass(5);
     const { values, byReason = {} } = setup.series.values("refusals", "15m");
     expect(values.slice(-3)).toEqual([null, 0, 3]);
@@ -112,13 +120,13 @@ describe("a series", () => {
       ["rate_limited", [0, 2]],
       ["token_expired", [0, 1]],
     ]);
-    expect(Object.keys(setup.series.values("refusals", "15m", "a").byReason ?? {})).toEqual(["token_expired"]);
+    expect(Object.keys(setup.series.values("refusals", "15m", A).byReason ?? {})).toEqual(["token_expired"]);
     expect(setup.series.values("messages", "15m").byReason).toBeUndefined();
   });
 
   test("has a gap where the process was stopped, and no peak after it", () => {
     const setup = new Setup();
-    const counters = setup.traffic.of("a");
+    const counters = setup.traffic.of(A);
     setup.pass(5);
     setup.nowMs += 15_000;
     counters.errors += 20;
@@ -132,12 +140,12 @@ describe("a series", () => {
 
   test("begins anew when the clock is set back", () => {
     const setup = new Setup();
-    setup.traffic.of("a").messages += 10;
+    setup.traffic.of(A).messages += 10;
     setup.pass(20);
     setup.nowMs -= 3_600_000;
     setup.pass(10);
     expect(setup.last(3, "messages")).toEqual([null, null, 0]);
-    expect(setup.last(3, "messages", "15m", "a")).toEqual([null, null, 0]);
+    expect(setup.last(3, "messages", "15m", A)).toEqual([null, null, 0]);
   });
 });
 
@@ -145,48 +153,48 @@ describe("the series of an application", () => {
   test("counts only its own, and is zero while it has no traffic", () => {
     const setup = new Setup();
     setup.pass(10);
-    setup.traffic.of("a").messages += 5;
-    setup.traffic.of("b").messages += 10;
+    setup.traffic.of(A).messages += 5;
+    setup.traffic.of(B).messages += 10;
     setup.pass(5);
-    const last = (app?: string): unknown => setup.last(4, "messages", "15m", app);
-    expect([last("a"), last("b"), last("c"), last()]).toEqual([
+    const last = (app?: AppId): unknown => setup.last(4, "messages", "15m", app);
+    expect([last(A), last(B), last(C), last()]).toEqual([
       [null, 0, 0, 1],
       [null, 0, 0, 2],
       [null, 0, 0, 0],
       [null, 0, 0, 3],
     ]);
-    expect(setup.last(1, "p50Ms", "15m", "c")).toEqual([null]);
-    expect(setup.series.values("refusals", "15m", "c").byReason).toEqual({});
+    expect(setup.last(1, "p50Ms", "15m", C)).toEqual([null]);
+    expect(setup.series.values("refusals", "15m", C).byReason).toEqual({});
   });
 
   test("a new application's first traffic is spread over its step", () => {
     const setup = new Setup();
     setup.pass(50);
-    setup.traffic.of("a").messages += 60;
+    setup.traffic.of(A).messages += 60;
     setup.pass(10);
-    expect(setup.last(1, "messages", "3h", "a")).toEqual([1]);
+    expect(setup.last(1, "messages", "3h", A)).toEqual([1]);
     expect(setup.last(1, "messages", "3h")).toEqual([1]);
   });
 
   test("is kept for a bounded number; the others are in the total, and one idle for a day makes room", () => {
     const setup = new Setup();
-    for (let i = 0; i < TRAFFIC_APPS_MAX + 50; i++) setup.traffic.of(`app${i}`).messages += 5;
+    for (let i = 0; i < TRAFFIC_APPS_MAX + 50; i++) setup.traffic.of(anAppId(`app${i}`)).messages += 5;
     setup.pass(5);
     expect(setup.last(1, "messages")).toEqual([TRAFFIC_APPS_MAX + 50]);
-    expect(setup.last(1, "messages", "15m", "app0")).toEqual([1]);
-    expect(setup.last(1, "messages", "15m", "app149")).toEqual([null]);
+    expect(setup.last(1, "messages", "15m", anAppId("app0"))).toEqual([1]);
+    expect(setup.last(1, "messages", "15m", APP149)).toEqual([null]);
     expect(Reflect.get(setup.series, "byApp").size).toBe(TRAFFIC_APPS_MAX);
-    setup.traffic.of("app1").connections = 1;
+    setup.traffic.of(APP1).connections = 1;
     // One sample per hour: idleness depends on the time only.
     for (let hour = 0; hour <= 24; hour++) {
       setup.nowMs += 3_600_000;
       setup.pass(5);
     }
-    expect([...setup.traffic.apps()].map(([app]) => app)).toEqual(["app1"]);
+    expect([...setup.traffic.apps()].map(([app]) => app)).toEqual([APP1]);
     expect(setup.traffic.total().messages).toBe(5 * (TRAFFIC_APPS_MAX + 50));
-    setup.traffic.of("app149").messages += 5;
+    setup.traffic.of(APP149).messages += 5;
     setup.pass(5);
-    expect(setup.last(1, "messages", "15m", "app149")).toEqual([1]);
+    expect(setup.last(1, "messages", "15m", APP149)).toEqual([1]);
     expect(Reflect.get(setup.series, "byApp").size).toBe(2);
   });
 
@@ -194,7 +202,7 @@ describe("the series of an application", () => {
     const setup = new Setup();
     const codes = Array.from({ length: 12 }, (_, i) => `code${i}`);
     for (let i = 0; i < TRAFFIC_APPS_MAX; i++) {
-      const counters = setup.traffic.of(`app${i}`);
+      const counters = setup.traffic.of(anAppId(`app${i}`));
       Object.assign(counters, { connections: 1, connects: 1, messages: 1, deliveries: 1, bytesOut: 1, errors: 1 });
       for (const code of codes) counters.refused(code);
       counters.latency.observeMs(1);

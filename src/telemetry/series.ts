@@ -2,6 +2,7 @@
  * How this node's traffic has developed over the last day, in memory: for the node as a whole, and for the applications that
  * Traffic counts separately. A restart begins anew.
  */
+import type { AppId } from "../base/ids.ts";
 import { isQuantile, type SeriesMetric, SeriesTier, type SeriesValues } from "./series-tier.ts";
 import type { Traffic, TrafficCounters } from "./traffic.ts";
 
@@ -22,7 +23,7 @@ type Tiers = Readonly<Record<SeriesRange, SeriesTier>>;
 export class Series {
   private total: Tiers;
   /** Bound: TRAFFIC_APPS_MAX. */
-  private readonly byApp = new Map<string, Tiers>();
+  private readonly byApp = new Map<AppId, Tiers>();
 
   constructor(
     private readonly traffic: Traffic,
@@ -46,7 +47,7 @@ export class Series {
   }
 
   /** The series of one application, or of the node. An application that is counted with the rest has no values. */
-  values(metric: SeriesMetric, range: SeriesRange, app?: string): SeriesValues {
+  values(metric: SeriesMetric, range: SeriesRange, app?: AppId): SeriesValues {
     const node = this.total[range].values(metric);
     if (app === undefined) return node;
     const tiers = this.byApp.get(app);
@@ -61,7 +62,7 @@ export class Series {
   }
 
   /** An application without traffic is at zero wherever the node knows anything; one that has no counters of its own is unknown. */
-  private withoutTraffic(metric: SeriesMetric, range: SeriesRange, app: string): SeriesValues {
+  private withoutTraffic(metric: SeriesMetric, range: SeriesRange, app: AppId): SeriesValues {
     const { start, values } = this.total[range].values("connections");
     const isUnknown = isQuantile(metric) || (this.traffic.isFull && !this.traffic.known(app));
     const empty = values.map((value) => (value === null || isUnknown ? null : 0));

@@ -2,6 +2,7 @@
  * What passes through this node, counted per application. The hot path adds to an object that it has at hand; sums over all
  * applications are made when they are read.
  */
+import type { AppId } from "../base/ids.ts";
 import { Latency } from "./latency.ts";
 
 /** Further applications of a node are counted together, and have no series of their own. */
@@ -68,14 +69,14 @@ interface AppTraffic {
 
 export class Traffic {
   /** Bound: TRAFFIC_APPS_MAX; further applications are counted together. */
-  private readonly byApp = new Map<string, AppTraffic>();
+  private readonly byApp = new Map<AppId, AppTraffic>();
   /** Only its connections are counted: the peaks of applications, added up, are not the peak of all. */
   private readonly whole = new TrafficCounters();
   /** Applications beyond TRAFFIC_APPS_MAX, and connects of which the application is not known. */
   readonly rest = new TrafficCounters(this.whole);
 
   /** The counters of an application. They stay the same for at least as long as it has traffic. */
-  of(app: string): TrafficCounters {
+  of(app: AppId): TrafficCounters {
     const known = this.byApp.get(app);
     if (known) return known.counters;
     if (this.isFull) return this.rest;
@@ -85,11 +86,11 @@ export class Traffic {
   }
 
   /** `undefined` if the application has had no traffic, or is counted with the rest. */
-  known(app: string): TrafficCounters | undefined {
+  known(app: AppId): TrafficCounters | undefined {
     return this.byApp.get(app)?.counters;
   }
 
-  *apps(): Iterable<readonly [string, TrafficCounters]> {
+  *apps(): Iterable<readonly [AppId, TrafficCounters]> {
     for (const [app, { counters }] of this.byApp) yield [app, counters];
   }
 

@@ -1,5 +1,6 @@
 /** docs/recordings-performance.md: its query plans are those of SQLite. */
 import { expect, test } from "bun:test";
+import { anAppId } from "../../src/base/testing/ids.ts";
 import type { RecordingFilter } from "../../src/store/contract/recordings.ts";
 import type { Database, Work } from "../../src/store/engines/database.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -8,6 +9,8 @@ import { withApps } from "../../src/store/testing/places.ts";
 import { databaseOf, fill } from "../../src/store/testing/recordings.ts";
 import { scratch } from "../support/temp.ts";
 import { readPage } from "./support/page.ts";
+
+const A = anAppId("a");
 
 const PAGE = "docs/recordings-performance.md";
 const ROWS = 50;
@@ -67,10 +70,10 @@ test("its query plans are the plans", async () => {
     const filter: RecordingFilter = Object.assign({}, ...parts.map((name) => VALUES[name]));
     const narrowRows = parts.includes("wide time span") ? 0 : ROWS;
     const lists = new RecordingLists(database, { narrowRows, windowRows: ROWS });
-    await lists.page("a", { filter, order: "desc", limit: 5 });
+    await lists.page(A, { filter, order: "desc", limit: 5 });
     expect([names, await plan()]).toEqual([names, wantedPage + sorted]);
     if (wantedTotal === undefined) continue;
-    await lists.totalOf("a", filter);
+    await lists.totalOf(A, filter);
     expect([names, await plan()]).toEqual([names, wantedTotal]);
   }
   await store.close();

@@ -4,8 +4,11 @@
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { anAppId } from "../../src/base/testing/ids.ts";
 import { SqliteHistory } from "../../src/history/sqlite/history.ts";
 import { scratch } from "../support/temp.ts";
+
+const APP = anAppId("app");
 
 const KILLS = process.env.PARLEY_TEST_FULL === "1" ? 200 : 20;
 /** The process lives this long at most after its first batch. */
@@ -65,7 +68,7 @@ async function check(path: string, acked: readonly Acked[], seen: Map<string, Se
   const history = new SqliteHistory({ path, sync: "process", setAside });
   for (const channel of new Set(acked.map(([name]) => name))) {
     const before = seen.get(channel);
-    const page = await history.read("app", channel, { after: before?.top ?? 0, limit: 1e6, maxBytes: 1e12 });
+    const page = await history.read(APP, channel, { after: before?.top ?? 0, limit: 1e6, maxBytes: 1e12 });
     const state = page?.state;
     if (!page || !state) throw new Error(`${channel} is gone`);
     const known = before ?? { epoch: state.epoch, messages: new Map(), ids: new Set(), top: 0 };
@@ -81,7 +84,7 @@ async function check(path: string, acked: readonly Acked[], seen: Map<string, Se
       known.top = offset;
     }
     expect(known.top).toBe(state.top);
-    expect((await history.usage("app")).streams).toBeLessThanOrEqual(3);
+    expect((await history.usage(APP)).streams).toBeLessThanOrEqual(3);
     const lost = acked.filter(
       ([name, epoch, offset, check, id]) =>
         name === channel && (epoch !== known.epoch || known.messages.get(offset) !== `${check} ${id}`),

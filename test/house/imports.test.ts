@@ -29,7 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: ["protocol"],
   access: ["protocol", "store"],
   engine: ["protocol"],
-  history: ["access", "protocol", "store", "telemetry"],
+  history: ["protocol", "store", "telemetry"],
   remote: ["history", "protocol", "store", "top"],
   realtime: ["access", "engine", "history", "protocol", "store", "telemetry"],
   rooms: ["access", "protocol", "store"],

@@ -1,5 +1,6 @@
 /** Connects, kicks and blocks. */
 import type { Claims } from "../../src/access/tokens/token.ts";
+import { anAppId } from "../../src/base/testing/ids.ts";
 import type { Action } from "../../src/protocol/actions.ts";
 import {
   APP_CHOICES,
@@ -163,10 +164,10 @@ export class Admission {
     if (blocks) {
       const untilMs = this.context.nowMs() + blockMs;
       this.blockedUntil.set(`${app} ${peerId}`, untilMs);
-      this.context.world.blocks.add({ app, peerId, untilMs });
+      this.context.world.blocks.add({ app: anAppId(app), peerId, untilMs });
     }
     const closed = this.context.open.filter((connection) => connection.mustClose === 4020).length;
-    const kicked = this.context.world.nodeAt(node).hub.kicks.kick(app, peerId);
+    const kicked = this.context.world.nodeAt(node).hub.kicks.kick(anAppId(app), peerId);
     this.context.promised.push(
       kicked.then((count) => {
         if (count !== closed) throw new RuleBroken(`the kick of ${peerId} closed ${count} connections, not ${closed}`);

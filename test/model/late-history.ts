@@ -3,6 +3,7 @@
  * is answered: a commit and its answer are two moments, and a node may end between them.
  */
 import type { Clock } from "../../src/base/clock.ts";
+import { anAppId } from "../../src/base/testing/ids.ts";
 import {
   type Batch,
   type HistoryStore,
@@ -151,7 +152,7 @@ export class LateHistory {
 
   /** Someone removes the history of a channel. */
   async remove(app: string, channel: string): Promise<boolean> {
-    const isRemoved = await this.inner.remove(app, channel);
+    const isRemoved = await this.inner.remove(anAppId(app), channel);
     if (isRemoved) this.streams.removed(app, channel);
     return isRemoved;
   }

@@ -1,4 +1,5 @@
 /** A random walk in a world with channel rules: histories, recoveries, states and graces beside everything else. */
+import { anAppId } from "../../src/base/testing/ids.ts";
 import { type Act, APP_CHOICES, CHANNEL_CHOICES, Choices } from "./acts.ts";
 import type { Checks } from "./checks.ts";
 import type { Context } from "./context.ts";
@@ -107,7 +108,7 @@ export class RulesWalk extends Walk {
     this.context.histories.removedMs.set(`${app} ${channel}`, this.context.nowMs());
     this.context.world
       .nodeAt(node)
-      .hub.streams.remove(app, channel)
+      .hub.streams.remove(anAppId(app), channel)
       .catch(() => this.context.count("not removed"));
   }
 

@@ -7,6 +7,7 @@ import { Keyring } from "../../src/access/keys/keyring.ts";
 import { keySecretIdentity, Vault } from "../../src/access/keys/vault.ts";
 import { type Claims, signToken } from "../../src/access/tokens/token.ts";
 import { FakeClock } from "../../src/base/testing/fake-clock.ts";
+import { anAppId } from "../../src/base/testing/ids.ts";
 import { Exchange } from "../../src/engine/local.ts";
 import { atOnce, delayed, shuffled, type Traffic } from "../../src/engine/testing/traffic.ts";
 import { Problem } from "../../src/protocol/codes.ts";
@@ -175,7 +176,7 @@ export class World {
   /** Gives the key as the model has it to every node. */
   show(key: KeyState): void {
     const { id, app, type, patterns, actions, revoked } = key;
-    const fields = { app, type, channelPatterns: [...patterns], actions: [...actions] };
+    const fields = { app: anAppId(app), type, channelPatterns: [...patterns], actions: [...actions] };
     const row = keyRow(id, { ...fields, revoked: revoked ? 1 : null });
     const secrets = key.secrets.map(({ seq, endsMs }): SecretRow => {
       const sealed = sealedSecret(id, seq);

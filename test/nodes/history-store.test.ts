@@ -4,12 +4,15 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
+import { anAppId } from "../../src/base/testing/ids.ts";
 import { type Batch, HistoryUnavailable } from "../../src/history/contract/history.ts";
 import { openPostgresHistory, type PostgresHistory } from "../../src/history/postgres/history.ts";
 import { ALL, batchOf, KEEP, texts } from "../../src/history/testing/kit.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { LinkProxy } from "../support/link-proxy.ts";
 import { retried, until } from "../support/wait.ts";
+
+const APP = anAppId("app");
 
 setDefaultTimeout(60_000);
 
@@ -50,7 +53,7 @@ async function setup(answerMs = ANSWER_MS): Promise<Kit> {
 const named = (text: string): Batch => batchOf({ dataJson: JSON.stringify(text) });
 
 async function stored({ history }: Kit): Promise<readonly string[]> {
-  const page = await history.read("app", "channel", ALL);
+  const page = await history.read(APP, "channel", ALL);
   expect(page?.messages.map(({ offset }) => offset)).toEqual(page?.messages.map((_, index) => index + 1) ?? []);
   return texts(page?.messages ?? []);
 }
@@ -99,7 +102,7 @@ test("a batch whose connection breaks before it is stored is not stored", async 
 
 test("a batch that was stored but not answered is found, and appending goes on", async () => {
   await using kit = await setup();
-  await kit.history.open("app", "other", KEEP);
+  await kit.history.open(APP, "other", KEEP);
   kit.proxy.stall("down");
   const batch = batchOf({ dataJson: '"stored"', id: "i" }, { channel: "other", id: "j" });
   await expect(kit.history.append(batch)).rejects.toBeInstanceOf(HistoryUnavailable);
@@ -173,7 +176,7 @@ test("a frozen server fails every call in time, and what was settled stays so wh
   const batch = named("frozen");
   try {
     await expect(kit.history.append(batch)).rejects.toBeInstanceOf(HistoryUnavailable);
-    await expect(kit.history.read("app", "channel", ALL)).rejects.toBeInstanceOf(HistoryUnavailable);
+    await expect(kit.history.read(APP, "channel", ALL)).rejects.toBeInstanceOf(HistoryUnavailable);
     await expect(kit.history.settle(batch)).rejects.toBeInstanceOf(HistoryUnavailable);
   } finally {
     await server.thaw();
@@ -195,7 +198,7 @@ test("two nodes that publish the same id at the same time store it once", async 
     expect(firsts.filter((one) => one?.isDuplicate === false)).toHaveLength(1);
     expect(new Set(firsts.map((one) => one?.offset))).toEqual(new Set([round + 1]));
   }
-  const page = await nodes[0]?.read("app", "a", ALL);
+  const page = await nodes[0]?.read(APP, "a", ALL);
   expect(page?.messages.map(({ offset }) => offset)).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
   for (const node of nodes) await node.close();
 });
@@ -208,8 +211,8 @@ test("nodes that append, trim and remove the same streams do not block each othe
   const background = nodes.map(async (node, nr) => {
     for (let round = 0; !isOver; round++) {
       await node.trim(() => 20_000);
-      if (round % 5 === 0) await node.remove("app", `c${(round + nr) % 7}`);
-      if (round % 7 === 0) await node.applyRules("app", (channel) => (channel === "c3" ? undefined : keep));
+      if (round % 5 === 0) await node.remove(APP, `c${(round + nr) % 7}`);
+      if (round % 7 === 0) await node.applyRules(APP, (channel) => (channel === "c3" ? undefined : keep));
     }
   });
   await Promise.all(
@@ -223,7 +226,7 @@ test("nodes that append, trim and remove the same streams do not block each othe
   isOver = true;
   await Promise.all(background);
   for (let nr = 0; nr < 7; nr++) {
-    const page = await nodes[0]?.read("app", `c${nr}`, ALL);
+    const page = await nodes[0]?.read(APP, `c${nr}`, ALL);
     const offsets = page?.messages.map(({ offset }) => offset) ?? [];
     expect(offsets).toEqual(offsets.map((_, index) => (offsets[0] ?? 0) + index));
     expect(offsets.at(-1) ?? page?.state.top).toBe(page?.state.top);

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { anAppId } from "../../src/base/testing/ids.ts";
 import { parseS3Address } from "../../src/recordings/storage/s3/address.ts";
 import { Bucket } from "../../src/recordings/storage/s3/bucket.ts";
 import { MARK_NAME, type Place } from "../../src/recordings/storage/storage.ts";
@@ -32,7 +33,7 @@ async function* once(bytes: Uint8Array) {
 }
 
 async function finished(storage: Bucket, bytes: Uint8Array): Promise<Place> {
-  const [app, id] = ["a".repeat(24), crypto.randomUUID().replaceAll("-", "").slice(0, 24)];
+  const [app, id] = [anAppId("a".repeat(24)), crypto.randomUUID().replaceAll("-", "").slice(0, 24)];
   const place = { app, id, ticket: await storage.begin(app, id) };
   await storage.append(place, 0, once(bytes), ALONE);
   await storage.finish(place, bytes.length);

@@ -17,6 +17,7 @@ import {
   TOKEN_MAX_SECONDS,
   TURN_SECRET_MIN_CHARS,
 } from "../../src/access/limits.ts";
+import { anAppId } from "../../src/base/testing/ids.ts";
 import {
   CONNECT_TOKEN_MAX_SEC,
   HOST_LINK_SEC,
@@ -52,7 +53,7 @@ const hours = (seconds: number): string => `${seconds / 3600} h`;
 const minutes = (seconds: number): string => `${seconds / 60} min`;
 const days = (seconds: number): string => `${seconds / 86_400} days`;
 
-const HMAC_SHA256 = signatureOf(new Links(Buffer.alloc(32)).uploadProof("", ""));
+const HMAC_SHA256 = signatureOf(new Links(Buffer.alloc(32)).uploadProof(anAppId(""), ""));
 
 export const CREDENTIALS: readonly Credential[] = [
   {

@@ -1,5 +1,6 @@
 /** Turns a connect request into a grant or a refusal: checks 4 to 13 of the connect (protocol, section 1), in their order. */
 import { randomUUID } from "node:crypto";
+import { roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
 import { originAllowed } from "../../protocol/origin.ts";
@@ -8,7 +9,6 @@ import { type AdmitCheck, BLOCK_CHECK } from "../checks.ts";
 import { isLiveRoomToken } from "../keys/app-secret.ts";
 import type { KeyRate } from "../keys/coverage.ts";
 import type { Keyring, PublishableKey, SecretKey } from "../keys/keyring.ts";
-import { roomSpaceOf } from "../keys/room-space.ts";
 import { isRoomToken, type RoomSeat, type RoomTokens, seatMetadata, seatOf } from "../tokens/room-token.ts";
 import { type KnownOfClient, TokenRefusal, verifyToken } from "../tokens/token.ts";
 import type { Blocks } from "./blocks.ts";
@@ -17,8 +17,8 @@ import type { Blocks } from "./blocks.ts";
 export type Grant = KeyGrant | RoomGrant;
 
 interface AnyGrant {
-  /** The space that the connection lives in: the application's id, or that of its rooms (room-space.ts). */
-  readonly app: string;
+  /** The space that the connection lives in: the application's id, or that of its rooms (base/ids.ts). */
+  readonly app: SpaceId;
   readonly peerId: string;
   readonly expiresAtMs: number | null;
   /** Sent once, in `welcome`. */
@@ -109,7 +109,7 @@ function withKey(id: string, origin: string | null, keyring: Keyring): Grant | R
       keyId: id,
     });
   return {
-    app: key.app,
+    app: spaceOf(key.app),
     key,
     peerId: randomUUID(),
     tokenScope: undefined,
@@ -142,7 +142,7 @@ export function admitToken(token: string, parts: AdmitParts, nowMs: number): Gra
       peerId,
     });
   return {
-    app: key.app,
+    app: spaceOf(key.app),
     key,
     peerId,
     tokenScope: verified.scope,

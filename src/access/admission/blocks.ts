@@ -1,4 +1,5 @@
 /** Blocked peers, which may not connect for a while. Held in memory; the store keeps them across restarts. */
+import type { AppId } from "../../base/ids.ts";
 import type { BlockRow } from "../../store/contract/store.ts";
 import { BLOCKS_PER_APP_MAX } from "../limits.ts";
 
@@ -7,7 +8,7 @@ export class Blocks {
    * Application → peer → Unix ms until which it is blocked. Bound: BLOCKS_PER_APP_MAX per application; `sweep` removes those that
    * have ended, once a minute (block-sweep.ts).
    */
-  private readonly byApp = new Map<string, Map<string, number>>();
+  private readonly byApp = new Map<AppId, Map<string, number>>();
 
   load(rows: readonly BlockRow[]): void {
     for (const row of rows) this.add(row);
@@ -26,20 +27,20 @@ export class Blocks {
   }
 
   /** Whether a block for this peer fits the limit; replacing an existing block always does. */
-  hasRoomFor(app: string, peerId: string, nowMs: number): boolean {
+  hasRoomFor(app: AppId, peerId: string, nowMs: number): boolean {
     const peers = this.byApp.get(app);
     if (!peers || peers.size < BLOCKS_PER_APP_MAX || peers.has(peerId)) return true;
     removeEnded(peers, nowMs);
     return peers.size < BLOCKS_PER_APP_MAX;
   }
 
-  isBlocked(app: string, peerId: string, nowMs: number): boolean {
+  isBlocked(app: AppId, peerId: string, nowMs: number): boolean {
     const until = this.endOf(app, peerId);
     return until !== undefined && until > nowMs;
   }
 
   /** Unix ms at which the peer's block ends, or has ended. */
-  endOf(app: string, peerId: string): number | undefined {
+  endOf(app: AppId, peerId: string): number | undefined {
     return this.byApp.get(app)?.get(peerId);
   }
 

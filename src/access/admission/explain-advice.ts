@@ -176,7 +176,8 @@ function originAdvice(origin: string, keyId: string, { keyring }: AdviceParts): 
 const hostOf = (origin: string): string => origin.replace(/^.*:\/\//, "").replace(/:\d+$/, "");
 
 function blockAdvice(peerId: string, keyId: string, { blocks, keyring }: AdviceParts, nowMs: number): Advice {
-  const until = blocks.endOf(keyring.key(keyId)?.app ?? "", peerId);
+  const app = keyring.key(keyId)?.app;
+  const until = app === undefined ? undefined : blocks.endOf(app, peerId);
   const left = until === undefined ? "" : ` for another ${duration(until - nowMs)}`;
   return {
     why: `The peer ${JSON.stringify(peerId)} is blocked${left}.`,

@@ -1,6 +1,7 @@
 /** Explanations of connects: the same verdict as a real connect, in sentences, without a secret. */
 import { describe, expect, test } from "bun:test";
 import { Chance } from "../../../test/support/random.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Action } from "../../protocol/actions.ts";
 import { appRow, keyRow } from "../../store/testing/rows.ts";
 import { Keyring } from "../keys/keyring.ts";
@@ -21,6 +22,8 @@ import { admit, Refusal } from "./admit.ts";
 import { Blocks } from "./blocks.ts";
 import { type ExplainedCheck, type Explanation, explain, type Moment } from "./explain.ts";
 import { type AdviceParts, namedKey, type Question } from "./explain-advice.ts";
+
+const APP = anAppId("app");
 
 const QUIET: Moment = {
   isDraining: false,
@@ -127,7 +130,7 @@ describe("a connect with a token", () => {
 
   test("names the peer that is blocked, and for how long", () => {
     const blocks = new Blocks();
-    blocks.add({ app: "app", peerId: "alice", untilMs: NOW + 120_000 });
+    blocks.add({ app: APP, peerId: "alice", untilMs: NOW + 120_000 });
     expect(why({ token: token() }, {}, { blocks })).toContain(
       'block: The peer "alice" is blocked for another 2 minutes.',
     );
@@ -170,7 +173,7 @@ test("the verdict on 3,000 random connects is that of admit", () => {
   const chance = new Chance(14);
   const seen = new Map<string, number>();
   const blocks = new Blocks();
-  blocks.add({ app: "app", peerId: "eve", untilMs: NOW + 60_000 });
+  blocks.add({ app: APP, peerId: "eve", untilMs: NOW + 60_000 });
   const parts = partsWith({ blocks });
   const maybe = <T>(values: readonly T[]): T | undefined => (chance.once(3) ? undefined : chance.pick(values));
   for (let i = 0; i < 3000; i++) {
@@ -206,7 +209,7 @@ describe("a token of a room", () => {
   const claims = {
     kind: "stay",
     id: "p1",
-    app: "app",
+    app: APP,
     room: "r1",
     name: "Ann",
     isAdmin: false,
@@ -227,7 +230,7 @@ describe("a token of a room", () => {
       "expiry: The token is refused: its time is over",
     );
     expect(why({ token: `${live}x` }, {}, parts)).toContain("signature: The token is refused");
-    expect(why({ token: roomTokens.sign({ ...claims, app: "gone", exp: NOW_S + 60 }) }, {}, parts)).toContain(
+    expect(why({ token: roomTokens.sign({ ...claims, app: anAppId("gone"), exp: NOW_S + 60 }) }, {}, parts)).toContain(
       "token key:",
     );
     expect(why({ token: live })).toContain("signature:");

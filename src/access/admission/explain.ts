@@ -3,6 +3,7 @@
  * real connects and frames too; here their answers are only described. Nothing given is kept, and no secret or token is repeated.
  */
 import { duration } from "../../base/duration.ts";
+import { type AppId, appOfSpace } from "../../base/ids.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import {
   ATTEMPT_CHECKS,
@@ -14,7 +15,6 @@ import {
   KEY_CHECKS,
   TOKEN_CHECKS,
 } from "../checks.ts";
-import { appOfSpace } from "../keys/room-space.ts";
 import { admit, type Grant, type KeyGrant, keyIdOf, Refusal } from "./admit.ts";
 import { type Advice, type AdviceParts, connectAdvice, frameAdvice, type Question } from "./explain-advice.ts";
 import { type ChannelRefusal, channelRefusal, covers, permissionsOf, permits } from "./permissions.ts";
@@ -24,8 +24,8 @@ export interface Moment {
   readonly isDraining: boolean;
   readonly connectsPerMinute: number;
   /** Connections of an application on all nodes, and how many its plan allows; null: without a limit. */
-  readonly connectionsOf: (app: string) => { readonly now: number; readonly max: number | null };
-  readonly isQuotaUsedUp: (app: string) => boolean;
+  readonly connectionsOf: (app: AppId) => { readonly now: number; readonly max: number | null };
+  readonly isQuotaUsedUp: (app: AppId) => boolean;
 }
 
 export interface ExplainedCheck extends Advice {

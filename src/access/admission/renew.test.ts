@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { KEY, keyring, NOW, NOW_S, OTHER_KEY, SEALED_KEY, SECRETS, type TokenParts, token } from "../testing/tokens.ts";
 import { Refusal } from "./admit.ts";
 import { Blocks } from "./blocks.ts";
 import { OTHER_PEER, renew } from "./renew.ts";
 
-const ALICE = { app: "app", peerId: "alice" };
+const ALICE = { app: anAppId("app"), peerId: "alice" };
 
 function renewed(parts: TokenParts, blocks = new Blocks(), identity = ALICE) {
   return renew(token(parts), identity, { keyring, blocks, keyRate: { debt: () => 0, charge: () => {} } }, NOW);
@@ -39,7 +40,7 @@ describe("a token that replaces the one of a connection", () => {
     const refusals = [
       renewed({ claims: { sub: "bob" } }),
       renewed({ header: { kid: OTHER_KEY }, secret: SECRETS.other }),
-      renewed({}, new Blocks(), { app: "other app", peerId: "alice" }),
+      renewed({}, new Blocks(), { app: anAppId("other app"), peerId: "alice" }),
     ];
     for (const refusal of refusals) expect(refusal).toMatchObject({ code: "invalid_token", reason: OTHER_PEER });
   });

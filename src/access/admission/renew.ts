@@ -1,11 +1,12 @@
 /** Whether a token may take the place of the one that a connection was made with: it must be good for a connect of the same peer. */
+import type { SpaceId } from "../../base/ids.ts";
 import { BLOCK_CHECK } from "../checks.ts";
 import type { RoomSeat } from "../tokens/room-token.ts";
 import { type AdmitParts, admitToken, type Grant, Refusal } from "./admit.ts";
 
 /** Who a connection belongs to. A renewal cannot change that. */
 export interface Identity {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly peerId: string;
   /** The place of a connection in a room. */
   readonly seat?: RoomSeat | undefined;

@@ -1,5 +1,6 @@
 /** A follower of a store that other nodes write to, with a fake clock and a fake store. */
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { BlockRow, KeyRow, Revisions, Snapshot } from "../../store/contract/store.ts";
 import { StoreUnreachable } from "../../store/contract/store.ts";
 import { keyRow } from "../../store/testing/rows.ts";
@@ -7,6 +8,8 @@ import { Keyring } from "../keys/keyring.ts";
 import { Vault } from "../keys/vault.ts";
 import { Blocks } from "./blocks.ts";
 import { StoreFollower } from "./store-follower.ts";
+
+const A = anAppId("a");
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -195,7 +198,7 @@ describe("changes of other nodes", () => {
     await it.started();
     // What the primary had answered for last was lost, and something else was changed instead.
     it.store.rows = [key("other")];
-    it.store.blockRows = [{ app: "a", peerId: "eve", untilMs: 1e9 }];
+    it.store.blockRows = [{ app: A, peerId: "eve", untilMs: 1e9 }];
     it.store.at = { keys: 7, blocks: 3, server: "standby" };
     await it.pass(1000);
     expect(it.events).toEqual(["k", "other", "a eve blocked"]);
@@ -206,10 +209,10 @@ describe("changes of other nodes", () => {
 
   test("include blocks, and blocked peers are reported", async () => {
     const it = await new Fixture().started();
-    it.store.block({ app: "a", peerId: "eve", untilMs: 1e9 });
+    it.store.block({ app: A, peerId: "eve", untilMs: 1e9 });
     await it.pass(1000);
-    expect([it.events, it.blocks.isBlocked("a", "eve", 5), it.store.snapshots]).toEqual([["a eve blocked"], true, 1]);
-    it.store.block({ app: "a", peerId: "bob", untilMs: 1e9 });
+    expect([it.events, it.blocks.isBlocked(A, "eve", 5), it.store.snapshots]).toEqual([["a eve blocked"], true, 1]);
+    it.store.block({ app: A, peerId: "bob", untilMs: 1e9 });
     await it.pass(1000);
     expect(it.events).toEqual(["a eve blocked", "a bob blocked"]);
   });

@@ -6,6 +6,7 @@
  * While the store is unreachable, the last known state stays in force, except for what other nodes name as taken away.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { Snapshot, Store } from "../../store/contract/store.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Withdrawn } from "../keys/withdrawn.ts";
@@ -28,7 +29,7 @@ export interface StoreFollowerParts {
   /** Another node has taken something away, and the store cannot be read; the keyring has been changed already. */
   readonly withdrawn?: (one: Withdrawn) => void;
   /** Another node has blocked a peer. */
-  readonly blocked?: (app: string, peerId: string) => void;
+  readonly blocked?: (app: AppId, peerId: string) => void;
   /** Called when the store becomes unreachable, with the reason. */
   readonly unreachable?: (error: unknown) => void;
   /** Called when the store is reachable again. */

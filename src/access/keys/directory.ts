@@ -3,6 +3,7 @@
  * the next change begins. When a call has resolved, the change is durable and in force on this node, and on every other node that
  * is reachable.
  */
+import { type AppId, asAppId } from "../../base/ids.ts";
 import { type Action, actionList, actionSet } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { AppRow, Change, KeyRow, SecretRow, Store } from "../../store/contract/store.ts";
@@ -114,7 +115,7 @@ export class Directory {
     return this.change(async (change) => {
       if ((await change.apps()).some((app) => app.name === name))
         throw new Problem("conflict", `There is already an application named ${name}. Use it, or choose another name.`);
-      const id = newObjectId(this.nowMs());
+      const id = asAppId(newObjectId(this.nowMs()));
       const secret = newAppSecret();
       const app: AppRow = {
         id,
@@ -292,7 +293,7 @@ export class Directory {
     return result;
   }
 
-  private sealAppSecret(appId: string, secret: string): Pick<AppRow, "secretSealed" | "secretDigest"> {
+  private sealAppSecret(appId: AppId, secret: string): Pick<AppRow, "secretSealed" | "secretDigest"> {
     return { secretSealed: this.vault.seal(secret, appSecretIdentity(appId)), secretDigest: digestOf(secret) };
   }
 

@@ -2,18 +2,19 @@
  * All live keys and applications, in memory: authentication never waits for the disk. Only a `secret` key holds an HMAC key; a key
  * whose secret could not be decrypted is `sealed`, so the types force every caller to handle that case.
  */
+import { type AppId, appOfSpace, isRoomSpace, type SpaceId, spaceOf } from "../../base/ids.ts";
 import { type ActionSet, actionSet } from "../../protocol/actions.ts";
 import { type ChannelRule, ChannelRules } from "../../protocol/patterns/channel-rules.ts";
 import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
 import { Scope } from "../../protocol/patterns/scope.ts";
 import type { AppRow, KeyRow, SecretRow, Snapshot } from "../../store/contract/store.ts";
-import { isRoomSpace, ROOM_RULES } from "./room-space.ts";
+import { ROOM_RULES } from "./room-rules.ts";
 import { DUMMY_DIGEST, keySecretIdentity, type Vault } from "./vault.ts";
 import { endAfterRotation, type SecretLeft, type Withdrawn } from "./withdrawn.ts";
 
 interface Common {
   readonly id: string;
-  readonly app: string;
+  readonly app: AppId;
   readonly scope: Scope;
   readonly actions: ActionSet;
   /** Its connections get ICE servers in their welcome. */
@@ -79,13 +80,13 @@ export class Keyring {
   /** Bound: registered at the start, like the other listeners. */
   private readonly listeners: ((keyId: string) => void)[] = [];
   /** By application, while it has rules. Bound: live applications, each with CHANNEL_RULES_MAX rules. */
-  private rules = new Map<string, ChannelRules>();
+  private rules = new Map<SpaceId, ChannelRules>();
   /** Bound: registered at the start. */
-  private readonly ruleListeners: ((app: string) => void)[] = [];
+  private readonly ruleListeners: ((app: AppId) => void)[] = [];
   /** Bound: registered at the start. */
-  private readonly deletionListeners: ((app: string) => void)[] = [];
+  private readonly deletionListeners: ((app: AppId) => void)[] = [];
   /** Bound: registered at the start. */
-  private readonly rotationListeners: ((app: string) => void)[] = [];
+  private readonly rotationListeners: ((app: AppId) => void)[] = [];
 
   constructor(private readonly vault: Vault) {}
 
@@ -95,22 +96,22 @@ export class Keyring {
   }
 
   /** Called after the channel rules of an application have changed. */
-  onRulesChange(listener: (app: string) => void): void {
+  onRulesChange(listener: (app: AppId) => void): void {
     this.ruleListeners.push(listener);
   }
 
   /** Called after an application was deleted. */
-  onDeletion(listener: (app: string) => void): void {
+  onDeletion(listener: (app: AppId) => void): void {
     this.deletionListeners.push(listener);
   }
 
   /** Called after the secret key of an application was rotated. */
-  onRotation(listener: (app: string) => void): void {
+  onRotation(listener: (app: AppId) => void): void {
     this.rotationListeners.push(listener);
   }
 
   /** The channel rules of a space: those of an application, or of its rooms. */
-  rulesOf(space: string): ChannelRules {
+  rulesOf(space: SpaceId): ChannelRules {
     return this.rules.get(space) ?? (isRoomSpace(space) ? ROOM_RULES : ChannelRules.NONE);
   }
 
@@ -124,9 +125,9 @@ export class Keyring {
     const removed = new Set(this.rules.keys());
     for (const app of snapshot.apps) {
       this.putApp(app);
-      removed.delete(app.id);
+      removed.delete(spaceOf(app.id));
     }
-    for (const app of removed) this.setRules(app, []);
+    for (const space of removed) this.setRules(appOfSpace(space), []);
     const secrets = Map.groupBy(snapshot.secrets, (secret) => secret.keyId);
     for (const key of snapshot.keys) this.putKey(key, secrets.get(key.id) ?? [], before);
     this.withheld.clear();
@@ -134,7 +135,7 @@ export class Keyring {
     this.hasGap = false;
     for (const id of new Set([...before.keys(), ...this.keys.keys()]))
       if (before.get(id) !== this.keys.get(id)) this.notify(id);
-    for (const app of appsBefore.keys()) if (!this.apps.has(app)) this.notifyDeletion(app);
+    for (const { id } of appsBefore.values()) if (!this.apps.has(id)) this.notifyDeletion(row.id);
     for (const { id, secretSeq } of appsBefore.values()) this.notifyIfRotated(id, secretSeq);
   }
 
@@ -166,7 +167,7 @@ export class Keyring {
     this.currentRevision = revision;
     this.applied++;
     for (const { row } of touched.keys ?? []) this.notify(row.id);
-    for (const { id, deleted } of touched.apps ?? []) if (deleted !== null) this.notifyDeletion(id);
+    for (const { id, deleted } of touched.apps ?? []) if (deleted !== null) this.notifyDeletion(row.id);
     for (const { id, secretSeq } of before) this.notifyIfRotated(id, secretSeq);
     return true;
   }
@@ -194,7 +195,7 @@ export class Keyring {
     if (!row) return;
     this.putApp({ ...row, deleted: row.created });
     for (const { key } of [...this.keys.values()]) if (key.app === id) this.withdrawKey(key.id, false);
-    this.notifyDeletion(id);
+    this.notifyDeletion(row.id);
   }
 
   private withdrawKey(id: string, isNarrowed: boolean): void {
@@ -230,18 +231,18 @@ export class Keyring {
     });
     // The new secret is not known here: none matches until the store was read.
     this.putApp({ ...row, previousSecrets, ...(!isKnown && { secretSeq: newest, secretDigest: DUMMY_DIGEST }) });
-    this.notifyIfRotated(id, row.secretSeq);
+    this.notifyIfRotated(row.id, row.secretSeq);
   }
 
   private notify(keyId: string): void {
     for (const listener of this.listeners) listener(keyId);
   }
 
-  private notifyDeletion(app: string): void {
+  private notifyDeletion(app: AppId): void {
     for (const listener of this.deletionListeners) listener(app);
   }
 
-  private notifyIfRotated(app: string, before: number): void {
+  private notifyIfRotated(app: AppId, before: number): void {
     const now = this.apps.get(app)?.secretSeq;
     if (now !== undefined && now !== before) for (const listener of this.rotationListeners) listener(app);
   }
@@ -274,8 +275,8 @@ export class Keyring {
   }
 
   /** The ids of all live applications. */
-  get appIds(): Iterable<string> {
-    return this.apps.keys();
+  get appIds(): Iterable<AppId> {
+    return this.apps.values().map(({ id }) => id);
   }
 
   /** By name only: a host contains the name of an application, never its id. */
@@ -292,10 +293,11 @@ export class Keyring {
     return undefined;
   }
 
-  private setRules(app: string, rules: readonly ChannelRule[]): void {
-    if (JSON.stringify(this.rulesOf(app).rules) === JSON.stringify(rules)) return;
-    if (rules.length > 0) this.rules.set(app, new ChannelRules(rules));
-    else this.rules.delete(app);
+  private setRules(app: AppId, rules: readonly ChannelRule[]): void {
+    const space = spaceOf(app);
+    if (JSON.stringify(this.rulesOf(space).rules) === JSON.stringify(rules)) return;
+    if (rules.length > 0) this.rules.set(space, new ChannelRules(rules));
+    else this.rules.delete(space);
     for (const listener of this.ruleListeners) listener(app);
   }
 

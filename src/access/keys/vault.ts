@@ -5,6 +5,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import type { AppId } from "../../base/ids.ts";
 import { StoreError } from "../../store/contract/store.ts";
 import { MASTER_KEY_BYTES } from "../limits.ts";
 
@@ -49,7 +50,7 @@ export class Vault {
 
 /** The associated data that a sealed value is bound to. */
 export const keySecretIdentity = (keyId: string, seq: number): string => `key_secret ${keyId} ${seq}`;
-export const appSecretIdentity = (appId: string): string => `app_secret ${appId}`;
+export const appSecretIdentity = (appId: AppId): string => `app_secret ${appId}`;
 
 export const digestOf = (secret: string): string => Bun.SHA256.hash(secret, "hex");
 

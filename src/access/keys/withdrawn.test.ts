@@ -1,5 +1,7 @@
 /** What a change takes away, as it is sent to other nodes, which apply it without the store. */
+
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { appRow, keyRow } from "../../store/testing/rows.ts";
 import { generationOf, isLiveGeneration } from "./app-secret.ts";
 import { Keyring } from "./keyring.ts";
@@ -92,7 +94,11 @@ describe("a keyring without the store", () => {
   const snapshot = {
     revision: 1,
     apps: [{ ...app, previousSecrets }, appRow("b")],
-    keys: [keyRow("k", { app: "a" }), keyRow("p", { app: "a", type: "publishable" }), keyRow("other", { app: "b" })],
+    keys: [
+      keyRow("k", { app: anAppId("a") }),
+      keyRow("p", { app: anAppId("a"), type: "publishable" }),
+      keyRow("other", { app: anAppId("b") }),
+    ],
     secrets: [secretRow("k", 2, null), secretRow("k", 1, 90_000), secretRow("other", 1, null)],
   };
   const loaded = (): { keyring: Keyring; events: string[] } => {

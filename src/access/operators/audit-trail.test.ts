@@ -1,7 +1,13 @@
 import { expect, test } from "bun:test";
+import type { AppId } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { AuditRow, AuditStore } from "../../store/contract/operators.ts";
 import { AUDIT_DAYS, AUDIT_PER_APP_MAX } from "../limits.ts";
 import { AuditTrail } from "./audit-trail.ts";
+
+const A = anAppId("a");
+const LOUD = anAppId("loud");
+const QUIET = anAppId("quiet");
 
 class FakeStore implements AuditStore {
   readonly rows: AuditRow[] = [];
@@ -25,7 +31,7 @@ class FakeStore implements AuditStore {
     return count;
   }
 
-  async trim(app: string, kept: number): Promise<number> {
+  async trim(app: AppId, kept: number): Promise<number> {
     this.calls.push(`trim ${app} to ${kept}`);
     return 0;
   }
@@ -46,11 +52,11 @@ function setup() {
   return { store, trail, seen };
 }
 
-const entry = (app: string, on = "room") => ({ who: "application secret", what: "room created", on, app });
+const entry = (app: AppId, on = "room") => ({ who: "application secret", what: "room created", on, app });
 
 test("changes by applications are written in batches, in their order, after what the caller waits for", async () => {
   const { store, trail } = setup();
-  for (let i = 0; i < 700; i++) trail.recordByApp(entry("a", String(i)));
+  for (let i = 0; i < 700; i++) trail.recordByApp(entry(A, String(i)));
   expect(store.rows).toEqual([]);
   await trail.record({ who: "admin", what: "app created", on: "b" });
   expect(store.rows).toHaveLength(1);
@@ -62,12 +68,12 @@ test("changes by applications are written in batches, in their order, after what
 
 test("one application cannot use up the queue; what is not recorded is counted", async () => {
   const { store, trail, seen } = setup();
-  for (let i = 0; i < 1500; i++) trail.recordByApp(entry("loud"));
-  trail.recordByApp(entry("quiet"));
+  for (let i = 0; i < 1500; i++) trail.recordByApp(entry(LOUD));
+  trail.recordByApp(entry(QUIET));
   await trail.flush();
   expect([store.rows.length, seen.dropped]).toEqual([1001, 500]);
-  expect(store.rows.at(-1)?.app).toBe("quiet");
-  for (let i = 0; i < 10; i++) trail.recordByApp(entry("loud"));
+  expect(store.rows.at(-1)?.app).toBe(QUIET);
+  for (let i = 0; i < 10; i++) trail.recordByApp(entry(LOUD));
   await trail.flush();
   expect(store.rows).toHaveLength(1011);
 });
@@ -75,7 +81,7 @@ test("one application cannot use up the queue; what is not recorded is counted",
 test("what a store that does not answer has not taken stays pending, within its bound", async () => {
   const { store, trail, seen } = setup();
   store.isBroken = true;
-  trail.recordByApp(entry("a"));
+  trail.recordByApp(entry(A));
   await expect(trail.flush()).rejects.toThrow("broken");
   await trail.record({ who: "admin", what: "app created", on: "b" });
   expect(seen.failed).toBe(1);
@@ -86,7 +92,7 @@ test("what a store that does not answer has not taken stays pending, within its 
 
 test("a sweep removes old changes in slices, and trims the applications that changed something", async () => {
   const { store, trail } = setup();
-  trail.recordByApp(entry("a"));
+  trail.recordByApp(entry(A));
   await trail.flush();
   store.removable = 1200;
   await trail.sweep();

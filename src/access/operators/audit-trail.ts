@@ -2,6 +2,7 @@
  * The audit: every change by operators, applications and commands, kept in the store. Changes by operators are written before they are answered. Changes that
  * applications make with their own secret keys are queued and written in batches, so that their calls do not wait for it.
  */
+import type { AppId } from "../../base/ids.ts";
 import { Repeating } from "../../base/repeating.ts";
 import type { AuditRow } from "../../store/contract/operators.ts";
 import type { Store } from "../../store/contract/store.ts";
@@ -25,7 +26,7 @@ export interface AuditEntry {
   readonly who: string;
   readonly what: string;
   readonly on: string;
-  readonly app?: string | undefined;
+  readonly app?: AppId | undefined;
   readonly address?: string | undefined;
   readonly before?: Readonly<Record<string, unknown>> | undefined;
   readonly after?: Readonly<Record<string, unknown>> | undefined;
@@ -45,9 +46,9 @@ export class AuditTrail {
   // Bound: PENDING_MAX, and PENDING_PER_APP_MAX of one application; further ones are counted in the log and not recorded.
   private pending: AuditRow[] = [];
   // Bound: the applications of the pending rows.
-  private readonly pendingByApp = new Map<string, number>();
+  private readonly pendingByApp = new Map<AppId, number>();
   // Bound: one per application that has changed something since the last sweep.
-  private readonly toTrim = new Set<string>();
+  private readonly toTrim = new Set<AppId>();
   private droppedCount = 0;
   private flushing: Promise<void> = Promise.resolve();
   private readonly flusher: Repeating;
@@ -75,7 +76,7 @@ export class AuditTrail {
   }
 
   /** For changes that an application has made itself. */
-  recordByApp(entry: AuditEntry & { readonly app: string }): void {
+  recordByApp(entry: AuditEntry & { readonly app: AppId }): void {
     const ofApp = this.pendingByApp.get(entry.app) ?? 0;
     if (this.pending.length >= PENDING_MAX || ofApp >= PENDING_PER_APP_MAX) {
       this.droppedCount++;
@@ -110,11 +111,11 @@ export class AuditTrail {
       const slice = this.pending.slice(0, SLICE_ROWS);
       await this.parts.store.audit.add(slice);
       this.pending = this.pending.slice(slice.length);
-      for (const { app } of slice) this.written(app ?? "");
+      for (const { app } of slice) if (app !== null) this.written(app);
     }
   }
 
-  private written(app: string): void {
+  private written(app: AppId): void {
     this.toTrim.add(app);
     const left = (this.pendingByApp.get(app) ?? 1) - 1;
     if (left > 0) this.pendingByApp.set(app, left);

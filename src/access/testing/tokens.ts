@@ -1,5 +1,6 @@
 /** For tests of tokens: a keyring with a key in each state, and tokens made from raw parts. */
 import { createHmac } from "node:crypto";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { KeyRow, SecretRow } from "../../store/contract/store.ts";
 import { keyRow } from "../../store/testing/rows.ts";
 import { Keyring } from "../keys/keyring.ts";
@@ -24,7 +25,7 @@ export const GRACE_ENDS = NOW + 10_000;
 const vault = new Vault(Buffer.alloc(32, 7));
 
 const keyOf = (id: string, more: Partial<KeyRow> = {}): KeyRow =>
-  keyRow(id, { app: "app", channelPatterns: ["chat/*", "news"], ...more });
+  keyRow(id, { app: anAppId("app"), channelPatterns: ["chat/*", "news"], ...more });
 const secretRow = (keyId: string, seq: number, secret: string, ends: number | null): SecretRow => ({
   keyId,
   seq,
@@ -40,7 +41,7 @@ keyring.load({
   apps: [],
   keys: [
     keyOf(KEY),
-    keyOf(OTHER_KEY, { app: "other app" }),
+    keyOf(OTHER_KEY, { app: anAppId("other app") }),
     keyOf(PUBLISHABLE_KEY, { type: "publishable", allowedOrigins: ["*"] }),
     keyOf(SEALED_KEY),
   ],

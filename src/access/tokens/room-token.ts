@@ -3,6 +3,7 @@
  * apart from the connect tokens of keys. What their holder may do is decided when it connects, not when they are signed: a room's flags can
  * change while a participant is inside.
  */
+import type { AppId } from "../../base/ids.ts";
 import type { Vault } from "../keys/vault.ts";
 import { OwnJws } from "./own-jws.ts";
 import { type RoomAccess, stayAccess, waitAccess } from "./room-access.ts";
@@ -24,7 +25,7 @@ export interface RoomClaims {
   readonly kind: "stay" | "wait";
   /** The participantSession, or the waitId of a visitor. It is the peer id, which others see. */
   readonly id: string;
-  readonly app: string;
+  readonly app: AppId;
   /** The room's id. */
   readonly room: string;
   /** Only a stay has one. */

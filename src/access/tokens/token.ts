@@ -6,6 +6,7 @@
  * parse the payload → check the expiry → decode the claims → authorize them against the key.
  */
 import { duration } from "../../base/duration.ts";
+import type { AppId } from "../../base/ids.ts";
 import { ACTIONS, type Action, type ActionSet, actionSet, isAction, isSubset } from "../../protocol/actions.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
 import { PEER_ID_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
@@ -106,7 +107,7 @@ export class TokenRefusal {
 
 /** What is known of a client whose connect is refused. */
 export interface KnownOfClient {
-  readonly app?: string;
+  readonly app?: AppId;
   readonly keyId?: string;
   readonly peerId?: string;
 }

@@ -6,7 +6,7 @@
  *   ends of idle streams; channel-subscriptions.ts requests states and replays; incoming-streams.ts and incoming-stream.ts follow
  *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
- *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer has returned
+ *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer returned
  * - nodes/: heartbeats.ts, nodes.ts; failure-boundary.ts and callbacks.ts for errors in callbacks and timers
  * - requests/: requests.ts, pending-requests.ts and response-parts.ts; capacity-claims.ts for caps; node-texts.ts for what other
  *   parts of the nodes say to each other. responder.ts answers those of other nodes
@@ -15,6 +15,7 @@
  * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Received
  * messages are handled in control-messages.ts, periodic work in ticker.ts.
  */
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import {
   type ChannelCount,
   type ChannelsPage,
@@ -191,7 +192,7 @@ export class ClusterEngine implements Engine {
 
   // Messages and members
 
-  publish(app: string, channel: string, envelope: Envelope): boolean {
+  publish(app: SpaceId, channel: string, envelope: Envelope): boolean {
     if (!this.isUp || !fits(envelope)) return false;
     this.parts.announcements.flush();
     const { subject, item } = this.parts.outgoing.append(app, channel, (position) =>
@@ -201,71 +202,71 @@ export class ClusterEngine implements Engine {
     return true;
   }
 
-  announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+  announce(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     if (this.isClosed) return;
     // Sequence numbers are given during an outage too: afterwards the other nodes find the gap and request a replay.
     this.parts.announcements.add(app, channel, joined, left);
   }
 
-  send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent {
+  send(app: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent {
     if (!this.isUp || !fits(envelope)) return UNAVAILABLE;
     this.parts.announcements.flush();
     return this.parts.directSends.send(app, to, envelope, isHere, attempt);
   }
 
-  prepare(app: string, peerId: string): Promise<void> | undefined {
+  prepare(app: SpaceId, peerId: string): Promise<void> | undefined {
     return this.isUp ? this.parts.directMessages.prepare(app, peerId) : undefined;
   }
 
-  hold(app: string, peerId: string): void {
+  hold(app: SpaceId, peerId: string): void {
     if (this.isClosed) return;
     this.parts.directMessages.subscribe(app, peerId);
     // Behind the subscription: a node that ends its hold because of this does not leave the peer without one.
     this.parts.expectedPeers.connected(app, peerId);
   }
 
-  release(app: string, peerId: string): void {
+  release(app: SpaceId, peerId: string): void {
     this.parts.expectedPeers.end(app, peerId);
     this.parts.directMessages.unsubscribe(app, peerId);
   }
 
-  expect(app: string, peerId: string): void {
+  expect(app: SpaceId, peerId: string): void {
     if (!this.isClosed) this.parts.expectedPeers.begin(app, peerId);
   }
 
-  watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
+  watch(app: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
     const { subscriptions, local, announcements } = this.parts;
     const opened = (members: RemoteMembers): void => announcements.collect(app, channel, () => found(members));
     subscriptions.open(app, channel, (members) => local.found(app, channel, () => opened(members)));
   }
 
-  unwatch(app: string, channel: string): void {
+  unwatch(app: SpaceId, channel: string): void {
     this.parts.subscriptions.close(app, channel);
   }
 
   // Requests to all nodes
 
-  async block(app: string, peerId: string, untilMs: number): Promise<void> {
+  async block(app: AppId, peerId: string, untilMs: number): Promise<void> {
     await this.parts.requests.collect({ kind: "block", app, peerId, untilMs });
   }
 
-  async kick(app: string, peerId: string): Promise<number> {
+  async kick(app: SpaceId, peerId: string): Promise<number> {
     const { responses } = await this.parts.requests.collect({ kind: "kick", app, peerId });
     return responses.reduce((sum, [, response]) => sum + (response.kind === "kick" ? response.closed : 0), 0);
   }
 
-  async channels(app: string, page?: ChannelsPage): Promise<readonly ChannelCount[] | undefined> {
+  async channels(app: SpaceId, page?: ChannelsPage): Promise<readonly ChannelCount[] | undefined> {
     const { responses, isComplete } = await this.parts.requests.collect({ kind: "channels", app, page });
     return isComplete ? responses.flatMap(([, response]) => countsOf(response)) : undefined;
   }
 
-  async members(app: string, channel: string): Promise<RemoteMembers | undefined> {
+  async members(app: SpaceId, channel: string): Promise<RemoteMembers | undefined> {
     const { responses, isComplete } = await this.parts.requests.collect({ kind: "members", app, channel });
     if (!isComplete) return undefined;
     return new Map(responses.map(([node, response]) => [node.id, response.kind === "members" ? response.members : []]));
   }
 
-  async nudge(app?: string, withdrawn?: string): Promise<void> {
+  async nudge(app?: AppId, withdrawn?: string): Promise<void> {
     const startedMs = this.nowMs();
     const { responses } = await this.parts.requests.collect({ kind: "nudge", app, withdrawn });
     if (app === undefined) return;
@@ -284,15 +285,15 @@ export class ClusterEngine implements Engine {
 
   // Connections and capacity
 
-  counted(app: string, connections: number): void {
+  counted(app: AppId, connections: number): void {
     this.parts.heartbeats.connectionsChanged(app, connections);
   }
 
-  connections(app: string): number {
+  connections(app: AppId): number {
     return this.parts.nodes.connections(app);
   }
 
-  claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
+  claim(app: AppId, cap: number): Claim | undefined | Promise<Claim | undefined> {
     return claimCapacity(this.parts, app, cap, this.isUp);
   }
 

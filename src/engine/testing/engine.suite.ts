@@ -3,6 +3,7 @@
  * and without a network behind them pass the same tests.
  */
 import { afterEach, describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { HELD } from "../engine.ts";
 import { playAnyOrder } from "./any-order.ts";
 import { type MakeCluster, type Started, TestCluster } from "./cluster.ts";
@@ -12,6 +13,8 @@ import { requests } from "./suite-requests.ts";
 import { sizes } from "./suite-sizes.ts";
 import { texts } from "./suite-texts.ts";
 import { APP, type TestNode } from "./test-node.ts";
+
+const OTHER_APP = anAppId("other app");
 
 interface SuiteOptions {
   /** Random runs with PARLEY_TEST_FULL; a fifth of them without it. */
@@ -76,12 +79,12 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
     test("does not reach nodes that watch another channel, or that channel of another application", async () => {
       const { nodes, nodeA, nodeB } = await start();
       await nodeB.watch("c");
-      await nodeB.watch("c", "other app");
+      await nodeB.watch("c", OTHER_APP);
       nodeA.publish("c");
       nodeA.publish("d");
       nodeA.publish("c d");
       await nodes.settle();
-      expect([nodeB.receivedOn("c").length, nodeB.receivedOn("d"), nodeB.receivedOn("c", "other app")]).toEqual([
+      expect([nodeB.receivedOn("c").length, nodeB.receivedOn("d"), nodeB.receivedOn("c", OTHER_APP)]).toEqual([
         1,
         [],
         [],
@@ -119,7 +122,7 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
       const { nodes, nodeA } = await start();
       nodes.all.forEach((node, i) => {
         node.setConnections("eve", i + 2);
-        node.setConnections("eve", 50, "other app");
+        node.setConnections("eve", 50, OTHER_APP);
       });
       await nodes.settle();
       const { name, count } = nodeA.send("eve");
@@ -148,7 +151,7 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
     test("counts 0 when the peer is only on the sending node, or nowhere", async () => {
       const { nodes, nodeA, nodeB } = await start();
       nodeA.setConnections("eve", 1);
-      nodeB.setConnections("eve", 1, "other app");
+      nodeB.setConnections("eve", 1, OTHER_APP);
       await nodes.settle();
       expect(await nodes.answer(nodeA.send("eve").count)).toBe(0);
       expect(await nodes.answer(nodeA.send("absent").count)).toBe(0);
@@ -211,7 +214,7 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
         node.join("c", "eve", i, `{"i":${i}}`);
         node.join("c", `only-${node.id}`, 5);
         node.join("d", "elsewhere", 5);
-        node.join("c", "other", 5, undefined, "other app");
+        node.join("c", "other", 5, undefined, OTHER_APP);
       });
       await nodes.settle();
       await nodeA.watch("c");
@@ -275,9 +278,9 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
     test("announcements of another channel or application do not arrive", async () => {
       const { nodes, nodeA, nodeB } = await start();
       await nodeA.watch("c");
-      await nodeA.watch("c", "other app");
+      await nodeA.watch("c", OTHER_APP);
       nodeB.join("d", "eve", 1);
-      nodeB.join("c", "eve", 1, undefined, "third app");
+      nodeB.join("c", "eve", 1, undefined, anAppId("third app"));
       await nodes.settle();
       expect(nodeA.log).toEqual([]);
     });

@@ -1,5 +1,6 @@
 /** Part of the engine's suite: requests to all other nodes. */
 import { expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { parseGlob } from "../../protocol/patterns/glob.ts";
 import { Scope } from "../../protocol/patterns/scope.ts";
 import type { Claim } from "../engine.ts";
@@ -7,20 +8,22 @@ import { LATE, type Start } from "./cluster.ts";
 import { plain } from "./rosters.ts";
 import { APP, type TestNode } from "./test-node.ts";
 
+const OTHER_APP = anAppId("other app");
+
 export function requests(start: Start, size: number): void {
   test("kick closes the peer's connections on the other nodes, and counts them", async () => {
     const { nodes, nodeA } = await start();
     nodes.all.forEach((node, i) => {
       node.setConnections("eve", i + 1);
       node.setConnections("joe", 1);
-      node.setConnections("eve", 1, "other app");
+      node.setConnections("eve", 1, OTHER_APP);
     });
     const expected = nodes.others(nodeA).reduce((sum, node) => sum + node.localConnections(APP) - 1, 0);
     expect(await nodes.answer(nodeA.engine.kick(APP, "eve"))).toBe(expected);
     expect(nodeA.kicks).toEqual([]);
     for (const other of nodes.others(nodeA)) {
       expect(other.kicks).toEqual(["eve"]);
-      expect([other.localConnections(APP), other.localConnections("other app")]).toEqual([1, 1]);
+      expect([other.localConnections(APP), other.localConnections(OTHER_APP)]).toEqual([1, 1]);
     }
   });
 
@@ -66,7 +69,7 @@ export function requests(start: Start, size: number): void {
     const { nodes, nodeA, nodeB } = await start();
     nodeB.setConnections("eve", 5);
     expect(await nodes.answer(nodeA.engine.claim(APP, 5))).toBeUndefined();
-    expect(await nodes.answer(nodeA.engine.claim("other app", 5))).toBeDefined();
+    expect(await nodes.answer(nodeA.engine.claim(OTHER_APP, 5))).toBeDefined();
   });
 
   test("channels returns those of the other nodes", async () => {
@@ -75,7 +78,7 @@ export function requests(start: Start, size: number): void {
     nodeA.join("c", "eve", 1);
     nodeB.join("c", "joe", 1);
     nodeB.join("c", "kim", 1);
-    nodeB.join("secret", "joe", 1, undefined, "other app");
+    nodeB.join("secret", "joe", 1, undefined, OTHER_APP);
     await nodes.settle();
     const counts = await nodes.answer(nodeA.engine.channels(APP));
     expect(counts).toEqual([{ channel: "c", peerIds: ["joe", "kim"], connections: 2 }]);
@@ -112,7 +115,7 @@ export function requests(start: Start, size: number): void {
     const { nodes, nodeA } = await start();
     for (const node of nodes.all) {
       node.setConnections("eve", 2);
-      node.setConnections("joe", 1, "other app");
+      node.setConnections("joe", 1, OTHER_APP);
     }
     // The count may lag: engines send it periodically.
     const known = await nodes.until(() => nodeA.engine.connections(APP) === 2 * (size - 1));

@@ -1,6 +1,7 @@
 /** Part of the engine's suite: texts above the payload limit of the transport. Clients can cause every size used here. */
 import { expect, test } from "bun:test";
 import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { MESSAGE_MAX_BYTES, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
 import type { MemberState, Sent } from "../engine.ts";
 import { LATE, type Start } from "./cluster.ts";
@@ -73,14 +74,14 @@ export function sizes(start: Start, size: number, payloadBytes: number): void {
 
   test("the connections of very many applications arrive complete", async () => {
     const { nodes, nodeA } = await start();
-    const apps = Array.from({ length: nameCount }, (_, at) => longName(at).replaceAll(" ", "-"));
+    const apps = Array.from({ length: nameCount }, (_, at) => anAppId(longName(at).replaceAll(" ", "-")));
     for (const node of nodes.others(nodeA)) for (const app of apps) node.setConnections("eve", 1, app);
-    const isKnown = (app: string): boolean => nodeA.engine.connections(app) === size - 1;
-    expect(await nodes.until(() => isKnown(apps[0] ?? "") && isKnown(apps.at(-1) ?? ""))).toBeTrue();
+    const isKnown = (app = anAppId("")): boolean => nodeA.engine.connections(app) === size - 1;
+    expect(await nodes.until(() => isKnown(apps[0]) && isKnown(apps.at(-1)))).toBeTrue();
     expect(apps.filter((app) => !isKnown(app))).toEqual([]);
     // A later count replaces all earlier ones, also of applications that have no connections any more.
     for (const node of nodes.others(nodeA)) node.disconnectAll();
-    expect(await nodes.until(() => nodeA.engine.connections(apps[0] ?? "") === 0)).toBeTrue();
+    expect(await nodes.until(() => nodeA.engine.connections(apps[0] ?? APP) === 0)).toBeTrue();
   });
 
   test("the largest message and the largest direct message arrive, in order with small ones", async () => {

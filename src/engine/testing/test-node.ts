@@ -2,6 +2,8 @@
  * For tests: a node without clients. It has members and connections of its own, publishes numbered messages, builds rosters of the
  * other nodes from what the engine reports, and records every rule of the contract that the engine violates.
  */
+import type { AppId, SpaceId } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import {
   type ChannelCount,
   type ChannelsPage,
@@ -17,12 +19,12 @@ import {
 } from "../engine.ts";
 import { plain } from "./rosters.ts";
 
-export const APP = "app";
+export const APP = anAppId("app");
 
 /** By node, by peer id. */
 type Roster = Map<NodeId, Map<string, MemberState>>;
 
-const key = (app: string, name: string): string => `${app} ${name}`;
+const key = (app: SpaceId, name: string): string => `${app} ${name}`;
 
 interface Watch {
   readonly roster: Roster;
@@ -70,7 +72,7 @@ export class TestNode implements EngineCallbacks {
   readonly log: string[] = [];
   private readonly ownMembers = new Map<string, Map<string, MemberState>>();
   private readonly connectionsByPeer = new Map<string, number>();
-  private readonly connectionsByApp = new Map<string, number>();
+  private readonly connectionsByApp = new Map<AppId, number>();
   private readonly held = new Set<string>();
   private lastNumber = 0;
   /** Text that is added to each message to make it large. */
@@ -84,14 +86,14 @@ export class TestNode implements EngineCallbacks {
   // What the node does
 
   /** Returns the name of the message, as `receivedOn` has it on other nodes. */
-  publish(channel: string, app = APP): string {
+  publish(channel: string, app: SpaceId = APP): string {
     const { envelope, name } = this.nextMessage();
     if (!this.engine.publish(app, channel, envelope)) throw new Error("the engine could not publish");
     return name;
   }
 
   /** `count`: to how many connections it was delivered. */
-  send(to: string, from = "sender", app = APP): { name: string; count: Sent } {
+  send(to: string, from = "sender", app: SpaceId = APP): { name: string; count: Sent } {
     const { envelope, name } = this.nextMessage(from);
     return { name, count: this.engine.send(app, to, envelope, false) };
   }
@@ -106,7 +108,7 @@ export class TestNode implements EngineCallbacks {
   }
 
   /** A member joins and is announced at once. */
-  join(channel: string, peerId: string, since: number, metadataJson?: string, app = APP): void {
+  join(channel: string, peerId: string, since: number, metadataJson?: string, app: SpaceId = APP): void {
     this.joinAll(channel, [{ peerId, metadataJson, since, node: this.id }], app);
   }
 
@@ -115,12 +117,12 @@ export class TestNode implements EngineCallbacks {
     this.joinAll(channel, [{ peerId, metadataJson, since, node: this.id, isArriving: true }]);
   }
 
-  leave(channel: string, peerId: string, app = APP): void {
+  leave(channel: string, peerId: string, app: SpaceId = APP): void {
     if (this.ownMembers.get(key(app, channel))?.delete(peerId)) this.engine.announce(app, channel, [], [peerId]);
   }
 
   /** Many members join in one announcement. */
-  joinAll(channel: string, states: readonly MemberState[], app = APP): void {
+  joinAll(channel: string, states: readonly MemberState[], app: SpaceId = APP): void {
     const members = this.ownMembers.get(key(app, channel)) ?? new Map<string, MemberState>();
     this.ownMembers.set(key(app, channel), members);
     for (const state of states) members.set(state.peerId, state);
@@ -128,14 +130,14 @@ export class TestNode implements EngineCallbacks {
   }
 
   /** All members leave in one announcement. */
-  leaveAll(channel: string, app = APP): void {
+  leaveAll(channel: string, app: SpaceId = APP): void {
     const members = this.ownMembers.get(key(app, channel));
     this.ownMembers.delete(key(app, channel));
     this.engine.announce(app, channel, [], [...(members?.keys() ?? [])]);
   }
 
   /** The node has closed the peer's connection itself and expects it back. */
-  holdPeer(peerId: string, app = APP): void {
+  holdPeer(peerId: string, app: SpaceId = APP): void {
     this.held.add(key(app, peerId));
     this.engine.hold(app, peerId);
     this.engine.expect(app, peerId);
@@ -153,13 +155,13 @@ export class TestNode implements EngineCallbacks {
     for (const name of [...this.connectionsByPeer.keys()]) {
       // Application names may contain spaces in tests, peer ids never.
       const at = name.lastIndexOf(" ");
-      this.setConnections(name.slice(at + 1), 0, name.slice(0, at));
+      this.setConnections(name.slice(at + 1), 0, anAppId(name.slice(0, at)));
     }
     this.connectionsByApp.clear();
   }
 
   /** Resolves when the watch is answered. */
-  watch(channel: string, app = APP): Promise<void> {
+  watch(channel: string, app: SpaceId = APP): Promise<void> {
     const watch: Watch = { roster: new Map(), isAnswered: false };
     this.watches.set(key(app, channel), watch);
     return new Promise((resolve) => {
@@ -172,24 +174,24 @@ export class TestNode implements EngineCallbacks {
     });
   }
 
-  unwatch(channel: string, app = APP): void {
+  unwatch(channel: string, app: SpaceId = APP): void {
     this.engine.unwatch(app, channel);
     this.watches.delete(key(app, channel));
   }
 
-  isWatching(channel: string, app = APP): boolean {
+  isWatching(channel: string, app: SpaceId = APP): boolean {
     return this.watches.has(key(app, channel));
   }
 
   // What the node has received
 
   /** Names of messages. */
-  receivedOn(channel: string, app = APP): readonly string[] {
+  receivedOn(channel: string, app: SpaceId = APP): readonly string[] {
     return this.received.get(key(app, channel)) ?? [];
   }
 
   /** Names of direct messages. */
-  deliveredTo(peerId: string, app = APP): readonly string[] {
+  deliveredTo(peerId: string, app: SpaceId = APP): readonly string[] {
     return this.delivered.get(key(app, peerId)) ?? [];
   }
 
@@ -198,7 +200,7 @@ export class TestNode implements EngineCallbacks {
   }
 
   /** Members of a channel on other nodes. */
-  roster(channel: string, app = APP): Record<NodeId, MemberState[]> {
+  roster(channel: string, app: SpaceId = APP): Record<NodeId, MemberState[]> {
     return plain(this.watches.get(key(app, channel))?.roster ?? new Map());
   }
 
@@ -225,14 +227,14 @@ export class TestNode implements EngineCallbacks {
 
   // EngineCallbacks
 
-  deliver(app: string, channel: string, envelope: Envelope): void {
+  deliver(app: SpaceId, channel: string, envelope: Envelope): void {
     const name = this.receive(`message on ${app} ${channel}`, envelope);
     if (!this.isWatching(channel, app)) this.violations.push(`a message came on ${channel}, which it does not watch`);
     append(this.received, key(app, channel), name);
     this.log.push(`${name} on ${channel}`);
   }
 
-  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
+  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
     const connections = this.connectionsByPeer.get(key(app, to)) ?? 0;
     if (connections === 0 && this.held.has(key(app, to))) return HELD;
     if (connections > 0)
@@ -240,13 +242,13 @@ export class TestNode implements EngineCallbacks {
     return connections;
   }
 
-  returned(_app: string, peerId: string): void {
+  returned(_app: SpaceId, peerId: string): void {
     this.returns.push(peerId);
   }
 
   membersChanged(
     node: NodeId,
-    app: string,
+    app: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
@@ -260,14 +262,14 @@ export class TestNode implements EngineCallbacks {
     for (const peerId of left) this.log.push(`${peerId} leaves ${channel}`);
   }
 
-  membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void {
+  membersAre(node: NodeId, app: SpaceId, channel: string, members: readonly MemberState[]): void {
     const watch = this.watches.get(key(app, channel));
     if (!watch?.isAnswered) return;
     watch.roster.delete(node);
     this.change(watch.roster, node, members, []);
   }
 
-  lost(_app: string, channel: string): void {
+  lost(_app: SpaceId, channel: string): void {
     this.lostChannels.push(channel);
   }
 
@@ -288,27 +290,27 @@ export class TestNode implements EngineCallbacks {
 
   connectionsChanged(): void {}
 
-  blocked(_app: string, peerId: string, untilMs: number): void {
+  blocked(_app: AppId, peerId: string, untilMs: number): void {
     this.blocks.push([peerId, untilMs]);
   }
 
-  kicked(app: string, peerId: string): number {
+  kicked(app: SpaceId, peerId: string): number {
     const connections = this.connectionsByPeer.get(key(app, peerId)) ?? 0;
     if (connections > 0) this.kicks.push(peerId);
-    this.setConnections(peerId, 0, app);
+    this.setConnections(peerId, 0, anAppId(app));
     this.connectionsByPeer.delete(key(app, peerId));
     return connections;
   }
 
-  localPeers(app: string, channel: string): readonly MemberState[] {
+  localPeers(app: SpaceId, channel: string): readonly MemberState[] {
     return this.localMembers(app, channel);
   }
 
-  localMembers(app: string, channel: string): readonly MemberState[] {
+  localMembers(app: SpaceId, channel: string): readonly MemberState[] {
     return [...(this.ownMembers.get(key(app, channel))?.values() ?? [])];
   }
 
-  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
     this.askedPages.push(page);
     return [...this.ownMembers]
       .filter(([name, members]) => name.startsWith(`${app} `) && members.size > 0)
@@ -319,11 +321,11 @@ export class TestNode implements EngineCallbacks {
       }));
   }
 
-  localConnections(app: string): number {
+  localConnections(app: AppId): number {
     return this.connectionsByApp.get(app) ?? 0;
   }
 
-  localCounts(): ReadonlyMap<string, number> {
+  localCounts(): ReadonlyMap<AppId, number> {
     return new Map(this.connectionsByApp);
   }
 

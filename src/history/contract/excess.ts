@@ -1,10 +1,10 @@
 /** What an application that stores more than it may has to lose, and where: of its own channels, and of its rooms. */
-import { roomSpaceOf } from "../../access/keys/room-space.ts";
+import { type AppId, roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
 import { ROOMS_SHARE } from "./limits.ts";
 
 export interface Excess {
   /** The application's own channels, or its rooms. */
-  readonly space: string;
+  readonly space: SpaceId;
   readonly bytes: number;
 }
 
@@ -12,13 +12,13 @@ export interface Excess {
  * Guests write in rooms without any credential, and must not push out what the application has stored: rooms lose first, until they are down to
  * their share. They keep that much: the application's own channels do not push out the chats either.
  */
-export function excessOf(app: string, ownBytes: number, roomBytes: number, maxBytes: number): readonly Excess[] {
+export function excessOf(app: AppId, ownBytes: number, roomBytes: number, maxBytes: number): readonly Excess[] {
   const over = Math.ceil(ownBytes + roomBytes - maxBytes);
   // Also for an application without a limit, of which there is no share.
   if (over <= 0) return [];
   const ofRooms = Math.min(over, Math.max(roomBytes - Math.floor(maxBytes * ROOMS_SHARE), 0));
   return [
     { space: roomSpaceOf(app), bytes: ofRooms },
-    { space: app, bytes: over - ofRooms },
+    { space: spaceOf(app), bytes: over - ofRooms },
   ].filter(({ bytes }) => bytes > 0);
 }

@@ -19,11 +19,12 @@
  * - After `append` has rejected, the caller MUST settle that batch before it appends another.
  * - Calls MUST reject with HistoryUnavailable when the store cannot be used at the moment.
  */
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
 
 export interface NewMessage {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly channel: string;
   readonly keep: Retention;
   readonly from: string;
@@ -105,7 +106,7 @@ export interface Page {
 
 /** The end of a stream. */
 export interface Top extends Position {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly channel: string;
 }
 
@@ -133,9 +134,9 @@ export interface HistoryStore {
    * The state of a stream, which begins with this if there is none. A stream without messages that nothing has opened or appended to
    * for an hour (a day if it had some) is forgotten, so a node opens each stream that it watches every STREAM_USE_NOTED_MS.
    */
-  open(app: string, channel: string, keep: Retention): Promise<StreamState>;
+  open(app: SpaceId, channel: string, keep: Retention): Promise<StreamState>;
   /** `undefined`: there is no such stream. */
-  read(app: string, channel: string, range: Range): Promise<Page | undefined>;
+  read(app: SpaceId, channel: string, range: Range): Promise<Page | undefined>;
   /**
    * The ends of streams that were appended to, or removed with `remove`, within the last `agoMs`. May contain older ones. Streams that
    * a change of rules has removed are not in it. Not since a time, because the clock of the store is not that of the caller. What a
@@ -143,17 +144,17 @@ export interface HistoryStore {
    */
   tops(agoMs: number): Promise<ChangedTops>;
   /** Forgets all messages of a channel: a new epoch begins. Returns false if there was no stream. */
-  remove(app: string, channel: string): Promise<boolean>;
+  remove(app: SpaceId, channel: string): Promise<boolean>;
   /** After a change of rules: `keep` says what a channel keeps now, or `undefined` if it has no history any more. */
-  applyRules(app: string, keep: (channel: string) => Retention | undefined): Promise<void>;
+  applyRules(app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void>;
   /** Forgets all streams of an application. */
-  removeApp(app: string): Promise<void>;
-  usage(app: string): Promise<HistoryUsage>;
+  removeApp(app: SpaceId): Promise<void>;
+  usage(app: SpaceId): Promise<HistoryUsage>;
   /**
-   * Removes some of what is over its limits: count, age, bytes per application together with its rooms (access/keys/room-space.ts), old ids,
+   * Removes some of what is over its limits: count, age, bytes per application together with its rooms (base/ids.ts), old ids,
    * forgotten streams. True: there is more.
    */
-  trim(maxBytesOf: (app: string) => number): Promise<boolean>;
+  trim(maxBytesOf: (app: AppId) => number): Promise<boolean>;
   /** Called when the store has lost what it had acknowledged, as after a failover: positions may not mean what they did. */
   onRewound(listener: () => void): void;
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 /** History in PostgreSQL, which all nodes share. migrations/ has the functions that these calls run. */
 import { SQL } from "bun";
-import { appOfSpace, roomSpaceOf } from "../../access/keys/room-space.ts";
 import { systemClock } from "../../base/clock.ts";
+import { type AppId, appOfSpace, roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import { LOCK_SPACE, optionsOf } from "../../store/engines/postgres.ts";
@@ -119,7 +119,7 @@ export class PostgresHistory implements HistoryStore {
     return result;
   }
 
-  open = (app: string, channel: string, keep: Retention): Promise<StreamState> =>
+  open = (app: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
     this.reader.run(async (sql) => {
       const rows: (Answer & { state: string })[] = await sql`
         SELECT pg_is_in_recovery() AS "isStandby", history_open(${app}, ${channel}, ${keep.messages}::BIGINT, ${keep.seconds * 1000}::BIGINT,
@@ -127,7 +127,7 @@ export class PostgresHistory implements HistoryStore {
       return JSON.parse(ofPrimary(rows[0])?.state ?? "") as StreamState;
     });
 
-  read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
+  read = (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
     this.reader.run(async (sql) => {
       const { after = null, before = null, upTo = null, limit, maxBytes, sinceMs } = range;
       // As an age: the server's clock gave the messages their times.
@@ -151,14 +151,14 @@ export class PostgresHistory implements HistoryStore {
       return { tops: rows.map((row) => ({ ...row, offset: Number(row.offset) })), openMs };
     });
 
-  remove = (app: string, channel: string): Promise<boolean> =>
+  remove = (app: SpaceId, channel: string): Promise<boolean> =>
     this.reader.run(async (sql) => {
       const rows: { removed: boolean }[] = await sql`
         SELECT history_remove_2(${app}, ${channel}, ${this.skewMs()}::BIGINT) AS removed`;
       return rows[0]?.removed === true;
     });
 
-  async applyRules(app: string, keep: (channel: string) => Retention | undefined): Promise<void> {
+  async applyRules(app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> {
     let from = "";
     for (;;) {
       const rows = await this.trimmer.run<{ id: string; channel: string }[]>(
@@ -175,11 +175,11 @@ export class PostgresHistory implements HistoryStore {
     }
   }
 
-  async removeApp(app: string): Promise<void> {
+  async removeApp(app: SpaceId): Promise<void> {
     await this.applyRules(app, () => undefined);
   }
 
-  usage = (app: string): Promise<HistoryUsage> =>
+  usage = (app: SpaceId): Promise<HistoryUsage> =>
     this.reader.run(async (sql) => {
       const rows: { streams: string; messages: string; bytes: string }[] = await sql`
         SELECT count(*) AS streams, coalesce(sum(top - low + 1), 0) AS messages, coalesce(sum(bytes), 0) AS bytes
@@ -188,7 +188,7 @@ export class PostgresHistory implements HistoryStore {
       return { streams: Number(streams), messages: Number(messages), bytes: Number(bytes) };
     });
 
-  trim = (maxBytesOf: (app: string) => number): Promise<boolean> =>
+  trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> =>
     this.trimmer.run(async (sql) => {
       const over = await this.overLimits(sql, maxBytesOf);
       const trims: { streams: string | null }[] = await sql`
@@ -237,16 +237,18 @@ export class PostgresHistory implements HistoryStore {
   }
 
   /** The spaces that have more bytes or streams than they may, and by how much. */
-  private async overLimits(sql: SQL, maxBytesOf: (app: string) => number) {
+  private async overLimits(sql: SQL, maxBytesOf: (app: AppId) => number) {
     if (performance.now() - this.totalsAtMs < this.totalsEveryMs) return { large: [], crowded: [] };
-    const rows: { space: string; streams: string; bytes: string }[] =
+    const rows: { space: SpaceId; streams: string; bytes: string }[] =
       await sql`SELECT app AS space, count(*) AS streams, sum(bytes) AS bytes FROM history_streams GROUP BY app`;
     this.totalsAtMs = performance.now();
     const bytesOf = new Map(rows.map(({ space, bytes }) => [space, Number(bytes)]));
-    const bytesIn = (space: string): number => bytesOf.get(space) ?? 0;
+    const bytesIn = (space: SpaceId): number => bytesOf.get(space) ?? 0;
     const apps = new Set(rows.map(({ space }) => appOfSpace(space)));
     return {
-      large: [...apps].flatMap((app) => excessOf(app, bytesIn(app), bytesIn(roomSpaceOf(app)), maxBytesOf(app))),
+      large: [...apps].flatMap((app) =>
+        excessOf(app, bytesIn(spaceOf(app)), bytesIn(roomSpaceOf(app)), maxBytesOf(app)),
+      ),
       crowded: rows
         .map(({ space, streams }) => ({ space, streams: Number(streams) - this.streamsMax }))
         .filter(({ streams }) => streams > 0),

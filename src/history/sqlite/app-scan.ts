@@ -3,6 +3,7 @@
  * publish; this looks at some streams per call instead, and has a result when it has seen them all.
  */
 import type { Database } from "bun:sqlite";
+import type { SpaceId } from "../../base/ids.ts";
 
 const SCAN_STREAMS = 250;
 /** How many streams one scan finds; the next ones need another scan. */
@@ -17,7 +18,7 @@ export interface Found {
 }
 
 interface Running {
-  readonly space: string;
+  readonly space: SpaceId;
   readonly order: Order;
   channel: string;
   found: Found[];
@@ -41,17 +42,17 @@ export class AppScan {
   }
 
   /** The largest streams, the largest first, as they were when the scan found them; `undefined`: call again. */
-  largest(space: string): readonly Found[] | undefined {
+  largest(space: SpaceId): readonly Found[] | undefined {
     return this.advance(space, "largest");
   }
 
   /** Streams without messages, then the others, those first that were used least recently; at most 1,000. `undefined`: call again. */
-  mostDispensable(space: string): readonly Found[] | undefined {
+  mostDispensable(space: SpaceId): readonly Found[] | undefined {
     return this.advance(space, "most dispensable");
   }
 
   /** Whether the largest streams of this space are being looked for, or the result is not used up. */
-  isAt(space: string): boolean {
+  isAt(space: SpaceId): boolean {
     return this.running?.space === space && this.running.order === "largest";
   }
 
@@ -60,7 +61,7 @@ export class AppScan {
     this.running = undefined;
   }
 
-  private advance(space: string, order: Order): readonly Found[] | undefined {
+  private advance(space: SpaceId, order: Order): readonly Found[] | undefined {
     if (this.running?.space !== space || this.running.order !== order)
       this.running = { space, order, channel: "", found: [], isDone: false };
     const { running } = this;

@@ -1,5 +1,6 @@
 /** Appends batches to the embedded history, and finds out which were stored. */
 import type { Database } from "bun:sqlite";
+import type { SpaceId } from "../../base/ids.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import { NO_EPOCH } from "../../protocol/position.ts";
@@ -127,7 +128,7 @@ export class SqliteAppend {
     return this.last;
   }
 
-  private touchFirst(app: string, channel: string, keep: Retention, nowMs: number): Touched {
+  private touchFirst(app: SpaceId, channel: string, keep: Retention, nowMs: number): Touched {
     const { streams } = this.parts;
     const found = streams.find(app, channel);
     const row = found ?? streams.insert(app, channel, keep, nowMs);

@@ -1,6 +1,7 @@
 /** The embedded history while the clock on the wall is wrong. */
 import { afterEach, expect, test } from "bun:test";
 import { retentionClock } from "../../base/clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { appendTexts, batchOf, clocksOf, readTexts, type TestTime, trimAll } from "../testing/kit.ts";
 import { openMemoryHistory } from "../testing/memory.ts";
 import type { SqliteHistory } from "./history.ts";
@@ -22,7 +23,10 @@ test("a clock that is a year ahead for a minute costs no message, and hides none
   time.setMs = YEAR_MS;
   await trimAll(history);
   expect(await readTexts(history)).toEqual(["a", "b"]);
-  expect(await history.open("app", "channel", { messages: 1000, seconds: 3600 })).toMatchObject({ first: 1, top: 2 });
+  expect(await history.open(anAppId("app"), "channel", { messages: 1000, seconds: 3600 })).toMatchObject({
+    first: 1,
+    top: 2,
+  });
   time.passedMs = 60_000;
   await trimAll(history);
   time.setMs = 0;

@@ -3,12 +3,15 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { anAppId } from "../../base/testing/ids.ts";
 import { StoreError } from "../../store/contract/store.ts";
 import { newFolders } from "../../store/testing/places.ts";
 import { HistoryUnavailable } from "../contract/history.ts";
 import { ALL, appendTexts, batchOf, KEEP, numbers, readTexts } from "../testing/kit.ts";
 import { type HistorySync, historyFile, SCHEMA } from "./file.ts";
 import { SqliteHistory } from "./history.ts";
+
+const APP = anAppId("app");
 
 const newFolder = newFolders();
 const newPath = (): string => historyFile(newFolder());
@@ -50,7 +53,7 @@ test("damage that a call finds costs that call, and later ones use a new file", 
   const store = open(path);
   let rewound = 0;
   store.onRewound(() => rewound++);
-  await expect(store.read("app", "channel", ALL)).rejects.toBeInstanceOf(HistoryUnavailable);
+  await expect(store.read(APP, "channel", ALL)).rejects.toBeInstanceOf(HistoryUnavailable);
   expect([store.notes.length, rewound]).toEqual([1, 1]);
   const [second] = await appendTexts(store, ["new"]);
   expect(second?.offset).toBe(1);
@@ -98,7 +101,7 @@ test("a file of the first version goes on: its ids count, also over the removal 
   const [duplicate] = await store.append(batchOf({ id: "i" }));
   expect(duplicate).toMatchObject({ epoch: "e1", offset: 1, check: "c1", isDuplicate: true });
   expect(duplicate?.isRemoved).toBeUndefined();
-  await store.remove("app", "channel");
+  await store.remove(APP, "channel");
   const [removed] = await store.append(batchOf({ id: "i" }));
   // Which epoch it was of is not known any more.
   expect(removed).toMatchObject({ epoch: "0", isDuplicate: true, isRemoved: true });
@@ -117,16 +120,16 @@ test("positions in a part that a restored copy has lost do not fit what is store
   copyFileSync(`${path}.copy`, path);
   const restored = open(path);
   // Beyond the top at first.
-  const missing = await restored.read("app", "channel", { ...ALL, after: 11 });
+  const missing = await restored.read(APP, "channel", { ...ALL, after: 11 });
   expect([missing?.state.epoch, missing?.check]).toEqual([eleventh?.epoch, undefined]);
   // Then another message has that offset, and another check.
   await appendTexts(restored, ["new", "newer", "newest"]);
   for (const position of [eleventh, twelfth]) {
-    const page = await restored.read("app", "channel", { ...ALL, after: position?.offset ?? 0 });
+    const page = await restored.read(APP, "channel", { ...ALL, after: position?.offset ?? 0 });
     expect(page?.check).toBeString();
     expect(page?.check).not.toBe(position?.check as string);
   }
-  const kept = await restored.read("app", "channel", { ...ALL, after: 10 });
+  const kept = await restored.read(APP, "channel", { ...ALL, after: 10 });
   expect(kept?.messages.map(({ offset }) => offset)).toEqual([11, 12, 13]);
   await restored.close();
 });
@@ -153,7 +156,7 @@ test("a full disk fails the batch, stores nothing of it, and the history goes on
   limited.run("PRAGMA max_page_count = 1000000");
   expect((await appendTexts(store, ["c"]))[0]?.offset).toBe(2);
   expect(await readTexts(store)).toEqual(["a", "c"]);
-  expect((await store.usage("app")).messages).toBe(2);
-  expect((await store.open("app", "channel", KEEP)).top).toBe(2);
+  expect((await store.usage(APP)).messages).toBe(2);
+  expect((await store.open(APP, "channel", KEEP)).top).toBe(2);
   await store.close();
 });

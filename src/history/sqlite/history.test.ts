@@ -1,11 +1,14 @@
 import { expect, test } from "bun:test";
-import { roomSpaceOf } from "../../access/keys/room-space.ts";
+import { roomSpaceOf } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { newFolders } from "../../store/testing/places.ts";
 import { historySuite } from "../testing/history.suite.ts";
 import { batchOf, clocksOf, numbers, STREAMS_MAX } from "../testing/kit.ts";
 import { openMemoryHistory } from "../testing/memory.ts";
 import { historyFile } from "./file.ts";
 import { SqliteHistory } from "./history.ts";
+
+const APP = anAppId("app");
 
 const newFolder = newFolders();
 
@@ -27,16 +30,16 @@ historySuite("the embedded history", async () => {
 
 test("an application with many channels is trimmed while people keep writing in its rooms", async () => {
   const store = openMemoryHistory();
-  const rooms = { app: roomSpaceOf("app"), channel: "chat", dataJson: JSON.stringify("x".repeat(50_000)) };
+  const rooms = { app: roomSpaceOf(APP), channel: "chat", dataJson: JSON.stringify("x".repeat(50_000)) };
   // Finding the largest of 5,000 takes several slices.
   await store.append(batchOf(...numbers(1, 5000).map((channel) => ({ channel }))));
-  const own = await store.usage("app");
+  const own = await store.usage(APP);
   const maxBytes = own.bytes;
   // Beyond the rooms' share before each slice.
-  for (let slice = 0; slice < 300 && (await store.usage("app")).messages === own.messages; slice++) {
+  for (let slice = 0; slice < 300 && (await store.usage(APP)).messages === own.messages; slice++) {
     await store.append(batchOf(...Array.from({ length: 20 }, () => rooms)));
     await store.trim(() => maxBytes);
   }
-  expect((await store.usage("app")).messages).toBeLessThan(own.messages);
+  expect((await store.usage(APP)).messages).toBeLessThan(own.messages);
   await store.close();
 });

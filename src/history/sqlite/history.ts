@@ -1,6 +1,7 @@
 /** The embedded history: one file that this process alone uses. Every call runs in one turn. */
 import { type Database, SQLiteError } from "bun:sqlite";
 import { steplessClock, systemClock } from "../../base/clock.ts";
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import {
   type Appended,
@@ -34,9 +35,9 @@ export interface SqliteHistoryOptions extends HistoryFileOptions {
 /** In place of `applyRules` for callers in other processes, whose function cannot be called here. */
 export interface RulesByChannel {
   /** Some channels of an application that have streams, behind this one in their order; none: there are no more. */
-  channelsAfter(app: string, channel: string): Promise<readonly string[]>;
+  channelsAfter(app: SpaceId, channel: string): Promise<readonly string[]>;
   /** As `applyRules`, for these channels: `undefined` means that a channel has no history any more. */
-  applyTo(app: string, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void>;
+  applyTo(app: SpaceId, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void>;
 }
 
 /** An open file and the statements on it. */
@@ -46,7 +47,7 @@ interface Opened {
   readonly appending: SqliteAppend;
   readonly reading: SqliteRead;
   readonly trimming: SqliteTrim;
-  readonly channelsAfter: (app: string, channel: string) => readonly { readonly channel: string }[];
+  readonly channelsAfter: (app: SpaceId, channel: string) => readonly { readonly channel: string }[];
 }
 
 export class SqliteHistory implements HistoryStore, RulesByChannel {
@@ -66,7 +67,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
   settle = async (batch: Batch): Promise<readonly Appended[] | undefined> =>
     this.use(({ appending }) => appending.settle(batch));
 
-  open = async (app: string, channel: string, keep: Retention): Promise<StreamState> =>
+  open = async (app: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
     this.use(({ db, streams }) => {
       const nowMs = this.clocks.wallMs();
       const found = streams.find(app, channel);
@@ -80,7 +81,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
       return streams.state(row, this.clocks.retentionMs());
     });
 
-  read = async (app: string, channel: string, range: Range): Promise<Page | undefined> =>
+  read = async (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
     this.use(({ streams, reading }) => {
       const row = streams.find(app, channel);
       return row && reading.page(row, range);
@@ -89,7 +90,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
   tops = async (agoMs: number): Promise<ChangedTops> =>
     this.use(({ reading }) => ({ tops: reading.tops(this.clocks.wallMs() - agoMs), openMs: 0 }));
 
-  remove = async (app: string, channel: string): Promise<boolean> =>
+  remove = async (app: SpaceId, channel: string): Promise<boolean> =>
     this.use(({ db, streams }) => {
       const row = streams.find(app, channel);
       if (!row) return false;
@@ -103,13 +104,13 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
       return true;
     });
 
-  applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>
+  applyRules = (app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
     this.visit(app, applying(keep));
 
-  channelsAfter = async (app: string, channel: string): Promise<readonly string[]> =>
+  channelsAfter = async (app: SpaceId, channel: string): Promise<readonly string[]> =>
     this.use((opened) => opened.channelsAfter(app, channel).map((row) => row.channel));
 
-  applyTo = async (app: string, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void> => {
+  applyTo = async (app: SpaceId, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void> => {
     this.use((opened) =>
       changeStreams(
         opened,
@@ -120,15 +121,15 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
     );
   };
 
-  removeApp = (app: string): Promise<void> =>
+  removeApp = (app: SpaceId): Promise<void> =>
     this.visit(app, ({ streams }, row) => {
       streams.deleteRow(row);
       return true;
     });
 
-  usage = async (app: string): Promise<HistoryUsage> => this.use(({ streams }) => streams.usage(app));
+  usage = async (app: SpaceId): Promise<HistoryUsage> => this.use(({ streams }) => streams.usage(app));
 
-  trim = async (maxBytesOf: (app: string) => number): Promise<boolean> =>
+  trim = async (maxBytesOf: (app: AppId) => number): Promise<boolean> =>
     this.use(({ trimming }) => trimming.trim(maxBytesOf));
 
   onRewound(listener: () => void): void {
@@ -141,7 +142,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
   }
 
   /** Calls `change` for every stream of an application, some per turn. */
-  private async visit(app: string, change: StreamChange): Promise<void> {
+  private async visit(app: SpaceId, change: StreamChange): Promise<void> {
     let from = "";
     for (;;) {
       const rows = this.use((opened) =>
@@ -201,7 +202,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
     const channels = db.prepare<{ channel: string }, [string, string]>(
       `SELECT channel FROM streams WHERE app = ? AND channel > ? ORDER BY channel LIMIT ${VISIT_STREAMS}`,
     );
-    const channelsAfter = (app: string, channel: string) => channels.all(app, channel);
+    const channelsAfter = (app: SpaceId, channel: string) => channels.all(app, channel);
     return { db, streams, appending, reading: new SqliteRead(db, streams, runs, retentionMs), trimming, channelsAfter };
   }
 }
@@ -219,7 +220,7 @@ const applying =
   };
 
 /** Calls `change` for the streams of these channels, in one transaction. */
-function changeStreams(opened: Opened, app: string, channels: readonly string[], change: StreamChange): StreamRow[] {
+function changeStreams(opened: Opened, app: SpaceId, channels: readonly string[], change: StreamChange): StreamRow[] {
   const { db, streams } = opened;
   const found = channels.map((channel) => streams.find(app, channel)).filter((row) => row !== undefined);
   const removed = db.transaction(() => found.filter((row) => change(opened, row)))();

@@ -1,6 +1,7 @@
 /** Runs of messages against a plain list: what is added, read in both directions, and deleted in any portions. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { ALL, batchOf, message } from "../testing/kit.ts";
 import { SCHEMA } from "./file.ts";
 import { SqliteHistory } from "./history.ts";
@@ -80,7 +81,7 @@ test("a batch for two channels is one run in each; a limit ends within a run", a
     batchOf(...Array.from({ length: 10 }, (_, n) => ({ channel: `c${n % 2}`, dataJson: String(n) }))),
   );
   const read = async (range: object): Promise<string[] | undefined> =>
-    (await history.read("app", "c1", { ...ALL, ...range }))?.messages.map(({ dataJson }) => dataJson);
+    (await history.read(anAppId("app"), "c1", { ...ALL, ...range }))?.messages.map(({ dataJson }) => dataJson);
   expect(await read({ after: 1, limit: 2 })).toEqual(["3", "5"]);
   expect(await read({ after: undefined, before: 5, limit: 2 })).toEqual(["7", "5"]);
 });

@@ -1,5 +1,6 @@
 /** The streams of the embedded history: their rows, and how much each application has stored. */
 import type { Database } from "bun:sqlite";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import { NO_CHECK } from "../../protocol/position.ts";
 import type { HistoryUsage, StreamState } from "../contract/history.ts";
@@ -9,7 +10,7 @@ import type { SqliteRuns } from "./runs.ts";
 
 export interface StreamRow {
   readonly id: number;
-  readonly app: string;
+  readonly app: SpaceId;
   readonly channel: string;
   readonly epoch: string;
   top: number;
@@ -39,7 +40,7 @@ const keepMs = ({ seconds }: Retention): number => seconds * 1000;
 
 export class SqliteStreams {
   /** So that neither a publish nor a page of the dashboard adds up all streams. Bound: applications with streams. */
-  readonly totals = new Map<string, Totals>();
+  readonly totals = new Map<SpaceId, Totals>();
 
   private readonly byName;
   private readonly byId;
@@ -72,13 +73,13 @@ export class SqliteStreams {
     this.setKeep = db.prepare<undefined, [number, number, number | null, number]>(
       "UPDATE streams SET keep_messages = ?, keep_ms = ?, expires = ? WHERE id = ?",
     );
-    const sums = db.query<Totals & { app: string }, []>(
+    const sums = db.query<Totals & { app: SpaceId }, []>(
       "SELECT app, COUNT(*) AS streams, SUM(top - low + 1) AS messages, SUM(bytes) AS bytes FROM streams GROUP BY app",
     );
     for (const { app, streams, messages, bytes } of sums.all()) this.totals.set(app, { streams, messages, bytes });
   }
 
-  find(app: string, channel: string): StreamRow | undefined {
+  find(app: SpaceId, channel: string): StreamRow | undefined {
     return this.byName.get(app, channel) ?? undefined;
   }
 
@@ -87,7 +88,7 @@ export class SqliteStreams {
   }
 
   /** Without counting it: that happens when its transaction is committed. `ids`: its `ids_of`. */
-  insert(app: string, channel: string, keep: Retention, nowMs: number, ids: number | null = null): StreamRow {
+  insert(app: SpaceId, channel: string, keep: Retention, nowMs: number, ids: number | null = null): StreamRow {
     const values = [NO_CHECK, NO_CHECK, keep.messages, keepMs(keep), nowMs, nowMs, ids] as const;
     const row = this.add.get(app, channel, randomBase36(), ...values);
     if (!row) throw new Error("the new stream was not returned");
@@ -149,13 +150,13 @@ export class SqliteStreams {
     return { epoch: row.epoch, top: row.top, topCheck: row.top_check, first, firstCheck };
   }
 
-  usage(app: string): HistoryUsage {
+  usage(app: SpaceId): HistoryUsage {
     const { streams = 0, messages = 0, bytes = 0 } = this.totals.get(app) ?? {};
     return { streams, messages, bytes };
   }
 
   /** Counts a change that has been committed. */
-  count(app: string, streams: number, messages: number, bytes: number): void {
+  count(app: SpaceId, streams: number, messages: number, bytes: number): void {
     const totals = this.totals.get(app) ?? { streams: 0, messages: 0, bytes: 0 };
     totals.streams += streams;
     totals.messages += messages;

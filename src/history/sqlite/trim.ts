@@ -1,6 +1,6 @@
 /** Trimming of the embedded history: what is too old, too much or forgotten is deleted in slices, so that no publish waits for long. */
 import type { Database } from "bun:sqlite";
-import { appOfSpace, roomSpaceOf } from "../../access/keys/room-space.ts";
+import { type AppId, appOfSpace, roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import { excessOf } from "../contract/excess.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "../contract/limits.ts";
@@ -36,7 +36,7 @@ export class SqliteTrim {
   /** The streams of one space that are being brought down to a level of bytes. */
   private cutting: { readonly found: readonly Found[]; at: number; readonly level: number } | undefined;
   /** The space whose streams were brought down last. */
-  private cutLast: string | undefined;
+  private cutLast: SpaceId | undefined;
 
   private readonly raiseLow;
   private readonly expired;
@@ -72,7 +72,7 @@ export class SqliteTrim {
     this.overfull.add(stream);
   }
 
-  trim(maxBytesOf: (app: string) => number): boolean {
+  trim(maxBytesOf: (app: AppId) => number): boolean {
     const until = performance.now() + SLICE_MS;
     this.walkOn();
     const steps: Step[] = [
@@ -113,7 +113,7 @@ export class SqliteTrim {
   }
 
   /** One application at a time: the one that was found first is brought within its limits before the next. */
-  private trimApps(maxBytesOf: (app: string) => number): boolean {
+  private trimApps(maxBytesOf: (app: AppId) => number): boolean {
     const { streams, streamsMax } = this.parts;
     for (const [space, totals] of streams.totals) {
       if (totals.streams > streamsMax) {
@@ -121,7 +121,7 @@ export class SqliteTrim {
         return true;
       }
       const app = appOfSpace(space);
-      const [own, rooms] = [streams.usage(app), streams.usage(roomSpaceOf(app))];
+      const [own, rooms] = [streams.usage(spaceOf(app)), streams.usage(roomSpaceOf(app))];
       const excesses = excessOf(app, own.bytes, rooms.bytes, maxBytesOf(app)).filter(
         ({ space }) => streams.usage(space).messages > 0,
       );
@@ -135,7 +135,7 @@ export class SqliteTrim {
     return false;
   }
 
-  private forgetDispensable(space: string, surplus: number): void {
+  private forgetDispensable(space: SpaceId, surplus: number): void {
     const found = this.scan.mostDispensable(space);
     if (!found) return;
     this.forgetStreams(found.slice(0, Math.min(surplus, STEP_ROWS)).map(({ id }) => id));
@@ -146,7 +146,7 @@ export class SqliteTrim {
    * The oldest messages of the largest channel go first, until it is as large as the next ones: every channel that is larger than the level
    * at which the space has lost enough is brought down to it.
    */
-  private trimLargest(space: string, excess: number): boolean {
+  private trimLargest(space: SpaceId, excess: number): boolean {
     const found = this.scan.largest(space);
     if (!found) return true;
     if (this.cutting?.found !== found) this.cutting = { found, at: 0, level: levelOf(found, excess) };

@@ -1,11 +1,14 @@
 /** The suite of every implementation of HistoryStore: appending, reading, and everything else in the files beside it. */
 import { afterEach, describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import type { HistoryStore } from "../contract/history.ts";
 import { ALL, appendTexts, batchOf, type HistoryPlace, KEEP, message, readTexts, type TestTime, texts } from "./kit.ts";
 import { roomTests } from "./suite-rooms.ts";
 import { streamTests } from "./suite-streams.ts";
 import { trimTests } from "./suite-trimming.ts";
+
+const APP = anAppId("app");
 
 export interface SuiteContext {
   /** Opens a history in an empty place. */
@@ -75,7 +78,7 @@ function appendTests({ newHistory, reopen, wait }: SuiteContext): void {
     };
     const batch = batchOf(full, {});
     const [one, two] = await store.append(batch);
-    const page = await store.read("app", "channel", ALL);
+    const page = await store.read(APP, "channel", ALL);
     const common = { check: batch.check, from: "ann", time: one?.time ?? 0 };
     expect(page?.messages).toEqual([
       { ...common, ...full, offset: 1, bytes: message(full).bytes },
@@ -101,13 +104,13 @@ function appendTests({ newHistory, reopen, wait }: SuiteContext): void {
   test("one batch can contain messages of several channels and applications", async () => {
     const store = await newHistory();
     const results = await store.append(
-      batchOf({ channel: "x" }, { channel: "y" }, { channel: "x" }, { app: "other", channel: "x" }),
+      batchOf({ channel: "x" }, { channel: "y" }, { channel: "x" }, { app: anAppId("other"), channel: "x" }),
     );
     expect(results.map(({ offset }) => offset)).toEqual([1, 1, 2, 1]);
     const [x, y, second, other] = results.map(({ epoch }) => epoch);
     expect(second).toBe(x as string);
     expect(new Set([x, y, other]).size).toBe(3);
-    expect(await readTexts(store, {}, "x", "other")).toEqual(["hi"]);
+    expect(await readTexts(store, {}, "x", anAppId("other"))).toEqual(["hi"]);
   });
 
   test("batches that are appended at the same time do not mix, and leave no gap", async () => {
@@ -117,7 +120,7 @@ function appendTests({ newHistory, reopen, wait }: SuiteContext): void {
     );
     await Promise.all(batches.map((batch) => store.append(batch)));
     for (const channel of ["c0", "c1", "c2"]) {
-      const page = await store.read("app", channel, ALL);
+      const page = await store.read(APP, channel, ALL);
       expect(page?.messages.map(({ offset }) => offset)).toEqual(page?.messages.map((_, index) => index + 1) ?? []);
       expect(page?.state.top).toBe(page?.messages.length ?? 0);
     }
@@ -228,12 +231,12 @@ function idTests({ newHistory, reopen, wait, setClock }: SuiteContext): void {
     const store = await newHistory();
     const [first] = await store.append(batchOf({ id: "i" }));
     await store.append(batchOf({ dataJson: '"later"' }));
-    expect(await store.remove("app", "channel")).toBeTrue();
+    expect(await store.remove(APP, "channel")).toBeTrue();
     const [second, other] = await store.append(batchOf({ id: "i" }, { id: "i", idScope: "bob", dataJson: '"new"' }));
     expect(second).toEqual({ ...first, isDuplicate: true, isRemoved: true } as never);
     expect(other).toMatchObject({ offset: 1, isDuplicate: false });
     // Twice, and over a restart; the ids of the new epoch count as well.
-    await store.remove("app", "channel");
+    await store.remove(APP, "channel");
     await store.close();
     const reopened = await reopen();
     wait(MESSAGE_ID_REMEMBERED_MS - 30_000);
@@ -312,8 +315,8 @@ function settleTests({ newHistory }: SuiteContext): void {
     await appendTexts(store, ["a"]);
     expect(await store.settle(batchOf({}, { channel: "unknown" }, { id: "i" }))).toBeUndefined();
     expect((await appendTexts(store, ["b"]))[0]?.offset).toBe(2);
-    const page = await store.read("app", "channel", ALL);
+    const page = await store.read(APP, "channel", ALL);
     expect(texts(page?.messages ?? [])).toEqual(["a", "b"]);
-    expect(await store.open("app", "channel", KEEP)).toEqual(page?.state as never);
+    expect(await store.open(APP, "channel", KEEP)).toEqual(page?.state as never);
   });
 }

@@ -1,8 +1,12 @@
 /** For tests: batches of messages, and a clock that tests can set forward. */
+import type { AppId, SpaceId } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Batch, HistoryStore, NewMessage, Range, StoredMessage } from "../contract/history.ts";
 import { randomBase36 } from "../contract/random.ts";
 import { messageBytes } from "../contract/size.ts";
 import type { HistoryClocks } from "../sqlite/clocks.ts";
+
+const APP = anAppId("app");
 
 /** How the clocks of the history differ from the machine's. */
 export interface TestTime {
@@ -29,7 +33,7 @@ export const ALL: Range = { after: 0, limit: 100_000, maxBytes: Number.MAX_SAFE_
 
 export function message(change: Partial<NewMessage> = {}): NewMessage {
   const texts = { from: "ann", metadataJson: undefined, dataJson: '"hi"', connection: undefined, id: undefined };
-  const all = { app: "app", channel: "channel", keep: KEEP, idScope: "ann", ...texts, ...change };
+  const all = { app: APP, channel: "channel", keep: KEEP, idScope: "ann", ...texts, ...change };
   return { ...all, bytes: messageBytes(all) };
 }
 
@@ -45,13 +49,18 @@ export const appendTexts = (store: HistoryStore, texts: readonly string[], chang
 export const texts = (messages: readonly StoredMessage[]): readonly string[] =>
   messages.map(({ dataJson }) => JSON.parse(dataJson) as string);
 
-export async function readTexts(store: HistoryStore, range: Partial<Range> = {}, channel = "channel", app = "app") {
+export async function readTexts(
+  store: HistoryStore,
+  range: Partial<Range> = {},
+  channel = "channel",
+  app: SpaceId = APP,
+) {
   const page = await store.read(app, channel, { ...ALL, ...range });
   return page && texts(page.messages);
 }
 
 /** Trims until there is nothing more. */
-export async function trimAll(store: HistoryStore, maxBytesOf: (app: string) => number = () => Infinity) {
+export async function trimAll(store: HistoryStore, maxBytesOf: (app: AppId) => number = () => Infinity) {
   while (await store.trim(maxBytesOf));
 }
 

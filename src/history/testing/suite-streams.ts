@@ -1,41 +1,45 @@
 /** The part of the suite about streams: opening, reading, removing, rules and usage. */
 import { expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { HistoryStore } from "../contract/history.ts";
 import { messageBytes } from "../contract/size.ts";
 import type { SuiteContext } from "./history.suite.ts";
 import { ALL, appendTexts, batchOf, KEEP, message, numbers, readTexts, texts } from "./kit.ts";
 
+const APP = anAppId("app");
+const OTHER = anAppId("other");
+
 export function streamTests({ newHistory, wait }: SuiteContext): void {
   test("opening begins a stream once, and shows where it is", async () => {
     const store = await newHistory();
-    expect(await store.read("app", "channel", ALL)).toBeUndefined();
-    const begun = await store.open("app", "channel", KEEP);
+    expect(await store.read(APP, "channel", ALL)).toBeUndefined();
+    const begun = await store.open(APP, "channel", KEEP);
     expect(begun).toMatchObject({ top: 0, topCheck: "0", first: 1, firstCheck: "0" });
     expect(begun.epoch).toMatch(/^[a-z0-9]{1,16}$/);
     const batch = batchOf({}, {});
     expect((await store.append(batch))[0]?.epoch).toBe(begun.epoch);
-    expect(await store.open("app", "channel", KEEP)).toEqual({ ...begun, top: 2, topCheck: batch.check });
+    expect(await store.open(APP, "channel", KEEP)).toEqual({ ...begun, top: 2, topCheck: batch.check });
   });
 
   test("a read after an offset gives the oldest first, and says whether there is more", async () => {
     const store = await filled(await newHistory(), 10);
-    const page = await store.read("app", "channel", { ...ALL, after: 3, limit: 4 });
+    const page = await store.read(APP, "channel", { ...ALL, after: 3, limit: 4 });
     expect(texts(page?.messages ?? [])).toEqual(["4", "5", "6", "7"]);
     expect(page?.more).toBeTrue();
-    const rest = await store.read("app", "channel", { ...ALL, after: 7, limit: 3 });
+    const rest = await store.read(APP, "channel", { ...ALL, after: 7, limit: 3 });
     expect(texts(rest?.messages ?? [])).toEqual(["8", "9", "10"]);
     expect(rest?.more).toBeFalse();
-    expect((await store.read("app", "channel", { ...ALL, after: 10 }))?.messages).toEqual([]);
+    expect((await store.read(APP, "channel", { ...ALL, after: 10 }))?.messages).toEqual([]);
   });
 
   test("a read before an offset, or of neither, gives the newest first", async () => {
     const store = await filled(await newHistory(), 10);
     const range = { limit: 3, maxBytes: 1_000_000 };
-    const newest = await store.read("app", "channel", range);
+    const newest = await store.read(APP, "channel", range);
     expect(texts(newest?.messages ?? [])).toEqual(["10", "9", "8"]);
     expect(newest?.more).toBeTrue();
     expect(newest?.check).toBeUndefined();
-    const older = await store.read("app", "channel", { ...range, before: 4 });
+    const older = await store.read(APP, "channel", { ...range, before: 4 });
     expect(texts(older?.messages ?? [])).toEqual(["3", "2", "1"]);
     expect(older?.more).toBeFalse();
   });
@@ -49,7 +53,7 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     // The clocks of the store and of this process may differ by a little.
     const sinceMs = (fourth?.time ?? 0) - 20_000;
     expect(await readTexts(store, { sinceMs })).toEqual(["4", "5", "6"]);
-    const newest = await store.read("app", "channel", { limit: 2, maxBytes: 1_000_000, sinceMs, upTo: 5 });
+    const newest = await store.read(APP, "channel", { limit: 2, maxBytes: 1_000_000, sinceMs, upTo: 5 });
     expect(texts(newest?.messages ?? [])).toEqual(["5", "4"]);
     expect(newest?.more).toBeFalse();
     expect(await readTexts(store, { sinceMs: sinceMs + 600_000 })).toEqual([]);
@@ -60,7 +64,7 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     const each = messageBytes(message({ dataJson: '"1"' }));
     expect(await readTexts(store, { maxBytes: 3 * each })).toEqual(["1", "2", "3"]);
     expect(await readTexts(store, { maxBytes: 3 * each - 1 })).toEqual(["1", "2"]);
-    const one = await store.read("app", "channel", { ...ALL, maxBytes: 1 });
+    const one = await store.read(APP, "channel", { ...ALL, maxBytes: 1 });
     expect(texts(one?.messages ?? [])).toEqual(["1"]);
     expect(one?.more).toBeTrue();
   });
@@ -70,7 +74,7 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     const keep = { messages: 2, seconds: 3600 };
     const batches = numbers(1, 5).map((text) => batchOf({ keep, dataJson: `"${text}"` }));
     for (const batch of batches) await store.append(batch);
-    const checkAt = async (after: number) => (await store.read("app", "channel", { ...ALL, after }))?.check;
+    const checkAt = async (after: number) => (await store.read(APP, "channel", { ...ALL, after }))?.check;
     const expected = [
       undefined,
       undefined,
@@ -83,7 +87,7 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     for (const phase of ["before", "after"]) {
       for (const [offset, check] of expected.entries())
         expect([phase, offset, await checkAt(offset)]).toEqual([phase, offset, check]);
-      const page = await store.read("app", "channel", { before: 5, limit: 9, maxBytes: 1_000_000 });
+      const page = await store.read(APP, "channel", { before: 5, limit: 9, maxBytes: 1_000_000 });
       expect(page?.check).toBe(batches[4]?.check as string);
       expect(page?.state).toMatchObject({ first: 4, firstCheck: batches[2]?.check as string, top: 5 });
       expect(texts(page?.messages ?? [])).toEqual(["4"]);
@@ -93,15 +97,15 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
 
   test("the position before the first message has the check 0", async () => {
     const store = await filled(await newHistory(), 2);
-    expect((await store.read("app", "channel", { ...ALL, after: 0 }))?.check).toBe("0");
+    expect((await store.read(APP, "channel", { ...ALL, after: 0 }))?.check).toBe("0");
   });
 
   test("removing begins a new epoch at once, with nothing in it", async () => {
     const store = await filled(await newHistory(), 300);
-    const { epoch } = await store.open("app", "channel", KEEP);
-    expect(await store.remove("app", "unknown")).toBeFalse();
-    expect(await store.remove("app", "channel")).toBeTrue();
-    const page = await store.read("app", "channel", ALL);
+    const { epoch } = await store.open(APP, "channel", KEEP);
+    expect(await store.remove(APP, "unknown")).toBeFalse();
+    expect(await store.remove(APP, "channel")).toBeTrue();
+    const page = await store.read(APP, "channel", ALL);
     expect(page?.messages).toEqual([]);
     expect(page?.state).toMatchObject({ top: 0, first: 1 });
     expect(page?.state.epoch).not.toBe(epoch);
@@ -115,11 +119,11 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     await appendTexts(store, ["a"], { channel: "old" });
     wait(60_000);
     await appendTexts(store, ["a", "b"], { channel: "new" });
-    await store.remove("app", "old");
+    await store.remove(APP, "old");
     const tops = (await store.tops(20_000)).tops.toSorted((a, b) => (a.channel < b.channel ? -1 : 1));
-    const { epoch, topCheck } = await store.open("app", "new", KEEP);
-    expect(tops[0]).toEqual({ app: "app", channel: "new", epoch, offset: 2, check: topCheck });
-    expect(tops[1]).toMatchObject({ app: "app", channel: "old", offset: 0 });
+    const { epoch, topCheck } = await store.open(APP, "new", KEEP);
+    expect(tops[0]).toEqual({ app: APP, channel: "new", epoch, offset: 2, check: topCheck });
+    expect(tops[1]).toMatchObject({ app: APP, channel: "old", offset: 0 });
     wait(60_000);
     expect((await store.tops(20_000)).tops).toEqual([]);
   });
@@ -127,37 +131,37 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
   test("new rules remove streams without history, and change what others keep", async () => {
     const store = await newHistory();
     for (const channel of numbers(1, 30)) await appendTexts(store, numbers(1, 5), { channel });
-    await appendTexts(store, ["x"], { app: "other", channel: "1" });
-    await store.applyRules("app", (channel) => (Number(channel) > 10 ? { messages: 2, seconds: 60 } : undefined));
-    expect(await store.read("app", "10", ALL)).toBeUndefined();
+    await appendTexts(store, ["x"], { app: OTHER, channel: "1" });
+    await store.applyRules(APP, (channel) => (Number(channel) > 10 ? { messages: 2, seconds: 60 } : undefined));
+    expect(await store.read(APP, "10", ALL)).toBeUndefined();
     expect(await readTexts(store, {}, "11")).toEqual(["4", "5"]);
-    expect(await readTexts(store, {}, "1", "other")).toEqual(["x"]);
-    expect((await store.usage("app")).streams).toBe(20);
+    expect(await readTexts(store, {}, "1", OTHER)).toEqual(["x"]);
+    expect((await store.usage(APP)).streams).toBe(20);
     wait(61_000);
     expect(await readTexts(store, {}, "11")).toEqual([]);
-    const before = await store.open("app", "1", KEEP);
+    const before = await store.open(APP, "1", KEEP);
     expect(before).toMatchObject({ top: 0, first: 1 });
   });
 
   test("the streams of a removed application are gone", async () => {
     const store = await newHistory();
     for (const channel of numbers(1, 5)) await appendTexts(store, ["a"], { channel });
-    await appendTexts(store, ["x"], { app: "other" });
-    await store.removeApp("app");
-    expect(await store.usage("app")).toEqual({ streams: 0, messages: 0, bytes: 0 });
-    expect(await store.read("app", "3", ALL)).toBeUndefined();
-    expect((await store.usage("other")).messages).toBe(1);
+    await appendTexts(store, ["x"], { app: OTHER });
+    await store.removeApp(APP);
+    expect(await store.usage(APP)).toEqual({ streams: 0, messages: 0, bytes: 0 });
+    expect(await store.read(APP, "3", ALL)).toBeUndefined();
+    expect((await store.usage(OTHER)).messages).toBe(1);
   });
 
   test("usage counts what an application has stored", async () => {
     const store = await newHistory();
-    expect(await store.usage("app")).toEqual({ streams: 0, messages: 0, bytes: 0 });
+    expect(await store.usage(APP)).toEqual({ streams: 0, messages: 0, bytes: 0 });
     await store.append(batchOf({ id: "i" }, { channel: "x" }, { id: "i" }));
-    await store.open("app", "empty", KEEP);
+    await store.open(APP, "empty", KEEP);
     const bytes = messageBytes(message({ id: "i" })) + messageBytes(message());
-    expect(await store.usage("app")).toEqual({ streams: 3, messages: 2, bytes });
-    await store.remove("app", "x");
-    expect(await store.usage("app")).toEqual({ streams: 3, messages: 1, bytes: messageBytes(message({ id: "i" })) });
+    expect(await store.usage(APP)).toEqual({ streams: 3, messages: 2, bytes });
+    await store.remove(APP, "x");
+    expect(await store.usage(APP)).toEqual({ streams: 3, messages: 1, bytes: messageBytes(message({ id: "i" })) });
   });
 }
 

@@ -1,4 +1,5 @@
 /** For tests: a history whose calls can be held, delayed or made to fail, as those of a distant or broken server. */
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import {
   type Appended,
   type Batch,
@@ -90,18 +91,18 @@ export class UnreliableHistory implements HistoryStore {
       this.settled.add(batch.check);
       return this.inner.settle(batch);
     });
-  open = (app: string, channel: string, keep: Retention): Promise<StreamState> =>
+  open = (app: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
     this.call("open", () => this.inner.open(app, channel, keep));
-  read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
+  read = (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
     this.call("read", () => this.inner.read(app, channel, range));
   tops = (agoMs: number): Promise<ChangedTops> => this.call("tops", () => this.inner.tops(agoMs));
-  remove = (app: string, channel: string): Promise<boolean> =>
+  remove = (app: SpaceId, channel: string): Promise<boolean> =>
     this.call("remove", () => this.inner.remove(app, channel));
-  applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>
+  applyRules = (app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
     this.inner.applyRules(app, keep);
-  removeApp = (app: string): Promise<void> => this.inner.removeApp(app);
-  usage = (app: string): Promise<HistoryUsage> => this.inner.usage(app);
-  trim = (maxBytesOf: (app: string) => number): Promise<boolean> => this.inner.trim(maxBytesOf);
+  removeApp = (app: SpaceId): Promise<void> => this.inner.removeApp(app);
+  usage = (app: SpaceId): Promise<HistoryUsage> => this.inner.usage(app);
+  trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> => this.inner.trim(maxBytesOf);
 
   onRewound(listener: () => void): void {
     this.rewound.push(listener);

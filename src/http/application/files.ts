@@ -1,6 +1,6 @@
 /** The bytes of recordings, for holders of a signed link. */
 import { Problem } from "../../protocol/codes.ts";
-import type { Disposition, Links } from "../../recordings/files/links.ts";
+import { type Disposition, type Links, NO_APP } from "../../recordings/files/links.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
 import { queryOf } from "../request/query.ts";
@@ -30,7 +30,7 @@ export function fileEndpoints({ signed }: ApplicationGuards, { recordings, links
       handle: async (call, { caller }) => {
         const query = queryOf(call.request);
         const text = query.get("expires") ?? "";
-        const link = { app: caller?.id ?? "", recording: idOf(call), disposition, expires: Number(text) };
+        const link = { app: caller?.id ?? NO_APP, recording: idOf(call), disposition, expires: Number(text) };
         if (!EXPIRES_FORM.test(text) || !links.isFileProof(link, query.get("proof") ?? "") || !caller)
           throw new Problem("link_not_valid");
         if (nowMs() >= link.expires * 1000) throw new Problem("link_expired");

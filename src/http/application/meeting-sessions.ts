@@ -1,5 +1,6 @@
 /** Meetings that are or were, and what an application's server does with them, all with its secret key. */
 import { z } from "zod";
+import type { AppId } from "../../base/ids.ts";
 import type { Acts } from "../../meetings/acts/acts.ts";
 import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX } from "../../meetings/contract/limits.ts";
 import type { Sessions } from "../../meetings/sessions.ts";
@@ -70,7 +71,7 @@ export function meetingSessionEndpoints(
 ): Endpoint[] {
   const base = { tag: "meetings", guard } as const;
   const room = "/api/v1/room/:roomName";
-  const changed = (call: Call, app: string, what: string, after?: Readonly<Record<string, unknown>>): void =>
+  const changed = (call: Call, app: AppId, what: string, after?: Readonly<Record<string, unknown>>): void =>
     audit(call, APPLICATION_SECRET, { what, on: roomNameOf(call), app, ...(after && { after }) });
   const recordingEndpoint = (verb: "start" | "stop", summary: string): Endpoint =>
     endpoint({

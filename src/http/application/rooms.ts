@@ -1,5 +1,6 @@
 /** Rooms over HTTP: `/api/v1/room`, `/api/v1/rooms`. */
 import { z } from "zod";
+import type { AppId } from "../../base/ids.ts";
 import { ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../../rooms/limits.ts";
 import { LIST_PAGE_ROOMS, type Rooms } from "../../rooms/rooms.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
@@ -43,7 +44,7 @@ export function roomEndpoints(
   const base = { tag: "rooms", guard } as const;
   const one = "/api/v1/room/:roomName";
   /** Only the names of the fields: addresses of webhooks can hold secrets. */
-  const changed = (call: Call, app: string, what: string, on: string, body: object = {}): void => {
+  const changed = (call: Call, app: AppId, what: string, on: string, body: object = {}): void => {
     const fields = Object.keys(body).filter((name) => name !== "roomName");
     audit(call, APPLICATION_SECRET, { what, on, app, ...(fields.length > 0 && { after: { fields } }) });
   };

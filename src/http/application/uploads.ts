@@ -3,7 +3,7 @@ import { z } from "zod";
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
 import type { StayRecorders } from "../../meetings/stays/recorders.ts";
 import { Problem } from "../../protocol/codes.ts";
-import type { Links } from "../../recordings/files/links.ts";
+import { type Links, NO_APP } from "../../recordings/files/links.ts";
 import { type ContentRange, parseContentRange } from "../../recordings/files/range.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
 import type { StayUploads } from "../../recordings/uploads/stay-uploads.ts";
@@ -84,7 +84,7 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       handle: async (call, { caller, recheck }) => {
         const query = queryOf(call.request);
         const gen = generationIn(query.get("gen"));
-        const isProven = links.isUploadProof(caller?.id ?? "", idOf(call), query.get("proof") ?? "", gen);
+        const isProven = links.isUploadProof(caller?.id ?? NO_APP, idOf(call), query.get("proof") ?? "", gen);
         if (!isProven || !caller) throw new Problem("link_not_valid");
         call.isAuthenticated = true;
         // Only the uploads of stays name a generation. It may end while a body is being sent.

@@ -9,6 +9,7 @@ import {
   MEETINGS_KEPT_MAX_DAYS,
   RECORDINGS_LIMIT_MAX_BYTES,
 } from "../../access/limits.ts";
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import type { OperatorGuards } from "../guards/operator.ts";
@@ -145,7 +146,7 @@ export interface AppParts {
   /** Removes the recordings of deleted applications in the background. */
   readonly clearDeleted: () => void;
   /** Resolves when the history that earlier rules have switched off is gone; false: that takes too long. */
-  readonly rulesSettled: (app: string) => Promise<boolean>;
+  readonly rulesSettled: (app: AppId) => Promise<boolean>;
 }
 
 export function appEndpoints(guards: Pick<OperatorGuards, "admin" | "operator">, parts: AppParts): Endpoint[] {

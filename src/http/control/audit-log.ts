@@ -1,6 +1,7 @@
 /** Control plane: the audit, newest first. */
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
+import { type AppId, asAppId } from "../../base/ids.ts";
 import type { AuditRow, AuditStore } from "../../store/contract/operators.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { limit, toSeconds, unixSeconds } from "../shared/schemas.ts";
@@ -54,7 +55,7 @@ export const auditEndpoint = (
   guard: Guard<Operator>,
   audit: Pick<AuditStore, "list">,
   /** An application, given its id or name; undefined: there is none now, but the audit may still know its id. */
-  appOf: (idOrName: string) => { readonly id: string; readonly name: string } | undefined,
+  appOf: (idOrName: string) => { readonly id: AppId; readonly name: string } | undefined,
 ): Endpoint =>
   endpoint({
     tag: "operators",
@@ -71,7 +72,8 @@ export const auditEndpoint = (
     }),
     response: z.object({ data: z.array(entry), next: z.string().nullable() }),
     handle: async (_call, { query }) => {
-      const app = query.app === undefined ? undefined : (appOf(query.app)?.id ?? query.app);
+      // Entries of an application that was deleted are found by its id.
+      const app = query.app === undefined ? undefined : (appOf(query.app)?.id ?? asAppId(query.app));
       const rows = await audit.list({ ...query, app, limit: query.limit + 1 });
       const names = namesIn(rows);
       const nameOf = ({ app }: AuditRow): string | undefined =>

@@ -1,6 +1,7 @@
 /** Control plane: the meetings of an application, who is in them, and the "join as host" link of a room. */
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { Acts } from "../../meetings/acts/acts.ts";
 import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX, PERSON_NAME_MAX_CHARS } from "../../meetings/contract/limits.ts";
 import type { HostLinks } from "../../meetings/entrance/host-link.ts";
@@ -81,9 +82,9 @@ export interface AdminMeetingParts {
   readonly acts: Pick<Acts, "end" | "remove" | "record">;
   readonly hostLinks: HostLinks;
   /** Rejects with room_not_found. */
-  readonly roomNamed: (app: string, idOrName: string) => Promise<string>;
+  readonly roomNamed: (app: AppId, idOrName: string) => Promise<string>;
   /** Scheme and host under which browsers reach the application. */
-  readonly originOf: (app: string, call: Call) => string;
+  readonly originOf: (appName: string, call: Call) => string;
   readonly audit: Audit;
 }
 

@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { FileStreams } from "../response/file-streams.ts";
 import { auditedChanges, guardOf, run } from "../testing/calls.ts";
 import { adminRecordingEndpoints } from "./recordings.ts";
+
+const APP = anAppId("app");
 
 const ALL = "/api/internal/v1/apps/:app/recordings";
 
@@ -25,7 +28,7 @@ test("role read gets no bytes, whether or not there is a file", async () => {
       logIncomplete: () => undefined,
     },
   );
-  const call = { method: "GET", path: `${ALL}/:id/file`, params: { app: "app", id: "0".repeat(24) } } as const;
+  const call = { method: "GET", path: `${ALL}/:id/file`, params: { app: APP, id: "0".repeat(24) } } as const;
   await expect(run(endpoints, call)).rejects.toMatchObject({ code: "forbidden" });
 });
 
@@ -46,9 +49,9 @@ test("what was deleted, by which filter or ids, is audited", async () => {
   );
   const id = "a".repeat(24);
   for (const query of ["?type=video", `?id=${id}`])
-    await run(endpoints, { method: "DELETE", path: ALL, params: { app: "app" }, query });
+    await run(endpoints, { method: "DELETE", path: ALL, params: { app: APP }, query });
   expect(changes).toEqual([
-    { what: "recordings deleted", on: "3 recordings", app: "app", before: { filter: { type: "video" } } },
-    { what: "recordings deleted", on: "1 recordings", app: "app", before: { ids: [id] } },
+    { what: "recordings deleted", on: "3 recordings", app: APP, before: { filter: { type: "video" } } },
+    { what: "recordings deleted", on: "1 recordings", app: APP, before: { ids: [id] } },
   ]);
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { anAppId } from "../../base/testing/ids.ts";
 import { Expiry } from "../../rooms/expiry.ts";
 import { Rooms } from "../../rooms/rooms.ts";
 import { openStore } from "../../store/open.ts";
@@ -10,6 +11,8 @@ import type { SqlStore } from "../../store/sql/store.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { auditedChanges, guardOf, run } from "../testing/calls.ts";
 import { adminRoomEndpoints } from "./rooms.ts";
+
+const APP = anAppId("app");
 
 const ALL = "/api/internal/v1/apps/:app/rooms";
 const ONE = `${ALL}/:roomName`;
@@ -40,7 +43,7 @@ test("a webhook's address is shown whole to an admin, and as its host in the aud
   const { audit, changes } = auditedChanges();
   const guards = { admin: guardOf("admin"), operator: guardOf("read") };
   const endpoints = adminRoomEndpoints(guards, { appIn, rooms, audit });
-  const params = { app: "app", roomName: "one" };
+  const params = { app: APP, roomName: "one" };
   const body = { roomName: "one", meetingJoinWebhook: HOOK, enableChat: false };
   expect(await run(endpoints, { method: "POST", path: ALL, params, body })).toMatchObject(body);
   const edited = { meetingJoinWebhook: null, meetingLeftWebhook: HOOK, enableChat: false };
@@ -54,17 +57,17 @@ test("a webhook's address is shown whole to an admin, and as its host in the aud
     {
       what: "room created",
       on: "one",
-      app: "app",
+      app: APP,
       after: { roomName: "one", enableChat: false, meetingJoinWebhook: MASKED },
     },
     {
       what: "room edited",
       on: "one",
-      app: "app",
+      app: APP,
       before: { meetingJoinWebhook: MASKED, meetingLeftWebhook: null },
       after: { meetingJoinWebhook: null, meetingLeftWebhook: MASKED },
     },
-    { what: "room archived", on: "one", app: "app" },
+    { what: "room archived", on: "one", app: APP },
   ]);
   const asAdmin = adminRoomEndpoints({ admin: guardOf("admin"), operator: guardOf("admin") }, { appIn, rooms, audit });
   await run(asAdmin, { method: "POST", path: ALL, params, body });

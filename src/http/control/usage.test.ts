@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { HistoryUnavailable, type HistoryUsage } from "../../history/contract/history.ts";
 import { Usage } from "../../realtime/counting/usage.ts";
 import { MemoryUsage, silentLog } from "../../realtime/testing/stubs.ts";
@@ -7,6 +8,8 @@ import type { UsageRow } from "../../store/contract/store.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { guardOf, run } from "../testing/calls.ts";
 import { adminUsageEndpoints } from "./usage.ts";
+
+const APP = anAppId("app");
 
 interface Answer {
   readonly history?: HistoryUsage;
@@ -32,7 +35,7 @@ async function usageOf(
   stored = async (_space: string): Promise<HistoryUsage> => STORED,
 ): Promise<Answer> {
   const usage = new Usage(new MemoryUsage().store, new FakeClock(NOW), silentLog);
-  usage.message("app");
+  usage.message(APP);
   const endpoints = adminUsageEndpoints(guardOf("read"), {
     appIn: async () => appRow("app", { created }),
     store: { usageOf: async (_app, from) => rows.filter(({ period }) => period >= from) },
@@ -41,16 +44,16 @@ async function usageOf(
     gather: async () => undefined,
     history: { usage: stored },
   });
-  const call = { method: "GET", path: "/api/internal/v1/apps/:app/usage", params: { app: "app" }, query } as const;
+  const call = { method: "GET", path: "/api/internal/v1/apps/:app/usage", params: { app: APP }, query } as const;
   return (await run(endpoints, call)) as Answer;
 }
 
 test("periods follow each other, newest first; one without a row counts as zero", async () => {
   const rows: UsageRow[] = [
     // The store's row of the present period may be old: what this node knows counts.
-    { app: "app", period: month(2027, 1), messages: 99, peakConnections: 99 },
-    { app: "app", period: month(2026, 11), messages: 7, peakConnections: 3 },
-    { app: "app", period: month(2026, 9), messages: 8, peakConnections: 2 },
+    { app: APP, period: month(2027, 1), messages: 99, peakConnections: 99 },
+    { app: APP, period: month(2026, 11), messages: 7, peakConnections: 3 },
+    { app: APP, period: month(2026, 9), messages: 8, peakConnections: 2 },
   ];
   const { concurrentNow, data } = await usageOf(0, "?periods=4", rows);
   expect(concurrentNow).toBe(4);

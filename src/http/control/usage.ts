@@ -1,7 +1,7 @@
 /** Control plane: what an application has used in this period and in earlier ones. */
 import { z } from "zod";
-import { roomSpaceOf } from "../../access/keys/room-space.ts";
 import type { Operator } from "../../access/operators/operator.ts";
+import { type AppId, roomSpaceOf, spaceOf } from "../../base/ids.ts";
 import { type HistoryStore, HistoryUnavailable, type HistoryUsage } from "../../history/contract/history.ts";
 import { periodOf } from "../../realtime/counting/usage.ts";
 import type { AppRow, Store } from "../../store/contract/store.ts";
@@ -77,9 +77,9 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
 }
 
 /** With its rooms, whose history is within the same limit. While history cannot be read, the rest is still shown. */
-async function storedNow(app: string, history: Pick<HistoryStore, "usage">): Promise<HistoryUsage | undefined> {
+async function storedNow(app: AppId, history: Pick<HistoryStore, "usage">): Promise<HistoryUsage | undefined> {
   try {
-    const [own, rooms] = [await history.usage(app), await history.usage(roomSpaceOf(app))];
+    const [own, rooms] = [await history.usage(spaceOf(app)), await history.usage(roomSpaceOf(app))];
     return {
       streams: own.streams + rooms.streams,
       messages: own.messages + rooms.messages,

@@ -2,6 +2,7 @@
  * `/<roomName>` on an application's host: the page of a meeting. Its scripts find out everything else by the documented calls; the page
  * itself only depends on whether there is such a room, and on who may frame it.
  */
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 import type { AppRow } from "../../store/contract/store.ts";
@@ -12,7 +13,7 @@ export interface MeetingPageParts {
   readonly pages: PageServer;
   readonly appNamed: (name: string) => FramedApp | undefined;
   /** Rejects with `room_not_found`. */
-  readonly room: (app: string, roomName: string) => Promise<Pick<RoomRow, "fields">>;
+  readonly room: (app: AppId, roomName: string) => Promise<Pick<RoomRow, "fields">>;
   /** Addresses of STUN and TURN servers, for the check before entering; credentials are only for people inside. */
   readonly iceUrls?: () => readonly string[];
 }

@@ -1,6 +1,7 @@
 /** The history of a channel over REST: read it by page, delete it. */
 import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
+import { spaceOf } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { pageRequest } from "../../realtime/streams/page-request.ts";
 import type { HistoryPages } from "../../realtime/streams/pages.ts";
@@ -67,7 +68,7 @@ export function channelHistoryEndpoints(
         if (typeof request === "string") throw new Problem("invalid_request", request);
         const channel = channelOf(call, caller);
         permit(caller, "subscribe");
-        const found = await inHistory(pages.page(caller.key.app, channel, request));
+        const found = await inHistory(pages.page(spaceOf(caller.key.app), channel, request));
         if (found === "not here") throw new Problem("invalid_request", notHere(request));
         if (!found) throw noHistory();
         const json = `{"channel":${JSON.stringify(channel)},${found.fields}}`;
@@ -84,8 +85,8 @@ export function channelHistoryEndpoints(
         const channel = channelOf(call, caller);
         permit(caller, "publish");
         const { app, id } = caller.key;
-        if (!streams.retentionOf(app, channel)) throw noHistory();
-        await inHistory(streams.remove(app, channel));
+        if (!streams.retentionOf(spaceOf(app), channel)) throw noHistory();
+        await inHistory(streams.remove(spaceOf(app), channel));
         audit(call, id, { what: "history deleted", on: channel, app });
         return { channel, deleted: true };
       },

@@ -1,6 +1,7 @@
 /** Channels over REST: list the active ones, list a channel's members, publish. */
 import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
+import { spaceOf } from "../../base/ids.ts";
 import type { MemberState } from "../../engine/engine.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Occupancy } from "../../realtime/presence/occupancy.ts";
@@ -71,7 +72,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       handle: async (_call, { caller, query }) => {
         permit(caller, "presence");
         const { app, scope } = caller.key;
-        return completeList(await occupancy.channels(app, { ...query, prefix: query.prefix ?? "", scope }));
+        return completeList(await occupancy.channels(spaceOf(app), { ...query, prefix: query.prefix ?? "", scope }));
       },
     }),
     endpoint({
@@ -91,7 +92,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       handle: async (call, { caller, recheck }) => {
         const channel = channelOf(call, caller);
         permit(caller, "presence");
-        const members = completeList(await occupancy.members(caller.key.app, channel));
+        const members = completeList(await occupancy.members(spaceOf(caller.key.app), channel));
         const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
         const list = { pages: pagesOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: recheck, around };
         const owner = caller.key.app;

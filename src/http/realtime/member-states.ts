@@ -1,6 +1,7 @@
 /** The state of a channel's member over REST. */
 import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
+import { spaceOf } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
 import { STATE_MAX_BYTES } from "../../protocol/limits.ts";
@@ -47,7 +48,7 @@ export function memberStateEndpoints(guard: Guard<Credential>, states: Pick<Stat
         const { app, scope } = caller.key;
         if (!scope.matches(channel)) throw new Problem("channel_not_authorized");
         permit(caller, "presence");
-        const { isFound, isComplete } = await states.setFor(app, channel, peerId, json);
+        const { isFound, isComplete } = await states.setFor(spaceOf(app), channel, peerId, json);
         if (!isComplete) throw new Problem("backend_error", "Not every node has responded; try again.", RETRY_SECONDS);
         if (!isFound) throw new Problem("peer_not_found", "The peer is not a member of this channel.");
         return { channel, peerId, state: body.state };

@@ -12,9 +12,13 @@ export interface AddressSettings {
 }
 
 /** Without a slash at its end. */
-export function applicationOrigin(app: string, settings: AddressSettings, { origin }: Pick<Call, "origin">): string {
+export function applicationOrigin(
+  appName: string,
+  settings: AddressSettings,
+  { origin }: Pick<Call, "origin">,
+): string {
   const { protocol, port } = publicAddress(settings, origin);
-  return `${protocol}//${app}.${settings.domain}${port === "" ? "" : `:${port}`}`;
+  return `${protocol}//${appName}.${settings.domain}${port === "" ? "" : `:${port}`}`;
 }
 
 function publicAddress({ publicUrl: [first], adminListen, port, tlsCert }: AddressSettings, origin: string): URL {

@@ -2,6 +2,7 @@
 import type { AuditTrail } from "../../access/operators/audit-trail.ts";
 import type { Operator } from "../../access/operators/operator.ts";
 import { formatAddress } from "../../base/address.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Call } from "../request/call.ts";
 
@@ -11,7 +12,7 @@ export interface AuditedChange {
   /** The id or name of what was changed, without the application's: `pk_live_…`, `standup`. */
   readonly on: string;
   /** The id of the application, if the change is about one. */
-  readonly app?: string;
+  readonly app?: AppId;
   /** The fields that were changed, and nothing secret. */
   readonly before?: Readonly<Record<string, unknown>>;
   readonly after?: Readonly<Record<string, unknown>>;
@@ -40,7 +41,7 @@ export const makeAudit =
   };
 
 /** A change that an application made with one of its secret keys. `who` is the key's id, or `application secret`. */
-export type AppAudit = (call: Call, who: string, change: AuditedChange & { readonly app: string }) => void;
+export type AppAudit = (call: Call, who: string, change: AuditedChange & { readonly app: AppId }) => void;
 
 /** For calls of the application API, whose credential is the one secret key of the application. */
 export const APPLICATION_SECRET = "application secret";

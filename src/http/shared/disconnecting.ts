@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Blocks } from "../../access/admission/blocks.ts";
 import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX } from "../../access/limits.ts";
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Kicks } from "../../realtime/control/kicks.ts";
 import type { Store } from "../../store/contract/store.ts";
@@ -24,7 +25,7 @@ export interface DisconnectParts {
 
 export async function disconnectPeer(
   { kicks, store, blocks, nowMs }: DisconnectParts,
-  app: string,
+  app: AppId,
   peerId: string,
   blockSec: number | undefined,
 ): Promise<z.infer<typeof disconnected>> {

@@ -1,10 +1,13 @@
 /** Pages of a real embedded history: every message once, whichever way it is read. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Page } from "../../history/contract/history.ts";
 import type { SqliteHistory } from "../../history/sqlite/history.ts";
 import { openMemoryHistory } from "../../history/testing/memory.ts";
 import { pagesOf } from "../testing/history-pages.ts";
 import { endOf, placeOf, readHistory } from "./history-pages.ts";
+
+const APP = anAppId("app");
 
 const KEEP = { messages: 1000, seconds: 3600 };
 const COUNT = 25;
@@ -20,7 +23,7 @@ afterEach(() => history.close());
 
 async function publish(from: number, to: number): Promise<void> {
   const messages = Array.from({ length: to - from + 1 }, (_, at) => ({
-    app: "app",
+    app: APP,
     channel: "chat",
     keep: KEEP,
     from: "ann",
@@ -35,7 +38,7 @@ async function publish(from: number, to: number): Promise<void> {
 }
 
 const read = (query: { limit?: number; before?: string; after?: string } = {}): Promise<Page | undefined> =>
-  readHistory(pages, "app", "chat", { limit: 10, before: undefined, after: undefined, ...query });
+  readHistory(pages, APP, "chat", { limit: 10, before: undefined, after: undefined, ...query });
 
 async function all(direction: "before" | "after", start?: string): Promise<string[]> {
   const data: string[] = [];
@@ -74,7 +77,7 @@ test("the end of the history is a position from which only later messages are re
 test("a position from before the history was deleted is refused, and never means another message", async () => {
   const page = await read();
   const end = page ? endOf(page) : "";
-  await history.remove("app", "chat");
+  await history.remove(APP, "chat");
   await publish(1, COUNT);
   for (const query of [{ before: end }, { after: end }])
     await expect(read(query)).rejects.toThrow("is not a position in the present history of this channel");

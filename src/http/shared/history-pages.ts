@@ -1,5 +1,6 @@
 /** Pages of stored messages: their query, what is asked for, and what is refused. */
 import { z } from "zod";
+import { type AppId, spaceOf } from "../../base/ids.ts";
 import { HistoryUnavailable, type Page, type StoredMessage } from "../../history/contract/history.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
@@ -23,12 +24,12 @@ export const historyQuery = z.object({
 /** For operators, whose errors name the field. `undefined`: nothing was published to this channel since it has history. */
 export async function readHistory(
   pages: Pick<HistoryPages, "read">,
-  app: string,
+  app: AppId,
   channel: string,
   query: z.infer<typeof historyQuery>,
 ): Promise<Page | undefined> {
   const request = requestOf(query);
-  const page = await inHistory(pages.read(app, channel, request));
+  const page = await inHistory(pages.read(spaceOf(app), channel, request));
   if (page === "not here") throw refused(request.before ? "before" : "after", NOT_HERE);
   return page;
 }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
+import { type AppId, spaceOf } from "../../base/ids.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import { type Action, bitOf } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
@@ -63,13 +64,13 @@ export const delivered = z.object({ peerId: z.string(), delivered: z.literal(tru
 /** Throws the Problem for which the message was delivered to no one. `idScope`: within which ids are unique. */
 export async function publishMessage(
   publishing: Pick<Publishing, "publish">,
-  app: string,
+  app: AppId,
   channel: string,
   one: RestMessage,
   idScope: string,
 ): Promise<z.infer<typeof published>> {
   const envelope = withScope(one, idScope);
-  const outcome = await new Promise<Outcome>((resolve) => publishing.publish(app, channel, envelope, resolve));
+  const outcome = await new Promise<Outcome>((resolve) => publishing.publish(spaceOf(app), channel, envelope, resolve));
   if (outcome === "unconfirmed") throw new Problem("backend_error", NOT_KNOWN_TO_BE_STORED, RETRY_SECONDS);
   if (outcome === "delivered") return { channel, published: true };
   if (typeof outcome === "string") throw new Problem(outcome);
@@ -85,12 +86,12 @@ const mayPass = (refused: SendRefusal): boolean => refused === "backend_error" |
 /** The same for a direct message; after `backend_error` it may have been delivered. */
 export async function sendMessage(
   directs: Pick<Directs, "send">,
-  app: string,
+  app: AppId,
   peerId: string,
   one: RestMessage,
   idScope: string,
 ): Promise<z.infer<typeof delivered>> {
-  const refused = await directs.send(app, peerId, withScope(one, idScope));
+  const refused = await directs.send(spaceOf(app), peerId, withScope(one, idScope));
   if (refused) throw new Problem(refused, SEND_REFUSED[refused], mayPass(refused) ? RETRY_SECONDS : undefined);
   return { peerId, delivered: true };
 }

@@ -1,5 +1,6 @@
 /** Shapes of usage, and how it is read: for an application's backend and for operators. */
 import { z } from "zod";
+import type { AppId } from "../../base/ids.ts";
 import type { Period, Usage } from "../../realtime/counting/usage.ts";
 import type { Occupancy } from "../../realtime/presence/occupancy.ts";
 import type { AppRow } from "../../store/contract/store.ts";
@@ -52,12 +53,12 @@ export interface UsageSources {
   readonly occupancy: Pick<Occupancy, "connectionsOf">;
   readonly usage: Pick<Usage, "current" | "of" | "recordConnections">;
   /** Adds up what other nodes have counted but not stored yet. To be awaited before `usageNow`. */
-  readonly gather: (app: string) => Promise<void>;
+  readonly gather: (app: AppId) => Promise<void>;
 }
 
 /** Usage of the present period, and the connections at this moment. */
 export function usageNow(
-  app: string,
+  app: AppId,
   { occupancy, usage }: Pick<UsageSources, "occupancy" | "usage">,
 ): z.infer<typeof periodUsage> & { readonly concurrentNow: number } {
   const period = usage.current();

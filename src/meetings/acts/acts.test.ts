@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../../test/support/wait.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 import { APP, type Someone, World } from "../testing/world.ts";
 import type { StayAct } from "./acts.ts";
@@ -46,7 +47,9 @@ describe("an act", () => {
       world.tokens.sign({ ...claims, kind: "wait" }),
     ])
       await expect(act(token, lock)).rejects.toMatchObject({ code: "invalid_token" });
-    await expect(act(admin.token, lock, "standup", "another")).rejects.toMatchObject({ code: "invalid_token" });
+    await expect(act(admin.token, lock, "standup", anAppId("another"))).rejects.toMatchObject({
+      code: "invalid_token",
+    });
     await expect(act(elsewhere.token, lock)).rejects.toMatchObject({ code: "action_not_permitted" });
     await expect(act(admin.token, lock, "second")).rejects.toMatchObject({ code: "action_not_permitted" });
     // Signed, but it never entered: a held place is no stay.

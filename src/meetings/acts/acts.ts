@@ -1,4 +1,5 @@
 /** What participants of a meeting do, mostly admins, each with the connect token of its own stay, and what the application's server does by REST. */
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
@@ -32,7 +33,7 @@ export class Acts {
   constructor(private readonly parts: ActParts) {}
 
   /** `token` is the connect token of the stay that acts. */
-  async act(app: string, roomName: string, token: string, request: StayAct): Promise<void> {
+  async act(app: AppId, roomName: string, token: string, request: StayAct): Promise<void> {
     const { store, notices, lobby, naming, recording, stayTokens } = this.parts;
     const { room, stay, claims } = await stayTokens.inside(app, roomName, token);
     const isAdmin = stay.isAdmin && claims.isAdmin;
@@ -71,13 +72,13 @@ export class Acts {
   }
 
   /** Ends the meeting of a room, if there is one. Returns how many were inside. */
-  async end(app: string, roomName: string): Promise<number> {
+  async end(app: AppId, roomName: string): Promise<number> {
     const room = await this.room(app, roomName);
     const meeting = await this.parts.store.current(app, room.id);
     return meeting ? this.parts.exits.endMeeting(meeting) : 0;
   }
 
-  async remove(app: string, roomName: string, participantSession: string): Promise<void> {
+  async remove(app: AppId, roomName: string, participantSession: string): Promise<void> {
     const room = await this.room(app, roomName);
     await this.removeOne(await this.known(room, participantSession));
   }
@@ -87,12 +88,12 @@ export class Acts {
   }
 
   /** The recording of the meeting begins or ends. false: it was so already. */
-  async record(app: string, roomName: string, on: boolean, by?: string): Promise<boolean> {
+  async record(app: AppId, roomName: string, on: boolean, by?: string): Promise<boolean> {
     return this.parts.recording.setByServer(await this.room(app, roomName), on, by);
   }
 
   /** A line in the chat. */
-  async say(app: string, roomName: string, text: string): Promise<void> {
+  async say(app: AppId, roomName: string, text: string): Promise<void> {
     const { store, notices } = this.parts;
     const room = await this.room(app, roomName);
     if (flagOf(room, "newChatForMeetingSession") && !(await store.current(app, room.id)))
@@ -100,12 +101,12 @@ export class Acts {
     await notices.line(refOf(room), text);
   }
 
-  private async endMeeting(app: string, id: string): Promise<void> {
+  private async endMeeting(app: AppId, id: string): Promise<void> {
     const meeting = await this.parts.store.meeting(app, id);
     if (meeting) await this.parts.exits.endMeeting(meeting);
   }
 
-  private async room(app: string, roomName: string): Promise<RoomRow> {
+  private async room(app: AppId, roomName: string): Promise<RoomRow> {
     const room = await this.parts.rooms.room(app, roomName, this.parts.nowMs());
     if (!room) throw new Problem("room_not_found");
     return room;

@@ -1,5 +1,6 @@
 /** The stay that a join goes on with: `resume` is a connect token of an earlier answer. */
 import type { RoomClaims, RoomTokens } from "../../access/tokens/room-token.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { VerifiedAccess } from "../../rooms/access-token.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
@@ -25,7 +26,7 @@ export class EarlierStays {
   constructor(private readonly parts: EarlierStayParts) {}
 
   /** A missing or expired token, or one of another application, is treated as no token. */
-  claims(app: string | undefined, resume: string | undefined): RoomClaims | undefined {
+  claims(app: AppId | undefined, resume: string | undefined): RoomClaims | undefined {
     const claims = resume === undefined ? undefined : this.parts.roomTokens.verify(resume, this.parts.nowMs());
     if (claims === undefined || claims === "expired") return undefined;
     return claims.kind === "stay" && claims.app === app ? claims : undefined;

@@ -4,6 +4,7 @@
  * after is closed.
  */
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
+import { asAppId } from "../../base/ids.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { WaitingRow } from "../../store/contract/meetings.ts";
 import type { Floor } from "../contract/floor.ts";
@@ -171,7 +172,7 @@ export class WaitingConnections {
     if (here?.claims.app !== app) return "none";
     if (here.enteredMs > enteredMs || (here.enteredMs === enteredMs && nodeId > node)) return "newer";
     this.here.delete(id);
-    floor.close(app, id, "replaced");
+    floor.close(asAppId(app), id, "replaced");
     return "closed";
   }
 }

@@ -1,6 +1,8 @@
 /** Notices while nothing can be published, as during an outage of NATS: everyone gets what is true after it. */
+
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../../test/support/wait.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { adminChannel, waitChannel } from "../../protocol/room-channels.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
@@ -24,9 +26,9 @@ describe("what was missed", () => {
 
   test("of an application that has very many does not push out that of another, nor keep it waiting", async () => {
     const missed = new MissedNotices();
-    missed.add(about(-1, "early"));
+    missed.add(about(-1, anAppId("early")));
     for (let room = 0; room < MISSED_MAX + 5; room++) missed.add(about(room));
-    missed.add(about(-2, "late"));
+    missed.add(about(-2, anAppId("late")));
     const published: string[] = [];
     const publish = ({ room }: Missed): void => void published.push(room.room);
     await missed.repeat(publish, failed);

@@ -2,6 +2,7 @@
  * Notices that could not be published, as while NATS is away. What they were about is remembered, and not what they said: when notices can be published again,
  * everyone gets what is true by then. Without this a page would record on after the recording was stopped, or a visitor who was let in would never hear of it.
  */
+import type { AppId } from "../../base/ids.ts";
 import { SharedMap } from "../../base/shared-map.ts";
 import { MISSED_MAX, MISSED_REPEATED_AT_ONCE } from "../contract/limits.ts";
 
@@ -10,7 +11,7 @@ export type Subject = "recording" | "locked" | "flags" | "waiting" | "hosts" | "
 
 export interface Missed {
   /** The application's id, and the room's. */
-  readonly room: { readonly app: string; readonly room: string };
+  readonly room: { readonly app: AppId; readonly room: string };
   readonly subject: Subject;
   /** The visitor who gets the answer. */
   readonly waitId?: string | undefined;

@@ -2,6 +2,7 @@
  * What the service publishes in a room, as meetings.md says field by field. What a notice says has happened, so one that could not be published is no failure
  * of what has caused it. If it is about a state, what is true by then is published later (missed.ts). The calls resolve to whether it was published.
  */
+import type { AppId } from "../../base/ids.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { adminChannel, chatChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 import type { MeetingRecording } from "../../store/contract/meetings.ts";
@@ -14,7 +15,7 @@ import type { MissedNotices, Subject } from "./missed.ts";
 
 /** An application's id, and the id of one of its rooms. */
 export interface RoomRef {
-  readonly app: string;
+  readonly app: AppId;
   readonly room: string;
 }
 

@@ -1,10 +1,15 @@
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { FieldValues } from "../../rooms/fields.ts";
 import { type DoorToken, doorOf } from "./door.ts";
 
 const NOW = 1_800_000_000;
 const door = (fields: FieldValues, token?: DoorToken) =>
-  doorOf({ id: "r", app: "a", name: "standup", fields, created: 0, archiveAt: null, version: 1 }, token, NOW * 1000);
+  doorOf(
+    { id: "r", app: anAppId("a"), name: "standup", fields, created: 0, archiveAt: null, version: 1 },
+    token,
+    NOW * 1000,
+  );
 
 describe("the door of a room", () => {
   test("is open between the room's times, to the second", () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import { RoomAccess } from "../../access/tokens/room-access.ts";
 import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { CHAT_LINE_MAX_BYTES, CHAT_MAX_CHARS } from "../../protocol/chat-text.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 import type { FieldValues } from "../../rooms/fields.ts";
@@ -16,6 +17,8 @@ import { Present } from "../stays/present.ts";
 import { FakeFloors } from "../testing/fake-floor.ts";
 import { Signals } from "./signals.ts";
 
+const APP = anAppId("app");
+
 const ROOM = "b".repeat(24);
 const OTHER = "c".repeat(24);
 
@@ -26,7 +29,7 @@ function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
     claims: {
       kind: "stay",
       id: "a".repeat(24),
-      app: "app",
+      app: APP,
       room: ROOM,
       name: "Ada",
       isAdmin: false,
@@ -37,7 +40,7 @@ function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
     name: "Ada",
     access: new RoomAccess([]),
   };
-  const row = { id: ROOM, app: "app", name: "standup", fields, created: 0, archiveAt: null, version: 1 };
+  const row = { id: ROOM, app: APP, name: "standup", fields, created: 0, archiveAt: null, version: 1 };
   present.add(row, { seat, connection: "1", enteredMs: 0, ejectAt: null });
   floors.members.set(ROOM, [{ peerId: OTHER, state: undefined }]);
   const stays = new Map<string, Partial<StayRow>>();
@@ -123,10 +126,10 @@ describe("an inbox", () => {
       string,
       string,
     ];
-    stays.set(open, { app: "app", room: ROOM, ended: null });
-    stays.set(ended, { app: "app", room: ROOM, ended: 1 });
-    stays.set(elsewhere, { app: "app", room: "d".repeat(24), ended: null });
-    stays.set(foreign, { app: "another", room: ROOM, ended: null });
+    stays.set(open, { app: APP, room: ROOM, ended: null });
+    stays.set(ended, { app: APP, room: ROOM, ended: 1 });
+    stays.set(elsewhere, { app: APP, room: "d".repeat(24), ended: null });
+    stays.set(foreign, { app: anAppId("another"), room: ROOM, ended: null });
     expect(await reaches(OTHER)).toBeUndefined();
     expect(await reaches(open)).toBeUndefined();
     for (const receiver of [ended, elsewhere, foreign, "f".repeat(24), "anything/else", ""])
@@ -142,7 +145,7 @@ describe("an inbox", () => {
   test("takes a bounded number of bytes per minute: of one sender, in one inbox, in one room", async () => {
     const { reaches, stays, clock } = inside();
     const person = (nr: number): string => nr.toString(16).padStart(24, "0");
-    for (let nr = 0; nr < 100; nr++) stays.set(person(nr), { app: "app", room: ROOM, ended: null });
+    for (let nr = 0; nr < 100; nr++) stays.set(person(nr), { app: APP, room: ROOM, ended: null });
     /** How many bytes get through until one is refused. */
     const fill = async (receiver: (nr: number) => string, sender: (nr: number) => string): Promise<number> => {
       for (let nr = 0; ; nr++)

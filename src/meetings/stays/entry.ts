@@ -2,6 +2,7 @@
 import { newObjectId } from "../../access/keys/ids.ts";
 import type { RoomAccess } from "../../access/tokens/room-access.ts";
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Entered, Entering, MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
@@ -116,7 +117,7 @@ export class Entry {
     return (await this.hasEnded(app, next)) ? newObjectId(nowMs()) : next;
   }
 
-  private async hasEnded(app: string, meeting: string): Promise<boolean> {
+  private async hasEnded(app: AppId, meeting: string): Promise<boolean> {
     return ((await this.parts.store.meeting(app, meeting))?.ended ?? null) !== null;
   }
 }

@@ -1,4 +1,5 @@
 /** People are put out: their stays end in the store, which decides who does it, and their connections are closed on every node. */
+import { asAppId } from "../../base/ids.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { Floor, PutOut } from "../contract/floor.ts";
@@ -31,7 +32,7 @@ export class Exits {
         return 0;
       let closed = 0;
       for (const id of ids)
-        if (typeof id === "string") closed += parts.stays.closeHere(app, room, id, reason as PutOut);
+        if (typeof id === "string") closed += parts.stays.closeHere(asAppId(app), room, id, reason as PutOut);
       return closed;
     });
     parts.floor.on(HERE, (payload) => {

@@ -3,6 +3,7 @@
  * stay, which the gateway's limits bound.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 
 export interface PresentStay {
@@ -16,7 +17,7 @@ export interface PresentStay {
 }
 
 export interface PresentRoom {
-  readonly app: string;
+  readonly app: AppId;
   /** Replaced when the room's fields change. */
   row: RoomRow;
   /** By participantSession. Bound: PARLEY_MESH_MAX, or 10 in rooms of microphones only. */

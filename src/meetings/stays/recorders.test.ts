@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 import type { StayUploadRequest } from "../contract/contract.ts";
 import { APP, type Someone, World } from "../testing/world.ts";
@@ -113,7 +114,7 @@ test("a renamed room has both names, an archived one only ends what was begun, a
   await node.rooms.archive(APP, "renamed");
   await expect(begin(ann, { startedMsAgo: 1 })).rejects.toMatchObject({ code: "room_not_found" });
   await end(ann);
-  await expect(recorders.end("another", "standup", ann.token, "upload")).rejects.toMatchObject({
+  await expect(recorders.end(anAppId("another"), "standup", ann.token, "upload")).rejects.toMatchObject({
     code: "invalid_token",
   });
 });

@@ -1,5 +1,6 @@
 /** The recorders of pages: whether a stay may upload what it records, and which of its uploads it may end. */
 import { FIRST_GENERATION } from "../../access/keys/app-secret.ts";
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RecordingSource, StayUploadCaller, StayUploadRequest } from "../contract/contract.ts";
@@ -40,7 +41,7 @@ export class StayRecorders {
    * person who was removed: it begins nothing any more.
    */
   async begin(
-    app: string,
+    app: AppId,
     roomName: string,
     { token, address }: StayUploadCaller,
     { source, startedMsAgo = 0 }: StayUploadRequest,
@@ -68,7 +69,7 @@ export class StayRecorders {
   }
 
   /** Everything has been sent. Also for a while after the stay has ended, and without a room's name if the call has none. */
-  async end(app: string, roomName: string | undefined, token: string, id: string, total?: number): Promise<void> {
+  async end(app: AppId, roomName: string | undefined, token: string, id: string, total?: number): Promise<void> {
     const { stayTokens, uploads } = this.parts;
     const { stay } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
     await uploads.end(stay, id, total);

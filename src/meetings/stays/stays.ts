@@ -3,6 +3,7 @@
  * is; the older ones are closed with 4021 `replaced`.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
+import { type AppId, asAppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
 import type { MeetingStore, OverdueStay, StayEnd, StayRow } from "../../store/contract/meetings.ts";
@@ -183,7 +184,7 @@ export class Stays {
   }
 
   /** On this node: the connections of a stay are closed, also those that are being opened. Returns how many there were. */
-  closeHere(app: string, room: string, id: string, reason: CloseReason): number {
+  closeHere(app: AppId, room: string, id: string, reason: CloseReason): number {
     for (const coming of this.coming)
       if (coming.seat.claims.id === id && coming.seat.claims.app === app) coming.closing = reason;
     for (const [{ claims }, opening] of this.opening)
@@ -198,7 +199,7 @@ export class Stays {
   }
 
   /** On this node: the connections of a stay show this name, also those that are being opened. */
-  renameHere(app: string, id: string, name: string): void {
+  renameHere(app: AppId, id: string, name: string): void {
     for (const coming of this.coming)
       if (coming.seat.claims.id === id && coming.seat.claims.app === app) coming.name = name;
     for (const seat of this.opening.keys()) if (seat.claims.id === id && seat.claims.app === app) seat.name = name;
@@ -274,7 +275,7 @@ export class Stays {
     if (!here) return "none";
     if (here.enteredMs > enteredMs || (here.enteredMs === enteredMs && nodeId > node)) return "newer";
     present.remove(room, id);
-    floor.close(app, id, "replaced");
+    floor.close(asAppId(app), id, "replaced");
     return "closed";
   }
 }

@@ -1,5 +1,6 @@
 /** Whose stay a connect token is, for calls that pages make over HTTP with it as Bearer. */
 import type { RoomClaims, RoomTokens } from "../../access/tokens/room-token.ts";
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
@@ -33,7 +34,7 @@ export class StayTokens {
   constructor(private readonly parts: StayTokenParts) {}
 
   /** Checked in this order: the signature, the application, the generation of its secret key, the room, whether the stay goes on. */
-  async inside(app: string, roomName: string, token: string): Promise<InsideStay> {
+  async inside(app: AppId, roomName: string, token: string): Promise<InsideStay> {
     const { rooms, store, nowMs } = this.parts;
     const claims = this.claims(app, token);
     const [room, stay] = [await rooms.roomById(app, claims.room, nowMs()), await store.stay(claims.id)];
@@ -45,7 +46,7 @@ export class StayTokens {
   }
 
   /** As `inside`, but a stay may have ended, or its token expired, up to `forMs` ago; its room may be archived by now. */
-  async recent(app: string, roomName: string | undefined, token: string, forMs: number): Promise<RecentStay> {
+  async recent(app: AppId, roomName: string | undefined, token: string, forMs: number): Promise<RecentStay> {
     const { rooms, store, nowMs } = this.parts;
     const claims = this.claims(app, token, forMs);
     const stay = await store.stay(claims.id);
@@ -59,7 +60,7 @@ export class StayTokens {
   }
 
   /** What the token of a stay says; it may have expired up to `forMs` ago. Asks no store: it can be decided before anything is charged to anyone. */
-  claims(app: string | undefined, token: string, forMs = 0): RoomClaims {
+  claims(app: AppId | undefined, token: string, forMs = 0): RoomClaims {
     const { tokens, isLive, nowMs } = this.parts;
     const claims = tokens.verify(token, nowMs() - forMs);
     if (claims === "expired") throw new Problem("token_expired");

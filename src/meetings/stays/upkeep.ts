@@ -2,7 +2,8 @@
  * Work in the background about stays, on every node: beats while people are on this one, and the end of stays that have no connection any
  * more, whichever node had it. Empty meetings end here.
  */
-import { STAY_GRACE_SEC } from "../../access/keys/room-space.ts";
+import { STAY_GRACE_SEC } from "../../access/keys/room-rules.ts";
+import type { AppId } from "../../base/ids.ts";
 import { chatChannel } from "../../protocol/room-channels.ts";
 import type { MeetingRow, MeetingStore } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
@@ -109,7 +110,7 @@ export class Upkeep {
   }
 
   /** A chat that could not be removed must keep no one out. */
-  private async forgetChat(app: string, room: string): Promise<void> {
+  private async forgetChat(app: AppId, room: string): Promise<void> {
     try {
       await this.parts.floor.forget(app, chatChannel(room));
     } catch (error) {

@@ -1,11 +1,12 @@
 /** For tests: the floors of several nodes that are joined, without sockets. What is published and closed is kept to be looked at. */
 import type { RoomAccess } from "../../access/tokens/room-access.ts";
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import type { CloseReason, Floor, FloorMember } from "../contract/floor.ts";
 
 export interface Published {
-  readonly app: string;
+  readonly app: AppId;
   readonly channel: string;
   readonly data: JsonObject;
 }
@@ -50,34 +51,34 @@ export class FakeFloor implements Floor {
 
   constructor(private readonly all: FakeFloors) {}
 
-  publish(app: string, channel: string, data: JsonObject): Promise<void> {
+  publish(app: AppId, channel: string, data: JsonObject): Promise<void> {
     if (this.all.isMute) return Promise.reject(new Problem("backend_error"));
     this.all.published.push({ app, channel, data });
     return Promise.resolve();
   }
 
-  close(_app: string, peerId: string, reason: CloseReason, except?: string): number {
+  close(_app: AppId, peerId: string, reason: CloseReason, except?: string): number {
     this.closed.push({ peerId, reason, except });
     return 1;
   }
 
-  setAccess(_app: string, peerId: string, access: RoomAccess): void {
+  setAccess(_app: AppId, peerId: string, access: RoomAccess): void {
     this.accesses.set(peerId, access);
   }
 
-  rename(_app: string, peerId: string, name: string): void {
+  rename(_app: AppId, peerId: string, name: string): void {
     this.renamed.push({ peerId, name });
   }
 
-  members(_app: string, room: string): readonly FloorMember[] {
+  members(_app: AppId, room: string): readonly FloorMember[] {
     return this.all.members.get(room) ?? [];
   }
 
-  isMember(app: string, room: string, peerId: string): boolean {
+  isMember(app: AppId, room: string, peerId: string): boolean {
     return this.members(app, room).some((member) => member.peerId === peerId);
   }
 
-  forget(_app: string, channel: string): Promise<void> {
+  forget(_app: AppId, channel: string): Promise<void> {
     this.all.forgotten.push(channel);
     return Promise.resolve();
   }

@@ -7,6 +7,7 @@ import { newObjectId } from "../../access/keys/ids.ts";
 import { Vault } from "../../access/keys/vault.ts";
 import { type RoomClaims, type RoomSeat, RoomTokens, seatOf } from "../../access/tokens/room-token.ts";
 import { steadyClock } from "../../base/clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { AccessTokens } from "../../rooms/access-token.ts";
 import { Expiry } from "../../rooms/expiry.ts";
 import { type RoomEdits, Rooms } from "../../rooms/rooms.ts";
@@ -24,7 +25,7 @@ import { Meetings } from "../meetings.ts";
 import type { IsLive } from "../stays/generations.ts";
 import { type FakeFloor, FakeFloors } from "./fake-floor.ts";
 
-export const APP = "app";
+export const APP = anAppId("app");
 
 /** Who pays is decided by HTTP: here no one does. */
 export const NO_LIMITS: JoinBudget = {

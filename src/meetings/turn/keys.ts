@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { isLiveGeneration } from "../../access/keys/app-secret.ts";
 import type { Vault } from "../../access/keys/vault.ts";
 import { isSignedBy, parseJson, parseJws, payloadOf, signJws } from "../../access/tokens/jws.ts";
+import type { AppId } from "../../base/ids.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 
@@ -16,7 +17,7 @@ const ID_BYTES = 8;
 /** What an API key says. */
 export interface TurnKey {
   /** The application's id. */
-  readonly app: string;
+  readonly app: AppId;
   /** Tells the keys of an application apart, in the usernames of their credentials too. */
   readonly id: string;
   readonly label: string;

@@ -4,6 +4,7 @@
  */
 import { createHash, createHmac } from "node:crypto";
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { IceServer } from "../contract/contract.ts";
 import { TURN_CREDENTIAL_SEC, TURN_JOIN_SEC, TURN_NAME_CHARS } from "../contract/limits.ts";
 
@@ -50,7 +51,7 @@ export class Turn {
   }
 
   /** For one peer of an application, good for a day. */
-  iceServersFor(app: string, peer: string, nowMs: number): readonly IceServer[] {
+  iceServersFor(app: AppId, peer: string, nowMs: number): readonly IceServer[] {
     return this.named(app, peer, Math.floor(nowMs / 1000) + TURN_CREDENTIAL_SEC);
   }
 
@@ -64,7 +65,7 @@ export class Turn {
     return this.named(claims.app, holderOf(claims, address), claims.exp);
   }
 
-  private named(app: string, who: string, expiresAt: number): readonly IceServer[] {
+  private named(app: AppId, who: string, expiresAt: number): readonly IceServer[] {
     return this.hasRelays ? this.iceServers(turnName(app, who), expiresAt) : this.iceServers("", 0);
   }
 }
@@ -79,7 +80,7 @@ export function credentialOf(secret: string, name: string, expiresAt: number): T
  * Who uses a TURN server, as its quotas and its log see it. A digest, because usernames travel unencrypted and a peer id may be a mail
  * address.
  */
-export const turnName = (app: string, peer: string): string =>
+export const turnName = (app: AppId, peer: string): string =>
   `${app}.${createHash("sha256").update(`${app} ${peer}`, "utf8").digest("hex").slice(0, TURN_NAME_CHARS)}`;
 
 /**

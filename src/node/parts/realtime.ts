@@ -9,6 +9,7 @@ import type { Keyring } from "../../access/keys/keyring.ts";
 import { decodeWithdrawn, type Withdrawn } from "../../access/keys/withdrawn.ts";
 import type { RoomTokens } from "../../access/tokens/room-token.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
+import { type AppId, appOfSpace, spaceOf } from "../../base/ids.ts";
 import type { Throttle } from "../../base/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { assembleRealtime } from "../../realtime/build.ts";
@@ -96,7 +97,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     : undefined;
   if (storeFollower)
     metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(storeFollower.isUp));
-  const nudged = async (app?: string, taken?: string): Promise<void> => {
+  const nudged = async (app?: AppId, taken?: string): Promise<void> => {
     const named = taken === undefined ? undefined : decodeWithdrawn(taken);
     await Promise.all([storeFollower?.nudge(named), app !== undefined && usage.flush()]);
   };
@@ -128,7 +129,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
       const { turn } = context.turn;
       const servers = seat
         ? turn.iceServersOfStay(seat.claims, addressDigest(client))
-        : turn.iceServersFor(app, peerId, clock.wallMs());
+        : turn.iceServersFor(appOfSpace(app), peerId, clock.wallMs());
       return servers.length === 0 ? undefined : JSON.stringify(servers);
     },
   });
@@ -136,7 +137,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   hub.connections.observe(
     new IdleCollection({ clock, cpuMs: processCpuMs, connections, heapBytes: processHeapBytes, collect: fullGC }),
   );
-  blockedPeers.onAdd((app, peerId) => clock.after(KICK_AFTER_MS, () => void hub.kicks.kickHere(app, peerId)));
+  blockedPeers.onAdd((app, peerId) => clock.after(KICK_AFTER_MS, () => void hub.kicks.kickHere(spaceOf(app), peerId)));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
   metrics.gauge(
     "parley_channels",
@@ -167,13 +168,13 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
  * follower is built first and reports here; it reports nothing before it is started.
  */
 class BlockedPeers {
-  private listener: (app: string, peerId: string) => void = () => undefined;
+  private listener: (app: AppId, peerId: string) => void = () => undefined;
 
-  onAdd(listener: (app: string, peerId: string) => void): void {
+  onAdd(listener: (app: AppId, peerId: string) => void): void {
     this.listener = listener;
   }
 
-  add(app: string, peerId: string): void {
+  add(app: AppId, peerId: string): void {
     this.listener(app, peerId);
   }
 }

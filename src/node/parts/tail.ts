@@ -1,5 +1,6 @@
 /** Builds the live tail of a node. It listens to realtime only while it has readers, here or on other nodes. */
 import type { Keyring } from "../../access/keys/keyring.ts";
+import type { AppId } from "../../base/ids.ts";
 import { TailNodes } from "../../realtime/operators/tail-nodes.ts";
 import { TailSource } from "../../realtime/operators/tail-source.ts";
 import { Tail } from "../../telemetry/tail/tail.ts";
@@ -12,7 +13,7 @@ export interface TailParts extends Pick<NodeContext, "nodeId" | "metrics"> {
 }
 
 export function buildTail({ nodeId, metrics, keyring, realtime: { hub, clock } }: TailParts): TailNodes {
-  const mayShowPayloads = (app: string): boolean => keyring.app(app)?.consolePayloads === true;
+  const mayShowPayloads = (app: AppId): boolean => keyring.app(app)?.consolePayloads === true;
   const tail = new Tail({ after: clock.after, mayShowPayloads });
   const source = new TailSource(tail, nodeId, clock.wallMs);
   tail.onSwitch((isOn) => {

@@ -1,6 +1,7 @@
 /** The calls of the control plane: for operators, and for their dashboard. */
 import type { Moment } from "../../access/admission/explain.ts";
 import { systemClock } from "../../base/clock.ts";
+import { type AppId, spaceOf } from "../../base/ids.ts";
 import { shownSettings } from "../../config/show.ts";
 import { makeAppIn } from "../../http/control/app-in.ts";
 import { appEndpoints } from "../../http/control/apps.ts";
@@ -43,7 +44,7 @@ const GATHER_MS = 1500;
 
 export function usageSources({ store, realtime: { hub, usage, engine } }: RouteParts): UsageSources {
   /** Has a timeout: while the store is unreachable, the response holds what this node knows. */
-  const gather = async (app: string): Promise<void> => {
+  const gather = async (app: AppId): Promise<void> => {
     if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
   };
   return { occupancy: hub.occupancy, usage, gather };
@@ -105,7 +106,7 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
       now: hub.occupancy.connectionsOf(app),
       max: keyring.app(app)?.maxConcurrentConnections ?? null,
     }),
-    isQuotaUsedUp: (app) => quota.isUsedUp(app),
+    isQuotaUsedUp: (app) => quota.isUsedUp(spaceOf(app)),
   });
   const fileStreams = {
     ofBucket: new FileStreams(BUCKET_STREAMS_MAX),

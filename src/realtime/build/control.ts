@@ -2,6 +2,7 @@
 import type { Blocks } from "../../access/admission/blocks.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { Engine, EngineCallbacks, NodeName } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
@@ -27,7 +28,7 @@ export interface ControlOutside {
   readonly usage: Usage;
   readonly faults: FaultLog;
   /** Called when another node announces a change: reload shared state and, if `app` is given, flush its usage. */
-  readonly nudged: (app?: string, withdrawn?: string) => Promise<void>;
+  readonly nudged: (app?: AppId, withdrawn?: string) => Promise<void>;
 }
 
 /** What control needs of the folders below it. */

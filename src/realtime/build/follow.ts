@@ -1,7 +1,7 @@
 /** Which parts follow connections, rosters and the keyring, in which order: they are built after what they follow. */
 import type { Keyring } from "../../access/keys/keyring.ts";
-import { roomSpaceOf } from "../../access/keys/room-space.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
+import { roomSpaceOf } from "../../base/ids.ts";
 import { PUT_OUT } from "../../protocol/put-out.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";

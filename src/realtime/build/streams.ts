@@ -1,6 +1,7 @@
 /** Builds channels with history: what is stored and delivered, compared with the store, replayed and read by page. */
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { HistoryStore } from "../../history/contract/history.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
@@ -26,7 +27,7 @@ export interface StreamsOutside {
   readonly faults: FaultLog;
   readonly maxPendingBytes: number;
   /** Reads shared state, which has the rules. */
-  readonly nudged: (app?: string, withdrawn?: string) => Promise<void>;
+  readonly nudged: (app?: AppId, withdrawn?: string) => Promise<void>;
   /** Calls back when what has arrived already has been read from its sockets; absent: at the end of the turn. */
   readonly defer?: (callback: () => void) => void;
 }

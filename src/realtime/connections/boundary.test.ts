@@ -1,6 +1,7 @@
 /** Exceptions planted in realtime: what they cost, and that everything else goes on. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Engine, Envelope, RemoteMembers } from "../../engine/engine.ts";
 import { Faults } from "../../telemetry/faults.ts";
 import { guardedClock } from "../../telemetry/guarded-clock.ts";
@@ -253,7 +254,7 @@ describe("a fault in a timer", () => {
     const rows = new MemoryUsage();
     const usage = new Usage(rows.store, clock, silentLog);
     await usage.load();
-    usage.message("app");
+    usage.message(anAppId("app"));
     const current = spyOn(usage, "current").mockImplementationOnce(() => {
       throw new Error("planted");
     });

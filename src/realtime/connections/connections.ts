@@ -5,6 +5,7 @@
 import { bringsTurn, type Grant } from "../../access/admission/admit.ts";
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type Closing, type Departure, FAULT, TOKEN_EXPIRED } from "../../protocol/close.ts";
 import * as encode from "../../protocol/encode.ts";
@@ -162,12 +163,12 @@ export class Connections {
     this.releasePeer(space.app, peerId);
   }
 
-  private releasePeer(app: string, peerId: string): void {
+  private releasePeer(app: SpaceId, peerId: string): void {
     safely(this.parts.faults, "socket", () => this.parts.engine.release(app, peerId));
   }
 
   /** A connection that the engine was prepared for may not have been made. */
-  endPreparation(app: string, peerId: string): void {
+  endPreparation(app: SpaceId, peerId: string): void {
     const { spaces, holds } = this.parts;
     if (!spaces.peer(app, peerId)?.isConnected && !holds.isHeld(app, peerId)) this.releasePeer(app, peerId);
   }

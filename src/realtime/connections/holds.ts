@@ -4,6 +4,7 @@
  * answers that it is held.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
@@ -17,7 +18,7 @@ const SWEEP_MS = 500;
 const AFTER_RETURN_MS = 1000;
 
 interface Hold {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly peerId: string;
   /** Steady ms. */
   readonly untilMs: number;
@@ -44,9 +45,9 @@ export class Holds {
   /** Steady ms until which peers are held at least: while a node drains, those it has closed first wait for the last. */
   atLeastUntilMs = 0;
   /** The peer is back, or must not come back. `isOwn`: this node has closed its connection. */
-  onReturn: (app: string, peerId: string, isOwn: boolean) => void = () => undefined;
+  onReturn: (app: SpaceId, peerId: string, isOwn: boolean) => void = () => undefined;
   /** The peer is expected back. */
-  onHold: (app: string, peerId: string) => void = () => undefined;
+  onHold: (app: SpaceId, peerId: string) => void = () => undefined;
 
   constructor(private readonly parts: HoldsParts) {}
 
@@ -59,7 +60,7 @@ export class Holds {
     return this.held.values().filter(({ hasReturned }) => !hasReturned);
   }
 
-  isHeld(app: string, peerId: string): boolean {
+  isHeld(app: SpaceId, peerId: string): boolean {
     const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(app, peerId));
     if (hold !== undefined && hold.untilMs > this.parts.clock.steadyMs()) return true;
     // Its last connection ends in this turn: the hold begins when everything of that connection has ended.
@@ -76,7 +77,7 @@ export class Holds {
   }
 
   /** Another node has closed the connection of this peer, and is gone. */
-  inherit(app: string, peerId: string, untilMs: number, keyId: string): void {
+  inherit(app: SpaceId, peerId: string, untilMs: number, keyId: string): void {
     const isKnown = this.held.has(keyOf(app, peerId)) || this.parts.spaces.peer(app, peerId)?.isConnected === true;
     if (!isKnown) this.add({ app, peerId, untilMs, isOwn: false, keyId });
   }
@@ -96,7 +97,7 @@ export class Holds {
   }
 
   /** The peer has connected to another node. */
-  returnedElsewhere(app: string, peerId: string): void {
+  returnedElsewhere(app: SpaceId, peerId: string): void {
     const key = keyOf(app, peerId);
     const hold = this.held.size === 0 ? undefined : this.held.get(key);
     if (!hold) return;
@@ -106,7 +107,7 @@ export class Holds {
   }
 
   /** The peer is back, or must not come back. */
-  end(app: string, peerId: string): void {
+  end(app: SpaceId, peerId: string): void {
     const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(app, peerId));
     if (!hold) return;
     this.remove(hold);
@@ -141,4 +142,4 @@ export class Holds {
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;

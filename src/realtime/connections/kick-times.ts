@@ -1,4 +1,5 @@
 /** When peers were kicked, as times of connections: a kick counts for the connections from before it, and not for later ones. */
+import type { SpaceId } from "../../base/ids.ts";
 import type { ConnectionTimes } from "./connection-times.ts";
 
 /** Within this time after a kick every node has noticed that a node is gone. */
@@ -11,7 +12,7 @@ export class KickTimes {
 
   constructor(private readonly times: Pick<ConnectionTimes, "now">) {}
 
-  note(app: string, peerId: string): void {
+  note(app: SpaceId, peerId: string): void {
     const nowMs = this.times.now();
     const key = keyOf(app, peerId);
     this.kicks.delete(key);
@@ -23,10 +24,10 @@ export class KickTimes {
   }
 
   /** The last kick of the peer; before any connection if there was none. */
-  last(app: string, peerId: string): number {
+  last(app: SpaceId, peerId: string): number {
     return (this.kicks.size > 0 ? this.kicks.get(keyOf(app, peerId)) : undefined) ?? Number.NEGATIVE_INFINITY;
   }
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;

@@ -4,6 +4,7 @@
  *
  * Requests (`local…`) are passed on as they are: an answer made up here would be taken for a real one.
  */
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import type {
   ChannelCount,
   ChannelsPage,
@@ -38,7 +39,7 @@ export class EngineBoundary implements EngineCallbacks {
     this.id = parts.handler.id;
   }
 
-  deliver(app: string, channel: string, envelope: Envelope): void {
+  deliver(app: SpaceId, channel: string, envelope: Envelope): void {
     try {
       this.handler.deliver(app, channel, envelope);
     } catch (error) {
@@ -46,7 +47,7 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
+  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
     try {
       return this.handler.deliverTo(app, to, envelope);
     } catch (error) {
@@ -54,11 +55,11 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  returned(app: string, peerId: string): void {
+  returned(app: SpaceId, peerId: string): void {
     safely(this.parts.faults, "engine", () => this.handler.returned(app, peerId));
   }
 
-  lost(app: string, channel: string): void {
+  lost(app: SpaceId, channel: string): void {
     try {
       this.handler.lost(app, channel);
     } catch (error) {
@@ -68,7 +69,7 @@ export class EngineBoundary implements EngineCallbacks {
 
   membersChanged(
     node: NodeId,
-    app: string,
+    app: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
@@ -80,7 +81,7 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void {
+  membersAre(node: NodeId, app: SpaceId, channel: string, members: readonly MemberState[]): void {
     try {
       this.handler.membersAre(node, app, channel, members);
     } catch (error) {
@@ -103,15 +104,15 @@ export class EngineBoundary implements EngineCallbacks {
     safely(this.parts.faults, "engine", () => this.parts.tops.read());
   }
 
-  connectionsChanged(app: string): void {
+  connectionsChanged(app: AppId): void {
     safely(this.parts.faults, "engine", () => this.handler.connectionsChanged(app));
   }
 
-  blocked(app: string, peerId: string, untilMs: number): void {
+  blocked(app: AppId, peerId: string, untilMs: number): void {
     safely(this.parts.faults, "engine", () => this.handler.blocked(app, peerId, untilMs));
   }
 
-  kicked(app: string, peerId: string): number {
+  kicked(app: SpaceId, peerId: string): number {
     try {
       return this.handler.kicked(app, peerId);
     } catch (error) {
@@ -120,7 +121,7 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  async nudged(app?: string, withdrawn?: string): Promise<void> {
+  async nudged(app?: AppId, withdrawn?: string): Promise<void> {
     try {
       await this.handler.nudged(app, withdrawn);
     } catch (error) {
@@ -128,23 +129,23 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  localMembers(app: string, channel: string): readonly MemberState[] {
+  localMembers(app: SpaceId, channel: string): readonly MemberState[] {
     return this.handler.localMembers(app, channel);
   }
 
-  localPeers(app: string, channel: string): readonly MemberState[] {
+  localPeers(app: SpaceId, channel: string): readonly MemberState[] {
     return this.handler.localPeers(app, channel);
   }
 
-  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
     return this.handler.localChannels(app, page);
   }
 
-  localConnections(app: string): number {
+  localConnections(app: AppId): number {
     return this.handler.localConnections(app);
   }
 
-  localCounts(): ReadonlyMap<string, number> {
+  localCounts(): ReadonlyMap<AppId, number> {
     return this.handler.localCounts();
   }
 
@@ -156,7 +157,7 @@ export class EngineBoundary implements EngineCallbacks {
     safely(this.parts.faults, "engine", () => this.handler.notified(node, text));
   }
 
-  private channelFailed(app: string, name: string, error: unknown): void {
+  private channelFailed(app: SpaceId, name: string, error: unknown): void {
     const { boundary, faults, spaces } = this.parts;
     const channel = spaces.channel(app, name);
     if (channel) boundary.channelFailed("engine", channel, error);
@@ -164,7 +165,7 @@ export class EngineBoundary implements EngineCallbacks {
   }
 
   /** The receiver's connections may have missed the message: they are closed, so that the answer 0 (no connection) is correct. */
-  private receiverFailed(app: string, to: string, error: unknown): 0 {
+  private receiverFailed(app: SpaceId, to: string, error: unknown): 0 {
     const { boundary, faults, spaces } = this.parts;
     const connections = [...(spaces.peer(app, to)?.connections ?? [])];
     if (connections.length === 0) faults.caught("engine", error, { app });

@@ -1,6 +1,7 @@
 /** What the engine calls on this node: messages and changes of other nodes, and their requests. */
 import type { Blocks } from "../../access/admission/blocks.ts";
 import type { Clock } from "../../base/clock.ts";
+import { type AppId, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type {
   ChannelCount,
   ChannelsPage,
@@ -41,7 +42,7 @@ export interface EngineHandlerParts {
   readonly usage: Usage;
   readonly clock: Clock;
   readonly blocks: Blocks;
-  readonly nudged: (app?: string, withdrawn?: string) => Promise<void>;
+  readonly nudged: (app?: AppId, withdrawn?: string) => Promise<void>;
   readonly nodeRequests: Pick<NodeRequests, "respond" | "notified">;
 }
 
@@ -55,7 +56,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
 
   // Messages
 
-  deliver(app: string, name: string, envelope: Envelope): void {
+  deliver(app: SpaceId, name: string, envelope: Envelope): void {
     const channel = this.parts.spaces.channel(app, name);
     if (!channel) return;
     if (channel.stream === undefined && envelope.stored === undefined)
@@ -63,15 +64,15 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     this.parts.streamRules.arrived(channel, envelope);
   }
 
-  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
+  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
     return this.parts.directs.deliverTo(app, to, envelope);
   }
 
-  returned(app: string, peerId: string): void {
+  returned(app: SpaceId, peerId: string): void {
     this.parts.expectedBack.returnedElsewhere(app, peerId);
   }
 
-  lost(app: string, name: string): void {
+  lost(app: SpaceId, name: string): void {
     const channel = this.parts.spaces.channel(app, name);
     if (channel) this.parts.boundary.resync(channel);
   }
@@ -80,7 +81,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
 
   membersChanged(
     node: NodeId,
-    app: string,
+    app: SpaceId,
     name: string,
     joined: readonly MemberState[],
     left: readonly string[],
@@ -90,7 +91,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     if (channel && !channel.opening) this.parts.presence.onRemoteChanged(node, channel, joined, left);
   }
 
-  membersAre(node: NodeId, app: string, name: string, members: readonly MemberState[]): void {
+  membersAre(node: NodeId, app: SpaceId, name: string, members: readonly MemberState[]): void {
     const channel = this.parts.spaces.channel(app, name);
     if (!channel || channel.opening) return;
     const present = new Set(members.map(({ peerId }) => peerId));
@@ -108,47 +109,47 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
 
   // Connections
 
-  connectionsChanged(app: string): void {
+  connectionsChanged(app: AppId): void {
     const { occupancy, usage } = this.parts;
     if (occupancy.localConnections(app) > 0) usage.recordConnections(app, occupancy.connectionsOf(app));
   }
 
-  blocked(app: string, peerId: string, untilMs: number): void {
+  blocked(app: AppId, peerId: string, untilMs: number): void {
     const { blocks, clock } = this.parts;
     blocks.add({ app, peerId, untilMs });
     // A kick follows. If that message is lost, this timer closes the connections.
     clock.after(KICK_WITHIN_MS, () => {
-      if (blocks.isBlocked(app, peerId, clock.wallMs())) this.kicked(app, peerId);
+      if (blocks.isBlocked(app, peerId, clock.wallMs())) this.kicked(spaceOf(app), peerId);
     });
   }
 
-  kicked(app: string, peerId: string): number {
+  kicked(app: SpaceId, peerId: string): number {
     return this.parts.kicks.kickHere(app, peerId);
   }
 
-  nudged(app?: string, withdrawn?: string): Promise<void> {
+  nudged(app?: AppId, withdrawn?: string): Promise<void> {
     return this.parts.nudged(app, withdrawn);
   }
 
   // Requests of other nodes
 
-  localMembers(app: string, name: string): readonly MemberState[] {
+  localMembers(app: SpaceId, name: string): readonly MemberState[] {
     return this.parts.occupancy.localMembers(app, name);
   }
 
-  localPeers(app: string, name: string): readonly MemberState[] {
+  localPeers(app: SpaceId, name: string): readonly MemberState[] {
     return this.parts.occupancy.localPeers(app, name);
   }
 
-  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
     return this.parts.occupancy.localChannels(app, page);
   }
 
-  localConnections(app: string): number {
+  localConnections(app: AppId): number {
     return this.parts.occupancy.localConnections(app);
   }
 
-  localCounts(): ReadonlyMap<string, number> {
+  localCounts(): ReadonlyMap<AppId, number> {
     return this.parts.occupancy.localCounts();
   }
 

@@ -12,6 +12,7 @@
  * What ends the wait for a peer ends it in each of them, so callers come here.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Engine, NodeName } from "../../engine/engine.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { ConnectionObserver } from "../connections/connections.ts";
@@ -61,14 +62,14 @@ export class ExpectedBack implements ConnectionObserver {
   }
 
   /** The peer has connected to another node. Its members are announced by that node. */
-  returnedElsewhere(app: string, peerId: string): void {
+  returnedElsewhere(app: SpaceId, peerId: string): void {
     this.parts.holds.returnedElsewhere(app, peerId);
   }
 
   // They must not come back
 
   /** The peer was kicked. */
-  endPeer(app: string, peerId: string): void {
+  endPeer(app: SpaceId, peerId: string): void {
     const { lingering, holds, notes, directs } = this.parts;
     lingering.endPeer(app, peerId);
     holds.end(app, peerId);

@@ -1,5 +1,6 @@
 /** Closes the connections of one peer, and refuses new ones while the peer is blocked. */
 import type { Blocks } from "../../access/admission/blocks.ts";
+import { type AppId, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type Closing, KICKED } from "../../protocol/close.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -18,18 +19,19 @@ export class Kicks {
   constructor(private readonly parts: KicksParts) {}
 
   /** Kicks on every node; returns how many connections there were. */
-  async kick(app: string, peerId: string, blockedUntilMs?: number): Promise<number> {
+  async kick(app: AppId, peerId: string, blockedUntilMs?: number): Promise<number> {
     const { blocks, engine } = this.parts;
     if (blockedUntilMs !== undefined) {
       // In force on every node before the connections close: otherwise the peer could reconnect in between.
       blocks.add({ app, peerId, untilMs: blockedUntilMs });
       await engine.block(app, peerId, blockedUntilMs);
     }
-    return this.kickHere(app, peerId) + (await engine.kick(app, peerId));
+    const space = spaceOf(app);
+    return this.kickHere(space, peerId) + (await engine.kick(space, peerId));
   }
 
   /** Kicks on this node; returns how many connections there were. */
-  kickHere(app: string, peerId: string, closing: Closing = KICKED): number {
+  kickHere(app: SpaceId, peerId: string, closing: Closing = KICKED): number {
     const { spaces, connections, expectedBack } = this.parts;
     const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
     for (const connection of toClose) connections.close(connection, closing);

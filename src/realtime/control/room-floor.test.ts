@@ -1,7 +1,8 @@
 /** What meetings does in a room: notices, closes, another access, and what the nodes ask each other. */
 import { describe, expect, test } from "bun:test";
-import { roomSpaceOf } from "../../access/keys/room-space.ts";
 import { stayAccess } from "../../access/tokens/room-access.ts";
+import { roomSpaceOf } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel } from "../../protocol/room-channels.ts";
 import { positionOf } from "../streams/testing/streams-world.ts";
@@ -62,7 +63,7 @@ describe("publish", () => {
     await world.pass(50);
     const { usage, metrics } = world.node;
     expect(usage.messagesUsed(APP)).toBe(2);
-    expect([usage.of(APP).connections, usage.messagesUsed(roomSpaceOf(APP))]).toEqual([1, 0]);
+    expect([usage.of(APP).connections, usage.messagesUsed(anAppId(roomSpaceOf(APP)))]).toEqual([1, 0]);
     expect(metrics.traffic.of(APP).messages).toBe(2);
     expect(world.node.hub.occupancy.connectionsOf(APP)).toBe(1);
     expect([...world.node.hub.occupancy.localCounts()]).toEqual([[APP, 1]]);
@@ -124,7 +125,7 @@ describe("close", () => {
     const world = new RoomsWorld({ nodes: 2 });
     const ben = await inside(world, "ben", { node: 1 });
     const here = world.floor(0);
-    expect([here.close(APP, "ben", "ended"), here.close("other", "ben", "ended")]).toEqual([0, 0]);
+    expect([here.close(APP, "ben", "ended"), here.close(anAppId("other"), "ben", "ended")]).toEqual([0, 0]);
     expect(ben.closeCode).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 /** What meetings/ does in the space of an application's rooms: fulfils meetings/contract/floor.ts, which this part must not import. */
-import { roomSpaceOf } from "../../access/keys/room-space.ts";
 import type { RoomAccess } from "../../access/tokens/room-access.ts";
+import { type AppId, roomSpaceOf } from "../../base/ids.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { Problem } from "../../protocol/codes.ts";
@@ -42,7 +42,7 @@ export interface RoomFloorParts {
 export class RoomFloor {
   constructor(private readonly parts: RoomFloorParts) {}
 
-  async publish(app: string, channel: string, data: JsonObject): Promise<void> {
+  async publish(app: AppId, channel: string, data: JsonObject): Promise<void> {
     const envelope: Envelope = { from: SERVICE, metadataJson: undefined, dataJson: JSON.stringify(data) };
     const outcome = await new Promise<Outcome>((resolve) =>
       this.parts.publishing.publish(roomSpaceOf(app), channel, envelope, resolve),
@@ -51,7 +51,7 @@ export class RoomFloor {
     throw new Problem(outcome === "unconfirmed" ? "backend_error" : outcome);
   }
 
-  close(app: string, peerId: string, reason: PutOut | "left" | "lost", except?: string): number {
+  close(app: AppId, peerId: string, reason: PutOut | "left" | "lost", except?: string): number {
     // A participant whose connection was lost before must not be shown any longer either.
     if (reason !== "replaced") return this.parts.kicks.kickHere(roomSpaceOf(app), peerId, CLOSINGS[reason]);
     const older = this.connectionsOf(app, peerId).filter(({ id }) => id !== except);
@@ -59,7 +59,7 @@ export class RoomFloor {
     return older.length;
   }
 
-  setAccess(app: string, peerId: string, access: RoomAccess): void {
+  setAccess(app: AppId, peerId: string, access: RoomAccess): void {
     const { narrowing, boundary } = this.parts;
     for (const connection of this.connectionsOf(app, peerId)) {
       const { seat } = connection;
@@ -71,7 +71,7 @@ export class RoomFloor {
     }
   }
 
-  rename(app: string, peerId: string, name: string): void {
+  rename(app: AppId, peerId: string, name: string): void {
     const { presence, boundary } = this.parts;
     for (const connection of this.connectionsOf(app, peerId)) {
       const { seat } = connection;
@@ -83,7 +83,7 @@ export class RoomFloor {
     }
   }
 
-  members(app: string, room: string): readonly RoomMember[] {
+  members(app: AppId, room: string): readonly RoomMember[] {
     const members = this.parts.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.values() ?? [];
     return [...members].flatMap((member) => {
       const state = member.arrivedState();
@@ -91,11 +91,11 @@ export class RoomFloor {
     });
   }
 
-  isMember(app: string, room: string, peerId: string): boolean {
+  isMember(app: AppId, room: string, peerId: string): boolean {
     return this.parts.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.has(peerId) === true;
   }
 
-  async forget(app: string, channel: string): Promise<void> {
+  async forget(app: AppId, channel: string): Promise<void> {
     await this.parts.streams.remove(roomSpaceOf(app), channel);
   }
 
@@ -109,7 +109,7 @@ export class RoomFloor {
     this.parts.nodeRequests.onRequest(REQUEST + name, async (payload) => (await respond(payload)) ?? null);
   }
 
-  private connectionsOf(app: string, peerId: string): readonly Connection[] {
+  private connectionsOf(app: AppId, peerId: string): readonly Connection[] {
     return [...(this.parts.spaces.peer(roomSpaceOf(app), peerId)?.connections ?? [])];
   }
 }

@@ -1,6 +1,6 @@
 /** The message quota: the number of messages, published or sent, that a plan allows in a period. */
 import type { Keyring } from "../../access/keys/keyring.ts";
-import { appOfSpace, isRoomSpace } from "../../access/keys/room-space.ts";
+import { appOfSpace, isRoomSpace, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type { Usage } from "./usage.ts";
 
 export class Quota {
@@ -10,11 +10,12 @@ export class Quota {
   ) {}
 
   /** `more`: messages that are accepted, but not counted yet. */
-  isUsedUp(space: string, more = 0): boolean {
+  isUsedUp(space: SpaceId, more = 0): boolean {
+    // An application's own space has its id.
     const app = this.keyring.app(space);
     // Only then: every message asks this, and most are not of a room.
-    if (!app) return isRoomSpace(space) && this.isUsedUp(appOfSpace(space), more);
+    if (!app) return isRoomSpace(space) && this.isUsedUp(spaceOf(appOfSpace(space)), more);
     const cap = app.maxMessagesPerPeriod;
-    return cap !== null && this.usage.messagesUsed(space) + more >= cap;
+    return cap !== null && this.usage.messagesUsed(app.id) + more >= cap;
   }
 }

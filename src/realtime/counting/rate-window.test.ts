@@ -1,5 +1,6 @@
 /** Rates and counters of connections, channels and applications. */
 import { describe, expect, test } from "bun:test";
+import type { AppId } from "../../base/ids.ts";
 import { SAMPLE_EVERY_MS } from "../../telemetry/series.ts";
 import { APP, type Client, World } from "../testing/kit.ts";
 
@@ -90,7 +91,7 @@ test("the counters of an application are in the series of the node", () => {
   expect([[...refusals], latency.count]).toEqual([[["token_expired", 1]], 10]);
   expect(traffic.of(APP).bytesOut).toBeGreaterThan(11 * '{"type":"direct","from":"ann","data":1}'.length);
   world.advance(SAMPLE_EVERY_MS);
-  const last = (metric: "messages" | "connections", app?: string): unknown =>
+  const last = (metric: "messages" | "connections", app?: AppId): unknown =>
     hub.sampling.series.values(metric, "15m", app).values.at(-1);
   expect([last("connections"), last("connections", APP)]).toEqual([2, 2]);
   expect(last("messages", APP)).toBe(last("messages"));

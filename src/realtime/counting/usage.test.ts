@@ -3,10 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { openStore } from "../../store/open.ts";
 import { turn } from "../testing/kit.ts";
 import { MemoryUsage, silentLog } from "../testing/stubs.ts";
 import { periodOf, Usage } from "./usage.ts";
+
+const APP = anAppId("app");
+const OTHER = anAppId("other");
 
 const seconds = (...date: [number, number, number]): number => Date.UTC(...date) / 1000;
 const JANUARY = seconds(2027, 0, 1);
@@ -36,7 +40,7 @@ class Fixture {
   }
 
   messages(count: number): void {
-    for (let i = 0; i < count; i++) this.usage.message("app");
+    for (let i = 0; i < count; i++) this.usage.message(APP);
   }
 
   /** The messages and the peak of a period that are stored. */
@@ -49,9 +53,9 @@ class Fixture {
 describe("usage", () => {
   test("is counted at once, and stored within 5 s, once", async () => {
     const it = await new Fixture().started();
-    it.usage.connected("app");
+    it.usage.connected(APP);
     it.messages(3);
-    expect(it.usage.messagesUsed("app")).toBe(3);
+    expect(it.usage.messagesUsed(APP)).toBe(3);
     await it.advance(4999);
     expect(it.onDisk()).toBeUndefined();
     await it.advance(1);
@@ -65,16 +69,16 @@ describe("usage", () => {
 
   test("continues from what is stored after a restart", async () => {
     const before = await new Fixture().started();
-    before.usage.connected("app");
-    before.usage.connected("app");
+    before.usage.connected(APP);
+    before.usage.connected(APP);
     before.messages(7);
     await before.usage.stop();
     const after = await new Fixture({ disk: before.disk }).started();
-    expect(after.usage.messagesUsed("app")).toBe(7);
-    after.usage.connected("app");
+    expect(after.usage.messagesUsed(APP)).toBe(7);
+    after.usage.connected(APP);
     after.messages(1);
     await after.advance(5000);
-    expect([after.onDisk(), after.usage.of("app").peak]).toEqual([[8, 2], 2]);
+    expect([after.onDisk(), after.usage.of(APP).peak]).toEqual([[8, 2], 2]);
   });
 
   test("is written when the node stops, and nothing is written afterwards", async () => {
@@ -90,9 +94,9 @@ describe("usage", () => {
   test("is counted per application", async () => {
     const it = await new Fixture().started();
     it.messages(2);
-    it.usage.message("other");
+    it.usage.message(OTHER);
     await it.advance(5000);
-    expect([it.usage.messagesUsed("app"), it.usage.messagesUsed("other"), it.usage.messagesUsed("none")]).toEqual([
+    expect([it.usage.messagesUsed(APP), it.usage.messagesUsed(OTHER), it.usage.messagesUsed(anAppId("none"))]).toEqual([
       2, 1, 0,
     ]);
     expect([...it.disk.rows.keys()].sort()).toEqual([`app ${JANUARY}`, `other ${JANUARY}`]);
@@ -101,10 +105,10 @@ describe("usage", () => {
   test("has the largest number of connections at one time as its peak", async () => {
     const it = await new Fixture().started();
     for (const on of [true, true, false, true, false, false, true]) {
-      if (on) it.usage.connected("app");
-      else it.usage.disconnected("app");
+      if (on) it.usage.connected(APP);
+      else it.usage.disconnected(APP);
     }
-    expect([it.usage.of("app").connections, it.usage.of("app").peak]).toEqual([1, 2]);
+    expect([it.usage.of(APP).connections, it.usage.of(APP).peak]).toEqual([1, 2]);
     await it.advance(5000);
     expect(it.onDisk()).toEqual([0, 2]);
   });
@@ -118,7 +122,7 @@ describe("a write that fails", () => {
     await it.advance(5000);
     it.messages(2);
     await it.advance(5000);
-    expect([it.disk.writes, it.onDisk(), it.usage.messagesUsed("app")]).toEqual([2, undefined, 5]);
+    expect([it.disk.writes, it.onDisk(), it.usage.messagesUsed(APP)]).toEqual([2, undefined, 5]);
     it.disk.failing = false;
     await it.advance(10_000);
     expect(it.onDisk()).toEqual([5, 0]);
@@ -136,7 +140,7 @@ describe("a write that fails", () => {
     it.disk.failing = true;
     for (let i = 0; i < 50; i++) {
       it.messages(1);
-      it.usage.message("other");
+      it.usage.message(OTHER);
       await it.advance(5000);
     }
     it.disk.failing = false;
@@ -147,7 +151,7 @@ describe("a write that fails", () => {
   test("keeps the peak as well, even if no more messages are sent", async () => {
     const it = await new Fixture().started();
     it.disk.failing = true;
-    it.usage.connected("app");
+    it.usage.connected(APP);
     await it.advance(5000);
     it.disk.failing = false;
     await it.advance(10_000);
@@ -157,7 +161,7 @@ describe("a write that fails", () => {
   test("at the end of a month is not lost when the next month begins", async () => {
     const it = await new Fixture({ startMs: FEBRUARY * 1000 - 3000 }).started();
     it.disk.failing = true;
-    it.usage.connected("app");
+    it.usage.connected(APP);
     it.messages(3);
     await it.advance(10_000);
     it.disk.failing = false;
@@ -176,13 +180,13 @@ describe("several nodes on one store", () => {
     const [one, other] = [await new Fixture({ disk }).started(), await new Fixture({ disk }).started()];
     one.messages(3);
     other.messages(4);
-    expect([one.usage.messagesUsed("app"), other.usage.messagesUsed("app")]).toEqual([3, 4]);
+    expect([one.usage.messagesUsed(APP), other.usage.messagesUsed(APP)]).toEqual([3, 4]);
     await one.advance(5000);
     await other.advance(5000);
-    expect([one.usage.messagesUsed("app"), other.usage.messagesUsed("app")]).toEqual([3, 7]);
+    expect([one.usage.messagesUsed(APP), other.usage.messagesUsed(APP)]).toEqual([3, 7]);
     one.messages(1);
     await one.advance(5000);
-    expect([one.usage.messagesUsed("app"), one.onDisk()]).toEqual([8, [8, 0]]);
+    expect([one.usage.messagesUsed(APP), one.onDisk()]).toEqual([8, [8, 0]]);
   });
 
   test("continue with what they know while the store fails; afterwards all is stored", async () => {
@@ -193,17 +197,17 @@ describe("several nodes on one store", () => {
     other.messages(4);
     for (const it of [one, other]) await it.advance(10_000);
     one.messages(2);
-    expect([one.usage.messagesUsed("app"), other.usage.messagesUsed("app")]).toEqual([5, 4]);
+    expect([one.usage.messagesUsed(APP), other.usage.messagesUsed(APP)]).toEqual([5, 4]);
     disk.failing = false;
     for (const it of [one, other, one]) await it.advance(5000);
-    expect([one.usage.messagesUsed("app"), other.usage.messagesUsed("app"), one.onDisk()]).toEqual([9, 9, [9, 0]]);
+    expect([one.usage.messagesUsed(APP), other.usage.messagesUsed(APP), one.onDisk()]).toEqual([9, 9, [9, 0]]);
   });
 
   test("have one peak for all together", async () => {
     const it = await new Fixture({ disk: new MemoryUsage(true) }).started();
-    it.usage.connected("app", 4);
-    it.usage.connected("app", 1);
-    expect(it.usage.of("app").peak).toBe(5);
+    it.usage.connected(APP, 4);
+    it.usage.connected(APP, 1);
+    expect(it.usage.of(APP).peak).toBe(5);
     await it.advance(5000);
     expect(it.onDisk()).toEqual([0, 5]);
   });
@@ -233,7 +237,7 @@ test("a slow store gets no queue of flushes: calls during one share the next", a
   expect(reads).toBe(1);
   slow.resolve();
   await Promise.all([first, ...others]);
-  expect([reads, disk.writes, it.onDisk(), it.usage.messagesUsed("app")]).toEqual([2, 2, [51, 0], 51]);
+  expect([reads, disk.writes, it.onDisk(), it.usage.messagesUsed(APP)]).toEqual([2, 2, [51, 0], 51]);
 });
 
 describe("a month", () => {
@@ -247,13 +251,13 @@ describe("a month", () => {
 
   test("that ends keeps its usage, and the next begins with no messages and the open connections as its peak", async () => {
     const it = await new Fixture({ startMs: FEBRUARY * 1000 - 3000 }).started();
-    for (let i = 0; i < 3; i++) it.usage.connected("app");
-    it.usage.disconnected("app");
+    for (let i = 0; i < 3; i++) it.usage.connected(APP);
+    it.usage.disconnected(APP);
     it.messages(5);
     expect(it.usage.current().startSeconds).toBe(JANUARY);
     await it.advance(5000);
     expect(it.usage.current()).toEqual({ startSeconds: FEBRUARY, endSeconds: seconds(2027, 2, 1) });
-    expect([it.usage.messagesUsed("app"), it.usage.of("app").peak]).toEqual([0, 2]);
+    expect([it.usage.messagesUsed(APP), it.usage.of(APP).peak]).toEqual([0, 2]);
     await it.advance(10_000);
     expect(it.onDisk(FEBRUARY)).toEqual([0, 2]);
     it.messages(1);
@@ -276,7 +280,7 @@ describe("a month", () => {
     expect(it.usage.current().startSeconds).toBe(JANUARY);
     await it.advance(5000);
     it.messages(1);
-    expect(it.usage.messagesUsed("app")).toBe(6);
+    expect(it.usage.messagesUsed(APP)).toBe(6);
     await it.advance(5000);
     expect([it.onDisk(JANUARY), it.onDisk(seconds(2028, 0, 1))]).toEqual([
       [6, 0],
@@ -288,7 +292,7 @@ describe("a month", () => {
     const it = await new Fixture({ startMs: FEBRUARY * 1000 - 1000 }).started();
     it.messages(5);
     await it.advance(1000);
-    expect([it.usage.current().startSeconds, it.usage.messagesUsed("app")]).toEqual([FEBRUARY, 0]);
+    expect([it.usage.current().startSeconds, it.usage.messagesUsed(APP)]).toEqual([FEBRUARY, 0]);
     await turn();
     expect(it.onDisk(JANUARY)).toEqual([5, 0]);
   });
@@ -301,11 +305,11 @@ test("usage adds up over restarts on a real store", async () => {
       const store = await openStore(folder);
       const usage = new Usage(store, new FakeClock(), silentLog);
       await usage.load();
-      for (let i = 0; i < 3; i++) usage.message("app");
-      usage.connected("app");
+      for (let i = 0; i < 3; i++) usage.message(APP);
+      usage.connected(APP);
       await usage.stop();
       expect(await store.usage(JANUARY)).toEqual([
-        { app: "app", period: JANUARY, messages: expected, peakConnections: 1 },
+        { app: APP, period: JANUARY, messages: expected, peakConnections: 1 },
       ]);
       await store.close();
     }

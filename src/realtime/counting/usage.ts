@@ -1,5 +1,6 @@
 /** The messages and peak connections of each application in this period: counted here, stored by the store. */
 import type { Clock } from "../../base/clock.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { Store, UsageRow } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";
 
@@ -61,7 +62,7 @@ const summed = (rows: readonly UsageRow[]): UsageRow[] =>
 
 export class Usage {
   /** The usage of this month. Bound: one per application. */
-  private readonly counts = new Map<string, Count>();
+  private readonly counts = new Map<AppId, Count>();
   private period: Period;
   private stopped = false;
   private flushing: Promise<void> = Promise.resolve();
@@ -100,7 +101,7 @@ export class Usage {
   }
 
   /** The same object as long as the process runs. */
-  of(app: string): Count {
+  of(app: AppId): Count {
     let count = this.counts.get(app);
     if (!count) {
       count = new Count();
@@ -110,27 +111,27 @@ export class Usage {
   }
 
   /** `elsewhere`: connections of the application on other nodes. */
-  connected(app: string, elsewhere = 0): void {
+  connected(app: AppId, elsewhere = 0): void {
     const count = this.of(app);
     count.connections++;
     count.recordConnections(count.connections + elsewhere);
   }
 
   /** An application has this many connections on all nodes together. */
-  recordConnections(app: string, connections: number): void {
+  recordConnections(app: AppId, connections: number): void {
     this.of(app).recordConnections(connections);
   }
 
-  disconnected(app: string): void {
+  disconnected(app: AppId): void {
     this.of(app).connections--;
   }
 
   /** An accepted publish or send. */
-  message(app: string): void {
+  message(app: AppId): void {
     this.of(app).countMessage();
   }
 
-  messagesUsed(app: string): number {
+  messagesUsed(app: AppId): number {
     return this.counts.get(app)?.messages ?? 0;
   }
 

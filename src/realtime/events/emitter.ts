@@ -4,6 +4,7 @@
  */
 import type { KnownOfClient } from "../../access/tokens/token.ts";
 import { type Address, addressText } from "../../base/address.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Traffic } from "../../telemetry/traffic.ts";
@@ -63,7 +64,7 @@ export class Emitter {
     this.report((listener) => listener.unsubscribed(connection, channel));
   }
 
-  published(app: string, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
+  published(app: SpaceId, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
     try {
       this.events.listener?.published(app, channel, from, dataJson, connection);
     } catch (error) {
@@ -71,7 +72,7 @@ export class Emitter {
     }
   }
 
-  sent(app: string, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
+  sent(app: SpaceId, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
     try {
       this.events.listener?.sent(app, to, from, dataJson, connection);
     } catch (error) {
@@ -79,7 +80,7 @@ export class Emitter {
     }
   }
 
-  presence(app: string, channel: string, peerId: string, change: "joined" | "left"): void {
+  presence(app: SpaceId, channel: string, peerId: string, change: "joined" | "left"): void {
     this.report((listener) => listener.presence(app, channel, peerId, change));
   }
 

@@ -1,4 +1,5 @@
 /** The connections that ended last, and refused connects, by peer. A search goes over all of them: operators ask rarely. */
+import type { SpaceId } from "../../base/ids.ts";
 
 export interface EndedConnection {
   /** `Connection.number`. */
@@ -10,7 +11,7 @@ export interface EndedConnection {
 
 export class EndedConnections {
   // Bound: `max` entries each; the oldest is overwritten.
-  private readonly apps: string[] = [];
+  private readonly apps: SpaceId[] = [];
   private readonly peerIds: string[] = []; // Bound: as `apps`.
   private readonly keyIds: string[] = []; // Bound: as `apps`.
   private readonly numbers: number[] = []; // Bound: as `apps`.
@@ -24,7 +25,7 @@ export class EndedConnections {
     return this.apps.length;
   }
 
-  add(app: string, peerId: string, keyId: string, number: number, lastEvent: number, nowMs: number): void {
+  add(app: SpaceId, peerId: string, keyId: string, number: number, lastEvent: number, nowMs: number): void {
     const at = this.next;
     this.apps[at] = app;
     this.peerIds[at] = peerId;
@@ -36,7 +37,7 @@ export class EndedConnections {
   }
 
   /** Those that ended after `sinceMs`, the newest last. */
-  of(app: string, peerId: string, sinceMs: number): EndedConnection[] {
+  of(app: SpaceId, peerId: string, sinceMs: number): EndedConnection[] {
     const found: EndedConnection[] = [];
     for (let i = 0; i < this.size; i++) {
       const at = this.size < this.max ? i : (this.next + i) % this.max;

@@ -2,6 +2,7 @@
  * What happens on this node, for one listener such as the live tail. While there is none, an event costs one comparison: the code
  * that emits it checks `listener` before it builds anything.
  */
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { Connection } from "../state/connection.ts";
 
@@ -11,7 +12,7 @@ export type ConnectRefusal = Code | "over_concurrent";
 /** A connect that was refused. What the check had not found out yet is absent. Never holds the credential. */
 export interface RefusedConnect {
   readonly code: ConnectRefusal;
-  readonly app: string | undefined;
+  readonly app: AppId | undefined;
   readonly keyId: string | undefined;
   readonly peerId: string | undefined;
   readonly address: string;
@@ -24,10 +25,10 @@ export interface RealtimeListener {
   subscribed(connection: Connection, channel: string): void;
   unsubscribed(connection: Connection, channel: string): void;
   /** Called per frame, with what is at hand: nothing is built for it. */
-  published(app: string, channel: string, from: string, dataJson: string, connection: Connection | undefined): void;
-  sent(app: string, to: string, from: string, dataJson: string, connection: Connection | undefined): void;
+  published(app: SpaceId, channel: string, from: string, dataJson: string, connection: Connection | undefined): void;
+  sent(app: SpaceId, to: string, from: string, dataJson: string, connection: Connection | undefined): void;
   /** A member joined or left a channel, as this node shows it to its own members. */
-  presence(app: string, channel: string, peerId: string, change: "joined" | "left"): void;
+  presence(app: SpaceId, channel: string, peerId: string, change: "joined" | "left"): void;
   /** A member has said something else about itself. */
   stateSet(connection: Connection, channel: string, stateJson: string): void;
   /** It goes on with a new token, which the key `connection.keyId` has signed. */

@@ -1,6 +1,7 @@
 /** The flight recorder: what can be read of a connection afterwards, and how much memory that takes. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { anAppId } from "../../base/testing/ids.ts";
 import { APP, SECOND_KEY, SECRET_KEY, World } from "../testing/kit.ts";
 import { EventRing, RING_ENTRIES_MAX } from "./event-ring.ts";
 import { MEMORY_MAX_BYTES, type RecordedEvent } from "./recorder.ts";
@@ -38,7 +39,7 @@ describe("the events of a peer", () => {
       keyId: SECRET_KEY,
     });
     expect(recorded(world, "ben")).toEqual([]);
-    expect(world.node.hub.recorder.ofPeer("other", "ann")).toEqual([]);
+    expect(world.node.hub.recorder.ofPeer(anAppId("other"), "ann")).toEqual([]);
   });
 
   test("an error that is repeated is one event with its count", () => {

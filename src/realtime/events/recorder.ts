@@ -5,6 +5,7 @@
  */
 import type { KnownOfClient } from "../../access/tokens/token.ts";
 import type { Clock } from "../../base/clock.ts";
+import { type SpaceId, spaceOf } from "../../base/ids.ts";
 import { CODES, type Code } from "../../protocol/codes.ts";
 import { PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
 import { type Connection, connectionId, nextConnectionNumber } from "../state/connection.ts";
@@ -97,11 +98,11 @@ export class Recorder {
     if (app === undefined || keyId === undefined || peerId === undefined) return;
     const now = this.clock.wallMs();
     const event = this.ring.add(REFUSE, now, 0, 0, CODE_NUMBERS.get(code));
-    this.ended.add(app, peerId, keyId, nextConnectionNumber(), event, now);
+    this.ended.add(spaceOf(app), peerId, keyId, nextConnectionNumber(), event, now);
   }
 
   /** The newest is last. */
-  ofPeer(app: string, peerId: string): readonly RecordedEvent[] {
+  ofPeer(app: SpaceId, peerId: string): readonly RecordedEvent[] {
     const now = this.clock.wallMs();
     const live = this.spaces.peer(app, peerId)?.connections.slice(-CONNECTIONS_PER_PEER_MAX) ?? [];
     const ended = this.ended.of(app, peerId, now - READABLE_AFTER_END_MS).slice(-CONNECTIONS_PER_PEER_MAX);

@@ -5,11 +5,11 @@
 import { type AdmitParts, admit, type Grant, keyIdOf, Refusal } from "../../access/admission/admit.ts";
 import type { Follower } from "../../access/admission/store-follower.ts";
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
-import { appOfSpace } from "../../access/keys/room-space.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { KnownOfClient } from "../../access/tokens/token.ts";
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
+import { appOfSpace } from "../../base/ids.ts";
 import type { Throttle } from "../../base/throttle.ts";
 import type { Claim, Engine } from "../../engine/engine.ts";
 import { GOING_AWAY } from "../../protocol/close.ts";

@@ -1,6 +1,9 @@
 /** Connects with a token of a room: the room is asked before the upgrade, and what happens meanwhile counts. */
+
 import { describe, expect, test } from "bun:test";
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
+import { roomSpaceOf } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { turn } from "../testing/kit.ts";
 import { RoomsWorld } from "../testing/rooms.ts";
@@ -35,7 +38,9 @@ test("the room lets a participant in: the connection has its seat, with the acce
   const world = new RoomsWorld();
   const { upgraded, outcome } = connect(world);
   expect(await outcome).toBe("in");
-  expect(upgraded).toMatchObject([{ grant: { app: "app#rooms", peerId: "ann", seat: { claims: { room: "room1" } } } }]);
+  expect(upgraded).toMatchObject([
+    { grant: { app: roomSpaceOf(anAppId("app")), peerId: "ann", seat: { claims: { room: "room1" } } } },
+  ]);
   expect(world.gate.take()).toEqual(["enter ann"]);
 });
 
@@ -65,7 +70,7 @@ test("a token that is not this service's, has expired, or is of no application n
     connect(world, { token: `rt_${world.keys.token("ann")}` }),
     connect(world, { token: "rt_" }),
     connect(world, { exp: Math.floor(world.clock.wallMs() / 1000) }),
-    connect(world, { app: "nowhere" }),
+    connect(world, { app: anAppId("nowhere") }),
   ].map(({ outcome }) => outcome);
   const codes = (await Promise.all(outcomes)).map((text) => text.split(":")[0]);
   expect(codes).toEqual([...Array(4).fill("invalid_token"), "token_expired", "invalid_token"]);

@@ -1,7 +1,8 @@
 /** Connections of rooms: what a seat may do, what the gate of rooms is asked, and that rooms and applications never meet. */
 import { describe, expect, test } from "bun:test";
-import { roomSpaceOf } from "../../access/keys/room-space.ts";
 import { stayAccess } from "../../access/tokens/room-access.ts";
+import { roomSpaceOf } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 import { APP, type Client, inShort, leftovers, PUBLISHABLE_KEY, SECRET_KEY } from "../testing/kit.ts";
 import { ROOM_ID, RoomsWorld } from "../testing/rooms.ts";
@@ -267,7 +268,7 @@ describe("a renewal", () => {
       world.roomToken("ben"),
       world.roomToken("ann", { room: "other" }),
       world.roomToken("ann", { kind: "wait" }),
-      world.roomToken("ann", { app: "nowhere" }),
+      world.roomToken("ann", { app: anAppId("nowhere") }),
       `${world.roomToken("ann")}x`,
       own,
     ];

@@ -4,8 +4,8 @@
  */
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { type Grant, keyIdOf } from "../../access/admission/admit.ts";
-import { appOfSpace } from "../../access/keys/room-space.ts";
 import type { Address } from "../../base/address.ts";
+import { appOfSpace } from "../../base/ids.ts";
 import type { Claim } from "../../engine/engine.ts";
 import { FAULT, OVER_CONCURRENT } from "../../protocol/close.ts";
 import { FRAME_MAX_BYTES } from "../../protocol/limits.ts";

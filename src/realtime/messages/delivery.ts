@@ -4,8 +4,8 @@
  * presence changes of its sender. directs.ts does the same for direct messages.
  */
 import type { Keyring } from "../../access/keys/keyring.ts";
-import { appOfSpace } from "../../access/keys/room-space.ts";
 import type { Clock } from "../../base/clock.ts";
+import { appOfSpace, type SpaceId } from "../../base/ids.ts";
 import type { Engine, Envelope } from "../../engine/engine.ts";
 import type { StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";
@@ -52,7 +52,7 @@ export class Delivery {
   // Messages of channels
 
   /** Returns `undefined` if the message is published. `sender` is the connection it comes from, absent for REST. */
-  publish(app: string, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
+  publish(app: SpaceId, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
     if (this.quota.isUsedUp(app)) return "over_message_quota";
     const { spaces, presence, engine, emitter } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(app);
@@ -69,12 +69,12 @@ export class Delivery {
   }
 
   /** `more`: messages that are accepted, but not counted yet. */
-  isOverQuota(app: string, more = 0): boolean {
+  isOverQuota(app: SpaceId, more = 0): boolean {
     return this.quota.isUsedUp(app, more);
   }
 
   /** A message of a channel with history is stored: it is counted, and the other nodes get it. */
-  accept(app: string, name: string, envelope: Envelope, sender: Connection | undefined): void {
+  accept(app: SpaceId, name: string, envelope: Envelope, sender: Connection | undefined): void {
     const { spaces, presence, engine, emitter } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(app);
     if (space) space.countMessage();
@@ -133,7 +133,7 @@ export class Delivery {
   }
 
   /** An accepted message in an application that may have no connection here. */
-  countMessage(space: string): void {
+  countMessage(space: SpaceId): void {
     const app = appOfSpace(space);
     this.parts.metrics.traffic.of(app).messages++;
     this.parts.usage.message(app);

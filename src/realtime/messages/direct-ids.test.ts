@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { PUBLISHABLE_KEY, turn, World } from "../testing/kit.ts";
 import { DirectIds } from "./direct-ids.ts";
 import { DIRECT_IDS_PER_APP_MAX } from "./limits.ts";
+
+const QUIET = anAppId("quiet");
+const BUSY = anAppId("busy");
 
 for (const nodes of [1, 2])
   describe(`a direct message that is repeated with the same id, ${nodes} ${nodes === 1 ? "node" : "nodes"}`, () => {
@@ -83,17 +87,17 @@ test("an application forgets its own oldest ids, and not those of others", () =>
   const clock = new FakeClock();
   const ids = new DirectIds(clock);
   const nowMs = clock.monotonicMs();
-  ids.add("quiet", "ann", envelope("kept"));
-  for (let n = 0; n <= DIRECT_IDS_PER_APP_MAX; n++) ids.add("busy", "ann", envelope(String(n)));
+  ids.add(QUIET, "ann", envelope("kept"));
+  for (let n = 0; n <= DIRECT_IDS_PER_APP_MAX; n++) ids.add(BUSY, "ann", envelope(String(n)));
   expect(ids.size).toBe(DIRECT_IDS_PER_APP_MAX + 1);
-  expect(["0", "1"].map((id) => ids.deliveredMs("busy", "ann", envelope(id)))).toEqual([undefined, nowMs]);
-  expect(ids.deliveredMs("quiet", "ann", envelope("kept"))).toBe(nowMs);
+  expect(["0", "1"].map((id) => ids.deliveredMs(BUSY, "ann", envelope(id)))).toEqual([undefined, nowMs]);
+  expect(ids.deliveredMs(QUIET, "ann", envelope("kept"))).toBe(nowMs);
 });
 
 test("ids are forgotten when their time is over, without another message", () => {
   const clock = new FakeClock();
   const ids = new DirectIds(clock);
-  ids.add("app", "ann", envelope("x"));
+  ids.add(anAppId("app"), "ann", envelope("x"));
   clock.advance(100_000);
   expect(ids.size).toBe(1);
   clock.advance(30_000);

@@ -4,6 +4,7 @@
  * that were made after that.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import { DIRECT_IDS_MAX, DIRECT_IDS_PER_APP_MAX } from "./limits.ts";
@@ -15,7 +16,7 @@ export class DirectIds {
    * By application: receiver, scope and id, with the monotonic ms at which it was delivered; oldest first. Bound:
    * DIRECT_IDS_PER_APP_MAX and DIRECT_IDS_MAX in all, for two minutes; the oldest is forgotten.
    */
-  private readonly byApp = new Map<string, Map<string, number>>();
+  private readonly byApp = new Map<SpaceId, Map<string, number>>();
   private count = 0;
   private isTimerSet = false;
 
@@ -26,13 +27,13 @@ export class DirectIds {
   }
 
   /** When a message with the same id was last handed to this peer here, monotonic ms; `undefined` if it was not. */
-  deliveredMs(app: string, to: string, envelope: Envelope): number | undefined {
+  deliveredMs(app: SpaceId, to: string, envelope: Envelope): number | undefined {
     const deliveredMs = this.byApp.get(app)?.get(keyOf(to, envelope));
     if (deliveredMs === undefined) return undefined;
     return this.clock.monotonicMs() - deliveredMs < MESSAGE_ID_REMEMBERED_MS ? deliveredMs : undefined;
   }
 
-  add(app: string, to: string, envelope: Envelope): void {
+  add(app: SpaceId, to: string, envelope: Envelope): void {
     let ids = this.byApp.get(app);
     if (!ids) {
       ids = new Map();
@@ -73,7 +74,7 @@ export class DirectIds {
     });
   }
 
-  private sweep(app: string, ids: Map<string, number>, beforeMs: number): void {
+  private sweep(app: SpaceId, ids: Map<string, number>, beforeMs: number): void {
     for (const [key, deliveredMs] of ids) {
       if (deliveredMs > beforeMs) break;
       ids.delete(key);

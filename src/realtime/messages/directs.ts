@@ -3,6 +3,7 @@
  * written to the outbox of each of its receiver's connections, after the pending presence changes of its sender.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import {
   type DeliverResult,
   type DirectAttempt,
@@ -67,7 +68,7 @@ export class Directs {
 
   /** Returns `undefined` if the message reached a connection, at once or when its receiver is back. `sender` is the connection it comes from and is not sent to. */
   send(
-    app: string,
+    app: SpaceId,
     to: string,
     envelope: Envelope,
     sender?: Connection,
@@ -86,7 +87,7 @@ export class Directs {
 
   /** To the other connections of the same peer: it is connected, so that nothing has to wait for its return. */
   private sendToOwn(
-    app: string,
+    app: SpaceId,
     to: string,
     envelope: Envelope,
     sender: Connection,
@@ -98,7 +99,7 @@ export class Directs {
 
   /** HELD: the service itself has closed the connection of the receiver, which is expected back. */
   private async sentLater(
-    app: string,
+    app: SpaceId,
     to: string,
     envelope: Envelope,
     sender: Connection | undefined,
@@ -120,7 +121,7 @@ export class Directs {
 
   /** Later messages to the peer wait for an attempt that is not decided: an exception decides it. */
   private reachFirst(
-    app: string,
+    app: SpaceId,
     to: string,
     envelope: Envelope,
     sender: Connection | undefined,
@@ -139,7 +140,7 @@ export class Directs {
    * `arrivals`: those of the sender when it sent the message, if it has waited.
    */
   private reach(
-    app: string,
+    app: SpaceId,
     to: string,
     envelope: Envelope,
     sender: Connection | undefined,
@@ -163,7 +164,7 @@ export class Directs {
   }
 
   private async orHeldLater(
-    app: string,
+    app: SpaceId,
     to: string,
     here: number,
     wasHeld: boolean,
@@ -172,7 +173,7 @@ export class Directs {
     return this.orHeld(app, to, here, wasHeld, await elsewhere);
   }
 
-  private orHeld(app: string, to: string, here: number, wasHeld: boolean, elsewhere: SendResult): SendResult {
+  private orHeld(app: SpaceId, to: string, here: number, wasHeld: boolean, elsewhere: SendResult): SendResult {
     const { holds } = this.parts;
     const reached = typeof elsewhere === "number" ? elsewhere : 0;
     if (reached > 0) holds.returnedElsewhere(app, to);
@@ -183,7 +184,7 @@ export class Directs {
   }
 
   private sent(
-    app: string,
+    app: SpaceId,
     to: string,
     { from, dataJson }: Envelope,
     sender: Connection | undefined,
@@ -199,7 +200,7 @@ export class Directs {
   }
 
   /** Delivers a direct message of another node; returns the number of connections here that it was written to, or HELD. */
-  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
+  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
     const target = this.parts.spaces.peer(app, to);
     const reached = target?.hasOther(undefined)
       ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined, envelope.sentEarlier && NO_ARRIVALS)
@@ -282,7 +283,7 @@ const waited = (envelope: Envelope, arrivals: Arrivals): Envelope => ({
   ...(arrivals.size === 0 && { sentEarlier: true }),
 });
 
-const newAttempt = (app: string, to: string, onHeld: OnHeld): DirectAttempt => ({
+const newAttempt = (app: SpaceId, to: string, onHeld: OnHeld): DirectAttempt => ({
   app,
   to,
   onHeld,

@@ -1,6 +1,9 @@
 /** Receivers of a message are shown the pending presence changes of its sender first. */
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { World } from "../testing/kit.ts";
+
+const APP = anAppId("app");
 
 describe("presence before messages", () => {
   test("a peer's pending change is written before its message", () => {
@@ -49,10 +52,10 @@ describe("presence before messages", () => {
     const ben = world.connect("ben").holdPongs();
     ben.subscribe("c");
     const envelope = { from: "ben", metadataJson: undefined, dataJson: "1" };
-    world.node.hub.delivery.publish("app", "c", envelope);
+    world.node.hub.delivery.publish(APP, "c", envelope);
     expect(ann.newFrames()).toEqual(["joined: ben", "message ben 1"]);
     ben.unsubscribe("c");
-    void world.node.hub.directs.send("app", "ann", envelope);
+    void world.node.hub.directs.send(APP, "ann", envelope);
     expect(ann.newFrames()).toEqual(["left: ben", "direct ben 1"]);
   });
 

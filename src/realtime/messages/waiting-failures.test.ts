@@ -1,14 +1,17 @@
 /** An attempt to deliver a direct message that throws costs that attempt, and nothing else. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { type DirectAttempt, UNAVAILABLE } from "../../engine/engine.ts";
 import { NO_ARRIVALS } from "../state/arrivals.ts";
 import { turn, World } from "../testing/kit.ts";
 import { type WaitingSend, WaitingSends } from "./waiting-sends.ts";
 
+const A = anAppId("a");
+
 function sendOf({ onHeld }: WaitingSends, order: number): WaitingSend {
   const attempt: DirectAttempt = {
-    app: "a",
+    app: A,
     to: "ann",
     onHeld,
     number: 0,
@@ -18,7 +21,7 @@ function sendOf({ onHeld }: WaitingSends, order: number): WaitingSend {
     isLast: false,
   };
   const envelope = { from: "ben", metadataJson: undefined, dataJson: "1" };
-  return { app: "a", to: "ann", envelope, sender: undefined, order, attempt, arrivals: NO_ARRIVALS };
+  return { app: A, to: "ann", envelope, sender: undefined, order, attempt, arrivals: NO_ARRIVALS };
 }
 
 const FAILURES: readonly (readonly [how: string, fail: () => Promise<number>])[] = [
@@ -58,7 +61,7 @@ describe.each(FAILURES)("an attempt that %s", (_how, fail) => {
       await turn();
     }
     expect(await added).toBe(UNAVAILABLE);
-    expect(waiting.mustWait("a", "ann")).toBe(false);
+    expect(waiting.mustWait(A, "ann")).toBe(false);
   });
 });
 

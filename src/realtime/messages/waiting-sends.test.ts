@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { HELD, type SendResult, UNAVAILABLE } from "../../engine/engine.ts";
 import { delayed } from "../../engine/testing/traffic.ts";
 import { NO_ARRIVALS } from "../state/arrivals.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
 import { type Client, leftovers, OTHER_SECRET_KEY, PUBLISHABLE_KEY, turn, World } from "../testing/kit.ts";
 import { type WaitingSend, WaitingSends } from "./waiting-sends.ts";
+
+const APP = anAppId("app");
 
 /** Ann's token has expired a moment ago, and ben knows her. */
 function expired(nodes = 1): { world: World; ben: Client } {
@@ -95,7 +98,7 @@ for (const nodes of [1, 2])
       const { world, ben } = expired(nodes);
       ben.send("ann", 1);
       await pass(world, 700);
-      await world.nodeAt(0).hub.kicks.kick("app", "ann");
+      await world.nodeAt(0).hub.kicks.kick(APP, "ann");
       await pass(world, 700);
       expect(ben.newFrames().sort()).toEqual(["error peer_not_found r2", "left: ann"]);
     });
@@ -112,11 +115,11 @@ test("one that is being delivered when its receiver is kicked is answered with w
     const answers = [1, 2].map((order) => sends.add(sendOf(sends, order)));
     // The first is on its way, and may have arrived.
     clock.advance(200);
-    sends.fail("app", "ann");
+    sends.fail(APP, "ann");
     expect([await answers[1], sends.count]).toEqual([0, 1]);
     attempt.resolve(outcome);
     expect(await answers[0]).toBe(answer);
-    expect([sends.count, sends.mustWait("app", "ann")]).toEqual([0, false]);
+    expect([sends.count, sends.mustWait(APP, "ann")]).toEqual([0, false]);
   }
 });
 
@@ -165,7 +168,7 @@ test("a sender that has gone meanwhile has still sent", async () => {
 test("a message over REST waits like any other", async () => {
   const { world } = expired();
   const { directs } = world.node.hub;
-  const sent = directs.send("app", "ann", { from: "server", metadataJson: undefined, dataJson: "1" });
+  const sent = directs.send(APP, "ann", { from: "server", metadataJson: undefined, dataJson: "1" });
   await pass(world, 500);
   const ann = world.connect("ann");
   ann.subscribe("c");
@@ -213,7 +216,7 @@ test("a peer that connects while other nodes are asked was expected, and is foun
 /** One of several sends of ben to ann, as `Directs` makes them. */
 function sendOf(waiting: WaitingSends, order: number): WaitingSend {
   const envelope = { from: "ben", metadataJson: undefined, dataJson: String(order) };
-  const target = { app: "app", to: "ann" };
+  const target = { app: APP, to: "ann" };
   const attempt = {
     ...target,
     onHeld: waiting.onHeld,

@@ -4,6 +4,7 @@
  * one number, so that a node that was slow to answer does not deliver it a second time.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import {
   type DirectAttempt,
   type Envelope,
@@ -26,7 +27,7 @@ const SETTLE_MS = 500;
 const HANDED_OVER_WITHIN_MS = 1000;
 
 export interface WaitingSend {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly to: string;
   readonly envelope: Envelope;
   readonly sender: Connection | undefined;
@@ -88,7 +89,7 @@ export class WaitingSends {
   }
 
   /** What is sent to this peer now must wait behind others. */
-  mustWait(app: string, to: string): boolean {
+  mustWait(app: SpaceId, to: string): boolean {
     return this.queues.size > 0 && this.queues.has(keyOf(app, to));
   }
 
@@ -127,7 +128,7 @@ export class WaitingSends {
   }
 
   /** The peer has connected here. */
-  returned(app: string, peerId: string): void {
+  returned(app: SpaceId, peerId: string): void {
     const key = this.queues.size === 0 ? undefined : keyOf(app, peerId);
     const queue = key && this.queues.get(key);
     if (queue) this.flushLater(key, queue);
@@ -139,7 +140,7 @@ export class WaitingSends {
   }
 
   /** The peer must not come back. */
-  fail(app: string, peerId: string): void {
+  fail(app: SpaceId, peerId: string): void {
     const queue = this.queues.size === 0 ? undefined : this.queues.get(keyOf(app, peerId));
     if (!queue) return;
     const { trying } = queue;
@@ -148,7 +149,7 @@ export class WaitingSends {
     for (const one of [...queue.waiting]) if (one !== trying) this.take(queue, one)?.resolve(0);
   }
 
-  private queue(app: string, to: string): Queue {
+  private queue(app: SpaceId, to: string): Queue {
     const key = keyOf(app, to);
     let queue = this.queues.get(key);
     if (!queue) {
@@ -267,4 +268,4 @@ export class WaitingSends {
 const orNone = (result: SendResult): SendResult => (result === HELD ? 0 : result);
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;

@@ -1,4 +1,5 @@
 /** What nodes send each other about the tail, checked: none of it is trusted. */
+import { type AppId, asAppId } from "../../base/ids.ts";
 import { isObject } from "../../protocol/json.ts";
 import { TAIL_KINDS, type TailEvent } from "../../telemetry/tail/event.ts";
 import { BATCH_EVENTS_MAX, LINE_MAX_CHARS, READERS_MAX } from "../../telemetry/tail/limits.ts";
@@ -69,14 +70,14 @@ const FIELDS: Readonly<Record<Field, "text" | "number" | "either">> = {
 const TEXT_MAX_CHARS = 256;
 
 /** Written anew from the known fields: whatever else another node has put into it is left out. */
-export function checkedLine(line: string, showsData: (app: string) => boolean): string {
+export function checkedLine(line: string, showsData: (app: AppId) => boolean): string {
   const value: unknown = JSON.parse(line);
   if (!isObject(value) || !TAIL_KINDS.some((kind) => kind === value.kind)) throw new Error("an unknown event");
   const event: Record<string, unknown> = { at: 0, kind: value.kind };
   for (const [name, form] of Object.entries(FIELDS)) if (isOfForm(value[name], form)) event[name] = value[name];
   if (typeof event.nodeId !== "string" || typeof value.at !== "number")
     throw new Error("an event without node or time");
-  if (value.data !== undefined && typeof event.app === "string" && showsData(event.app)) {
+  if (value.data !== undefined && typeof event.app === "string" && showsData(asAppId(event.app))) {
     event.data = value.data;
     if (value.truncated === true) event.truncated = true;
   }

@@ -1,4 +1,5 @@
 /** The filters of a tail as operators write them, checked and compiled. The same form goes to the other nodes. */
+import { type AppId, asAppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject } from "../../protocol/json.ts";
 import { PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
@@ -9,7 +10,7 @@ import type { TailFilter } from "../../telemetry/tail/reader.ts";
 
 export interface TailQuery {
   /** An application's id. */
-  readonly app?: string | undefined;
+  readonly app?: AppId | undefined;
   /** A channel pattern: `chat/*`. */
   readonly channel?: string | undefined;
   /** A peer id, or the beginning of one and `*`. */
@@ -36,7 +37,7 @@ export function tailFilter({ app, channel, peer, key, kinds = TAIL_KINDS, payloa
   };
 }
 
-function idOf(field: string, id: string | undefined): string | undefined {
+function idOf<Id extends string>(field: string, id: Id | undefined): Id | undefined {
   if (id !== undefined && !ID.test(id))
     throw invalid(`${field}: must be an id of letters, digits, "_" and "-"; never send a secret here.`);
   return id;
@@ -67,12 +68,17 @@ const isKind = (value: unknown): value is TailKind => TAIL_KINDS.some((kind) => 
 export function decodeTailQuery(value: unknown): TailQuery {
   if (!isObject(value)) throw new Error("a filter that is no object");
   const { app, channel, peer, key, kinds, payloads } = value;
-  const texts = { app: textOf(app), channel: textOf(channel), peer: textOf(peer), key: textOf(key) };
+  const texts = { app: appOf(app), channel: textOf(channel), peer: textOf(peer), key: textOf(key) };
   if (kinds !== undefined && !(Array.isArray(kinds) && kinds.length <= TAIL_KINDS.length))
     throw new Error("a filter with malformed kinds");
   // A newer node may know more kinds.
   return { ...texts, kinds: kinds?.filter(isKind), payloads: payloads === true };
 }
+
+const appOf = (value: unknown): AppId | undefined => {
+  const text = textOf(value);
+  return text === undefined ? undefined : asAppId(text);
+};
 
 function textOf(value: unknown): string | undefined {
   if (value !== undefined && typeof value !== "string") throw new Error("a filter with a field that is no text");

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import {
   LEASE_MS,
   READ_ROLE_READERS_MAX,
@@ -9,6 +10,9 @@ import {
   REMOTE_READERS_MAX,
 } from "../../telemetry/tail/limits.ts";
 import { TailCluster, type TailTestNode } from "../testing/tail-cluster.ts";
+
+const A = anAppId("a");
+const CLOSED = anAppId("closed");
 
 function clusterOf(...ids: string[]) {
   const cluster = new TailCluster(...ids);
@@ -26,8 +30,8 @@ describe("over several nodes", () => {
     const reader = node(0).open({ channel: "chat/*" });
     expect(await reader.open.nodes).toBe(3);
     for (const one of cluster.nodes) {
-      one.publish("a", `chat/${one.id}`);
-      one.publish("a", "other");
+      one.publish(A, `chat/${one.id}`);
+      one.publish(A, "other");
     }
     await cluster.pass(200);
     expect(reader.events.map(({ nodeId, channel }) => `${nodeId} ${channel}`).sort()).toEqual([
@@ -75,7 +79,7 @@ describe("over several nodes", () => {
     expect(await reader.open.nodes).toBe(1);
     node(1).isCut = false;
     await cluster.pass(2100);
-    node(1).publish("a", "c");
+    node(1).publish(A, "c");
     await cluster.pass(200);
     expect(reader.events).toMatchObject([{ nodeId: "n2" }]);
   });
@@ -96,10 +100,10 @@ describe("over several nodes", () => {
     const reader = node(0).open();
     await reader.open.nodes;
     cluster.isLossy = true;
-    for (let i = 0; i < 7; i++) node(1).publish("a", "c");
+    for (let i = 0; i < 7; i++) node(1).publish(A, "c");
     await cluster.pass(100);
     cluster.isLossy = false;
-    node(1).publish("a", "c");
+    node(1).publish(A, "c");
     await cluster.pass(200);
     expect([reader.events.length, reader.dropped]).toEqual([1, 7]);
   });
@@ -108,7 +112,7 @@ describe("over several nodes", () => {
     const { cluster, node } = clusterOf("n1", "n2", "n3");
     const reader = node(0).open();
     await reader.open.nodes;
-    for (const one of cluster.nodes) for (let i = 0; i < 500; i++) one.publish("a", "c");
+    for (const one of cluster.nodes) for (let i = 0; i < 500; i++) one.publish(A, "c");
     await cluster.pass(300);
     expect(reader.events.length).toBeLessThanOrEqual(600);
     expect(reader.events.length + reader.dropped).toBe(1500);
@@ -118,8 +122,8 @@ describe("over several nodes", () => {
     const { cluster, node } = clusterOf("n1", "n2");
     const [admin, other] = [node(0).open({ payloads: true }), node(0).open()];
     await other.open.nodes;
-    node(1).publish("open", "c", "ann", '{"a":1}');
-    node(1).publish("closed", "c", "ann", '{"a":2}');
+    node(1).publish(anAppId("open"), "c", "ann", '{"a":1}');
+    node(1).publish(CLOSED, "c", "ann", '{"a":2}');
     await cluster.pass(200);
     expect(admin.events.map(({ data }) => data)).toEqual([{ a: 1 }, undefined]);
     expect(other.events.map(({ data }) => data)).toEqual([undefined, undefined]);
@@ -183,7 +187,7 @@ describe("bounds", () => {
     const { cluster, node } = clusterOf("n1", "n2");
     const reader = node(0).open();
     await reader.open.nodes;
-    node(0).publish("a", "c");
+    node(0).publish(A, "c");
     node(0).tails.close();
     expect(reader).toMatchObject({ isEnded: true, events: [{ kind: "publish" }] });
     expect(() => node(0).open()).toThrow("shutting down");
@@ -218,7 +222,7 @@ describe("what another node sends", () => {
     const [id] = await node(0)
       .requests.respond(JSON.stringify({ name: "tail", payload: { from: "n1", version: 9, readers: [] } }))
       .then((text) => JSON.parse(text).watching as string[]);
-    const event = { at: 1, kind: "publish", app: "closed", nodeId: "n2" };
+    const event = { at: 1, kind: "publish", app: CLOSED, nodeId: "n2" };
     const lines = [
       "not json",
       JSON.stringify({ ...event, kind: "explode" }),

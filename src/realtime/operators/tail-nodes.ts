@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { NodeName } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { Problem } from "../../protocol/codes.ts";
@@ -25,7 +26,7 @@ export interface TailNodesParts {
   readonly tail: Tail;
   readonly requests: Pick<NodeRequests, "gather" | "notify" | "onRequest" | "onNotification" | "self">;
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
-  readonly mayShowPayloads: (app: string) => boolean;
+  readonly mayShowPayloads: (app: AppId) => boolean;
 }
 
 export interface OpenTail {
@@ -181,7 +182,7 @@ export class TailNodes {
     const one = this.own.get(id);
     if (!one) return;
     const { mayShowPayloads } = this.parts;
-    const showsData = (app: string): boolean => one.query.payloads && mayShowPayloads(app);
+    const showsData = (app: AppId): boolean => one.query.payloads && mayShowPayloads(app);
     let added = 0;
     for (const line of lines) {
       try {

@@ -2,7 +2,7 @@
  * Turns what happens on this node into events of the live tail, for those that a reader wants. Nothing is built for the others. Events in
  * rooms are those of the application, without payloads: what participants say is not for operators.
  */
-import { appOfSpace } from "../../access/keys/room-space.ts";
+import { appOfSpace, isRoomSpace, type SpaceId } from "../../base/ids.ts";
 import { type Code, wireCode } from "../../protocol/codes.ts";
 import { kindBit, type TailEvent } from "../../telemetry/tail/event.ts";
 import type { Tail } from "../../telemetry/tail/tail.ts";
@@ -46,7 +46,7 @@ export class TailSource implements RealtimeListener {
     if (this.selects(UNSUBSCRIBE, connection, channel)) this.write("unsubscribe", { ...of(connection), channel });
   }
 
-  published(space: string, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
+  published(space: SpaceId, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
     const app = appOfSpace(space);
     if (!this.tail.select(PUBLISH, app, channel, from, undefined, connection?.keyId)) return;
     const fields = {
@@ -56,10 +56,11 @@ export class TailSource implements RealtimeListener {
       keyId: connection?.keyId,
       connectionId: connection?.id,
     };
-    this.write("publish", { ...fields, bytes: Buffer.byteLength(dataJson) }, app === space ? dataJson : undefined);
+    this.write("publish", { ...fields, bytes: Buffer.byteLength(dataJson) }, isRoomSpace(space) ? undefined : dataJson);
   }
 
-  sent(app: string, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
+  sent(space: SpaceId, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
+    const app = appOfSpace(space);
     if (!this.tail.select(SEND, app, undefined, from, to, connection?.keyId)) return;
     const fields = {
       app,
@@ -68,10 +69,10 @@ export class TailSource implements RealtimeListener {
       keyId: connection?.keyId,
       connectionId: connection?.id,
     };
-    this.write("send", { ...fields, bytes: Buffer.byteLength(dataJson) }, dataJson);
+    this.write("send", { ...fields, bytes: Buffer.byteLength(dataJson) }, isRoomSpace(space) ? undefined : dataJson);
   }
 
-  presence(space: string, channel: string, peerId: string, change: "joined" | "left"): void {
+  presence(space: SpaceId, channel: string, peerId: string, change: "joined" | "left"): void {
     const app = appOfSpace(space);
     if (!this.tail.select(PRESENCE, app, channel, peerId, undefined, undefined)) return;
     this.write("presence", { app, channel, peerId, change });

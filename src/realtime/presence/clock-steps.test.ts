@@ -1,5 +1,6 @@
 /** Members without a connection, and what is sent to them, while the clock on the wall is set or those of two nodes differ. */
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { RESYNC } from "../../protocol/close.ts";
 import { CALL, graceWorld } from "../testing/grace.ts";
 import { type Client, World } from "../testing/kit.ts";
@@ -61,7 +62,7 @@ describe("the clock is set back by ten minutes", () => {
       world.clock.jump(-STEP_MS);
       // The node still answers to the kick, but the connection is as one that the kick has not reached.
       if (!isBack) world.nodeAt(0).hub.kicks.kickHere = () => 0;
-      await world.nodeAt(1).hub.kicks.kick("app", "ann");
+      await world.nodeAt(1).hub.kicks.kick(anAppId("app"), "ann");
       world.advance(100);
       if (isBack) world.join("ann", CALL);
       cat.take();

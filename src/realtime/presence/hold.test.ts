@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { delayed } from "../../engine/testing/traffic.ts";
 import { CALL, clientCloses, drain, graceWorld, withStates } from "../testing/grace.ts";
 import { PUBLISHABLE_KEY, SECOND_KEY, SECRET_KEY, World } from "../testing/kit.ts";
+
+const APP = anAppId("app");
 
 describe("several nodes", () => {
   test("over the death of a node its members in a channel with grace are lost, the others leave", () => {
@@ -92,7 +95,7 @@ describe("several nodes", () => {
       world.settle();
       // The node still answers to the kick, but the connection is as one that the kick has not reached.
       if (!isBack) world.nodeAt(0).hub.kicks.kickHere = () => 0;
-      await world.nodeAt(1).hub.kicks.kick("app", "ann");
+      await world.nodeAt(1).hub.kicks.kick(APP, "ann");
       world.advance(100);
       if (isBack) world.join("ann", CALL);
       cat.take();
@@ -104,7 +107,7 @@ describe("several nodes", () => {
 
   test("a kick and a revocation end a grace that was left by a node that is gone", async () => {
     for (const end of [
-      (world: World) => world.nodeAt(1).hub.kicks.kick("app", "ann"),
+      (world: World) => world.nodeAt(1).hub.kicks.kick(APP, "ann"),
       (world: World) => world.keys.editKey(SECRET_KEY, { revoked: 1 }),
     ]) {
       const world = graceWorld(3);
@@ -176,7 +179,7 @@ test("a node that says a member lingers for years is not believed", () => {
   const cat = world.join("cat", "c", { node: 1 });
   const lingers = { why: "lost", untilMs: world.clock.wallMs() + 1e12, keyId: "" } as const;
   const state = { peerId: "eve", metadataJson: undefined, since: 1, node: "n9", lingers };
-  world.nodeAt(1).hub.engineCallbacks.membersChanged("n9", "app", "c", [state], []);
+  world.nodeAt(1).hub.engineCallbacks.membersChanged("n9", APP, "c", [state], []);
   world.advance(100);
   expect(cat.newFrames()).toEqual(["joined: eve"]);
   world.advance(130_000);
@@ -257,7 +260,7 @@ describe("hold", () => {
     for (const channel of ["c", "other"]) ann.subscribe(channel);
     world.advance(600);
     ben.take();
-    const channel = world.node.hub.spaces.channel("app", "c");
+    const channel = world.node.hub.spaces.channel(APP, "c");
     if (channel) world.node.hub.boundary.resync(channel);
     await Promise.resolve();
     expect(ann.closeCode).toBe(1001);
@@ -280,7 +283,7 @@ describe("hold", () => {
       world.settle();
       expect(ben.take().at(-1)?.joined).toEqual([{ peerId: "ann", metadata: { n: 2 } }]);
       if (way === "drain") drain(world);
-      else world.node.hub.engineCallbacks.lost("app", "c");
+      else world.node.hub.engineCallbacks.lost(APP, "c");
       await Promise.resolve();
       expect(newest.closeCode).toBe(1001);
       world.advance(5000);
@@ -307,7 +310,7 @@ describe("hold", () => {
     world.join("ann", "c", { expiresInMs: 2000 });
     world.advance(2000);
     ben.take();
-    await world.node.hub.kicks.kick("app", "ann");
+    await world.node.hub.kicks.kick(APP, "ann");
     world.advance(20);
     expect(ben.newFrames()).toEqual(["left: ann"]);
   });

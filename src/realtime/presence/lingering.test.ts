@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { RESYNC } from "../../protocol/close.ts";
 import { LINGERING_PER_APP_MAX } from "../connections/limits.ts";
 import { Subscription } from "../state/subscription.ts";
 import { CALL, clientCloses, graceWorld, withStates } from "../testing/grace.ts";
 import { PUBLISHABLE_KEY, SECRET_KEY, World } from "../testing/kit.ts";
+
+const APP = anAppId("app");
 
 describe("grace", () => {
   for (const nodes of [1, 2])
@@ -130,7 +133,7 @@ describe("grace", () => {
 
   test("a kick, the revocation of the key and its narrowing end a grace", async () => {
     const ends: ((world: World) => unknown)[] = [
-      (world) => world.node.hub.kicks.kick("app", "ann"),
+      (world) => world.node.hub.kicks.kick(APP, "ann"),
       (world) => world.keys.editKey(SECRET_KEY, { revoked: 1 }),
       (world) => world.keys.editKey(SECRET_KEY, { channelPatterns: ["other"] }),
       (world) => world.keys.editKey(SECRET_KEY, { actions: ["subscribe"] }),
@@ -169,7 +172,7 @@ describe("grace", () => {
     ben.take();
     const { hub } = world.node;
     const { connection } = world.connect("ann");
-    const channel = hub.spaces.channel("app", CALL);
+    const channel = hub.spaces.channel(APP, CALL);
     if (!channel) throw new Error("there is no channel");
     const subscription = new Subscription(connection, channel);
     subscription.join(channel.member(connection.peer));
@@ -249,7 +252,7 @@ describe("uncommitted messages", () => {
       connection.withExtras.uncommitted = 1;
       clientCloses(ann, way === "is lost" ? 1006 : 1000);
       world.advance(100);
-      await world.node.hub.kicks.kick("app", "ann");
+      await world.node.hub.kicks.kick(APP, "ann");
       world.advance(100);
       expect(ben.take()).toEqual([]);
       connection.withExtras.uncommitted = 0;

@@ -9,6 +9,7 @@
 import { NO_KEY } from "../../access/admission/admit.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Engine, Lingers, MemberState } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";
@@ -186,7 +187,7 @@ export class Lingering {
   // Ended by others
 
   /** The peer was kicked. One whose messages are uncommitted leaves behind them: the kick counts when they are delivered. */
-  endPeer(app: string, peerId: string): void {
+  endPeer(app: SpaceId, peerId: string): void {
     this.parts.kickTimes.note(app, peerId);
     for (const member of [...this.staying])
       if (member.peer.peerId === peerId && member.peer.space.app === app && member.stay?.state.lingers)

@@ -1,10 +1,11 @@
 /** The text of a note about held members: JSON arrays that hold many members each. */
+import { asSpaceId, type SpaceId } from "../../base/ids.ts";
 import type { MemberState } from "../../engine/engine.ts";
 import { isObject, parseStrict } from "../../protocol/json.ts";
 import { isPeerId } from "../../protocol/names.ts";
 
 export interface NotedMember {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly peerId: string;
   /** `undefined`: the peer is expected back, whatever it subscribes to. */
   readonly channel: string | undefined;
@@ -60,7 +61,7 @@ function notedMember(line: unknown): NotedMember[] {
   const [app, peerId, channel, keyId, metadata, state, since, nodeName] = line as readonly unknown[];
   const [metadataJson, stateJson] = [objectText(metadata), objectText(state)];
   if (typeof app !== "string" || !isPeerId(peerId) || typeof keyId !== "string" || typeof since !== "number") return [];
-  const noted = { app, peerId, keyId, metadataJson, stateJson, since };
+  const noted = { app: asSpaceId(app), peerId, keyId, metadataJson, stateJson, since };
   const node = typeof nodeName === "string" ? nodeName : "";
   return [{ ...noted, node, channel: typeof channel === "string" ? channel : undefined }];
 }

@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
 import { HeldMemory } from "../testing/held-memory.ts";
 import { type Client, turn, World } from "../testing/kit.ts";
+
+const APP = anAppId("app");
 
 /** Nodes that share a store. The calls have a grace period. */
 function sharing(nodes: number, heldMembers = new HeldMemory(), engine?: (engine: Engine) => Engine): World {
@@ -54,11 +57,11 @@ function rosterOn(world: World, node: number): string[] {
 const namesOf = (joined: unknown): string[] =>
   (joined as readonly { readonly peerId: string }[]).map(({ peerId }) => peerId).sort();
 
-const isHeld = (world: World, node: number): boolean => world.nodeAt(node).hub.holds.isHeld("app", "bob");
+const isHeld = (world: World, node: number): boolean => world.nodeAt(node).hub.holds.isHeld(APP, "bob");
 
 const ENDS: Record<string, (world: World, bob: Client) => unknown> = {
   "a goodbye": (_world, bob) => clientCloses(bob, 1000),
-  "a kick": (world) => world.node.hub.kicks.kick("app", "bob"),
+  "a kick": (world) => world.node.hub.kicks.kick(APP, "bob"),
 };
 
 for (const [what, end] of Object.entries(ENDS))
@@ -86,7 +89,7 @@ test("a kick while no one has come back counts too", async () => {
   world.join("bob", "c", { node: 2 });
   await drained(world, 2);
   await gone(world, 2);
-  await world.node.hub.kicks.kick("app", "bob");
+  await world.node.hub.kicks.kick(APP, "bob");
   const restarted = await started(world);
   for (const node of [restarted, 0, 1]) expect(rosterOn(world, node)).toEqual([]);
 });

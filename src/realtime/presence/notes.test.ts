@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
 import { HeldMemory } from "../testing/held-memory.ts";
 import { type Client, leftovers, SECRET_KEY, turn, World } from "../testing/kit.ts";
 import { type NotedMember, readNote, writeNote } from "./note-text.ts";
+
+const APP = anAppId("app");
 
 /** A node with two members in a call has drained, and is started anew. */
 async function restarted(afterMs = 5000): Promise<{ world: World; heldMembers: HeldMemory }> {
@@ -72,7 +75,7 @@ test("a note counts for 30 s", async () => {
 
 test("what has happened to the peer meanwhile counts: a kick, a revoked key", async () => {
   for (const happen of [
-    (world: World) => world.node.hub.kicks.kick("app", "ann"),
+    (world: World) => world.node.hub.kicks.kick(APP, "ann"),
     (world: World) => world.keys.editKey(SECRET_KEY, { channelPatterns: ["other"] }),
   ]) {
     const { world } = await restarted();
@@ -174,7 +177,7 @@ test("the others expect the peers of a node before it leaves: a direct message n
   world.advance(100);
   await world.node.hub.notes.write();
   await world.node.hub.notes.handOver();
-  expect(world.nodeAt(1).hub.holds.isHeld("app", "ann")).toBe(true);
+  expect(world.nodeAt(1).hub.holds.isHeld(APP, "ann")).toBe(true);
   // The others learn that it is gone before they could read its note.
   heldMembers.notes.clear();
   await world.node.engine.close();
@@ -194,8 +197,8 @@ test("the others expect the peers of a node before it leaves: a direct message n
 
 test("an application with very many members leaves half of the note to the others", () => {
   const member = { channel: "c", keyId: "k", metadataJson: undefined, stateJson: undefined, since: 1, node: "n" };
-  const many = Array.from({ length: 20 }, (_, n) => ({ ...member, app: "busy", peerId: `p${n}` }));
-  const noted = readNote(writeNote([...many, { ...member, app: "quiet", peerId: "ann" }], 10, 10_000), 100);
+  const many = Array.from({ length: 20 }, (_, n) => ({ ...member, app: anAppId("busy"), peerId: `p${n}` }));
+  const noted = readNote(writeNote([...many, { ...member, app: anAppId("quiet"), peerId: "ann" }], 10, 10_000), 100);
   expect(noted.map(({ app }) => app)).toEqual([...Array(5).fill("busy"), "quiet"]);
 });
 
@@ -233,7 +236,15 @@ test("a store that fails keeps neither a stop nor a start", async () => {
 
 test("a note names the node of each connection; one of an earlier version, which does not, is read too", () => {
   const nothing = { metadataJson: undefined, stateJson: undefined };
-  const ann: NotedMember = { ...nothing, app: "a", peerId: "ann", channel: "c", keyId: "k", since: 5, node: "n1" };
+  const ann: NotedMember = {
+    ...nothing,
+    app: anAppId("a"),
+    peerId: "ann",
+    channel: "c",
+    keyId: "k",
+    since: 5,
+    node: "n1",
+  };
   expect(readNote(writeNote([ann], 10, 1000), 10)).toEqual([ann]);
   expect(readNote(['[["a","ann","c","k",null,null,5]]'], 10)).toEqual([{ ...ann, node: "" }]);
 });

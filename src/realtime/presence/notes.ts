@@ -6,6 +6,7 @@
  * node believes them only of peers that no node has seen back (returned-peers.ts).
  */
 import type { Clock } from "../../base/clock.ts";
+import { asSpaceId, type SpaceId } from "../../base/ids.ts";
 import type { MemberState, NodeName, RemoteMembers } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";
@@ -182,7 +183,7 @@ export class Notes {
 
   private dropReturned(peers: ReadonlySet<string>): void {
     for (const [key, states] of this.noted) {
-      const app = key.slice(0, key.indexOf(" "));
+      const app = asSpaceId(key.slice(0, key.indexOf(" ")));
       const isExpected = ({ peerId }: MemberState): boolean =>
         !peers.has(peerKeyOf([app, peerId])) || !this.returned.has(app, peerId);
       if (!states.every(isExpected)) this.noted.set(key, states.filter(isExpected));
@@ -199,7 +200,7 @@ export class Notes {
   }
 
   /** The peer was kicked. */
-  endPeer(app: string, peerId: string): void {
+  endPeer(app: SpaceId, peerId: string): void {
     for (const [key, states] of this.noted)
       if (key.startsWith(`${app} `))
         this.noted.set(
@@ -266,5 +267,5 @@ export class Notes {
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: string, channel: string): string => `${app} ${channel}`;
+const keyOf = (app: SpaceId, channel: string): string => `${app} ${channel}`;
 const peerKeyOf = ([app, peerId]: PeerName): string => `${app} ${peerId}`;

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Clock } from "../../base/clock.ts";
+import { asSpaceId } from "../../base/ids.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { occupancy } from "../../protocol/encode.ts";
 import { CHANNEL_MAX_BYTES } from "../../protocol/limits.ts";
@@ -48,7 +49,7 @@ export class OccupancyFrames {
 
   constructor(private readonly parts: OccupancyFramesParts) {
     parts.nodeRequests.onRequest(REQUEST, (payload) =>
-      wanted.parse(payload).map(([app, name]) => connectionsOf(parts.spaces.channel(app, name))),
+      wanted.parse(payload).map(([app, name]) => connectionsOf(parts.spaces.channel(asSpaceId(app), name))),
     );
   }
 

@@ -1,6 +1,7 @@
 /** Connections, channels and their members: of this node for the other nodes, and of all nodes for REST. */
 import type { Clock } from "../../base/clock.ts";
 import { FirstOf } from "../../base/first-of.ts";
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import type { ChannelCount, ChannelsPage, Engine, MemberState } from "../../engine/engine.ts";
 import type { Channel } from "../state/channel.ts";
 import type { Member } from "../state/member.ts";
@@ -28,7 +29,7 @@ export class Occupancy {
     private readonly clock: Clock,
   ) {}
 
-  localMembers(app: string, name: string): readonly MemberState[] {
+  localMembers(app: SpaceId, name: string): readonly MemberState[] {
     const channel = this.spaces.channel(app, name);
     if (!channel) return [];
     return [...channel.members.values()].flatMap((member) => {
@@ -41,7 +42,7 @@ export class Occupancy {
   }
 
   /** Including peers that wait for their roster, and members without a connection. */
-  localPeers(app: string, name: string): readonly MemberState[] {
+  localPeers(app: SpaceId, name: string): readonly MemberState[] {
     const members = this.spaces.channel(app, name)?.members.values() ?? [];
     return [...members].flatMap((member) => {
       const state = member.arrivedHere();
@@ -49,7 +50,7 @@ export class Occupancy {
     });
   }
 
-  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
     const found = page ? this.firstActive(app, page) : [...this.active(app)];
     return found.map((channel) => ({
       channel: channel.name,
@@ -58,28 +59,28 @@ export class Occupancy {
     }));
   }
 
-  private *active(app: string): Generator<Channel> {
+  private *active(app: SpaceId): Generator<Channel> {
     for (const channel of this.spaces.get(app)?.channels.values() ?? []) if (connectionsIn(channel) > 0) yield channel;
   }
 
   /** Without sorting all of them, and without a look at their members: an application may have very many channels. */
-  private firstActive(app: string, page: ChannelsPage): Channel[] {
+  private firstActive(app: SpaceId, page: ChannelsPage): Channel[] {
     const first = new FirstOf<Channel>(page.limit, (one, other) => one.name < other.name);
     for (const channel of this.active(app))
       if (first.wouldKeep(channel) && isWithin(channel.name, page)) first.offer(channel);
     return first.sorted();
   }
 
-  localConnections(app: string): number {
+  localConnections(app: AppId): number {
     return this.spaces.connectionsOf(app);
   }
 
-  localCounts(): ReadonlyMap<string, number> {
+  localCounts(): ReadonlyMap<AppId, number> {
     return new Map([...this.spaces.all()].map(({ owner }) => [owner, this.spaces.connectionsOf(owner)]));
   }
 
   /** Members of a channel with metadata, including those that wait for their roster; `undefined` if a node has not answered. */
-  async members(app: string, name: string): Promise<MemberState[] | undefined> {
+  async members(app: SpaceId, name: string): Promise<MemberState[] | undefined> {
     const remote = await this.engine.members(app, name);
     if (!remote) return undefined;
     return newestOfEach([...[...remote.values()].flat(), ...this.localPeers(app, name)]);
@@ -89,7 +90,7 @@ export class Occupancy {
    * A page of the channels in use, by name; `undefined` if a node has not answered. Each node has the first of its own: a channel that is
    * among the first of all nodes is among the first wherever it is, so its counts are complete.
    */
-  async channels(app: string, asked: ChannelsPage): Promise<ActiveChannels | undefined> {
+  async channels(app: SpaceId, asked: ChannelsPage): Promise<ActiveChannels | undefined> {
     // One more than asked for: it says whether there is a next page.
     const page = { ...asked, limit: asked.limit + 1 };
     const remote = await this.engine.channels(app, page);
@@ -104,7 +105,7 @@ export class Occupancy {
     return { data, next: names.length > data.length ? (data.at(-1)?.channel ?? null) : null };
   }
 
-  connectionsOf(app: string): number {
+  connectionsOf(app: AppId): number {
     return this.localConnections(app) + this.engine.connections(app);
   }
 }

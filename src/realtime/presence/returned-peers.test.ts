@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Clock } from "../../base/clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { RETURNED_PEERS_MAX } from "./limits.ts";
 import { ReturnedPeers } from "./returned-peers.ts";
 
@@ -21,12 +22,12 @@ test("an application of which very many peers return does not make those of othe
     returnedElsewhere: () => undefined,
     failed: () => undefined,
   });
-  returned.add("first", "eve", true);
-  for (let peer = 0; peer < RETURNED_PEERS_MAX + 10; peer++) returned.add("large", `p${peer}`, true);
-  returned.add("last", "eve", true);
+  returned.add(anAppId("first"), "eve", true);
+  for (let peer = 0; peer < RETURNED_PEERS_MAX + 10; peer++) returned.add(anAppId("large"), `p${peer}`, true);
+  returned.add(anAppId("last"), "eve", true);
   expect(returned.size).toBe(RETURNED_PEERS_MAX);
-  expect([returned.has("first", "eve"), returned.has("last", "eve")]).toEqual([true, true]);
-  expect([returned.has("large", "p0"), returned.has("large", "p100")]).toEqual([false, true]);
+  expect([returned.has(anAppId("first"), "eve"), returned.has(anAppId("last"), "eve")]).toEqual([true, true]);
+  expect([returned.has(anAppId("large"), "p0"), returned.has(anAppId("large"), "p100")]).toEqual([false, true]);
   for (const run of timers) run();
   expect(notified).toHaveLength(RETURNED_PEERS_MAX);
   expect([notified[0], notified.at(-1)]).toEqual([

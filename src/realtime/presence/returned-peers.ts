@@ -4,12 +4,13 @@
  * said goodbye since would be members again.
  */
 import type { Clock } from "../../base/clock.ts";
+import { asSpaceId, type SpaceId } from "../../base/ids.ts";
 import { SharedMap } from "../../base/shared-map.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { RETURNED_PEERS_MAX } from "./limits.ts";
 
 /** Who has returned, by application and peer id. */
-export type PeerName = readonly [app: string, peerId: string];
+export type PeerName = readonly [app: SpaceId, peerId: string];
 
 export interface ReturnedPeersParts {
   readonly clock: Clock;
@@ -47,12 +48,12 @@ export class ReturnedPeers {
     return this.returned.size;
   }
 
-  has(app: string, peerId: string): boolean {
+  has(app: SpaceId, peerId: string): boolean {
     return this.returned.size > 0 && (this.returned.get(keyOf(app, peerId)) ?? 0) > this.parts.clock.steadyMs();
   }
 
   /** `isNoted`: other nodes may expect it too. */
-  add(app: string, peerId: string, isNoted: boolean): void {
+  add(app: SpaceId, peerId: string, isNoted: boolean): void {
     // What another node has said is not repeated to it.
     const isKnown = this.has(app, peerId);
     this.remember(app, peerId);
@@ -62,7 +63,7 @@ export class ReturnedPeers {
   }
 
   /** Its connection was closed again. */
-  expectedAgain(app: string, peerId: string): void {
+  expectedAgain(app: SpaceId, peerId: string): void {
     if (this.returned.size > 0) this.returned.delete(app, keyOf(app, peerId));
   }
 
@@ -82,7 +83,7 @@ export class ReturnedPeers {
     return false;
   }
 
-  private remember(app: string, peerId: string): void {
+  private remember(app: SpaceId, peerId: string): void {
     const nowMs = this.parts.clock.steadyMs();
     for (const [oldest, untilMs] of this.returned) {
       if (untilMs > nowMs) break;
@@ -123,14 +124,14 @@ function peersOf(value: unknown): readonly PeerName[] {
   return value.map((one: unknown) => {
     if (!Array.isArray(one) || typeof one[0] !== "string" || typeof one[1] !== "string" || one[0].includes(" "))
       throw new Error("not a peer");
-    return [one[0], one[1]];
+    return [asSpaceId(one[0]), one[1]];
   });
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;
 
 function nameOf(key: string): PeerName {
   const at = key.indexOf(" ");
-  return [key.slice(0, at), key.slice(at + 1)];
+  return [asSpaceId(key.slice(0, at)), key.slice(at + 1)];
 }

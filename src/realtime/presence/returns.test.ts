@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { RECEIVERS_MAX } from "../state/peer.ts";
 import { CALL, clientCloses, drain, graceWorld, withStates } from "../testing/grace.ts";
 import { type Client, leftovers, turn, World } from "../testing/kit.ts";
@@ -110,7 +111,7 @@ for (const nodes of [1, 2])
 
     test("is not shown when the member was kicked: it has left, and joins", async () => {
       const { world, ben, cat } = await called(nodes);
-      await world.node.hub.kicks.kick("app", "ann");
+      await world.node.hub.kicks.kick(anAppId("app"), "ann");
       world.advance(20);
       world.join("ann", "c", { node });
       for (const client of [ben, cat]) expect(client.newFrames()).toEqual(["left: ann", "joined: ann"]);

@@ -1,7 +1,10 @@
 /** Channels with many members: rosters in parts, and ticks that keep the cost of many joins linear. */
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Engine, MemberState, RemoteMembers } from "../../engine/engine.ts";
 import { type Client, type Received, World } from "../testing/kit.ts";
+
+const APP = anAppId("app");
 
 const presenceOf = (frames: readonly Received[]): Received[] => frames.filter((frame) => frame.type === "presence");
 
@@ -66,7 +69,7 @@ describe("a roster too long for one frame", () => {
     const ben = world.connect("ben", { metadata: { v: 1 } });
     ben.subscribe("c");
     world.advance(600);
-    world.node.hub.engineCallbacks.membersChanged("far", "app", "c", [], ["far0", "far499"]);
+    world.node.hub.engineCallbacks.membersChanged("far", APP, "c", [], ["far0", "far499"]);
     world.advance(600);
     expect(ann.newFrames()).toEqual([]);
     ann.socket.read();
@@ -263,7 +266,7 @@ describe("large channels", () => {
       for (let i = 0; i < ms; i += 10) {
         // Changes of other members keep the channel as busy as possible.
         const state: MemberState = { peerId: "far0", metadataJson: `${++changes}`, since: 9, node: "far" };
-        world.node.hub.engineCallbacks.membersChanged("far", "app", "c", [state], []);
+        world.node.hub.engineCallbacks.membersChanged("far", APP, "c", [state], []);
         world.advance(10);
       }
     };

@@ -1,6 +1,7 @@
 /** What members say about themselves in a channel: the checks of the `state` frame, in the order of the protocol (history 4). */
 import { z } from "zod";
 import { channelRefusal } from "../../access/admission/permissions.ts";
+import { asSpaceId, type SpaceId } from "../../base/ids.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
@@ -65,7 +66,7 @@ export class States {
 
   /** Sets the state of a member on every node: the newest of its connections counts, wherever it is. `null`: no state. */
   async setFor(
-    app: string,
+    app: SpaceId,
     channel: string,
     peerId: string,
     stateJson: string | null,
@@ -81,7 +82,7 @@ export class States {
   private setHere({ app, channel, peerId, stateJson }: z.infer<typeof request>): boolean {
     const { spaces, presence } = this.parts;
     const state = stateJson === null ? null : checkedState(stateJson);
-    const member = spaces.channel(app, channel)?.members.get(peerId);
+    const member = spaces.channel(asSpaceId(app), channel)?.members.get(peerId);
     if (!member || state === undefined) return false;
     return presence.setStateOf(member, state ?? undefined);
   }

@@ -1,5 +1,5 @@
 /** An application on this node, or its rooms: the peers that are connected, and the channels in use. */
-import { appOfSpace } from "../../access/keys/room-space.ts";
+import { type AppId, appOfSpace, type SpaceId } from "../../base/ids.ts";
 import type { NodeId } from "../../engine/engine.ts";
 import type { TrafficCounters } from "../../telemetry/traffic.ts";
 import type { RateWindow } from "../counting/rate-window.ts";
@@ -9,7 +9,7 @@ import { Peer } from "./peer.ts";
 
 export class Space {
   /** The id of the application that usage and traffic count for. */
-  readonly owner: string;
+  readonly owner: AppId;
   /** Those that are connected here, and members of channels in use here. Bound: connections of all nodes. */
   readonly peers = new Map<string, Peer>();
   /** Those in use here. Bound: CHANNELS_PER_CONNECTION_MAX per connection. */
@@ -20,7 +20,7 @@ export class Space {
 
   constructor(
     /** The application's id, or the name of the space of its rooms. */
-    readonly app: string,
+    readonly app: SpaceId,
     /** The node's own name, as other nodes know it. */
     readonly node: NodeId,
     readonly counters: TrafficCounters,

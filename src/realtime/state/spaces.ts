@@ -1,5 +1,5 @@
 /** The applications with connections or channels on this node. What nothing uses any more is forgotten. */
-import { appOfSpace, roomSpaceOf } from "../../access/keys/room-space.ts";
+import { type AppId, appOfSpace, roomSpaceOf, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type { Engine, NodeId } from "../../engine/engine.ts";
 import type { Traffic } from "../../telemetry/traffic.ts";
 import type { RateWindow } from "../counting/rate-window.ts";
@@ -10,7 +10,7 @@ import { Space } from "./space.ts";
 
 export class Spaces {
   /** Bound: live applications. */
-  private readonly byApp = new Map<string, Space>();
+  private readonly byApp = new Map<SpaceId, Space>();
 
   constructor(
     private readonly node: NodeId,
@@ -20,12 +20,12 @@ export class Spaces {
     private readonly usage: Usage,
   ) {}
 
-  get(app: string): Space | undefined {
+  get(app: SpaceId): Space | undefined {
     return this.byApp.get(app);
   }
 
   /** The space of an application, created if there is none. */
-  open(app: string): Space {
+  open(app: SpaceId): Space {
     let space = this.byApp.get(app);
     if (!space) {
       const owner = appOfSpace(app);
@@ -35,11 +35,11 @@ export class Spaces {
     return space;
   }
 
-  channel(app: string, name: string): Channel | undefined {
+  channel(app: SpaceId, name: string): Channel | undefined {
     return this.byApp.get(app)?.channels.get(name);
   }
 
-  peer(app: string, peerId: string): Peer | undefined {
+  peer(app: SpaceId, peerId: string): Peer | undefined {
     return this.byApp.get(app)?.peers.get(peerId);
   }
 
@@ -48,8 +48,8 @@ export class Spaces {
   }
 
   /** The connections of an application, those in its rooms included. */
-  connectionsOf(app: string): number {
-    return (this.get(app)?.connectionCount ?? 0) + (this.get(roomSpaceOf(app))?.connectionCount ?? 0);
+  connectionsOf(app: AppId): number {
+    return (this.get(spaceOf(app))?.connectionCount ?? 0) + (this.get(roomSpaceOf(app))?.connectionCount ?? 0);
   }
 
   get channelCount(): number {

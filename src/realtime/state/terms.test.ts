@@ -1,10 +1,13 @@
 import { expect, test } from "bun:test";
 import type { KeyGrant } from "../../access/admission/admit.ts";
 import type { SecretKey } from "../../access/keys/keyring.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import { parseGlob } from "../../protocol/patterns/glob.ts";
 import { Scope } from "../../protocol/patterns/scope.ts";
 import { Terms } from "./terms.ts";
+
+const A = anAppId("a");
 
 const scopeOf = (...patterns: string[]): Scope =>
   new Scope(patterns.map(parseGlob).filter((glob) => typeof glob !== "string"));
@@ -12,7 +15,7 @@ const scopeOf = (...patterns: string[]): Scope =>
 const keyOf = (ends: number | null = null): SecretKey => ({
   type: "secret",
   id: "k",
-  app: "a",
+  app: A,
   scope: scopeOf("**"),
   actions: bitOf("subscribe"),
   turn: false,
@@ -20,7 +23,7 @@ const keyOf = (ends: number | null = null): SecretKey => ({
 });
 
 const grantOf = (key: SecretKey, claims: Partial<KeyGrant> = {}): KeyGrant => ({
-  app: "a",
+  app: A,
   key,
   peerId: "ann",
   tokenScope: undefined,

@@ -1,4 +1,5 @@
 /** Pages of a channel's history, for frames, for REST and for operators: all reads wait for their turn, and fail if the store hangs. */
+import type { SpaceId } from "../../base/ids.ts";
 import type { HistoryStore, Page, StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";
 import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
@@ -28,7 +29,7 @@ export class HistoryPages {
 
   /** `undefined`: the channel keeps no history. Rejects if the store is away. */
   async page(
-    app: string,
+    app: SpaceId,
     channel: string,
     request: PageRequest,
     reader: Reader = app,
@@ -47,7 +48,7 @@ export class HistoryPages {
 
   /** As it is stored. `undefined`: a stream begins with its first subscriber or message, and there was none. */
   async read(
-    app: string,
+    app: SpaceId,
     channel: string,
     { before, after, limit }: PageRequest,
     maxBytes = HISTORY_PAGE_MAX_BYTES,
@@ -64,7 +65,7 @@ export class HistoryPages {
     return isHere ? page : "not here";
   }
 
-  private async open(app: string, channel: string, keep: Parameters<HistoryStore["open"]>[2]) {
+  private async open(app: SpaceId, channel: string, keep: Parameters<HistoryStore["open"]>[2]) {
     const { history, streams } = this.parts;
     const { epoch, top, topCheck } = await streams.calls.run(history.open(app, channel, keep));
     return { epoch, offset: top, check: topCheck };

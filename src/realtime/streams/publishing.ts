@@ -4,6 +4,7 @@
  * messages of the channel: a client that reconnects with the position of an ack must have got everything before it.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import { type Append, Appender } from "../../history/appender.ts";
 import type { Appended, HistoryStore, NewMessage, StoredMessage } from "../../history/contract/history.ts";
@@ -32,7 +33,7 @@ type Answer = (outcome: Outcome) => void;
 
 /** A message of a channel with history. */
 interface Publication {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly channel: string;
   readonly keep: Retention;
   readonly envelope: Envelope;
@@ -90,7 +91,7 @@ export class Publishing {
    * `answer` is called once: within this call if the message is delivered or refused at once, otherwise when it is stored. `sender`
    * is the connection it comes from, absent for REST.
    */
-  publish(app: string, channel: string, envelope: Envelope, answer: Answer, sender?: Connection): void {
+  publish(app: SpaceId, channel: string, envelope: Envelope, answer: Answer, sender?: Connection): void {
     const keep = this.parts.streams.retentionOf(app, channel);
     if (keep) this.store({ app, channel, keep, envelope, sender }, answer);
     else answer(this.parts.delivery.publish(app, channel, envelope, sender) ?? "delivered");
@@ -215,7 +216,7 @@ export class Publishing {
     }
   }
 
-  private decrement(app: string): void {
+  private decrement(app: SpaceId): void {
     const left = (this.uncommitted.get(app) ?? 1) - 1;
     if (left > 0) this.uncommitted.set(app, left);
     else this.uncommitted.delete(app);

@@ -3,6 +3,7 @@
  * rules, nodes disagree: a message without an offset on a channel that keeps history here, or the reverse, shows that. The order of
  * that channel is lost then, so its history begins anew, and its subscribers are closed with 1001.
  */
+import { type AppId, spaceOf } from "../../base/ids.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import type { HistoryStore } from "../../history/contract/history.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
@@ -20,16 +21,16 @@ export interface StreamRulesParts {
   readonly boundary: Boundary;
   readonly faults: FaultLog;
   /** Reads shared state, which has the rules. */
-  readonly nudged: (app?: string) => Promise<void>;
+  readonly nudged: (app?: AppId) => Promise<void>;
 }
 
 export class StreamRules {
   constructor(private readonly parts: StreamRulesParts) {}
 
   /** The rules of this application have changed. */
-  apply(app: string): void {
+  apply(app: AppId): void {
     const { spaces, connections, boundary } = this.parts;
-    const space = spaces.get(app);
+    const space = spaces.get(spaceOf(app));
     if (!space) return;
     for (const connection of connections.all()) if (connection.peer.space === space) connection.checkAgain();
     for (const channel of [...space.channels.values()])

@@ -10,6 +10,7 @@
  */
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Engine, Envelope, Stored } from "../../engine/engine.ts";
 import type { HistoryStore, Page, StoredMessage } from "../../history/contract/history.ts";
 import { messageBytes } from "../../history/contract/size.ts";
@@ -66,13 +67,13 @@ export class Streams {
     return this.budget.bytes;
   }
 
-  ruleOf(app: string, channel: string): ChannelRule | undefined {
+  ruleOf(app: SpaceId, channel: string): ChannelRule | undefined {
     const rules = this.parts.keyring.rulesOf(app);
     return rules.isEmpty ? undefined : rules.ruleFor(channel);
   }
 
   /** What the rule of a channel keeps of its messages. `undefined`: nothing, and they are delivered at once. */
-  retentionOf(app: string, channel: string): Retention | undefined {
+  retentionOf(app: SpaceId, channel: string): Retention | undefined {
     return this.ruleOf(app, channel)?.history;
   }
 
@@ -215,7 +216,7 @@ export class Streams {
   }
 
   /** Forgets the messages of a channel. Its subscribers here are closed with 1001; other nodes notice within a second. */
-  async remove(app: string, name: string): Promise<boolean> {
+  async remove(app: SpaceId, name: string): Promise<boolean> {
     const { history, spaces } = this.parts;
     const isRemoved = await this.calls.run(history.remove(app, name));
     const stream = spaces.channel(app, name)?.stream;

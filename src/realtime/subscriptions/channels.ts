@@ -1,6 +1,7 @@
 /** Which connections subscribe to which channels on this node. */
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
+import { type AppId, spaceOf } from "../../base/ids.ts";
 import type { Engine, RemoteMembers } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import { NO_CHECK, type Position, positionText } from "../../protocol/position.ts";
@@ -172,10 +173,11 @@ export class Channels implements ConnectionObserver {
   }
 
   /** The channel rules of an application have changed. */
-  rulesChanged(app: string): void {
+  rulesChanged(app: AppId): void {
     const { spaces, keyring } = this.parts;
-    const rules = keyring.rulesOf(app);
-    for (const channel of spaces.get(app)?.channels.values() ?? [])
+    const space = spaceOf(app);
+    const rules = keyring.rulesOf(space);
+    for (const channel of spaces.get(space)?.channels.values() ?? [])
       channel.graceSec = rules.ruleFor(channel.name)?.graceSec ?? 0;
   }
 

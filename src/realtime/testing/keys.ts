@@ -5,13 +5,17 @@ import { keySecretIdentity, Vault } from "../../access/keys/vault.ts";
 import { RoomTokens } from "../../access/tokens/room-token.ts";
 import { signToken } from "../../access/tokens/token.ts";
 import type { Clock } from "../../base/clock.ts";
+import { spaceOf } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { ACTIONS, type Action, actionSet } from "../../protocol/actions.ts";
 import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
 import { Scope } from "../../protocol/patterns/scope.ts";
 import type { AppRow, KeyRow, SecretRow } from "../../store/contract/store.ts";
 import { appRow, keyRow } from "../../store/testing/rows.ts";
 
-export const APP = "app";
+const OTHER = anAppId("other");
+
+export const APP = anAppId("app");
 export const SECRET_KEY = "sk_id_1";
 export const PUBLISHABLE_KEY = "pk_live_1";
 /** Another secret key of the same application. */
@@ -45,9 +49,9 @@ export class TestKeys {
     this.keys.set(SECRET_KEY, { row: keyOf(SECRET_KEY, "secret"), secrets: [this.secret(SECRET_KEY, 1)] });
     this.keys.set(SECOND_KEY, { row: keyOf(SECOND_KEY, "secret"), secrets: [this.secret(SECOND_KEY, 1)] });
     this.keys.set(PUBLISHABLE_KEY, { row: keyOf(PUBLISHABLE_KEY, "publishable"), secrets: [] });
-    this.keys.set(OTHER_KEY, { row: { ...keyOf(OTHER_KEY, "publishable"), app: "other" }, secrets: [] });
+    this.keys.set(OTHER_KEY, { row: { ...keyOf(OTHER_KEY, "publishable"), app: OTHER }, secrets: [] });
     this.keys.set(OTHER_SECRET_KEY, {
-      row: { ...keyOf(OTHER_SECRET_KEY, "secret"), app: "other" },
+      row: { ...keyOf(OTHER_SECRET_KEY, "secret"), app: OTHER },
       secrets: [this.secret(OTHER_SECRET_KEY, 1)],
     });
     this.keyring.load({
@@ -67,7 +71,7 @@ export class TestKeys {
     const current = key.type === "secret" ? key.secrets[0] : undefined;
     const globs = channels?.map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string");
     return {
-      app: key.app,
+      app: spaceOf(key.app),
       key,
       peerId,
       tokenScope: globs && new Scope(globs),

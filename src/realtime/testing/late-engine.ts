@@ -1,5 +1,6 @@
 /** For tests: engines whose answer to `watch` comes late. */
 import type { Clock } from "../../base/clock.ts";
+import type { SpaceId } from "../../base/ids.ts";
 import type { Engine, RemoteMembers } from "../../engine/engine.ts";
 
 type Found = (members: RemoteMembers) => void;
@@ -10,7 +11,7 @@ export function slowly(engine: Engine, clock: Clock, ms: number): Engine {
   const unwatch = engine.unwatch.bind(engine);
   const pending = new Map<string, symbol>();
   return Object.assign(engine, {
-    watch: (app: string, channel: string, found: Found): void => {
+    watch: (app: SpaceId, channel: string, found: Found): void => {
       const mark = Symbol(channel);
       pending.set(`${app} ${channel}`, mark);
       clock.after(ms, () => {
@@ -19,7 +20,7 @@ export function slowly(engine: Engine, clock: Clock, ms: number): Engine {
         watch(app, channel, found);
       });
     },
-    unwatch: (app: string, channel: string): void => {
+    unwatch: (app: SpaceId, channel: string): void => {
       if (!pending.delete(`${app} ${channel}`)) unwatch(app, channel);
     },
   });
@@ -35,7 +36,7 @@ export class LateAnswers {
     const unwatch = engine.unwatch.bind(engine);
     const current = new Map<string, symbol>();
     return Object.assign(engine, {
-      watch: (app: string, channel: string, found: Found): void => {
+      watch: (app: SpaceId, channel: string, found: Found): void => {
         // Watched from now on; the answer has the members at the time when it is released.
         watch(app, channel, () => {});
         const mark = Symbol(channel);
@@ -44,7 +45,7 @@ export class LateAnswers {
           current.get(`${app} ${channel}`) === mark ? watch(app, channel, found) : found(new Map()),
         );
       },
-      unwatch: (app: string, channel: string): void => {
+      unwatch: (app: SpaceId, channel: string): void => {
         current.delete(`${app} ${channel}`);
         unwatch(app, channel);
       },

@@ -1,4 +1,5 @@
 /** For tests: the tails of several nodes, whose requests and notifications are passed on at once, or lost. */
+import type { AppId, SpaceId } from "../../base/ids.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { NodeName } from "../../engine/engine.ts";
 import { NodeRequests } from "../../engine/node-requests.ts";
@@ -31,7 +32,7 @@ export class TailTestNode {
     private readonly cluster: TailCluster,
   ) {
     const { clock } = cluster;
-    const mayShowPayloads = (app: string): boolean => app === "open";
+    const mayShowPayloads = (app: AppId): boolean => app === "open";
     this.requests = new NodeRequests(cluster.engineOf(this), id);
     this.tail = new Tail({ after: this.after, mayShowPayloads });
     this.source = new TailSource(this.tail, id, clock.wallMs);
@@ -63,7 +64,7 @@ export class TailTestNode {
     return Object.assign(reader, { open });
   }
 
-  publish(app: string, channel: string, from = "ann", data = "1"): void {
+  publish(app: SpaceId, channel: string, from = "ann", data = "1"): void {
     this.listener?.published(app, channel, from, data, undefined);
   }
 }
@@ -108,7 +109,7 @@ export class TailCluster {
   }
 }
 
-export const fakeConnection = (app: string, peerId: string, keyId = "pk_live_1"): Connection =>
+export const fakeConnection = (app: SpaceId, peerId: string, keyId = "pk_live_1"): Connection =>
   ({
     id: `c-${peerId}`,
     address: "192.0.2.7",

@@ -10,6 +10,7 @@
  * what has come of it, and less where there is little room, until as much has come: a guest must not reserve the application's room with a number in a
  * header, or with bodies that never come.
  */
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { BytesUsed, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
 import { STAY_AHEAD_MAX_BYTES, STAY_BYTES_MAX, STAY_RECORDINGS_MAX } from "./limits.ts";
@@ -47,7 +48,7 @@ type Spender = Pick<UploadRow, "id" | "app" | "stay" | "bytes">;
 
 /** An upload to which a body comes. */
 interface ComingIn {
-  readonly app: string;
+  readonly app: AppId;
   readonly stay: string | null;
   /** What the sums of the store have of it. */
   readonly noted: number;
@@ -68,7 +69,7 @@ export class Budgets {
   ) {}
 
   /** Throws if nothing can be added at all. */
-  async requireRoom(app: string, stay: string | null): Promise<void> {
+  async requireRoom(app: AppId, stay: string | null): Promise<void> {
     const used = await this.store.bytesUsed(app, stay);
     const { bytes, refusal } = this.roomOf({ id: "", app, stay, bytes: 0 }, used);
     if (bytes <= 0) throw refusal();

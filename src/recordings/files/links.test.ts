@@ -1,9 +1,15 @@
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
+import { anAppId } from "../../base/testing/ids.ts";
 import { type FileLink, Links } from "./links.ts";
 
 const links = new Links(randomBytes(32));
-const LINK: FileLink = { app: "a".repeat(24), recording: "b".repeat(24), disposition: "view", expires: 1_800_000_000 };
+const LINK: FileLink = {
+  app: anAppId("a".repeat(24)),
+  recording: "b".repeat(24),
+  disposition: "view",
+  expires: 1_800_000_000,
+};
 
 test("a link with its own proof is accepted", () => {
   expect(links.isFileProof(LINK, links.fileProof(LINK))).toBe(true);
@@ -11,7 +17,7 @@ test("a link with its own proof is accepted", () => {
 });
 
 test.each<Partial<FileLink>>([
-  { app: "c".repeat(24) },
+  { app: anAppId("c".repeat(24)) },
   { recording: "c".repeat(24) },
   { disposition: "download" },
   { expires: LINK.expires + 1 },

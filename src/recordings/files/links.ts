@@ -3,15 +3,19 @@
  * are joined with a character that none of them can contain, so that no two links sign the same text.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { type AppId, asAppId } from "../../base/ids.ts";
 
 const VERSION = "1";
 /** 43 characters of base64url. */
 const PROOF_FORM = /^[A-Za-z0-9_-]{43}$/;
 
+/** Stands for the application of a link that names none which exists. No link is signed for it. */
+export const NO_APP = asAppId("");
+
 export type Disposition = "view" | "download";
 
 export interface FileLink {
-  readonly app: string;
+  readonly app: AppId;
   readonly recording: string;
   readonly disposition: Disposition;
   /** Unix seconds. */
@@ -30,11 +34,11 @@ export class Links {
   }
 
   /** `generation`: of the application's secret key, for the upload of a stay, which ends with it. */
-  uploadProof(app: string, upload: string, generation?: number): string {
+  uploadProof(app: AppId, upload: string, generation?: number): string {
     return this.proof("upload", app, upload, ...(generation === undefined ? [] : [String(generation)]));
   }
 
-  isUploadProof(app: string, upload: string, proof: string, generation?: number): boolean {
+  isUploadProof(app: AppId, upload: string, proof: string, generation?: number): boolean {
     return isSame(this.uploadProof(app, upload, generation), proof);
   }
 

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { newObjectId } from "../../access/keys/ids.ts";
+import type { AppId } from "../../base/ids.ts";
 import type { Lease } from "../../store/contract/leases.ts";
 import type { RecordingFormat, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -112,7 +113,7 @@ export class MendOne {
   }
 
   /** Stores the file under its place. */
-  private async keep(app: string, id: string, path: string, size: number, lease: Lease): Promise<void> {
+  private async keep(app: AppId, id: string, path: string, size: number, lease: Lease): Promise<void> {
     const { storage } = this.parts;
     await storage.checkSpace(size);
     const place: Place = { app, id, ticket: await storage.begin(app, id) };

@@ -1,18 +1,24 @@
 import { expect, test } from "bun:test";
+import type { AppId } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Lease } from "../../store/contract/leases.ts";
 import type { WaitingUpload } from "../../store/contract/recordings.ts";
 import { WAITING_PER_ROOM_MAX, WAITING_PER_STAY_MAX } from "./limits.ts";
 import { MendingQueue } from "./queue.ts";
 import { MendingTurns } from "./turns.ts";
 
+const B = anAppId("b");
+const C = anAppId("c");
+const A = anAppId("a");
+
 interface From {
-  readonly app?: string;
+  readonly app?: AppId;
   readonly sender?: string;
   readonly nthOfStay?: number;
   readonly nthOfRoom?: number;
 }
 
-const finished = (id: string, stay: string, { app = "a", sender, nthOfStay = 1, nthOfRoom = 1 }: From = {}) =>
+const finished = (id: string, stay: string, { app = A, sender, nthOfStay = 1, nthOfRoom = 1 }: From = {}) =>
   ({ id, stay, app, sender: sender ?? null, nthOfStay, nthOfRoom }) as WaitingUpload;
 
 const many = (count: number, name: string, from: From = {}): WaitingUpload[] =>
@@ -59,8 +65,8 @@ test("a stay with very many files does not keep the others waiting, also not tho
 
 test("neither does an address with very many stays, nor an application with very many addresses", async () => {
   const guests = Array.from({ length: 20 }, (_, n) => finished(`eve-${n}`, `eve${n}`, { sender: "one" }));
-  const crowd = Array.from({ length: 20 }, (_, n) => finished(`crowd-${n}`, `c${n}`, { app: "b", sender: `s${n}` }));
-  const rows = [...guests, finished("ann", "ann", { sender: "home" }), ...crowd, ...many(1, "ben", { app: "c" })];
+  const crowd = Array.from({ length: 20 }, (_, n) => finished(`crowd-${n}`, `c${n}`, { app: B, sender: `s${n}` }));
+  const rows = [...guests, finished("ann", "ann", { sender: "home" }), ...crowd, ...many(1, "ben", { app: C })];
   const { ids } = await listed(rows);
   // Three applications; in the first, two addresses.
   expect(ids.indexOf("ben-0")).toBe(2);
@@ -70,7 +76,7 @@ test("neither does an address with very many stays, nor an application with very
 
 test("time counts, not files: an application that has used ten seconds waits until the other has too", () => {
   const turns = new MendingTurns();
-  const rows = [...many(3, "eve", { app: "a" }), ...many(30, "ann", { app: "b" })];
+  const rows = [...many(3, "eve", { app: A }), ...many(30, "ann", { app: B })];
   const order: string[] = [];
   for (let left = rows; left.length > 0; ) {
     const row = turns.next(left);
@@ -90,7 +96,7 @@ function oneAtATime(
   count: number,
   eve: (n: number) => WaitingUpload,
 ): { ann: number; eve: number } {
-  let rows = [...many(count, "ann", { app: "a", sender: "home" })];
+  let rows = [...many(count, "ann", { app: A, sender: "home" })];
   const seconds = { ann: 0, eve: 0 };
   for (let brought = 0; seconds.ann < count; ) {
     const row = turns.next(rows);
@@ -106,17 +112,17 @@ function oneAtATime(
 }
 
 test.each<[string, (n: number) => WaitingUpload]>([
-  ["an application", (n) => finished(`eve-${n}`, `eve${n}`, { app: "b", sender: `s${n}` })],
-  ["an address", (n) => finished(`eve-${n}`, `eve${n}`, { app: "a", sender: "one" })],
-  ["a stay", (n) => finished(`eve-${n}`, "eve", { app: "a", sender: "home" })],
+  ["an application", (n) => finished(`eve-${n}`, `eve${n}`, { app: B, sender: `s${n}` })],
+  ["an address", (n) => finished(`eve-${n}`, `eve${n}`, { app: A, sender: "one" })],
+  ["a stay", (n) => finished(`eve-${n}`, "eve", { app: A, sender: "home" })],
 ])("%s that brings one costly file at a time has no more time than the others", (_who, eve) => {
   expect(oneAtATime(new MendingTurns(), 130, eve)).toEqual({ ann: 130, eve: 180 });
 });
 
 test("who has used much while no one else waited is not behind the others for that", () => {
   const turns = new MendingTurns();
-  for (const row of many(50, "eve", { app: "b" })) turns.spent(row, 60_000);
-  const rows = [...many(1, "eve", { app: "b" }), ...many(100, "ann")];
+  for (const row of many(50, "eve", { app: B })) turns.spent(row, 60_000);
+  const rows = [...many(1, "eve", { app: B }), ...many(100, "ann")];
   const order: string[] = [];
   for (let left = rows; order.length < 62; ) {
     const row = turns.next(left);
@@ -131,12 +137,12 @@ test("who has used much while no one else waited is not behind the others for th
 test("times that were used are forgotten after an hour, and the oldest beyond a bound", () => {
   let now = 0;
   const turns = new MendingTurns(() => now, 6);
-  const [eve, ann] = [finished("e", "eve", { app: "b" }), finished("a", "ann", { app: "a" })];
+  const [eve, ann] = [finished("e", "eve", { app: B }), finished("a", "ann", { app: A })];
   const known = (): number => (turns as unknown as { used: Map<string, unknown> }).used.size;
   turns.spent(eve, 60_000);
   turns.spent(ann, 1000);
   expect([turns.next([eve, ann])?.stay, known()]).toEqual(["ann", 6]);
-  turns.spent(finished("b", "ben", { app: "c" }), 1000);
+  turns.spent(finished("b", "ben", { app: C }), 1000);
   expect([turns.next([eve, ann])?.stay, known()]).toEqual(["eve", 6]);
   now = 3_600_001;
   expect([turns.next([eve])?.stay, known()]).toEqual(["eve", 0]);

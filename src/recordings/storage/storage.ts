@@ -17,11 +17,12 @@
  * - `quarantine` MUST keep the bytes, and `restore` MUST put them back unchanged.
  * - A storage without free space MUST throw StorageFull, and keep what it has.
  */
+import type { AppId } from "../../base/ids.ts";
 import type { Lease } from "../../store/contract/leases.ts";
 import { StoreError } from "../../store/contract/store.ts";
 
 export interface Place {
-  readonly app: string;
+  readonly app: AppId;
   readonly id: string;
   /** Returned by `begin` or `takeOver`. A finished place is also found with "". */
   readonly ticket: string;
@@ -69,7 +70,7 @@ export interface Storage {
   /** Throws StorageFull if there is no space for this many more bytes; 0: for any more. */
   checkSpace(bytes: number): Promise<void>;
   /** Returns the ticket under which the place is found. The row of the upload stores it. */
-  begin(app: string, id: string): Promise<string>;
+  begin(app: AppId, id: string): Promise<string>;
   /** How many bytes the place has. */
   held(place: Place): Promise<number>;
   /** Appends to the first `offset` bytes, which the place has. */

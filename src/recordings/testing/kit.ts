@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newObjectId } from "../../access/keys/ids.ts";
+import type { AppId } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Leases } from "../../store/contract/leases.ts";
 import type { RecordingRow } from "../../store/contract/recordings.ts";
 import type { Store } from "../../store/contract/store.ts";
@@ -25,7 +27,7 @@ import { Uploads } from "../uploads/uploads.ts";
 export const HOUR_MS = 3_600_000;
 
 export interface Kit {
-  readonly app: string;
+  readonly app: AppId;
   readonly store: Store;
   readonly folder: string;
   readonly storage: Storage;
@@ -56,7 +58,7 @@ export interface KitOptions {
   readonly folder?: string;
   /** A store that is open, and an application in it. Absent: new ones. */
   readonly store?: Store;
-  readonly app?: string;
+  readonly app?: AppId;
   readonly maxBytes?: number;
   readonly stayBytesMax?: number;
   readonly silenceMaxMs?: number;
@@ -80,7 +82,7 @@ export async function makeKit({
 }: KitOptions = {}): Promise<Kit> {
   const data = mkdtempSync(join(tmpdir(), "parley-kit-"));
   const store = givenStore ?? (await openStore(data));
-  const app = givenApp ?? newObjectId(Date.now());
+  const app = givenApp ?? anAppId(newObjectId(Date.now()));
   if (givenApp === undefined) await store.change((change) => change.putApp(appRow(app, { name: "app" })));
   const folder = given ?? join(data, "recordings");
   const storage = wrap(new Folder(folder, 0));

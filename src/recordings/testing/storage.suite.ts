@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { newObjectId } from "../../access/keys/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { LeaseLost } from "../../store/contract/leases.ts";
 import type { Place, Quarantined, Storage, StoredEntry, WriterLease } from "../storage/storage.ts";
 import { smallPartsSuite } from "./suite-small-parts.ts";
@@ -52,7 +53,7 @@ function freezing(generation: number, at: number): { lease: WriterLease; frozen:
 const newId = (): string => newObjectId(Date.now());
 
 async function begin(storage: Storage): Promise<Place> {
-  const [app, id] = [newId(), newId()];
+  const [app, id] = [anAppId(newId()), newId()];
   return { app, id, ticket: await storage.begin(app, id) };
 }
 
@@ -252,10 +253,10 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       "no path is built from %p",
       async (id) => {
         const { storage } = await make();
-        const app = "a".repeat(24);
+        const app = anAppId("a".repeat(24));
         for (const place of [
           { app, id, ticket: "x" },
-          { app: id, id: app, ticket: "x" },
+          { app: anAppId(id), id: app, ticket: "x" },
         ]) {
           await expect((async () => storage.held(place))()).rejects.toThrow("a place is named by");
           await expect((async () => storage.remove(place))()).rejects.toThrow("a place is named by");

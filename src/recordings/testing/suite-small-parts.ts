@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { newObjectId } from "../../access/keys/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { LeaseLost } from "../../store/contract/leases.ts";
 import type { Place, Storage, WriterLease } from "../storage/storage.ts";
 
@@ -31,7 +32,7 @@ async function* inChunks(bytes: Uint8Array) {
 }
 
 async function begin(storage: Storage): Promise<Place> {
-  const [app, id] = [newObjectId(Date.now()), newObjectId(Date.now())];
+  const [app, id] = [anAppId(newObjectId(Date.now())), newObjectId(Date.now())];
   return { app, id, ticket: await storage.begin(app, id) };
 }
 

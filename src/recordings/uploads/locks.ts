@@ -2,6 +2,7 @@
  * One request at a time may change an upload, over all nodes. Within this process a map ensures that without a query; between processes
  * a lease in the store does (store/contract/leases.ts).
  */
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { type Lease, LeaseLost, type Leases } from "../../store/contract/leases.ts";
 import type { RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
@@ -39,7 +40,7 @@ export class UploadLocks {
   }
 
   /** Throws and does nothing while another request changes the upload, or if it is not in that state. */
-  async exclusively<T>(app: string, id: string, work: Work<T>, state: UploadState = "open"): Promise<T> {
+  async exclusively<T>(app: AppId, id: string, work: Work<T>, state: UploadState = "open"): Promise<T> {
     if (this.busy.has(id)) return this.refuse(app, id, state);
     const running = this.leased(app, id, work, state);
     this.busy.set(
@@ -53,7 +54,7 @@ export class UploadLocks {
     }
   }
 
-  private async leased<T>(app: string, id: string, work: Work<T>, state: UploadState): Promise<T> {
+  private async leased<T>(app: AppId, id: string, work: Work<T>, state: UploadState): Promise<T> {
     const lease = await this.parts.leases.take(id);
     if (!lease) return this.refuse(app, id, state);
     // Not clean until a takeover is done: if that fails, the next holder must not use the earlier writer's file either.
@@ -77,7 +78,7 @@ export class UploadLocks {
   }
 
   /** Throws: the request that is changing the upload may only be one that is refused itself, because the upload is complete or gone. */
-  private async refuse(app: string, id: string, state: UploadState): Promise<never> {
+  private async refuse(app: AppId, id: string, state: UploadState): Promise<never> {
     await this.inState(app, id, state);
     throw new Problem("upload_busy");
   }
@@ -109,11 +110,11 @@ export class UploadLocks {
   }
 
   /** The open upload; throws the problem to answer with if there is none. */
-  open(app: string, id: string): Promise<UploadRow> {
+  open(app: AppId, id: string): Promise<UploadRow> {
     return this.inState(app, id, "open");
   }
 
-  private async inState(app: string, id: string, state: UploadState): Promise<UploadRow> {
+  private async inState(app: AppId, id: string, state: UploadState): Promise<UploadRow> {
     const { store } = this.parts;
     const row = await store.upload(app, id);
     if (row && isIn(row, state)) return row;

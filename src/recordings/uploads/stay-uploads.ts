@@ -2,6 +2,7 @@
  * Uploads that the page of a meeting sends: what its recorder makes, in one upload per run. The service says whose they are; the page only says what
  * it records. They are finished when the page says so, or a while after its stay has ended, with whatever has come.
  */
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { StayRow } from "../../store/contract/meetings.ts";
 import type { RecordingSource, RecordingStore, RecordingType, UploadRow } from "../../store/contract/recordings.ts";
@@ -97,7 +98,7 @@ export class StayUploads {
   }
 
   /** The application's server says so. false: it is no upload of a stay, or is listed already. */
-  async endByServer(app: string, id: string, total?: number): Promise<boolean> {
+  async endByServer(app: AppId, id: string, total?: number): Promise<boolean> {
     const row = await this.parts.store.upload(app, id);
     if (!row || row.stay === null) return false;
     await this.finish(row, total);

@@ -1,6 +1,7 @@
 /** Uploads: begin, write (writing.ts), cancel, and finish those that the page of a meeting sends. */
 import { randomBytes } from "node:crypto";
 import { newObjectId } from "../../access/keys/ids.ts";
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Lease } from "../../store/contract/leases.ts";
 import type { RecordingType, StayUploadRow, UploadRow } from "../../store/contract/recordings.ts";
@@ -41,7 +42,7 @@ export type NewStayUpload = Pick<
 
 export interface UploadParts extends WritingParts {
   /** The id of a room that is not archived. */
-  readonly findRoom: (app: string, idOrName: string) => Promise<string | undefined>;
+  readonly findRoom: (app: AppId, idOrName: string) => Promise<string | undefined>;
   /** Absent: STAY_BYTES_MAX. */
   readonly stayBytesMax?: number;
 }
@@ -64,7 +65,7 @@ export class Uploads {
     this.writing = new UploadWriting(parts, this.budgets, (place, lease) => this.end(place, lease));
   }
 
-  async begin(app: string, wanted: NewUpload): Promise<UploadRow> {
+  async begin(app: AppId, wanted: NewUpload): Promise<UploadRow> {
     const room = await this.parts.findRoom(app, wanted.room);
     if (room === undefined) throw new Problem("room_not_found");
     const fields = {
@@ -121,7 +122,7 @@ export class Uploads {
   }
 
   /** Returns how many bytes are held afterwards; throws a Problem if the request is refused. */
-  write(app: string, id: string, sent: Sent): Promise<number> {
+  write(app: AppId, id: string, sent: Sent): Promise<number> {
     return this.writing.write(app, id, sent);
   }
 
@@ -129,7 +130,7 @@ export class Uploads {
    * false: there is no such upload, or it is complete. A body that comes to an upload of a stay is cut, on whichever node: the application cannot make a page
    * stop in another way. That of an upload begun with the secret key is the caller's own, and keeps it (upload_busy).
    */
-  async cancel(app: string, id: string): Promise<boolean> {
+  async cancel(app: AppId, id: string): Promise<boolean> {
     const row = await this.parts.store.upload(app, id);
     if (!row) return false;
     try {
@@ -143,7 +144,7 @@ export class Uploads {
     }
   }
 
-  private async cancelOfStay(app: string, id: string): Promise<boolean> {
+  private async cancelOfStay(app: AppId, id: string): Promise<boolean> {
     const { store, metrics, nowMs } = this.parts;
     // A part of a page, or the completion, ends in a moment.
     for (let tries = 0; tries < CANCEL_TRIES; tries++) {
@@ -160,7 +161,7 @@ export class Uploads {
     return isEnded;
   }
 
-  private cancelIn(app: string, id: string, state: "open" | "finished"): Promise<boolean> {
+  private cancelIn(app: AppId, id: string, state: "open" | "finished"): Promise<boolean> {
     return this.parts.locks.exclusively(app, id, (mine, lease) => this.end(placeOf(mine), lease), state);
   }
 
@@ -168,7 +169,7 @@ export class Uploads {
    * What has come of an upload becomes its file, which then waits to be mended and listed. `total`: how many bytes the caller has sent. Without a
    * byte the upload is ended. Can be repeated, also after a crash at any point.
    */
-  finish(app: string, id: string, total?: number): Promise<"finished" | "ended"> {
+  finish(app: AppId, id: string, total?: number): Promise<"finished" | "ended"> {
     const { store, locks, log } = this.parts;
     return withStorageProblems(log, async () => {
       const row = await store.upload(app, id);

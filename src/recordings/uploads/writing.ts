@@ -5,6 +5,7 @@
  * bytes it has is noted at most every NOTE_EVERY_MS or NOTE_EVERY_BYTES. Where nodes share the store, two: one takes the lease and reads the row,
  * one notes the bytes and releases the lease.
  */
+import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { type Lease, LeaseLost } from "../../store/contract/leases.ts";
 import type { RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
@@ -83,18 +84,18 @@ export class UploadWriting {
   ) {}
 
   /** Returns how many bytes are held afterwards; throws a Problem if the request is refused. */
-  write(app: string, id: string, sent: Sent): Promise<number> {
+  write(app: AppId, id: string, sent: Sent): Promise<number> {
     return withStorageProblems(this.parts.log, () => this.accept(app, id, sent));
   }
 
-  private async accept(app: string, id: string, sent: Sent): Promise<number> {
+  private async accept(app: AppId, id: string, sent: Sent): Promise<number> {
     const { range } = sent;
     if (range?.kind === "query") return this.held(app, id, range.total);
     const wanted = this.wantedBy(sent, range);
     return this.parts.locks.exclusively(app, id, (mine, lease) => this.take(mine, lease, wanted, sent));
   }
 
-  private async held(app: string, id: string, total: number | null): Promise<number> {
+  private async held(app: AppId, id: string, total: number | null): Promise<number> {
     const row = await this.parts.locks.open(app, id);
     checkMayWrite(row, this.parts.nowMs());
     checkTotal(row, total);

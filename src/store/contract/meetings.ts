@@ -12,10 +12,11 @@
  *   then are ended as those of a killed node.
  * - Times are Unix ms of the caller's clock.
  */
+import type { AppId } from "../../base/ids.ts";
 
 export interface MeetingRow {
   readonly id: string;
-  readonly app: string;
+  readonly app: AppId;
   readonly room: string;
   /** The room's name when the meeting began: the room may be renamed or archived later. */
   readonly roomName: string;
@@ -38,7 +39,7 @@ export interface StayRow {
   /** The participantSession. */
   readonly id: string;
   readonly meeting: string;
-  readonly app: string;
+  readonly app: AppId;
   readonly room: string;
   readonly name: string;
   readonly externalUserId: string | null;
@@ -108,7 +109,7 @@ export interface MeetingSearch {
 export interface WaitingRow {
   /** A digest of the ticket: the store does not have what lets a visitor in. */
   readonly waitId: string;
-  readonly app: string;
+  readonly app: AppId;
   readonly room: string;
   readonly name: string;
   /** A digest of the client's address: at most 3 wait from one. */
@@ -149,7 +150,7 @@ export interface MeetingStore extends LobbyStore {
    * no client can keep a room full without entering. Where the room is full, a verified holder takes the place that a holder who is not has held for longest.
    */
   hold(
-    app: string,
+    app: AppId,
     room: string,
     id: string,
     max: number,
@@ -166,20 +167,20 @@ export interface MeetingStore extends LobbyStore {
   end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined>;
   stay(id: string): Promise<StayRow | undefined>;
   /** Stays that have not ended. */
-  openStays(app: string, room: string): Promise<readonly StayRow[]>;
+  openStays(app: AppId, room: string): Promise<readonly StayRow[]>;
   /** How many there are. */
-  inside(app: string, room: string): Promise<number>;
+  inside(app: AppId, room: string): Promise<number>;
   /** The meeting of a room that has not ended. */
-  current(app: string, room: string): Promise<MeetingRow | undefined>;
+  current(app: AppId, room: string): Promise<MeetingRow | undefined>;
   /** The meeting of a room that began last, whether or not it has ended. */
-  latest(app: string, room: string): Promise<MeetingRow | undefined>;
-  meeting(app: string, id: string): Promise<MeetingRow | undefined>;
+  latest(app: AppId, room: string): Promise<MeetingRow | undefined>;
+  meeting(app: AppId, id: string): Promise<MeetingRow | undefined>;
   /** Oldest first; at most `limit`. */
   participants(meeting: string, limit: number): Promise<readonly StayRow[]>;
   /** When this access token first entered the meeting. */
   firstEntry(meeting: string, accessToken: string): Promise<number | undefined>;
   /** undefined: `endId` is none of the application's. */
-  meetings(app: string, search: MeetingSearch): Promise<MeetingPage | undefined>;
+  meetings(app: AppId, search: MeetingSearch): Promise<MeetingPage | undefined>;
   lock(meeting: string, isLocked: boolean): Promise<void>;
   /**
    * Recording begins in that name, or ends (null). It ends with its meeting anyway. false: nothing was changed, because the meeting has ended or it was
@@ -230,7 +231,7 @@ export interface LobbyStore {
    * waitId that is known already changes nothing.
    */
   wait(row: WaitingRow, limits: LobbyLimits): Promise<"waiting" | "full">;
-  waiting(app: string, room: string): Promise<readonly WaitingRow[]>;
+  waiting(app: AppId, room: string): Promise<readonly WaitingRow[]>;
   /** One visitor, in whichever state. */
   waitingOne(waitId: string): Promise<WaitingRow | undefined>;
   /** undefined: it does not wait any more. */
@@ -244,5 +245,5 @@ export interface LobbyStore {
     sinceMs: number,
     seenMs: number,
     declinedMs: number,
-  ): Promise<readonly { readonly app: string; readonly room: string }[]>;
+  ): Promise<readonly { readonly app: AppId; readonly room: string }[]>;
 }

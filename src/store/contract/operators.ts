@@ -1,4 +1,5 @@
 /** Rows about who uses the control plane: operators, sessions of the dashboard, and the audit of changes. */
+import type { AppId } from "../../base/ids.ts";
 
 export interface OperatorRow {
   readonly id: string;
@@ -29,7 +30,7 @@ export interface AuditRow {
   readonly who: string;
   readonly what: string;
   readonly on: string;
-  readonly app: string | null;
+  readonly app: AppId | null;
   readonly address: string | null;
   readonly before: Readonly<Record<string, unknown>> | null;
   readonly after: Readonly<Record<string, unknown>> | null;
@@ -41,7 +42,7 @@ export interface AuditQuery {
   readonly limit: number;
   /** The id of the last row of the page before. */
   readonly after?: string | undefined;
-  readonly app?: string | undefined;
+  readonly app?: AppId | undefined;
   readonly who?: string | undefined;
   readonly what?: string | undefined;
 }
@@ -54,5 +55,5 @@ export interface AuditStore {
   /** Removes at most `max` rows from before that time; returns how many. */
   removeBefore(ms: number, max: number): Promise<number>;
   /** Removes changes that an application made itself, at most `max` of those beyond the newest `kept`; returns how many. */
-  trim(app: string, kept: number, max: number): Promise<number>;
+  trim(app: AppId, kept: number, max: number): Promise<number>;
 }

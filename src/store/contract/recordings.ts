@@ -9,6 +9,7 @@
  * - With a common filter, the cost of `page` and `totalOf` MUST depend on how many rows match, not on how many there are. No statement MUST
  *   take longer than a second, whatever the filter (docs/recordings-performance.md).
  */
+import type { AppId } from "../../base/ids.ts";
 import type { RecordingType, Stored, UploadRow, UploadStore } from "./uploads.ts";
 
 export type {
@@ -88,29 +89,29 @@ export interface RecordingStore extends UploadStore {
    */
   complete(id: string, generation: number, completion: Completion): Promise<RecordingRow | undefined>;
 
-  recording(app: string, id: string): Promise<RecordingRow | undefined>;
+  recording(app: AppId, id: string): Promise<RecordingRow | undefined>;
   /** The number of a recording, also of a deleted one. */
-  seqOf(app: string, id: string): Promise<number | undefined>;
-  page(app: string, wanted: PageRequest): Promise<RecordingRow[]>;
-  totalOf(app: string, filter: RecordingFilter): Promise<number>;
+  seqOf(app: AppId, id: string): Promise<number | undefined>;
+  page(app: AppId, wanted: PageRequest): Promise<RecordingRow[]>;
+  totalOf(app: AppId, filter: RecordingFilter): Promise<number>;
   /** Whether any application has a recording. */
   hasRecordings(): Promise<boolean>;
-  lastSeq(app: string): Promise<number>;
+  lastSeq(app: AppId): Promise<number>;
   /** Recordings and their bytes are stored numbers; those of uploads are summed up. */
-  stored(app: string): Promise<Stored>;
+  stored(app: AppId): Promise<Stored>;
   /** Recomputes the bytes of `stored`: nodes of a version that does not count them may have written recordings. */
   recount(): Promise<void>;
   /** Returns the ids that were deleted; the caller removes their bytes. Files with another name become places to remove. */
-  deleteRecordings(app: string, ids: readonly string[]): Promise<string[]>;
+  deleteRecordings(app: AppId, ids: readonly string[]): Promise<string[]>;
   /** Deleted recordings whose bytes are to be removed. */
-  deletedRecordings(limit: number): Promise<{ readonly app: string; readonly id: string }[]>;
+  deletedRecordings(limit: number): Promise<{ readonly app: AppId; readonly id: string }[]>;
   markRemoved(ids: readonly string[], nowMs: number): Promise<void>;
   /** Those of the ids that name a recording or its file, or an upload, ended or not, or its mended file. Places to remove count as uploads. */
   knownIds(ids: readonly string[]): Promise<ReadonlyMap<string, "upload" | "recording">>;
   /** Deleted applications that still have recordings or open uploads. */
-  deletedApps(): Promise<string[]>;
+  deletedApps(): Promise<AppId[]>;
   /** The id of a room, archived or not: the text is tried as an id first, then as a name. */
-  roomIdOf(app: string, idOrName: string): Promise<string | undefined>;
+  roomIdOf(app: AppId, idOrName: string): Promise<string | undefined>;
   /** The names of rooms by their id, those of archived ones too. */
-  roomNames(app: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  roomNames(app: AppId, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }

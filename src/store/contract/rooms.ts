@@ -9,9 +9,10 @@
  * - `archiveDue` MUST archive each room once, however many nodes call it.
  * - `addRoom` MUST return "full" if the application has `max` rooms that are not archived, also when many are added at once.
  */
+import type { AppId } from "../../base/ids.ts";
 export interface RoomRow {
   readonly id: string;
-  readonly app: string;
+  readonly app: AppId;
   readonly name: string;
   /** The fields that were set, by name. */
   readonly fields: Readonly<Record<string, unknown>>;
@@ -27,17 +28,17 @@ export interface RoomPage {
 }
 
 export interface RoomStore {
-  room(app: string, name: string, nowMs: number): Promise<RoomRow | undefined>;
-  roomById(app: string, id: string, nowMs: number): Promise<RoomRow | undefined>;
+  room(app: AppId, name: string, nowMs: number): Promise<RoomRow | undefined>;
+  roomById(app: AppId, id: string, nowMs: number): Promise<RoomRow | undefined>;
   /** At most `limit` rooms, newest first, after `endId` if it is given. */
-  rooms(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]>;
+  rooms(app: AppId, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]>;
   /** Newest first, after `endId` if it is given. undefined: the application never had a room of that id. */
-  roomPage(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined>;
+  roomPage(app: AppId, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined>;
   addRoom(row: RoomRow, max?: number): Promise<"added" | "taken" | "full">;
   /** `row.version` is the version that the edit was made from. */
   replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed">;
   /** false: there is no such live room. */
-  archiveRoom(app: string, name: string, nowMs: number): Promise<boolean>;
+  archiveRoom(app: AppId, name: string, nowMs: number): Promise<boolean>;
   /** Archives rooms that are due, at most `limit`, and returns how many. */
   archiveDue(nowMs: number, limit: number): Promise<number>;
   /** When the next room is due. */

@@ -8,6 +8,7 @@
  * - If the database cannot be reached, calls MUST throw StoreUnreachable. Whether their statements took effect is then unknown.
  * - Rows contain sealed secrets only; a store never has a secret in plain text.
  */
+import type { AppId } from "../../base/ids.ts";
 import type { Action } from "../../protocol/actions.ts";
 import type { ChannelRule } from "../../protocol/patterns/channel-rules.ts";
 import type { HeldMemberStore } from "./held-members.ts";
@@ -18,7 +19,7 @@ import type { RecordingStore } from "./recordings.ts";
 import type { RoomStore } from "./rooms.ts";
 
 export interface AppRow {
-  readonly id: string;
+  readonly id: AppId;
   readonly name: string;
   readonly secretSealed: string;
   readonly secretDigest: string;
@@ -56,7 +57,7 @@ export interface PreviousAppSecret {
 
 export interface KeyRow {
   readonly id: string;
-  readonly app: string;
+  readonly app: AppId;
   readonly type: "publishable" | "secret";
   readonly label: string | null;
   readonly channelPatterns: readonly string[];
@@ -81,7 +82,7 @@ export interface SecretRow {
 }
 
 export interface UsageRow {
-  readonly app: string;
+  readonly app: AppId;
   /** Unix seconds of the beginning of the period. */
   readonly period: number;
   readonly messages: number;
@@ -89,7 +90,7 @@ export interface UsageRow {
 }
 
 export interface BlockRow {
-  readonly app: string;
+  readonly app: AppId;
   readonly peerId: string;
   readonly untilMs: number;
 }
@@ -126,9 +127,9 @@ export interface Reads {
   appsPage(limit: number, after: string): Promise<AppRow[]>;
   key(id: string): Promise<KeyRow | undefined>;
   /** Keys of one application or of all, also revoked ones. */
-  keys(app?: string): Promise<KeyRow[]>;
+  keys(app?: AppId): Promise<KeyRow[]>;
   /** The same in pages, in the order of creation; `after` is the last key of the page before. */
-  keysPage(limit: number, app?: string, after?: string): Promise<KeyRow[]>;
+  keysPage(limit: number, app?: AppId, after?: string): Promise<KeyRow[]>;
   /** Newest first. */
   secrets(keyId: string): Promise<SecretRow[]>;
   meta(name: string): Promise<string | undefined>;
@@ -149,7 +150,7 @@ export interface Change extends Reads {
   putSession(row: SessionRow): Promise<void>;
   removeSession(digest: string): Promise<void>;
   /** Archives all rooms of an application. */
-  archiveRooms(app: string, nowMs: number): Promise<void>;
+  archiveRooms(app: AppId, nowMs: number): Promise<void>;
 }
 
 export interface Store extends Reads {
@@ -175,7 +176,7 @@ export interface Store extends Reads {
   /** Usage of all applications in one period. */
   usage(period: number): Promise<UsageRow[]>;
   /** Usage of one application, newest period first, from the period `from` on. */
-  usageOf(app: string, from: number): Promise<UsageRow[]>;
+  usageOf(app: AppId, from: number): Promise<UsageRow[]>;
   /** Adds messages to a period and raises its peak; writes all rows or none. */
   addUsage(rows: readonly UsageRow[]): Promise<void>;
   /** Notes when an operator was last there, without raising a revision. */

@@ -10,13 +10,14 @@
  * - Ended uploads MUST keep a row until `forgetUpload` is called, and unused places one until `fileRemoved` is: after a crash, the row still
  *   says which bytes to remove.
  */
+import type { AppId } from "../../base/ids.ts";
 export type RecordingType = "video" | "audio" | "screen" | "composition";
 /** What the page of a meeting records. */
 export type RecordingSource = "camera" | "microphone" | "screen";
 
 export interface UploadRow {
   readonly id: string;
-  readonly app: string;
+  readonly app: AppId;
   readonly room: string;
   readonly participantSession: string;
   readonly meetingSession: string;
@@ -79,7 +80,7 @@ export interface BytesUsed {
 }
 
 export interface FilePlace {
-  readonly app: string;
+  readonly app: AppId;
   readonly id: string;
 }
 
@@ -89,7 +90,7 @@ export interface UploadStore {
   /** false: nothing was added, because the stay has `max` open uploads. */
   addStayUpload(row: StayUploadRow, max: number): Promise<boolean>;
   /** An upload that has neither ended nor been completed; `finished` says whether bytes can still come. */
-  upload(app: string, id: string): Promise<UploadRow | undefined>;
+  upload(app: AppId, id: string): Promise<UploadRow | undefined>;
   /** Marks an upload as active, and stores `total` if none is stored, or 0. undefined: it is not open, or has another generation. */
   touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined>;
   /** Notes how many bytes are held, and that the upload is active. false: it is not open, or has another generation. */
@@ -114,9 +115,9 @@ export interface UploadStore {
    */
   dueStayUploads(endedBeforeMs: number, limit: number, touchedBeforeMs?: number, after?: string): Promise<UploadRow[]>;
   /** Open uploads of a stay, oldest first. */
-  openUploadsOfStay(app: string, stay: string): Promise<UploadRow[]>;
+  openUploadsOfStay(app: AppId, stay: string): Promise<UploadRow[]>;
   /** Read with one statement. */
-  bytesUsed(app: string, stay: string | null): Promise<BytesUsed>;
+  bytesUsed(app: AppId, stay: string | null): Promise<BytesUsed>;
   /** false: it is not open, was touched at `touchedBy` or later, or has another generation than the given one. */
   endUpload(id: string, nowMs: number, touchedBy?: number, generation?: number): Promise<boolean>;
   /** Open uploads that were begun with a secret key and not touched since. */
@@ -125,8 +126,8 @@ export interface UploadStore {
   endedUploads(limit: number, skipped?: number): Promise<UploadRow[]>;
   forgetUpload(id: string): Promise<void>;
   /** The uploads of an application that have neither ended nor been completed. */
-  uploadsOf(app: string): Promise<UploadRow[]>;
+  uploadsOf(app: AppId): Promise<UploadRow[]>;
   /** Places whose bytes are to be removed, behind `after` in the order of their ids. */
   filesToRemove(limit: number, after?: string): Promise<FilePlace[]>;
-  fileRemoved(app: string, id: string): Promise<void>;
+  fileRemoved(app: AppId, id: string): Promise<void>;
 }

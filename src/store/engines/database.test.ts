@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { SQL } from "bun";
+import { anAppId } from "../../base/testing/ids.ts";
 import { openSqlite, openStore, sqliteFile } from "../open.ts";
 import { newFolders } from "../testing/places.ts";
 import { OneConnection } from "./database.ts";
@@ -50,7 +51,7 @@ test("a stay that has begun is there after kill -9", async () => {
   child.kill("SIGKILL");
   await child.exited;
   const store = await openStore(folder);
-  expect((await store.meetings.openStays("a", "r")).map(({ id }) => id)).toEqual(["p"]);
+  expect((await store.meetings.openStays(anAppId("a"), "r")).map(({ id }) => id)).toEqual(["p"]);
   expect(await store.meetings.stay("q")).toMatchObject({ ended: 2000 });
   // Its node does not beat any more.
   expect((await store.meetings.endOverdue(1001, 9)).map(({ id, ended }) => [id, ended])).toEqual([["p", 1000]]);

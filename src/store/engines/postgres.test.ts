@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { join } from "node:path";
 import { SQL } from "bun";
 import { until } from "../../../test/support/wait.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { freePort } from "../../testing/ports.ts";
 import type { Store } from "../contract/store.ts";
 import { StoreUnreachable } from "../contract/store.ts";
@@ -15,6 +16,8 @@ import { storeSuite } from "../testing/store.suite.ts";
 import type { Run, Work } from "./database.ts";
 import { connectProblem, Postgres } from "./postgres.ts";
 import type { DbRow } from "./rows.ts";
+
+const A = anAppId("a");
 
 setDefaultTimeout(60_000);
 
@@ -109,7 +112,7 @@ describe("several processes", () => {
     const first = `u${added.indexOf(true)}`;
     const completed = await Promise.all(stores.map((store) => store.complete(first, 0, COMPLETION)));
     expect(completed.filter((row) => row !== undefined)).toHaveLength(1);
-    const deleted = await Promise.all(stores.map((store) => store.deleteRecordings("a", [first])));
+    const deleted = await Promise.all(stores.map((store) => store.deleteRecordings(A, [first])));
     expect(deleted.flat()).toEqual([first]);
     await close();
   });
@@ -126,7 +129,7 @@ describe("several processes", () => {
     const seen: number[] = [];
     for (let isOver = false; !isOver; ) {
       isOver = left === 0;
-      const rows = await other.recordings.page("a", { filter: {}, order: "asc", limit: 100, after: seen.at(-1) });
+      const rows = await other.recordings.page(A, { filter: {}, order: "asc", limit: 100, after: seen.at(-1) });
       seen.push(...rows.map(({ seq }) => seq));
     }
     await Promise.all(completing);
@@ -136,7 +139,7 @@ describe("several processes", () => {
 
   test("usage of the same applications, written by both in any order, is summed", async () => {
     const { one, other, close } = await two();
-    const apps = Array.from({ length: 20 }, (_, i) => `app${i}`);
+    const apps = Array.from({ length: 20 }, (_, i) => anAppId(`app${i}`));
     const rows = apps.map((name) => ({ app: name, period: 1, messages: 1, peakConnections: 1 }));
     await Promise.all(
       Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? one.addUsage(rows) : other.addUsage(rows.toReversed()))),
@@ -187,7 +190,7 @@ describe("several processes", () => {
 test("a text with U+0000 is not found, and refused when it is written", async () => {
   const url = await server.newDatabase();
   const store = await withApps(() => open(url));
-  expect([await store.app("a\0b"), await store.rooms.room("a", "\0", 0)]).toEqual([undefined, undefined]);
+  expect([await store.app("a\0b"), await store.rooms.room(A, "\0", 0)]).toEqual([undefined, undefined]);
   const putting = store.change((change) => change.putApp(appRow("x", { name: "\0" })));
   await expect(putting).rejects.toThrow("U+0000");
   await store.close();
@@ -237,9 +240,9 @@ describe("unreachable", () => {
     for (const call of [
       () => store.revisions(),
       () => store.apps(),
-      () => store.rooms.rooms("a", 5, undefined, 0),
+      () => store.rooms.rooms(A, 5, undefined, 0),
       () => store.recordings.addUpload(uploadRow("u"), 5),
-      () => store.addUsage([{ app: "a", period: 1, messages: 1, peakConnections: 1 }]),
+      () => store.addUsage([{ app: A, period: 1, messages: 1, peakConnections: 1 }]),
     ])
       await expect(call()).rejects.toBeInstanceOf(StoreUnreachable);
     writing = false;
@@ -261,7 +264,7 @@ describe("unreachable", () => {
     } finally {
       await server.thaw();
     }
-    expect((await store.apps()).map(({ id }) => id)).toEqual(["a", "b"]);
+    expect((await store.apps()).map(({ id }) => id)).toEqual([A, anAppId("b")]);
     await store.close();
   });
 });

@@ -1,4 +1,5 @@
 /** Converts database rows to the rows of the contract. PostgreSQL returns BIGINT as text, SQLite as number: both become numbers. */
+import { type AppId, asAppId } from "../../base/ids.ts";
 import type { Action } from "../../protocol/actions.ts";
 import type { ChannelRule } from "../../protocol/patterns/channel-rules.ts";
 import type { AuditRow, OperatorRow, SessionRow } from "../contract/operators.ts";
@@ -16,6 +17,7 @@ export type DbRow = Readonly<Record<string, string | number | bigint | null>>;
 
 export const text = (value: DbRow[string] | undefined): string => String(value);
 export const textOrNull = (value: DbRow[string] | undefined): string | null => (value == null ? null : String(value));
+export const appId = (value: DbRow[string] | undefined): AppId => asAppId(String(value));
 export const number = (value: DbRow[string] | undefined): number => Number(value);
 export const numberOrNull = (value: DbRow[string] | undefined): number | null => (value == null ? null : Number(value));
 
@@ -23,7 +25,7 @@ export const numberOrNull = (value: DbRow[string] | undefined): number | null =>
 export const searchable = (name: string): string => name.replaceAll("\0", "\uFFFD");
 
 export const toApp = (row: DbRow): AppRow => ({
-  id: text(row.id),
+  id: appId(row.id),
   name: text(row.name),
   secretSealed: text(row.secret_sealed),
   secretDigest: text(row.secret_digest),
@@ -47,7 +49,7 @@ export const toKey = (row: DbRow): KeyRow => {
   const origins = textOrNull(row.allowed_origins);
   return {
     id: text(row.id),
-    app: text(row.app),
+    app: appId(row.app),
     type: row.type === "secret" ? "secret" : "publishable",
     label: textOrNull(row.label),
     channelPatterns: JSON.parse(text(row.channel_patterns)) as string[],
@@ -70,14 +72,14 @@ export const toSecret = (row: DbRow): SecretRow => ({
 });
 
 export const toUsage = (row: DbRow): UsageRow => ({
-  app: text(row.app),
+  app: appId(row.app),
   period: number(row.period),
   messages: number(row.messages),
   peakConnections: number(row.peak_connections),
 });
 
 export const toBlock = (row: DbRow): BlockRow => ({
-  app: text(row.app),
+  app: appId(row.app),
   peerId: text(row.peer_id),
   untilMs: number(row.until_ms),
 });
@@ -109,7 +111,7 @@ export const toAudit = (row: DbRow): AuditRow => ({
   who: text(row.who),
   what: text(row.what),
   on: text(row.target),
-  app: textOrNull(row.app),
+  app: row.app == null ? null : appId(row.app),
   address: textOrNull(row.address),
   before: jsonOrNull(row.before_json),
   after: jsonOrNull(row.after_json),
@@ -118,7 +120,7 @@ export const toAudit = (row: DbRow): AuditRow => ({
 
 export const toRoom = (row: DbRow): RoomRow => ({
   id: text(row.id),
-  app: text(row.app),
+  app: appId(row.app),
   name: text(row.name),
   fields: JSON.parse(text(row.fields)) as Record<string, unknown>,
   created: number(row.created),
@@ -140,7 +142,7 @@ export const isUniqueViolation = (error: unknown): boolean => hasCode(error, "SQ
 
 const commonFields = (row: DbRow) => ({
   id: text(row.id),
-  app: text(row.app),
+  app: appId(row.app),
   room: text(row.room),
   participantSession: text(row.participant_session),
   meetingSession: text(row.meeting_session),

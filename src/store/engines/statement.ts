@@ -1,5 +1,6 @@
 /** A statement over recordings that is put together from conditions. */
 import type { SQL } from "bun";
+import type { AppId } from "../../base/ids.ts";
 import type { DbRow } from "./rows.ts";
 
 type Column =
@@ -37,7 +38,7 @@ export class Statement {
     return this;
   }
 
-  from(app: string, conditions: readonly Condition[]): this {
+  from(app: AppId, conditions: readonly Condition[]): this {
     return this.add(` FROM recordings WHERE app = ${this.value(app)}${this.and(conditions)}`);
   }
 

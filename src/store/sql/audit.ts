@@ -1,4 +1,5 @@
 /** The audit on SQL. */
+import type { AppId } from "../../base/ids.ts";
 import type { AuditQuery, AuditRow, AuditStore } from "../contract/operators.ts";
 import type { Database } from "../engines/database.ts";
 import { type DbRow, searchable, toAudit } from "../engines/rows.ts";
@@ -48,7 +49,7 @@ export class SqlAudit implements AuditStore {
     return rows.length;
   }
 
-  async trim(app: string, kept: number, max: number): Promise<number> {
+  async trim(app: AppId, kept: number, max: number): Promise<number> {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
         DELETE FROM audit WHERE id IN (

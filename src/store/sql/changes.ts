@@ -1,5 +1,6 @@
 /** What a change reads and writes: applications, keys, their secrets, operators and sessions. */
 import type { SQL } from "bun";
+import type { AppId } from "../../base/ids.ts";
 import type { OperatorRow, SessionRow } from "../contract/operators.ts";
 import type { AppRow, Change, KeyRow, SecretRow } from "../contract/store.ts";
 import { SqlReads } from "./reads.ts";
@@ -58,7 +59,7 @@ export class SqlChange extends SqlReads implements Change {
     await this.sql`DELETE FROM key_secrets WHERE key_id = ${keyId} AND seq = ${seq}`;
   }
 
-  async archiveRooms(app: string, nowMs: number): Promise<void> {
+  async archiveRooms(app: AppId, nowMs: number): Promise<void> {
     await this.sql`UPDATE room_counters SET live = 0 WHERE app = ${app}`;
     await this.sql`
       UPDATE rooms SET archived = ${nowMs}, version = version + 1 WHERE app = ${app} AND archived IS NULL`;

@@ -1,4 +1,5 @@
 /** Reads of applications, keys, their secrets, operators and sessions, inside a change or outside. */
+import type { AppId } from "../../base/ids.ts";
 import type { OperatorRow, SessionRow } from "../contract/operators.ts";
 import type { AppRow, KeyRow, Reads, SecretRow } from "../contract/store.ts";
 import type { Run } from "../engines/database.ts";
@@ -34,7 +35,7 @@ export class SqlReads implements Reads {
     return rows.map(toKey)[0];
   }
 
-  async keys(app?: string): Promise<KeyRow[]> {
+  async keys(app?: AppId): Promise<KeyRow[]> {
     const rows: DbRow[] = await this.run((sql) =>
       app === undefined
         ? sql`SELECT * FROM keys ORDER BY created, id`
@@ -43,7 +44,7 @@ export class SqlReads implements Reads {
     return rows.map(toKey);
   }
 
-  async keysPage(limit: number, app?: string, after?: string): Promise<KeyRow[]> {
+  async keysPage(limit: number, app?: AppId, after?: string): Promise<KeyRow[]> {
     const last = after === undefined ? undefined : await this.key(after);
     const created = last?.created ?? 0;
     const id = last?.id ?? "";

@@ -2,6 +2,7 @@
  * Rooms as they were last read, where no other process writes to the store: people who join a room all need its row. What changes rooms MUST forget them in
  * the same turn of the connection, and rows are added in the turn that read them, so that no older row takes the place of a newer one.
  */
+import type { AppId } from "../../base/ids.ts";
 import type { RoomRow } from "../contract/rooms.ts";
 
 /** Bound: beyond this number the oldest is forgotten. */
@@ -16,12 +17,12 @@ export class RoomCache {
   /** `isShared`: other processes may change rooms, so none is kept. */
   constructor(private readonly isShared: boolean) {}
 
-  withId(app: string, id: string, nowMs: number): RoomRow | undefined {
+  withId(app: AppId, id: string, nowMs: number): RoomRow | undefined {
     const row = this.byId.get(id);
     return row?.app === app ? live(row, nowMs) : undefined;
   }
 
-  named(app: string, name: string, nowMs: number): RoomRow | undefined {
+  named(app: AppId, name: string, nowMs: number): RoomRow | undefined {
     return live(this.byName.get(keyOf(app, name)), nowMs);
   }
 
@@ -48,7 +49,7 @@ export class RoomCache {
 }
 
 /** No application's id contains a slash. */
-const keyOf = (app: string, name: string): string => `${app}/${name}`;
+const keyOf = (app: AppId, name: string): string => `${app}/${name}`;
 
 const live = (row: RoomRow | undefined, nowMs: number): RoomRow | undefined =>
   row && (row.archiveAt === null || row.archiveAt > nowMs) ? row : undefined;

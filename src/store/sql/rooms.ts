@@ -1,8 +1,9 @@
 /** Rooms on SQL. A transaction that adds or archives rooms also updates their number (room_counters). */
 import type { SQL } from "bun";
+import type { AppId } from "../../base/ids.ts";
 import type { RoomPage, RoomRow, RoomStore } from "../contract/rooms.ts";
 import type { Database } from "../engines/database.ts";
-import { type DbRow, isUniqueViolation, searchable, toRoom } from "../engines/rows.ts";
+import { appId, type DbRow, isUniqueViolation, searchable, toRoom } from "../engines/rows.ts";
 import { RoomCache } from "./room-cache.ts";
 
 export class SqlRooms implements RoomStore {
@@ -12,7 +13,7 @@ export class SqlRooms implements RoomStore {
     this.cache = new RoomCache(database.isShared);
   }
 
-  async room(app: string, name: string, nowMs: number): Promise<RoomRow | undefined> {
+  async room(app: AppId, name: string, nowMs: number): Promise<RoomRow | undefined> {
     return (
       this.cache.named(app, name, nowMs) ??
       this.read(
@@ -23,7 +24,7 @@ export class SqlRooms implements RoomStore {
     );
   }
 
-  async roomById(app: string, id: string, nowMs: number): Promise<RoomRow | undefined> {
+  async roomById(app: AppId, id: string, nowMs: number): Promise<RoomRow | undefined> {
     return (
       this.cache.withId(app, id, nowMs) ??
       this.read(
@@ -48,11 +49,11 @@ export class SqlRooms implements RoomStore {
     this.cache.forgetAll();
   }
 
-  rooms(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]> {
+  rooms(app: AppId, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]> {
     return this.database.run((sql) => pageOf(sql, app, limit, endId, nowMs));
   }
 
-  roomPage(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined> {
+  roomPage(app: AppId, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined> {
     return this.database.run(async (sql) => {
       if (endId !== undefined && !(await hasEverExisted(sql, app, endId))) return undefined;
       const rows = await pageOf(sql, app, limit, endId, nowMs);
@@ -96,7 +97,7 @@ export class SqlRooms implements RoomStore {
     });
   }
 
-  archiveRoom(app: string, name: string, nowMs: number): Promise<boolean> {
+  archiveRoom(app: AppId, name: string, nowMs: number): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       await subtractFromCounter(tx, app, 1);
       const rows: DbRow[] = await tx`
@@ -153,7 +154,7 @@ export class SqlRooms implements RoomStore {
 
 async function pageOf(
   sql: SQL,
-  app: string,
+  app: AppId,
   limit: number,
   endId: string | undefined,
   nowMs: number,
@@ -167,15 +168,15 @@ async function pageOf(
 }
 
 /** Called before rooms are changed: every transaction locks the counter first, so that no two deadlock. */
-async function subtractFromCounter(tx: SQL, app: string, count: number): Promise<void> {
+async function subtractFromCounter(tx: SQL, app: AppId, count: number): Promise<void> {
   if (count !== 0) await tx`UPDATE room_counters SET live = live - ${count} WHERE app = ${app}`;
 }
 
-const countsOf = (rows: readonly DbRow[]): [app: string, count: number][] =>
-  [...Map.groupBy(rows, ({ app }) => String(app))].map(([app, group]) => [app, group.length]);
+const countsOf = (rows: readonly DbRow[]): [app: AppId, count: number][] =>
+  [...Map.groupBy(rows, ({ app }) => appId(app))].map(([app, group]) => [app, group.length]);
 
 /** Also an archived room: a cursor stays valid when its room is archived. */
-async function hasEverExisted(sql: SQL, app: string, id: string): Promise<boolean> {
+async function hasEverExisted(sql: SQL, app: AppId, id: string): Promise<boolean> {
   const rows: DbRow[] = await sql`SELECT id FROM rooms WHERE id = ${searchable(id)} AND app = ${app}`;
   return rows.length > 0;
 }

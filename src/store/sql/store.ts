@@ -1,5 +1,6 @@
 /** The store on SQL, with statements that SQLite and PostgreSQL both accept. What differs is in open.ts and engines/. */
 import { randomUUID } from "node:crypto";
+import type { AppId } from "../../base/ids.ts";
 import type { EarlierLease, Leases } from "../contract/leases.ts";
 import type { BlockRow, Change, Revisions, Snapshot, Store, UsageRow } from "../contract/store.ts";
 import type { Database } from "../engines/database.ts";
@@ -105,7 +106,7 @@ export class SqlStore extends SqlReads implements Store {
     return rows.map(toUsage);
   }
 
-  async usageOf(app: string, from: number): Promise<UsageRow[]> {
+  async usageOf(app: AppId, from: number): Promise<UsageRow[]> {
     const rows: DbRow[] = await this.run(
       (sql) => sql`SELECT * FROM usage WHERE app = ${app} AND period >= ${from} ORDER BY period DESC`,
     );

@@ -1,10 +1,13 @@
 /** For tests: people who enter rooms. */
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Entered, Entering, LobbyLimits, MeetingRow, StayRow, WaitingRow } from "../contract/meetings.ts";
+
+const A = anAppId("a");
 
 /** A guest of room `room` of application `a`; a new meeting gets the id `m-<id>`. */
 export const entering = (id: string, room: string, fields: Partial<Entering> = {}): Entering => ({
   id,
-  app: "a",
+  app: A,
   room,
   roomName: `name-${room}`,
   name: `Ann ü'"\\ ${id}`,
@@ -29,7 +32,7 @@ export const lobbyLimits = (max = 9, perAddress = 9, perSite = 99): LobbyLimits 
 
 export const waitingRow = (waitId: string, room: string, fields: Partial<WaitingRow> = {}): WaitingRow => ({
   waitId,
-  app: "a",
+  app: A,
   room,
   name: `Ben ü'"\\ ${waitId}`,
   address: `address of ${waitId}`,

@@ -1,5 +1,6 @@
 /** For tests: completes recordings, and fills a store with many of them. */
 import { expect } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { RecordingRow, RecordingStore, RecordingType, UploadRow } from "../contract/recordings.ts";
 import type { Store } from "../contract/store.ts";
 import type { Database } from "../engines/database.ts";
@@ -53,7 +54,7 @@ export async function fill(store: Store, count: number): Promise<RecordingRow[]>
       file: null,
       mended: null,
       id: `id${i}`,
-      app: "a",
+      app: anAppId("a"),
       seq: i + 1,
       room: `r${(i * 7) % 3}`,
       participantSession: `p${i % 400}`,

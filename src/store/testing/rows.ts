@@ -1,12 +1,15 @@
 /** For tests: rows of the store, with a value for everything that a test does not name. */
+import { anAppId } from "../../base/testing/ids.ts";
 import type { RecordingFormat, UploadRow } from "../contract/recordings.ts";
 import type { RoomRow } from "../contract/rooms.ts";
 import type { AppRow, KeyRow } from "../contract/store.ts";
 
+const A = anAppId("a");
+
 const CREATED_MS = 1_800_000_000_123;
 
 export const appRow = (id: string, fields: Partial<AppRow> = {}): AppRow => ({
-  id,
+  id: anAppId(id),
   name: `name-${id}`,
   secretSealed: "sealed",
   secretDigest: "digest",
@@ -30,7 +33,7 @@ export const appRow = (id: string, fields: Partial<AppRow> = {}): AppRow => ({
 /** A publishable key has the origin `*`, as every publishable key has some. */
 export const keyRow = (id: string, fields: Partial<KeyRow> = {}): KeyRow => ({
   id,
-  app: "a",
+  app: A,
   type: "secret",
   label: null,
   channelPatterns: ["**"],
@@ -45,7 +48,7 @@ export const keyRow = (id: string, fields: Partial<KeyRow> = {}): KeyRow => ({
 
 export const roomRow = (id: string, fields: Partial<RoomRow> = {}): RoomRow => ({
   id,
-  app: "a",
+  app: A,
   name: `name-${id}`,
   fields: {},
   created: CREATED_MS,
@@ -56,7 +59,7 @@ export const roomRow = (id: string, fields: Partial<RoomRow> = {}): RoomRow => (
 
 export const uploadRow = (id: string, fields: Partial<UploadRow> = {}): UploadRow => ({
   id,
-  app: "a",
+  app: A,
   room: "r1",
   participantSession: "p1",
   meetingSession: "m1",

@@ -1,5 +1,6 @@
 /** The suite of every store: each MUST of contract/, for the databases that `newPlace` creates. */
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { AppRow, KeyRow, Store } from "../contract/store.ts";
 import type { NewPlace, Place } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
@@ -15,6 +16,9 @@ import { recordingsSuite } from "./suite-recordings.ts";
 import { roomsSuite } from "./suite-rooms.ts";
 import { stayUploadsSuite } from "./suite-stay-uploads.ts";
 import { staysSuite } from "./suite-stays.ts";
+
+const A = anAppId("a");
+const B = anAppId("b");
 
 /** Each in a group of its own: otherwise each would open a store before every test of the others. */
 const PARTS: Readonly<Record<string, (newPlace: NewPlace) => void>> = {
@@ -85,7 +89,7 @@ export function storeSuite(newPlace: NewPlace): void {
     test("are found by id before name", async () => {
       const { store } = await filled();
       await store.change(async (change) => change.putApp(app("b", { name: "a" })));
-      expect((await store.app("a"))?.id).toBe("a");
+      expect((await store.app("a"))?.id).toBe(A);
       await store.close();
     });
 
@@ -97,8 +101,8 @@ export function storeSuite(newPlace: NewPlace): void {
         await change.putApp(app("c", { name: "name-a" }));
       });
       const snapshot = await store.snapshot();
-      expect([snapshot.apps.map((row) => row.id), snapshot.keys, snapshot.secrets]).toEqual([["c"], [], []]);
-      expect(await store.keys("a")).toEqual([key("k", { revoked: 9 })]);
+      expect([snapshot.apps.map((row) => row.id), snapshot.keys, snapshot.secrets]).toEqual([[anAppId("c")], [], []]);
+      expect(await store.keys(A)).toEqual([key("k", { revoked: 9 })]);
       await store.close();
     });
   });
@@ -139,29 +143,29 @@ export function storeSuite(newPlace: NewPlace): void {
   describe("usage and blocks", () => {
     test("usage is summed by application and period, and the highest peak is kept", async () => {
       const { store } = await filled();
-      const row = { app: "a", period: 1_800_000_000, messages: 3, peakConnections: 5 };
-      await store.addUsage([row, { ...row, app: "b" }, { ...row, period: 7 }]);
+      const row = { app: A, period: 1_800_000_000, messages: 3, peakConnections: 5 };
+      await store.addUsage([row, { ...row, app: B }, { ...row, period: 7 }]);
       await store.addUsage([{ ...row, messages: 9_007_199_254_740_000, peakConnections: 4 }]);
       const rows = await store.usage(row.period);
       expect(rows.toSorted((one, other) => (one.app < other.app ? -1 : 1))).toEqual([
         { ...row, messages: 9_007_199_254_740_003 },
-        { ...row, app: "b" },
+        { ...row, app: B },
       ]);
       const periodsFrom = async (from: number): Promise<number[]> =>
-        (await store.usageOf("a", from)).map(({ period }) => period);
+        (await store.usageOf(A, from)).map(({ period }) => period);
       expect(await periodsFrom(0)).toEqual([row.period, 7]);
       expect(await periodsFrom(8)).toEqual([row.period]);
-      expect(await store.usageOf("nothing", 0)).toEqual([]);
+      expect(await store.usageOf(anAppId("nothing"), 0)).toEqual([]);
       await store.close();
     });
 
     test("ended blocks are removed; each new block raises the revision of blocks and no other", async () => {
       const { store } = await filled();
       const before = await store.revisions();
-      await store.putBlock({ app: "a", peerId: "old", untilMs: 1000 }, 1);
-      await store.putBlock({ app: "a", peerId: "ann", untilMs: 2000 }, 1);
-      await store.putBlock({ app: "a", peerId: "ann", untilMs: 1_800_000_000_123 }, 1500);
-      expect(await store.blocks(0)).toEqual([{ app: "a", peerId: "ann", untilMs: 1_800_000_000_123 }]);
+      await store.putBlock({ app: A, peerId: "old", untilMs: 1000 }, 1);
+      await store.putBlock({ app: A, peerId: "ann", untilMs: 2000 }, 1);
+      await store.putBlock({ app: A, peerId: "ann", untilMs: 1_800_000_000_123 }, 1500);
+      expect(await store.blocks(0)).toEqual([{ app: A, peerId: "ann", untilMs: 1_800_000_000_123 }]);
       expect(await store.revisions()).toEqual({ ...before, blocks: before.blocks + 3 });
       await store.close();
     });

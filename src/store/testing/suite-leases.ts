@@ -1,5 +1,6 @@
 /** Part of the suite of every store: the contract of leases.ts. postgres-leases.test.ts has the leases that expire. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Store } from "../contract/store.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
@@ -11,7 +12,7 @@ export function leasesSuite(newPlace: NewPlace): void {
     beforeAll(async () => {
       store = await withApps(await newPlace());
       for (const id of ["one", "two", "three"]) await store.recordings.addUpload(uploadRow(id), 5);
-      await store.recordings.addUpload(uploadRow("deleted", { app: "b" }), 5);
+      await store.recordings.addUpload(uploadRow("deleted", { app: anAppId("b") }), 5);
     });
     afterAll(() => store.close());
 
@@ -40,7 +41,7 @@ export function leasesSuite(newPlace: NewPlace): void {
       expect(await recordings.complete("three", generation + 1, COMPLETION)).toBeUndefined();
       expect((await recordings.touchUpload("three", generation, 7, 2000))?.total).toBe(7);
       expect(await recordings.moveUpload("three", generation, "elsewhere")).toBe(true);
-      expect((await recordings.upload("a", "three"))?.ticket).toBe("elsewhere");
+      expect((await recordings.upload(anAppId("a"), "three"))?.ticket).toBe("elsewhere");
       expect((await recordings.complete("three", generation, COMPLETION))?.id).toBe("three");
     });
 

@@ -1,12 +1,15 @@
 /** Part of the suite of every store: lists of recordings, with every filter, while recordings are added and deleted. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { anAppId } from "../../base/testing/ids.ts";
 import { runs } from "../../testing/runs.ts";
 import type { RecordingFilter, RecordingRow, RecordingType } from "../contract/recordings.ts";
 import { type ListingLimits, RecordingLists } from "../sql/recordings/listing.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { databaseOf, fill, ids, record } from "./recordings.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
+
+const A = anAppId("a");
 
 export function listingSuite(newPlace: NewPlace): void {
   describe("listing", () => {
@@ -31,13 +34,13 @@ export function listingSuite(newPlace: NewPlace): void {
             const rest = inOrder.filter(
               ({ seq }) => after === undefined || (order === "asc" ? seq > after : seq < after),
             );
-            expect(await store.page("a", { filter, order, limit, after })).toEqual(rest.slice(0, limit));
-            expect(await store.totalOf("a", filter)).toBe(fitting.length);
+            expect(await store.page(A, { filter, order, limit, after })).toEqual(rest.slice(0, limit));
+            expect(await store.totalOf(A, filter)).toBe(fitting.length);
           },
         ),
         { numRuns: runs(150) },
       );
-      expect(await store.page("b", { filter: {}, order: "asc", limit: 10 })).toEqual([]);
+      expect(await store.page(anAppId("b"), { filter: {}, order: "asc", limit: 10 })).toEqual([]);
       await whole.close();
     });
   });
@@ -113,12 +116,12 @@ async function walk(
   let endId: string | undefined;
   let count = 0;
   const page = async (): Promise<boolean> => {
-    const after = endId === undefined ? undefined : await store.seqOf("a", endId);
+    const after = endId === undefined ? undefined : await store.seqOf(A, endId);
     if (endId !== undefined) expect(after).toBeNumber();
-    const rows = await store.page("a", { filter, order, limit, after });
+    const rows = await store.page(A, { filter, order, limit, after });
     seen.push(...ids(rows));
     endId = rows.at(-1)?.id ?? endId;
-    expect(await store.totalOf("a", filter)).toBe(live.size);
+    expect(await store.totalOf(A, filter)).toBe(live.size);
     return rows.length === limit;
   };
   for (const one of acts) {
@@ -134,7 +137,7 @@ async function walk(
       completed.push(id);
     } else if (one.kind === "delete" && live.size > 0) {
       const id = [...live][one.which % live.size] as string;
-      expect(await store.deleteRecordings("a", [id])).toEqual([id]);
+      expect(await store.deleteRecordings(A, [id])).toEqual([id]);
       live.delete(id);
       if (!seen.includes(id)) deletedBeforeSeen.add(id);
     } else if (one.kind === "page") await page();

@@ -1,9 +1,12 @@
 /** Part of the suite of every store: the lobby (meetings.ts). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { MeetingStore } from "../contract/meetings.ts";
 import type { Store } from "../contract/store.ts";
 import { lobbyLimits, waitingRow } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
+
+const A = anAppId("a");
 
 export function lobbySuite(newPlace: NewPlace): void {
   let store: Store;
@@ -15,18 +18,18 @@ export function lobbySuite(newPlace: NewPlace): void {
   afterAll(() => store.close());
 
   const waitIds = async (room: string): Promise<string[]> =>
-    (await meetings.waiting("a", room)).map(({ waitId }) => waitId);
+    (await meetings.waiting(A, room)).map(({ waitId }) => waitId);
 
   describe("the lobby", () => {
     test("shows who waits in one room, oldest first, as it was written", async () => {
       await meetings.wait(waitingRow("w2", "shown", { since: 2000 }), lobbyLimits());
       await meetings.wait(waitingRow("w1", "shown"), lobbyLimits());
       await meetings.wait(waitingRow("w3", "other"), lobbyLimits());
-      expect(await meetings.waiting("a", "shown")).toEqual([
+      expect(await meetings.waiting(A, "shown")).toEqual([
         waitingRow("w1", "shown"),
         waitingRow("w2", "shown", { since: 2000 }),
       ]);
-      expect(await meetings.waiting("b", "shown")).toEqual([]);
+      expect(await meetings.waiting(anAppId("b"), "shown")).toEqual([]);
       expect(await meetings.waitingOne("w3")).toEqual(waitingRow("w3", "other"));
       for (const waitId of ["nothing", "\0"]) {
         expect(await meetings.waitingOne(waitId)).toBeUndefined();

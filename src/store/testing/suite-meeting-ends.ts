@@ -1,10 +1,15 @@
 /** Part of the suite of every store: stays of killed nodes, the end of meetings, and what is forgotten (meetings.ts). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { AppId } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { MeetingStore } from "../contract/meetings.ts";
 import type { Store } from "../contract/store.ts";
 import { entering, inside, lobbyLimits, waitingRow } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { appRow } from "./rows.ts";
+
+const A = anAppId("a");
+const B = anAppId("b");
 
 const DAY_MS = 86_400_000;
 
@@ -33,11 +38,11 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       await meetings.enter(entering("l1", "back", { node: "gone" }), 9, before);
       await meetings.enter(entering("k1", "back", { node: "gone" }), 9, before);
       await meetings.lost("l1", "gone", before);
-      expect(await meetings.hold("a", "held", "h1", 1, before + 15_000, before)).toBe("held");
+      expect(await meetings.hold(A, "held", "h1", 1, before + 15_000, before)).toBe("held");
       await meetings.wait(waitingRow("late", "held", { since: before, seen: before }), lobbyLimits());
       await meetings.bringBack(now);
       expect(await overdueIds(now + 1)).toEqual({ l1: now, k1: now });
-      expect(await meetings.hold("a", "held", "h2", 1, now + 15_000, now)).toBe("held");
+      expect(await meetings.hold(A, "held", "h2", 1, now + 15_000, now)).toBe("held");
       expect(await meetings.waitingOne("late")).toMatchObject({ since: now, seen: now });
       await meetings.decide("late", "declined", before);
       await meetings.bringBack(now);
@@ -91,7 +96,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
           .map(({ id, ended, why, node }) => [id, ended, why, node])
           .sort(),
       ).toEqual(["o1", "o2", "o3"].map((id) => [id, 5000, "lost", null]));
-      expect((await meetings.openStays("a", "over")).map(({ id }) => id)).toEqual(["o4"]);
+      expect((await meetings.openStays(A, "over")).map(({ id }) => id)).toEqual(["o4"]);
       expect(await meetings.endOverdue(35_000, 99)).toEqual([]);
     });
 
@@ -127,13 +132,13 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       expect(await meetings.endEmpty(9000, 9)).toEqual([]);
       const all = await Promise.all(Array.from({ length: 8 }, () => meetings.endEmpty(9001, 9)));
       expect(all.flat()).toEqual([{ ...meeting, ended: 9000 }]);
-      expect(await meetings.current("a", "empty")).toBeUndefined();
-      expect(await meetings.meeting("a", meeting.id)).toEqual({ ...meeting, ended: 9000 });
+      expect(await meetings.current(A, "empty")).toBeUndefined();
+      expect(await meetings.meeting(A, meeting.id)).toEqual({ ...meeting, ended: 9000 });
       expect(await meetings.endMeeting(meeting.id)).toBeUndefined();
-      expect(await meetings.latest("a", "empty")).toEqual({ ...meeting, ended: 9000 });
+      expect(await meetings.latest(A, "empty")).toEqual({ ...meeting, ended: 9000 });
       expect(inside(await meetings.enter(entering("e3", "empty"), 9, 9500)).meeting.id).toBe("m-e3");
-      expect(await meetings.latest("a", "empty")).toMatchObject({ id: "m-e3", ended: null });
-      expect(await meetings.latest("b", "empty")).toBeUndefined();
+      expect(await meetings.latest(A, "empty")).toMatchObject({ id: "m-e3", ended: null });
+      expect(await meetings.latest(B, "empty")).toBeUndefined();
     });
 
     test("go on when a client enters in time", async () => {
@@ -156,7 +161,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
           meetings.endEmpty(2500, 9),
         ]);
         const { meeting } = inside(entered);
-        expect(await meetings.current("a", "rush")).toEqual(meeting);
+        expect(await meetings.current(A, "rush")).toEqual(meeting);
         await meetings.end(`s${round}`, "left", 4000);
         await meetings.endMeeting(meeting.id);
       }
@@ -164,7 +169,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
 
     test("are forgotten with their stays when their application's time is over, in slices", async () => {
       await store.change((change) => change.putApp(appRow("b", { meetingRetentionDays: 5, deleted: 9 })));
-      const ended = async (id: string, app: string, atMs: number, people = 1): Promise<void> => {
+      const ended = async (id: string, app: AppId, atMs: number, people = 1): Promise<void> => {
         for (let i = 0; i < people; i++) await meetings.enter(entering(`${id}-${i}`, id, { app }), 9999, atMs - 1);
         for (let i = 0; i < people; i++) await meetings.end(`${id}-${i}`, "left", atMs);
         await meetings.endMeeting(`m-${id}-0`);
@@ -172,20 +177,20 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       while ((await meetings.forgetOld(Number.MAX_SAFE_INTEGER, 1000)) > 0);
       const now = 100 * DAY_MS;
       await meetings.enter(entering("open", "open"), 9, 1);
-      await ended("old-1", "a", 10 * DAY_MS - 1);
-      await ended("old-2", "a", 10 * DAY_MS - 1, 201);
-      await ended("old-3", "b", 95 * DAY_MS - 1);
-      await ended("kept-1", "a", 10 * DAY_MS);
-      await ended("kept-2", "b", 95 * DAY_MS);
-      const ids = async (app: string): Promise<(string | number)[]> => {
+      await ended("old-1", A, 10 * DAY_MS - 1);
+      await ended("old-2", A, 10 * DAY_MS - 1, 201);
+      await ended("old-3", B, 95 * DAY_MS - 1);
+      await ended("kept-1", A, 10 * DAY_MS);
+      await ended("kept-2", B, 95 * DAY_MS);
+      const ids = async (app: AppId): Promise<(string | number)[]> => {
         const page = await meetings.meetings(app, { limit: 99 });
         return [page?.total ?? 0, ...(page?.rows.map(({ room }) => room) ?? [])];
       };
-      expect(await ids("a")).toEqual([4, "kept-1", "old-2", "old-1", "open"]);
+      expect(await ids(A)).toEqual([4, "kept-1", "old-2", "old-1", "open"]);
       for (const forgotten of [1, 1, 1, 0]) expect(await meetings.forgetOld(now, 1)).toBe(forgotten);
-      expect(await ids("a")).toEqual([2, "kept-1", "open"]);
-      expect(await ids("b")).toEqual([1, "kept-2"]);
-      expect((await meetings.meetings("a", { room: "old-1", limit: 1 }))?.total).toBe(0);
+      expect(await ids(A)).toEqual([2, "kept-1", "open"]);
+      expect(await ids(B)).toEqual([1, "kept-2"]);
+      expect((await meetings.meetings(A, { room: "old-1", limit: 1 }))?.total).toBe(0);
       expect(await meetings.stay("old-2-200")).toBeUndefined();
       expect(await meetings.stay("kept-1-0")).toMatchObject({ ended: 10 * DAY_MS });
       expect(await meetings.participants("m-old-2-0", 9)).toEqual([]);

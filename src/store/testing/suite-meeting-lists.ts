@@ -1,9 +1,13 @@
 /** Part of the suite of every store: lists of meetings and of who was there (meetings.ts). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { MeetingSearch, MeetingStore } from "../contract/meetings.ts";
 import type { Store } from "../contract/store.ts";
 import { entering, inside } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
+
+const B = anAppId("b");
+const A = anAppId("a");
 
 const MEETINGS = 24;
 const ROOMS = 3;
@@ -25,13 +29,13 @@ export function meetingListsSuite(newPlace: NewPlace): void {
     store = await withApps(await newPlace());
     meetings = store.meetings;
     for (let i = 0; i < MEETINGS; i++) await meet(i, i >= MEETINGS - ROOMS);
-    await meetings.enter(entering("other", "room-0", { app: "b", newMeeting: "b-1" }), 9, 1000);
+    await meetings.enter(entering("other", "room-0", { app: B, newMeeting: "b-1" }), 9, 1000);
   });
   afterAll(() => store.close());
 
   const newestFirst = Array.from({ length: MEETINGS }, (_, i) => i).reverse();
   const find = async (search: Partial<MeetingSearch>): Promise<(string | number)[]> => {
-    const page = await meetings.meetings("a", { limit: 99, ...search });
+    const page = await meetings.meetings(A, { limit: 99, ...search });
     return [page?.total ?? -1, ...(page?.rows.map(({ id }) => id) ?? [])];
   };
   const expected = (filter: (i: number) => boolean): (string | number)[] => {
@@ -63,7 +67,7 @@ export function meetingListsSuite(newPlace: NewPlace): void {
     test("come in pages, newest first, each meeting once, while others begin, end and are forgotten", async () => {
       const seen: string[] = [];
       for (let endId: string | undefined, page = 0; ; endId = seen.at(-1), page++) {
-        const found = await meetings.meetings("a", { limit: 5, endId });
+        const found = await meetings.meetings(A, { limit: 5, endId });
         seen.push(...(found?.rows.map(({ id }) => id) ?? []));
         if ((found?.rows.length ?? 0) < 5) break;
         await meet(100 + page, page % 2 === 0, `new-${page}`);
@@ -74,8 +78,8 @@ export function meetingListsSuite(newPlace: NewPlace): void {
 
     test("have no page behind a meeting of another application, or behind none", async () => {
       for (const endId of ["b-1", "nothing", "", "\0"])
-        expect(await meetings.meetings("a", { limit: 5, endId })).toBeUndefined();
-      expect((await meetings.meetings("b", { limit: 5, endId: "b-1" }))?.rows).toEqual([]);
+        expect(await meetings.meetings(A, { limit: 5, endId })).toBeUndefined();
+      expect((await meetings.meetings(B, { limit: 5, endId: "b-1" }))?.rows).toEqual([]);
     });
 
     test("say who was there, oldest first", async () => {

@@ -1,9 +1,12 @@
 /** Part of the suite of every store: whether a meeting is being recorded (meetings.ts). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { MeetingStore } from "../contract/meetings.ts";
 import type { Store } from "../contract/store.ts";
 import { entering, inside } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
+
+const A = anAppId("a");
 
 export function meetingRecordingsSuite(newPlace: NewPlace): void {
   let store: Store;
@@ -16,12 +19,12 @@ export function meetingRecordingsSuite(newPlace: NewPlace): void {
 
   /** As all reads show it: they must agree, also those from memory. */
   const recordingIn = async (room: string): Promise<unknown> => {
-    const current = await meetings.current("a", room);
-    const latest = await meetings.latest("a", room);
-    const [listed] = (await meetings.meetings("a", { room, limit: 1 }))?.rows ?? [];
+    const current = await meetings.current(A, room);
+    const latest = await meetings.latest(A, room);
+    const [listed] = (await meetings.meetings(A, { room, limit: 1 }))?.rows ?? [];
     expect(latest).toEqual(current);
     expect(listed).toEqual(current);
-    expect(current && (await meetings.meeting("a", current.id))).toEqual(current);
+    expect(current && (await meetings.meeting(A, current.id))).toEqual(current);
     return current?.recording;
   };
 
@@ -46,7 +49,7 @@ export function meetingRecordingsSuite(newPlace: NewPlace): void {
       const ends = await Promise.all([1, 2].map(() => meetings.setRecording(meeting.id, null, 4000)));
       expect(ends.filter(Boolean)).toHaveLength(1);
       expect(await recordingIn("recorded")).toBeNull();
-      expect((await meetings.current("a", "recorded"))?.recordingStopped).toBe(4000);
+      expect((await meetings.current(A, "recorded"))?.recordingStopped).toBe(4000);
     });
 
     test("begins with the meeting where the room says so, and ends with it", async () => {
@@ -61,7 +64,7 @@ export function meetingRecordingsSuite(newPlace: NewPlace): void {
       expect(await meetings.setRecording(meeting.id, "Ann", 4000)).toBe(true);
       for (const id of ["r3", "r4"]) await meetings.end(id, "left", 5000);
       expect(await meetings.endMeeting(meeting.id)).toMatchObject({ recording: null, recordingStopped: 5000 });
-      expect((await meetings.meeting("a", meeting.id))?.recording).toBeNull();
+      expect((await meetings.meeting(A, meeting.id))?.recording).toBeNull();
       expect(await meetings.setRecording(meeting.id, "Ann", 6000)).toBe(false);
       expect(await meetings.setRecording("none", "Ann", 6000)).toBe(false);
       expect(inside(await meetings.enter(entering("r5", "always"), 3, 7000)).meeting.recording).toBeNull();

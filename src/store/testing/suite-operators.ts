@@ -1,9 +1,15 @@
 /** Part of the suite of every store: operators, sessions of the dashboard and the audit, and pages of applications and keys. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { AuditRow, OperatorRow, SessionRow } from "../contract/operators.ts";
 import type { Store } from "../contract/store.ts";
 import type { NewPlace } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
+
+const APP = anAppId("app");
+const X = anAppId("x");
+const P1 = anAppId("p1");
+const P2 = anAppId("p2");
 
 const operator = (id: string, fields: Partial<OperatorRow> = {}): OperatorRow => ({
   id,
@@ -82,8 +88,8 @@ export function operatorsSuite(newPlace: NewPlace): void {
 
     test("the audit is read newest first, in pages and by its filters", async () => {
       const rows = [
-        entry(10, { before: { a: [1, "ü\0"] }, after: { b: null }, app: "app", address: null }),
-        entry(11, { who: "ann", what: "key revoked", app: "app" }),
+        entry(10, { before: { a: [1, "ü\0"] }, after: { b: null }, app: APP, address: null }),
+        entry(11, { who: "ann", what: "key revoked", app: APP }),
         entry(12, { who: "ann" }),
       ];
       await store.audit.add(rows);
@@ -95,16 +101,16 @@ export function operatorsSuite(newPlace: NewPlace): void {
         (await store.audit.list({ limit: 10, ...filter })).map(({ at }) => at);
       expect(await found({ who: "ann" })).toEqual([12, 11]);
       expect(await found({ what: "key created" })).toEqual([12, 10]);
-      expect(await found({ app: "app", who: "ann", what: "key revoked" })).toEqual([11]);
+      expect(await found({ app: APP, who: "ann", what: "key revoked" })).toEqual([11]);
       expect(await found({ who: "\0" })).toEqual([]);
     });
 
     test("the audit is cleared by age, and per application by number, in slices", async () => {
       await store.audit.removeBefore(1000, 1000);
-      const own = Array.from({ length: 6 }, (_, i) => entry(2000 + i, { app: "x", byApp: true }));
-      await store.audit.add([...own, entry(1999, { app: "x" }), entry(1998, { app: "y", byApp: true })]);
+      const own = Array.from({ length: 6 }, (_, i) => entry(2000 + i, { app: X, byApp: true }));
+      await store.audit.add([...own, entry(1999, { app: X }), entry(1998, { app: anAppId("y"), byApp: true })]);
       const times = async (): Promise<number[]> => (await store.audit.list({ limit: 100 })).map(({ at }) => at);
-      expect([await store.audit.trim("x", 3, 2), await store.audit.trim("x", 3, 2)]).toEqual([2, 1]);
+      expect([await store.audit.trim(X, 3, 2), await store.audit.trim(X, 3, 2)]).toEqual([2, 1]);
       expect(await times()).toEqual([2005, 2004, 2003, 1999, 1998]);
       expect([await store.audit.removeBefore(2004, 2), await store.audit.removeBefore(2004, 2)]).toEqual([2, 1]);
       expect(await times()).toEqual([2005, 2004]);
@@ -114,13 +120,13 @@ export function operatorsSuite(newPlace: NewPlace): void {
       const ids = ["p1", "p2", "p3", "p4", "p5"];
       await store.change(async (change) => {
         for (const id of ids) await change.putApp(appRow(id, { consolePayloads: id === "p2" }));
-        for (const id of ids) await change.putKey(keyRow(id, { app: "p1", created: id < "p3" ? 1 : 2 }));
-        await change.putKey(keyRow("other", { app: "p2", created: 1 }));
+        for (const id of ids) await change.putKey(keyRow(id, { app: P1, created: id < "p3" ? 1 : 2 }));
+        await change.putKey(keyRow("other", { app: P2, created: 1 }));
       });
-      expect((await store.appsPage(2, "p1")).map(({ id }) => id)).toEqual(["p2", "p3"]);
-      expect((await store.apps()).filter(({ consolePayloads }) => consolePayloads).map(({ id }) => id)).toEqual(["p2"]);
-      expect((await store.keysPage(3, "p1")).map(({ id }) => id)).toEqual(["p1", "p2", "p3"]);
-      expect((await store.keysPage(3, "p1", "p3")).map(({ id }) => id)).toEqual(["p4", "p5"]);
+      expect((await store.appsPage(2, "p1")).map(({ id }) => id)).toEqual([P2, anAppId("p3")]);
+      expect((await store.apps()).filter(({ consolePayloads }) => consolePayloads).map(({ id }) => id)).toEqual([P2]);
+      expect((await store.keysPage(3, P1)).map(({ id }) => id)).toEqual(["p1", "p2", "p3"]);
+      expect((await store.keysPage(3, P1, "p3")).map(({ id }) => id)).toEqual(["p4", "p5"]);
       expect((await store.keysPage(3, undefined, "other")).map(({ id }) => id)).toEqual(["p1", "p2", "p3"]);
     });
   });

@@ -1,9 +1,13 @@
 /** Part of the suite of every store: the contract of recordings.ts, without lists (suite-listing.ts). */
 import { afterEach, describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Store } from "../contract/store.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { ids, record } from "./recordings.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
+
+const B = anAppId("b");
+const A = anAppId("a");
 
 export function recordingsSuite(newPlace: NewPlace): void {
   let opened: Store | undefined;
@@ -21,7 +25,7 @@ export function recordingsSuite(newPlace: NewPlace): void {
       const { recordings: store } = await newStore();
       const added = await Promise.all(Array.from({ length: 9 }, (_, i) => store.addUpload(uploadRow(`u${i}`), 5)));
       expect(added.filter(Boolean)).toHaveLength(5);
-      expect(await store.addUpload(uploadRow("other", { app: "b" }), 5)).toBe(true);
+      expect(await store.addUpload(uploadRow("other", { app: B }), 5)).toBe(true);
       expect(await store.endUpload(`u${added.indexOf(true)}`, 1)).toBe(true);
       expect(await store.addUpload(uploadRow("again"), 5)).toBe(true);
     });
@@ -41,9 +45,9 @@ export function recordingsSuite(newPlace: NewPlace): void {
       await store.addUpload(uploadRow("u"), 5);
       const outcomes = await Promise.all(Array.from({ length: 4 }, () => store.complete("u", 0, COMPLETION)));
       expect(outcomes.filter((row) => row !== undefined)).toHaveLength(1);
-      expect(await store.totalOf("a", {})).toBe(1);
+      expect(await store.totalOf(A, {})).toBe(1);
       expect(await store.hasRecordings()).toBe(true);
-      expect(await store.upload("a", "u")).toBeUndefined();
+      expect(await store.upload(A, "u")).toBeUndefined();
       expect(await store.endUpload("u", 1)).toBe(false);
     });
 
@@ -67,30 +71,30 @@ export function recordingsSuite(newPlace: NewPlace): void {
       await store.addUpload(uploadRow("old", { touched: 1 }), 5);
       await store.addUpload(uploadRow("young", { touched: 50 }), 5);
       expect(ids(await store.uploadsTouchedBefore(50, 10))).toEqual(["old"]);
-      expect(await store.upload("b", "old")).toBeUndefined();
+      expect(await store.upload(B, "old")).toBeUndefined();
     });
   });
 
   describe("the stored number of recordings and bytes", () => {
     test("follows completion and deletion, per application, and can be recomputed", async () => {
       const { recordings: store } = await newStore();
-      expect(await store.stored("a")).toEqual({ recordings: 0, bytes: 0, uploading: 0 });
+      expect(await store.stored(A)).toEqual({ recordings: 0, bytes: 0, uploading: 0 });
       for (const [id, app, sizeInBytes] of [
-        ["u1", "a", 5_000_000_000],
-        ["u2", "a", 7],
-        ["u3", "b", 11],
-        ["u4", "a", 0],
+        ["u1", A, 5_000_000_000],
+        ["u2", A, 7],
+        ["u3", B, 11],
+        ["u4", A, 0],
       ] as const) {
         await store.addUpload(uploadRow(id, { app }), 5);
         await store.complete(id, 0, { ...COMPLETION, sizeInBytes });
       }
-      expect(await store.stored("a")).toEqual({ recordings: 3, bytes: 5_000_000_007, uploading: 0 });
-      await store.deleteRecordings("a", ["u1", "u3", "nothing"]);
-      await store.deleteRecordings("a", ["u1"]);
-      expect(await store.stored("a")).toEqual({ recordings: 2, bytes: 7, uploading: 0 });
-      expect(await store.stored("b")).toEqual({ recordings: 1, bytes: 11, uploading: 0 });
+      expect(await store.stored(A)).toEqual({ recordings: 3, bytes: 5_000_000_007, uploading: 0 });
+      await store.deleteRecordings(A, ["u1", "u3", "nothing"]);
+      await store.deleteRecordings(A, ["u1"]);
+      expect(await store.stored(A)).toEqual({ recordings: 2, bytes: 7, uploading: 0 });
+      expect(await store.stored(B)).toEqual({ recordings: 1, bytes: 11, uploading: 0 });
       await store.recount();
-      expect(await store.stored("a")).toEqual({ recordings: 2, bytes: 7, uploading: 0 });
+      expect(await store.stored(A)).toEqual({ recordings: 2, bytes: 7, uploading: 0 });
     });
   });
 
@@ -98,17 +102,17 @@ export function recordingsSuite(newPlace: NewPlace): void {
     test("keeps the number of the recording, and a row until its bytes are removed", async () => {
       const { recordings: store } = await newStore();
       for (const id of ["x", "y", "z"]) await record(store, id);
-      expect(await store.deleteRecordings("b", ["y"])).toEqual([]);
-      expect(await store.deleteRecordings("a", ["y", "nothing"])).toEqual(["y"]);
-      expect(await store.deleteRecordings("a", ["y"])).toEqual([]);
-      expect(await store.totalOf("a", {})).toBe(2);
-      expect(await store.seqOf("a", "y")).toBe(2);
-      expect(await store.seqOf("b", "y")).toBeUndefined();
-      expect(await store.seqOf("a", "nothing")).toBeUndefined();
-      expect(await store.deletedRecordings(10)).toEqual([{ app: "a", id: "y" }]);
+      expect(await store.deleteRecordings(B, ["y"])).toEqual([]);
+      expect(await store.deleteRecordings(A, ["y", "nothing"])).toEqual(["y"]);
+      expect(await store.deleteRecordings(A, ["y"])).toEqual([]);
+      expect(await store.totalOf(A, {})).toBe(2);
+      expect(await store.seqOf(A, "y")).toBe(2);
+      expect(await store.seqOf(B, "y")).toBeUndefined();
+      expect(await store.seqOf(A, "nothing")).toBeUndefined();
+      expect(await store.deletedRecordings(10)).toEqual([{ app: A, id: "y" }]);
       await store.markRemoved(["y"], 1);
       expect(await store.deletedRecordings(10)).toEqual([]);
-      expect(await store.seqOf("a", "y")).toBe(2);
+      expect(await store.seqOf(A, "y")).toBe(2);
       expect((await record(store, "later")).seq).toBe(4);
     });
   });

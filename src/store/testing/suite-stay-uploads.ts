@@ -1,11 +1,16 @@
 /** Part of the suite of every store: uploads that the pages of a meeting send, from their beginning to the recording. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { AppId } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { RecordingStore, StayUploadRow } from "../contract/recordings.ts";
 import type { Store } from "../contract/store.ts";
 import { entering } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { ids } from "./recordings.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
+
+const A = anAppId("a");
+const B = anAppId("b");
 
 let last = 0;
 /** An id that no other test has. */
@@ -30,7 +35,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
     });
     afterAll(() => opened.close());
     beforeEach(async () => {
-      for (const app of ["a", "b"])
+      for (const app of [A, anAppId("b")])
         for (const { id } of await store.uploadsOf(app)) {
           await store.endUpload(id, 1);
           await store.forgetUpload(id);
@@ -57,26 +62,26 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       expect(added.filter(Boolean)).toHaveLength(2);
       expect(await store.addStayUpload(stayUpload("s2"), 2)).toBe(true);
       expect(await store.addUpload(uploadRow(newName()), 3)).toBe(false);
-      const open = await store.openUploadsOfStay("a", "s1");
+      const open = await store.openUploadsOfStay(A, "s1");
       expect(open.map(({ stay, source, bytes }) => [stay, source, bytes])).toEqual([
         ["s1", "camera", 0],
         ["s1", "camera", 0],
       ]);
       await store.finish(open[0]?.id ?? "", 0, 10, 5000);
       expect(await store.addStayUpload(stayUpload("s1"), 2)).toBe(true);
-      expect(await store.openUploadsOfStay("b", "s1")).toEqual([]);
+      expect(await store.openUploadsOfStay(B, "s1")).toEqual([]);
     });
 
     test("those of a person who was removed are closed, for the leases too, and due at once", async () => {
       const [eve, ann] = [newName(), newName()];
       for (const id of [eve, ann]) await opened.meetings.enter(entering(id, newName()), 9, 1000);
       const [hers, other] = [await begun(eve), await begun(ann)];
-      expect((await store.upload("a", hers.id))?.isClosed).toBe(false);
+      expect((await store.upload(A, hers.id))?.isClosed).toBe(false);
       await opened.meetings.end(eve, "removed", 2000);
       await opened.meetings.end(ann, "ended", 2000);
       expect([await opened.meetings.isBarred(eve), await opened.meetings.isBarred(ann)]).toEqual([true, false]);
-      expect((await store.upload("a", hers.id))?.isClosed).toBe(true);
-      expect((await store.upload("a", other.id))?.isClosed).toBe(false);
+      expect((await store.upload(A, hers.id))?.isClosed).toBe(true);
+      expect((await store.upload(A, other.id))?.isClosed).toBe(false);
       for (const [{ id }, isClosed] of [
         [hers, true],
         [other, false],
@@ -89,19 +94,19 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
     });
 
     test("of finished ones, applications take turns, within them senders, and within these stays", async () => {
-      const wait = async (app: string, sender: string, stay: string, at: number): Promise<string> => {
+      const wait = async (app: AppId, sender: string, stay: string, at: number): Promise<string> => {
         const row = stayUpload(stay, { app, sender, room: "r9" });
         expect(await store.addStayUpload(row, 99)).toBe(true);
         await store.finish(row.id, 0, 10, at);
         return row.id;
       };
       const names = new Map<string, string>();
-      const add = async (name: string, app: string, sender: string, stay: string, at: number): Promise<void> =>
+      const add = async (name: string, app: AppId, sender: string, stay: string, at: number): Promise<void> =>
         void names.set(await wait(app, sender, stay, at), name);
-      for (const n of [1, 2, 3]) await add(`eve-${n}`, "a", "s-eve", "eve", n);
-      await add("eve-again", "a", "s-eve", "eve-again", 4);
-      await add("ann", "a", "s-ann", "ann", 5);
-      await add("ben", "b", "s-ben", "ben", 6);
+      for (const n of [1, 2, 3]) await add(`eve-${n}`, A, "s-eve", "eve", n);
+      await add("eve-again", A, "s-eve", "eve-again", 4);
+      await add("ann", A, "s-ann", "ann", 5);
+      await add("ben", B, "s-ben", "ben", 6);
       const rows = await store.finishedUploads(10);
       expect(rows.map(({ id }) => names.get(id))).toEqual(["eve-1", "ben", "ann", "eve-again", "eve-2", "eve-3"]);
       expect(rows.map(({ nthOfStay, nthOfRoom }) => [nthOfStay, nthOfRoom])).toEqual([
@@ -117,24 +122,24 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
     });
 
     test("bytes are noted, and count for the application and the stay", async () => {
-      const before = await store.bytesUsed("a", "s5");
+      const before = await store.bytesUsed(A, "s5");
       expect(before).toMatchObject({ maxOfApp: 107_374_182_400, ofStay: 0 });
       const [one, two] = [await begun("s5"), await begun("s5")];
       expect(await store.noteBytes(one.id, 0, 5_000_000_000, 3000)).toBe(true);
       expect(await store.noteBytes(one.id, 1, 7, 3000)).toBe(false);
-      expect(await store.upload("a", one.id)).toMatchObject({ bytes: 5_000_000_000, touched: 3000 });
+      expect(await store.upload(A, one.id)).toMatchObject({ bytes: 5_000_000_000, touched: 3000 });
       await store.finish(two.id, 0, 20, 3000);
-      expect((await store.stored("a")).uploading).toBe(5_000_000_020);
-      expect(await store.bytesUsed("a", "s5")).toMatchObject({
+      expect((await store.stored(A)).uploading).toBe(5_000_000_020);
+      expect(await store.bytesUsed(A, "s5")).toMatchObject({
         ofApp: before.ofApp + 5_000_000_020,
         ofStay: 5_000_000_020,
         countOfStay: 2,
       });
       await store.complete(two.id, 0, { ...COMPLETION, sizeInBytes: 30, mended: true });
       await store.endUpload(one.id, 1);
-      expect(await store.bytesUsed("a", "s5")).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 30 });
-      expect(await store.bytesUsed("a", null)).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 0 });
-      expect(await store.bytesUsed("b", "s5")).toMatchObject({ ofApp: 0, ofStay: 0 });
+      expect(await store.bytesUsed(A, "s5")).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 30 });
+      expect(await store.bytesUsed(A, null)).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 0 });
+      expect(await store.bytesUsed(B, "s5")).toMatchObject({ ofApp: 0, ofStay: 0 });
     });
 
     test("a finished one takes no more bytes, and waits in the order in which it was finished", async () => {
@@ -147,7 +152,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       expect(ids(await store.finishedUploads(1))).toEqual([two.id]);
       expect(await store.noteBytes(two.id, 0, 99, 6000)).toBe(false);
       expect(await store.touchUpload(two.id, 0, null, 6000)).toBeUndefined();
-      expect(await store.upload("a", two.id)).toMatchObject({ finished: 4000, bytes: 10 });
+      expect(await store.upload(A, two.id)).toMatchObject({ finished: 4000, bytes: 10 });
     });
 
     test("are due when their stay ended long ago or is not known, or when nothing came for long", async () => {
@@ -177,7 +182,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       expect(await store.noteMending(id, 0, `${id}-1`)).toMatchObject({ mendedAs: `${id}-1`, tries: 1 });
       expect(await store.noteMending(id, 1, `${id}-x`)).toBeUndefined();
       expect(await store.noteMending(id, 0, `${id}-2`)).toMatchObject({ mendedAs: `${id}-2`, tries: 2 });
-      expect(await store.filesToRemove(10)).toEqual([{ app: "a", id: `${id}-1` }]);
+      expect(await store.filesToRemove(10)).toEqual([{ app: A, id: `${id}-1` }]);
       expect(await store.knownIds([`${id}-1`, `${id}-2`, "nothing"])).toEqual(
         new Map([
           [`${id}-1`, "upload"],
@@ -191,17 +196,17 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       await store.noteMending(id, 0, `${id}-m`);
       const row = await store.complete(id, 0, { ...COMPLETION, file: `${id}-m`, mended: true });
       expect(row).toMatchObject({ id, file: `${id}-m`, mended: true });
-      expect(await store.recording("a", id)).toEqual(row);
-      expect(await store.filesToRemove(10)).toEqual([{ app: "a", id }]);
-      await store.fileRemoved("a", id);
+      expect(await store.recording(A, id)).toEqual(row);
+      expect(await store.filesToRemove(10)).toEqual([{ app: A, id }]);
+      await store.fileRemoved(A, id);
       expect(await store.knownIds([id, `${id}-m`])).toEqual(
         new Map([
           [id, "recording"],
           [`${id}-m`, "recording"],
         ]),
       );
-      expect(await store.deleteRecordings("a", [id])).toEqual([id]);
-      expect(await store.filesToRemove(10)).toEqual([{ app: "a", id: `${id}-m` }]);
+      expect(await store.deleteRecordings(A, [id])).toEqual([id]);
+      expect(await store.filesToRemove(10)).toEqual([{ app: A, id: `${id}-m` }]);
     });
 
     test("one that cannot be mended is listed as it came, and what mending has begun is removed", async () => {
@@ -211,7 +216,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
         file: null,
         mended: false,
       });
-      expect(await store.filesToRemove(10)).toEqual([{ app: "a", id: `${id}-m` }]);
+      expect(await store.filesToRemove(10)).toEqual([{ app: A, id: `${id}-m` }]);
       expect(await store.filesToRemove(10, `${id}-m`)).toEqual([]);
     });
 

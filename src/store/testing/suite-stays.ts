@@ -1,9 +1,13 @@
 /** Part of the suite of every store: how stays begin, go on and end (meetings.ts). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { MeetingStore } from "../contract/meetings.ts";
 import type { Store } from "../contract/store.ts";
 import { entering, inside } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
+
+const A = anAppId("a");
+const B = anAppId("b");
 
 const MANY = 40;
 
@@ -32,7 +36,7 @@ export function staysSuite(newPlace: NewPlace): void {
       const stay = { ...fields, meeting: newMeeting, ejectAt: ejectAtLatest, seen: 1000, began: 1000 };
       const meeting = {
         id: newMeeting,
-        app: "a",
+        app: A,
         room: "written",
         roomName,
         began: 1000,
@@ -43,17 +47,17 @@ export function staysSuite(newPlace: NewPlace): void {
       };
       expect(began).toEqual({ outcome: "began", stay: { ...stay, ended: null, why: null }, meeting, isFirst: true });
       expect(await meetings.stay("p1")).toEqual({ ...stay, ended: null, why: null });
-      expect(await meetings.current("a", "written")).toEqual(meeting);
-      expect(await meetings.meeting("a", newMeeting)).toEqual(meeting);
-      expect(await meetings.current("b", "written")).toBeUndefined();
-      expect(await meetings.meeting("b", newMeeting)).toBeUndefined();
+      expect(await meetings.current(A, "written")).toEqual(meeting);
+      expect(await meetings.meeting(A, newMeeting)).toEqual(meeting);
+      expect(await meetings.current(B, "written")).toBeUndefined();
+      expect(await meetings.meeting(B, newMeeting)).toBeUndefined();
       for (const id of ["nothing", "\0", ""]) expect(await meetings.stay(id)).toBeUndefined();
 
       const second = inside(await meetings.enter(entering("p2", "written"), 5, 1001));
       expect(second).toMatchObject({ meeting, isFirst: false });
-      expect((await meetings.openStays("a", "written")).map(({ id }) => id)).toEqual(["p1", "p2"]);
-      expect(await meetings.inside("a", "written")).toBe(2);
-      expect(await meetings.inside("b", "written")).toBe(0);
+      expect((await meetings.openStays(A, "written")).map(({ id }) => id)).toEqual(["p1", "p2"]);
+      expect(await meetings.inside(A, "written")).toBe(2);
+      expect(await meetings.inside(B, "written")).toBe(0);
     });
 
     test("are renamed, counted up to a limit by however many callers, until they end; coming back changes no name", async () => {
@@ -87,14 +91,14 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await meetings.stay("back")).toMatchObject({ node: "n2", seen: 2000 });
       await meetings.lost("back", "n2", 4000);
       expect(await meetings.stay("back")).toMatchObject({ node: null, seen: 4000, ended: null });
-      expect(await meetings.inside("a", "again")).toBe(1);
+      expect(await meetings.inside(A, "again")).toBe(1);
     });
 
     test("belong to the room that they began in", async () => {
       await meetings.enter(entering("own", "own room"), 5, 1000);
       expect(await meetings.enter(entering("own", "other room"), 5, 1000)).toEqual({ outcome: "ended" });
-      expect(await meetings.enter(entering("own", "own room", { app: "b" }), 5, 1000)).toEqual({ outcome: "ended" });
-      expect(await meetings.current("a", "other room")).toBeUndefined();
+      expect(await meetings.enter(entering("own", "own room", { app: B }), 5, 1000)).toEqual({ outcome: "ended" });
+      expect(await meetings.current(A, "other room")).toBeUndefined();
     });
 
     test("end once, and do not come back", async () => {
@@ -117,18 +121,18 @@ export function staysSuite(newPlace: NewPlace): void {
         Array.from({ length: 10 }, (_, i) => meetings.enter(entering("one", "once", { node: `n${i}` }), 1, 1000 + i)),
       );
       expect(all.map(({ outcome }) => outcome).sort()).toEqual([...Array(9).fill("back"), "began"]);
-      expect(await meetings.inside("a", "once")).toBe(1);
+      expect(await meetings.inside(A, "once")).toBe(1);
     });
   });
 
   describe("the limit of a room", () => {
     test("that was lowered since places were held is reached, and not passed", async () => {
       await meetings.enter(entering("g0", "given up"), 3, 1000);
-      for (const id of ["g1", "g2"]) await meetings.hold("a", "given up", id, 3, 16_000, 1000);
+      for (const id of ["g1", "g2"]) await meetings.hold(A, "given up", id, 3, 16_000, 1000);
       expect(await meetings.enter(entering("g1", "given up"), 2, 1001)).toEqual({ outcome: "full" });
       expect(await meetings.enter(entering("g2", "given up"), 2, 1002)).toMatchObject({ outcome: "began" });
       expect(await meetings.enter(entering("g1", "given up"), 2, 1003)).toEqual({ outcome: "full" });
-      expect(await meetings.inside("a", "given up")).toBe(2);
+      expect(await meetings.inside(A, "given up")).toBe(2);
     });
 
     test("is exact when many enter at once, and one meeting begins", async () => {
@@ -137,13 +141,13 @@ export function staysSuite(newPlace: NewPlace): void {
       );
       const outcomes = all.map(({ outcome }) => outcome);
       expect([count(outcomes, "began"), count(outcomes, "full")]).toEqual([3, MANY - 3]);
-      expect(await meetings.inside("a", "race")).toBe(3);
-      expect((await meetings.meetings("a", { room: "race", limit: 9 }))?.total).toBe(1);
+      expect(await meetings.inside(A, "race")).toBe(3);
+      expect((await meetings.meetings(A, { room: "race", limit: 9 }))?.total).toBe(1);
     });
 
     test("counts held places and stays together, when many join and enter at once", async () => {
       const holds = await Promise.all(
-        Array.from({ length: MANY }, (_, i) => meetings.hold("a", "held", `h${i}`, 4, 16_000, 1000)),
+        Array.from({ length: MANY }, (_, i) => meetings.hold(A, "held", `h${i}`, 4, 16_000, 1000)),
       );
       expect(count(holds, "held")).toBe(4);
       const places = Array.from({ length: MANY }, (_, i) => `h${i}`).filter((_, i) => holds[i] === "held");
@@ -152,22 +156,22 @@ export function staysSuite(newPlace: NewPlace): void {
         ...places.map((id) => meetings.enter(entering(id, "held"), 4, 1500)),
       ]);
       expect(all.slice(MANY).map(({ outcome }) => outcome)).toEqual(Array(4).fill("began"));
-      expect(await meetings.inside("a", "held")).toBe(4);
-      expect(await meetings.hold("a", "held", "late", 4, 16_000, 1500)).toBe("full");
+      expect(await meetings.inside(A, "held")).toBe(4);
+      expect(await meetings.hold(A, "held", "late", 4, 16_000, 1500)).toBe("full");
       await meetings.end(places[0] ?? "", "left", 1600);
       const later = await Promise.all(
-        Array.from({ length: MANY }, (_, i) => meetings.hold("a", "held", `late${i}`, 4, 16_600, 1600)),
+        Array.from({ length: MANY }, (_, i) => meetings.hold(A, "held", `late${i}`, 4, 16_600, 1600)),
       );
       expect(count(later, "held")).toBe(1);
     });
 
     test("leaves a held place to its participantSession, until it is over", async () => {
-      expect(await meetings.hold("a", "short", "p", 1, 16_000, 1000)).toBe("held");
-      expect(await meetings.hold("a", "short", "p", 1, 17_000, 2000)).toBe("held");
-      expect(await meetings.hold("a", "short", "q", 1, 31_000, 16_500)).toBe("full");
+      expect(await meetings.hold(A, "short", "p", 1, 16_000, 1000)).toBe("held");
+      expect(await meetings.hold(A, "short", "p", 1, 17_000, 2000)).toBe("held");
+      expect(await meetings.hold(A, "short", "q", 1, 31_000, 16_500)).toBe("full");
       expect(await meetings.enter(entering("q-now", "short"), 1, 16_999)).toEqual({ outcome: "full" });
-      expect(await meetings.hold("b", "short", "r", 1, 31_000, 16_500)).toBe("held");
-      expect(await meetings.hold("a", "short", "q", 1, 32_000, 17_000)).toBe("held");
+      expect(await meetings.hold(B, "short", "r", 1, 31_000, 16_500)).toBe("held");
+      expect(await meetings.hold(A, "short", "q", 1, 32_000, 17_000)).toBe("held");
       expect(await meetings.enter(entering("p-late", "short"), 1, 17_001)).toEqual({ outcome: "full" });
       expect((await meetings.enter(entering("q-2", "short"), 2, 17_001)).outcome).toBe("began");
       expect((await meetings.enter(entering("p-3", "short"), 2, 32_001)).outcome).toBe("began");
@@ -175,7 +179,7 @@ export function staysSuite(newPlace: NewPlace): void {
 
     test("cannot be used up by one address that joins and never enters", async () => {
       const hold = (id: string, at: number, name?: string): Promise<string> =>
-        meetings.hold("a", "address", id, 3, at + 15_000, at, name === undefined ? name : { name, isVerified: false });
+        meetings.hold(A, "address", id, 3, at + 15_000, at, name === undefined ? name : { name, isVerified: false });
       for (let i = 0; i < 10; i++) expect(await hold(`flood-${i}`, 1000 + i, "x")).toBe("held");
       // Two places are held by it, so one is left.
       expect(await hold("other", 1100, "y")).toBe("held");
@@ -190,7 +194,7 @@ export function staysSuite(newPlace: NewPlace): void {
 
     test("that guests hold is taken by a verified caller where the room is full; stays and places of verified callers are not", async () => {
       const hold = (id: string, at: number, isVerified: boolean): Promise<string> =>
-        meetings.hold("a", "taken", id, 3, at + 15_000, at, { name: id, isVerified });
+        meetings.hold(A, "taken", id, 3, at + 15_000, at, { name: id, isVerified });
       const enter = async (id: string, at: number) => (await meetings.enter(entering(id, "taken"), 3, at)).outcome;
       expect(await hold("inside", 1000, false)).toBe("held");
       expect(await enter("inside", 1001)).toBe("began");
@@ -210,7 +214,7 @@ export function staysSuite(newPlace: NewPlace): void {
 
     test("does not count a stay twice that holds a place for its return", async () => {
       await meetings.enter(entering("resume", "resumes"), 1, 1000);
-      expect(await meetings.hold("a", "resumes", "resume", 1, 16_000, 1500)).toBe("held");
+      expect(await meetings.hold(A, "resumes", "resume", 1, 16_000, 1500)).toBe("held");
       expect((await meetings.enter(entering("resume", "resumes"), 1, 1600)).outcome).toBe("back");
       // Its place is not held any more, so that its end leaves the room empty.
       await meetings.end("resume", "left", 1700);
@@ -247,7 +251,7 @@ export function staysSuite(newPlace: NewPlace): void {
       await meetings.ban(meeting.id, { accessToken: null, externalUserId: null });
       expect(await meetings.isBanned(meeting.id, null, null)).toBe(false);
 
-      for (const { id } of await meetings.openStays("a", "bans")) await meetings.end(id, "ended", 4000);
+      for (const { id } of await meetings.openStays(A, "bans")) await meetings.end(id, "ended", 4000);
       expect(await meetings.endMeeting(meeting.id)).toMatchObject({ id: meeting.id, ended: 4000 });
       expect(await meetings.isBanned(meeting.id, "t1", "u1")).toBe(false);
       expect(inside(await meetings.enter(entering("b7", "bans", token), 9, 5000)).meeting.id).toBe("m-b7");
@@ -286,7 +290,7 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await at("t6", 31_000, { accessToken: null, ejectAfterSec: 10 })).toBe(40_000);
       expect(await at("t2", 31_000, { ejectAfterSec: null })).toBeNull();
       expect((await meetings.stay("t2"))?.ejectAt).toBeNull();
-      const { id = "" } = (await meetings.current("a", "times")) ?? {};
+      const { id = "" } = (await meetings.current(A, "times")) ?? {};
       expect(await meetings.firstEntry(id, "t")).toBe(1000);
       expect(await meetings.firstEntry(id, "nothing")).toBeUndefined();
     });

@@ -1,4 +1,5 @@
 /** What the live tail shows of one event. It never holds a secret, a token or a query string: the events have none. */
+import type { AppId } from "../../base/ids.ts";
 import { DATA_MAX_CHARS } from "./limits.ts";
 
 /** In the stream there is also `dropped`, which is no event: it counts those that the reader did not get. */
@@ -31,7 +32,7 @@ export interface TailEvent {
   readonly at: number;
   readonly kind: TailKind;
   /** The id of the application; absent for a refused connect whose key is unknown. */
-  readonly app?: string | undefined;
+  readonly app?: AppId | undefined;
   readonly channel?: string | undefined;
   /** For `send` the sender. */
   readonly peerId?: string | undefined;

@@ -1,4 +1,5 @@
 /** One reader of the tail: its filter, and the batch it gets next. */
+import type { AppId } from "../../base/ids.ts";
 import { Batch } from "./batch.ts";
 import type { KindSet } from "./event.ts";
 import { CACHED_CHANNELS_MAX } from "./limits.ts";
@@ -6,7 +7,7 @@ import { CACHED_CHANNELS_MAX } from "./limits.ts";
 export interface TailFilter {
   readonly kinds: KindSet;
   /** An application's id. */
-  readonly app: string | undefined;
+  readonly app: AppId | undefined;
   readonly keyId: string | undefined;
   readonly peer: ((peerId: string) => boolean) | undefined;
   readonly channel: ((name: string) => boolean) | undefined;
@@ -42,7 +43,7 @@ export class TailReader {
   /** Whether this reader gets the event. Called per frame: the cheapest comparisons come first, and nothing is built. */
   takes(
     kind: KindSet,
-    app: string | undefined,
+    app: AppId | undefined,
     channel: string | undefined,
     peerId: string | undefined,
     to: string | undefined,

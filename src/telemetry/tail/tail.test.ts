@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../base/testing/ids.ts";
 import { droppedLine, kindBit, kindSet, lineOf, TAIL_KINDS } from "./event.ts";
 import { BATCH_EVENTS_MAX, BATCH_EVERY_MS, BATCH_MAX_CHARS, CACHED_CHANNELS_MAX, DATA_MAX_CHARS } from "./limits.ts";
 import { type TailFilter, TailReader } from "./reader.ts";
 import { Tail } from "./tail.ts";
+
+const APP1 = anAppId("app1");
+const A = anAppId("a");
 
 const EVERYTHING: TailFilter = {
   kinds: kindSet(TAIL_KINDS),
@@ -42,18 +46,18 @@ function tailOf(mayShowPayloads = true) {
 }
 
 const publish = (tail: Tail, channel: string, text = "{}", data?: string): boolean => {
-  const isWanted = tail.select(PUBLISH, "app1", channel, "ann", undefined, "key1");
-  if (isWanted) tail.write(text, "app1", data);
+  const isWanted = tail.select(PUBLISH, APP1, channel, "ann", undefined, "key1");
+  if (isWanted) tail.write(text, APP1, data);
   return isWanted;
 };
 
 describe("a filter", () => {
   const takes = (filter: Partial<TailFilter>): boolean =>
-    readerOf(filter).reader.takes(PUBLISH, "app1", "chat/1", "ann", "bob", "key1");
+    readerOf(filter).reader.takes(PUBLISH, APP1, "chat/1", "ann", "bob", "key1");
 
   test("lets everything pass that it does not exclude", () => {
     expect(takes({})).toBe(true);
-    expect(takes({ kinds: PUBLISH, app: "app1", keyId: "key1", channel: () => true, peer: (id) => id === "ann" })).toBe(
+    expect(takes({ kinds: PUBLISH, app: APP1, keyId: "key1", channel: () => true, peer: (id) => id === "ann" })).toBe(
       true,
     );
     expect(takes({ peer: (id) => id === "bob" })).toBe(true);
@@ -61,7 +65,7 @@ describe("a filter", () => {
 
   test.each([
     ["another kind", { kinds: kindSet(["send", "close"]) }],
-    ["another application", { app: "app2" }],
+    ["another application", { app: anAppId("app2") }],
     ["another key", { keyId: "key2" }],
     ["another channel", { channel: () => false }],
     ["another peer", { peer: () => false }],
@@ -73,7 +77,7 @@ describe("a filter", () => {
     const takesBare = (filter: Partial<TailFilter>): boolean =>
       readerOf(filter).reader.takes(PUBLISH, undefined, undefined, undefined, undefined, undefined);
     expect(takesBare({})).toBe(true);
-    for (const filter of [{ app: "a" }, { keyId: "k" }, { channel: () => true }, { peer: () => true }])
+    for (const filter of [{ app: A }, { keyId: "k" }, { channel: () => true }, { peer: () => true }])
       expect(takesBare(filter)).toBe(false);
   });
 
@@ -85,7 +89,7 @@ describe("a filter", () => {
         return name === "yes";
       },
     });
-    const takes = (channel: string): boolean => reader.takes(PUBLISH, "a", channel, "p", undefined, undefined);
+    const takes = (channel: string): boolean => reader.takes(PUBLISH, A, channel, "p", undefined, undefined);
     for (let i = 0; i < 100; i++) expect([takes("yes"), takes("no")]).toEqual([true, false]);
     expect(decided).toBe(2);
     for (let i = 0; i < 3 * CACHED_CHANNELS_MAX; i++) takes(`c${i}`);

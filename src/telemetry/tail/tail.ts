@@ -2,6 +2,7 @@
  * The live tail of one node: events are offered to its readers, which get them in batches. With no reader it is off, and events are
  * not even offered.
  */
+import type { AppId } from "../../base/ids.ts";
 import { type KindSet, lineOf } from "./event.ts";
 import { BATCH_EVERY_MS } from "./limits.ts";
 import type { TailReader } from "./reader.ts";
@@ -9,7 +10,7 @@ import type { TailReader } from "./reader.ts";
 export interface TailParts {
   readonly after: (ms: number, callback: () => void) => void;
   /** Whether the application allows operators to see its payloads. */
-  readonly mayShowPayloads: (app: string) => boolean;
+  readonly mayShowPayloads: (app: AppId) => boolean;
 }
 
 export class Tail {
@@ -50,7 +51,7 @@ export class Tail {
   /** Whether any reader gets this event. Then the caller builds it and calls `write`, in the same turn. */
   select(
     kind: KindSet,
-    app: string | undefined,
+    app: AppId | undefined,
     channel: string | undefined,
     peerId: string | undefined,
     to: string | undefined,
@@ -69,7 +70,7 @@ export class Tail {
   }
 
   /** Gives an event to the readers that were selected for it. It is built once for all of them, or twice if some see payloads. */
-  write(eventJson: string, app: string | undefined, dataJson?: string): void {
+  write(eventJson: string, app: AppId | undefined, dataJson?: string): void {
     let withData: string | undefined;
     for (let at = 0; at < this.selectedCount; at++) {
       const reader = this.selected[at];

@@ -1,5 +1,6 @@
 /** A process that appends to the history in the file it is given, and prints each batch when it is acknowledged, until it is killed. */
 import { writeSync } from "node:fs";
+import { anAppId } from "../../../src/base/testing/ids.ts";
 import { randomBase36 } from "../../../src/history/contract/random.ts";
 import { SqliteHistory } from "../../../src/history/sqlite/history.ts";
 
@@ -19,7 +20,7 @@ for (let batches = 0; ; batches++) {
   const messages = Array.from({ length: 1 + Math.floor(Math.random() * 32) }, () => {
     const text = `${run}-${number++}`;
     return {
-      app: "app",
+      app: anAppId("app"),
       channel: `c${number % CHANNELS}`,
       keep: KEEP,
       from: "ann",

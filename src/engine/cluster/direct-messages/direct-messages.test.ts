@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { HELD } from "../../engine.ts";
 import { deliveryCount } from "../wire/decode.ts";
 import { directMessage } from "../wire/encode.ts";
@@ -6,6 +7,8 @@ import type { Received } from "../wire/link.ts";
 import type { DirectMessage } from "../wire/messages.ts";
 import { DirectMessages, LATE_MS } from "./direct-messages.ts";
 import { ASIDE_MS } from "./newest-messages.ts";
+
+const APP = anAppId("app");
 
 /** The data of the message whose delivery throws: number 13 of node `a`. */
 const FAILING = '"a13"';
@@ -51,10 +54,10 @@ function subscribed() {
     nowMs: () => now,
     unexpected: () => unexpected++,
   });
-  directMessages.subscribe("app", "ann");
+  directMessages.subscribe(APP, "ann");
   const arrive = (node: string, number: number, to = "ann", turn: Turn = {}): void => {
     const envelope = { from: "ben", metadataJson: undefined, dataJson: `"${node}${number}"` };
-    const text = directMessage({ node, number, app: "app", to, envelope, ...turn });
+    const text = directMessage({ node, number, app: APP, to, envelope, ...turn });
     if (subscribed.has("app/ann"))
       receive({ subject: "app/ann", text, respond: (receipt) => void receipts.push(receipt) });
   };
@@ -89,14 +92,14 @@ test("a message that arrives after a newer one of the same node is dropped, and 
 test("a repeat that arrives after the peer was away for a moment is not delivered again", () => {
   const { directMessages, delivered, arrive, pass } = subscribed();
   arrive("a", 1);
-  directMessages.unsubscribe("app", "ann");
-  directMessages.subscribe("app", "ann");
+  directMessages.unsubscribe(APP, "ann");
+  directMessages.subscribe(APP, "ann");
   arrive("a", 1);
   arrive("a", 2);
   expect(delivered).toEqual(['"a1"', '"a2"']);
-  directMessages.unsubscribe("app", "ann");
+  directMessages.unsubscribe(APP, "ann");
   pass(ASIDE_MS);
-  directMessages.subscribe("app", "ann");
+  directMessages.subscribe(APP, "ann");
   arrive("a", 1);
   expect(delivered).toEqual(['"a1"', '"a2"', '"a1"']);
 });
@@ -105,7 +108,7 @@ test("a message for another peer is refused, and none is delivered after unsubsc
   const { directMessages, delivered, arrive, unexpected } = subscribed();
   arrive("a", 1, "eve");
   expect([delivered, unexpected()]).toEqual([[], 1]);
-  directMessages.unsubscribe("app", "ann");
+  directMessages.unsubscribe(APP, "ann");
   arrive("a", 2);
   expect(delivered).toEqual([]);
 });
@@ -115,8 +118,8 @@ test("what was sent behind a message that was answered as held waits until its n
   hold(true);
   for (const number of [1, 2]) arrive("a", number, "ann", { isNext: false, oldest: 1 });
   hold(false);
-  directMessages.unsubscribe("app", "ann");
-  directMessages.subscribe("app", "ann");
+  directMessages.unsubscribe(APP, "ann");
+  directMessages.subscribe(APP, "ann");
   arrive("a", 3, "ann", { isNext: false, oldest: 2 });
   expect(delivered).toEqual([]);
   expect(receipts.map((receipt) => deliveryCount(receipt)?.isHeld)).toEqual([true, true, true]);
@@ -152,7 +155,7 @@ test("a message of a node that has sent its farewell, or is above the bound of n
 test("a forwarded message is delivered once, and only by a node whose answer is awaited", () => {
   const { directMessages, delivered } = subscribed();
   const envelope = { from: "ben", metadataJson: undefined, dataJson: '"forwarded"' };
-  const text = directMessage({ node: "a", number: 1, app: "app", to: "ann", envelope });
+  const text = directMessage({ node: "a", number: 1, app: APP, to: "ann", envelope });
   expect(directMessages.deliverForwarded({ text, nodes: ["other"] })).toEqual({ kind: "deliver", count: 0 });
   expect(delivered).toEqual([]);
   for (const [nodes, count, isLate] of [

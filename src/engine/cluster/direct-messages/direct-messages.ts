@@ -6,6 +6,7 @@
  * the newest that was delivered is late: it was delivered before, or it was stuck behind a newer one, and delivering it now would
  * break the order. It is dropped, and its sender gets to know that.
  */
+import type { SpaceId } from "../../../base/ids.ts";
 import { type DeliverResult, type EngineCallbacks, HELD } from "../../engine.ts";
 import type { Receiver, TransportSubscription } from "../../transport/transport.ts";
 import type { FailureBoundary } from "../nodes/failure-boundary.ts";
@@ -49,7 +50,7 @@ export interface DirectMessagesParts {
 
 export class DirectMessages {
   /** By application, then by peer id: a key of both would be one more text per peer. Bound: peers with connections here. */
-  private readonly peers = new Map<string, Map<string, TransportSubscription>>();
+  private readonly peers = new Map<SpaceId, Map<string, TransportSubscription>>();
   private readonly newest: NewestMessages;
   private readonly receiver: Receiver;
 
@@ -59,7 +60,7 @@ export class DirectMessages {
   }
 
   /** Subscribes before a connection is made, if another node has one; resolves when the others know. */
-  prepare(app: string, peerId: string): Promise<void> | undefined {
+  prepare(app: SpaceId, peerId: string): Promise<void> | undefined {
     const { link, subjects } = this.parts;
     if (this.peers.get(app)?.has(peerId) || !link.hasSubscriber(subjects.peer(app, peerId))) return undefined;
     this.subscribe(app, peerId);
@@ -67,7 +68,7 @@ export class DirectMessages {
     return Promise.race([link.flush(), Bun.sleep(PREPARE_MAX_MS)]);
   }
 
-  subscribe(app: string, peerId: string): void {
+  subscribe(app: SpaceId, peerId: string): void {
     const { link, subjects } = this.parts;
     let peers = this.peers.get(app);
     if (!peers) {
@@ -80,7 +81,7 @@ export class DirectMessages {
     this.newest.restore(subscription, app, peerId);
   }
 
-  unsubscribe(app: string, peerId: string): void {
+  unsubscribe(app: SpaceId, peerId: string): void {
     const peers = this.peers.get(app);
     const subscription = peers?.get(peerId);
     if (!peers || !subscription) return;

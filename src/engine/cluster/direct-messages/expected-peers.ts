@@ -2,6 +2,7 @@
  * Peers whose connection this node has closed and that it expects back. Nodes publish that a peer has connected on a subject that
  * only a node subscribes to which expects it: without one, the message costs nothing beyond the publish.
  */
+import type { SpaceId } from "../../../base/ids.ts";
 import type { EngineCallbacks } from "../../engine.ts";
 import type { TransportSubscription } from "../../transport/transport.ts";
 import type { Nodes } from "../nodes/nodes.ts";
@@ -25,11 +26,11 @@ export class ExpectedPeers {
 
   constructor(private readonly parts: ExpectedPeersParts) {}
 
-  has(app: string, peerId: string): boolean {
+  has(app: SpaceId, peerId: string): boolean {
     return this.expected.size > 0 && this.expected.has(this.parts.subjects.returned(app, peerId));
   }
 
-  begin(app: string, peerId: string): void {
+  begin(app: SpaceId, peerId: string): void {
     const { link, subjects } = this.parts;
     const subject = subjects.returned(app, peerId);
     if (this.expected.has(subject)) return;
@@ -40,13 +41,13 @@ export class ExpectedPeers {
   }
 
   /** A peer has connected to this node. */
-  connected(app: string, peerId: string): void {
+  connected(app: SpaceId, peerId: string): void {
     const { link, subjects, local } = this.parts;
     this.end(app, peerId);
     link.publish(subjects.returned(app, peerId), encode.peerReturned({ node: local.id, app, peerId }));
   }
 
-  end(app: string, peerId: string): void {
+  end(app: SpaceId, peerId: string): void {
     if (this.expected.size === 0) return;
     const subject = this.parts.subjects.returned(app, peerId);
     this.expected.get(subject)?.end();

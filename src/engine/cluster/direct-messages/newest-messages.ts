@@ -2,6 +2,7 @@
  * The newest direct message that each peer here has got from each node. It outlives the last connection of the peer for a while:
  * repeats of a message may still be on their way when the peer comes back to this node.
  */
+import type { SpaceId } from "../../../base/ids.ts";
 import type { TransportSubscription } from "../../transport/transport.ts";
 
 export interface NewestMessage {
@@ -43,7 +44,7 @@ export class NewestMessages {
     return newest;
   }
 
-  restore(subscription: TransportSubscription, app: string, peerId: string): void {
+  restore(subscription: TransportSubscription, app: SpaceId, peerId: string): void {
     if (this.aside.size === 0) return;
     const key = keyOf(app, peerId);
     const one = this.aside.get(key);
@@ -52,7 +53,7 @@ export class NewestMessages {
     if (one.untilMs > this.nowMs()) this.current.set(subscription, one.newest);
   }
 
-  putAside(subscription: TransportSubscription, app: string, peerId: string): void {
+  putAside(subscription: TransportSubscription, app: SpaceId, peerId: string): void {
     const newest = this.current.get(subscription);
     if (!newest) return;
     this.current.delete(subscription);
@@ -66,4 +67,4 @@ export class NewestMessages {
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { type DirectAttempt, HELD, OVERTAKEN, UNAVAILABLE } from "../../engine.ts";
 import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import { ASK_AFTER_MS, HELD_WAIT_MS, PendingDirectMessages } from "./pending-messages.ts";
 
 const ATTEMPT: DirectAttempt = {
-  app: "app",
+  app: anAppId("app"),
   to: "ann",
   onHeld: () => undefined,
   number: 0,

@@ -1,4 +1,5 @@
 /** Sends direct messages to other nodes. A message keeps its number over all attempts, so that each node delivers it once. */
+import type { SpaceId } from "../../../base/ids.ts";
 import type { DirectAttempt, EngineCallbacks, Envelope, SendResult } from "../../engine.ts";
 import { directMessage } from "../wire/encode.ts";
 import type { Link } from "../wire/link.ts";
@@ -20,7 +21,7 @@ export interface DirectSendsParts {
 export class DirectSends {
   constructor(private readonly parts: DirectSendsParts) {}
 
-  send(app: string, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Promise<SendResult> {
+  send(app: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Promise<SendResult> {
     const { local, link, subjects, control, pendingDirectMessages } = this.parts;
     const number = attempt ? this.numberOf(attempt) : this.parts.nextNumber();
     const subject = subjects.peer(app, to);

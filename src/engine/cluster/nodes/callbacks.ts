@@ -5,6 +5,7 @@
  * The boundary in realtime/ decides what an error costs clients, with any engine. This one keeps the node protocol consistent, for
  * any EngineCallbacks: the contract requires it of engines between processes.
  */
+import type { AppId, SpaceId } from "../../../base/ids.ts";
 import type {
   ChannelCount,
   ChannelsPage,
@@ -30,7 +31,7 @@ export class NodeCallbacks implements EngineCallbacks {
   }
 
   /** No closure: this is on the path of every message. */
-  deliver(app: string, channel: string, envelope: Envelope): void {
+  deliver(app: SpaceId, channel: string, envelope: Envelope): void {
     try {
       this.end.deliver(app, channel, envelope);
     } catch (error) {
@@ -40,17 +41,17 @@ export class NodeCallbacks implements EngineCallbacks {
   }
 
   /** May throw: direct-messages/direct-messages.ts then sends no receipt, because it is not known whether the message was delivered. */
-  deliverTo(app: string, to: string, envelope: Envelope): DeliverResult {
+  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
     return this.end.deliverTo(app, to, envelope);
   }
 
-  returned(app: string, peerId: string): void {
+  returned(app: SpaceId, peerId: string): void {
     this.boundary.run({ in: "returned", app }, () => this.end.returned(app, peerId));
   }
 
   membersChanged(
     node: NodeId,
-    app: string,
+    app: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
@@ -58,19 +59,19 @@ export class NodeCallbacks implements EngineCallbacks {
     this.members("membersChanged", node, app, channel, () => this.end.membersChanged(node, app, channel, joined, left));
   }
 
-  membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void {
+  membersAre(node: NodeId, app: SpaceId, channel: string, members: readonly MemberState[]): void {
     this.members("membersAre", node, app, channel, () => this.end.membersAre(node, app, channel, members));
   }
 
   /** Runs the callback of `watch`. */
-  found(app: string, channel: string, callback: () => void): void {
+  found(app: SpaceId, channel: string, callback: () => void): void {
     this.boundary.run({ in: "watch", app, channel }, callback, () => {
       this.boundary.markStale();
       this.lost(app, channel);
     });
   }
 
-  lost(app: string, channel: string): void {
+  lost(app: SpaceId, channel: string): void {
     this.boundary.run({ in: "lost", app, channel }, () => this.end.lost(app, channel));
   }
 
@@ -91,45 +92,45 @@ export class NodeCallbacks implements EngineCallbacks {
     for (const [node, name] of [...this.gone]) this.nodeGone(node, name);
   }
 
-  connectionsChanged(app: string): void {
+  connectionsChanged(app: AppId): void {
     this.boundary.run({ in: "connectionsChanged", app }, () => this.end.connectionsChanged(app));
   }
 
   // Called for requests of other nodes. An error is caught where the request was received, and no response is sent.
 
-  nudged(app?: string, withdrawn?: string): void | Promise<void> {
+  nudged(app?: AppId, withdrawn?: string): void | Promise<void> {
     return this.end.nudged(app, withdrawn);
   }
 
-  blocked(app: string, peerId: string, untilMs: number): void {
+  blocked(app: AppId, peerId: string, untilMs: number): void {
     this.end.blocked(app, peerId, untilMs);
   }
 
-  kicked(app: string, peerId: string): number {
+  kicked(app: SpaceId, peerId: string): number {
     return this.end.kicked(app, peerId);
   }
 
-  localMembers(app: string, channel: string): readonly MemberState[] {
+  localMembers(app: SpaceId, channel: string): readonly MemberState[] {
     return this.end.localMembers(app, channel);
   }
 
-  localPeers(app: string, channel: string): readonly MemberState[] {
+  localPeers(app: SpaceId, channel: string): readonly MemberState[] {
     return this.end.localPeers(app, channel);
   }
 
-  localChannels(app: string, page?: ChannelsPage): readonly ChannelCount[] {
+  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
     return this.end.localChannels(app, page);
   }
 
-  localConnections(app: string): number {
+  localConnections(app: AppId): number {
     return this.end.localConnections(app);
   }
 
-  localCounts(): ReadonlyMap<string, number> {
+  localCounts(): ReadonlyMap<AppId, number> {
     return this.end.localCounts();
   }
 
-  private members(method: string, node: NodeId, app: string, channel: string, call: () => void): void {
+  private members(method: string, node: NodeId, app: SpaceId, channel: string, call: () => void): void {
     this.boundary.run({ in: method, node, app, channel }, call, () => {
       this.boundary.markStale(node);
       this.lost(app, channel);

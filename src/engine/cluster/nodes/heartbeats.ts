@@ -1,4 +1,5 @@
 /** Heartbeats of this node: they say that it is alive, which nodes it receives, and how many connections each application has. */
+import type { AppId } from "../../../base/ids.ts";
 import type { EngineCallbacks } from "../../engine.ts";
 import { connectionCount, heartbeat } from "../wire/encode.ts";
 import type { Link } from "../wire/link.ts";
@@ -23,7 +24,7 @@ export interface HeartbeatsParts {
 export class Heartbeats {
   private lastMs = 0;
   /** Connections by application, as last sent. Bound: applications with connections here. */
-  private counts = new Map<string, number>();
+  private counts = new Map<AppId, number>();
 
   constructor(private readonly parts: HeartbeatsParts) {}
 
@@ -63,7 +64,7 @@ export class Heartbeats {
     }
   }
 
-  connectionsChanged(app: string, connections: number): void {
+  connectionsChanged(app: AppId, connections: number): void {
     const { local, link, subjects } = this.parts;
     const sent = this.counts.get(app) ?? 0;
     if (!link.isUp || Math.abs(connections - sent) <= sent * COUNT_DRIFT) return;

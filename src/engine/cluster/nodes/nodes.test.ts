@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import type { AppId } from "../../../base/ids.ts";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { APPS_PER_NODE_MAX, FAREWELLS_MAX, INCARNATIONS_MAX, NODES_MAX, Nodes } from "./nodes.ts";
+
+const APP0 = anAppId("app0");
 
 const HEARTBEAT_MS = 1000;
 
@@ -47,7 +51,7 @@ describe("nodes", () => {
     nodes.seen("a");
     nodes.farewell("a");
     nodes.farewell("a");
-    const heartbeat = { connections: new Map<string, number>(), part: 0, parts: 1 };
+    const heartbeat = { connections: new Map<AppId, number>(), part: 0, parts: 1 };
     expect(nodes.seen("a", heartbeat)).toBeUndefined();
     pass(10);
     expect(nodes.seen("a")).toBeUndefined();
@@ -56,7 +60,7 @@ describe("nodes", () => {
 
   test("a node whose farewell was forged returns with its later heartbeats, under another id", () => {
     const { nodes, log, pass } = made();
-    const heartbeat = { connections: new Map<string, number>(), part: 0, parts: 1 };
+    const heartbeat = { connections: new Map<AppId, number>(), part: 0, parts: 1 };
     nodes.seen("a");
     nodes.farewell("a");
     pass(2);
@@ -128,8 +132,10 @@ describe("nodes", () => {
 
   test("counts in several parts take effect with the last one, and a lost part leaves the earlier counts", () => {
     const { nodes } = made();
-    const heartbeat = (part: number, parts: number, ...counts: [string, number][]): void =>
-      void nodes.seen("a", { connections: new Map(counts), part, parts });
+    const heartbeat = (part: number, parts: number, ...counts: [string, number][]): void => {
+      const connections = new Map(counts.map(([app, count]) => [anAppId(app), count]));
+      nodes.seen("a", { connections, part, parts });
+    };
     const known = (): Record<string, number> => Object.fromEntries(nodes.known("a")?.connections ?? []);
     heartbeat(0, 1, ["old", 1]);
     heartbeat(0, 3, ["x", 1]);
@@ -149,10 +155,10 @@ describe("nodes", () => {
     const { nodes } = made();
     const node = nodes.seen("a");
     if (!node) throw new Error("the node is unknown");
-    for (let i = 0; i < APPS_PER_NODE_MAX + 10; i++) nodes.setConnections(node, `app${i}`, 1);
-    nodes.setConnections(node, "app0", 7);
-    expect([node.connections.size, node.connections.get("app0")]).toEqual([APPS_PER_NODE_MAX, 7]);
-    nodes.setConnections(node, "app0", 0);
+    for (let i = 0; i < APPS_PER_NODE_MAX + 10; i++) nodes.setConnections(node, anAppId(`app${i}`), 1);
+    nodes.setConnections(node, APP0, 7);
+    expect([node.connections.size, node.connections.get(APP0)]).toEqual([APPS_PER_NODE_MAX, 7]);
+    nodes.setConnections(node, APP0, 0);
     expect(node.connections.size).toBe(APPS_PER_NODE_MAX - 1);
   });
 });

@@ -2,6 +2,7 @@
  * The other nodes. Every node sends heartbeats; one that is silent for several heartbeats is considered gone. A node that was
  * suspended or disconnected itself has received nothing from anyone: it considers no other node gone for a while.
  */
+import type { AppId } from "../../../base/ids.ts";
 import type { Heartbeat } from "../wire/messages.ts";
 
 export interface OtherNode {
@@ -13,11 +14,11 @@ export interface OtherNode {
   /** Its own clock in the last heartbeat that was received. undefined: it is of an earlier version. */
   clockMs?: number | undefined;
   /** By application. Bound: APPS_PER_NODE_MAX. */
-  connections: Map<string, number>;
+  connections: Map<AppId, number>;
   /** When it last reported its connections. */
   countedMs: number;
   /** Connections of its newest heartbeat while further parts of it are still to come. Bound: APPS_PER_NODE_MAX. */
-  counting?: Map<string, number> | undefined;
+  counting?: Map<AppId, number> | undefined;
   nextPart?: number;
   /** It has sent its farewell, and does not return. */
   hasLeft?: boolean;
@@ -76,7 +77,7 @@ export class Nodes {
   }
 
   /** Connections of an application on all of them, as last reported. */
-  connections(app: string): number {
+  connections(app: AppId): number {
     let sum = 0;
     for (const { connections } of this.byName.values()) sum += connections.get(app) ?? 0;
     return sum;
@@ -112,7 +113,7 @@ export class Nodes {
   }
 
   /** It has reported the connections of one application. */
-  setConnections(node: OtherNode, app: string, connections: number): void {
+  setConnections(node: OtherNode, app: AppId, connections: number): void {
     // An application without connections has no entry: heartbeats do not name it either.
     if (connections === 0) node.connections.delete(app);
     else setCount(node.connections, app, connections);
@@ -188,7 +189,7 @@ function takeCounts(node: OtherNode, { connections, part, parts }: Counts): void
   node.countedMs = node.lastMs;
 }
 
-function setCount(counts: Map<string, number>, app: string, connections: number): void {
+function setCount(counts: Map<AppId, number>, app: AppId, connections: number): void {
   if (counts.size < APPS_PER_NODE_MAX || counts.has(app)) counts.set(app, connections);
 }
 

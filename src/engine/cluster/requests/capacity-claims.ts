@@ -6,6 +6,7 @@
  * Under a large cap a node does not ask while it alone has less than its share of it: all nodes together then have less than the cap. The
  * first node that asks makes all of them ask, because it may take what the others have left of their shares.
  */
+import type { AppId } from "../../../base/ids.ts";
 import type { Claim } from "../../engine.ts";
 
 /** Below this size, nodes always ask. */
@@ -22,11 +23,11 @@ export interface ClaimNumber {
 
 /** A claim of this node. */
 export interface LocalClaim extends ClaimNumber, Claim {
-  readonly app: string;
+  readonly app: AppId;
 }
 
 interface OpenClaim extends ClaimNumber {
-  readonly app: string;
+  readonly app: AppId;
   readonly untilMs: number;
 }
 
@@ -37,16 +38,16 @@ export class CapacityClaims {
   /** Bound: one per connect in progress, for at most 10 s. */
   private readonly claims = new Set<OpenClaim>();
   /** By application under a cap: until when this node has to ask. Bound: applications, each for 10 s. */
-  private readonly askingUntilMs = new Map<string, number>();
+  private readonly askingUntilMs = new Map<AppId, number>();
 
   constructor(
     private readonly node: string,
-    private readonly localConnections: (app: string) => number,
+    private readonly localConnections: (app: AppId) => number,
     private readonly nowMs: () => number,
   ) {}
 
   /** Whether the other nodes must be asked. `known`: the connections of each, as last reported. */
-  mustAsk(app: string, cap: number, known: readonly number[]): boolean {
+  mustAsk(app: AppId, cap: number, known: readonly number[]): boolean {
     if (known.length === 0) return false;
     if (cap < LARGE_CAP || this.askingUntilMs.has(app)) return true;
     let open = 0;
@@ -58,12 +59,12 @@ export class CapacityClaims {
   }
 
   /** Another node asks what this one has taken. */
-  taken(app: string, claim: ClaimNumber): number {
+  taken(app: AppId, claim: ClaimNumber): number {
     this.askingUntilMs.set(app, this.nowMs() + ASKING_MS);
     return this.localConnections(app) + this.countOlder(app, claim);
   }
 
-  open(app: string, isAsked = true): LocalClaim {
+  open(app: AppId, isAsked = true): LocalClaim {
     const claim: OpenClaim = {
       number: isAsked ? ++this.lastNumber : ++this.lastUnasked,
       node: this.node,
@@ -83,7 +84,7 @@ export class CapacityClaims {
   }
 
   /** How many open claims of this node are older than a claim of this or another node. */
-  countOlder(app: string, claim: ClaimNumber): number {
+  countOlder(app: AppId, claim: ClaimNumber): number {
     this.lastNumber = Math.max(this.lastNumber, claim.number);
     let count = 0;
     for (const one of this.claims) if (one.app === app && isOlder(one, claim)) count++;

@@ -1,4 +1,5 @@
 /** Asks the other nodes for what they have taken of a cap, where that is necessary (capacity-claims.ts). */
+import type { AppId } from "../../../base/ids.ts";
 import type { Claim } from "../../engine.ts";
 import type { Nodes } from "../nodes/nodes.ts";
 import type { CapacityClaims } from "./capacity-claims.ts";
@@ -13,7 +14,7 @@ export interface CapacityRequestsParts {
 /** undefined: there is no capacity. */
 export function claimCapacity(
   { claims, requests, nodes }: CapacityRequestsParts,
-  app: string,
+  app: AppId,
   cap: number,
   canAsk: boolean,
 ): Claim | undefined | Promise<Claim | undefined> {

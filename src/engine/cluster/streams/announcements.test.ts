@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { MemberState } from "../../engine.ts";
 import { streamItem } from "../wire/decode.ts";
 import { Announcements } from "./announcements.ts";
 import { OutgoingStreams } from "./outgoing-streams.ts";
+
+const A = anAppId("a");
 
 const member = (peerId: string, since = 1): MemberState => ({ peerId, since, node: "node", metadataJson: undefined });
 
@@ -19,7 +22,7 @@ function recording() {
     sent.push(`${subject} +${joined.map(({ peerId }) => peerId)} -${left}`);
   });
   const join = (...peerIds: string[]): void => {
-    for (const peerId of peerIds) announcements.add("a", "c", [member(peerId)], []);
+    for (const peerId of peerIds) announcements.add(A, "c", [member(peerId)], []);
   };
   return { sent, announcements, join };
 }
@@ -33,7 +36,7 @@ describe("announcements", () => {
 
   test("those of a channel that is opened are joined, and sent when it is open", () => {
     const { sent, announcements, join } = recording();
-    announcements.collect("a", "c", () => {
+    announcements.collect(A, "c", () => {
       join("x", "y", "z");
       expect(sent).toEqual([]);
     });
@@ -43,11 +46,11 @@ describe("announcements", () => {
 
   test("stay in order with leaves, other channels, and a second change of the same peer", () => {
     const { sent, announcements, join } = recording();
-    announcements.collect("a", "c", () => {
+    announcements.collect(A, "c", () => {
       join("x", "y");
-      announcements.add("a", "c", [], ["x"]);
+      announcements.add(A, "c", [], ["x"]);
       join("y", "x");
-      announcements.add("a", "other", [member("x")], []);
+      announcements.add(A, "other", [member("x")], []);
       join("x", "x");
     });
     expect(sent).toEqual(["a c +x,y -", "a c + -x", "a c +y,x -", "a other +x -", "a c +x -", "a c +x -"]);
@@ -63,18 +66,18 @@ describe("announcements", () => {
       },
     };
     const announcements = new Announcements(outgoing, (subject) => sent.push(subject));
-    const open = (): void => announcements.collect("a", "c", () => announcements.add("a", "c", [member("x")], []));
+    const open = (): void => announcements.collect(A, "c", () => announcements.add(A, "c", [member("x")], []));
     expect(open).toThrow("broken");
     isBroken = false;
     open();
-    announcements.add("a", "c", [member("y")], []);
+    announcements.add(A, "c", [member("y")], []);
     expect(sent).toHaveLength(2);
   });
 
   test("are sent before what is published next, and after an error", () => {
     const { sent, announcements, join } = recording();
     const work = (): void =>
-      announcements.collect("a", "c", () => {
+      announcements.collect(A, "c", () => {
         join("x");
         announcements.flush();
         expect(sent).toEqual(["a c +x -"]);

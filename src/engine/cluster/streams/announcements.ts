@@ -2,13 +2,14 @@
  * Member changes of this node on their way to the other nodes. When a channel is opened, everyone who waited for that is announced
  * in the same moment: those are joined into one item, because each costs every other node about as much as a message.
  */
+import type { SpaceId } from "../../../base/ids.ts";
 import type { MemberState } from "../../engine.ts";
 import { members, splitChange } from "../wire/encode.ts";
 import type { OutgoingStreams } from "./outgoing-streams.ts";
 
 export class Announcements {
   /** The channel whose changes are collected. */
-  private app: string | undefined;
+  private app: SpaceId | undefined;
   private channel = "";
   /** Members that are announced together. Bound: those who waited for a channel to be opened; sent before the turn ends. */
   private joined = new Map<string, MemberState>();
@@ -18,7 +19,7 @@ export class Announcements {
     private readonly publish: (subject: string, item: string) => void,
   ) {}
 
-  add(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+  add(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     const [only] = joined;
     if (app === this.app && channel === this.channel && left.length === 0 && joined.length === 1 && only) {
       // Two changes of one peer stay two changes, in this order.
@@ -32,7 +33,7 @@ export class Announcements {
   }
 
   /** Joins what `work` announces on this channel. It does not wait: what is collected is sent when `work` returns. */
-  collect(app: string, channel: string, work: () => void): void {
+  collect(app: SpaceId, channel: string, work: () => void): void {
     if (this.app !== undefined) return work();
     this.app = app;
     this.channel = channel;
@@ -55,7 +56,7 @@ export class Announcements {
     this.send(app, channel, [...joined.values()], []);
   }
 
-  private send(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+  private send(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     for (const change of splitChange({ joined, left })) {
       const { subject, item } = this.outgoing.append(app, channel, (position) => members(position, change), false);
       this.publish(subject, item);

@@ -1,5 +1,6 @@
 /** Items and responses that another client of the server forges in the name of a node, and nodes that do not respond. */
 import { expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { EngineCallbacks } from "../../engine.ts";
 import { Nodes } from "../nodes/nodes.ts";
 import type { Requests } from "../requests/requests.ts";
@@ -9,7 +10,9 @@ import type { NodeRequest, NodeResponse, Position } from "../wire/messages.ts";
 import { Subjects } from "../wire/subjects.ts";
 import { ChannelSubscriptions } from "./channel-subscriptions.ts";
 
-const position = (n: number, channel = "c", epoch = 1): Position => ({ node: "b", app: "app", channel, epoch, n });
+const APP = anAppId("app");
+
+const position = (n: number, channel = "c", epoch = 1): Position => ({ node: "b", app: APP, channel, epoch, n });
 const messageOf = (n: number, channel = "c"): string =>
   message(position(n, channel), { from: "x", metadataJson: undefined, dataJson: `"${channel}${n}"` });
 
@@ -66,10 +69,10 @@ function subscribed({ isSilent = false } = {}) {
     warn: (text) => void warnings.push(text),
     nowMs: () => 0,
   });
-  for (const channel of ["c", "d"]) subscriptions.open("app", channel, () => undefined);
+  for (const channel of ["c", "d"]) subscriptions.open(APP, channel, () => undefined);
   requested.length = 0;
   const arrive = (text: string, channel = "c"): void => {
-    const subject = subjects.channel("app", channel);
+    const subject = subjects.channel(APP, channel);
     receivers.get(subject)?.({ subject, text, respond: () => undefined });
   };
   const returns = (): void => subscriptions.resync(nodeB);

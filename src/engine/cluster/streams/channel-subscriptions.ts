@@ -3,6 +3,7 @@
  * streams. It is published after the transport's subscription: everything that a node publishes after its response is received.
  * Later the state of a node's streams is requested whenever items of it may have been missed.
  */
+import type { SpaceId } from "../../../base/ids.ts";
 import type { EngineCallbacks, RemoteMembers } from "../../engine.ts";
 import type { TransportSubscription } from "../../transport/transport.ts";
 import type { Nodes, OtherNode } from "../nodes/nodes.ts";
@@ -41,7 +42,7 @@ export interface ChannelSubscriptionsParts {
 }
 
 interface ChannelSubscription {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly channel: string;
   readonly transport: TransportSubscription;
   readonly streams: IncomingStreams;
@@ -65,7 +66,7 @@ interface Absent extends Contact {
   readonly goneMs: number;
 }
 
-const key = (app: string, channel: string): string => `${app} ${channel}`;
+const key = (app: SpaceId, channel: string): string => `${app} ${channel}`;
 
 export class ChannelSubscriptions {
   /** Bound: channels in use here, CHANNELS_PER_CONNECTION_MAX per connection. */
@@ -77,7 +78,7 @@ export class ChannelSubscriptions {
 
   constructor(private readonly parts: ChannelSubscriptionsParts) {}
 
-  open(app: string, channel: string, found: (members: RemoteMembers) => void): void {
+  open(app: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
     const { requests, nodes } = this.parts;
     const subscription = this.subscribe(app, channel);
     this.subscriptions.set(key(app, channel), subscription);
@@ -113,7 +114,7 @@ export class ChannelSubscriptions {
     for (const { name } of nodes.all) if (!responded.has(name)) this.requestState(name, [subscription]);
   }
 
-  close(app: string, channel: string): void {
+  close(app: SpaceId, channel: string): void {
     this.subscriptions.get(key(app, channel))?.transport.end();
     this.subscriptions.delete(key(app, channel));
   }
@@ -180,7 +181,7 @@ export class ChannelSubscriptions {
     }
   }
 
-  private subscribe(app: string, channel: string): ChannelSubscription {
+  private subscribe(app: SpaceId, channel: string): ChannelSubscription {
     const { link, subjects, nodes, warn, nowMs } = this.parts;
     const events: IncomingEvents = {
       deliver: (name, item) => this.deliver(name, item),

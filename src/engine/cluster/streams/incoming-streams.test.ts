@@ -1,17 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { StreamItem } from "../wire/messages.ts";
 import type { IncomingEvents } from "./incoming-stream.ts";
 import { IncomingStreams } from "./incoming-streams.ts";
 import { BUFFERED_MAX, BUFFERED_MAX_CHARS } from "./item-buffer.ts";
 
-const position = (n: number, epoch = 1) => ({ node: "b", app: "app", channel: "c", epoch, n });
+const APP = anAppId("app");
+
+const position = (n: number, epoch = 1) => ({ node: "b", app: APP, channel: "c", epoch, n });
 const message = (n: number, epoch = 1): StreamItem => ({
   kind: "message",
   position: position(n, epoch),
   envelope: { from: "x", metadataJson: undefined, dataJson: `"${epoch}.${n}"` },
 });
-const state = (n: number, epoch = 1) => ({ app: "app", channel: "c", epoch, n, members: [] });
+const state = (n: number, epoch = 1) => ({ app: APP, channel: "c", epoch, n, members: [] });
 
 function receiver() {
   const received: string[] = [];

@@ -1,14 +1,17 @@
 /** What a node's state shows after a time in which nothing was received from it. */
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { StreamItem } from "../wire/messages.ts";
 import { UNNOTICED_MS } from "./incoming-stream.ts";
 import { IncomingStreams } from "./incoming-streams.ts";
+
+const APP = anAppId("app");
 
 const OUTAGE_MS = 300_000;
 
 const message = (n: number, epoch = 1): StreamItem => ({
   kind: "message",
-  position: { node: "b", app: "app", channel: "c", epoch, n },
+  position: { node: "b", app: APP, channel: "c", epoch, n },
   envelope: { from: "x", metadataJson: undefined, dataJson: `"${epoch}.${n}"` },
 });
 
@@ -40,9 +43,7 @@ function receiver() {
   const synchronise = (n: number, epoch = 1, ages: Ages = {}) =>
     streams
       .of("b")
-      .resynchronise({ app: "app", channel: "c", epoch, n, members: [], ...ages }, () =>
-        received.push("members taken"),
-      );
+      .resynchronise({ app: APP, channel: "c", epoch, n, members: [], ...ages }, () => received.push("members taken"));
   return { streams, received, requested, stateRequests, lost, synchronise, clock };
 }
 

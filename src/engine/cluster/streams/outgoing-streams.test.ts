@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { OutgoingStreams, REDUCE_CROWDED_AFTER_MS, STREAMS_CROWDED } from "./outgoing-streams.ts";
 import { REMEMBERED_MAX } from "./remembered-streams.ts";
+
+const APP = anAppId("app");
 
 function made(areLossesReported = false) {
   let now = 0;
@@ -11,7 +14,7 @@ function made(areLossesReported = false) {
     areLossesReported,
   );
   const append = (channel: string, text = "x", isMessage = true) =>
-    streams.append("app", channel, ({ epoch, n }) => `${epoch}.${n} ${text}`, isMessage);
+    streams.append(APP, channel, ({ epoch, n }) => `${epoch}.${n} ${text}`, isMessage);
   const pass = (ms: number) => (now += ms);
   /** All streams become idle, until only their ends are remembered. */
   const reduceAll = () => {
@@ -23,7 +26,7 @@ function made(areLossesReported = false) {
   return { streams, append, pass, reduceAll };
 }
 
-const from = (n: number, epoch = 1) => ({ node: "a", app: "app", channel: "c", epoch, n });
+const from = (n: number, epoch = 1) => ({ node: "a", app: APP, channel: "c", epoch, n });
 const MIB = 1024 * 1024;
 
 describe("an outgoing stream", () => {
@@ -76,7 +79,7 @@ describe("an outgoing stream", () => {
     expect(repeats).toEqual([1, 4, 15]);
     expect(streams.replay(from(1), 1)).toBeUndefined();
     // A node that was cut off since before the item must not take it for a channel without messages.
-    expect(streams.state("app", "c")).toMatchObject({ epoch: 1, n: 1, idleMs: 100_000 });
+    expect(streams.state(APP, "c")).toMatchObject({ epoch: 1, n: 1, idleMs: 100_000 });
     expect(append("c").item).toBe("1.2 x");
     expect(streams.replay(from(2), 2)).toEqual(["1.2 x"]);
   });
@@ -84,15 +87,15 @@ describe("an outgoing stream", () => {
   test("says when its last message was published, whatever members have done since", () => {
     const { streams, append, pass, reduceAll } = made();
     const never = Number.MAX_SAFE_INTEGER;
-    expect(streams.state("app", "c")).toEqual({ epoch: 0, n: 0, idleMs: never, earlierIdleMs: never, clockMs: 0 });
+    expect(streams.state(APP, "c")).toEqual({ epoch: 0, n: 0, idleMs: never, earlierIdleMs: never, clockMs: 0 });
     append("c", "x", false);
-    expect(streams.state("app", "c")).toEqual({ epoch: 1, n: 1, idleMs: never, earlierIdleMs: never, clockMs: 0 });
+    expect(streams.state(APP, "c")).toEqual({ epoch: 1, n: 1, idleMs: never, earlierIdleMs: never, clockMs: 0 });
     append("c");
     pass(1000);
     append("c", "x", false);
-    expect(streams.state("app", "c")).toEqual({ epoch: 1, n: 3, idleMs: 1000, earlierIdleMs: never, clockMs: 1000 });
+    expect(streams.state(APP, "c")).toEqual({ epoch: 1, n: 3, idleMs: 1000, earlierIdleMs: never, clockMs: 1000 });
     reduceAll();
-    expect(streams.state("app", "c")).toEqual({
+    expect(streams.state(APP, "c")).toEqual({
       epoch: 1,
       n: 3,
       idleMs: 241_000,
@@ -111,13 +114,13 @@ describe("an outgoing stream", () => {
     for (let i = 0; i < REMEMBERED_MAX - 1; i++) append(`other${i}`);
     reduceAll();
     const idleMs = 485_000;
-    expect(streams.state("app", "c")).toMatchObject({ epoch: 0, n: 0, idleMs, earlierIdleMs: idleMs });
-    expect(streams.state("app", "d")).toMatchObject({ epoch: 2, n: 1, idleMs: 480_000 });
+    expect(streams.state(APP, "c")).toMatchObject({ epoch: 0, n: 0, idleMs, earlierIdleMs: idleMs });
+    expect(streams.state(APP, "d")).toMatchObject({ epoch: 2, n: 1, idleMs: 480_000 });
     append("c", "x", false);
     pass(1000);
-    expect(streams.state("app", "c")).toMatchObject({ n: 1, idleMs: idleMs + 1000, earlierIdleMs: idleMs + 1000 });
+    expect(streams.state(APP, "c")).toMatchObject({ n: 1, idleMs: idleMs + 1000, earlierIdleMs: idleMs + 1000 });
     append("c");
-    expect(streams.state("app", "c")).toMatchObject({ n: 2, idleMs: 0, earlierIdleMs: idleMs + 1000 });
+    expect(streams.state(APP, "c")).toMatchObject({ n: 2, idleMs: 0, earlierIdleMs: idleMs + 1000 });
   });
 
   test("repeats nothing over a transport that reports losses, except after it has reported one", () => {
@@ -146,7 +149,7 @@ describe("an outgoing stream", () => {
     expect(kept()).toHaveLength(1);
     streams.tick(true);
     expect(kept()).toBeUndefined();
-    expect(streams.state("app", "c7")).toMatchObject({ epoch: 8, n: 1 });
+    expect(streams.state(APP, "c7")).toMatchObject({ epoch: 8, n: 1 });
   });
 
   test("repeats its last sequence number after an outage", () => {

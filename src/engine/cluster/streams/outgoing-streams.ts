@@ -3,6 +3,7 @@
  * that finds a gap can request a replay. When a stream becomes idle its last sequence number is repeated a few times: otherwise no
  * node would notice that the very last item was lost.
  */
+import type { SpaceId } from "../../../base/ids.ts";
 import type { Position, StreamState } from "../wire/messages.ts";
 import { RememberedStreams, type StreamEnd } from "./remembered-streams.ts";
 
@@ -37,7 +38,7 @@ class OutgoingStream implements StreamEnd {
   readonly kept: string[] = [];
 
   constructor(
-    readonly app: string,
+    readonly app: SpaceId,
     readonly channel: string,
     readonly subject: string,
     { epoch, n, messageMs, earlierMs }: StreamEnd,
@@ -65,7 +66,7 @@ export class OutgoingStreams {
 
   constructor(
     private readonly node: string,
-    private readonly subjectOf: (app: string, channel: string) => string,
+    private readonly subjectOf: (app: SpaceId, channel: string) => string,
     private readonly nowMs: () => number,
     /** The transport reports each loss: sequence numbers are repeated only after it has. */
     private readonly areLossesReported = false,
@@ -75,7 +76,7 @@ export class OutgoingStreams {
 
   /** Adds the next item to a channel's stream. `encode` makes its text; the caller publishes it. */
   append(
-    app: string,
+    app: SpaceId,
     channel: string,
     encode: (position: Position) => string,
     isMessage = true,
@@ -94,7 +95,7 @@ export class OutgoingStreams {
   }
 
   /** Where a channel's stream is. Epoch and sequence number are 0 when there is none, or its end is not remembered any more. */
-  state(app: string, channel: string): Omit<StreamState, "app" | "channel" | "members"> {
+  state(app: SpaceId, channel: string): Omit<StreamState, "app" | "channel" | "members"> {
     const name = key(app, channel);
     const end = this.streams.get(name) ?? this.remembered.get(name);
     const earlierMs = end?.earlierMs ?? this.remembered.forgottenMs;
@@ -141,7 +142,7 @@ export class OutgoingStreams {
     for (const stream of this.streams.values()) stream.repeats = 0;
   }
 
-  private stream(app: string, channel: string): OutgoingStream {
+  private stream(app: SpaceId, channel: string): OutgoingStream {
     const name = key(app, channel);
     let stream = this.streams.get(name);
     if (!stream) {
@@ -182,7 +183,7 @@ export class OutgoingStreams {
 }
 
 /** Unambiguous: an application's id contains no space. */
-const key = (app: string, channel: string): string => `${app} ${channel}`;
+const key = (app: SpaceId, channel: string): string => `${app} ${channel}`;
 
 /** In whole milliseconds, and never more than it is. */
 const ageMs = (now: number, atMs: number): number => Math.min(Number.MAX_SAFE_INTEGER, Math.floor(now - atMs));

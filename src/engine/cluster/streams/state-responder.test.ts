@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { MemberState } from "../../engine.ts";
 import { PendingRequests, RESPONSE_TIMEOUT_MS, WHOLE_RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import { streamsOf } from "../requests/response-parts.ts";
@@ -6,6 +7,8 @@ import { responsePart } from "../wire/decode.ts";
 import type { NodeResponse, ResponsePart } from "../wire/messages.ts";
 import { ITEM_MAX_BYTES } from "../wire/payload.ts";
 import { BURST_BYTES, QUEUED_CHANNELS_MAX, RATE_BYTES_PER_SECOND, StreamStateResponder } from "./state-responder.ts";
+
+const APP = anAppId("app");
 
 const crowd = (count: number): MemberState[] =>
   Array.from({ length: count }, (_, at) => ({
@@ -67,7 +70,7 @@ test("a response in parts can be joined, and a channel that is named twice is re
     joined = all.get("here");
   });
   for (const text of texts) requests.receive(1, responsePart(text) as ResponsePart);
-  const state = { app: "app", epoch: 1, n: 2 };
+  const state = { app: APP, epoch: 1, n: 2 };
   expect(streamsOf(joined)).toEqual([
     { ...state, channel: "large", members },
     { ...state, channel: "d", members: [] },
@@ -79,7 +82,7 @@ test("the bytes per second are bounded, however many requests a node sends", () 
   let bytes = 0;
   for (let second = 0; second < 2; second++)
     for (let i = 0; i < 200; i++) {
-      responder.handle("b", [["app", `large${i % 50}`]], (text) => {
+      responder.handle("b", [[APP, `large${i % 50}`]], (text) => {
         bytes += Buffer.byteLength(text);
       });
       pass(5);
@@ -90,11 +93,11 @@ test("the bytes per second are bounded, however many requests a node sends", () 
 
 test("a short response is sent at once, and every node gets its turn, whatever one node requests", () => {
   const { responder, pass } = responding();
-  for (let i = 0; i < 500; i++) responder.handle("b", [["app", `large${i}`]], () => undefined);
+  for (let i = 0; i < 500; i++) responder.handle("b", [[APP, `large${i}`]], () => undefined);
   const sent: string[] = [];
-  responder.handle("b", [["app", "small"]], () => sent.push("small"));
+  responder.handle("b", [[APP, "small"]], () => sent.push("small"));
   expect(sent).toEqual(["small"]);
-  responder.handle("c", [["app", "large"]], () => sent.push("c"));
+  responder.handle("c", [[APP, "large"]], () => sent.push("c"));
   pass(RESPONSE_TIMEOUT_MS / 2);
   expect(sent.length).toBeGreaterThan(30);
 });
@@ -103,7 +106,7 @@ test("queued requests are bounded, and dropped after the timeout of their node",
   const { responder, pass } = responding();
   let sent = 0;
   const request = (): void => {
-    const channels = Array.from({ length: 4000 }, (_, at) => ["app", `large${at}`] as const);
+    const channels = Array.from({ length: 4000 }, (_, at) => [APP, `large${at}`] as const);
     for (let i = 0; i < 100; i++) responder.handle("b", channels, () => sent++);
   };
   request();
@@ -119,7 +122,7 @@ test("a long time without requests does not raise the bound of what is sent at o
   pass(10_000);
   let bytes = 0;
   for (let i = 0; i < 10; i++)
-    responder.handle("b", [["app", `large${i}`]], (text) => {
+    responder.handle("b", [[APP, `large${i}`]], (text) => {
       bytes += Buffer.byteLength(text);
     });
   expect(bytes).toBeGreaterThan(BURST_BYTES - ITEM_MAX_BYTES);
@@ -129,9 +132,9 @@ test("a long time without requests does not raise the bound of what is sent at o
 test("short responses are sent at once, and count towards the rate of long ones", () => {
   const { responder } = responding();
   let sent = 0;
-  for (let i = 0; i < 100; i++) responder.handle("b", [["app", `medium${i}`]], () => sent++);
+  for (let i = 0; i < 100; i++) responder.handle("b", [[APP, `medium${i}`]], () => sent++);
   expect(sent).toBe(100);
-  responder.handle("b", [["app", "large"]], () => sent++);
+  responder.handle("b", [[APP, "large"]], () => sent++);
   expect(sent).toBe(100);
 });
 
@@ -139,7 +142,7 @@ test("of repeated requests only the last one is answered, and a response that ha
   const { responder, pass } = responding();
   const sent = new Map<string, number>();
   const request = (channel: string, name = channel): void =>
-    responder.handle("b", [["app", channel]], () => sent.set(name, (sent.get(name) ?? 0) + 1));
+    responder.handle("b", [[APP, channel]], () => sent.set(name, (sent.get(name) ?? 0) + 1));
   // The burst is enough for the first response and some parts of the second.
   for (const channel of ["large0", "large1", "large2"]) request(channel);
   const [parts, some] = [sent.get("large0") ?? 0, sent.get("large1") ?? 0];
@@ -159,7 +162,7 @@ test("a second request for a channel does not take the place of one for a channe
   const { responder, pass } = responding();
   const sent: string[] = [];
   const request = (channel: string, name = channel): void =>
-    responder.handle("b", [["app", channel]], () => {
+    responder.handle("b", [[APP, channel]], () => {
       if (sent.at(-1) !== name) sent.push(name);
     });
   // The burst is enough for the first response and some parts of the second.
@@ -175,7 +178,7 @@ test("an error while a response is made affects only that response", () => {
   const request = (from: string, ...channels: string[]): void =>
     responder.handle(
       from,
-      channels.map((channel) => ["app", channel] as const),
+      channels.map((channel) => [APP, channel] as const),
       () => sent.push(from),
     );
   request("b", "broken", "small");

@@ -3,6 +3,7 @@
  * request, and clients of another node can cause one with each subscribe. Long responses are therefore rate-limited, taken in turns
  * by requesting node, and made part by part. Short ones are sent at once: a busy channel must not delay subscribers of others.
  */
+import type { SpaceId } from "../../../base/ids.ts";
 import type { EngineCallbacks } from "../../engine.ts";
 import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import { RESPONSE_TIMEOUT_MS, WHOLE_RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
@@ -23,7 +24,7 @@ const MEMBER_CHARS = 100;
 /** A state of at most this many estimated characters fits into one part however its texts are escaped: it is not measured. */
 const SURELY_FITS_CHARS = ITEM_MAX_BYTES / 8;
 
-type Channels = readonly (readonly [app: string, channel: string])[];
+type Channels = readonly (readonly [app: SpaceId, channel: string])[];
 
 interface QueuedRequest {
   readonly receivedMs: number;

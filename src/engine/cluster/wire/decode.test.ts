@@ -1,11 +1,15 @@
 /** What encode.ts writes, decode.ts reads; everything else is undefined. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { AppId } from "../../../base/ids.ts";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { runs } from "../../../testing/runs.ts";
 import * as decode from "./decode.ts";
 import * as encode from "./encode.ts";
 import type { NodeRequest, NodeResponse } from "./messages.ts";
 import { PARTS_MAX, TEXT_MAX_BYTES } from "./payload.ts";
+
+const A = anAppId("a");
 
 const peerId = fc.stringMatching(/^[\x20-\x7e]{1,128}$/);
 const metadata = fc.option(
@@ -19,7 +23,8 @@ const envelope = fc.record({
 });
 const count = fc.nat();
 const node = fc.stringMatching(/^[\w~-]{1,64}$/);
-const position = fc.record({ node, app: fc.string(), channel: fc.string(), epoch: count, n: count });
+const app = fc.string().map(anAppId);
+const position = fc.record({ node, app, channel: fc.string(), epoch: count, n: count });
 const state = fc.record({
   peerId,
   metadataJson: metadata,
@@ -46,7 +51,7 @@ describe("encoding and decoding", () => {
 
   test("direct messages and their receipts", () => {
     fc.assert(
-      fc.property(node, fc.string(), peerId, envelope, count, (node, app, to, content, count) => {
+      fc.property(node, app, peerId, envelope, count, (node, app, to, content, count) => {
         expect(decode.directMessage(encode.directMessage({ node, number: count, app, to, envelope: content }))).toEqual(
           {
             node,
@@ -62,12 +67,12 @@ describe("encoding and decoding", () => {
   });
 
   test("heartbeats, farewells, requests and responses", () => {
-    const stream = fc.record({ app: fc.string(), channel: fc.string(), epoch: count, n: count, members: states });
+    const stream = fc.record({ app, channel: fc.string(), epoch: count, n: count, members: states });
     fc.assert(
       fc.property(node, fc.array(stream, { maxLength: 3 }), position, (node, streams, at) => {
         const heartbeat = {
           node,
-          connections: new Map([["app", 3]]),
+          connections: new Map([[anAppId("app"), 3]]),
           receivesFrom: ["x", node],
           isReconnected: true,
           part: 1,
@@ -103,7 +108,7 @@ describe("encoding and decoding", () => {
 });
 
 test("the longest text that a node may send is accepted", () => {
-  const at = { node: "n", app: "a", channel: "c", epoch: 1, n: 1 };
+  const at = { node: "n", app: A, channel: "c", epoch: 1, n: 1 };
   const lengthOf = (chars: number): string =>
     encode.message(at, { from: "x", metadataJson: undefined, dataJson: `"${"x".repeat(chars)}"` });
   const longest = lengthOf(TEXT_MAX_BYTES - lengthOf(0).length);
@@ -122,7 +127,7 @@ describe("a text that no node sends", () => {
 
   test("random texts, random JSON and damaged messages never throw", () => {
     const good = encode.message(
-      { node: "n", app: "a", channel: "c", epoch: 1, n: 1 },
+      { node: "n", app: A, channel: "c", epoch: 1, n: 1 },
       { from: "x", metadataJson: '{"a":1}', dataJson: '{"b":2}' },
     );
     const damaged = fc
@@ -167,7 +172,7 @@ describe("nesting", () => {
   });
 
   test("does not include brackets inside strings", () => {
-    const at = { node: "n", app: "a", channel: "c", epoch: 1, n: 1 };
+    const at = { node: "n", app: A, channel: "c", epoch: 1, n: 1 };
     const dataJson = JSON.stringify(`\\"${"[{".repeat(5000)}`);
     const content = { from: "x", metadataJson: undefined, dataJson };
     const found = decode.streamItem(encode.message(at, content));
@@ -187,11 +192,11 @@ test("heartbeats and responses with too many parts are refused", () => {
 });
 
 describe("invalid names", () => {
-  const long = "x".repeat(5000);
-  const at = { node: "n", app: "a", channel: "c", epoch: 1, n: 1 };
+  const long = anAppId("x".repeat(5000));
+  const at = { node: "n", app: A, channel: "c", epoch: 1, n: 1 };
   const heartbeat = {
     node: "n",
-    connections: new Map<string, number>(),
+    connections: new Map<AppId, number>(),
     receivesFrom: [],
     isReconnected: false,
     part: 0,
@@ -243,7 +248,7 @@ describe("invalid names", () => {
     const about = (count: number): string =>
       encode.request("n", {
         kind: "streams",
-        channels: Array.from({ length: count }, (_, i) => ["a", `${i}`] as const),
+        channels: Array.from({ length: count }, (_, i) => [A, `${i}`] as const),
       });
     expect(decode.nodeMessage(about(decode.REQUEST_CHANNELS_MAX))).toBeDefined();
     expect(decode.nodeMessage(about(decode.REQUEST_CHANNELS_MAX + 1))).toBeUndefined();

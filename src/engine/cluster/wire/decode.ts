@@ -2,6 +2,7 @@
  * Reads messages between nodes. They have passed through a server that others may reach, so they are untrusted: every field is
  * checked, and a message that no node sends is undefined. encode.ts describes the format.
  */
+import type { AppId, SpaceId } from "../../../base/ids.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import { isPeerId } from "../../../protocol/names.ts";
 import { type ChannelCount, type Envelope, type MemberState, NUDGE_TEXT_MAX_CHARS } from "../../engine.ts";
@@ -45,7 +46,10 @@ function parse(text: string): Parsed | undefined {
 
 /** An application's id has 24 characters; a channel name has at least as many bytes as characters. */
 const APP_MAX_CHARS = 128;
-const isApp = (value: unknown): value is string => isText(value) && value.length <= APP_MAX_CHARS;
+const isAppText = (value: unknown): boolean => isText(value) && value.length <= APP_MAX_CHARS;
+const isApp = isAppText as (value: unknown) => value is AppId;
+/** Nodes send both ids in fields named `app`. */
+const isSpace = isAppText as (value: unknown) => value is SpaceId;
 const isChannel = (value: unknown): value is string => isText(value) && value.length <= CHANNEL_MAX_BYTES;
 /** Bound: channels per request. Requests of nodes are split at ITEM_MAX_BYTES, where fewer channels fit. */
 export const REQUEST_CHANNELS_MAX = 4096;
@@ -59,7 +63,7 @@ function partOf(part: unknown, parts: unknown): { readonly part: number; readonl
 }
 
 function positionOf([node, app, channel, epoch, n]: Fields): Position | undefined {
-  if (!isNode(node) || !isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n)) return undefined;
+  if (!isNode(node) || !isSpace(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n)) return undefined;
   return { node, app, channel, epoch, n };
 }
 
@@ -155,7 +159,7 @@ function requestOf(value: unknown): NodeRequest | undefined {
     case "who": {
       if (!Array.isArray(channels) || channels.length > REQUEST_CHANNELS_MAX) return undefined;
       const found = listOf(channels, (one) =>
-        Array.isArray(one) && isApp(one[0]) && isChannel(one[1]) ? ([one[0], one[1]] as const) : undefined,
+        Array.isArray(one) && isSpace(one[0]) && isChannel(one[1]) ? ([one[0], one[1]] as const) : undefined,
       );
       return found && { kind: "streams", channels: found };
     }
@@ -166,15 +170,15 @@ function requestOf(value: unknown): NodeRequest | undefined {
       return from && isCount(to) ? { kind: "replay", from, to } : undefined;
     }
     case "channels": {
-      if (!isApp(app)) return undefined;
+      if (!isSpace(app)) return undefined;
       if (value.page === undefined) return { kind: what, app };
       const page = isPlain(value.page) ? channelsPageOf(value.page) : undefined;
       return page && { kind: what, app, page };
     }
     case "members":
-      return isApp(app) && isChannel(channel) ? { kind: what, app, channel } : undefined;
+      return isSpace(app) && isChannel(channel) ? { kind: what, app, channel } : undefined;
     case "kick":
-      return isApp(app) && isPeerId(peerId) ? { kind: what, app, peerId } : undefined;
+      return isSpace(app) && isPeerId(peerId) ? { kind: what, app, peerId } : undefined;
     case "block":
       return isApp(app) && isPeerId(peerId) && isNumber(untilMs) ? { kind: what, app, peerId, untilMs } : undefined;
     case "room":
@@ -285,7 +289,7 @@ function streamStateOf(value: unknown, sender: string): StreamState | undefined 
   if (!isPlain(value)) return undefined;
   const { app, channel, epoch, n, idleMs, earlierIdleMs, clockMs } = value;
   const members = listOf(value.members, (one) => memberOfObject(one, sender));
-  if (!isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n) || !members) return undefined;
+  if (!isSpace(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n) || !members) return undefined;
   const ages = isCount(idleMs) && isCount(earlierIdleMs) && isCount(clockMs) ? { idleMs, earlierIdleMs, clockMs } : {};
   return { app, channel, epoch, n, members, ...ages };
 }
@@ -300,7 +304,8 @@ export function directMessage(text: string): DirectMessage | undefined {
   const parsed = parse(text);
   const [node, number, app, to, from, metadataChars, id, awaitsRoster, idScope, isNext, oldest, earlier] =
     parsed?.fields ?? [];
-  if (parsed?.kind !== "direct" || !isNode(node) || !isCount(number) || !isApp(app) || !isPeerId(to)) return undefined;
+  if (parsed?.kind !== "direct" || !isNode(node) || !isCount(number) || !isSpace(app) || !isPeerId(to))
+    return undefined;
   const plain = envelopeOf(from, metadataChars, parsed.body, [id]);
   if (!plain) return undefined;
   // Almost no message has them.
@@ -331,7 +336,7 @@ const withDirectFields = (
 export function peerReturned(text: string): PeerReturned | undefined {
   const parsed = parse(text);
   const [node, app, peerId] = parsed?.fields ?? [];
-  if (parsed?.kind !== "back" || !isNode(node) || !isApp(app) || !isPeerId(peerId)) return undefined;
+  if (parsed?.kind !== "back" || !isNode(node) || !isSpace(app) || !isPeerId(peerId)) return undefined;
   return { node, app, peerId };
 }
 

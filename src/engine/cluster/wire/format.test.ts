@@ -3,6 +3,7 @@
  * rolling restart: a change here needs a new version, which separates the nodes.
  */
 import { describe, expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { parseGlob } from "../../../protocol/patterns/glob.ts";
 import { Scope } from "../../../protocol/patterns/scope.ts";
 import * as decode from "./decode.ts";
@@ -10,7 +11,9 @@ import * as encode from "./encode.ts";
 import type { NodeRequest, NodeResponse } from "./messages.ts";
 import { Subjects } from "./subjects.ts";
 
-const position = { node: "n1", app: "app", channel: "chat/1", epoch: 3, n: 7 };
+const APP = anAppId("app");
+
+const position = { node: "n1", app: APP, channel: "chat/1", epoch: 3, n: 7 };
 const envelope = { from: "ann", metadataJson: '{"a":1}', dataJson: '{"x":[1,2]}' };
 const members = [
   { peerId: "ann", since: 5, node: "n1", metadataJson: undefined },
@@ -57,7 +60,7 @@ describe("items of streams", () => {
 
 describe("messages to all nodes", () => {
   test("a heartbeat", () => {
-    const connections = new Map([["app", 3]]);
+    const connections = new Map([[APP, 3]]);
     const heartbeat = { node: "n1", connections, receivesFrom: ["n2"], isReconnected: true, part: 0, parts: 2 };
     const text = '[2,"beat","n1",[["app",3]],["n2"],true,0,2]';
     expect(encode.heartbeat(heartbeat)).toBe(text);
@@ -69,7 +72,7 @@ describe("messages to all nodes", () => {
   });
 
   test("a connection count", () => {
-    const count = { node: "n1", app: "app", connections: 4 };
+    const count = { node: "n1", app: APP, connections: 4 };
     expect(encode.connectionCount(count)).toBe('[2,"count","n1","app",4]');
     expect(decode.nodeMessage('[2,"count","n1","app",4]')).toEqual({ kind: "count", ...count });
   });
@@ -91,7 +94,7 @@ test("what a return adds: a member without a roster yet, and a direct message th
   const direct = {
     node: "n1",
     number: 9,
-    app: "app",
+    app: APP,
     to: "bob",
     envelope: { ...envelope, awaitsRoster: true as const },
   };
@@ -142,7 +145,7 @@ test("a member that lingers, and how much of that is left, which nodes of earlie
 });
 
 test("what attempts add: the scope of an id, whether it is the next one, late receipts, and the return of a peer", () => {
-  const direct = { node: "n1", number: 9, app: "app", to: "bob" };
+  const direct = { node: "n1", number: 9, app: APP, to: "bob" };
   const body = '\n{"a":1}{"x":[1,2]}';
   for (const [message, fields] of [
     [{ ...direct, envelope: { ...envelope, id: "i", idScope: "peer ann" } }, '"i",null,"peer ann"'],
@@ -162,13 +165,13 @@ test("what attempts add: the scope of an id, whether it is the next one, late re
   const late = '[2,"handed","n1",0,false,true]';
   expect(encode.deliveryCount({ node: "n1", count: 0, isLate: true })).toBe(late);
   expect(decode.deliveryCount(late)).toEqual({ node: "n1", count: 0, isLate: true });
-  const returned = { node: "n1", app: "app", peerId: "bob" };
+  const returned = { node: "n1", app: APP, peerId: "bob" };
   expect(encode.peerReturned(returned)).toBe('[2,"back","n1","app","bob"]');
   expect(decode.peerReturned('[2,"back","n1","app","bob"]')).toEqual(returned);
 });
 
 test("a direct message and its receipt", () => {
-  const message = { node: "n1", number: 9, app: "app", to: "bob", envelope };
+  const message = { node: "n1", number: 9, app: APP, to: "bob", envelope };
   const text = '[2,"direct","n1",9,"app","bob","ann",7]\n{"a":1}{"x":[1,2]}';
   expect(encode.directMessage(message)).toBe(text);
   expect(decode.directMessage(text)).toEqual(message);
@@ -185,25 +188,22 @@ test("a notification", () => {
 describe("requests", () => {
   const scope = new Scope([parseGlob("c/*")].filter((glob) => typeof glob !== "string"));
   const examples: readonly (readonly [NodeRequest, string])[] = [
-    [{ kind: "streams", channels: [["app", "chat/1"]] }, '{"what":"who","channels":[["app","chat/1"]]}'],
+    [{ kind: "streams", channels: [[APP, "chat/1"]] }, '{"what":"who","channels":[["app","chat/1"]]}'],
     [
       { kind: "replay", from: position, to: 9 },
       '{"what":"again","place":{"node":"n1","app":"app","channel":"chat/1","epoch":3,"n":7},"to":9}',
     ],
-    [{ kind: "channels", app: "app" }, '{"what":"channels","app":"app"}'],
+    [{ kind: "channels", app: APP }, '{"what":"channels","app":"app"}'],
     [
-      { kind: "channels", app: "app", page: { prefix: "c", after: "c/1", limit: 9, scope } },
+      { kind: "channels", app: APP, page: { prefix: "c", after: "c/1", limit: 9, scope } },
       '{"what":"channels","app":"app","page":{"prefix":"c","after":"c/1","limit":9,"scope":["c/*"]}}',
     ],
-    [{ kind: "members", app: "app", channel: "c" }, '{"what":"members","app":"app","channel":"c"}'],
-    [
-      { kind: "block", app: "app", peerId: "ann", untilMs: 5 },
-      '{"what":"block","app":"app","peerId":"ann","untilMs":5}',
-    ],
-    [{ kind: "kick", app: "app", peerId: "ann" }, '{"what":"kick","app":"app","peerId":"ann"}'],
-    [{ kind: "capacity", app: "app", number: 4 }, '{"what":"room","app":"app","n":4}'],
+    [{ kind: "members", app: APP, channel: "c" }, '{"what":"members","app":"app","channel":"c"}'],
+    [{ kind: "block", app: APP, peerId: "ann", untilMs: 5 }, '{"what":"block","app":"app","peerId":"ann","untilMs":5}'],
+    [{ kind: "kick", app: APP, peerId: "ann" }, '{"what":"kick","app":"app","peerId":"ann"}'],
+    [{ kind: "capacity", app: APP, number: 4 }, '{"what":"room","app":"app","n":4}'],
     [{ kind: "nudge" }, '{"what":"look"}'],
-    [{ kind: "nudge", app: "app" }, '{"what":"look","app":"app"}'],
+    [{ kind: "nudge", app: APP }, '{"what":"look","app":"app"}'],
     [{ kind: "nudge", withdrawn: '{"id":"k"}' }, String.raw`{"what":"look","ended":"{\"id\":\"k\"}"}`],
     [{ kind: "deliver", text: "x" }, '{"what":"hand","text":"x"}'],
     [{ kind: "deliver", text: "x", nodes: ["n2"] }, '{"what":"hand","text":"x","nodes":["n2"]}'],
@@ -217,7 +217,7 @@ describe("requests", () => {
 });
 
 describe("responses", () => {
-  const stream = { app: "app", channel: "chat/1", epoch: 3, n: 7, members };
+  const stream = { app: APP, channel: "chat/1", epoch: 3, n: 7, members };
   const count = { channel: "c", peerIds: ["ann"], connections: 2 };
   const examples: readonly (readonly [NodeResponse, string])[] = [
     [
@@ -260,6 +260,6 @@ test("subjects", () => {
   const subjects = new Subjects("parley", "n1");
   expect([subjects.all, subjects.node("n2")]).toEqual(["parley.all", "parley.node.bjI"]);
   expect([subjects.response(5), subjects.responses]).toEqual(["parley.answer.bjE.5", "parley.answer.bjE.*"]);
-  expect(subjects.channel("app", "chat/1")).toBe("parley.lane.YXBw.Y2hhdC8x");
-  expect(subjects.peer("app", "ann")).toBe("parley.peer.YXBw.YW5u");
+  expect(subjects.channel(APP, "chat/1")).toBe("parley.lane.YXBw.Y2hhdC8x");
+  expect(subjects.peer(APP, "ann")).toBe("parley.peer.YXBw.YW5u");
 });

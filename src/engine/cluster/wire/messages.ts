@@ -1,4 +1,5 @@
 /** What nodes say to each other. encode.ts writes these messages, decode.ts reads them. */
+import type { AppId, SpaceId } from "../../../base/ids.ts";
 import type { ChannelCount, ChannelsPage, Envelope, MemberState } from "../../engine.ts";
 
 /** Increased when nodes of two versions could not understand each other; they then ignore each other. */
@@ -7,7 +8,7 @@ export const VERSION = 2;
 /** Position of an item in the stream of one node on one channel. */
 export interface Position {
   readonly node: string;
-  readonly app: string;
+  readonly app: SpaceId;
   readonly channel: string;
   /** A stream whose end was forgotten starts again with sequence number 1 in a later epoch. */
   readonly epoch: number;
@@ -30,7 +31,7 @@ export interface Heartbeat {
   readonly kind: "heartbeat";
   readonly node: string;
   /** By application. */
-  readonly connections: ReadonlyMap<string, number>;
+  readonly connections: ReadonlyMap<AppId, number>;
   /** Nodes whose heartbeats it receives. */
   readonly receivesFrom: readonly string[];
   /** It was disconnected until now: what it knows of other nodes, and they of it, may be out of date. */
@@ -52,24 +53,24 @@ export interface Farewell {
 export interface ConnectionCount {
   readonly kind: "count";
   readonly node: string;
-  readonly app: string;
+  readonly app: AppId;
   readonly connections: number;
 }
 
 export type NodeRequest =
   /** The state of the node's streams on these channels, with its members. */
-  | { readonly kind: "streams"; readonly channels: readonly (readonly [app: string, channel: string])[] }
+  | { readonly kind: "streams"; readonly channels: readonly (readonly [app: SpaceId, channel: string])[] }
   /** The items from a position up to sequence number `to`. */
   | { readonly kind: "replay"; readonly from: Position; readonly to: number }
   /** `page` is undefined if a node of an earlier version asks; one that is asked ignores it, and returns all channels. */
-  | { readonly kind: "channels"; readonly app: string; readonly page?: ChannelsPage | undefined }
-  | { readonly kind: "members"; readonly app: string; readonly channel: string }
-  | { readonly kind: "block"; readonly app: string; readonly peerId: string; readonly untilMs: number }
-  | { readonly kind: "kick"; readonly app: string; readonly peerId: string }
+  | { readonly kind: "channels"; readonly app: SpaceId; readonly page?: ChannelsPage | undefined }
+  | { readonly kind: "members"; readonly app: SpaceId; readonly channel: string }
+  | { readonly kind: "block"; readonly app: AppId; readonly peerId: string; readonly untilMs: number }
+  | { readonly kind: "kick"; readonly app: SpaceId; readonly peerId: string }
   /** How many connections an application has, and claims older than the claim `number` of the requesting node. */
-  | { readonly kind: "capacity"; readonly app: string; readonly number: number }
+  | { readonly kind: "capacity"; readonly app: AppId; readonly number: number }
   /** Read shared state now; the response has the connections of the application. Nodes of earlier versions do not read `withdrawn`. */
-  | { readonly kind: "nudge"; readonly app?: string | undefined; readonly withdrawn?: string | undefined }
+  | { readonly kind: "nudge"; readonly app?: AppId | undefined; readonly withdrawn?: string | undefined }
   /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
   /**
    * `nodes`: the names of the nodes whose answers are awaited. Another one must not deliver: after a partition a node can receive what
@@ -94,7 +95,7 @@ export interface Notification {
 
 /** The state of one stream of the responding node. Epoch 0: it has no stream on that channel, or does not remember its end. */
 export interface StreamState {
-  readonly app: string;
+  readonly app: SpaceId;
   readonly channel: string;
   readonly epoch: number;
   /** The last sequence number. */
@@ -138,7 +139,7 @@ export interface DirectMessage {
   readonly node: string;
   /** Higher than the number of any earlier direct message of the same node. */
   readonly number: number;
-  readonly app: string;
+  readonly app: SpaceId;
   readonly to: string;
   readonly envelope: Envelope;
   /**
@@ -153,7 +154,7 @@ export interface DirectMessage {
 /** A peer has connected to a node, for those that expect it back. */
 export interface PeerReturned {
   readonly node: string;
-  readonly app: string;
+  readonly app: SpaceId;
   readonly peerId: string;
 }
 

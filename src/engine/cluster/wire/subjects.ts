@@ -2,6 +2,8 @@
  * Subjects of the node protocol. Names become one token each: base64url contains neither dots nor wildcards. The prefix separates
  * installations that share one transport.
  */
+import type { SpaceId } from "../../../base/ids.ts";
+
 /** The second token of each subject; part of the wire format. */
 const KIND = { all: "all", node: "node", response: "answer", channel: "lane", peer: "peer", back: "back" } as const;
 
@@ -37,17 +39,17 @@ export class Subjects {
   }
 
   /** The streams of all nodes on one channel. */
-  channel(app: string, channel: string): string {
+  channel(app: SpaceId, channel: string): string {
     return joined(this.prefix, KIND.channel, token(app), token(channel));
   }
 
   /** Direct messages to one peer. */
-  peer(app: string, peerId: string): string {
+  peer(app: SpaceId, peerId: string): string {
     return joined(this.prefix, KIND.peer, token(app), token(peerId));
   }
 
   /** For nodes that expect one peer back: it has connected. */
-  returned(app: string, peerId: string): string {
+  returned(app: SpaceId, peerId: string): string {
     return joined(this.prefix, KIND.back, token(app), token(peerId));
   }
 

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Keyring } from "../../../access/keys/keyring.ts";
 import type { Operator } from "../../../access/operators/operator.ts";
+import { spaceOf } from "../../../base/ids.ts";
 import type { Store } from "../../../store/contract/store.ts";
 import { checkedChannel } from "../../request/path-names.ts";
 import { type Endpoint, endpoint, type Guard } from "../../server/endpoint.ts";
@@ -49,7 +50,7 @@ export const channelRuleEndpoint = (guard: Guard<Operator>, { appIn, keyring, st
     handle: async (call, { query }): Promise<z.infer<typeof response>> => {
       const channel = checkedChannel(query.channel);
       const { id } = await appIn(call);
-      const rules = keyring.rulesOf(id);
+      const rules = keyring.rulesOf(spaceOf(id));
       const rule = rules.ruleFor(channel);
       const [shown] = rule ? shownRules([rule]) : [];
       const rows = await store.keys(id);

@@ -1,6 +1,7 @@
 /** Control plane: live channels over all nodes, with a test message as the server. */
 import { z } from "zod";
 import type { Keyring } from "../../../access/keys/keyring.ts";
+import { spaceOf } from "../../../base/ids.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import type { ChannelRule, Retention } from "../../../protocol/patterns/channel-rules.ts";
 import type { ChannelWithMembers, LiveChannels } from "../../../realtime/operators/live/channels.ts";
@@ -80,10 +81,10 @@ export function liveChannelEndpoints(
       response: z.object({ data: z.array(listed), next, isComplete }),
       problems: ["not_found"],
       handle: async (call, { query }) => {
-        const { id } = await appIn(call);
-        const request = { app: id, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
+        const app = spaceOf((await appIn(call)).id);
+        const request = { app, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
         const { data, ...rest } = await (query.sort === "rate" ? channels.busiest(request) : channels.page(request));
-        const rules = keyring.rulesOf(id);
+        const rules = keyring.rulesOf(app);
         return { data: data.map((line) => ({ ...line, history: historyOf(rules.ruleFor(line.channel)) })), ...rest };
       },
     }),
@@ -100,9 +101,9 @@ export function liveChannelEndpoints(
       problems: ["not_found", "channel_reserved"],
       handle: async (call, { query }) => {
         const channel = channelIn(call);
-        const { id } = await appIn(call);
-        const found = await channels.one({ app: id, channel, limit: query.limit, after: query.after });
-        const json = channelJson(channel, found, keyring.rulesOf(id).ruleFor(channel));
+        const app = spaceOf((await appIn(call)).id);
+        const found = await channels.one({ app, channel, limit: query.limit, after: query.after });
+        const json = channelJson(channel, found, keyring.rulesOf(app).ruleFor(channel));
         return jsonTextResponse(`${json}\n`);
       },
     }),

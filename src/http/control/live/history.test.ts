@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Role } from "../../../access/operators/operator.ts";
 import { FakeClock } from "../../../base/testing/fake-clock.ts";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { HistoryUnavailable, type Page, type Range, type StoredMessage } from "../../../history/contract/history.ts";
 import { ChannelRules } from "../../../protocol/patterns/channel-rules.ts";
 import { STORE_MAX_MS } from "../../../realtime/streams/limits.ts";
@@ -9,6 +10,8 @@ import type { Method } from "../../server/endpoint.ts";
 import { auditedChanges, guardOf, run } from "../../testing/calls.ts";
 import { pagesOf } from "../../testing/history-pages.ts";
 import { adminHistoryEndpoints } from "./history.ts";
+
+const APP = anAppId("app");
 
 const PATH = "/api/internal/v1/apps/:app/channels/:channel/history";
 const RULES = new ChannelRules([{ pattern: "chat/*", history: { messages: 10, seconds: 60 }, graceSec: 0 }]);
@@ -56,7 +59,7 @@ async function attempt(method: Method, channel: string, query: string, world: Wo
       audit,
     },
   );
-  const answer = await run(endpoints, { method, path: PATH, params: { app: "app", channel }, query }).then(
+  const answer = await run(endpoints, { method, path: PATH, params: { app: APP, channel }, query }).then(
     async (value) => (value instanceof Response ? await value.text() : JSON.stringify(value)),
     (error: Error) => error.message,
   );
@@ -139,7 +142,7 @@ test("a store that does not answer is the same: an operator does not wait withou
 test("DELETE forgets the channel's messages and is audited", async () => {
   const { answer, removed, changes } = await attempt("DELETE", "chat/1", "");
   expect([answer, removed]).toEqual(['{"channel":"chat/1","deleted":true}', ["chat/1"]]);
-  expect(changes).toEqual([{ what: "history deleted", on: "chat/1", app: "app" }]);
+  expect(changes).toEqual([{ what: "history deleted", on: "chat/1", app: APP }]);
 });
 
 test.each<Method>(["GET", "DELETE"])("%s of a channel without history is 404 and touches nothing", async (method) => {

@@ -1,6 +1,7 @@
 /** Control plane: the stored messages of a channel, by page; delete them. */
 import { z } from "zod";
 import type { Operator } from "../../../access/operators/operator.ts";
+import { spaceOf } from "../../../base/ids.ts";
 import type { Page, StoredMessage } from "../../../history/contract/history.ts";
 import { idField } from "../../../protocol/encode.ts";
 import { utf8Bytes } from "../../../protocol/names.ts";
@@ -54,7 +55,7 @@ export function adminHistoryEndpoints(
   const found = async (call: Call): Promise<{ app: AppRow; channel: string }> => {
     const channel = channelIn(call);
     const app = await appIn(call);
-    if (!streams.retentionOf(app.id, channel)) throw noHistory();
+    if (!streams.retentionOf(spaceOf(app.id), channel)) throw noHistory();
     return { app, channel };
   };
   return [
@@ -84,7 +85,7 @@ export function adminHistoryEndpoints(
       problems: ["not_found", "channel_reserved", "backend_error"],
       handle: async (call, { caller }) => {
         const { app, channel } = await found(call);
-        await inHistory(streams.remove(app.id, channel));
+        await inHistory(streams.remove(spaceOf(app.id), channel));
         await audit(call, caller, { what: "history deleted", on: channel, app: app.id });
         return { channel, deleted: true };
       },

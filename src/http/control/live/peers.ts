@@ -1,5 +1,6 @@
 /** Control plane: live peers over all nodes; disconnect one, block it, send to it. */
 import { z } from "zod";
+import { spaceOf } from "../../../base/ids.ts";
 import { Problem } from "../../../protocol/codes.ts";
 import { PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
 import type { Directs } from "../../../realtime/messages/directs.ts";
@@ -92,7 +93,7 @@ export function livePeerEndpoints(
       problems: ["not_found"],
       handle: async (call, { query }) => {
         const { id } = await appIn(call);
-        const request = { app: id, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
+        const request = { app: spaceOf(id), prefix: query.prefix ?? "", limit: query.limit, after: query.after };
         const { data, ...rest } = await peers.page(request);
         return { data: data.map(({ sinceMs, ...line }) => ({ ...line, since: toSeconds(sinceMs) })), ...rest };
       },
@@ -109,7 +110,7 @@ export function livePeerEndpoints(
       handle: async (call) => {
         const peerId = peerIn(call);
         const { id } = await appIn(call);
-        const { total, connections, recent, isComplete } = await peers.one({ app: id, peerId });
+        const { total, connections, recent, isComplete } = await peers.one({ app: spaceOf(id), peerId });
         if (total === 0 && recent.length === 0) throw notFound(isComplete);
         const shown = connections.map(({ sinceMs, ...rest }) => ({ ...rest, since: toSeconds(sinceMs) }));
         return { peerId, total, connections: shown, recent, isComplete };

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Keyring } from "../../../access/keys/keyring.ts";
 import type { Operator } from "../../../access/operators/operator.ts";
+import { type AppId, asAppId } from "../../../base/ids.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { Problem } from "../../../protocol/codes.ts";
 import { SERIES_RANGES, SERIES_STEPS_MAX, type Series, type SeriesRange } from "../../../telemetry/series.ts";
@@ -84,9 +85,10 @@ export function seriesEndpoints(guard: Guard<Operator>, parts: SeriesParts): End
   const { nodeId, series, nodeRequests, keyring } = parts;
   nodeRequests.onRequest("series", (payload): z.infer<typeof ofNode> => {
     const { metric, range, app } = query.parse(payload);
-    return { nodeId, ...series.values(metric, range, app) } as z.infer<typeof ofNode>;
+    const id = app === undefined ? undefined : asAppId(app);
+    return { nodeId, ...series.values(metric, range, id) } as z.infer<typeof ofNode>;
   });
-  const appOf = (idOrName: string): string => {
+  const appOf = (idOrName: string): AppId => {
     const app = keyring.app(idOrName) ?? keyring.appNamed(idOrName);
     if (!app) throw new Problem("not_found", "app: there is no application with this id or name");
     return app.id;

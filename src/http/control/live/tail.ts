@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Operator } from "../../../access/operators/operator.ts";
 import type { Clock } from "../../../base/clock.ts";
+import type { AppId } from "../../../base/ids.ts";
 import { Problem } from "../../../protocol/codes.ts";
 import type { TailNodes } from "../../../realtime/operators/tail-nodes.ts";
 import { droppedLine, TAIL_KINDS, type TailKind } from "../../../telemetry/tail/event.ts";
@@ -49,7 +50,7 @@ const event = z
 export interface TailEndpointParts {
   readonly tails: Pick<TailNodes, "open">;
   /** The id of an application that is named by id or name. */
-  readonly appId: (idOrName: string) => string | undefined;
+  readonly appId: (idOrName: string) => AppId | undefined;
   readonly clock: Pick<Clock, "wallMs" | "after">;
 }
 
@@ -89,7 +90,7 @@ export const tailEndpoint = (guard: Guard<Operator>, { tails, appId, clock }: Ta
     },
   });
 
-function idOf(app: string, appId: (idOrName: string) => string | undefined): string {
+function idOf(app: string, appId: (idOrName: string) => AppId | undefined): AppId {
   const id = appId(app);
   if (id === undefined) throw new Problem("invalid_request", "app: there is no application with this id or name.");
   return id;

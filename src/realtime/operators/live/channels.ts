@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Clock } from "../../../base/clock.ts";
 import { FirstOf } from "../../../base/first-of.ts";
+import { asSpaceId, type SpaceId } from "../../../base/ids.ts";
 import type { MemberState } from "../../../engine/engine.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { isObject, parseStrict } from "../../../protocol/json.ts";
@@ -17,7 +18,7 @@ import type { Spaces } from "../../state/spaces.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
 import { rounded } from "./rounded.ts";
 
-const appId = z.string().max(128);
+const spaceId = z.string().max(128).transform(asSpaceId);
 const channelName = z.string().max(CHANNEL_MAX_BYTES);
 const cursor = z.string().max(CHANNEL_MAX_BYTES).optional();
 const count = z.int().min(0);
@@ -47,14 +48,14 @@ const member = z.object({
 const withMembers = figures.extend({ members: z.array(member).max(LIVE_MEMBERS_MAX + 1) });
 
 const pageRequest = z.object({
-  app: appId,
+  app: spaceId,
   prefix: channelName,
   after: cursor,
   limit: z.int().min(1).max(LIVE_PAGE_MAX),
 });
-const namedRequest = z.object({ app: appId, names: z.array(channelName).max(LIVE_PAGE_MAX) });
+const namedRequest = z.object({ app: spaceId, names: z.array(channelName).max(LIVE_PAGE_MAX) });
 const oneRequest = z.object({
-  app: appId,
+  app: spaceId,
   channel: channelName,
   after: cursor,
   limit: z.int().min(1).max(LIVE_MEMBERS_MAX),
@@ -190,7 +191,7 @@ export class LiveChannels {
     return { ...this.figuresOf(channel), members: first.sorted().flatMap(memberHere) };
   }
 
-  private *active(app: string, prefix: string): Generator<Channel> {
+  private *active(app: SpaceId, prefix: string): Generator<Channel> {
     for (const channel of this.parts.spaces.get(app)?.channels.values() ?? [])
       if (channel.subscribers + channel.replaying > 0 && channel.name.startsWith(prefix)) yield channel;
   }

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { SAMPLE_EVERY_MS } from "../../../telemetry/series.ts";
 import { APP, type Client, OTHER_KEY, World } from "../../testing/kit.ts";
 import { LIVE_CONNECTIONS_MAX } from "./limits.ts";
@@ -37,7 +38,7 @@ test("channels come by name, in pages, filtered by prefix, without those of othe
     Array.from({ length: 25 }, (_, i) => `c${String(i).padStart(2, "0")}`),
   );
   expect(pages.flat()[0]).toMatchObject({ channel: "c00", peers: 1, connections: 1 });
-  expect((await live.channels.page({ ...page, app: "unknown" })).data).toEqual([]);
+  expect((await live.channels.page({ ...page, app: anAppId("unknown") })).data).toEqual([]);
 });
 
 test("a page that ends with the last channel has no next", async () => {

@@ -1,5 +1,6 @@
 /** What is live now, for operators: channels and peers over all nodes. */
 import type { Clock } from "../../../base/clock.ts";
+import type { SpaceId } from "../../../base/ids.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import type { Recorder } from "../../events/recorder.ts";
 import type { Spaces } from "../../state/spaces.ts";
@@ -19,7 +20,7 @@ export class Live {
   /** `nodeId`: the node's name, as operators know it. */
   constructor({ spaces, nodeRequests, recorder }: LiveParts, clock: Pick<Clock, "monotonicMs">, nodeId: string) {
     this.channels = new LiveChannels({ spaces, nodeRequests, clock });
-    const recent = (app: string, peerId: string) => recorder.ofPeer(app, peerId);
+    const recent = (app: SpaceId, peerId: string) => recorder.ofPeer(app, peerId);
     this.peers = new LivePeers({ spaces, nodeRequests, clock, nodeId, recent });
   }
 }

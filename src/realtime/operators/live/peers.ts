@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Clock } from "../../../base/clock.ts";
 import { FirstOf } from "../../../base/first-of.ts";
+import { asSpaceId, type SpaceId } from "../../../base/ids.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { CHANNEL_MAX_BYTES, CHANNELS_PER_CONNECTION_MAX, PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
 import type { Connection } from "../../state/connection.ts";
@@ -12,7 +13,7 @@ import type { Page } from "./channels.ts";
 import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
 import { rounded } from "./rounded.ts";
 
-const appId = z.string().max(128);
+const spaceId = z.string().max(128).transform(asSpaceId);
 const peerName = z.string().max(PEER_ID_MAX_CHARS);
 const count = z.int().min(0);
 
@@ -53,12 +54,12 @@ const details = z.object({
 });
 
 const pageRequest = z.object({
-  app: appId,
+  app: spaceId,
   prefix: peerName,
   after: peerName.optional(),
   limit: z.int().min(1).max(LIVE_PAGE_MAX),
 });
-const oneRequest = z.object({ app: appId, peerId: peerName });
+const oneRequest = z.object({ app: spaceId, peerId: peerName });
 
 export type LivePeer = z.infer<typeof line>;
 export type LiveConnection = z.infer<typeof connection>;
@@ -86,7 +87,7 @@ export interface LivePeersParts {
   /** The node's name, as operators know it. */
   readonly nodeId: string;
   /** What the flight recorder has of a peer. */
-  readonly recent: (app: string, peerId: string) => readonly PeerEvent[];
+  readonly recent: (app: SpaceId, peerId: string) => readonly PeerEvent[];
 }
 
 export class LivePeers {

@@ -5,6 +5,7 @@
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { openStore } from "../../../store/open.ts";
 import { appRow } from "../../../store/testing/rows.ts";
 import { type Kit, makeKit } from "../../testing/kit.ts";
@@ -59,7 +60,7 @@ const state = async (kit: Kit, id: string): Promise<object> => {
 };
 
 const store = await openStore(data);
-const app = "a".repeat(24);
+const app = anAppId("a".repeat(24));
 const isFirst = !existsSync(idFile);
 if (isFirst) await store.change((change) => change.putApp(appRow(app, { name: "app" })));
 const kit = await makeKit({ folder: join(data, "recordings"), store, app });

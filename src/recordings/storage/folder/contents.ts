@@ -1,11 +1,12 @@
 /** Lists the folder of recordings. Files with other names than Parley gives are skipped, so that they are never swept. */
 import { opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { asAppId } from "../../../base/ids.ts";
 import { isObjectId, type Quarantined, type StoredEntry } from "../storage.ts";
 import { isAbsent } from "./files.ts";
 
 /** The path of an upload's bytes does not name the application, so this id stands for it. */
-const NO_APP = "0".repeat(24);
+const NO_APP = asAppId("0".repeat(24));
 const DAY_MS = 24 * 3_600_000;
 
 export async function* contentsOf(uploads: string, files: string): AsyncGenerator<StoredEntry> {
@@ -21,7 +22,7 @@ export async function* contentsOf(uploads: string, files: string): AsyncGenerato
       for await (const id of namesIn(join(files, app, shard))) {
         const isOurs = isObjectId(id) && id.endsWith(shard);
         const modifiedMs = isOurs ? await fileTime(join(files, app, shard, id)) : undefined;
-        if (modifiedMs !== undefined) yield { place: { app, id, ticket: "" }, isOpen: false, modifiedMs };
+        if (modifiedMs !== undefined) yield { place: { app: asAppId(app), id, ticket: "" }, isOpen: false, modifiedMs };
       }
   }
 }
@@ -33,7 +34,8 @@ export async function* quarantinedIn(folder: string): AsyncGenerator<Quarantined
     if (Number.isNaN(begin)) continue;
     for await (const app of namesIn(join(folder, day)))
       for await (const id of namesIn(join(folder, day, app)))
-        if (isObjectId(app) && isObjectId(id)) yield { place: { app, id, ticket: day }, sinceMs: begin + DAY_MS };
+        if (isObjectId(app) && isObjectId(id))
+          yield { place: { app: asAppId(app), id, ticket: day }, sinceMs: begin + DAY_MS };
   }
 }
 

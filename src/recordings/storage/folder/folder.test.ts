@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { LeaseNote } from "../../../store/contract/leases.ts";
 import { ALONE, pattern, storageSuite } from "../../testing/storage.suite.ts";
 import { type Place, StorageError, StorageFull } from "../storage.ts";
@@ -24,7 +25,7 @@ storageSuite("a folder", async () => {
   return { storage, read, reopen: () => new Folder(root, 0) };
 });
 
-const PLACE: Place = { app: "a".repeat(24), id: "b".repeat(24), ticket: "" };
+const PLACE: Place = { app: anAppId("a".repeat(24)), id: "b".repeat(24), ticket: "" };
 async function* once(bytes: Uint8Array) {
   yield bytes;
 }

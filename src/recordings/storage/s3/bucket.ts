@@ -10,6 +10,7 @@
  * the last part become a piece. No local disk is used, and any node can continue. What an overtaken writer still sends is not counted
  * (ticket.ts).
  */
+import { type AppId, asAppId } from "../../../base/ids.ts";
 import {
   CHECK_NAME,
   checkedPlace,
@@ -108,7 +109,7 @@ export class Bucket implements Storage {
 
   async checkSpace(): Promise<void> {}
 
-  begin(app: string, id: string): Promise<string> {
+  begin(app: AppId, id: string): Promise<string> {
     return this.client.createMultipart(this.objectKey({ app, id, ticket: "" }));
   }
 
@@ -267,7 +268,7 @@ export class Bucket implements Storage {
   private placeIn(key: string): Place[] {
     const [, app = "", id = ""] = key.slice(this.prefix.length).split("/");
     // Objects with other names than Parley gives are skipped, so that they are never swept.
-    return isObjectId(app) && isObjectId(id) ? [{ app, id, ticket: "" }] : [];
+    return isObjectId(app) && isObjectId(id) ? [{ app: asAppId(app), id, ticket: "" }] : [];
   }
 
   /** undefined: there is no such multipart upload, or not any more. */

@@ -6,25 +6,26 @@
  * nothing (places-in-memory.ts): a place is held for seconds, and after a restart the clients join again.
  */
 import type { SQL } from "bun";
+import type { AppId } from "../../../base/ids.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../../contract/meetings.ts";
 
 /** With `tx`: inside a transaction, after `lock`. */
 export interface HeldPlaces {
   /** Until the transaction ends, no other one has the lock of this room. */
-  lock(tx: SQL, app: string, room: string): Promise<void>;
+  lock(tx: SQL, app: AppId | "", room: string): Promise<void>;
   /** The same, for the room of a stay. */
   lockByStay(tx: SQL, stay: string): Promise<void>;
   readonly hold: MeetingStore["hold"];
   /** Which places others have: open stays and held places. */
-  taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken>;
+  taken(sql: SQL, app: AppId, room: string, id: string, nowMs: number): Promise<Taken>;
   release(tx: SQL, id: string): Promise<void>;
   /** Gives up places that are held for longer. */
   releaseAfter(untilMs: number): Promise<void>;
   readonly latest: MeetingStore["latest"];
   /** The meeting of the room that has not ended. */
-  current(tx: SQL, app: string, room: string): Promise<Current | undefined>;
+  current(tx: SQL, app: AppId, room: string): Promise<Current | undefined>;
   /** The transaction changes which meetings the room has, or who is inside. */
-  changed(app: string, room: string): void;
+  changed(app: AppId, room: string): void;
   /** The stay has begun, and its transaction is committed; called before any other statement. */
   entered(stay: StayRow, meeting: MeetingRow): void;
 }

@@ -1,7 +1,8 @@
 /** The lobby on SQL. The column `ticket` has the waitId, a digest of the ticket; `gone_since` has when the visitor was last seen. */
+import type { AppId } from "../../../base/ids.ts";
 import type { LobbyLimits, LobbyStore, WaitingRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
-import { type DbRow, searchable } from "../../engines/rows.ts";
+import { appId, type DbRow, searchable } from "../../engines/rows.ts";
 import type { HeldPlaces } from "./held-places.ts";
 import { toWaiting } from "./rows.ts";
 
@@ -31,7 +32,7 @@ export class SqlLobby implements LobbyStore {
     });
   }
 
-  async waiting(app: string, room: string): Promise<readonly WaitingRow[]> {
+  async waiting(app: AppId, room: string): Promise<readonly WaitingRow[]> {
     const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT * FROM lobby_tickets WHERE app = ${app} AND room = ${room} AND state = 'waiting' ORDER BY since, ticket`,
@@ -76,7 +77,7 @@ export class SqlLobby implements LobbyStore {
     sinceMs: number,
     seenMs: number,
     declinedMs: number,
-  ): Promise<readonly { readonly app: string; readonly room: string }[]> {
+  ): Promise<readonly { readonly app: AppId; readonly room: string }[]> {
     const gone: DbRow[] = await this.database.quickTransaction(async (tx) => {
       // One node at a time: two that remove the same rows in different orders would deadlock. No room has this lock.
       await this.places.lock(tx, "", "lobby");
@@ -86,9 +87,9 @@ export class SqlLobby implements LobbyStore {
           OR (state = 'declined' AND decided < ${declinedMs})
         RETURNING app, room, state`;
     });
-    const rooms = new Map<string, { app: string; room: string }>();
+    const rooms = new Map<string, { app: AppId; room: string }>();
     for (const { app, room, state } of gone)
-      if (state === "waiting") rooms.set(`${app}/${room}`, { app: String(app), room: String(room) });
+      if (state === "waiting") rooms.set(`${app}/${room}`, { app: appId(app), room: String(room) });
     return [...rooms.values()];
   }
 }

@@ -1,6 +1,7 @@
 /** No call of meetings reads a whole table of SQLite: its statements run on the event loop, however many meetings are kept. */
 import { expect, test } from "bun:test";
 import type { SQL } from "bun";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { MeetingStore } from "../../contract/meetings.ts";
 import type { Database, Work } from "../../engines/database.ts";
 import { OneConnection } from "../../engines/database.ts";
@@ -9,6 +10,8 @@ import { openSqlite, sqliteFile } from "../../open.ts";
 import { entering, lobbyLimits, waitingRow } from "../../testing/meetings.ts";
 import { newFolders } from "../../testing/places.ts";
 import { SqlMeetings } from "./meetings.ts";
+
+const A = anAppId("a");
 
 const newFolder = newFolders();
 
@@ -57,39 +60,39 @@ function asText(texts: readonly string[], parts: readonly unknown[]): Recorded {
 }
 
 const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown>>> = {
-  hold: (meetings) => meetings.hold("a", "r", "p", 5, 9, 1),
+  hold: (meetings) => meetings.hold(A, "r", "p", 5, 9, 1),
   enter: (meetings) =>
     meetings.enter(entering("p", "r", { accessToken: "t", externalUserId: "u", ejectAfterSec: 9 }), 5, 1),
   "enter again": (meetings) => meetings.enter(entering("p", "r", { accessToken: "t", ejectAfterSec: 9 }), 5, 1),
   "enter a meeting": (meetings) => meetings.enter(entering("q", "r", { accessToken: "t" }), 5, 1),
   lost: (meetings) => meetings.lost("p", "n1", 1),
   stay: (meetings) => meetings.stay("p"),
-  openStays: (meetings) => meetings.openStays("a", "r"),
-  inside: (meetings) => meetings.inside("a", "r"),
-  current: (meetings) => meetings.current("a", "r"),
-  meeting: (meetings) => meetings.meeting("a", "m-p"),
+  openStays: (meetings) => meetings.openStays(A, "r"),
+  inside: (meetings) => meetings.inside(A, "r"),
+  current: (meetings) => meetings.current(A, "r"),
+  meeting: (meetings) => meetings.meeting(A, "m-p"),
   participants: (meetings) => meetings.participants("m-p", 9),
   firstEntry: (meetings) => meetings.firstEntry("m-p", "t"),
   lock: (meetings) => meetings.lock("m-p", true),
   ban: (meetings) => meetings.ban("m-p", { accessToken: "t", externalUserId: "u" }),
   isBarred: (meetings) => meetings.isBarred("p"),
   isBanned: (meetings) => meetings.isBanned("m-p", "t", "u"),
-  "all meetings": (meetings) => meetings.meetings("a", { limit: 9 }),
-  "the next page": (meetings) => meetings.meetings("a", { limit: 9, endId: "m-p" }),
-  "active meetings": (meetings) => meetings.meetings("a", { limit: 9, isActive: true }),
-  "ended meetings": (meetings) => meetings.meetings("a", { limit: 9, isActive: false }),
-  "meetings of a room": (meetings) => meetings.meetings("a", { limit: 9, room: "r", isActive: false }),
+  "all meetings": (meetings) => meetings.meetings(A, { limit: 9 }),
+  "the next page": (meetings) => meetings.meetings(A, { limit: 9, endId: "m-p" }),
+  "active meetings": (meetings) => meetings.meetings(A, { limit: 9, isActive: true }),
+  "ended meetings": (meetings) => meetings.meetings(A, { limit: 9, isActive: false }),
+  "meetings of a room": (meetings) => meetings.meetings(A, { limit: 9, room: "r", isActive: false }),
   "the active meeting of a room since then": (meetings) =>
-    meetings.meetings("a", { limit: 9, room: "r", isActive: true, startedAfter: 1 }),
+    meetings.meetings(anAppId("a"), { limit: 9, room: "r", isActive: true, startedAfter: 1 }),
   "the active meeting of a room until then": (meetings) =>
-    meetings.meetings("a", { limit: 9, room: "r", isActive: true, startedBefore: 9 }),
+    meetings.meetings(anAppId("a"), { limit: 9, room: "r", isActive: true, startedBefore: 9 }),
   "the next page of the active meeting of a room": (meetings) =>
-    meetings.meetings("a", { limit: 9, room: "r", isActive: true, endId: "m-p" }),
+    meetings.meetings(anAppId("a"), { limit: 9, room: "r", isActive: true, endId: "m-p" }),
   "ended meetings of a room and time": (meetings) =>
-    meetings.meetings("a", { limit: 9, room: "r", isActive: false, startedAfter: 1, startedBefore: 9 }),
+    meetings.meetings(anAppId("a"), { limit: 9, room: "r", isActive: false, startedAfter: 1, startedBefore: 9 }),
   "active meetings of a time": (meetings) =>
-    meetings.meetings("a", { limit: 9, isActive: true, startedAfter: 1, startedBefore: 9 }),
-  "meetings of a time": (meetings) => meetings.meetings("a", { limit: 9, startedAfter: 1, startedBefore: 9 }),
+    meetings.meetings(anAppId("a"), { limit: 9, isActive: true, startedAfter: 1, startedBefore: 9 }),
+  "meetings of a time": (meetings) => meetings.meetings(A, { limit: 9, startedAfter: 1, startedBefore: 9 }),
   overdue: (meetings) => meetings.overdue(5, 9),
   endOverdue: (meetings) => meetings.endOverdue(5, 9),
   end: (meetings) => meetings.end("q", "left", 2),
@@ -98,7 +101,7 @@ const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown
   forgetOld: (meetings) => meetings.forgetOld(Number.MAX_SAFE_INTEGER, 9),
   beat: (meetings) => meetings.beat("n1", 9),
   wait: (meetings) => meetings.wait(waitingRow("w", "r"), lobbyLimits()),
-  waiting: (meetings) => meetings.waiting("a", "r"),
+  waiting: (meetings) => meetings.waiting(A, "r"),
   waitingOne: (meetings) => meetings.waitingOne("w"),
   setSeen: (meetings) => meetings.setSeen("w", 5),
   decide: (meetings) => meetings.decide("w", "declined", 5),

@@ -1,8 +1,9 @@
 /** Meetings on SQL. Reads are in reads.ts, stays in stays.ts, the lobby in lobby.ts. */
 import type { SQL } from "bun";
+import type { AppId } from "../../../base/ids.ts";
 import { AHEAD_MAX_MS, type MeetingRow, type MeetingStore } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
-import type { DbRow } from "../../engines/rows.ts";
+import { appId, type DbRow } from "../../engines/rows.ts";
 import { PlacesInMemory } from "./places-in-memory.ts";
 import { PlacesInRows } from "./places-in-rows.ts";
 import { toMeeting } from "./rows.ts";
@@ -25,7 +26,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
     await this.database.quickRun(async (sql) => {
       const rows: DbRow[] = await sql`
         UPDATE meetings SET is_locked = ${isLocked ? 1 : 0} WHERE id = ${meeting} AND ended IS NULL RETURNING app, room`;
-      for (const { app, room } of rows) this.places.changed(String(app), String(room));
+      for (const { app, room } of rows) this.places.changed(appId(app), String(room));
     });
   }
 
@@ -39,7 +40,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
           : await sql`
               UPDATE meetings SET recording_by = ${by}, recording_since = ${nowMs}
               WHERE id = ${meeting} AND ended IS NULL AND recording_by IS NULL RETURNING app, room`;
-      for (const { app, room } of rows) this.places.changed(String(app), String(room));
+      for (const { app, room } of rows) this.places.changed(appId(app), String(room));
       return rows.length > 0;
     });
   }
@@ -58,7 +59,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
     if (!room) return;
     await this.database.quickTransaction(async (tx) => {
       // A client that enters at the same time is inside before the ban, and seen by its caller, or finds it.
-      await this.places.lock(tx, String(room.app), String(room.room));
+      await this.places.lock(tx, appId(room.app), String(room.room));
       for (const [kind, who] of bans)
         if (who !== null)
           await tx`
@@ -90,8 +91,8 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
 
   private endOne({ id, app, room }: DbRow, beforeMs: number): Promise<MeetingRow | undefined> {
     return this.database.quickTransaction(async (tx) => {
-      await this.places.lock(tx, String(app), String(room));
-      this.places.changed(String(app), String(room));
+      await this.places.lock(tx, appId(app), String(room));
+      this.places.changed(appId(app), String(room));
       const rows: DbRow[] = await tx`
         UPDATE meetings SET ended = last_end, recording_by = NULL,
           recording_since = CASE WHEN recording_by IS NULL THEN recording_since ELSE last_end END
@@ -144,7 +145,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
       await this.lockForgetting(tx);
       await tx`DELETE FROM meeting_bans WHERE meeting IN ${tx(ids)}`;
       const rows: DbRow[] = await tx`DELETE FROM meetings WHERE id IN ${tx(ids)} RETURNING app, room`;
-      for (const { app, room } of rows) this.places.changed(String(app), String(room));
+      for (const { app, room } of rows) this.places.changed(appId(app), String(room));
       // Applications after rooms, as when a meeting begins, so that no two transactions wait for each other.
       for (const [app, room, count] of [...countsBy(rows, "room"), ...countsBy(rows, "app")]) {
         const [left]: DbRow[] = await tx`
@@ -189,9 +190,9 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
 }
 
 /** How many of the rows are of each room, or of each application, whose counter has the room ''. */
-function countsBy(rows: readonly DbRow[], by: "room" | "app"): (readonly [app: string, room: string, count: number])[] {
+function countsBy(rows: readonly DbRow[], by: "room" | "app"): (readonly [app: AppId, room: string, count: number])[] {
   const groups = Map.groupBy(rows, ({ app, room }) => (by === "room" ? `${app}/${room}` : String(app)));
   return [...groups]
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([, group]) => [String(group[0]?.app), by === "room" ? String(group[0]?.room) : "", group.length] as const);
+    .map(([, group]) => [appId(group[0]?.app), by === "room" ? String(group[0]?.room) : "", group.length] as const);
 }

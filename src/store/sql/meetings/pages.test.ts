@@ -1,5 +1,7 @@
 /** Totals of meetings that are counted in steps. What lists return otherwise is in testing/suite-meeting-lists.ts. */
+
 import { expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { entering } from "../../testing/meetings.ts";
 import { sqlitePlaces, withApps } from "../../testing/places.ts";
 import { databaseOf } from "../../testing/recordings.ts";
@@ -24,7 +26,7 @@ test("the total of a time span is exact, however many steps it takes, and other 
   };
   countTurns();
   const total = async (atOnce: number, startedAfter: number, startedBefore: number): Promise<number | undefined> =>
-    (await meetingPage(databaseOf(store), "a", { limit: 1, startedAfter, startedBefore }, atOnce))?.total;
+    (await meetingPage(databaseOf(store), anAppId("a"), { limit: 1, startedAfter, startedBefore }, atOnce))?.total;
   for (const [from, to] of [
     [0, 999],
     [101, 109],

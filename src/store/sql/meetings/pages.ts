@@ -3,6 +3,7 @@
  * returns. The totals of an application and of a room are kept in counters; those of a time span are counted in steps, because SQLite runs a
  * statement on the event loop and cannot interrupt it.
  */
+import type { AppId } from "../../../base/ids.ts";
 import type { MeetingPage, MeetingSearch } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
@@ -19,7 +20,7 @@ const COUNTED_AT_ONCE = 10_000;
 
 export async function meetingPage(
   database: Database,
-  app: string,
+  app: AppId,
   search: MeetingSearch,
   countedAtOnce = COUNTED_AT_ONCE,
 ): Promise<MeetingPage | undefined> {
@@ -29,14 +30,14 @@ export async function meetingPage(
   return { rows: rows.map(toMeeting), total: await totalOf(database, app, search, countedAtOnce) };
 }
 
-async function cursorOf(database: Database, app: string, id: string): Promise<Cursor | undefined> {
+async function cursorOf(database: Database, app: AppId, id: string): Promise<Cursor | undefined> {
   const rows: DbRow[] = await database.quickRun(
     (sql) => sql`SELECT began FROM meetings WHERE id = ${searchable(id)} AND app = ${app}`,
   );
   return rows[0] && { began: Number(rows[0].began), id };
 }
 
-function pageStatement(app: string, search: MeetingSearch, cursor: Cursor | undefined): Statement {
+function pageStatement(app: AppId, search: MeetingSearch, cursor: Cursor | undefined): Statement {
   const statement = new Statement().add("SELECT *");
   addFrom(statement, app, search, search.isActive);
   const began = beganIn(search, search.isActive);
@@ -51,7 +52,7 @@ function pageStatement(app: string, search: MeetingSearch, cursor: Cursor | unde
 const beganIn = ({ room }: MeetingSearch, isActive: boolean | undefined): string =>
   isActive === true && room !== undefined ? "began + 0" : "began";
 
-function addFrom(statement: Statement, app: string, search: MeetingSearch, isActive: boolean | undefined): void {
+function addFrom(statement: Statement, app: AppId, search: MeetingSearch, isActive: boolean | undefined): void {
   const { room, startedAfter, startedBefore } = search;
   const column = beganIn(search, isActive);
   statement.add(` FROM meetings WHERE app = ${statement.value(app)}`);
@@ -63,7 +64,7 @@ function addFrom(statement: Statement, app: string, search: MeetingSearch, isAct
   if (startedBefore !== undefined) statement.add(` AND ${column} < ${statement.value(startedBefore)}`);
 }
 
-async function totalOf(database: Database, app: string, search: MeetingSearch, atOnce: number): Promise<number> {
+async function totalOf(database: Database, app: AppId, search: MeetingSearch, atOnce: number): Promise<number> {
   if (search.isActive === true) return activeOf(database, app, search);
   const hasSpan = search.startedAfter !== undefined || search.startedBefore !== undefined;
   const all = await (hasSpan ? allOfSpan(database, app, search, atOnce) : allOf(database, app, search));
@@ -71,7 +72,7 @@ async function totalOf(database: Database, app: string, search: MeetingSearch, a
   return search.isActive === undefined ? all : all - (await activeOf(database, app, search));
 }
 
-async function allOf(database: Database, app: string, search: MeetingSearch): Promise<number> {
+async function allOf(database: Database, app: AppId, search: MeetingSearch): Promise<number> {
   // The counter of the room '' is that of all rooms.
   if (search.room === "") return 0;
   const rows: DbRow[] = await database.quickRun(
@@ -81,7 +82,7 @@ async function allOf(database: Database, app: string, search: MeetingSearch): Pr
   return Number(rows[0]?.meetings ?? 0);
 }
 
-async function activeOf(database: Database, app: string, search: MeetingSearch): Promise<number> {
+async function activeOf(database: Database, app: AppId, search: MeetingSearch): Promise<number> {
   const statement = new Statement().add("SELECT COUNT(*) AS n");
   addFrom(statement, app, search, true);
   const rows = await database.quickRun((sql) => statement.run(sql));
@@ -91,7 +92,7 @@ async function activeOf(database: Database, app: string, search: MeetingSearch):
 const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** In steps of `atOnce` meetings, newest first, with other work between two of them. */
-async function allOfSpan(database: Database, app: string, search: MeetingSearch, atOnce: number): Promise<number> {
+async function allOfSpan(database: Database, app: AppId, search: MeetingSearch, atOnce: number): Promise<number> {
   let total = 0;
   for (let end: Cursor | undefined; ; total += atOnce) {
     const counted = await countOf(database, app, search, end, atOnce);
@@ -105,7 +106,7 @@ async function allOfSpan(database: Database, app: string, search: MeetingSearch,
 /** How many meetings of the span are older than `end`, at most `max`. */
 async function countOf(
   database: Database,
-  app: string,
+  app: AppId,
   search: MeetingSearch,
   end: Cursor | undefined,
   max: number,
@@ -119,7 +120,7 @@ async function countOf(
 
 async function nthOf(
   database: Database,
-  app: string,
+  app: AppId,
   search: MeetingSearch,
   end: Cursor | undefined,
   n: number,
@@ -131,7 +132,7 @@ async function nthOf(
   return row && { began: Number(row.began), id: String(row.id) };
 }
 
-function addNewest(statement: Statement, app: string, search: MeetingSearch, end: Cursor | undefined): void {
+function addNewest(statement: Statement, app: AppId, search: MeetingSearch, end: Cursor | undefined): void {
   addFrom(statement, app, search, undefined);
   if (end) statement.add(` AND (began, id) < (${statement.value(end.began)}, ${statement.value(end.id)})`);
   statement.add(" ORDER BY began DESC, id DESC");

@@ -2,12 +2,15 @@
 import { expect, test } from "bun:test";
 import type { SQL } from "bun";
 import { Chance } from "../../../../test/support/random.ts";
+import { anAppId } from "../../../base/testing/ids.ts";
 import { type Database, OneConnection, type Work } from "../../engines/database.ts";
 import { migrate } from "../../migrate.ts";
 import { openSqlite, sqliteFile } from "../../open.ts";
 import { entering } from "../../testing/meetings.ts";
 import { newFolders } from "../../testing/places.ts";
 import { SqlMeetings } from "./meetings.ts";
+
+const A = anAppId("a");
 
 const newFolder = newFolders();
 
@@ -20,10 +23,10 @@ class Probed extends SqlMeetings {
   /** What decides who may enter. No participant has the id "absent". */
   async decidedBy(room: string, nowMs: number): Promise<unknown> {
     const inTurn = await this.database.quickRun(async (sql) => ({
-      current: await this.places.current(sql, "a", room),
-      taken: await this.places.taken(sql, "a", room, "absent", nowMs),
+      current: await this.places.current(sql, A, room),
+      taken: await this.places.taken(sql, A, room, "absent", nowMs),
     }));
-    return { ...inTurn, latest: await this.latest("a", room) };
+    return { ...inTurn, latest: await this.latest(A, room) };
   }
 }
 

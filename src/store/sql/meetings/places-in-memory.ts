@@ -1,5 +1,6 @@
 /** Places, meetings and open stays of rooms in memory, where no other process uses the store (held-places.ts). */
 import type { SQL } from "bun";
+import type { AppId } from "../../../base/ids.ts";
 import { HELD_PER_HOLDER_MAX, type MeetingRow, type PlaceHolder, type StayRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import type { DbRow } from "../../engines/rows.ts";
@@ -42,7 +43,7 @@ export class PlacesInMemory implements HeldPlaces {
   }
 
   hold(
-    app: string,
+    app: AppId,
     room: string,
     id: string,
     max: number,
@@ -85,24 +86,24 @@ export class PlacesInMemory implements HeldPlaces {
     return true;
   }
 
-  async taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken> {
+  async taken(sql: SQL, app: AppId, room: string, id: string, nowMs: number): Promise<Taken> {
     const { open } = await this.of(sql, app, room);
     const isInside = open.has(id);
     const byOthers = open.size - Number(isInside) + this.heldByOthers(keyOf(app, room), id, nowMs);
     return { byOthers, isInside };
   }
 
-  async latest(app: string, room: string): Promise<MeetingRow | undefined> {
+  async latest(app: AppId, room: string): Promise<MeetingRow | undefined> {
     const known = this.known.get(keyOf(app, room)) ?? (await this.database.quickRun((sql) => this.of(sql, app, room)));
     return known.latest;
   }
 
-  async current(tx: SQL, app: string, room: string): Promise<Current | undefined> {
+  async current(tx: SQL, app: AppId, room: string): Promise<Current | undefined> {
     const { current, open } = await this.of(tx, app, room);
     return current && { meeting: current, isEmpty: open.size === 0 };
   }
 
-  changed(app: string, room: string): void {
+  changed(app: AppId, room: string): void {
     this.known.delete(keyOf(app, room));
   }
 
@@ -114,7 +115,7 @@ export class PlacesInMemory implements HeldPlaces {
   }
 
   /** Within a turn of the connection: nothing changes between the statements. */
-  private async of(sql: SQL, app: string, room: string): Promise<Known> {
+  private async of(sql: SQL, app: AppId, room: string): Promise<Known> {
     const key = keyOf(app, room);
     const found = this.known.get(key);
     if (found) return found;
@@ -169,7 +170,7 @@ export class PlacesInMemory implements HeldPlaces {
   }
 }
 
-const keyOf = (app: string, room: string): string => `${app}/${room}`;
+const keyOf = (app: AppId, room: string): string => `${app}/${room}`;
 
 /** In the order of `latest`. */
 const isLater = (one: MeetingRow, other: MeetingRow): boolean =>

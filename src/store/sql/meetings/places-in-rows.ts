@@ -1,5 +1,6 @@
 /** Places in rows, under a lock of the room, where several nodes use the store (held-places.ts). */
 import type { SQL } from "bun";
+import type { AppId } from "../../../base/ids.ts";
 import { HELD_PER_HOLDER_MAX, type MeetingRow, type PlaceHolder } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import type { DbRow } from "../../engines/rows.ts";
@@ -17,7 +18,7 @@ export class PlacesInRows implements HeldPlaces {
 
   // An advisory lock of 64 bits, which has nothing to do with those of two numbers in engines/postgres.ts. A transaction takes one room's lock at
   // most, and before anything else, so no two wait for each other. Another room with the same hash only waits.
-  async lock(tx: SQL, app: string, room: string): Promise<void> {
+  async lock(tx: SQL, app: AppId | "", room: string): Promise<void> {
     await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`${app}/${room}`}::text, 0))`;
   }
 
@@ -26,7 +27,7 @@ export class PlacesInRows implements HeldPlaces {
   }
 
   async hold(
-    app: string,
+    app: AppId,
     room: string,
     id: string,
     max: number,
@@ -61,7 +62,7 @@ export class PlacesInRows implements HeldPlaces {
   /** Whether that many were held by guests. Where fewer are, the limit was lowered: those who hold them could not enter either. */
   private async takeFromGuests(
     tx: SQL,
-    app: string,
+    app: AppId,
     room: string,
     id: string,
     nowMs: number,
@@ -76,7 +77,7 @@ export class PlacesInRows implements HeldPlaces {
     return taken.length >= count;
   }
 
-  async taken(tx: SQL, app: string, room: string, id: string, nowMs: number): Promise<Taken> {
+  async taken(tx: SQL, app: AppId, room: string, id: string, nowMs: number): Promise<Taken> {
     const [row]: DbRow[] = await tx`
       SELECT COUNT(*) AS inside, SUM(CASE WHEN id = ${id} THEN 1 ELSE 0 END) AS own,
         (SELECT COUNT(*) FROM held_places
@@ -98,7 +99,7 @@ export class PlacesInRows implements HeldPlaces {
     );
   }
 
-  async latest(app: string, room: string): Promise<MeetingRow | undefined> {
+  async latest(app: AppId, room: string): Promise<MeetingRow | undefined> {
     const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT * FROM meetings WHERE app = ${app} AND room = ${room} ORDER BY began DESC, id DESC LIMIT 1`,
@@ -106,7 +107,7 @@ export class PlacesInRows implements HeldPlaces {
     return rows.map(toMeeting)[0];
   }
 
-  async current(tx: SQL, app: string, room: string): Promise<Current | undefined> {
+  async current(tx: SQL, app: AppId, room: string): Promise<Current | undefined> {
     const [row]: DbRow[] = await tx`
       SELECT * FROM meetings WHERE app = ${app} AND room = ${room} AND ended IS NULL`;
     return row && { meeting: toMeeting(row), isEmpty: Number(row.is_empty) === 1 };

@@ -1,5 +1,7 @@
 /** How many meetings the statements of a list read on PostgreSQL. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { MeetingSearch } from "../../contract/meetings.ts";
 import type { Store } from "../../contract/store.ts";
 import { openStore } from "../../open.ts";
@@ -39,7 +41,7 @@ afterAll(async () => {
 
 const LIMIT = 9;
 const find = (search: Partial<MeetingSearch>, atOnce?: number) =>
-  meetingPage(databaseOf(store), "a", { limit: LIMIT, room: "r", ...search }, atOnce);
+  meetingPage(databaseOf(store), anAppId("a"), { limit: LIMIT, room: "r", ...search }, atOnce);
 
 test.each<[Partial<MeetingSearch>, total: number]>([
   [{ isActive: true }, 1],

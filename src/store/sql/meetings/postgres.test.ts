@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
 import { until } from "../../../../test/support/wait.ts";
+import type { AppId } from "../../../base/ids.ts";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { Store } from "../../contract/store.ts";
 import { openStore } from "../../open.ts";
 import { entering, lobbyLimits, waitingRow } from "../../testing/meetings.ts";
@@ -9,6 +11,8 @@ import { fillAsVersion } from "../../testing/older.ts";
 import { withApps } from "../../testing/places.ts";
 import { PostgresServer } from "../../testing/postgres.ts";
 import { expectUpgraded, VERSION_WITHOUT_MEETINGS } from "../../testing/suite-upgrade.ts";
+
+const A = anAppId("a");
 
 setDefaultTimeout(60_000);
 
@@ -49,12 +53,12 @@ test("a database of a version without meetings is migrated, and keeps what it ha
 
 test("the last place of a room goes to one of many who join on different nodes", async () => {
   for (const room of ["r1", "r2", "r3"]) {
-    const held = await all(45, (i) => node(i).hold("a", room, `${room}-${i}`, 3, 16_000, 1000));
+    const held = await all(45, (i) => node(i).hold(A, room, `${room}-${i}`, 3, 16_000, 1000));
     expect(countOf(held, "held")).toBe(3);
     // Those who hold a place come in on another node; all others come too late.
     const entered = await all(45, (i) => node(i + 1).enter(entering(`${room}-${i}`, room), 3, 2000));
     expect(entered.map(({ outcome }) => outcome === "began")).toEqual(held.map((outcome) => outcome === "held"));
-    expect(await node(0).inside("a", room)).toBe(3);
+    expect(await node(0).inside(A, room)).toBe(3);
   }
 });
 
@@ -116,8 +120,8 @@ test("the last ones who leave on different nodes at once leave an empty meeting,
 
 test("held places that are over are removed with later joins, also by several nodes at once", async () => {
   const at = 1_800_000_000_000;
-  await all(20, (i) => node(i).hold("a", "sweep", `s-${i}`, 99, at + i, at - 15_000));
-  await all(9, (i) => node(i).hold("a", "next", `t-${i}`, 99, at + 30_000, at + 10));
+  await all(20, (i) => node(i).hold(A, "sweep", `s-${i}`, 99, at + i, at - 15_000));
+  await all(9, (i) => node(i).hold(A, "next", `t-${i}`, 99, at + 30_000, at + 10));
   const left: { id: string }[] = await sql`SELECT id FROM held_places WHERE room = 'sweep' ORDER BY until_ms`;
   expect(left.map(({ id }) => id)).toEqual(Array.from({ length: 9 }, (_, i) => `s-${i + 11}`));
 });
@@ -126,7 +130,7 @@ test("nodes that do everything at once in a few rooms wait for each other, and n
   const MAX = 3;
   let most = 0;
   const doings: readonly ((i: number, room: string) => Promise<unknown>)[] = [
-    (i, room) => node(i).hold("a", room, `x${i}`, MAX, 16_000, 1000),
+    (i, room) => node(i).hold(A, room, `x${i}`, MAX, 16_000, 1000),
     (i, room) => node(i).enter(entering(`x${i}`, room, { accessToken: "t", externalUserId: "u" }), MAX, 1000),
     // Ids of meetings are never used twice, those of stays are.
     (i, room) => node(i).enter(entering(`x${i % 9}`, room, { newMeeting: `m-${i}` }), MAX, 1000),
@@ -139,12 +143,12 @@ test("nodes that do everything at once in a few rooms wait for each other, and n
     (i) => node(i).forgetWaiting(5000, 0, 0),
     (i) => node(i).beat(`n${i % 3}`, 1300),
     async (i, room) => {
-      most = Math.max(most, await node(i).inside("a", room));
+      most = Math.max(most, await node(i).inside(A, room));
     },
   ];
   await all(600, async (i) => doings[(i * 7) % doings.length]?.(i, `mixed-${(i * 5) % 3}`));
   expect(most).toBeLessThanOrEqual(MAX);
-  const counted: { app: string; room: string; kept: string; meetings: string }[] = await sql`
+  const counted: { app: AppId; room: string; kept: string; meetings: string }[] = await sql`
     SELECT c.app, c.room, c.meetings,
       (SELECT COUNT(*) FROM meetings m WHERE m.app = c.app AND (c.room = '' OR m.room = c.room)) AS kept
     FROM meeting_counters c`;

@@ -1,5 +1,6 @@
 /** What is read of meetings and stays. */
 import type { SQL } from "bun";
+import type { AppId } from "../../../base/ids.ts";
 import type { MeetingPage, MeetingRow, MeetingSearch, StayRow } from "../../contract/meetings.ts";
 import { type DbRow, numberOrNull, searchable } from "../../engines/rows.ts";
 import { SqlLobby } from "./lobby.ts";
@@ -12,7 +13,7 @@ export class SqlMeetingReads extends SqlLobby {
     return rows.map(toStay)[0];
   }
 
-  async openStays(app: string, room: string): Promise<readonly StayRow[]> {
+  async openStays(app: AppId, room: string): Promise<readonly StayRow[]> {
     const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT * FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL ORDER BY began, id`,
@@ -20,25 +21,25 @@ export class SqlMeetingReads extends SqlLobby {
     return rows.map(toStay);
   }
 
-  async inside(app: string, room: string): Promise<number> {
+  async inside(app: AppId, room: string): Promise<number> {
     const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT COUNT(*) AS n FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL`,
     );
     return Number(rows[0]?.n);
   }
 
-  async current(app: string, room: string): Promise<MeetingRow | undefined> {
+  async current(app: AppId, room: string): Promise<MeetingRow | undefined> {
     const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT * FROM meetings WHERE app = ${app} AND room = ${room} AND ended IS NULL`,
     );
     return rows.map(toMeeting)[0];
   }
 
-  latest(app: string, room: string): Promise<MeetingRow | undefined> {
+  latest(app: AppId, room: string): Promise<MeetingRow | undefined> {
     return this.places.latest(app, room);
   }
 
-  async meeting(app: string, id: string): Promise<MeetingRow | undefined> {
+  async meeting(app: AppId, id: string): Promise<MeetingRow | undefined> {
     const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT * FROM meetings WHERE id = ${searchable(id)} AND app = ${app}`,
     );
@@ -63,7 +64,7 @@ export class SqlMeetingReads extends SqlLobby {
     return numberOrNull(rows[0]?.began) ?? undefined;
   }
 
-  meetings(app: string, search: MeetingSearch): Promise<MeetingPage | undefined> {
+  meetings(app: AppId, search: MeetingSearch): Promise<MeetingPage | undefined> {
     return meetingPage(this.database, app, search);
   }
 

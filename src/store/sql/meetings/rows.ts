@@ -1,10 +1,10 @@
 /** Converts rows of meetings, stays and the lobby to the rows of the contract. */
 import type { MeetingRow, StayEnd, StayRow, WaitingRow } from "../../contract/meetings.ts";
-import { type DbRow, number, numberOrNull, text, textOrNull } from "../../engines/rows.ts";
+import { appId, type DbRow, number, numberOrNull, text, textOrNull } from "../../engines/rows.ts";
 
 export const toMeeting = (row: DbRow): MeetingRow => ({
   id: text(row.id),
-  app: text(row.app),
+  app: appId(row.app),
   room: text(row.room),
   roomName: text(row.room_name),
   began: number(row.began),
@@ -19,7 +19,7 @@ export const toMeeting = (row: DbRow): MeetingRow => ({
 export const toStay = (row: DbRow): StayRow => ({
   id: text(row.id),
   meeting: text(row.meeting),
-  app: text(row.app),
+  app: appId(row.app),
   room: text(row.room),
   name: text(row.name),
   externalUserId: textOrNull(row.external_user_id),
@@ -37,7 +37,7 @@ export const toStay = (row: DbRow): StayRow => ({
 export const toWaiting = (row: DbRow): WaitingRow => ({
   // This column and `gone_since` have the names of version 14 of the schema.
   waitId: text(row.ticket),
-  app: text(row.app),
+  app: appId(row.app),
   room: text(row.room),
   name: text(row.name),
   address: text(row.address),

@@ -2,10 +2,13 @@
 import { expect, test } from "bun:test";
 import type { SQL } from "bun";
 import { nextTurn } from "../../../../test/support/wait.ts";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { Database, Work } from "../../engines/database.ts";
 import { sqlitePlaces, withApps } from "../../testing/places.ts";
 import { databaseOf, fill } from "../../testing/recordings.ts";
 import { RecordingLists } from "./listing.ts";
+
+const A = anAppId("a");
 
 const newPlace = sqlitePlaces();
 
@@ -20,13 +23,13 @@ test("the event loop runs other work between two windows of a list", async () =>
     if (!isOver) setImmediate(countTurns);
   };
   countTurns();
-  await lists.totalOf("a", { room: "r1", type: "audio" });
+  await lists.totalOf(A, { room: "r1", type: "audio" });
   expect(turns).toBeGreaterThanOrEqual(9);
   turns = 0;
-  await lists.page("a", { filter: { room: "nowhere", type: "audio" }, order: "desc", limit: 5 });
+  await lists.page(A, { filter: { room: "nowhere", type: "audio" }, order: "desc", limit: 5 });
   expect(turns).toBeGreaterThanOrEqual(9);
   turns = 0;
-  await lists.totalOf("a", { startedAfter: 0 });
+  await lists.totalOf(A, { startedAfter: 0 });
   expect(turns).toBeGreaterThanOrEqual(9);
   isOver = true;
   await store.close();
@@ -52,7 +55,7 @@ class HeldDatabase implements Pick<Database, "run"> {
 test("lists of one application use one connection at a time, and do not delay those of another", async () => {
   const database = new HeldDatabase();
   const lists = new RecordingLists(database as unknown as Database);
-  const totals = ["a", "a", "a", "b"].map((app) => lists.totalOf(app, {}));
+  const totals = ["a", "a", "a", "b"].map(anAppId).map((app) => lists.totalOf(app, {}));
   await nextTurn();
   expect(database.waiting).toHaveLength(2);
   for (let ended = 0; ended < totals.length; ended++) {
@@ -69,11 +72,11 @@ test("a list that fails does not keep the next one of its application from runni
   const run = <T>(work: Work<T>): Promise<T> =>
     isBroken ? Promise.reject(new Error("broken")) : databaseOf(store).run(work);
   const lists = new RecordingLists({ ...databaseOf(store), run } as Database);
-  const first = lists.totalOf("a", {});
-  const second = lists.totalOf("a", {}).catch((error: Error) => error.message);
+  const first = lists.totalOf(A, {});
+  const second = lists.totalOf(A, {}).catch((error: Error) => error.message);
   await expect(first).rejects.toThrow("broken");
   expect(await second).toBe("broken");
   isBroken = false;
-  expect(await lists.totalOf("a", {})).toBe(10);
+  expect(await lists.totalOf(A, {})).toBe(10);
   await store.close();
 });

@@ -10,6 +10,7 @@
  * - The longest statement. SQLite runs a statement on the event loop and cannot interrupt it, so everything else is read in windows: no
  *   statement reads more than `windowRows` recordings, and other work gets its turn between two windows.
  */
+import type { AppId } from "../../../base/ids.ts";
 import type { PageRequest, RecordingFilter, RecordingRow } from "../../contract/recordings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, toRecording } from "../../engines/rows.ts";
@@ -66,15 +67,15 @@ export class RecordingLists {
     private readonly limits = LIMITS,
   ) {}
 
-  page(app: string, request: PageRequest): Promise<RecordingRow[]> {
+  page(app: AppId, request: PageRequest): Promise<RecordingRow[]> {
     return this.inTurn(app, () => this.readPage(app, request));
   }
 
-  totalOf(app: string, filter: RecordingFilter): Promise<number> {
+  totalOf(app: AppId, filter: RecordingFilter): Promise<number> {
     return this.inTurn(app, () => this.readTotal(app, filter));
   }
 
-  private async readPage(app: string, { filter, order, limit, after }: PageRequest): Promise<RecordingRow[]> {
+  private async readPage(app: AppId, { filter, order, limit, after }: PageRequest): Promise<RecordingRow[]> {
     const { fields, span, lead, rest } = conditionsOf(filter);
     const cursor = condition("seq", order === "asc" ? ">" : "<", after);
     if (span.length === 0 && fields.length <= 1)
@@ -90,7 +91,7 @@ export class RecordingLists {
     return found;
   }
 
-  private async readTotal(app: string, filter: RecordingFilter): Promise<number> {
+  private async readTotal(app: AppId, filter: RecordingFilter): Promise<number> {
     const { fields, span, lead, rest } = conditionsOf(filter);
     if (fields.length + span.length === 0) return (await this.counters(app)).live;
     const narrow = await this.countIfNarrow(app, lead, rest);
@@ -106,7 +107,7 @@ export class RecordingLists {
 
   /** How many recordings match all conditions, if at most `narrowRows` match `lead`. undefined: more do, or there is no `lead`. */
   private async countIfNarrow(
-    app: string,
+    app: AppId,
     lead: readonly Condition[],
     rest: readonly Condition[],
   ): Promise<number | undefined> {
@@ -122,7 +123,7 @@ export class RecordingLists {
   }
 
   /** Windows of `seq`, in order. Every index of a field has `seq` behind it, so a window bounds what is read of each. */
-  private async *seqWindows(app: string, order: Order, after: number | undefined): AsyncGenerator<Condition[]> {
+  private async *seqWindows(app: AppId, order: Order, after: number | undefined): AsyncGenerator<Condition[]> {
     const { lastSeq } = await this.counters(app);
     const { windowRows } = this.limits;
     let [low, high] = order === "asc" ? [(after ?? 0) + 1, lastSeq] : [1, Math.min(lastSeq, (after ?? Infinity) - 1)];
@@ -137,7 +138,7 @@ export class RecordingLists {
   }
 
   /** Windows of `start_time`. Recordings of one second are in one window, even if there are more than `windowRows`. */
-  private async *timeWindows(app: string, filter: RecordingFilter): AsyncGenerator<Condition[]> {
+  private async *timeWindows(app: AppId, filter: RecordingFilter): AsyncGenerator<Condition[]> {
     const { startedAfter, startedBefore } = filter;
     const end = condition("start_time", "<", startedBefore);
     for (let from = startedAfter ?? 0; ; ) {
@@ -156,14 +157,14 @@ export class RecordingLists {
     }
   }
 
-  private async counters(app: string): Promise<{ lastSeq: number; live: number }> {
+  private async counters(app: AppId): Promise<{ lastSeq: number; live: number }> {
     const rows = await this.database.run<DbRow[]>(
       (sql) => sql`SELECT last_seq, live FROM recording_counters WHERE app = ${app}`,
     );
     return { lastSeq: Number(rows[0]?.last_seq ?? 0), live: Number(rows[0]?.live ?? 0) };
   }
 
-  private count(app: string, conditions: readonly Condition[]): Promise<number> {
+  private count(app: AppId, conditions: readonly Condition[]): Promise<number> {
     return this.number(new Statement().add("SELECT COUNT(*) AS n").from(app, conditions));
   }
 
@@ -177,7 +178,7 @@ export class RecordingLists {
   }
 
   /** One list at a time per application, so that one application cannot occupy every connection of the pool. */
-  private inTurn<T>(app: string, work: () => Promise<T>): Promise<T> {
+  private inTurn<T>(app: AppId, work: () => Promise<T>): Promise<T> {
     const turn = (this.lastList.get(app) ?? Promise.resolve()).then(work);
     const ended = turn
       .catch(() => undefined)
@@ -191,7 +192,7 @@ export class RecordingLists {
 
 /** The inner statement needs only what an index holds; whole rows are fetched for the page alone. */
 function pageStatement(
-  app: string,
+  app: AppId,
   conditions: readonly Condition[],
   order: Order,
   limit: number,

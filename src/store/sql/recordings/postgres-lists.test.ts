@@ -1,5 +1,6 @@
 /** How many recordings the statements of a list read on PostgreSQL, as the plans of the database itself count them. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
 import type { RecordingFilter } from "../../contract/recordings.ts";
 import type { Store } from "../../contract/store.ts";
 import { openStore } from "../../open.ts";
@@ -8,6 +9,8 @@ import { mostRowsOf } from "../../testing/plans.ts";
 import { PostgresServer } from "../../testing/postgres.ts";
 import { databaseOf, fill } from "../../testing/recordings.ts";
 import { RecordingLists } from "./listing.ts";
+
+const A = anAppId("a");
 
 setDefaultTimeout(60_000);
 
@@ -30,9 +33,9 @@ afterAll(async () => {
 /** The most rows that one statement of a page, newest or oldest first, or of a total reads. */
 async function mostRowsRead(lists: RecordingLists, filter: RecordingFilter): Promise<number> {
   const calls = [
-    () => lists.page("a", { filter, order: "desc", limit: 50 }),
-    () => lists.page("a", { filter, order: "asc", limit: 50, after: ROWS / 2 }),
-    () => lists.totalOf("a", filter),
+    () => lists.page(A, { filter, order: "desc", limit: 50 }),
+    () => lists.page(A, { filter, order: "asc", limit: 50, after: ROWS / 2 }),
+    () => lists.totalOf(A, filter),
   ];
   return mostRowsOf(store, calls);
 }

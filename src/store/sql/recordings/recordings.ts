@@ -1,4 +1,5 @@
 /** Recordings on SQL. Lists are in listing.ts, uploads in uploads.ts. */
+import type { AppId } from "../../../base/ids.ts";
 import type {
   Completion,
   PageRequest,
@@ -8,7 +9,7 @@ import type {
   Stored,
 } from "../../contract/recordings.ts";
 import type { Database } from "../../engines/database.ts";
-import { type DbRow, searchable, toRecording, toUpload } from "../../engines/rows.ts";
+import { appId, type DbRow, searchable, toRecording, toUpload } from "../../engines/rows.ts";
 import { RecordingLists } from "./listing.ts";
 import { addFileToRemove, SqlUploads } from "./uploads.ts";
 
@@ -59,14 +60,14 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
     });
   }
 
-  recording(app: string, id: string): Promise<RecordingRow | undefined> {
+  recording(app: AppId, id: string): Promise<RecordingRow | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`SELECT * FROM recordings WHERE id = ${searchable(id)} AND app = ${app}`;
       return rows.map(toRecording)[0];
     });
   }
 
-  seqOf(app: string, id: string): Promise<number | undefined> {
+  seqOf(app: AppId, id: string): Promise<number | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT seq FROM recordings WHERE id = ${searchable(id)} AND app = ${app}
@@ -75,22 +76,22 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
     });
   }
 
-  page(app: string, wanted: PageRequest): Promise<RecordingRow[]> {
+  page(app: AppId, wanted: PageRequest): Promise<RecordingRow[]> {
     return this.lists.page(app, wanted);
   }
 
-  totalOf(app: string, filter: RecordingFilter): Promise<number> {
+  totalOf(app: AppId, filter: RecordingFilter): Promise<number> {
     return this.lists.totalOf(app, filter);
   }
 
-  lastSeq(app: string): Promise<number> {
+  lastSeq(app: AppId): Promise<number> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`SELECT last_seq FROM recording_counters WHERE app = ${app}`;
       return Number(rows[0]?.last_seq ?? 0);
     });
   }
 
-  stored(app: string): Promise<Stored> {
+  stored(app: AppId): Promise<Stored> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT live, bytes,
@@ -111,7 +112,7 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
     });
   }
 
-  deleteRecordings(app: string, ids: readonly string[]): Promise<string[]> {
+  deleteRecordings(app: AppId, ids: readonly string[]): Promise<string[]> {
     if (ids.length === 0) return Promise.resolve([]);
     return this.database.transaction(async (tx) => {
       const rows: DbRow[] = await tx`
@@ -129,11 +130,11 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
     });
   }
 
-  deletedRecordings(limit: number): Promise<{ app: string; id: string }[]> {
+  deletedRecordings(limit: number): Promise<{ app: AppId; id: string }[]> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT app, id FROM deleted_recordings WHERE removed IS NULL ORDER BY id LIMIT ${limit}`;
-      return rows.map(({ app, id }) => ({ app: String(app), id: String(id) }));
+      return rows.map(({ app, id }) => ({ app: appId(app), id: String(id) }));
     });
   }
 
@@ -157,17 +158,17 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
     });
   }
 
-  deletedApps(): Promise<string[]> {
+  deletedApps(): Promise<AppId[]> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT a.id FROM apps a WHERE a.deleted IS NOT NULL AND (
           EXISTS (SELECT 1 FROM recording_counters c WHERE c.app = a.id AND c.live > 0)
           OR EXISTS (SELECT 1 FROM uploads u WHERE u.app = a.id AND u.ended IS NULL))`;
-      return rows.map(({ id }) => String(id));
+      return rows.map(({ id }) => appId(id));
     });
   }
 
-  roomIdOf(app: string, idOrName: string): Promise<string | undefined> {
+  roomIdOf(app: AppId, idOrName: string): Promise<string | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT id FROM rooms WHERE id = ${searchable(idOrName)} AND app = ${app}
@@ -178,7 +179,7 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
     });
   }
 
-  async roomNames(app: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async roomNames(app: AppId, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     if (ids.length === 0) return new Map();
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`SELECT id, name FROM rooms WHERE app = ${app} AND id IN ${sql(ids)}`;

@@ -5,6 +5,7 @@
  * that was read before a change is dropped with it. What is said of people who were removed comes from other rows: then all are dropped, and those that
  * are being read are not put here (`epoch`). That a stay has ended comes from another row too, but in no hurry: a row is read again after ROW_MAX_AGE_MS.
  */
+import type { AppId } from "../../../base/ids.ts";
 import type { UploadRow } from "../../contract/uploads.ts";
 
 /** Bound: beyond this many, the row that was used least recently is dropped. */
@@ -28,7 +29,7 @@ export class UploadCache {
     private readonly nowMs = (): number => performance.now(),
   ) {}
 
-  get(app: string, id: string): UploadRow | undefined {
+  get(app: AppId, id: string): UploadRow | undefined {
     const cached = this.rows.get(id);
     if (!cached || cached.row.app !== app || cached.untilMs <= this.nowMs()) return undefined;
     this.rows.delete(id);

@@ -1,5 +1,6 @@
 /** Uploads on SQL. */
 import type { SQL } from "bun";
+import type { AppId } from "../../../base/ids.ts";
 import type {
   BytesUsed,
   FilePlace,
@@ -9,7 +10,7 @@ import type {
   WaitingUpload,
 } from "../../contract/uploads.ts";
 import type { Database } from "../../engines/database.ts";
-import { type DbRow, searchable, toUpload } from "../../engines/rows.ts";
+import { appId, type DbRow, searchable, toUpload } from "../../engines/rows.ts";
 import { UploadCache } from "./upload-cache.ts";
 
 export class SqlUploads implements UploadStore {
@@ -61,7 +62,7 @@ export class SqlUploads implements UploadStore {
     });
   }
 
-  async upload(app: string, id: string): Promise<UploadRow | undefined> {
+  async upload(app: AppId, id: string): Promise<UploadRow | undefined> {
     const cached = this.cache?.get(app, id);
     if (cached) return cached;
     const epoch = this.cache?.epoch;
@@ -187,7 +188,7 @@ export class SqlUploads implements UploadStore {
     });
   }
 
-  openUploadsOfStay(app: string, stay: string): Promise<UploadRow[]> {
+  openUploadsOfStay(app: AppId, stay: string): Promise<UploadRow[]> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT * FROM uploads WHERE stay = ${stay} AND app = ${app} AND ended IS NULL AND finished IS NULL ORDER BY id`;
@@ -195,7 +196,7 @@ export class SqlUploads implements UploadStore {
     });
   }
 
-  bytesUsed(app: string, stay: string | null): Promise<BytesUsed> {
+  bytesUsed(app: AppId, stay: string | null): Promise<BytesUsed> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT a.max_recording_bytes_total AS max_of_app,
@@ -266,7 +267,7 @@ export class SqlUploads implements UploadStore {
     );
   }
 
-  uploadsOf(app: string): Promise<UploadRow[]> {
+  uploadsOf(app: AppId): Promise<UploadRow[]> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`SELECT * FROM uploads WHERE app = ${app} AND ended IS NULL`;
       return rows.map(toUpload);
@@ -277,23 +278,23 @@ export class SqlUploads implements UploadStore {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT app, id FROM files_to_remove WHERE id > ${after} ORDER BY id LIMIT ${limit}`;
-      return rows.map(({ app, id }) => ({ app: String(app), id: String(id) }));
+      return rows.map(({ app, id }) => ({ app: appId(app), id: String(id) }));
     });
   }
 
-  fileRemoved(app: string, id: string): Promise<void> {
+  fileRemoved(app: AppId, id: string): Promise<void> {
     return this.database.run(async (sql) => {
       await sql`DELETE FROM files_to_remove WHERE app = ${app} AND id = ${id}`;
     });
   }
 }
 
-export async function addFileToRemove(tx: SQL, app: string, id: string): Promise<void> {
+export async function addFileToRemove(tx: SQL, app: AppId, id: string): Promise<void> {
   await tx`INSERT INTO files_to_remove (app, id) VALUES (${app}, ${id}) ON CONFLICT (app, id) DO NOTHING`;
 }
 
 /** Locked before uploads are counted, so that a second node counts the upload that the first one adds. */
-async function lockCounter(tx: SQL, app: string): Promise<void> {
+async function lockCounter(tx: SQL, app: AppId): Promise<void> {
   await tx`
     INSERT INTO recording_counters (app, last_seq, live) VALUES (${app}, 0, 0)
     ON CONFLICT (app) DO UPDATE SET live = recording_counters.live`;

@@ -1,20 +1,6 @@
-/**
- * The people in an application's rooms live in a space of their own, beside that of its peers: nothing that the application's keys and
- * tokens reach is in it, and nothing in it reaches them. Channels, peers, direct messages, history and rosters are all found by
- * the space's name, which is the application's id or this.
- */
+/** The channel rules of the space of an application's rooms (base/ids.ts): the same for all rooms. */
 import { type ChannelRule, ChannelRules } from "../../protocol/patterns/channel-rules.ts";
 import { type RoomChannelKind, roomChannelKind } from "../../protocol/room-channels.ts";
-
-const SUFFIX = "#rooms";
-
-/** No application's id contains a `#`. */
-export const roomSpaceOf = (app: string): string => app + SUFFIX;
-
-export const isRoomSpace = (space: string): boolean => space.endsWith(SUFFIX);
-
-/** The id of the application that a space belongs to. */
-export const appOfSpace = (space: string): string => (isRoomSpace(space) ? space.slice(0, -SUFFIX.length) : space);
 
 /** A participant whose network is gone is shown for this time, and may continue the stay. */
 export const STAY_GRACE_SEC = 30;

@@ -1,0 +1,44 @@
+/**
+ * Ids that are texts and must not be taken for each other. The compiler tells them apart; at runtime they are plain strings, and a
+ * conversion is at most the text itself with or without a suffix.
+ *
+ * An application has an id (AppId), which the store gives it: rows, keys, operators, quotas, usage and caps are found by it. It has two
+ * spaces (SpaceId), worlds of channels and peers that cannot reach each other: its own, and that of the people in its rooms. Nothing
+ * that the application's keys and tokens reach is in the second, and nothing in it reaches them. Channels, peers, direct messages,
+ * history and rosters are found by the space.
+ *
+ * - The functions here are the only place that knows how the id of a space is written. Everything else converts with them.
+ * - A text becomes an id where it enters, with `asAppId` and `asSpaceId`: in rows of the store, in messages of other nodes that were
+ *   checked, in names of files. What a client names is looked up (Keyring.app, Directory.app), and the row that is found has the id.
+ * - An id becomes a text by itself, in JSON, SQL, keys of maps made of several parts, and the log.
+ * - Many values named `app` are a SpaceId, also on the wire between nodes and in the tables of history: the type says which it is.
+ */
+declare const ofApp: unique symbol;
+declare const ofSpace: unique symbol;
+
+/** The id of an application. */
+export type AppId = string & { readonly [ofApp]: true };
+
+/** The id of a space: of an application's own, or of the one of its rooms. */
+export type SpaceId = string & { readonly [ofSpace]: true };
+
+/** For a text that is known to be the id of an application, or that stands for none where one is expected. */
+export const asAppId = (text: string): AppId => text as AppId;
+
+/** For a text that is known to be the id of a space. */
+export const asSpaceId = (text: string): SpaceId => text as SpaceId;
+
+/** No application's id contains a `#`. */
+const ROOMS_SUFFIX = "#rooms";
+
+/** The space of an application's own channels and peers. */
+export const spaceOf = (app: AppId): SpaceId => app as string as SpaceId;
+
+/** The space of the people in an application's rooms. */
+export const roomSpaceOf = (app: AppId): SpaceId => (app + ROOMS_SUFFIX) as SpaceId;
+
+export const isRoomSpace = (space: SpaceId): boolean => space.endsWith(ROOMS_SUFFIX);
+
+/** The application that a space belongs to. */
+export const appOfSpace = (space: SpaceId): AppId =>
+  (isRoomSpace(space) ? space.slice(0, -ROOMS_SUFFIX.length) : (space as string)) as AppId;
