@@ -37,7 +37,7 @@ interface Entry {
 /** What a change of this node does to its memory. */
 type Apply = () => void;
 
-export interface OperatorsParts {
+interface OperatorsParts {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly vault: Pick<Vault, "derive">;

@@ -89,7 +89,7 @@ const toEdit = (body: z.infer<typeof edit>): KeyEdit => ({
   ...(body.label !== undefined && { label: body.label }),
 });
 
-export interface KeyParts {
+interface KeyParts {
   readonly directory: Directory;
   readonly keyring: Keyring;
   readonly audit: Audit;

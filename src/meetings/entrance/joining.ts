@@ -25,7 +25,7 @@ import { type EarlierStays, placeToTakeOver } from "./earlier-stays.ts";
 import { declined, type Lobby } from "./lobby.ts";
 import { generationOfTicket, stayOfTicket, waitIdOf } from "./tickets.ts";
 
-export interface JoinParts {
+interface JoinParts {
   readonly store: MeetingStore;
   readonly earlierStays: EarlierStays;
   readonly accessTokens: AccessTokens;

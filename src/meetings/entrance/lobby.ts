@@ -26,7 +26,7 @@ import type { Stays } from "../stays/stays.ts";
 import { generationOfTicket, newTicket, waitIdOf } from "./tickets.ts";
 import { WaitingConnections, type WaitingHere } from "./waiting-connections.ts";
 
-export interface LobbyParts {
+interface LobbyParts {
   readonly store: MeetingStore;
   readonly floor: Pick<Floor, "close" | "ask" | "on">;
   readonly stays: Pick<Stays, "listen">;

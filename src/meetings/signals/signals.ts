@@ -16,7 +16,7 @@ import type { Present } from "../stays/present.ts";
 import { SignalBudget } from "./budget.ts";
 import { sendingOf } from "./sdp.ts";
 
-export interface SignalParts {
+interface SignalParts {
   readonly present: Present;
   readonly floor: Pick<Floor, "isMember">;
   readonly store: Pick<MeetingStore, "stay">;

@@ -13,7 +13,7 @@ import type { Admission, Entry } from "./entry.ts";
 import type { Present, PresentStay } from "./present.ts";
 import type { StayWrites } from "./writes.ts";
 
-export interface StayParts {
+interface StayParts {
   readonly store: MeetingStore;
   readonly floor: Floor;
   readonly present: Present;

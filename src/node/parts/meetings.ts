@@ -13,7 +13,7 @@ import type { Realtime } from "./realtime.ts";
 import type { RoomService } from "./rooms.ts";
 import type { TurnService } from "./turn.ts";
 
-export interface MeetingServiceParts extends NodeContext {
+interface MeetingServiceParts extends NodeContext {
   readonly keyring: Keyring;
   readonly realtime: Realtime;
   readonly rooms: RoomService;

@@ -55,7 +55,7 @@ export interface RecordingService {
   stop(): Promise<void>;
 }
 
-export interface RecordingParts extends NodeContext {
+interface RecordingParts extends NodeContext {
   readonly vault: Vault;
 }
 

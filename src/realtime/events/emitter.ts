@@ -11,7 +11,7 @@ import type { Connection } from "../state/connection.ts";
 import type { ConnectRefusal, RealtimeEvents, RealtimeListener } from "./events.ts";
 import type { Recorder } from "./recorder.ts";
 
-export interface EmitterParts {
+interface EmitterParts {
   readonly events: RealtimeEvents;
   readonly recorder: Recorder;
   readonly traffic: Traffic;

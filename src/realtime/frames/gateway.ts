@@ -30,7 +30,7 @@ import type { PendingSocket, SocketData } from "./socket-handlers.ts";
 import { StaleCheck } from "./stale-check.ts";
 
 /** `keyRate` is the same as for REST: a token that is costly to check is paid for by its key, and by the client's address. */
-export interface GatewayParts extends AdmitParts {
+interface GatewayParts extends AdmitParts {
   readonly connections: Connections;
   readonly emitter: Emitter;
   readonly expectedBack: Pick<ExpectedBack, "holdUntilMs">;

@@ -26,7 +26,7 @@ import type { Subscription } from "../state/subscription.ts";
 /** A socket that is cut within this time after a write had to wait counts as a slow reader. */
 const PRESSURE_MS = 1000;
 
-export interface DeliveryParts {
+interface DeliveryParts {
   readonly spaces: Spaces;
   readonly presence: Presence;
   readonly engine: Engine;

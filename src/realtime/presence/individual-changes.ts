@@ -13,7 +13,7 @@ import type { Subscription } from "../state/subscription.ts";
 import type { Damping } from "./damping.ts";
 import { type Change, changeFrames, stateFrames, stateIn } from "./rosters.ts";
 
-export interface IndividualChangesParts {
+interface IndividualChangesParts {
   readonly damping: Damping;
   readonly partMaxBytes: number;
   readonly metrics: RealtimeMetrics;

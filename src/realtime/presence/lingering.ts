@@ -36,7 +36,7 @@ const TOGETHER_MS = 500;
 /** A node that has died is noticed within seconds. */
 const GONE_TOGETHER_MS = 10_000;
 
-export interface LingeringParts {
+interface LingeringParts {
   readonly clock: Clock;
   readonly kickTimes: KickTimes;
   readonly engine: Engine;

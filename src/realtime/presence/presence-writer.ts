@@ -35,7 +35,7 @@ export interface Tick {
   readonly rostered: readonly Subscription[];
 }
 
-export interface PresenceWriterParts {
+interface PresenceWriterParts {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly broadcast: Broadcast;

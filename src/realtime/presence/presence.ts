@@ -52,7 +52,7 @@ import { partMaxBytesOf } from "./rosters.ts";
 const SPACING_MS_PER_MEMBER = 0.5;
 const SPACING_MAX_MS = 500;
 
-export interface PresenceParts {
+interface PresenceParts {
   readonly clock: Clock;
   readonly engine: Engine;
   readonly keyring: Keyring;

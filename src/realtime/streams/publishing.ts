@@ -40,7 +40,7 @@ interface Publication {
   readonly sender: Connection | undefined;
 }
 
-export interface PublishingParts {
+interface PublishingParts {
   readonly history: HistoryStore;
   readonly streams: Streams;
   readonly delivery: Delivery;

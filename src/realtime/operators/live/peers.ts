@@ -79,7 +79,7 @@ export interface PeerDetails {
 const PAGE = "live peers";
 const ONE = "live peer";
 
-export interface LivePeersParts {
+interface LivePeersParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
   readonly clock: Pick<Clock, "monotonicMs">;
