@@ -7,7 +7,7 @@ import type { Follower } from "../../access/admission/store-follower.ts";
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
 import { appOfSpace } from "../../access/keys/room-space.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
-import type { KnownOfClient } from "../../access/tokens/token.ts";
+import type { KnownOfClient } from "../../access/tokens/token-refusal.ts";
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Throttle } from "../../base/throttle.ts";
