@@ -38,7 +38,7 @@ export interface Append {
   done(appended: Appended | undefined, nowMs: number): void;
 }
 
-export interface AppenderParts {
+interface AppenderParts {
   readonly store: Pick<HistoryStore, "append" | "settle" | "isShared">;
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
   /** Calls back when what has arrived already has been read from its sockets, so that it is one batch. */

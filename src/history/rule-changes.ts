@@ -18,7 +18,7 @@ const RETRY_MAX_MS = 30_000;
 /** How long a change of rules waits for what an earlier one has left to do. */
 const SETTLE_MAX_MS = 10_000;
 
-export interface RuleChangesParts {
+interface RuleChangesParts {
   readonly history: Pick<HistoryStore, "applyRules" | "removeApp">;
   readonly keyring: {
     rulesOf(space: SpaceId): ChannelRules;

@@ -7,7 +7,7 @@ const TRIM_EVERY_MS = 1000;
 /** Between two slices of at most about 2 ms while there is more to trim. */
 const PAUSE_MS = 4;
 
-export interface TrimmingParts {
+interface TrimmingParts {
   readonly history: Pick<HistoryStore, "trim">;
   /** The bytes that an application may store. */
   readonly maxBytesOf: (app: AppId) => number;

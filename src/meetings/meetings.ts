@@ -1,102 +1,82 @@
 /** Meetings as HTTP and realtime see them: the door and joins for the one, the gate of rooms (realtime/connections/room-gate.ts) for the other. */
 import type { RoomRefusal } from "../access/tokens/room-access.ts";
-import type { RoomSeat, RoomTokens } from "../access/tokens/room-token.ts";
+import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { asAppId } from "../base/ids.ts";
 import { Repeating } from "../base/repeating.ts";
 import type { Departure } from "../protocol/close.ts";
 import { Problem } from "../protocol/codes.ts";
 import { roomChannelKind } from "../protocol/room-channels.ts";
-import type { AccessTokens } from "../rooms/access-token.ts";
 import { valuesOf } from "../rooms/rooms.ts";
 import type { MeetingRow, MeetingStore } from "../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { AppRow } from "../store/contract/store.ts";
+import type { Acts } from "./acts/acts.ts";
+import type { Changes } from "./acts/changes.ts";
 import type { Recording } from "./acts/recording.ts";
+import type { Times } from "./acts/times.ts";
+import type { BackgroundBuilt } from "./build/background.ts";
 import type { Door, Joined, JoinRequest, Waiting } from "./contract/contract.ts";
-import type { Floor } from "./contract/floor.ts";
 import { BEAT_EVERY_MS } from "./contract/limits.ts";
-import type { IceServers, JoinBudget, LobbyPort, NoticesPort, SignalsPort } from "./contract/ports.ts";
-import { EarlierStays } from "./entrance/earlier-stays.ts";
-import { type Caller, Joining } from "./entrance/joining.ts";
+import type { JoinBudget } from "./contract/ports.ts";
+import type { EarlierStays } from "./entrance/earlier-stays.ts";
+import type { Caller, Joining } from "./entrance/joining.ts";
+import type { Lobby } from "./entrance/lobby.ts";
 import { doorOf } from "./rules/door.ts";
 import { recordingOf } from "./rules/recording-state.ts";
 import { flagOf, publicRoomOf } from "./rules/rights.ts";
-import { Entry } from "./stays/entry.ts";
-import type { IsLive } from "./stays/generations.ts";
-import { Present } from "./stays/present.ts";
-import { Stays } from "./stays/stays.ts";
-import { Upkeep } from "./stays/upkeep.ts";
-import { StayWrites } from "./stays/writes.ts";
+import type { Sessions } from "./sessions.ts";
+import type { Signals } from "./signals/signals.ts";
+import type { Entry } from "./stays/entry.ts";
+import type { Present } from "./stays/present.ts";
+import type { Stays } from "./stays/stays.ts";
+import type { StayTokens } from "./stays/tokens.ts";
+import type { Upkeep } from "./stays/upkeep.ts";
+import type { StayWrites } from "./stays/writes.ts";
 
-export interface MeetingParts<I extends Inside = Inside> {
+/** What is about people who are inside or wait. */
+export interface Inside extends BackgroundBuilt {
+  readonly lobby: Lobby;
+  readonly signals: Signals;
+  readonly times: Times;
+  readonly changes: Changes;
+  readonly recording: Recording;
+  readonly acts: Acts;
+  readonly stayTokens: StayTokens;
+  readonly sessions: Sessions;
+}
+
+interface MeetingParts {
   readonly store: MeetingStore;
   readonly rooms: RoomStore;
-  readonly accessTokens: AccessTokens;
-  readonly roomTokens: RoomTokens;
-  readonly floor: Floor;
-  readonly nodeId: string;
   readonly nowMs: () => number;
-  readonly monotonicMs: () => number;
-  /** PARLEY_MESH_MAX. */
-  readonly meshMax: number;
-  readonly iceServers: IceServers;
-  readonly isLive: IsLive;
-  /** Builds what happens inside, with the stays and who is present, which they share. */
-  readonly inside: (core: MeetingCore) => I;
   readonly failed: (error: unknown) => void;
-}
-
-/** What happens in the lobby and in a room (inside.ts). */
-export interface Inside {
-  readonly lobby: LobbyPort;
-  readonly signals: SignalsPort;
-  readonly times: NoticesPort;
-  readonly changes: NoticesPort;
-  readonly recording: NoticesPort & Pick<Recording, "meetingBegan">;
-  start(): void;
-  stop(): Promise<void>;
-}
-
-/** What the other parts of meetings/ share. */
-export interface MeetingCore {
-  readonly stays: Stays;
   readonly present: Present;
   readonly upkeep: Upkeep;
+  readonly entry: Entry;
+  readonly stays: Stays;
+  readonly writes: StayWrites;
+  readonly earlierStays: EarlierStays;
+  readonly joining: Joining;
+  readonly inside: Inside;
 }
 
 /** Stands for an application that does not exist, so that its rooms are looked up like those of others. */
 const NO_APP = asAppId("unknown");
 
-export class Meetings<I extends Inside = Inside> implements MeetingCore {
-  readonly present = new Present();
+export class Meetings {
+  readonly present: Present;
   readonly upkeep: Upkeep;
   readonly stays: Stays;
-  private readonly entry: Entry;
-  private readonly earlierStays: EarlierStays;
-  private readonly joining: Joining;
-  readonly inside: I;
-  private readonly writes: StayWrites;
+  readonly inside: Inside;
   private readonly work: Repeating;
 
-  constructor(private readonly parts: MeetingParts<I>) {
-    const writes = new StayWrites(parts.failed);
-    const upkeep = new Upkeep({ ...parts, writes });
-    this.writes = writes;
+  constructor(private readonly parts: MeetingParts) {
+    const { present, upkeep, stays, inside, failed } = parts;
+    this.present = present;
     this.upkeep = upkeep;
-    this.entry = new Entry({
-      ...parts,
-      isOpen: (room) => this.present.room(room) !== undefined,
-      beat: () => upkeep.beat(),
-      meetingBegan: async (meeting, room) => {
-        await upkeep.meetingBegan(meeting, room);
-        await this.inside.recording.meetingBegan(meeting);
-      },
-    });
-    this.stays = new Stays({ ...parts, present: this.present, entry: this.entry, writes });
-    this.inside = parts.inside(this);
-    this.earlierStays = new EarlierStays(parts);
-    this.joining = new Joining({ ...parts, lobby: this.inside.lobby, earlierStays: this.earlierStays });
-    this.work = new Repeating(BEAT_EVERY_MS, () => upkeep.run(this.stays), parts.failed);
+    this.stays = stays;
+    this.inside = inside;
+    this.work = new Repeating(BEAT_EVERY_MS, () => upkeep.run(stays), failed);
   }
 
   /** Before people may enter. */
@@ -109,7 +89,7 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
   /** After the connections were closed. */
   async stop(): Promise<void> {
     await Promise.all([this.work.stop(), this.inside.stop()]);
-    await this.writes.idle();
+    await this.parts.writes.idle();
   }
 
   /**
@@ -117,10 +97,10 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
    * enter, and rejects with what a join would be refused for.
    */
   async door(app: AppRow | undefined, roomName: string, budget: JoinBudget, token?: string): Promise<Door> {
-    this.joining.charge(app, { token }, budget);
+    this.parts.joining.charge(app, { token }, budget);
     const room = await this.room(app, roomName);
     if (token === undefined) budget.guestOf(room.id);
-    const you = app && token !== undefined ? await this.joining.holder(app, room, token) : undefined;
+    const you = app && token !== undefined ? await this.parts.joining.holder(app, room, token) : undefined;
     const { privacy, lang, autoJoin, audioOnlyRoom } = publicRoomOf(room) as unknown as Door;
     // What a visitor of a private room may do depends on the token: the door is open to those who have one.
     const door = doorOf(room, { isForRoom: true }, this.parts.nowMs());
@@ -150,12 +130,13 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
     request: JoinRequest,
     caller: Caller,
   ): Promise<Joined | Waiting> {
-    const resumed = this.earlierStays.claims(app?.id, request.resume);
+    const resumed = this.parts.earlierStays.claims(app?.id, request.resume);
     if (resumed) caller.budget.own(`stay ${resumed.id}`);
-    else this.joining.charge(app, request, caller.budget);
-    const room = (resumed && (await this.earlierStays.roomOf(resumed, roomName))) ?? (await this.room(app, roomName));
+    else this.parts.joining.charge(app, request, caller.budget);
+    const room =
+      (resumed && (await this.parts.earlierStays.roomOf(resumed, roomName))) ?? (await this.room(app, roomName));
     if (!app) throw new Problem("room_not_found");
-    return this.joining.join(app, room, request, caller, resumed);
+    return this.parts.joining.join(app, room, request, caller, resumed);
   }
 
   enter(seat: RoomSeat): Promise<void> {
@@ -164,7 +145,7 @@ export class Meetings<I extends Inside = Inside> implements MeetingCore {
 
   /** As `enter`, but nothing begins: browsers cannot see why a WebSocket was refused, and ask by HTTP. */
   async check({ claims }: RoomSeat): Promise<void> {
-    await (claims.kind === "stay" ? this.entry.check(claims) : this.inside.lobby.check(claims));
+    await (claims.kind === "stay" ? this.parts.entry.check(claims) : this.inside.lobby.check(claims));
   }
 
   connected(seat: RoomSeat, connection: string): void {

@@ -8,7 +8,7 @@ const SLICE_MEETINGS = 50;
 /** Between two slices while there is more to forget, so that everything else goes first. */
 const PAUSE_MS = 50;
 
-export interface RetentionParts {
+interface RetentionParts {
   readonly meetings: Pick<MeetingStore, "forgetOld">;
   readonly nowMs: () => number;
   readonly failed: (error: unknown) => void;

@@ -6,7 +6,7 @@ import type { MeetingRow, MeetingStore, StayRow } from "../store/contract/meetin
 import type { RoomStore } from "../store/contract/rooms.ts";
 import { ACTIVE_MEETINGS_MAX, PARTICIPANTS_SHOWN_MAX } from "./contract/limits.ts";
 
-export interface SessionParts {
+interface SessionParts {
   readonly store: MeetingStore;
   readonly rooms: RoomStore;
   readonly nowMs: () => number;

@@ -19,6 +19,7 @@ import type { PageServer } from "../http/pages/pages.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/server/head-limit.ts";
 import { RequestPipeline } from "../http/server/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/server/unauthenticated-limit.ts";
+import type { Meetings } from "../meetings/meetings.ts";
 import type { MeetingRetention } from "../meetings/retention.ts";
 import { LateRoomGate } from "../realtime/connections/room-gate.ts";
 import type { SocketData } from "../realtime/frames/socket-handlers.ts";
@@ -35,7 +36,7 @@ import type { NodeContext } from "./parts/context.ts";
 import { natsOf } from "./parts/engine.ts";
 import { LOOPBACK } from "./parts/first-run.ts";
 import { buildRuleChanges, buildTrimming } from "./parts/history.ts";
-import { buildMeetingRetention, buildMeetings, type MeetingService } from "./parts/meetings.ts";
+import { buildMeetingRetention, buildMeetingService } from "./parts/meetings.ts";
 import { buildRealtime, type Realtime } from "./parts/realtime.ts";
 import { buildRecordings, type RecordingService } from "./parts/recordings.ts";
 import { buildRooms, type RoomService } from "./parts/rooms.ts";
@@ -58,7 +59,7 @@ export interface NodeParts {
   readonly listeners: Listeners<SocketData>;
   readonly realtime: Realtime;
   readonly rooms: RoomService;
-  readonly meetings: MeetingService;
+  readonly meetings: Meetings;
   readonly recordings: RecordingService;
   readonly tails: TailNodes;
   readonly historyTrimming: HistoryTrimming;
@@ -115,7 +116,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
 
   // The application API: independent of realtime, except for people in rooms.
   const rooms = await buildRooms({ ...context, vault });
-  const meetings = buildMeetings({ ...context, keyring, realtime, rooms, roomGate, turn });
+  const meetings = buildMeetingService({ ...context, keyring, realtime, rooms, roomGate, turn });
   const recordings = buildRecordings({ ...context, vault });
   meetings.stays.listen({
     ended: (stay) => {

@@ -3,7 +3,7 @@ import { buildFrames, type FramesBuilt, type FramesOutside } from "./build/frame
 import { buildHub, type Hub, type HubParts } from "./hub.ts";
 
 /** What comes from outside of realtime. */
-export interface AssemblyParts extends HubParts, FramesOutside {}
+interface AssemblyParts extends HubParts, FramesOutside {}
 
 export interface AssembledRealtime extends FramesBuilt {
   readonly hub: Hub;

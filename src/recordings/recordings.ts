@@ -16,7 +16,7 @@ import { isObjectId, type Place, type Storage } from "./storage/storage.ts";
 import { incomplete, notOpen, placeOf, type UploadLocks } from "./uploads/locks.ts";
 import type { Uploads } from "./uploads/uploads.ts";
 
-export interface RecordingParts {
+interface RecordingParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
   readonly uploads: Uploads;

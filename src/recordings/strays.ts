@@ -15,7 +15,7 @@ import type { Place, Quarantined, Storage, StoredEntry } from "./storage/storage
 /** `on`: without limits, and also in a storage of another store, which becomes this store's. */
 export type SweepStrays = "auto" | "on" | "off";
 
-export interface StrayParts {
+interface StrayParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
   readonly sweepStrays: SweepStrays;

@@ -18,7 +18,7 @@ import { discardUpload, type Place, type Storage } from "./storage/storage.ts";
 import type { Strays, SweptStrays } from "./strays.ts";
 import { placeOf, type UploadLocks } from "./uploads/locks.ts";
 
-export interface SweepParts {
+interface SweepParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
   readonly recordings: Recordings;

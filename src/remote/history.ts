@@ -5,7 +5,7 @@ import type { Retention } from "../protocol/patterns/channel-rules.ts";
 import type { Link } from "./link.ts";
 import type { Contracts, HistoryCalls } from "./methods.ts";
 
-export interface RemoteHistoryParts {
+interface RemoteHistoryParts {
   readonly link: Link;
   readonly history: Contracts["history"];
   readonly calls: HistoryCalls;

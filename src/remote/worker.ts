@@ -27,7 +27,7 @@ import {
 } from "./methods.ts";
 import { OpenChanges } from "./open-changes.ts";
 
-export interface WorkerParts {
+interface WorkerParts {
   readonly store: SqlStore;
   readonly history: SqliteHistory;
   readonly claims: Claims;

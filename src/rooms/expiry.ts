@@ -8,7 +8,7 @@ import type { RoomStore } from "../store/contract/rooms.ts";
 const CHECK_EVERY_MS = 10_000;
 const BATCH_ROOMS = 500;
 
-export interface ExpiryParts {
+interface ExpiryParts {
   readonly store: Pick<RoomStore, "archiveDue" | "nextDue">;
   readonly nowMs: () => number;
   readonly archived: (count: number) => void;

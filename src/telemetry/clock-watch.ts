@@ -4,7 +4,7 @@ import type { Clock } from "../base/clock.ts";
 /** Less is the work of a time service, and no one notices it. */
 const JUMP_MIN_MS = 2000;
 
-export interface ClockWatchParts extends Pick<Clock, "wallMs" | "monotonicMs"> {
+interface ClockWatchParts extends Pick<Clock, "wallMs" | "monotonicMs"> {
   /** `byMs`: negative if the clock was set back. */
   readonly jumped: (byMs: number) => void;
 }

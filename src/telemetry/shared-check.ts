@@ -2,7 +2,7 @@
  * A check that many callers share. /readyz needs no credential and must not hang, so the cost of a check does not grow with requests, and
  * callers do not wait long for one that does.
  */
-export interface SharedCheckParts<T> {
+interface SharedCheckParts<T> {
   /** Never rejects. */
   readonly check: () => Promise<T>;
   /** How long a result is used. */

@@ -12,6 +12,7 @@ import {
   subscribeFrame,
   unsubscribeFrame,
 } from "./frames.ts";
+import { FIRST_PAUSE_MS, Pauses } from "./pauses.ts";
 import {
   FINAL_CODES,
   isMessage,
@@ -39,14 +40,12 @@ export interface ClientContext {
   readonly unwelcome?: (client: Client) => void;
 }
 
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
 /** Bun does not report pings of the server, so the client sends its own to tell a dead connection from an idle one. */
 const PING_EVERY_SECONDS = 25;
 const SILENCE_MAX_SECONDS = SILENCE_MAX_MS / 1000;
-const TOKEN_ENDED_CODE = 4002;
 /** As WebSocket clients report a connection that ended without a close frame. */
 const LOST_CODE = 1006;
+
 export class Client {
   /** Connects that failed or ended since the start: every attempt goes to the next address. */
   tries = 0;
@@ -68,8 +67,7 @@ export class Client {
   private isJoining = false;
   private hasRoster = false;
   private isStopped = false;
-  private failures = 0;
-  private advisedPauseMs: number | undefined;
+  private readonly pauses = new Pauses();
   private timer: Timer | undefined;
   private requests = 0;
   private readonly pending = new Map<string, PendingRequest>();
@@ -224,7 +222,7 @@ export class Client {
         this.pending.delete(frame.requestId);
         return checker.page(this.connection, this.channel, frame.entries);
       case "going_away":
-        this.advisedPauseMs = frame.retryAfterMs;
+        this.pauses.advise(frame.retryAfterMs);
         return;
       case "other":
         return;
@@ -236,7 +234,7 @@ export class Client {
     if (this.connection !== undefined) return;
     this.connection = checker.opened(this.peer);
     this.wireId = wireId;
-    this.failures = 0;
+    this.pauses.welcomed();
     if (this.wasWelcome) tally.reconnects++;
     this.wasWelcome = true;
     this.join();
@@ -317,7 +315,7 @@ export class Client {
   private ended(code: number): void {
     const { checker, tally, reconnect, changed } = this.context;
     const isUnwelcome = this.connection === undefined;
-    if (this.connection === undefined) this.failures++;
+    if (this.connection === undefined) this.pauses.failed();
     else {
       checker.closed(this.connection);
       if (!this.isStopped) tally.closed(code);
@@ -333,16 +331,9 @@ export class Client {
     if (FINAL_CODES.includes(code)) this.refusal = `the service closed it permanently: ${code}`;
     const willReconnect = reconnect === "always" || (reconnect === "once welcome" && this.wasWelcome);
     if (willReconnect && !this.isStopped && this.refusal === undefined)
-      this.timer = setTimeout(() => this.connect(), this.pauseMs(code));
-    this.advisedPauseMs = undefined;
+      this.timer = setTimeout(() => this.connect(), this.pauses.beforeNext(code));
+    this.pauses.ended();
     if (isUnwelcome) this.context.unwelcome?.(this);
     changed();
-  }
-
-  /** The rules of docs/presence-and-reconnect.md, "for authors of clients", 5 and 6. */
-  private pauseMs(code: number): number {
-    if (code === TOKEN_ENDED_CODE) return 0;
-    const growing = Math.min(FIRST_PAUSE_MS * 2 ** this.failures, LONGEST_PAUSE_MS);
-    return (this.advisedPauseMs ?? growing) * (0.5 + Math.random() / 2);
   }
 }

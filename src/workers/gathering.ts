@@ -13,7 +13,7 @@ interface Asked {
   readonly done: () => void;
 }
 
-export interface GatheringParts {
+interface GatheringParts {
   readonly nodeId: string;
   /** Those that are ready or drain. */
   readonly workers: () => readonly WorkerProcess[];

@@ -81,7 +81,7 @@ export class Service {
 
   private async open(): Promise<Ready> {
     const { opened, parts } = this;
-    const { config, log } = parts;
+    const { config, sources, nodeId, count, command, log } = parts;
     const isEmbedded = config.databaseUrl === "";
     // First: a second start on the same data folder is refused before it touches anything.
     const stores = isEmbedded ? await openEmbedded(config, log) : undefined;
@@ -99,7 +99,15 @@ export class Service {
     // With PostgreSQL each worker has connections of its own.
     if (stores) await serve(stores, run.path, opened, log);
     if (this.isStopping) throw new Error("the service was stopped while it started");
-    const supervisor = new Supervisor({ ...parts, config: { ...config, ...ports, host }, folder: run.path });
+    const supervisor = new Supervisor({
+      config: { ...config, ...ports, host },
+      sources,
+      nodeId,
+      count,
+      folder: run.path,
+      command,
+      log,
+    });
     this.supervisor = supervisor;
     opened.add(() => supervisor.stop());
     // Before workers start: if this process is killed meanwhile, the next one finds them.

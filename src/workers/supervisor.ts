@@ -21,7 +21,7 @@ import type { FromWorker, Ready, ToWorker } from "./messages.ts";
 import { controlSocket } from "./run-folder.ts";
 import { type WorkerLines, WorkerProcess } from "./worker-process.ts";
 
-export interface SupervisorParts extends Pick<Loaded, "config" | "sources"> {
+interface SupervisorParts extends Pick<Loaded, "config" | "sources"> {
   readonly nodeId: string;
   readonly count: number;
   /** The folder of the sockets. */

@@ -12,8 +12,9 @@ const FILES = ["src", "web", "client", "test", "bench", "scripts", "examples", "
 /** Applications import the client's own files, and client/types shows the compiler right and wrong uses of them. */
 const isPublic = (file: string): boolean => file.startsWith("client/") || file.startsWith("examples/");
 
-/** Values alone: the type of a constructor's argument is named for those who read it. */
-const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|const|let|class|enum) ([\w$]+)/gm;
+/** A type counts only if it says what a class is built from: others are results and arguments, which callers may want to name. */
+const EXPORT =
+  /^export (?:(?:async )?(?:abstract )?(?:function\*?|const|let|class|enum) ([\w$]+)|(?:interface|type) (\w*Parts)\b)/gm;
 const TYPE = /^export (?:interface|type) ([\w$]+)/gm;
 
 const texts = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
@@ -26,9 +27,11 @@ for (const text of texts.values())
 const declared = (form: RegExp): [file: string, name: string][] =>
   [...texts]
     .filter(([file]) => /\.tsx?$/.test(file) && !isPublic(file))
-    .flatMap(([file, text]) => [...text.matchAll(form)].map(([, name = ""]): [string, string] => [file, name]));
+    .flatMap(([file, text]) =>
+      [...text.matchAll(form)].map(([, name, parts]): [string, string] => [file, name ?? parts ?? ""]),
+    );
 
-test("every exported function, constant and class is named in another file", () => {
+test("every exported function, constant and class, and what a class is built from, is named in another file", () => {
   const values = declared(EXPORT);
   expect(values.length).toBeGreaterThan(1000);
   expect(values.filter(([, name]) => filesWith.get(name) === 1)).toEqual([]);

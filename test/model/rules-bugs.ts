@@ -106,8 +106,8 @@ const PLANTED: readonly Bug[] = [
   {
     name: "states: in a roster that did not ask",
     in: "PresenceWriter",
-    find: "else plain ??= makeRoster(channel, partMaxBytes, false);",
-    replace: "else plain ??= makeRoster(channel, partMaxBytes, true);",
+    find: "plain ??= makeRoster(channel, partMaxBytes, false);",
+    replace: "plain ??= makeRoster(channel, partMaxBytes, true);",
   },
   {
     name: "states: a change is not sent",

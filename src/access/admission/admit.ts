@@ -10,7 +10,8 @@ import { isLiveRoomToken } from "../keys/app-secret.ts";
 import type { KeyRate } from "../keys/coverage.ts";
 import type { Keyring, PublishableKey, SecretKey } from "../keys/keyring.ts";
 import { isRoomToken, type RoomSeat, type RoomTokens, seatMetadata, seatOf } from "../tokens/room-token.ts";
-import { type KnownOfClient, TokenRefusal, verifyToken } from "../tokens/token.ts";
+import { verifyToken } from "../tokens/token.ts";
+import { type KnownOfClient, TokenRefusal } from "../tokens/token-refusal.ts";
 import type { Blocks } from "./blocks.ts";
 
 /** The result of admission; it lives as long as the connection. `seat` tells the two kinds apart. */

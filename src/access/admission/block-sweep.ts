@@ -4,7 +4,7 @@ import type { Blocks } from "./blocks.ts";
 
 const SWEEP_EVERY_MS = 60_000;
 
-export interface BlockSweepParts {
+interface BlockSweepParts {
   readonly blocks: Blocks;
   readonly store: Pick<Store, "forgetBlocks">;
   readonly nowMs: () => number;

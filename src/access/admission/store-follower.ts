@@ -19,7 +19,7 @@ const REFRESH_ANNOUNCED_EVERY_MS = 5000;
 /** Bound: clients with made-up credentials cannot cause refreshes more often than this. */
 const REFRESH_GAP_MS = 50;
 
-export interface StoreFollowerParts {
+interface StoreFollowerParts {
   readonly store: Pick<Store, "revisions" | "snapshot" | "blocks" | "onChange">;
   readonly keyring: Keyring;
   readonly blocks: Blocks;

@@ -135,7 +135,7 @@ export class Keyring {
     this.hasGap = false;
     for (const id of new Set([...before.keys(), ...this.keys.keys()]))
       if (before.get(id) !== this.keys.get(id)) this.notify(id);
-    for (const { id } of appsBefore.values()) if (!this.apps.has(id)) this.notifyDeletion(row.id);
+    for (const { id } of appsBefore.values()) if (!this.apps.has(id)) this.notifyDeletion(id);
     for (const { id, secretSeq } of appsBefore.values()) this.notifyIfRotated(id, secretSeq);
   }
 
@@ -167,7 +167,7 @@ export class Keyring {
     this.currentRevision = revision;
     this.applied++;
     for (const { row } of touched.keys ?? []) this.notify(row.id);
-    for (const { id, deleted } of touched.apps ?? []) if (deleted !== null) this.notifyDeletion(row.id);
+    for (const { id, deleted } of touched.apps ?? []) if (deleted !== null) this.notifyDeletion(id);
     for (const { id, secretSeq } of before) this.notifyIfRotated(id, secretSeq);
     return true;
   }

@@ -32,7 +32,7 @@ export interface AuditEntry {
   readonly after?: Readonly<Record<string, unknown>> | undefined;
 }
 
-export interface AuditTrailParts {
+interface AuditTrailParts {
   readonly store: Pick<Store, "audit">;
   readonly nowMs: () => number;
   /** Unix ms that entries are too old by (base/clock.ts). */

@@ -45,7 +45,7 @@ interface Outcome<T> {
   readonly withdrawn?: Withdrawn;
 }
 
-export interface OperatorsParts {
+interface OperatorsParts {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly vault: Pick<Vault, "derive">;

@@ -5,7 +5,8 @@ import type { KeyRow, SecretRow } from "../../store/contract/store.ts";
 import { keyRow } from "../../store/testing/rows.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { digestOf, keySecretIdentity, Vault } from "../keys/vault.ts";
-import { TokenRefusal, type VerifiedToken, verifyToken } from "../tokens/token.ts";
+import { type VerifiedToken, verifyToken } from "../tokens/token.ts";
+import { TokenRefusal } from "../tokens/token-refusal.ts";
 
 export const NOW_S = 1_800_000_000;
 export const NOW = NOW_S * 1000 + 500;

@@ -6,7 +6,6 @@
  * parse the payload → check the expiry → decode the claims → authorize them against the key.
  */
 import { duration } from "../../base/duration.ts";
-import type { AppId } from "../../base/ids.ts";
 import { ACTIONS, type Action, type ActionSet, actionSet, isAction, isSubset } from "../../protocol/actions.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
 import { PEER_ID_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
@@ -14,7 +13,6 @@ import { isPeerId, utf8Bytes } from "../../protocol/names.ts";
 import { type Glob, parseGlob } from "../../protocol/patterns/glob.ts";
 import { Scope } from "../../protocol/patterns/scope.ts";
 import { rawValue } from "../../protocol/scan.ts";
-import type { TokenCheck } from "../checks.ts";
 import { firstUncovered, type KeyRate, TOO_COMPLEX } from "../keys/coverage.ts";
 import { isLive, type Keyring, type SecretKey, type SigningSecret } from "../keys/keyring.ts";
 import {
@@ -27,6 +25,7 @@ import {
   TOKEN_SKEW_SECONDS,
 } from "../limits.ts";
 import { isSignedBy, type ParsedJws, parseJws, payloadOf, signJws } from "./jws.ts";
+import { expired, inDebt, invalid, possiblyStale, TokenRefusal } from "./token-refusal.ts";
 
 export interface Claims {
   readonly sub: string;
@@ -80,51 +79,6 @@ export interface VerifiedToken {
   /** What the comparison with the key's patterns has cost, in requests beyond this one. */
   readonly extraRequests: number;
 }
-
-/** `reason` is for the holder of the key and the operator; a client that presents the token gets only the code. */
-export class TokenRefusal {
-  constructor(
-    readonly code: "invalid_token" | "token_expired" | "internal_error" | "rate_limited",
-    readonly reason: string,
-    readonly check: TokenCheck,
-    /** This node's copy of the key may be stale: another node may have just changed it in a way that would let the token in. */
-    readonly mayBeStale = false,
-    /** What the comparison with the key's patterns has cost, in requests beyond this one. */
-    readonly extraRequests = 0,
-    /** Only with the code `rate_limited`. */
-    readonly retryAfterSeconds?: number,
-    /** What the checks before had found out, for operators. */
-    readonly known: KnownOfClient = {},
-  ) {}
-
-  /** The same refusal of a token that names this key. `sub` is given only if the token's signature is good. */
-  of(key: SecretKey, sub?: unknown): TokenRefusal {
-    const { code, reason, check, mayBeStale, extraRequests, retryAfterSeconds } = this;
-    const known = { app: key.app, keyId: key.id, ...(isPeerId(sub) && { peerId: sub }) };
-    return new TokenRefusal(code, reason, check, mayBeStale, extraRequests, retryAfterSeconds, known);
-  }
-}
-
-/** What is known of a client whose connect is refused. */
-export interface KnownOfClient {
-  readonly app?: AppId;
-  readonly keyId?: string;
-  readonly peerId?: string;
-}
-
-const invalid = (check: TokenCheck, reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason, check);
-const possiblyStale = (check: TokenCheck, reason: string, extraRequests?: number): TokenRefusal =>
-  new TokenRefusal("invalid_token", reason, check, true, extraRequests);
-const expired = (check: TokenCheck, reason: string): TokenRefusal => new TokenRefusal("token_expired", reason, check);
-const inDebt = (seconds: number, extraRequests: number): TokenRefusal =>
-  new TokenRefusal(
-    "rate_limited",
-    "the key's rate limit is used up by checking earlier tokens",
-    "scope",
-    false,
-    extraRequests,
-    seconds,
-  );
 
 const UNDECRYPTABLE = new TokenRefusal(
   "internal_error",

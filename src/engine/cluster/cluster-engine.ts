@@ -13,7 +13,7 @@
  * - wire/: messages.ts, encode.ts, decode.ts with decode-entries.ts and decode-page.ts; payload.ts and fragments.ts for long ones
  *
  * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Received
- * messages are handled in control-messages.ts, periodic work in ticker.ts.
+ * messages are handled in control-messages.ts, periodic work in ticker.ts; attached.ts builds all of it.
  */
 import type { AppId, SpaceId } from "../../base/ids.ts";
 import {
@@ -31,31 +31,17 @@ import {
   UNAVAILABLE,
 } from "../engine.ts";
 import type { Transport } from "../transport/transport.ts";
-import { ControlMessages } from "./control-messages.ts";
-import { DirectMessages } from "./direct-messages/direct-messages.ts";
-import { ExpectedPeers } from "./direct-messages/expected-peers.ts";
+import { type Attached, buildAttached } from "./attached.ts";
 import { PendingDirectMessages } from "./direct-messages/pending-messages.ts";
-import { DirectSends } from "./direct-messages/sends.ts";
 import { NodeCallbacks } from "./nodes/callbacks.ts";
 import { FailureBoundary, type ReportFault } from "./nodes/failure-boundary.ts";
-import { Heartbeats } from "./nodes/heartbeats.ts";
-import { HEARTBEAT_MS, Nodes, type OtherNode } from "./nodes/nodes.ts";
-import { CapacityClaims } from "./requests/capacity-claims.ts";
+import { HEARTBEAT_MS, type OtherNode } from "./nodes/nodes.ts";
 import { claimCapacity } from "./requests/capacity-requests.ts";
-import { NodeTexts } from "./requests/node-texts.ts";
 import { PendingRequests } from "./requests/pending-requests.ts";
-import { Requests } from "./requests/requests.ts";
 import { countsOf } from "./requests/response-parts.ts";
-import { Responder } from "./responder.ts";
-import { Announcements } from "./streams/announcements.ts";
-import { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
-import { OutgoingStreams } from "./streams/outgoing-streams.ts";
-import { StreamStateResponder } from "./streams/state-responder.ts";
-import { Ticker } from "./ticker.ts";
 import * as encode from "./wire/encode.ts";
 import { Link } from "./wire/link.ts";
 import { fits } from "./wire/payload.ts";
-import { Subjects } from "./wire/subjects.ts";
 
 export interface ClusterOptions {
   /** Separates installations that share one transport. */
@@ -73,24 +59,6 @@ export interface ClusterOptions {
 /** Each node that was there has sent a heartbeat by then. */
 const KNOWN_AFTER_HEARTBEATS = 1.2;
 
-/** What exists from `attach` on. */
-interface Attached {
-  readonly local: NodeCallbacks;
-  readonly subjects: Subjects;
-  readonly outgoing: OutgoingStreams;
-  readonly announcements: Announcements;
-  readonly nodes: Nodes;
-  readonly requests: Requests;
-  readonly subscriptions: ChannelSubscriptions;
-  readonly directMessages: DirectMessages;
-  readonly expectedPeers: ExpectedPeers;
-  readonly directSends: DirectSends;
-  readonly claims: CapacityClaims;
-  readonly heartbeats: Heartbeats;
-  readonly ticker: Ticker;
-  readonly texts: NodeTexts;
-}
-
 export class ClusterEngine implements Engine {
   private readonly link: Link;
   private readonly nowMs: () => number;
@@ -99,7 +67,6 @@ export class ClusterEngine implements Engine {
   private readonly pendingDirectMessages: PendingDirectMessages;
   private readonly boundary: FailureBoundary;
   private attached: Attached | undefined;
-  private lastNumber = 0;
   private attachedMs = 0;
   private isClosed = false;
 
@@ -129,40 +96,24 @@ export class ClusterEngine implements Engine {
 
   attach(node: EngineCallbacks): void {
     const { link, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = this;
-    const self = node.id;
     this.attachedMs = nowMs();
-    const local = new NodeCallbacks(node, boundary);
-    const subjects = new Subjects(this.options.prefix, self);
-    const outgoing = new OutgoingStreams(self, (...name) => subjects.channel(...name), nowMs, link.reportsLosses);
-    const announcements = new Announcements(outgoing, (subject, item) => this.isUp && link.publish(subject, item));
-    const nodes = new Nodes({
-      self,
-      heartbeatMs,
+    const attached = buildAttached({
+      local: new NodeCallbacks(node, boundary),
+      prefix: this.options.prefix,
+      link,
       nowMs,
+      heartbeatMs,
+      pendingRequests,
+      pendingDirectMessages,
+      boundary,
+      warn: (text) => this.options.warn?.(text),
+      isUp: () => this.isUp,
+      isClosed: () => this.isClosed,
       appeared: (other) => this.nodeAppeared(other),
       gone: (other) => this.nodeGone(other),
     });
-    const nextNumber = (): number => ++this.lastNumber;
-    const requests = new Requests({ self, link, subjects, nodes, pending: pendingRequests, nextNumber });
-    const warn = (text: string): void => this.options.warn?.(text);
-    const subscriptions = new ChannelSubscriptions({ local, link, subjects, nodes, requests, warn, nowMs });
-    const unexpected = (where: string): void => warn(`ignored a message that no node has sent, ${where}`);
-    const ofPeers = { local, link, subjects, nodes, unexpected: () => unexpected("to a peer") };
-    const expectedPeers = new ExpectedPeers(ofPeers);
-    const directMessages = new DirectMessages({ ...ofPeers, expectedPeers, boundary, nowMs });
-    const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
-    const later = (run: () => void, ms: number): void =>
-      void setTimeout(() => this.isClosed || boundary.run({ in: "timer", step: "streams" }, run), ms);
-    const streamStates = new StreamStateResponder({ local, outgoing, boundary, nowMs, later });
-    const texts = new NodeTexts({ local, link, subjects, nodes, requests, boundary, later, warn });
-    const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates, texts });
-    const heartbeats = new Heartbeats({ local, link, subjects, nodes, boundary, heartbeatMs, nowMs });
-    const shared = { local, link, nodes, subscriptions, pendingRequests, boundary };
-    const control = new ControlMessages({ ...shared, pendingDirectMessages, responder, requests, unexpected });
-    const directSends = new DirectSends({ local, link, subjects, control, pendingDirectMessages, nextNumber, nowMs });
-    const ticker = new Ticker({ ...shared, control, heartbeats, claims, outgoing });
-    const held = { local, subjects, outgoing, nodes, requests, subscriptions, directMessages, claims, heartbeats };
-    this.attached = { ...held, ticker, texts, announcements, expectedPeers, directSends };
+    this.attached = attached;
+    const { subjects, control, heartbeats, ticker } = attached;
     link.on({
       down: () => this.transportDown(),
       up: () => this.transportUp(),
@@ -174,7 +125,7 @@ export class ClusterEngine implements Engine {
       },
     });
     link.subscribe(subjects.responses, (received) => control.receiveResponse(received));
-    for (const subject of [subjects.node(self), subjects.all])
+    for (const subject of [subjects.node(node.id), subjects.all])
       link.subscribe(subject, (received) => control.receive(received));
     void heartbeats.introduce();
     ticker.start(heartbeatMs);

@@ -12,7 +12,7 @@ import type { Received } from "./wire/link.ts";
 import type { ConnectionCount, Heartbeat, Notification, RequestMessage } from "./wire/messages.ts";
 import { requestNumberOf } from "./wire/subjects.ts";
 
-export interface ControlMessagesParts {
+interface ControlMessagesParts {
   readonly local: NodeCallbacks;
   readonly nodes: Nodes;
   readonly subscriptions: ChannelSubscriptions;

@@ -9,7 +9,7 @@ import type { OutgoingStreams } from "./streams/outgoing-streams.ts";
 import type { StreamStateResponder } from "./streams/state-responder.ts";
 import type { NodeRequest, NodeResponse } from "./wire/messages.ts";
 
-export interface ResponderParts {
+interface ResponderParts {
   readonly local: EngineCallbacks;
   readonly outgoing: OutgoingStreams;
   readonly directMessages: DirectMessages;

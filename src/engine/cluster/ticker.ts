@@ -15,7 +15,7 @@ const TICKS_PER_HEARTBEAT = 8;
 /** Over a transport that reports losses there is nothing to repeat soon, and idle processes wake up less often. */
 const TICKS_WHERE_LOSSES_ARE_REPORTED = 4;
 
-export interface TickerParts {
+interface TickerParts {
   readonly link: Link;
   readonly local: NodeCallbacks;
   readonly nodes: Nodes;

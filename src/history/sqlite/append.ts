@@ -24,7 +24,7 @@ interface FoundId {
   readonly epoch: string | null;
 }
 
-export interface AppendParts {
+interface AppendParts {
   readonly db: Database;
   readonly streams: SqliteStreams;
   readonly runs: SqliteRuns;

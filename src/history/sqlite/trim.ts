@@ -15,7 +15,7 @@ const STEP_ROWS = 256;
 /** Streams that one step of the walk over all streams looks at. */
 const WALK_STREAMS = 100;
 
-export interface TrimParts {
+interface TrimParts {
   readonly db: Database;
   readonly streams: SqliteStreams;
   readonly runs: SqliteRuns;

@@ -11,7 +11,7 @@ import { idOf } from "../shared/recording-schemas.ts";
 /** Each time has one spelling, without leading zeros and sign: else one link would have several addresses. */
 const EXPIRES_FORM = /^[1-9]\d{0,14}$/;
 
-export interface FileParts {
+interface FileParts {
   readonly recordings: Recordings;
   readonly links: Links;
   readonly nowMs: () => number;

@@ -21,7 +21,7 @@ const act = z
 
 const BODY_MAX_BYTES = 4096;
 
-export interface ActParts {
+interface ActParts {
   readonly acts: Acts;
   readonly guard: Guard<StayCaller>;
   readonly frameOrigins: Origins;

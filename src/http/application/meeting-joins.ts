@@ -91,7 +91,7 @@ const waiting = z
   })
   .meta({ id: "WaitingInLobby" });
 
-export interface MeetingJoinParts {
+interface MeetingJoinParts {
   readonly meetings: Pick<Meetings, "door" | "join">;
   readonly rates: MakeRates;
   readonly frameOrigins: Origins;

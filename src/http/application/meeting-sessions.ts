@@ -59,7 +59,7 @@ const line = z.object({
 
 const done = z.object({ success: z.literal(true), message: z.string() });
 
-export interface SessionEndpointParts {
+interface SessionEndpointParts {
   readonly sessions: Sessions;
   readonly acts: Acts;
   readonly audit: AppAudit;

@@ -22,7 +22,7 @@ const page = z
 const link = z.object({ url: z.string(), expiresAt: unixSeconds }).meta({ id: "RecordingLink" });
 const done = z.object({ success: z.literal(true), message: z.string() });
 
-export interface RecordingParts {
+interface RecordingParts {
   readonly recordings: Recordings;
   readonly linkSeconds: number;
   readonly audit: AppAudit;

@@ -30,7 +30,7 @@ const listing = z.object({
 
 const done = z.object({ success: z.literal(true), message: z.string() });
 
-export interface RoomParts {
+interface RoomParts {
   readonly rooms: Rooms;
   readonly streams: Streams;
   readonly logIncomplete: LogIncomplete;

@@ -35,7 +35,7 @@ const begun = z
   })
   .meta({ id: "BegunStayUpload" });
 
-export interface StayRecordingParts {
+interface StayRecordingParts {
   readonly recorders: StayRecorders;
   readonly links: Links;
   readonly guard: (name: string) => Guard<StayCaller>;

@@ -46,7 +46,7 @@ const iceServers = z
   .array(z.object({ urls: z.string(), username: z.string().optional(), credential: z.string().optional() }))
   .meta({ id: "IceServers" });
 
-export interface TurnParts {
+interface TurnParts {
   readonly turn: Turn;
   readonly turnKeys: TurnKeys;
   readonly nowMs: () => number;

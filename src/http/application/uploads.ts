@@ -28,7 +28,7 @@ const begun = z
 
 const offset = z.object({ offset: z.int().describe("How many bytes are held") }).meta({ id: "UploadOffset" });
 
-export interface UploadParts {
+interface UploadParts {
   readonly uploads: Uploads;
   readonly recordings: Recordings;
   readonly links: Links;

@@ -138,7 +138,7 @@ const UNSETTLED =
   "Messages that earlier channel rules have kept are still being removed, and the store of history does not answer; nothing was changed, try again.";
 const UNSETTLED_RETRY_SECONDS = 5;
 
-export interface AppParts {
+interface AppParts {
   readonly directory: Directory;
   readonly audit: Audit;
   readonly nowMs: () => number;

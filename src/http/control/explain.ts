@@ -51,7 +51,7 @@ const response = z
   })
   .meta({ id: "Explanation" });
 
-export interface ExplainParts {
+interface ExplainParts {
   readonly keyring: Keyring;
   readonly store: Pick<Store, "key">;
   readonly blocks: Blocks;

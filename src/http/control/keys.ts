@@ -3,7 +3,8 @@ import { z } from "zod";
 import type { Follower } from "../../access/admission/store-follower.ts";
 import type { Directory, KeyEdit } from "../../access/keys/directory.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
-import { TokenRefusal, verifyToken } from "../../access/tokens/token.ts";
+import { verifyToken } from "../../access/tokens/token.ts";
+import { TokenRefusal } from "../../access/tokens/token-refusal.ts";
 import { actionList } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { KeyRow } from "../../store/contract/store.ts";
@@ -89,7 +90,7 @@ const toEdit = (body: z.infer<typeof edit>): KeyEdit => ({
   ...(body.label !== undefined && { label: body.label }),
 });
 
-export interface KeyParts {
+interface KeyParts {
   readonly directory: Directory;
   readonly keyring: Keyring;
   readonly audit: Audit;

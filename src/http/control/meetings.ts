@@ -76,7 +76,7 @@ function withoutMeeting(error: unknown): never {
     : error;
 }
 
-export interface AdminMeetingParts {
+interface AdminMeetingParts {
   readonly appIn: AppIn;
   readonly sessions: Sessions;
   readonly acts: Pick<Acts, "end" | "remove" | "record">;

@@ -65,7 +65,7 @@ const deletion = filters.extend({
   id: z.string().optional().describe(`Instead of filters: the id of a recording, up to ${IDS_MAX} times`),
 });
 
-export interface AdminRecordingParts {
+interface AdminRecordingParts {
   readonly appIn: AppIn;
   readonly recordings: Recordings;
   /** The meeting of a recording, if there is one. */

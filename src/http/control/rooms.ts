@@ -32,7 +32,7 @@ const query = z.object({
     .describe("Part of a name, in upper or lower case"),
 });
 
-export interface AdminRoomParts {
+interface AdminRoomParts {
   readonly appIn: AppIn;
   readonly rooms: Rooms;
   readonly audit: Audit;

@@ -24,7 +24,7 @@ const session = z
   })
   .meta({ id: "DashboardSession" });
 
-export interface SessionParts {
+interface SessionParts {
   readonly operators: Operators;
   readonly access: OperatorGuardParts;
   readonly audit: Audit;

@@ -34,7 +34,7 @@ const response = z
   })
   .meta({ id: "UsageOfPeriods" });
 
-export interface AdminUsageParts extends UsageSources {
+interface AdminUsageParts extends UsageSources {
   readonly appIn: AppIn;
   readonly store: Pick<Store, "usageOf">;
   readonly history: Pick<HistoryStore, "usage">;

@@ -51,7 +51,7 @@ export interface ApplicationGuards {
   readonly signed: Guard<AppRow | undefined>;
 }
 
-export interface ApplicationParts {
+interface ApplicationParts {
   readonly keyring: Keyring;
   readonly nowMs: () => number;
   /** Rate of requests per application. */

@@ -14,7 +14,7 @@ export interface StayCaller {
   readonly token: string;
 }
 
-export interface StayGuardParts {
+interface StayGuardParts {
   readonly guards: ApplicationGuards;
   readonly stayTokens: Pick<StayTokens, "claims">;
   readonly rates: MeetingRates;

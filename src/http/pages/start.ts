@@ -14,7 +14,7 @@ function isOnThisMachine({ request: { headers }, isLocal }: Call): boolean {
   return isLocal && isOwnName;
 }
 
-export interface StartParts {
+interface StartParts {
   readonly pages: PageServer;
   /** The id of a publishable key that every origin may use. It is shown only to browsers on this machine. */
   readonly demoKey: () => string | undefined;

@@ -35,7 +35,7 @@ const page = z
   })
   .meta({ id: "ChannelHistory" });
 
-export interface ChannelHistoryParts {
+interface ChannelHistoryParts {
   readonly pages: Pick<HistoryPages, "page">;
   readonly streams: Pick<Streams, "retentionOf" | "remove">;
   readonly audit: AppAudit;

@@ -46,7 +46,7 @@ const memberJson = ({ peerId, metadataJson, stateJson }: MemberState): string =>
 
 const field = (name: string, json: string | undefined): string => (json === undefined ? "" : `,"${name}":${json}`);
 
-export interface ChannelParts {
+interface ChannelParts {
   readonly occupancy: Pick<Occupancy, "channels" | "members">;
   readonly publishing: Pick<Publishing, "publish">;
   readonly streams: Streams;

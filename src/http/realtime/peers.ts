@@ -8,7 +8,7 @@ import type { AppAudit } from "../shared/audit.ts";
 import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } from "../shared/disconnecting.ts";
 import { delivered, message, permit, readMessage, sendMessage } from "../shared/messages.ts";
 
-export interface PeerParts extends DisconnectParts {
+interface PeerParts extends DisconnectParts {
   readonly directs: Pick<Directs, "send">;
   readonly audit: AppAudit;
 }

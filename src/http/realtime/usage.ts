@@ -8,7 +8,7 @@ import { concurrentNow, periodUsage, plan, planOf, type UsageSources, usageNow }
 
 const response = z.object({ appId: z.string(), concurrentNow, ...periodUsage.shape, plan }).meta({ id: "Usage" });
 
-export interface UsageParts extends UsageSources {
+interface UsageParts extends UsageSources {
   readonly keyring: Keyring;
 }
 

@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import { EVENT_HEARTBEAT_MS, EVENT_RETRY_MS } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 
-export interface EventStreamParts {
+interface EventStreamParts {
   readonly call: Call;
   readonly clock: Pick<Clock, "after">;
   /** Ends the stream. */

@@ -10,7 +10,7 @@ import { LONG_HEAD_CONNECTIONS_MAX, REQUEST_HEAD_SHORT_BYTES } from "../limits.t
 
 const CHECK_EVERY_MS = 250;
 
-export interface HeadLimitParts {
+interface HeadLimitParts {
   /** Number of files that this process has open; each connection is one. */
   readonly openFiles: () => number;
   readonly webSockets: () => number;

@@ -41,7 +41,7 @@ export interface Route extends Required<RouteOptions> {
   readonly count: (method: string, status: number) => void;
 }
 
-export interface PipelineParts extends CallSettings {
+interface PipelineParts extends CallSettings {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly unauthenticated: UnauthenticatedLimit;

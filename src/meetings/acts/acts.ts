@@ -12,7 +12,7 @@ import type { StayTokens } from "../stays/tokens.ts";
 import type { Naming } from "./naming.ts";
 import type { Recording } from "./recording.ts";
 
-export interface ActParts {
+interface ActParts {
   readonly store: MeetingStore;
   readonly rooms: RoomStore;
   readonly stayTokens: StayTokens;

@@ -29,7 +29,7 @@ type MeetingState = Pick<MeetingRow, "id" | "isLocked" | "recording" | "recordin
 
 const READ_AGAIN = "meetings.changed";
 
-export interface ChangeParts {
+interface ChangeParts {
   readonly store: MeetingStore;
   readonly rooms: Pick<RoomStore, "roomById">;
   readonly floor: Pick<Floor, "ask" | "on" | "setAccess">;

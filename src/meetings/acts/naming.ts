@@ -15,7 +15,7 @@ import type { Stays } from "../stays/stays.ts";
 /** Asked of all nodes: a stay has another name. */
 const RENAMED = "meetings.renamed";
 
-export interface NamingParts {
+interface NamingParts {
   readonly store: Pick<MeetingStore, "stay" | "rename">;
   readonly floor: Pick<Floor, "ask" | "on">;
   readonly stays: Pick<Stays, "renameHere">;

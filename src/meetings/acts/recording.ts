@@ -12,7 +12,7 @@ import { RecordingNotices } from "../notices/recording-notices.ts";
 import { NO_ONE } from "../rules/recording-state.ts";
 import { flagOf } from "../rules/rights.ts";
 
-export interface RecordingParts {
+interface RecordingParts {
   readonly store: Pick<MeetingStore, "current" | "latest" | "inside" | "openStays" | "setRecording">;
   readonly rooms: Pick<RoomStore, "roomById">;
   readonly notices: Notices;

@@ -6,7 +6,7 @@ import type { Missed, MissedNotices } from "../notices/missed.ts";
 import type { Notices } from "../notices/notices.ts";
 import type { Recording } from "./recording.ts";
 
-export interface RepeatParts {
+interface RepeatParts {
   readonly store: Pick<MeetingStore, "current">;
   readonly rooms: Pick<RoomStore, "roomById">;
   readonly missed: Pick<MissedNotices, "repeat">;

@@ -13,7 +13,7 @@ import { type Notices, refOf } from "../notices/notices.ts";
 import type { Exits } from "../stays/exits.ts";
 import type { Present, PresentRoom, PresentStay } from "../stays/present.ts";
 
-export interface TimeParts {
+interface TimeParts {
   readonly store: Pick<MeetingStore, "current">;
   readonly floor: Pick<Floor, "members">;
   readonly present: Present;

@@ -1,7 +1,5 @@
 /** What the parts of meetings/ ask of each other and of the node, where a part must not know the other's class. */
-import type { RoomRefusal } from "../../access/tokens/room-access.ts";
-import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
-import type { RoomRow } from "../../store/contract/rooms.ts";
+import type { RoomClaims } from "../../access/tokens/room-token.ts";
 import type { IceServer } from "./contract.ts";
 
 /** A visitor of a private room without an access token. */
@@ -21,42 +19,6 @@ export interface LobbyPlace {
   readonly name: string;
   /** When it was admitted or declined, Unix ms; null while it waits. */
   readonly decided: number | null;
-}
-
-/** The lobby, as a join and the gate use it (lobby.ts). */
-export interface LobbyPort {
-  /** Puts a visitor into the lobby and returns the ticket. Rejects with a Problem if there is no place in it. */
-  ask(room: RoomRow, visitor: Visitor): Promise<string>;
-  /** What became of a ticket of this room; undefined: it is none, or it is over. */
-  placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined>;
-  /** The gate of waiting connections: rejects with a Problem if the visitor does not wait any more. */
-  enter(claims: RoomClaims): Promise<void>;
-  /** As `enter`, but nothing begins. */
-  check(claims: RoomClaims): Promise<unknown>;
-  connected(claims: RoomClaims, connection: string): void;
-  disconnected(claims: RoomClaims, connection: string, isGoodbye: boolean): void;
-  /** An admin has subscribed to the queue of the room. */
-  queueWanted(claims: RoomClaims): void;
-  /** A person who waits has subscribed to the answer. */
-  answerWanted(claims: RoomClaims): void;
-}
-
-/** What is said in a room (signals.ts). */
-export interface SignalsPort {
-  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined;
-  /** A promise: this node does not know the receiver, and the store is asked. */
-  refusalOfReceiver(
-    seat: RoomSeat,
-    channel: string,
-    dataJson: string,
-  ): RoomRefusal | undefined | Promise<RoomRefusal | undefined>;
-  refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined;
-}
-
-/** What a participant must not miss: when people are put out (times.ts), and what the room allows now (changes.ts). */
-export interface NoticesPort {
-  /** A participant has subscribed to the notices of its room. */
-  noticesWanted(seat: RoomSeat): void;
 }
 
 /** The ICE servers in the answer to a join, for a moment only: whether its holder will connect is not known yet. `address` is a digest of the client's. */

@@ -6,7 +6,7 @@ import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import { HOST_LINK_SEC } from "../contract/limits.ts";
 
-export interface HostLinkParts {
+interface HostLinkParts {
   readonly rooms: RoomStore;
   readonly accessTokens: Pick<AccessTokens, "mint">;
   readonly nowMs: () => number;

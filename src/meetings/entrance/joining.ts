@@ -14,7 +14,7 @@ import {
   PLACE_HELD_MS,
   WAIT_MAX_SEC,
 } from "../contract/limits.ts";
-import type { IceServers, JoinBudget, LobbyPort } from "../contract/ports.ts";
+import type { IceServers, JoinBudget } from "../contract/ports.ts";
 import { doorOf, refusalByTime, roomOver } from "../rules/door.ts";
 import { ejectionOf } from "../rules/ejection.ts";
 import { nextMeetingId } from "../rules/meeting-id.ts";
@@ -22,15 +22,15 @@ import { DEFAULT_HOST_NAME, DEFAULT_NAME, typedName, vouchedName } from "../rule
 import { recordingOf } from "../rules/recording-state.ts";
 import { capacityOf, mayOf, publicRoomOf } from "../rules/rights.ts";
 import { type EarlierStays, placeToTakeOver } from "./earlier-stays.ts";
-import { declined } from "./lobby.ts";
+import { declined, type Lobby } from "./lobby.ts";
 import { generationOfTicket, stayOfTicket, waitIdOf } from "./tickets.ts";
 
-export interface JoinParts {
+interface JoinParts {
   readonly store: MeetingStore;
   readonly earlierStays: EarlierStays;
   readonly accessTokens: AccessTokens;
   readonly roomTokens: RoomTokens;
-  readonly lobby: LobbyPort;
+  readonly lobby: Pick<Lobby, "ask" | "placeOf">;
   readonly iceServers: IceServers;
   readonly nowMs: () => number;
   /** PARLEY_MESH_MAX. */

@@ -17,7 +17,7 @@ import {
   LOBBY_SITE_MAX,
   WAIT_MAX_SEC,
 } from "../contract/limits.ts";
-import type { LobbyPlace, LobbyPort, Visitor } from "../contract/ports.ts";
+import type { LobbyPlace, Visitor } from "../contract/ports.ts";
 import { HostNotices } from "../notices/host-notices.ts";
 import { type LobbyEnd, type Notices, type RoomRef, refOf } from "../notices/notices.ts";
 import { QueueNotices } from "../notices/queue-notices.ts";
@@ -26,7 +26,7 @@ import type { Stays } from "../stays/stays.ts";
 import { generationOfTicket, newTicket, waitIdOf } from "./tickets.ts";
 import { WaitingConnections, type WaitingHere } from "./waiting-connections.ts";
 
-export interface LobbyParts {
+interface LobbyParts {
   readonly store: MeetingStore;
   readonly floor: Pick<Floor, "close" | "ask" | "on">;
   readonly stays: Pick<Stays, "listen">;
@@ -42,7 +42,7 @@ const WAIT_MAX_MS = WAIT_MAX_SEC * 1000;
 /** In place of a time: its page has said goodbye, or its ticket opens nothing any more. It is not waited for. */
 const GONE_FOR_GOOD = 0;
 
-export class Lobby implements LobbyPort {
+export class Lobby {
   private readonly connections: WaitingConnections;
   private readonly queues: QueueNotices;
   private readonly hosts: HostNotices;
@@ -64,6 +64,7 @@ export class Lobby implements LobbyPort {
     });
   }
 
+  /** Puts a visitor into the lobby and returns the ticket. Rejects with a Problem if there is no place in it. */
   async ask(room: RoomRow, { name, address, site, generation }: Visitor): Promise<string> {
     const { store, nowMs } = this.parts;
     const now = nowMs();
@@ -91,12 +92,14 @@ export class Lobby implements LobbyPort {
     return ticket;
   }
 
+  /** What became of a ticket of this room; undefined: it is none, or it is over. */
   async placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined> {
     if (!this.parts.isLive({ app: room.app, gen: generationOfTicket(ticket) })) return undefined;
     const row = await this.find(refOf(room), waitIdOf(ticket));
     return row && !this.isOver(row) ? row : undefined;
   }
 
+  /** As `enter`, but nothing begins. */
   async check(claims: RoomClaims): Promise<WaitingRow> {
     const row = await this.find(claims, claims.id);
     if (!row || this.isOver(row)) throw new Problem("token_expired", "Your place in the lobby is gone; ask again.");
@@ -104,6 +107,7 @@ export class Lobby implements LobbyPort {
     return row;
   }
 
+  /** The gate of waiting connections: rejects with a Problem if the visitor does not wait any more. */
   async enter(claims: RoomClaims): Promise<void> {
     const row = await this.check(claims);
     await this.parts.store.setSeen(row.waitId, this.connections.letIn(claims, row));
@@ -118,6 +122,7 @@ export class Lobby implements LobbyPort {
     void this.left(claims.id, isGoodbye, this.parts.nowMs()).catch(this.parts.failed);
   }
 
+  /** An admin has subscribed to the queue of the room. */
   queueWanted({ app, room }: RoomRef): void {
     this.queues.changed({ app, room });
   }

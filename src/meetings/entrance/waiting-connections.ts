@@ -10,7 +10,7 @@ import type { WaitingRow } from "../../store/contract/meetings.ts";
 import type { Floor } from "../contract/floor.ts";
 import { ADMITTED_LEAVES_MS, DECLINED_LEAVES_MS, OPENS_WITHIN_MS, WAIT_MAX_SEC } from "../contract/limits.ts";
 
-export interface WaitingConnectionParts {
+interface WaitingConnectionParts {
   readonly floor: Pick<Floor, "close" | "ask" | "on">;
   readonly nodeId: string;
   readonly nowMs: () => number;

@@ -11,13 +11,12 @@ import type { MeetingStore } from "../../store/contract/meetings.ts";
 import type { May } from "../contract/contract.ts";
 import type { Floor } from "../contract/floor.ts";
 import { SIGNAL_MAX_BYTES } from "../contract/limits.ts";
-import type { SignalsPort } from "../contract/ports.ts";
 import { mayOf } from "../rules/rights.ts";
 import type { Present } from "../stays/present.ts";
 import { SignalBudget } from "./budget.ts";
 import { sendingOf } from "./sdp.ts";
 
-export interface SignalParts {
+interface SignalParts {
   readonly present: Present;
   readonly floor: Pick<Floor, "isMember">;
   readonly store: Pick<MeetingStore, "stay">;
@@ -31,7 +30,7 @@ const SIGNAL_SHAPES = "a signal is {description:{type,sdp}}, {candidate} or {bye
 /** No one is inside under this seat: it may say nothing. */
 const NOTHING: May = { audio: false, video: false, screen: false, chat: false, record: false };
 
-export class Signals implements SignalsPort {
+export class Signals {
   private readonly budget: SignalBudget;
 
   constructor(private readonly parts: SignalParts) {
@@ -55,7 +54,8 @@ export class Signals implements SignalsPort {
 
   /**
    * An inbox has an owner who is inside, or its history would keep what is written to people who do not exist. A member may be known to its
-   * sender before it is known to this node, as right after a sender's return on another node: then the store is asked.
+   * sender before it is known to this node, as right after a sender's return on another node: then the store is asked,
+   * and the answer is a promise.
    */
   refusalOfReceiver(
     { claims }: RoomSeat,

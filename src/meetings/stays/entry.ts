@@ -12,7 +12,7 @@ import { nextMeetingId } from "../rules/meeting-id.ts";
 import { recordsFrom } from "../rules/recording-state.ts";
 import { accessOf, capacityOf } from "../rules/rights.ts";
 
-export interface EntryParts {
+interface EntryParts {
   readonly store: MeetingStore;
   readonly rooms: RoomStore;
   readonly nodeId: string;

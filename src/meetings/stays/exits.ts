@@ -13,7 +13,7 @@ const CLOSE = "meetings.close";
 const HERE = "meetings.here";
 const REASONS: readonly unknown[] = ["time", "ended", "removed"] satisfies readonly PutOut[];
 
-export interface ExitParts {
+interface ExitParts {
   readonly store: Pick<MeetingStore, "openStays" | "endMeeting" | "ban">;
   readonly floor: Pick<Floor, "ask" | "on">;
   readonly stays: Pick<Stays, "end" | "endHereOrElsewhere" | "endLater" | "closeHere" | "isHere">;

@@ -10,7 +10,7 @@ import type { Present } from "./present.ts";
 /** Whether the generation that a token of a room names still works. Synchronous: it is asked before each act. */
 export type IsLive = (claims: Pick<RoomClaims, "app" | "gen">) => boolean;
 
-export interface GenerationParts {
+interface GenerationParts {
   readonly present: Present;
   readonly exits: Pick<Exits, "endStaysOf">;
   readonly isLive: IsLive;

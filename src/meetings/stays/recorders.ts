@@ -22,7 +22,7 @@ export interface BegunByStay {
   readonly generation: number;
 }
 
-export interface StayRecorderParts {
+interface StayRecorderParts {
   readonly store: Pick<MeetingStore, "meeting" | "isBarred">;
   readonly stayTokens: Pick<StayTokens, "recent">;
   readonly uploads: StayUploadsPort;

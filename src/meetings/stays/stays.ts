@@ -1,6 +1,19 @@
 /**
  * The stays of this node: they begin with a connection and go on over lost ones. The newest connection of a stay wins, on whichever node it
  * is; the older ones are closed with 4021 `replaced`.
+ *
+ *     enter() → coming → opening → present → lost, or left with a goodbye (in the store)
+ *
+ *     a connection is       coming              opening                           present
+ *     while                 the store decides   it is upgraded                    it is open, and the newest here
+ *     closed by an act      when it opens       when it opens                     at once
+ *     replaced, here        -                   when it opens                     when the newer one opens
+ *     replaced, elsewhere   -                   when it opens                     at once, if the other one is newer
+ *     renamed               when let in         at once                           at once, by the floor
+ *     ended by its client   -                   written, unless one is present    written
+ *     not opened in time    -                   as if it had been lost            -
+ *
+ * One that was closed is not present any more, so its end writes nothing: what becomes of the stay was decided with the close.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import { type AppId, asAppId } from "../../base/ids.ts";
@@ -14,7 +27,7 @@ import type { Admission, Entry } from "./entry.ts";
 import type { Present, PresentStay } from "./present.ts";
 import type { StayWrites } from "./writes.ts";
 
-export interface StayParts {
+interface StayParts {
   readonly store: MeetingStore;
   readonly floor: Floor;
   readonly present: Present;

@@ -6,7 +6,7 @@ import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
 import type { IsLive } from "./generations.ts";
 
-export interface StayTokenParts {
+interface StayTokenParts {
   readonly store: Pick<MeetingStore, "stay" | "meeting">;
   readonly rooms: Pick<RoomStore, "roomById">;
   readonly tokens: RoomTokens;

@@ -15,7 +15,7 @@ import type { StayWrites } from "./writes.ts";
 
 const GRACE_MS = STAY_GRACE_SEC * 1000;
 
-export interface UpkeepParts {
+interface UpkeepParts {
   readonly store: MeetingStore;
   readonly rooms: RoomStore;
   readonly floor: Floor;

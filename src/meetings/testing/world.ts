@@ -16,12 +16,12 @@ import type { AppRow } from "../../store/contract/store.ts";
 import { openStore } from "../../store/open.ts";
 import type { SqlStore } from "../../store/sql/store.ts";
 import { appRow } from "../../store/testing/rows.ts";
+import { buildMeetings } from "../build.ts";
 import type { Joined } from "../contract/contract.ts";
 import type { JoinBudget } from "../contract/ports.ts";
 import type { Caller } from "../entrance/joining.ts";
 import { generationOfTicket, waitIdOf } from "../entrance/tickets.ts";
-import { buildInside, type MeetingInside } from "../inside.ts";
-import { Meetings } from "../meetings.ts";
+import type { Inside, Meetings } from "../meetings.ts";
 import type { IsLive } from "../stays/generations.ts";
 import { type FakeFloor, FakeFloors } from "./fake-floor.ts";
 
@@ -45,7 +45,7 @@ export const callerAt = (address = "a", budget = NO_LIMITS): Caller => ({
 
 export interface WorldNode {
   readonly meetings: Meetings;
-  readonly inside: MeetingInside;
+  readonly inside: Inside;
   readonly floor: FakeFloor;
 }
 
@@ -123,43 +123,23 @@ export class World {
     expiry.schedule = () => undefined;
     const rooms = new Rooms(store.rooms, expiry, nowMs, 1000);
     const floor = this.floors.node();
-    const nodeId = `node-${++this.nodes}`;
-    let inside: MeetingInside | undefined;
-    const meetings = new Meetings({
+    const meetings = buildMeetings({
       store: store.meetings,
       rooms: store.rooms,
+      roomChanges: rooms,
       accessTokens: new AccessTokens(store.rooms, vault, nowMs),
       roomTokens: tokens,
       floor,
-      nodeId,
+      nodeId: `node-${++this.nodes}`,
       nowMs,
       monotonicMs,
+      steadyMs,
       meshMax: 6,
       iceServers: () => [],
       isLive,
       failed,
-      inside: (core) => {
-        inside = buildInside({
-          stays: core.stays,
-          present: core.present,
-          upkeep: core.upkeep,
-          store: store.meetings,
-          rooms: store.rooms,
-          roomChanges: rooms,
-          tokens,
-          floor,
-          isLive,
-          nodeId,
-          nowMs,
-          monotonicMs,
-          steadyMs,
-          failed,
-        });
-        return inside;
-      },
     });
-    if (!inside) throw new Error("nothing was built");
-    return { meetings, inside, floor, rooms };
+    return { meetings, inside: meetings.inside, floor, rooms };
   }
 
   async room(rooms: Rooms, edits: RoomEdits = {}): Promise<RoomRow> {

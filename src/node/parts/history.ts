@@ -33,7 +33,7 @@ export function buildTrimming({ history, keyring, log }: NodeContext & { readonl
   });
 }
 
-export interface RuleParts extends NodeContext {
+interface RuleParts extends NodeContext {
   readonly keyring: Keyring;
   readonly clock: Clock;
 }

@@ -2,8 +2,8 @@
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import { systemClock } from "../../base/clock.ts";
-import { buildInside, type MeetingInside } from "../../meetings/inside.ts";
-import { Meetings } from "../../meetings/meetings.ts";
+import { buildMeetings } from "../../meetings/build.ts";
+import type { Meetings } from "../../meetings/meetings.ts";
 import { MeetingRetention } from "../../meetings/retention.ts";
 import type { IsLive } from "../../meetings/stays/generations.ts";
 import type { LateRoomGate } from "../../realtime/connections/room-gate.ts";
@@ -13,9 +13,7 @@ import type { Realtime } from "./realtime.ts";
 import type { RoomService } from "./rooms.ts";
 import type { TurnService } from "./turn.ts";
 
-export type MeetingService = Meetings<MeetingInside>;
-
-export interface MeetingServiceParts extends NodeContext {
+interface MeetingServiceParts extends NodeContext {
   readonly keyring: Keyring;
   readonly realtime: Realtime;
   readonly rooms: RoomService;
@@ -23,7 +21,7 @@ export interface MeetingServiceParts extends NodeContext {
   readonly turn: TurnService;
 }
 
-export function buildMeetings(parts: MeetingServiceParts): MeetingService {
+export function buildMeetingService(parts: MeetingServiceParts): Meetings {
   const { config, store, log, keyring, realtime, rooms, roomGate, turn } = parts;
   const { hub, clock, roomTokens } = realtime;
   const isLive: IsLive = (claims) => {
@@ -42,9 +40,12 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
     spaces,
     streams,
   });
-  const shared = {
+  const meetings = buildMeetings({
     store: store.meetings,
     rooms: store.rooms,
+    roomChanges: rooms.rooms,
+    accessTokens: rooms.accessTokens,
+    roomTokens,
     floor,
     isLive,
     // The id of this run of the node: it must not take the stays of an earlier run for its own.
@@ -52,15 +53,9 @@ export function buildMeetings(parts: MeetingServiceParts): MeetingService {
     nowMs: clock.wallMs,
     monotonicMs: clock.monotonicMs,
     steadyMs: clock.steadyMs,
-    failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
-  };
-  const meetings = new Meetings({
-    ...shared,
-    accessTokens: rooms.accessTokens,
-    roomTokens,
     meshMax: config.meshMax,
     iceServers: (claims, address, nowMs) => turn.turn.iceServersOfJoin(claims, address, nowMs),
-    inside: (core) => buildInside({ ...core, ...shared, roomChanges: rooms.rooms, tokens: roomTokens }),
+    failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
   });
   roomGate.use(meetings);
   keyring.onRotation(() => meetings.inside.secretRotated());

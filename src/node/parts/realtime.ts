@@ -46,7 +46,7 @@ export interface Realtime {
   readonly storeFollower: StoreFollower | undefined;
 }
 
-export interface RealtimeParts extends NodeContext {
+interface RealtimeParts extends NodeContext {
   readonly keyring: Keyring;
   readonly roomTokens: RoomTokens;
   readonly roomGate: RoomGate;

@@ -55,62 +55,79 @@ export interface RecordingService {
   stop(): Promise<void>;
 }
 
-export interface RecordingParts extends NodeContext {
+interface RecordingParts extends NodeContext {
   readonly vault: Vault;
 }
 
 export function buildRecordings(context: RecordingParts): RecordingService {
-  const { config, log, store, vault, metrics, faults } = context;
-  const { wallMs: nowMs } = clock;
+  const { config, log, store, vault, metrics: allMetrics, faults } = context;
+  const { wallMs: nowMs, retentionMs } = clock;
+  const rows = store.recordings;
   const storage = openStorage(config);
-  const locks = new UploadLocks({ store: store.recordings, leases: store.leases, storage, log });
-  const recordingMetrics = new RecordingMetrics(metrics, () => locks.count);
+  const locks = new UploadLocks({ store: rows, leases: store.leases, storage, log });
+  const metrics = new RecordingMetrics(allMetrics, () => locks.count);
   const links = new Links(vault.derive("links to recordings"));
   const ownership = new Ownership({
-    store: store.recordings,
+    store: rows,
     storage,
     storeId: () => storeId(store),
     hasMarked: () => hasMarkedStorage(store),
     noteMarked: () => noteMarkedStorage(store),
     isAdopted: config.sweepStrays === "on",
   });
-  const common = {
-    ownership,
-    store: store.recordings,
+  const uploads = new Uploads({
+    store: rows,
     storage,
     locks,
-    metrics: recordingMetrics,
+    ownership,
+    metrics,
     log,
     nowMs,
-    retentionMs: clock.retentionMs,
-  };
-  const uploads = new Uploads({
-    ...common,
     maxBytes: config.maxRecordingBytes,
     findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
   });
-  const recordings = new Recordings({ ...common, uploads, links });
+  const recordings = new Recordings({ store: rows, storage, uploads, links, locks, ownership, metrics, log, nowMs });
   const health = watchStorage(context, storage, ownership);
   const folder = new MendingFolder(join(config.data, "mending"), config.minFreeDiskBytes);
   const trial = watchMending(context, folder);
   const recent = new RecentMendings(clock.monotonicMs);
   const one = new MendOne({
-    ...common,
+    store: rows,
+    storage,
     mender: new ProcessMender({ command: MEND_COMMAND }),
     folder,
-    recent,
+    ownership,
     removeUnused: () => recordings.removeUnused(),
+    metrics,
+    recent,
+    log,
+    nowMs,
     isAlone: !store.isShared,
   });
-  const mending = new MendingQueue({ ...common, one, faults });
-  const stayUploads = new StayUploads({ ...common, uploads, wake: () => mending.wake() });
+  const mending = new MendingQueue({ store: rows, locks, one, faults, log });
+  const wake = (): void => mending.wake();
+  const stayUploads = new StayUploads({ store: rows, uploads, locks, metrics, log, nowMs, wake });
   const finishing = new Repeating(
     STAY_UPLOADS_SWEEP_EVERY_MS,
     async () => void (await stayUploads.sweep()),
     (err) => log.error({ err }, "uploads of meetings could not be finished; trying again in a minute"),
   );
-  const strays = new Strays({ ...common, sweepStrays: config.sweepStrays });
-  const sweep = new Sweep({ ...common, faults, recordings, strays, apps: () => store.apps() });
+  const { sweepStrays } = config;
+  const strays = new Strays({ store: rows, storage, sweepStrays, metrics, log, nowMs, retentionMs });
+  const sweep = new Sweep({
+    store: rows,
+    storage,
+    recordings,
+    strays,
+    ownership,
+    locks,
+    metrics,
+    faults,
+    log,
+    nowMs,
+    retentionMs,
+    apps: () => store.apps(),
+  });
   return {
     uploads,
     recordings,
@@ -129,7 +146,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
       mending.start();
       // Without a shared store no node of an earlier version can have written to it.
       if (store.isShared)
-        store.recordings
+        rows
           .recount()
           .catch((err) =>
             log.error({ err }, "the bytes of recordings could not be counted; the next start tries again"),

@@ -12,7 +12,7 @@ export interface RoomService {
   readonly expiry: Expiry;
 }
 
-export interface RoomParts extends NodeContext {
+interface RoomParts extends NodeContext {
   readonly vault: Vault;
 }
 

@@ -7,7 +7,7 @@ import { Tail } from "../../telemetry/tail/tail.ts";
 import type { NodeContext } from "./context.ts";
 import type { Realtime } from "./realtime.ts";
 
-export interface TailParts extends Pick<NodeContext, "nodeId" | "metrics"> {
+interface TailParts extends Pick<NodeContext, "nodeId" | "metrics"> {
   readonly keyring: Keyring;
   readonly realtime: Realtime;
 }

@@ -8,7 +8,7 @@ import type { Call } from "../../http/request/call.ts";
 import type { RequestPipeline, Routes } from "../../http/server/pipeline.ts";
 import { Problem } from "../../protocol/codes.ts";
 
-export interface PageParts {
+interface PageParts {
   readonly config: Config;
   readonly pipeline: RequestPipeline;
   readonly pages: PageServer;

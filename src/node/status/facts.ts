@@ -9,7 +9,7 @@ import { firstRunFile } from "../parts/first-run.ts";
 
 export type { NodeFacts } from "../../http/control/facts.ts";
 
-export interface FactParts {
+interface FactParts {
   readonly config: Config;
   readonly nodeId: string;
   readonly host: string;

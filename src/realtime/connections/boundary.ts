@@ -12,7 +12,7 @@ import { oldestFirst } from "../state/departure.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { Connections } from "./connections.ts";
 
-export interface BoundaryParts {
+interface BoundaryParts {
   readonly faults: FaultLog;
   readonly engine: Engine;
   readonly spaces: Spaces;

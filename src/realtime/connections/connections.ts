@@ -33,7 +33,7 @@ export interface ConnectionObserver {
   disconnected(connection: Connection): void;
 }
 
-export interface ConnectionsParts {
+interface ConnectionsParts {
   readonly spaces: Spaces;
   readonly clock: Clock;
   readonly engine: Engine;

@@ -29,7 +29,7 @@ interface Hold {
   readonly hasReturned?: true;
 }
 
-export interface HoldsParts {
+interface HoldsParts {
   readonly clock: Clock;
   readonly engine: Engine;
   readonly spaces: Spaces;

@@ -22,7 +22,7 @@ const IDLE_SHARE = 0.2;
 /** A collection looks at everything that is alive, also at what channels keep in memory. */
 export const COLLECT_HEAP_MAX_BYTES = 96 * 1024 * 1024;
 
-export interface IdleCollectionParts {
+interface IdleCollectionParts {
   readonly clock: Clock;
   /** CPU time of this process so far. */
   readonly cpuMs: () => number;

@@ -22,7 +22,7 @@ import type { Spaces } from "../state/spaces.ts";
 import type { Tops } from "../streams/tops.ts";
 import type { EngineHandler } from "./engine-handler.ts";
 
-export interface EngineBoundaryParts {
+interface EngineBoundaryParts {
   readonly handler: EngineHandler;
   readonly boundary: Boundary;
   readonly faults: FaultLog;

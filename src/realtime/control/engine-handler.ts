@@ -28,7 +28,7 @@ import type { Kicks } from "./kicks.ts";
 /** Within this time after a block, the blocked peer has no connection left on any node. */
 const KICK_WITHIN_MS = 800;
 
-export interface EngineHandlerParts {
+interface EngineHandlerParts {
   readonly id: NodeName;
   readonly spaces: Spaces;
   readonly delivery: Delivery;

@@ -25,7 +25,7 @@ import type { Connection } from "../state/connection.ts";
 import type { Peer } from "../state/peer.ts";
 import type { Spaces } from "../state/spaces.ts";
 
-export interface ExpectedBackParts {
+interface ExpectedBackParts {
   readonly lingering: Lingering;
   readonly holds: Holds;
   readonly notes: Notes;

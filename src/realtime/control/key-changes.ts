@@ -15,7 +15,7 @@ const STEPS_PER_TURN = 1000;
 /** Comparing a name with a hundred costly patterns can take 200 µs: a turn ends after this time, too. */
 const TURN_MAX_MS = 20;
 
-export interface KeyChangesParts {
+interface KeyChangesParts {
   readonly clock: Clock;
   readonly keyring: Keyring;
   readonly deadlines: Deadlines;

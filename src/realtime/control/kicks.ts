@@ -7,7 +7,7 @@ import type { Connections } from "../connections/connections.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { ExpectedBack } from "./expected-back.ts";
 
-export interface KicksParts {
+interface KicksParts {
   readonly spaces: Spaces;
   readonly connections: Connections;
   readonly expectedBack: Pick<ExpectedBack, "endPeer">;

@@ -27,7 +27,7 @@ interface RoomMember {
   readonly state: JsonObject | undefined;
 }
 
-export interface RoomFloorParts {
+interface RoomFloorParts {
   readonly boundary: Boundary;
   readonly connections: Pick<Connections, "close">;
   readonly kicks: Pick<Kicks, "kickHere">;

@@ -2,7 +2,7 @@
  * Reports what happens on this node: lifecycle events to the counters and the flight recorder, and everything to the listener of
  * RealtimeEvents while there is one. Nothing here throws: a listener that fails must not harm the connection it looks at.
  */
-import type { KnownOfClient } from "../../access/tokens/token.ts";
+import type { KnownOfClient } from "../../access/tokens/token-refusal.ts";
 import { type Address, addressText } from "../../base/address.ts";
 import type { SpaceId } from "../../base/ids.ts";
 import type { Code } from "../../protocol/codes.ts";
@@ -12,7 +12,7 @@ import type { Connection } from "../state/connection.ts";
 import type { ConnectRefusal, RealtimeEvents, RealtimeListener } from "./events.ts";
 import type { Recorder } from "./recorder.ts";
 
-export interface EmitterParts {
+interface EmitterParts {
   readonly events: RealtimeEvents;
   readonly recorder: Recorder;
   readonly traffic: Traffic;

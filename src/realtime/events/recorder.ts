@@ -3,7 +3,7 @@
  * happened to a peer. Messages appear only as counts. It is always on, so it costs a few writes to typed arrays per event, and its
  * memory has a fixed bound: MEMORY_MAX_BYTES.
  */
-import type { KnownOfClient } from "../../access/tokens/token.ts";
+import type { KnownOfClient } from "../../access/tokens/token-refusal.ts";
 import type { Clock } from "../../base/clock.ts";
 import { type SpaceId, spaceOf } from "../../base/ids.ts";
 import { CODES, type Code } from "../../protocol/codes.ts";

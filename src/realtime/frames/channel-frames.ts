@@ -17,7 +17,7 @@ import type { Replies, Request } from "./replies.ts";
 
 const SUBSCRIBE = bitOf("subscribe");
 
-export interface ChannelFramesParts {
+interface ChannelFramesParts {
   readonly channels: Channels;
   readonly states: States;
   readonly replies: Replies;

@@ -18,7 +18,7 @@ import type { MessageFrames } from "./message-frames.ts";
 import type { Renewals } from "./renewals.ts";
 import type { Replies } from "./replies.ts";
 
-export interface DispatchParts {
+interface DispatchParts {
   readonly replies: Replies;
   readonly messages: MessageFrames;
   readonly channels: ChannelFrames;

@@ -6,7 +6,7 @@ import { type AdmitParts, admit, type Grant, keyIdOf, Refusal } from "../../acce
 import type { Follower } from "../../access/admission/store-follower.ts";
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
-import type { KnownOfClient } from "../../access/tokens/token.ts";
+import type { KnownOfClient } from "../../access/tokens/token-refusal.ts";
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { appOfSpace } from "../../base/ids.ts";
@@ -30,7 +30,7 @@ import type { PendingSocket, SocketData } from "./socket-handlers.ts";
 import { StaleCheck } from "./stale-check.ts";
 
 /** `keyRate` is the same as for REST: a token that is costly to check is paid for by its key, and by the client's address. */
-export interface GatewayParts extends AdmitParts {
+interface GatewayParts extends AdmitParts {
   readonly connections: Connections;
   readonly emitter: Emitter;
   readonly expectedBack: Pick<ExpectedBack, "holdUntilMs">;

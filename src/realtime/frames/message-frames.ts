@@ -24,7 +24,7 @@ import type { Replies, Request } from "./replies.ts";
 const PUBLISH = bitOf("publish");
 const SEND = bitOf("send");
 
-export interface MessageFramesParts {
+interface MessageFramesParts {
   readonly boundary: Boundary;
   readonly delivery: Delivery;
   readonly directs: Directs;

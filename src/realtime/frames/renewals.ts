@@ -26,7 +26,7 @@ import type { Narrowing } from "../subscriptions/narrowing.ts";
 import type { Replies, Request } from "./replies.ts";
 import { StaleCheck } from "./stale-check.ts";
 
-export interface RenewalsParts extends AdmitParts {
+interface RenewalsParts extends AdmitParts {
   readonly boundary: Boundary;
   readonly connections: Connections;
   readonly deadlines: Deadlines;

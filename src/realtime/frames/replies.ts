@@ -13,7 +13,7 @@ import type { Connection } from "../state/connection.ts";
 /** What an answer says of its frame. */
 export type Request = Pick<ClientFrame, "requestId" | "channel">;
 
-export interface RepliesParts {
+interface RepliesParts {
   readonly delivery: Pick<Delivery, "answer">;
   readonly emitter: Emitter;
   readonly metrics: RealtimeMetrics;

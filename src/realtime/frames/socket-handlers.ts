@@ -35,7 +35,7 @@ export interface PendingSocket {
 /** What a socket carries: its grant until it opens, then its connection; nothing if it was over the cap. */
 export type SocketData = PendingSocket | Connection | undefined;
 
-export interface SocketHandlersParts {
+interface SocketHandlersParts {
   readonly boundary: Boundary;
   readonly connections: Connections;
   readonly delivery: Delivery;

@@ -2,6 +2,14 @@
  * How messages of channels reach connections, whether a connection, REST or another node sends them. A message is written once per
  * variant to a native topic. Nothing here loops over subscribers. Before a message is written, its receivers are shown the pending
  * presence changes of its sender. directs.ts does the same for direct messages.
+ *
+ *     call             the message is                           other nodes         counted   subscribers here
+ *     publish()        without history, sent to this node       first, or refused   yes       all but its sender
+ *     deliver()        without history, of another node         -                   there     all
+ *     accept()         with history, stored by this node        if reachable        yes       with deliverStored()
+ *     deliverStored()  with history, the next of its stream     -                   -         all but its sender
+ *
+ * A sender whose subscription is still being replayed earlier messages is not on the topic, and need not be left out.
  */
 import type { Keyring } from "../../access/keys/keyring.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -26,7 +34,7 @@ import type { Subscription } from "../state/subscription.ts";
 /** A socket that is cut within this time after a write had to wait counts as a slow reader. */
 const PRESSURE_MS = 1000;
 
-export interface DeliveryParts {
+interface DeliveryParts {
   readonly spaces: Spaces;
   readonly presence: Presence;
   readonly engine: Engine;

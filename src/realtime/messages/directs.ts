@@ -32,7 +32,7 @@ import { DirectIds } from "./direct-ids.ts";
 import { EarlyDirects } from "./early-directs.ts";
 import { WaitingSends } from "./waiting-sends.ts";
 
-export interface DirectsParts {
+interface DirectsParts {
   readonly spaces: Spaces;
   readonly presence: Presence;
   readonly engine: Engine;

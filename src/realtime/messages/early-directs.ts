@@ -14,7 +14,7 @@ const SUBSCRIBES_WITHIN_MS = 1000;
 const ROSTERS_WITHIN_MS = 3000;
 const RETRY_MS = 150;
 
-export interface EarlyDirectsParts {
+interface EarlyDirectsParts {
   readonly clock: Clock;
   readonly write: (connection: Connection, direct: EarlyDirect) => void;
 }

@@ -62,7 +62,7 @@ interface Queue {
   readonly undecided: Set<DirectAttempt>;
 }
 
-export interface WaitingSendsParts {
+interface WaitingSendsParts {
   readonly clock: Clock;
   readonly attempt: (send: WaitingSend) => Sent;
   /** What an attempt has thrown. */

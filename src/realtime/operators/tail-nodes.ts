@@ -22,7 +22,7 @@ import { checkedLine, decodeGathered, decodeWatching, decodeWatchRequest } from 
 import { type TailQuery, tailFilter } from "./tail-filter.ts";
 import { TailWatches } from "./tail-watches.ts";
 
-export interface TailNodesParts {
+interface TailNodesParts {
   readonly tail: Tail;
   readonly requests: Pick<NodeRequests, "gather" | "notify" | "onRequest" | "onNotification" | "self">;
   readonly clock: Pick<Clock, "monotonicMs" | "after">;

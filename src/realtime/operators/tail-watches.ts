@@ -10,7 +10,7 @@ import type { Tail } from "../../telemetry/tail/tail.ts";
 import type { GatheredEvents, WatchRequest } from "./tail-decode.ts";
 import { tailFilter } from "./tail-filter.ts";
 
-export interface WatchParts {
+interface WatchParts {
   readonly tail: Tail;
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
   readonly send: (node: NodeName, events: GatheredEvents) => void;

@@ -15,7 +15,7 @@ const ARRIVING: MemberState = { ...SHOWN, isArriving: true };
 /** `announced` of a member stands for a state that no node was sent. */
 export const isUnsent = (announced: MemberState | undefined): boolean => announced === SHOWN || announced === ARRIVING;
 
-export interface AnnounceParts {
+interface AnnounceParts {
   readonly engine: Engine;
   readonly clock: Clock;
 }

@@ -4,6 +4,19 @@
  * Changes about the sender of a direct message are written to its receiver before the message, and only to its receiver
  * (protocol 4). From then on that subscription knows more than the channel was sent, so it cannot stay on the topic: `overrides`
  * holds the entries that differ, and each tick writes to that subscription separately until none is left.
+ *
+ *     a subscription is   what it knows of a member           an override makes it          changes come
+ *     listening           what the channel was shown          offTopic                      from the topic
+ *     offTopic            its override, or the same           -                             from catchUp(), with every write
+ *     awaitingTick        its override, or its roster's       offTopic, after the tick      after the tick
+ *     rostered            its roster or the changes since are being written: it gets nothing individually
+ *
+ *     catchUp(), for each override       damping   then
+ *     the member is still as known       -         dropped if the channel was shown the same, else kept
+ *     the member is not as known         allows    written, then as above
+ *     the member is not as known         holds     kept, until the peer's next message or the end of damping
+ *
+ * Without an override the subscription is listening again.
  */
 import { stateEntry } from "../../protocol/encode.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
@@ -13,7 +26,7 @@ import type { Subscription } from "../state/subscription.ts";
 import type { Damping } from "./damping.ts";
 import { type Change, changeFrames, stateFrames, stateIn } from "./rosters.ts";
 
-export interface IndividualChangesParts {
+interface IndividualChangesParts {
   readonly damping: Damping;
   readonly partMaxBytes: number;
   readonly metrics: RealtimeMetrics;

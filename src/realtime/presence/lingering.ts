@@ -5,6 +5,14 @@
  *
  * The node that has lost the connection announces the stay and ends it. When that node is gone, every node that knew the member
  * keeps it until the same time.
+ *
+ *     stay          `lingers`   begins when                                                ends with
+ *     uncommitted   none        its last connection ends before its messages are stored    these messages, then as if it ended now
+ *     held          "held"      the service ended a connection with a token                HOLD_MS: lost if the grace is longer, else over
+ *     lost          "lost"      it ended without a goodbye, in a channel with a grace      the grace: over
+ *
+ * The last two are also taken over, as `isInherited`, from a node that is gone and from the notes of the last run. A return, a
+ * goodbye, a kick and a change of the key end them early, but not an uncommitted one: a kick counts when its messages are delivered.
  */
 import { NO_KEY } from "../../access/admission/admit.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
@@ -37,7 +45,7 @@ const TOGETHER_MS = 500;
 /** A node that has died is noticed within seconds. */
 const GONE_TOGETHER_MS = 10_000;
 
-export interface LingeringParts {
+interface LingeringParts {
   readonly clock: Clock;
   readonly kickTimes: KickTimes;
   readonly engine: Engine;
@@ -48,7 +56,10 @@ export interface LingeringParts {
 }
 
 export class Lingering {
-  /** Members with a stay on this node. Bound: LINGERING_MAX, half of them of one application; further ones leave at once. */
+  /**
+   * Members with a stay on this node. Bound: LINGERING_MAX, half of them of one application; further ones leave at once. Beyond it,
+   * members of connections that have just ended, until the store has answered for their messages.
+   */
   private readonly staying = new Set<Member>();
   /** Slot n holds the members with something to end by n × SLOT_MS. Bound: `staying`, and members that other nodes announce. */
   private readonly slots = new Map<number, Set<Member>>();

@@ -31,7 +31,7 @@ const WRITE_MAX_MS = 3000;
 /** A peer that is back on another node subscribes within this time: until then it is still expected in its channels. */
 const SUBSCRIBED_WITHIN_MS = 2000;
 
-export interface NotesParts {
+interface NotesParts {
   readonly id: NodeName;
   /** Absent: nothing is noted. */
   readonly heldMembers?: HeldMemberStore | undefined;

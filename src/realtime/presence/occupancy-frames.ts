@@ -32,7 +32,7 @@ interface Watched {
   sent: string | undefined;
 }
 
-export interface OccupancyFramesParts {
+interface OccupancyFramesParts {
   readonly clock: Clock;
   readonly broadcast: Broadcast;
   readonly nodeRequests: NodeRequests;

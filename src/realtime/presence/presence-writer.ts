@@ -1,6 +1,17 @@
 /**
  * Writes a channel's presence: rosters to newcomers, changes to the other members. A change is the difference between what was
- * shown last and the present state, as far as damping lets it through.
+ * shown last and the present state, as far as damping lets it through:
+ *
+ *     entry       state   damping   written to                                                        the member is
+ *     the same    same    -         no one                                                            compared
+ *     the same    new     -         the state topic                                                   compared
+ *     changed     any     allows    the presence topic, and those off it; the state topic if new      compared
+ *     changed     any     holds     no one; the state topic if new and the member was shown           held
+ *
+ *     compared    leaves `channel.changed` and `peer.pending`, unless it is arriving or returning; forgotten if it is gone
+ *     held        stays in `channel.changed` until damping releases it; leaves `peer.pending` unless it may need a join
+ *
+ * In this order: rosters, changes, those off the topic (individual-changes.ts), states, the rest of rosters, returns, other nodes.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Engine } from "../../engine/engine.ts";
@@ -35,7 +46,7 @@ export interface Tick {
   readonly rostered: readonly Subscription[];
 }
 
-export interface PresenceWriterParts {
+interface PresenceWriterParts {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly broadcast: Broadcast;
@@ -173,9 +184,12 @@ export class PresenceWriter {
     let plain: Roster | undefined;
     let full: Roster | undefined;
     return ({ withStates }) => {
-      if (withStates) full ??= makeRoster(channel, partMaxBytes, true);
-      else plain ??= makeRoster(channel, partMaxBytes, false);
-      return (withStates ? full : plain) ?? makeRoster(channel, partMaxBytes, withStates);
+      if (withStates) {
+        full ??= makeRoster(channel, partMaxBytes, true);
+        return full;
+      }
+      plain ??= makeRoster(channel, partMaxBytes, false);
+      return plain;
     };
   }
 

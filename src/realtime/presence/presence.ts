@@ -14,7 +14,7 @@
  * - `peer.pending`: the members that are compared before the peer's next message. A member whose change damping holds back leaves
  *   it early, but stays in `channel.changed`.
  * - `member.upToDate`: receivers that need nothing more before the next message, although the member is pending (up-to-date.ts).
- * - `dirty`: the channels that the next tick visits. The channel of a pending member need not be in it, for instance while the
+ * - `ticks`: the channels that the next tick visits. The channel of a pending member need not be in it, for instance while the
  *   member still waits for a pong.
  */
 import type { Keyring } from "../../access/keys/keyring.ts";
@@ -44,15 +44,9 @@ import { PresenceWriter } from "./presence-writer.ts";
 import { Returns } from "./returns.ts";
 import { RosterQueue } from "./roster-queue.ts";
 import { partMaxBytesOf } from "./rosters.ts";
+import { Ticks } from "./ticks.ts";
 
-/**
- * A tick writes one frame to each member: larger channels tick less often, so that the cost of many joins in a short time
- * stays linear. A roster does not wait for that: one that is due before the next tick is written ahead of it.
- */
-const SPACING_MS_PER_MEMBER = 0.5;
-const SPACING_MAX_MS = 500;
-
-export interface PresenceParts {
+interface PresenceParts {
   readonly clock: Clock;
   readonly engine: Engine;
   readonly keyring: Keyring;
@@ -69,9 +63,7 @@ export interface PresenceParts {
 }
 
 export class Presence {
-  /** Channels that the next tick visits. Bound: channels in use here. */
-  private readonly dirty = new Set<Channel>();
-  private ticking = false;
+  private readonly ticks: Ticks;
   private readonly gates: Gates;
   private readonly individual: IndividualChanges;
   readonly returns: Returns;
@@ -80,10 +72,13 @@ export class Presence {
   readonly lingering: Lingering;
 
   constructor(private readonly parts: PresenceParts) {
-    const { clock, engine, keyring, broadcast, maxPendingBytes } = parts;
+    const { clock, engine, keyring, broadcast, presenceTickMs, maxPendingBytes } = parts;
     const { spaces, connections, boundary, metrics, emitter, holds } = parts;
     const partMaxBytes = partMaxBytesOf(maxPendingBytes);
     const damping = new Damping(clock, (channel, peerId) => this.onReleased(channel, peerId));
+    this.ticks = new Ticks(clock, presenceTickMs, (channel) =>
+      boundary.forChannel("timer", channel, () => this.tickChannel(channel)),
+    );
     this.gates = new Gates(clock, (subscriptions) => this.onOverdue(subscriptions));
     const { times, kickTimes } = connections;
     const changed = (member: Member): void => this.onChanged(member);
@@ -92,12 +87,23 @@ export class Presence {
     const individual = new IndividualChanges({ damping, partMaxBytes, metrics });
     const returns = new Returns({ times, individual });
     const queue = new RosterQueue({ clock, boundary, connections, metrics, spareBytes, proceed });
-    const shared = { damping, individual, returns, queue, partMaxBytes };
     this.lingering = new Lingering({ clock, kickTimes, engine, keyring, holds, changed });
     this.individual = individual;
     this.returns = returns;
     this.queue = queue;
-    this.writer = new PresenceWriter({ engine, clock, broadcast, spaces, metrics, emitter, ...shared });
+    this.writer = new PresenceWriter({
+      engine,
+      clock,
+      broadcast,
+      damping,
+      individual,
+      returns,
+      queue,
+      partMaxBytes,
+      spaces,
+      metrics,
+      emitter,
+    });
   }
 
   /** Registers the member already, because its peer may publish before the ack. */
@@ -208,7 +214,7 @@ export class Presence {
       if (isUpToDateFor(member, target)) continue;
       const isShown = !arrivals || isShownBy(arrivals, member);
       // The next tick compares what they know with what the channel is shown.
-      if (this.individual.writeOverrides(member, target, isShown)) this.schedule(member.channel);
+      if (this.individual.writeOverrides(member, target, isShown)) this.ticks.schedule(member.channel);
       if (!isShown) continue;
       this.returns.beforeDirect(member, target);
       setUpToDateFor(member, target);
@@ -231,7 +237,7 @@ export class Presence {
       member.remote.set(node, lingers ? this.lingering.announced(member, state, lingers) : state);
       this.returns.onChanged(member);
       member.markChanged();
-      if (!state.isArriving || member.isShown) this.schedule(channel);
+      if (!state.isArriving || member.isShown) this.ticks.schedule(channel);
     }
     for (const peerId of left) {
       const member = channel.members.get(peerId);
@@ -267,7 +273,7 @@ export class Presence {
   private openGate(subscription: Subscription): void {
     subscription.openGate();
     subscription.channel.ready.push(subscription);
-    this.schedule(subscription.channel);
+    this.ticks.schedule(subscription.channel);
   }
 
   /** Rosters that are not written at their deadline are written now. */
@@ -283,14 +289,14 @@ export class Presence {
     if (subscription.roster) return this.writer.continueRoster(subscription);
     if (!subscription.isReady) return;
     channel.ready.push(subscription);
-    this.schedule(channel);
+    this.ticks.schedule(channel);
     // writeNow may tick the whole channel, so a fault is charged to the channel, not to this connection.
     this.parts.boundary.forChannel("socket", channel, () => this.writeNow(channel, [subscription]));
   }
 
   /** Ticks the channel. If it ticked a moment ago, writes only these rosters; its next tick shows these members to the others. */
   private writeNow(channel: Channel, subscriptions: readonly Subscription[]): void {
-    if (this.mayTick(channel)) return this.tickChannel(channel);
+    if (this.ticks.mayTick(channel)) return this.tickChannel(channel);
     const admitted = subscriptions.filter((one) => one.isReady && this.queue.admits(one));
     this.writer.writeRostersBeforeTick(channel, admitted);
   }
@@ -298,38 +304,13 @@ export class Presence {
   /** A change that damping held back may be shown: by the next tick, or before the next message of its peer. */
   private onReleased(channel: Channel, peerId: string): void {
     channel.members.get(peerId)?.markChanged();
-    this.schedule(channel);
+    this.ticks.schedule(channel);
   }
 
   onChanged(member: Member): void {
     this.returns.onChanged(member);
     member.markChanged();
-    this.schedule(member.channel);
-  }
-
-  private schedule(channel: Channel): void {
-    this.dirty.add(channel);
-    if (!this.ticking) this.setTimer();
-  }
-
-  private setTimer(): void {
-    this.ticking = true;
-    this.parts.clock.after(this.parts.presenceTickMs, () => {
-      this.ticking = false;
-      this.tick();
-    });
-  }
-
-  private tick(): void {
-    for (const channel of [...this.dirty]) {
-      if (this.mayTick(channel)) this.parts.boundary.forChannel("timer", channel, () => this.tickChannel(channel));
-      else this.schedule(channel);
-    }
-  }
-
-  private mayTick(channel: Channel): boolean {
-    const spacing = Math.min(SPACING_MAX_MS, channel.members.size * SPACING_MS_PER_MEMBER);
-    return channel.lastTickMs === 0 || this.parts.clock.monotonicMs() - channel.lastTickMs >= spacing;
+    this.ticks.schedule(member.channel);
   }
 
   private tickChannel(channel: Channel, sender?: Member): void {
@@ -337,8 +318,7 @@ export class Presence {
     const rostered = ticked(channel.awaitingTick, (one) => one.isAwaitingTick);
     channel.ready = [];
     channel.awaitingTick = [];
-    this.dirty.delete(channel);
-    channel.lastTickMs = this.parts.clock.monotonicMs();
+    this.ticks.ticked(channel);
     this.writer.write(channel, [...channel.changed], sender, { newcomers, rostered });
   }
 }

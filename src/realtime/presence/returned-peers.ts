@@ -12,7 +12,7 @@ import { RETURNED_PEERS_MAX } from "./limits.ts";
 /** Who has returned, by application and peer id. */
 export type PeerName = readonly [app: SpaceId, peerId: string];
 
-export interface ReturnedPeersParts {
+interface ReturnedPeersParts {
   readonly clock: Clock;
   readonly nodeRequests: Pick<NodeRequests, "gather" | "onRequest" | "othersKnown">;
   /** As long as a note counts. */

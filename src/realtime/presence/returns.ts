@@ -15,7 +15,7 @@ import { isLive } from "../state/newest.ts";
 import type { Peer } from "../state/peer.ts";
 import type { IndividualChanges } from "./individual-changes.ts";
 
-export interface ReturnsParts {
+interface ReturnsParts {
   readonly times: Pick<ConnectionTimes, "now">;
   readonly individual: Pick<IndividualChanges, "writeReturn">;
 }

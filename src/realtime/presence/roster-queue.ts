@@ -17,7 +17,7 @@ import { ROSTER_DRAIN_MAX_MS } from "./limits.ts";
 /** How often connections with a roster in their buffer are checked. */
 const CHECK_EVERY_MS = 1000;
 
-export interface RosterQueueParts {
+interface RosterQueueParts {
   readonly clock: Clock;
   readonly boundary: Boundary;
   readonly connections: Connections;

@@ -51,7 +51,7 @@ const response = z.boolean();
 const mayHaveState = ({ isVisible, state: { kind } }: Subscription): boolean =>
   (isVisible && kind !== "opening") || kind === "awaitingTick";
 
-export interface StatesParts {
+interface StatesParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
   readonly presence: Presence;

@@ -7,7 +7,7 @@ import type { UpToDate } from "./up-to-date.ts";
 /** A connection that went with its node, while the member had another one. */
 export interface GoneConnection {
   readonly state: MemberState;
-  /** Unix ms. */
+  /** Steady ms. */
   readonly atMs: number;
 }
 

@@ -1,4 +1,17 @@
-/** A member of a channel: one peer, through this node's connections, through other nodes, or both. */
+/**
+ * A member of a channel: one peer, through this node's connections, through other nodes, or both.
+ *
+ *     a member is   while                                                       then it is
+ *     arriving      all its connections are hidden, here and elsewhere          connected, gone
+ *     connected     one of them may be shown                                    lingering, gone
+ *     lingering     it has no connection, but a `stay` here, or elsewhere       returning, gone
+ *     returning     `isReturning`: connected again, its return is not shown     connected, lingering, gone
+ *     gone          `isGone`: nothing is left of it                             forgotten once its leave is written
+ *
+ * One that comes back before its leave is written is connected again, or returning if it was lingering. `state()` is what the
+ * channel should be shown of it: nothing while it is arriving or gone. `isShown` is what was written. It follows with a tick, before
+ * the next message of the peer, or when damping allows it (presence-writer.ts).
+ */
 import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "../../base/few.ts";
 import type { MemberState, NodeId } from "../../engine/engine.ts";
 import { presenceEntry, stateField } from "../../protocol/encode.ts";

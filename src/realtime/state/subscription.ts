@@ -1,13 +1,16 @@
 /**
  * One connection's subscription to one channel, and its state in the channel's presence.
  *
- *     absent → opening → gated → ready ────────────────→ rostered → listening ⇄ offTopic
- *                                  └───→ awaitingTick ──────┘
+ *     absent → opening → gated → ready ────────────────→ rostered ⇄ listening ⇄ offTopic
+ *                                  └───→ awaitingTick ──────┘ └────────────────────↑
  *
- * A repeated subscribe leads from every state back to `gated`, the loss of the presence action to `absent`, the end of the
- * subscription to `ended`. Rosters have a deadline, but large channels tick rarely: `awaitingTick` is for a roster that is written
- * before the channel's next tick. `offTopic` is for a receiver of direct messages that was sent presence changes before the
- * channel was (individual-changes.ts explains why).
+ * A repeated subscribe leads from every state with a member back to `gated`, the loss of the presence action to `absent`, the end of
+ * the subscription to `ended`. `rostered` leads to `offTopic` if changes were sent to it alone before the tick; `listening` leads
+ * back to `rostered` for one write that it must not get.
+ *
+ * Rosters have a deadline, but large channels tick rarely: `awaitingTick` is for a roster that is written before the channel's next
+ * tick. `offTopic` is for a receiver of direct messages that was sent presence changes before the channel was (individual-changes.ts
+ * explains why).
  *
  * Only this file changes the state. What must agree with it changes in the same step: the presence and state topics,
  * `channel.listeners`, `channel.stateListeners` and `channel.offTopic`.

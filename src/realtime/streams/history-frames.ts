@@ -20,7 +20,7 @@ export interface HistoryRequest extends PageRequest {
   readonly requestId: string | undefined;
 }
 
-export interface HistoryFramesParts {
+interface HistoryFramesParts {
   readonly pages: HistoryPages;
   readonly clock: Clock;
   readonly boundary: Boundary;

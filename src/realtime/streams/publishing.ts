@@ -2,6 +2,17 @@
  * Publishing to a channel, for connections, REST and the service itself. The rule of the channel decides: without history a message
  * is delivered at once, with history it is accepted and delivered when it is stored. Its publisher gets the ack behind all earlier
  * messages of the channel: a client that reconnects with the position of an ack must have got everything before it.
+ *
+ *     a message is            its publisher gets         it is delivered
+ *     without history         delivered, or a refusal    at once
+ *     over the quota          over_message_quota         never
+ *     one too many waiting    unconfirmed                never
+ *     not answered for        unconfirmed                if the store says later that it has it: lateStored()
+ *     stored, then deleted    its position               never
+ *     a duplicate             its position, in order     before
+ *     stored                  its position, in order     accept() for other nodes, offer() to the stream of this one
+ *
+ * In order: behind the delivery of that offset to the publisher. A publisher without a subscription to the channel does not wait.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { SpaceId } from "../../base/ids.ts";
@@ -27,7 +38,7 @@ export interface Published extends Position {
   readonly isDuplicate: boolean;
 }
 
-/** `delivered`: the channel has no history. `unconfirmed`: the store has not answered, and the message may appear later. */
+/** `delivered`: the channel has no history. `unconfirmed`: the store has not answered, and the message may appear later; or too much waits for it. */
 export type Outcome = Published | "delivered" | "unconfirmed" | PublishRefusal;
 type Answer = (outcome: Outcome) => void;
 
@@ -41,7 +52,7 @@ interface Publication {
   readonly sender: Connection | undefined;
 }
 
-export interface PublishingParts {
+interface PublishingParts {
   readonly history: HistoryStore;
   readonly streams: Streams;
   readonly delivery: Delivery;

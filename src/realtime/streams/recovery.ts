@@ -26,7 +26,7 @@ export interface Beginning {
   readonly buffer?: readonly StoredMessage[];
 }
 
-export interface RecoveryParts {
+interface RecoveryParts {
   readonly history: HistoryStore;
   readonly streams: Streams;
   readonly clock: Clock;

@@ -26,7 +26,7 @@ import { Pacer } from "./pacer.ts";
 import { type Beginning, Recovery } from "./recovery.ts";
 import type { Streams } from "./streams.ts";
 
-export interface ReplaysParts {
+interface ReplaysParts {
   readonly history: HistoryStore;
   readonly streams: Streams;
   readonly clock: Clock;

@@ -13,7 +13,7 @@ import type { Channel } from "../state/channel.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { Streams } from "./streams.ts";
 
-export interface StreamRulesParts {
+interface StreamRulesParts {
   readonly history: HistoryStore;
   readonly streams: Streams;
   readonly spaces: Spaces;

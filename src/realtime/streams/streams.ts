@@ -30,7 +30,7 @@ import { ReadQueue } from "./read-queue.ts";
 import { StoreCalls } from "./store-calls.ts";
 import type { TurnShareParts } from "./turn-share.ts";
 
-export interface StreamsParts {
+interface StreamsParts {
   readonly history: HistoryStore;
   readonly clock: Clock;
   readonly engine: Engine;

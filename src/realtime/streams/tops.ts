@@ -10,7 +10,7 @@ import type { Stream } from "../state/stream.ts";
 import { REOPEN_EVERY_MS, REOPENED_PER_SECOND_MAX, TAIL_WAIT_MS, TOPS_EVERY_MS, TOPS_OVERLAP_MS } from "./limits.ts";
 import type { Streams } from "./streams.ts";
 
-export interface TopsParts {
+interface TopsParts {
   readonly history: HistoryStore;
   readonly clock: Clock;
   readonly streams: Streams;

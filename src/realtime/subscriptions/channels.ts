@@ -24,7 +24,7 @@ import { type Answer, Unanswered } from "./unanswered.ts";
 
 const PRESENCE = bitOf("presence");
 
-export interface ChannelsParts {
+interface ChannelsParts {
   readonly engine: Engine;
   readonly keyring: Keyring;
   readonly notes: Notes;

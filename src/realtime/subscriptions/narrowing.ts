@@ -12,7 +12,7 @@ const SUBSCRIBE = bitOf("subscribe");
 
 type Narrow = "key" | "token" | "room";
 
-export interface NarrowingParts {
+interface NarrowingParts {
   readonly channels: Channels;
   readonly metrics: RealtimeMetrics;
   readonly emitter: Emitter;

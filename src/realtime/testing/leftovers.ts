@@ -18,7 +18,7 @@ export function leftovers(world: World): Record<string, number> {
     channels: sum(({ hub }) => hub.spaces.channelCount),
     spaces: inHub("spaces", "byApp"),
     keys: inHub("connections", "byKey"),
-    changedChannels: inHub("presence", "dirty"),
+    changedChannels: inHub("presence", "ticks", "dirty"),
     waitingForPong: inHub("presence", "gates", "waiting"),
     lingering: inHub("presence", "lingering", "staying"),
     streams: inHub("streams", "inUse"),

@@ -40,7 +40,7 @@ export interface NodeOptions {
   readonly roomGate?: RoomGate;
 }
 
-export interface NodeParts {
+interface NodeParts {
   readonly id: string;
   readonly clock: NodeClock;
   readonly keyring: Keyring;

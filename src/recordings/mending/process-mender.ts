@@ -18,7 +18,7 @@ import {
 } from "./limits.ts";
 import { type Mended, type Mender, type MenderInput, MendingStopped } from "./mender.ts";
 
-export interface ProcessMenderParts {
+interface ProcessMenderParts {
   /** Runs Parley's command line; the command with its operands is added. */
   readonly command: readonly string[];
   readonly limits?: MendLimits;

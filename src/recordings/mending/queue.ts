@@ -16,7 +16,7 @@ import type { MendOne } from "./mend-one.ts";
 import { MendingStopped } from "./mender.ts";
 import { beyondBounds, MendingTurns } from "./turns.ts";
 
-export interface MendingQueueParts {
+interface MendingQueueParts {
   readonly store: { finishedUploads(limit: number): Promise<WaitingUpload[]> };
   readonly locks: Pick<UploadLocks, "exclusively">;
   readonly one: Pick<MendOne, "list" | "removeLeftovers" | "stop">;

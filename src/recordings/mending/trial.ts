@@ -21,7 +21,7 @@ const TRY_EVERY_MS = { afterSuccess: 300_000, afterFailure: 5000 };
 /** The first trial may still run then; it counts as a success until it has ended. */
 const ANSWER_WITHIN_MS = 1500;
 
-export interface MendingTrialParts {
+interface MendingTrialParts {
   /** Not the one that mends recordings: that mends one file at a time. */
   readonly mender: Mender;
   readonly folder: MendingFolder;

@@ -20,7 +20,7 @@ import type { Storage } from "./storage.ts";
  */
 export type Standing = "own" | "foreign" | "unknown" | "missing";
 
-export interface OwnershipParts {
+interface OwnershipParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
   /** The id of the store. */

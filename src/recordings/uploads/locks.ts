@@ -9,7 +9,7 @@ import type { RecordingStore, UploadRow } from "../../store/contract/recordings.
 import type { Log } from "../../telemetry/log.ts";
 import type { Place, Storage } from "../storage/storage.ts";
 
-export interface UploadLockParts {
+interface UploadLockParts {
   readonly store: RecordingStore;
   readonly leases: Leases;
   readonly storage: Storage;

@@ -12,7 +12,7 @@ import type { RecordingMetrics } from "../budgets/metrics.ts";
 import type { UploadLocks } from "./locks.ts";
 import type { NewStayUpload, Uploads } from "./uploads.ts";
 
-export interface StayUploadParts {
+interface StayUploadParts {
   readonly store: Pick<RecordingStore, "upload" | "uploadsOf" | "openUploadsOfStay" | "recording" | "dueStayUploads">;
   readonly uploads: Pick<Uploads, "beginOfStay" | "finish">;
   readonly locks: Pick<UploadLocks, "isBusy">;

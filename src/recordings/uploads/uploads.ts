@@ -40,7 +40,7 @@ export type NewStayUpload = Pick<
   | "sender"
 >;
 
-export interface UploadParts extends WritingParts {
+interface UploadParts extends WritingParts {
   /** The id of a room that is not archived. */
   readonly findRoom: (app: AppId, idOrName: string) => Promise<string | undefined>;
   /** Absent: STAY_BYTES_MAX. */

@@ -4,6 +4,17 @@
  * What a part costs: a write and an fsync of the storage. Where one process uses the store, no statement: the row is in memory, and how many
  * bytes it has is noted at most every NOTE_EVERY_MS or NOTE_EVERY_BYTES. Where nodes share the store, two: one takes the lease and reads the row,
  * one notes the bytes and releases the lease.
+ *
+ *     step                  what is checked or done                             the request is refused with
+ *     wantedBy()            what the request says of its size                   recording_too_large, invalid_request
+ *     locks.exclusively()   one writer at a time, of an open upload             upload_busy, upload_complete, recording_not_found
+ *     take()                the stay, the size, the offset, space, budgets      offset_mismatch and others; no byte is written
+ *     noteBefore()          notes the total, if it is new                       recording_not_found
+ *     append()              the body goes to the storage, piece by piece        upload_stalled, a budget; what came is kept
+ *                           more bytes than a recording may have                recording_too_large; the upload ends, unless of a page
+ *     noteAfter()           notes the bytes, at the latest with the release     recording_not_found
+ *
+ * A request that only asks for the offset takes no lease. An upload that was deleted meanwhile ends with refuseGone().
  */
 import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";

@@ -7,7 +7,7 @@ import { type KindSet, lineOf } from "./event.ts";
 import { BATCH_EVERY_MS } from "./limits.ts";
 import type { TailReader } from "./reader.ts";
 
-export interface TailParts {
+interface TailParts {
   readonly after: (ms: number, callback: () => void) => void;
   /** Whether the application allows operators to see its payloads. */
   readonly mayShowPayloads: (app: AppId) => boolean;

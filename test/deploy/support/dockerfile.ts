@@ -1,4 +1,9 @@
-/** A parser for the part of the Dockerfile syntax that ours uses: instructions in order, by stage, and the build context. */
+/**
+ * Reads the part of the Dockerfile syntax that ours uses: instructions in order, by stage, and the build context. Our own, in about 50
+ * lines, because a form that it does not know is an error: general parsers (dockerfile-ast, with two packages more) accept instructions
+ * that do not exist. It agrees with dockerfile-ast 0.7.1 about both Dockerfiles, and with @balena/dockerignore 1.0.2 about every file of
+ * the repository.
+ */
 
 export interface Instruction {
   readonly name: string;

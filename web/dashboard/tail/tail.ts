@@ -58,7 +58,7 @@ export interface SourceEvents {
   failed(): void;
 }
 
-export interface TailParts {
+interface TailParts {
   /** Connects and returns how to close it. After `failed` the source is closed and a new one is opened later. */
   readonly open: (filter: TailFilter, events: SourceEvents) => () => void;
   /** Why the source failed. undefined: nothing is known to be wrong, so it is tried anew. */

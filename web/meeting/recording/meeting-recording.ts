@@ -8,7 +8,7 @@ import type { Session } from "../session/session.ts";
 import { recordedBy, t } from "../texts/texts.ts";
 import type { OwnRecording, RecordedStay } from "./own-recording.ts";
 
-export interface MeetingRecordingParts {
+interface MeetingRecordingParts {
   readonly session: Pick<Session, "stage" | "recording">;
   readonly own: OwnRecording;
   readonly act: (act: Act) => Promise<void>;

@@ -7,7 +7,7 @@ import { Budget, QueueFull, RunQueue } from "./queue.ts";
 import { type RunNotes, readNotes, writeNotes } from "./run-notes.ts";
 import { Upload } from "./upload.ts";
 
-export interface DeskParts {
+interface DeskParts {
   readonly origin: string;
   /** undefined: runs wait in memory. */
   readonly disk: Disk | undefined;

@@ -7,7 +7,7 @@ import { PatientWorker, type PatientWorkerParts } from "./patient-worker.ts";
 /** A worker that does not take parts as fast as they come has a disk that is too slow: memory must not fill up. */
 const UNQUEUED_MAX_BYTES = 64 * 1024 * 1024;
 
-export interface LinkParts extends Pick<PatientWorkerParts, "makeWorker" | "after"> {
+interface LinkParts extends Pick<PatientWorkerParts, "makeWorker" | "after"> {
   readonly hasRuns: () => Promise<boolean>;
 }
 

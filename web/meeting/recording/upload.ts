@@ -5,7 +5,7 @@ import { Patience } from "./patience.ts";
 import type { RunQueue } from "./queue.ts";
 import type { RunNotes } from "./run-notes.ts";
 
-export interface UploadParts {
+interface UploadParts {
   readonly calls: RunCalls;
   readonly queue: RunQueue;
   readonly notes: RunNotes;

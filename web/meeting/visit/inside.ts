@@ -15,7 +15,7 @@ import { t } from "../texts/texts.ts";
 
 const KINDS = ["audio", "video", "screen"] as const;
 
-export interface InsideParts {
+interface InsideParts {
   readonly session: Session;
   readonly media: OwnMedia;
   readonly engine: MediaEngine;

@@ -17,6 +17,7 @@ import { t } from "../texts/texts.ts";
 import { waitIn } from "./in-lobby.ts";
 import { Inside } from "./inside.ts";
 import type { MeetingParts } from "./parts.ts";
+import { Wishes } from "./wishes.ts";
 
 export class Meeting {
   readonly session: Session;
@@ -24,8 +25,7 @@ export class Meeting {
   readonly recording: MeetingRecording;
   readonly uploads: Uploads;
   readonly #parts: MeetingParts;
-  /** Only after a click: otherwise the room decides. */
-  readonly #wishes: Partial<Record<Kind, boolean>> = {};
+  readonly #wishes: Wishes;
   #lobby: LobbyLink | undefined;
   #inside: Inside | undefined;
   #name = "";
@@ -43,6 +43,7 @@ export class Meeting {
     this.#parts = parts;
     this.media = parts.media;
     this.uploads = parts.uploads;
+    this.#wishes = new Wishes(parts.media);
     this.session = newSession(parts.roomName);
     this.recording = new MeetingRecording({
       session: this.session,
@@ -78,8 +79,7 @@ export class Meeting {
     const stay = this.#memory.ofThisTab();
     if (stay) {
       this.#resume = stay.resume;
-      this.#wishes.audio = stay.audio;
-      this.#wishes.video = stay.video;
+      this.#wishes.restore(stay);
       this.#reloadOf = stay.participantSession;
       this.recording.restore(stay.agreedTo);
       return this.enter(name);
@@ -104,7 +104,7 @@ export class Meeting {
         return this.#close("invitation");
       if (door.autoJoin) return await this.#enterByItself(door.recording);
       session.stage.value = { at: "door" };
-      this.#preview(door.audioOnlyRoom);
+      this.#wishes.preview(door.audioOnlyRoom);
     } catch (error) {
       this.#refused(error);
     }
@@ -143,10 +143,7 @@ export class Meeting {
 
   /** Turns it on or off. */
   async toggle(kind: Kind): Promise<void> {
-    const isOn = this.media.isOn.value[kind];
-    this.#wishes[kind] = !isOn;
-    if (isOn) this.media.turnOff(kind);
-    else if (this.session.stage.value.at !== "inside" || this.session.may.value[kind]) await this.media.turnOn(kind);
+    await this.#wishes.toggle(kind, this.session.stage.value.at !== "inside" || this.session.may.value[kind]);
     this.#keepStay();
   }
 
@@ -201,18 +198,14 @@ export class Meeting {
   /** A browser restores tabs after days: the stay is over by then, and no one has asked to enter another one with the camera on. */
   async #startAfresh(): Promise<void> {
     this.#forget();
-    delete this.#wishes.audio;
-    delete this.#wishes.video;
+    this.#wishes.forget();
     await this.look();
   }
 
   /** Nothing is sent that no one has clicked on, unless an application has framed the page for that. */
   async #enterByItself(isRecorded: boolean): Promise<void> {
     if (isRecorded) await this.recording.ask("");
-    if (!this.#parts.isFramed) {
-      this.#wishes.audio ??= false;
-      this.#wishes.video ??= false;
-    }
+    if (!this.#parts.isFramed) this.#wishes.onlyIfClicked();
     this.#name ||= this.#defaultName();
     await this.#join({});
   }
@@ -254,7 +247,7 @@ export class Meeting {
     this.#inside = inside;
     inside.begin(joined);
     this.#keepStay();
-    await inside.start(this.#wishes);
+    await inside.start(this.#wishes.all);
     this.#keepStay();
   }
 
@@ -289,7 +282,7 @@ export class Meeting {
 
   /** The stay is over by no one's will: the person goes on in another one, with the devices that are on. */
   async #comeBack(): Promise<void> {
-    Object.assign(this.#wishes, this.media.isOn.value);
+    this.#wishes.restore(this.media.isOn.value);
     this.#inside?.end();
     this.#inside = undefined;
     this.#forget();
@@ -319,12 +312,6 @@ export class Meeting {
     if (why === undefined) return this.#close(closedBy(refusal), changesAt(refusal));
     this.media.closeAll();
     this.session.stage.value = { at: "out", why };
-  }
-
-  #preview(isAudioOnly: boolean): void {
-    this.media.watch();
-    if (this.#wishes.audio !== false) void this.media.turnOn("audio");
-    if (this.#wishes.video !== false && !isAudioOnly) void this.media.turnOn("video");
   }
 
   #endLobby(): void {

@@ -10,7 +10,7 @@ const SECOND_SIGNAL_MS = 1000;
 /** While it drains, a broken process may throw with everything it does. */
 const FATAL_LINES_MAX = 10;
 
-export interface ShutdownParts {
+interface ShutdownParts {
   readonly stop: () => Promise<void>;
   readonly log: Pick<Log, "info" | "fatal">;
   /** After an uncaught exception the drain may hang, so it has this timeout. */

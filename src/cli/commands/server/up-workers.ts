@@ -9,9 +9,8 @@ import { Shutdown } from "./shutdown.ts";
 /** The supervisor waits for its workers, which have a timeout of their own. */
 const STOP_SLACK_MS = 20_000;
 
-export async function upWorkers(parts: Omit<ServiceParts, "command">): Promise<void> {
-  const { config, count, log } = parts;
-  const service = new Service({ ...parts, command: sameProgram() });
+export async function upWorkers({ config, sources, nodeId, count, log }: Omit<ServiceParts, "command">): Promise<void> {
+  const service = new Service({ config, sources, nodeId, count, log, command: sameProgram() });
   const shutdown = new Shutdown({
     stop: () => service.stop(),
     log,

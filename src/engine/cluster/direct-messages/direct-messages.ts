@@ -36,7 +36,7 @@ type DeliverResponse = Extract<NodeResponse, { kind: "deliver" }>;
 /** "late": as above. undefined: it is not known whether it was delivered. */
 type Delivered = DeliverResult | "late" | undefined;
 
-export interface DirectMessagesParts {
+interface DirectMessagesParts {
   readonly local: Pick<EngineCallbacks, "id" | "deliverTo">;
   readonly link: Pick<Link, "receiver" | "subscribeWith" | "hasSubscriber" | "flush">;
   readonly subjects: Pick<Subjects, "peer">;

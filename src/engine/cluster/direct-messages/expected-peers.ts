@@ -11,7 +11,7 @@ import * as encode from "../wire/encode.ts";
 import type { Link, Received } from "../wire/link.ts";
 import type { Subjects } from "../wire/subjects.ts";
 
-export interface ExpectedPeersParts {
+interface ExpectedPeersParts {
   readonly local: Pick<EngineCallbacks, "id" | "returned">;
   readonly link: Pick<Link, "publish" | "subscribe">;
   readonly subjects: Pick<Subjects, "returned">;

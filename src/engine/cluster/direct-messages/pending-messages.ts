@@ -1,4 +1,20 @@
-/** Direct messages of this node that wait for a receipt. */
+/**
+ * Direct messages of this node that wait for a receipt. `awaited` are the nodes that have delivered to the peer before.
+ *
+ *     what has come                                  what follows                                the result
+ *     a count, and no node is awaited                at once                                     the count
+ *     some receipt, but others are awaited           250 ms later each of them is asked          the count, or UNAVAILABLE if one is silent
+ *     a node expects the peer back, no count         200 ms later, unless the last attempt       HELD
+ *     a node does not deliver it any more            200 ms later                                OVERTAKEN
+ *     a node had no connection, nothing else         after the timeout every node is asked       decide(): any of these, or 0
+ *     no subscriber, or the last attempt             every node is asked at once (*)             decide(): the same
+ *     nothing                                        after the timeout                           UNAVAILABLE
+ *
+ * (*) With `isHere`, only those that are awaited.
+ *
+ * Receipts still count afterwards: of one that was delivered, they say which nodes have connections of the peer (`lately`); of one
+ * that will be tried again, that it need not be (`betweenAttempts`).
+ */
 import { type DirectAttempt, HELD, OVERTAKEN, type SendResult, UNAVAILABLE } from "../../engine.ts";
 import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import type { DeliveryCount } from "../wire/messages.ts";
@@ -55,11 +71,12 @@ interface PendingDirectMessage {
 export class PendingDirectMessages {
   /** In the order of their timeouts. Bound: the rate of frames for 1 s each; all fail when the transport is down. */
   private readonly pending = new Map<number, PendingDirectMessage>();
-  /** The numbers of those that are decided soon without a receipt. Bound: some of `pending`, for 200 ms. */
+  /** The numbers of those that are decided soon without a further receipt, unless they have a count. Bound: some of `pending`. */
   private readonly answeredSoon = new Set<number>();
   /**
-   * Those whose last attempt has ended with HELD: a node that was slow may still confirm it. Oldest first. Bound: messages that
-   * wait for a peer that is expected back, and those whose sender gave up; 12 s each.
+   * Those that are tried again, because their latest attempt has ended with HELD, or with UNAVAILABLE while `isNext`: a node that was
+   * slow may still confirm it. Oldest first. Bound: messages that wait for a peer that is expected back, and those whose sender gave
+   * up; 12 s each.
    */
   private readonly betweenAttempts = new Map<number, { readonly attempt: DirectAttempt; readonly untilMs: number }>();
   private readonly undecided = new UndecidedDirects();

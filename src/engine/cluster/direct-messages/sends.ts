@@ -6,7 +6,7 @@ import type { Link } from "../wire/link.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { PendingDirectMessages } from "./pending-messages.ts";
 
-export interface DirectSendsParts {
+interface DirectSendsParts {
   readonly local: Pick<EngineCallbacks, "id">;
   readonly link: Pick<Link, "publish">;
   readonly subjects: Pick<Subjects, "peer" | "response">;

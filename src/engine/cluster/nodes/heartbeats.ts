@@ -11,7 +11,7 @@ import type { Nodes } from "./nodes.ts";
 /** Share of an application's connections: a larger change is sent before the next heartbeat is due. */
 const COUNT_DRIFT = 0.01;
 
-export interface HeartbeatsParts {
+interface HeartbeatsParts {
   readonly local: EngineCallbacks;
   readonly link: Link;
   readonly subjects: Subjects;

@@ -45,7 +45,7 @@ export const INCARNATIONS_MAX = 10_000;
 /** Bound: applications per node whose connections are known; further ones count as having none. */
 export const APPS_PER_NODE_MAX = 100_000;
 
-export interface NodesParts {
+interface NodesParts {
   readonly self: string;
   readonly heartbeatMs: number;
   readonly nowMs: () => number;

@@ -5,7 +5,7 @@ import type { Nodes } from "../nodes/nodes.ts";
 import type { CapacityClaims } from "./capacity-claims.ts";
 import type { Requests } from "./requests.ts";
 
-export interface CapacityRequestsParts {
+interface CapacityRequestsParts {
   readonly claims: CapacityClaims;
   readonly requests: Requests;
   readonly nodes: Nodes;

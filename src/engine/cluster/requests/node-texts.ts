@@ -24,7 +24,7 @@ const TURN_MS = 2;
 /** Bound: requests that are being answered. Further ones get no response. */
 export const ANSWERING_MAX = 100;
 
-export interface NodeTextsParts {
+interface NodeTextsParts {
   readonly local: Pick<NodeCallbacks, "id" | "respond">;
   readonly link: Pick<Link, "publish">;
   readonly subjects: Subjects;

@@ -6,7 +6,7 @@ import type { NodeRequest, NodeResponse } from "../wire/messages.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { PendingRequests } from "./pending-requests.ts";
 
-export interface RequestsParts {
+interface RequestsParts {
   readonly self: string;
   readonly link: Link;
   readonly subjects: Subjects;

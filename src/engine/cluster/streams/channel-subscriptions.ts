@@ -31,7 +31,7 @@ const ABSENT_MAX = 1000;
 /** The clocks of two nodes may run at slightly different speeds, so a message may be this much newer than it seems. */
 const CLOCK_DRIFT_MS = 500;
 
-export interface ChannelSubscriptionsParts {
+interface ChannelSubscriptionsParts {
   readonly local: EngineCallbacks;
   readonly link: Link;
   readonly subjects: Subjects;

@@ -34,7 +34,7 @@ interface QueuedRequest {
   isStarted: boolean;
 }
 
-export interface StreamStateResponderParts {
+interface StreamStateResponderParts {
   readonly local: Pick<EngineCallbacks, "id" | "localMembers">;
   readonly outgoing: Pick<OutgoingStreams, "state">;
   readonly boundary: Pick<FailureBoundary, "run">;

@@ -20,7 +20,7 @@ interface Slot {
   incarnation: string | undefined;
 }
 
-export interface SlotsParts {
+interface SlotsParts {
   /** Number of slots, and the one of this worker. */
   readonly slots: number;
   readonly own: number;

@@ -30,7 +30,7 @@ const response = z
   })
   .meta({ id: "ChannelRuleMatch" });
 
-export interface ChannelRuleParts {
+interface ChannelRuleParts {
   readonly appIn: AppIn;
   readonly keyring: Pick<Keyring, "rulesOf" | "key">;
   readonly store: Pick<Store, "keys">;

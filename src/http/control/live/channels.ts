@@ -50,7 +50,7 @@ const one = figures
 
 const after = z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional();
 
-export interface LiveChannelParts {
+interface LiveChannelParts {
   readonly publishing: Pick<Publishing, "publish">;
   readonly channels: LiveChannels;
   readonly keyring: Pick<Keyring, "rulesOf">;

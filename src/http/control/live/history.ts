@@ -38,7 +38,7 @@ const page = z
   })
   .meta({ id: "HistoryPage" });
 
-export interface AdminHistoryParts {
+interface AdminHistoryParts {
   readonly pages: Pick<HistoryPages, "read">;
   readonly streams: Pick<Streams, "retentionOf" | "remove">;
   readonly appIn: AppIn;

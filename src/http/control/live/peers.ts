@@ -62,7 +62,7 @@ const one = z
   })
   .meta({ id: "LivePeerDetails" });
 
-export interface LivePeerParts extends DisconnectParts {
+interface LivePeerParts extends DisconnectParts {
   readonly directs: Pick<Directs, "send">;
   readonly peers: LivePeers;
   readonly appIn: AppIn;

@@ -74,7 +74,7 @@ const response = z
 /** What another node has answered; throws if it is not of this form or too long. */
 export const decodeNodeSeries = (value: unknown): z.infer<typeof ofNode> => ofNode.parse(value);
 
-export interface SeriesParts {
+interface SeriesParts {
   readonly nodeId: string;
   readonly series: Series;
   readonly nodeRequests: NodeRequests;

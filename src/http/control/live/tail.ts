@@ -47,7 +47,7 @@ const event = z
   })
   .meta({ id: "TailEvent" });
 
-export interface TailEndpointParts {
+interface TailEndpointParts {
   readonly tails: Pick<TailNodes, "open">;
   /** The id of an application that is named by id or name. */
   readonly appId: (idOrName: string) => AppId | undefined;

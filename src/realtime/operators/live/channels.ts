@@ -98,7 +98,7 @@ const BUSIEST = "busiest channels";
 const NAMED = "live channels by name";
 const ONE = "live channel";
 
-export interface LiveChannelsParts {
+interface LiveChannelsParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
   readonly clock: Pick<Clock, "monotonicMs">;

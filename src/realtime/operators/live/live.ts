@@ -7,7 +7,7 @@ import type { Spaces } from "../../state/spaces.ts";
 import { LiveChannels } from "./channels.ts";
 import { LivePeers } from "./peers.ts";
 
-export interface LiveParts {
+interface LiveParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
   readonly recorder: Recorder;

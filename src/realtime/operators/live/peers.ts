@@ -80,7 +80,7 @@ export interface PeerDetails {
 const PAGE = "live peers";
 const ONE = "live peer";
 
-export interface LivePeersParts {
+interface LivePeersParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
   readonly clock: Pick<Clock, "monotonicMs">;

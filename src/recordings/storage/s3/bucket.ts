@@ -12,7 +12,6 @@
  */
 import { type AppId, asAppId } from "../../../base/ids.ts";
 import {
-  CHECK_NAME,
   checkedPlace,
   isObjectId,
   type LinkWanted,
@@ -20,9 +19,6 @@ import {
   type Place,
   type Quarantined,
   type Storage,
-  StorageFull,
-  StorageMissing,
-  StorageUnwritable,
   type StoredEntry,
   type Takeover,
   type WriterLease,
@@ -31,16 +27,13 @@ import type { S3Address } from "./address.ts";
 import { appendToBucket, type OpenState, readLink } from "./append.ts";
 import { type Part, PROBE_PATIENCE, S3Client, S3Refusal } from "./client.ts";
 import { bytesIn, chainOf, type Piece, pieceOf } from "./pieces.ts";
+import { BucketProbe } from "./probe.ts";
 import { formatTicket, nextNumber, parseTicket } from "./ticket.ts";
 
 const MIB = 1024 * 1024;
 /** Services accept parts of at least 5 MiB, and at most 10,000 of them. */
 const PART_MIN_BYTES = 8 * MIB;
 const PARTS_MAX = 9000;
-/** How often it is tried whether uploads can begin. */
-const TRY_UPLOAD_EVERY_MS = 60_000;
-/** A bucket that said it was full counts as full for this long, unless it takes something meanwhile. */
-const FULL_COUNTS_MS = 60_000;
 /** Bound: states of open uploads in memory. */
 const SEEN_MAX = 200;
 
@@ -57,10 +50,7 @@ export class Bucket implements Storage {
   readonly name: string;
   readonly losesUnflushed = false;
   private readonly client: S3Client;
-  /** For checks: answers soon, or not at all. */
-  private readonly prober: S3Client;
-  /** Monotonic. */
-  private trialDueMs = 0;
+  private readonly probe: BucketProbe;
   private readonly partBytes: number;
   private readonly prefix: string;
   /** What `held` has seen, for the `append` or `finish` that follows it. Bound: SEEN_MAX, the oldest is read again. */
@@ -69,42 +59,17 @@ export class Bucket implements Storage {
   constructor(address: S3Address, maxRecordingBytes: number, nowMs: () => number) {
     this.name = `the bucket ${address.bucket}${address.prefix === "" ? "" : ` (${address.prefix})`}`;
     this.client = new S3Client(address, nowMs);
-    this.prober = new S3Client(address, nowMs, PROBE_PATIENCE);
+    this.probe = new BucketProbe(
+      new S3Client(address, nowMs, PROBE_PATIENCE),
+      address.prefix,
+      () => this.client.fullMs,
+    );
     this.prefix = address.prefix;
     this.partBytes = Math.max(PART_MIN_BYTES, Math.ceil(maxRecordingBytes / PARTS_MAX / MIB) * MIB);
   }
 
-  /**
-   * Asks for the bucket each time, and begins an upload every minute: that proves the right to write and, unlike an object, leaves no
-   * version behind where the bucket keeps versions.
-   */
-  async check(): Promise<void> {
-    try {
-      await this.reach();
-      if (performance.now() >= this.trialDueMs) await this.tryUpload();
-    } catch (error) {
-      if (!(error instanceof S3Refusal)) throw error;
-      if (error.status === 404) throw new StorageMissing(error.message);
-      throw error.status === 401 || error.status === 403 ? new StorageUnwritable(error.message) : error;
-    }
-    // A full bucket still takes the beginning of an upload.
-    if (performance.now() - this.client.fullMs < FULL_COUNTS_MS) throw new StorageFull("the bucket is full");
-  }
-
-  private async reach(): Promise<void> {
-    try {
-      await this.prober.headBucket();
-    } catch (error) {
-      // Costs more, but its answer has the reason; and some services do not know the other call.
-      if (error instanceof S3Refusal) await this.prober.list(`${this.prefix}recordings/`).next();
-      else throw error;
-    }
-  }
-
-  private async tryUpload(): Promise<void> {
-    const key = this.prefix + CHECK_NAME;
-    await this.prober.abortMultipart(key, await this.prober.createMultipart(key));
-    this.trialDueMs = performance.now() + TRY_UPLOAD_EVERY_MS;
+  check(): Promise<void> {
+    return this.probe.check();
   }
 
   async checkSpace(): Promise<void> {}

@@ -27,7 +27,7 @@ interface OpenRow {
   readonly bytes: number | string;
 }
 
-export interface JudgeParts {
+interface JudgeParts {
   readonly runs: Runs;
   /** Folder with everything that the storage has. */
   readonly storage: string;

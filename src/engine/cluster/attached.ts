@@ -1,0 +1,132 @@
+/** Builds what the engine has from `attach` on, in the order of the folders: each part is given what it uses. */
+import { ControlMessages } from "./control-messages.ts";
+import { DirectMessages } from "./direct-messages/direct-messages.ts";
+import { ExpectedPeers } from "./direct-messages/expected-peers.ts";
+import type { PendingDirectMessages } from "./direct-messages/pending-messages.ts";
+import { DirectSends } from "./direct-messages/sends.ts";
+import type { NodeCallbacks } from "./nodes/callbacks.ts";
+import type { FailureBoundary } from "./nodes/failure-boundary.ts";
+import { Heartbeats } from "./nodes/heartbeats.ts";
+import { Nodes, type OtherNode } from "./nodes/nodes.ts";
+import { CapacityClaims } from "./requests/capacity-claims.ts";
+import { NodeTexts } from "./requests/node-texts.ts";
+import type { PendingRequests } from "./requests/pending-requests.ts";
+import { Requests } from "./requests/requests.ts";
+import { Responder } from "./responder.ts";
+import { Announcements } from "./streams/announcements.ts";
+import { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
+import { OutgoingStreams } from "./streams/outgoing-streams.ts";
+import { StreamStateResponder } from "./streams/state-responder.ts";
+import { Ticker } from "./ticker.ts";
+import type { Link } from "./wire/link.ts";
+import { Subjects } from "./wire/subjects.ts";
+
+interface AttachedOutside {
+  readonly local: NodeCallbacks;
+  /** Separates installations that share one transport. */
+  readonly prefix: string;
+  readonly link: Link;
+  readonly nowMs: () => number;
+  readonly heartbeatMs: number;
+  readonly pendingRequests: PendingRequests;
+  readonly pendingDirectMessages: PendingDirectMessages;
+  readonly boundary: FailureBoundary;
+  readonly warn: (text: string) => void;
+  readonly isUp: () => boolean;
+  readonly isClosed: () => boolean;
+  readonly appeared: (node: OtherNode) => void;
+  readonly gone: (node: OtherNode) => void;
+}
+
+export interface Attached {
+  readonly local: NodeCallbacks;
+  readonly subjects: Subjects;
+  readonly outgoing: OutgoingStreams;
+  readonly announcements: Announcements;
+  readonly nodes: Nodes;
+  readonly requests: Requests;
+  readonly subscriptions: ChannelSubscriptions;
+  readonly directMessages: DirectMessages;
+  readonly expectedPeers: ExpectedPeers;
+  readonly directSends: DirectSends;
+  readonly claims: CapacityClaims;
+  readonly heartbeats: Heartbeats;
+  readonly control: ControlMessages;
+  readonly ticker: Ticker;
+  readonly texts: NodeTexts;
+}
+
+export function buildAttached(outside: AttachedOutside): Attached {
+  const { local, prefix, link, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = outside;
+  const { warn, isUp, isClosed, appeared, gone } = outside;
+  const self = local.id;
+  let lastNumber = 0;
+  const nextNumber = (): number => ++lastNumber;
+  const unexpected = (where: string): void => warn(`ignored a message that no node has sent, ${where}`);
+  const unexpectedToPeer = (): void => unexpected("to a peer");
+  const later = (run: () => void, ms: number): void =>
+    void setTimeout(() => isClosed() || boundary.run({ in: "timer", step: "streams" }, run), ms);
+  const subjects = new Subjects(prefix, self);
+  const nodes = new Nodes({ self, heartbeatMs, nowMs, appeared, gone });
+  const heartbeats = new Heartbeats({ local, link, subjects, nodes, boundary, heartbeatMs, nowMs });
+  const requests = new Requests({ self, link, subjects, nodes, pending: pendingRequests, nextNumber });
+  const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
+  const texts = new NodeTexts({ local, link, subjects, nodes, requests, boundary, later, warn });
+  const outgoing = new OutgoingStreams(self, (...name) => subjects.channel(...name), nowMs, link.reportsLosses);
+  const announcements = new Announcements(outgoing, (subject, item) => isUp() && link.publish(subject, item));
+  const subscriptions = new ChannelSubscriptions({ local, link, subjects, nodes, requests, warn, nowMs });
+  const streamStates = new StreamStateResponder({ local, outgoing, boundary, nowMs, later });
+  const expectedPeers = new ExpectedPeers({ local, link, subjects, nodes, unexpected: unexpectedToPeer });
+  const directMessages = new DirectMessages({
+    local,
+    link,
+    subjects,
+    nodes,
+    unexpected: unexpectedToPeer,
+    expectedPeers,
+    boundary,
+    nowMs,
+  });
+  const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates, texts });
+  const control = new ControlMessages({
+    local,
+    nodes,
+    subscriptions,
+    responder,
+    requests,
+    pendingRequests,
+    pendingDirectMessages,
+    boundary,
+    unexpected,
+  });
+  const directSends = new DirectSends({ local, link, subjects, control, pendingDirectMessages, nextNumber, nowMs });
+  const ticker = new Ticker({
+    link,
+    local,
+    nodes,
+    heartbeats,
+    claims,
+    pendingRequests,
+    control,
+    outgoing,
+    subscriptions,
+    boundary,
+  });
+  return {
+    local,
+    subjects,
+    outgoing,
+    announcements,
+    nodes,
+    requests,
+    subscriptions,
+    directMessages,
+    expectedPeers,
+    directSends,
+    claims,
+    heartbeats,
+    control,
+    ticker,
+    texts,
+  };
+}
