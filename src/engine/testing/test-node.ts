@@ -17,6 +17,7 @@ import {
   type NodeName,
   type Sent,
 } from "../engine.ts";
+import { type Numbered, numbered } from "./numbered.ts";
 import { plain } from "./rosters.ts";
 
 export const APP = anAppId("app");
@@ -29,13 +30,6 @@ const key = (app: SpaceId, name: string): string => `${app} ${name}`;
 interface Watch {
   readonly roster: Roster;
   isAnswered: boolean;
-}
-
-/** The data of a message. */
-interface Numbered {
-  readonly node: NodeId;
-  readonly n: number;
-  readonly padding?: string;
 }
 
 export class TestNode implements EngineCallbacks {
@@ -100,11 +94,8 @@ export class TestNode implements EngineCallbacks {
 
   private nextMessage(from = "sender"): { envelope: Envelope; name: string } {
     const n = ++this.lastNumber;
-    const data: Numbered = { node: this.id, n, ...(this.padding && { padding: this.padding }) };
-    return {
-      envelope: { from, metadataJson: n % 2 === 0 ? undefined : `{"of":"${from}"}`, dataJson: JSON.stringify(data) },
-      name: `${this.id} ${n}`,
-    };
+    const envelope = numbered(from, { node: this.id, n, ...(this.padding && { padding: this.padding }) });
+    return { envelope, name: `${this.id} ${n}` };
   }
 
   /** A member joins and is announced at once. */
