@@ -195,6 +195,7 @@ test("what one address takes on a worker counts on the others", async () => {
   const limited = await startWorkers({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "20" } });
   try {
     let admitted = 0;
+    const beganMs = performance.now();
     for (let i = 0; i < 60; i++) {
       const outcome = await attempt(limited.url, { query: tokenQuery(limited.token()) });
       if (outcome instanceof Wire) {
@@ -204,8 +205,9 @@ test("what one address takes on a worker counts on the others", async () => {
       await Bun.sleep(CONNECT_EVERY_MS);
     }
     // Alone, each worker would admit 20. A third of one comes back every second.
+    const refilled = Math.ceil((performance.now() - beganMs) / 3000);
     expect(admitted).toBeGreaterThanOrEqual(20);
-    expect(admitted).toBeLessThan(34);
+    expect(admitted).toBeLessThan(32 + refilled);
   } finally {
     await limited.stop();
   }
