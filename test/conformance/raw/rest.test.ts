@@ -4,7 +4,7 @@ import { type Answer, inPieces } from "../../support/http.ts";
 import { codeOf } from "./support/outcome.ts";
 import { overQuotaForTests, startWorld, worldForTests } from "./support/world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const BODY_MAX = 128 * 1024;
 
