@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { hasEnded } from "./activity.ts";
 import { endLeftWorkers } from "./left-workers.ts";
 
-/** While it is waited for, which takes at most a second here. */
+/** While it is waited for. */
 const ENDS_AFTER_MS = 50;
+/** Enough for the other one to end on a busy machine. */
+const WAITED_MS = 3000;
 
 test("workers of an earlier start are waited for, and killed if they stay; other processes are not", async () => {
   const data = mkdtempSync(join(tmpdir(), "left-"));
@@ -23,7 +25,7 @@ test("workers of an earlier start are waited for, and killed if they stay; other
     writeFileSync(join(data, "workers.json"), JSON.stringify({ pid: 1, folder }));
     stopped.kill("SIGSTOP");
     setTimeout(() => ending.kill("SIGTERM"), ENDS_AFTER_MS);
-    expect(await endLeftWorkers(data, 1000)).toEqual({ found: 2, killed: 1 });
+    expect(await endLeftWorkers(data, WAITED_MS)).toEqual({ found: 2, killed: 1 });
     expect([stopped, ending].map(({ pid }) => hasEnded(pid))).toEqual([true, true]);
     expect(others.map(({ pid }) => hasEnded(pid))).toEqual([false, false, false]);
   } finally {

@@ -261,7 +261,9 @@ describe("guessing", () => {
     expect(guesses.every(({ headers }) => headers.get("set-cookie") === null)).toBe(true);
     for (const right of [token, own.adminToken]) expect((await signIn(own.url, right)).status).toBe(200);
     // Tries at the sign-in and with calls are counted together.
-    expect((await call(`${own.url}/api/internal/v1/apps`, { bearer: "wrong" })).status).toBe(429);
+    const wrong = (): Promise<Answer> => call(`${own.url}/api/internal/v1/apps`, { bearer: "wrong" });
+    const calls = await Promise.all(Array.from({ length: 5 }, wrong));
+    expect(calls.map(({ status }) => status)).toContain(429);
     expect((await call(`${own.url}/api/internal/v1/apps`, { bearer: token })).status).toBe(200);
   });
 
@@ -270,13 +272,16 @@ describe("guessing", () => {
     await using own = await startParley({ env: { PARLEY_ADMIN_TOKEN: chosen } });
     const withCall = (bearer: string): Promise<{ status: number }> =>
       call(`${own.url}/api/internal/v1/apps`, { bearer });
+    const triedMs = performance.now();
     for (let i = 0; i < 10; i++) expect((await withCall("wrong")).status).toBe(401);
     const beganMs = performance.now();
     const guesses = await Promise.all(
       Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? withCall(`wrong-${i}`) : signIn(own.url, `wrong-${i}`))),
     );
     expect(performance.now() - beganMs).toBeGreaterThan(900);
-    expect(guesses.every(({ status }) => status === 429)).toBe(true);
+    // One may be tried again every six seconds.
+    const refilled = Math.floor((performance.now() - triedMs) / 6000);
+    expect(guesses.filter(({ status }) => status !== 429).length).toBeLessThanOrEqual(refilled);
     expect((await withCall(chosen)).status).toBe(200);
     expect((await signIn(own.url, chosen)).status).toBe(200);
   });

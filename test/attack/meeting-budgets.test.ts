@@ -41,6 +41,9 @@ async function flood(
 
 const host = async (room: Room): Promise<Person> => room.inside({ token: await room.accessToken({ isAdmin: true }) });
 
+/** More calls than a rate allows: as many as a rate of 20 a minute regains in half a minute, so that also a slow machine reaches it. */
+const SPARE = 10;
+
 const FORGED = "rt_eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.e30.AAAA";
 
 test.each([
@@ -57,7 +60,7 @@ test.each([
     const token = await room.accessToken({ isAdmin: true });
     const admin = await room.inside({ token });
     const addresses = attackerAddresses(7);
-    const statuses = await flood(addresses, 21 * WORKERS, (address) =>
+    const statuses = await flood(addresses, 20 * WORKERS + SPARE, (address) =>
       callFrom(room, address, method, path, body, bearer),
     );
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(7);
@@ -83,17 +86,21 @@ test("guests use up the rate of the guests of a room, and not that of its admin 
   const admin = await host(room);
   const ann = await room.connected(await room.join({ name: "Ann" }));
   expect((await room.act(admin.token, { do: "admit", waitId: ann.id })).status).toBe(200);
-  const addresses = attackerAddresses(7 * WORKERS);
+  const addresses = attackerAddresses(7 * WORKERS + 3);
+  const beganMs = performance.now();
   const seen = await flood(addresses, 20, (address) => callFrom(room, address, "GET", "door"));
+  const refilled = Math.ceil((performance.now() - beganMs) / 500);
   expect(seen).toContain(429);
-  expect(seen.filter((status) => status === 200).length).toBeWithin(120, 120 * WORKERS + 5);
+  expect(seen.filter((status) => status === 200).length).toBeWithin(120, 120 * WORKERS + refilled + 1);
   const token = await room.accessToken();
-  expect((await callFrom(room, "203.0.113.3", "GET", "door")).status).toBe(429);
+  // At once, because two come back every second.
+  expect(await flood(["203.0.113.3", "203.0.113.4"], 20, (one) => callFrom(room, one, "GET", "door"))).toContain(429);
   expect((await callFrom(room, "203.0.113.3", "POST", "door", { token })).status).toBe(200);
   // Every place in the lobby is taken, and all addresses have used up their joins.
-  await flood(addresses, 21 * WORKERS, (address) => callFrom(room, address, "POST", "join", { name: "Eve" }));
+  const ask = (address: string): Promise<Answer> => callFrom(room, address, "POST", "join", { name: "Eve" });
+  await flood(addresses, 21 * WORKERS, ask);
   const from = addresses[0] ?? "";
-  expect((await callFrom(room, from, "POST", "join", { name: "Eve" })).status).toBe(429);
+  expect(await flood([from], SPARE, ask)).toContain(429);
   expect((await callFrom(room, from, "POST", "join", { ticket: ann.join.ticket })).body).toMatchObject({ name: "Ann" });
   expect((await callFrom(room, from, "POST", "join", { token })).status).toBe(200);
 });
@@ -112,7 +119,7 @@ test("a ticket that is none does not get a guest past the rates of its address",
   const rooms = [await newRoom(server), await newRoom(server, { privacy: "private", enableRequestToJoin: false })];
   for (const room of rooms) {
     const made = (): Json => ({ ticket: crypto.randomUUID() });
-    const seen = await flood(attackerAddresses(1), 25 * WORKERS, (address) =>
+    const seen = await flood(attackerAddresses(1), 20 * WORKERS + 2 * SPARE, (address) =>
       callFrom(room, address, "POST", "join", made()),
     );
     expect(seen.filter((status) => status === 429).length).toBeGreaterThanOrEqual(4);
@@ -121,7 +128,7 @@ test("a ticket that is none does not get a guest past the rates of its address",
 
 test("a network of IPv6 has the rate of a few addresses, whichever of its own it uses", async () => {
   const room = await newRoom(server);
-  const addresses = Array.from({ length: 70 * WORKERS }, (_, n) => `2001:db8:7:${n.toString(16)}::1`);
+  const addresses = Array.from({ length: 50 * (WORKERS + 1) }, (_, n) => `2001:db8:7:${n.toString(16)}::1`);
   for (const [path, body] of [
     ["join", { token: "x.y.z" }],
     ["act", { do: "end" }],
@@ -135,7 +142,7 @@ test("a network of IPv6 has the rate of a few addresses, whichever of its own it
 test("a verified caller is bounded too, and pays alone", async () => {
   const room = await newRoom(server);
   const [one, other] = [await host(room), await host(room)];
-  const seen = await flood(attackerAddresses(1), 65 * WORKERS, (address) =>
+  const seen = await flood(attackerAddresses(1), 60 * (WORKERS + 1), (address) =>
     callFrom(room, address, "POST", "act", { do: "unlock" }, one.token),
   );
   expect(seen.filter((status) => status === 429).length).toBeGreaterThanOrEqual(4);

@@ -37,7 +37,14 @@ const reasonOf = async (where: Server, id: string): Promise<string> =>
 async function isWell(where: Server, mends = true): Promise<void> {
   expect((await call(`${where.url}/healthz`)).status).toBe(200);
   const ann = await pageOn(where);
-  expect((await ann.listed(await ann.send(GOOD))).mended).toBe(mends);
+  const next = async () => ann.listed(await ann.send(GOOD));
+  let listed = await next();
+  // A process that mends yields to all others: where they take the whole machine, its time may end.
+  for (let tries = 0; tries < 4 && mends && !listed.mended; tries++) {
+    expect(await reasonOf(where, listed._id)).toContain("not done after");
+    listed = await next();
+  }
+  expect(listed.mended).toBe(mends);
   const folder = join(where.data, "mending");
   expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
 }

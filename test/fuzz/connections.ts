@@ -22,7 +22,7 @@ export interface ConnectionFigures {
 
 const SOCKETS = 8;
 const BATCH = 50;
-const PING_MAX_MS = 5000;
+const PING_MAX_MS = 20_000;
 /** Below the rate of pings, which cannot be turned off. */
 const PING_EVERY_MS = 120;
 /** Longer than any response takes; a socket that waits this long is replaced. */

@@ -167,20 +167,22 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
 });
 
 test("PostgreSQL freezes: /readyz says so soon, and then at once", async () => {
-  /** Longer than a probe of the database takes, so that several begin and fail meanwhile. */
-  const longestMs = async (): Promise<number> => {
-    let longest = 0;
+  /** For longer than a probe of the database takes, so that several begin and fail meanwhile. In ascending order. */
+  const answerTimesMs = async (): Promise<number[]> => {
+    const times: number[] = [];
     for (const until = performance.now() + 4000; performance.now() < until; await Bun.sleep(ASK_EVERY_MS)) {
       const began = performance.now();
       expect((await ready(one)).status).toBe(503);
-      longest = Math.max(longest, performance.now() - began);
+      times.push(performance.now() - began);
     }
-    return longest;
+    return times.toSorted((a, b) => a - b);
   };
   await cluster.postgres.freeze();
   try {
     await until("it is noticed", async () => (await ready(one)).status === 503);
-    expect(await longestMs()).toBeLessThan(1500);
+    const times = await answerTimesMs();
+    // Beside other suites some answers are late, but half of them would be only if they waited for a probe.
+    expect(times.at(IS_FULL ? -1 : Math.floor(times.length / 2))).toBeLessThan(1500);
   } finally {
     await cluster.postgres.thaw();
   }

@@ -7,6 +7,7 @@ import { call } from "../support/http.ts";
 import type { Server } from "../support/parley.ts";
 import { PausedDownload } from "../support/paused-download.ts";
 import { Backend, type Begun, isRefusal, sha256, webm } from "../support/recordings.ts";
+import { SLACK_MS } from "../support/slack.ts";
 import { SlowPut } from "../support/slow-put.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until, within } from "../support/wait.ts";
@@ -19,7 +20,7 @@ setDefaultTimeout(120_000);
 
 const BUSY = { status: 423, code: "upload_busy" };
 /** The lease of a node that stopped responding ends after 10 s. */
-const LEASE_ENDS_MS = 15_000;
+const LEASE_ENDS_MS = 15_000 + 2 * SLACK_MS;
 
 const data = tempFolder();
 let cluster: Cluster;

@@ -4,7 +4,7 @@ import { fresh, join, newApp, worldForTests } from "../conformance/raw/support/w
 import { call } from "../support/http.ts";
 import { until } from "../support/wait.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const world = await worldForTests();
 const { admin, app } = world;

@@ -253,10 +253,12 @@ describe("a flood of joins", () => {
 
   test("from one address ends after 20 a minute, and others go on; the door is counted apart", async () => {
     const room = await roomWith();
+    const beganMs = performance.now();
     const answers = await flood(room, 60 * WORKERS, "198.51.100.7");
+    const refilled = Math.ceil((performance.now() - beganMs) / 3000);
     const { "200 undefined": admitted = 0, "429 rate_limited": refusedCount = 0 } = statuses(answers);
     // A burst meets every worker before they have notified each other.
-    expect(admitted).toBeWithin(20, 20 * WORKERS + 1);
+    expect(admitted).toBeWithin(20, 20 * WORKERS + refilled + 1);
     expect(admitted + refusedCount).toBe(answers.length);
     const refused = answers.filter(({ status }) => status === 429);
     for (const { headers } of refused) expect(Number(headers.get("retry-after"))).toBeWithin(1, 4);
@@ -268,8 +270,10 @@ describe("a flood of joins", () => {
   test("of guests for one room ends after 120 a minute, from as many addresses as there are; other rooms go on", async () => {
     const room = await roomWith();
     const total = 120 * WORKERS + 5;
-    const looks = await Promise.all(Array.from({ length: total }, () => doorOf(room.name)));
-    expect(statuses(looks)["429 rate_limited"]).toBeWithin(3, total - 120 + 1);
+    // Two come back every second: far more than a slow machine answers meanwhile.
+    const many = total + 120;
+    const looks = await Promise.all(Array.from({ length: many }, () => doorOf(room.name)));
+    expect(statuses(looks)["429 rate_limited"]).toBeWithin(3, many - 120 + 1);
     expect((await doorOf((await roomWith()).name)).status).toBe(200);
     // Refused joins count for their addresses only.
     expect(statuses(await flood(room, total))).toEqual({ "200 undefined": 6, "409 room_full": total - 6 });

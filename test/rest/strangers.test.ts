@@ -104,7 +104,7 @@ describe(LIMIT, () => {
 
   test("0 means no limit, and 600 is the default", async () => {
     await using server = await startParley({ env: { [LIMIT]: "" } });
-    const count = 100 + 600 * WORKERS;
+    const count = 600 + 600 * WORKERS;
     const answers = await burst(count, () => call(`${server.url}/nothing`));
     expect(refused(answers).length).toBeWithin(1, count - 600 + 1);
     await using open = await startParley({ env: { [LIMIT]: "0" } });

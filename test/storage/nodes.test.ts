@@ -8,6 +8,7 @@ import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { Backend, type Begun, isRefusal, sha256, webm } from "../support/recordings.ts";
 import { type S3Service, startS3 } from "../support/s3.ts";
+import { SLACK_MS } from "../support/slack.ts";
 import { SlowPut } from "../support/slow-put.ts";
 import { until } from "../support/wait.ts";
 
@@ -17,7 +18,7 @@ const TRY_EVERY_MS = 200;
 setDefaultTimeout(120_000);
 
 const MIB = 1024 * 1024;
-const LEASE_ENDS_MS = 20_000;
+const LEASE_ENDS_MS = 20_000 + 2 * SLACK_MS;
 
 let service: S3Service;
 let cluster: Cluster;

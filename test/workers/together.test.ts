@@ -9,6 +9,7 @@ import { call } from "../support/http.ts";
 import { launchParley, refusedStart, runParley, startParley } from "../support/parley.ts";
 import { pairs, SAMPLE, walk } from "../support/presence-scenario.ts";
 import { Chance } from "../support/random.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { attempt } from "../support/wire/connect.ts";
@@ -19,6 +20,9 @@ import { childrenOf, joinedWorkers, nodesOf, startWorkers } from "./support/work
 const CONNECT_EVERY_MS = 20;
 
 setDefaultTimeout(120_000);
+
+/** Connects at the same time: a worker that is so busy with them that it does not answer another for a second is not waited for. */
+const AT_ONCE_MAX = IS_FULL ? 1300 : 70;
 
 /** All of them on one worker would be a coincidence of one in a million. */
 const MANY = 21;
@@ -95,11 +99,18 @@ test.each([
 ])("a cap of %d connections is exact over the workers", async (cap, count) => {
   await world.admin.must("PATCH", `/apps/${world.app._id}`, { plan: { maxConcurrentConnections: cap } });
   try {
-    const attempts = Array.from({ length: count }, () => attempt(world.url, { query: tokenQuery(world.token()) }));
-    const wires = (await Promise.all(attempts)).filter((one) => one instanceof Wire);
-    const firsts = await Promise.all(wires.map((wire) => wire.event()));
-    const welcomed = firsts.filter((event) => event.kind === "text" && event.text.includes('"welcome"'));
-    expect(welcomed.length).toBe(cap);
+    const wires: Wire[] = [];
+    let welcomed = 0;
+    for (let left = count; left > 0; left -= AT_ONCE_MAX) {
+      const attempts = Array.from({ length: Math.min(left, AT_ONCE_MAX) }, () =>
+        attempt(world.url, { query: tokenQuery(world.token()) }),
+      );
+      const opened = (await Promise.all(attempts)).filter((one) => one instanceof Wire);
+      const firsts = await Promise.all(opened.map((wire) => wire.event()));
+      welcomed += firsts.filter((event) => event.kind === "text" && event.text.includes('"welcome"')).length;
+      wires.push(...opened);
+    }
+    expect(welcomed).toBe(cap);
     for (const wire of wires) wire.drop();
   } finally {
     await world.admin.must("PATCH", `/apps/${world.app._id}`, { plan: { maxConcurrentConnections: null } });
@@ -114,12 +125,16 @@ test("a cap of messages counts those of all workers once they are written", asyn
   const publish = async ({ wire }: Guest): Promise<number> =>
     (await wire.request({ type: "publish", channel: "c", data: 1 })).type === "ack" ? 1 : 0;
   let accepted = 0;
-  for (let round = 0; round < 3; round++) for (const guest of guests) accepted += await publish(guest);
-  // Until they write, each worker counts its own.
-  expect(accepted).toBeGreaterThanOrEqual(cap);
-  expect(accepted).toBeLessThanOrEqual(2 * cap);
-  // To answer this, all workers write and read.
-  expect((await limited.rest<{ messages: unknown }>("GET", "/v1/usage")).status).toBe(200);
+  // One more than the cap: no worker has reached it by what it has counted itself.
+  for (const guest of guests) accepted += await publish(guest);
+  expect(accepted).toBeWithin(cap, MANY + 1);
+  // A worker that answers this has all workers write, then it writes and reads. Each connection may be taken by another worker.
+  const used = async (): Promise<unknown> =>
+    (await call(`${limited.url}/v1/usage`, { bearer: limited.key.credential, headers: { Connection: "close" } })).body
+      .messagesUsed;
+  await until("all workers know", async () =>
+    (await Promise.all(Array.from({ length: 2 * MANY }, used))).every((count) => count === accepted),
+  );
   for (const guest of guests) expect(await publish(guest)).toBe(0);
   limited.hangUp();
 });
@@ -195,6 +210,7 @@ test("what one address takes on a worker counts on the others", async () => {
   const limited = await startWorkers({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "20" } });
   try {
     let admitted = 0;
+    const beganMs = performance.now();
     for (let i = 0; i < 60; i++) {
       const outcome = await attempt(limited.url, { query: tokenQuery(limited.token()) });
       if (outcome instanceof Wire) {
@@ -204,8 +220,9 @@ test("what one address takes on a worker counts on the others", async () => {
       await Bun.sleep(CONNECT_EVERY_MS);
     }
     // Alone, each worker would admit 20. A third of one comes back every second.
+    const refilled = Math.ceil((performance.now() - beganMs) / 3000);
     expect(admitted).toBeGreaterThanOrEqual(20);
-    expect(admitted).toBeLessThan(34);
+    expect(admitted).toBeLessThan(32 + refilled);
   } finally {
     await limited.stop();
   }

@@ -9,7 +9,7 @@ const HEARTBEAT_MS = 200;
 const BUSY_MS = 90;
 const BREAK_MS = 1;
 /** Both are decided within a second of time between nodes; the machine may be slow. */
-const LATE_MS = 4000;
+const LATE_MS = 15_000;
 
 /** Keeps the event loop busy until `done` is called: every tick is late. */
 function overload(): { done(): void } {
@@ -46,4 +46,4 @@ test("under lasting overload requests and direct messages still time out", async
   cluster.transports[1]?.resume();
   await nodes.stop();
   expect(outcome).toEqual([UNAVAILABLE, 0]);
-}, 20_000);
+}, 60_000);

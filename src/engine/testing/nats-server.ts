@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../testing/ports.ts";
 
-const READY_MS = 10_000;
+const READY_MS = 60_000;
 
 export interface NatsServer {
   readonly url: string;

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 
 const LOOK_EVERY_MS = 20;
-const GIVE_UP_MS = 10_000;
+const GIVE_UP_MS = 30_000;
 
 /** Waits until a page shows what is expected, and fails with both values otherwise. */
 export async function eventually<T>(read: () => Promise<T>, expected: T): Promise<void> {

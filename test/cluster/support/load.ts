@@ -25,7 +25,7 @@ export const ASLEEP_MS = IS_FULL ? 10_000 : 4500;
 export const SPLIT_MS = IS_FULL ? 15_000 : 4500;
 
 /** Times are exact in full runs, which have the machine to themselves. */
-const SLACK = IS_FULL ? 1 : 3;
+const SLACK = IS_FULL ? 1 : 5;
 /** Members of a node that died must have left everywhere within this time. */
 export const LEAVE_WITHIN_MS = 5000 * SLACK;
 /** Rosters must be right within this time after NATS is reachable again. */

@@ -9,7 +9,7 @@ import type { ConnectOptions } from "../../support/wire/connect.ts";
 import { outcome, PLAIN_GET } from "./support/outcome.ts";
 import { fresh, newApp, startWorld, tokenQuery, worldForTests } from "./support/world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const DAY = 86_400;
 

@@ -5,7 +5,7 @@ import { type ConnectOptions, type Refused, refusal } from "../../support/wire/c
 import { codeOf, outcome, PLAIN_GET } from "./support/outcome.ts";
 import { fresh, newApp, tokenQuery, worldForTests } from "./support/world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const world = await worldForTests({ env: { PARLEY_LOG_LEVEL: "debug" } });
 

@@ -159,8 +159,8 @@ describe("the rate of one connection", () => {
     );
     await wire.answerTo(`p${PING_BURST / 2 - 1}`);
     expect(wire.frames).toHaveLength(1 + BURST + PING_BURST);
-    // Both buckets are nearly empty, so one more burst of frames exceeds the limit.
-    wire.send(...many(BURST, harmless));
+    // Both buckets are nearly empty, so another burst of frames exceeds the limit.
+    wire.send(...many(2 * BURST, harmless));
     expect((await wire.closed()).code).toBe(4011);
   });
 
@@ -171,7 +171,7 @@ describe("the rate of one connection", () => {
     await Bun.sleep(REFILL_MS);
     wire.send(...many(50, (n) => harmless(1000 + n)));
     expect(await wire.answerTo("n1049")).toMatchObject({ type: "ack" });
-    wire.send(...many(BURST, harmless));
+    wire.send(...many(2 * BURST, harmless));
     expect((await wire.closed()).code).toBe(4011);
   });
 

@@ -5,7 +5,7 @@ import type { Wire } from "../../support/wire/wire.ts";
 import { errorFrame } from "./support/expected.ts";
 import { fresh, join, tokenQuery, worldForTests } from "./support/world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const world = await worldForTests();
 

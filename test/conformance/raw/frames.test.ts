@@ -4,7 +4,7 @@ import { OPCODE } from "../../support/wire/frames.ts";
 import { errorFrame } from "./support/expected.ts";
 import { fresh, QUIET, startWorld, worldForTests } from "./support/world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const world = await worldForTests();
 

@@ -5,7 +5,7 @@ import { type Frame, ids } from "../../support/wire/shapes.ts";
 import { codeOf } from "./support/outcome.ts";
 import { fresh, join, newApp, worldForTests } from "./support/world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const world = await worldForTests();
 

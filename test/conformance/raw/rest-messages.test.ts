@@ -7,7 +7,7 @@ import type { Wire } from "../../support/wire/wire.ts";
 import { codeOf } from "./support/outcome.ts";
 import { fresh, join, newApp, tokenQuery, worldForTests } from "./support/world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const KIB = 1024;
 

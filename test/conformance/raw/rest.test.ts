@@ -4,7 +4,7 @@ import { type Answer, inPieces } from "../../support/http.ts";
 import { codeOf } from "./support/outcome.ts";
 import { overQuotaForTests, startWorld, worldForTests } from "./support/world.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const BODY_MAX = 128 * 1024;
 
@@ -193,18 +193,19 @@ describe("the rate per key", () => {
   test("is a burst, then 429 with Retry-After; another key has its own rate", async () => {
     const strict = await startWorld({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "5" } });
     const other = await strict.admin.createKey(strict.app._id);
-    const statuses: number[] = [];
-    let last: Answer | undefined;
     const started = performance.now();
-    for (let i = 0; i < 30 && last?.status !== 429; i++) {
-      last = await strict.rest("GET", i % 2 === 0 ? "/v1/usage" : "/v1/channels");
-      statuses.push(last.status);
-    }
+    // At once: a slow machine may answer no more than five per second.
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => strict.rest("GET", i % 2 === 0 ? "/v1/usage" : "/v1/channels")),
+    );
     const most = 5 + Math.ceil(((performance.now() - started) / 1000) * 5);
-    expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(5);
-    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(most);
-    expect(codeOf(last!)).toBe("429 rate_limited");
-    expect(Number(last!.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(answers.filter(({ status }) => status === 200).length).toBeWithin(5, most + 1);
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const answer of refused) {
+      expect(codeOf(answer)).toBe("429 rate_limited");
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    }
     expect((await strict.rest("GET", "/v1/usage", { credential: other.credential })).status).toBe(200);
     await strict.stop();
   });

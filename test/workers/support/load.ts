@@ -43,7 +43,12 @@ export class Load {
     await this.rest.goesOn();
   }
 
-  async judge(name: string, judging: Judging = {}): Promise<{ readonly plain: Totals; readonly stored: Totals }> {
+  /** `fitsReplay`: what clients miss is never more than one replay has, also if a busy machine keeps them away for long. */
+  async judge(
+    name: string,
+    judging: Judging = {},
+    fitsReplay = true,
+  ): Promise<{ readonly plain: Totals; readonly stored: Totals }> {
     for (const fleet of [this.plain, this.stored]) fleet.hush();
     await this.rest.hush();
     const settled = (): Promise<Report[]> =>
@@ -59,7 +64,7 @@ export class Load {
     expect(reports.map(({ problems }) => problems)).toEqual([[], []]);
     expect(watchers).toBeGreaterThan(0);
     // Each client that was subscribed before, and came so far that it is again, has got what it had missed.
-    expect(stored.unrecovered).toBe(0);
+    if (fitsReplay) expect(stored.unrecovered).toBe(0);
     return { plain, stored };
   }
 

@@ -77,7 +77,7 @@ test("a node that never responds delays a request by about a second", async () =
   nodeB.respond = () => new Promise(() => undefined);
   const startedMs = performance.now();
   expect(await requested(nodes, nodeA, "q")).toEqual({ responses: new Map(), isComplete: false });
-  expect(performance.now() - startedMs).toBeWithin(900, 3000);
+  expect(performance.now() - startedMs).toBeWithin(900, 10_000);
 });
 
 test("a rejected response is reported, and the next request is answered", async () => {

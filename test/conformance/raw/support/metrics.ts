@@ -33,8 +33,6 @@ export const readMetrics = async ({ url, adminToken }: Scraped): Promise<Metrics
   return new Metrics(text);
 };
 
-const SETTLED_WITHIN_MS = 5000;
-
 /** How much `work` adds to each series. Metrics that change late are read until `settled` holds. */
 export async function metricChanges(
   server: Scraped,
@@ -50,6 +48,6 @@ export async function metricChanges(
     return settled(by);
   };
   // The test reports what is wrong with metrics that have not settled.
-  await until("the metrics settle", isSettled, SETTLED_WITHIN_MS).catch(() => undefined);
+  await until("the metrics settle", isSettled).catch(() => undefined);
   return by;
 }

@@ -10,6 +10,8 @@ const FLOOD_FRAMES = 1000;
 /** Every four seconds the runtime frees sockets that it has closed; the close code must still arrive. */
 const FLOOD_MS = 4500;
 const FLOOD_PAUSE_MS = 50;
+/** A client on a busy machine hears of it late. */
+const LATE_MAX_SEC = 6;
 
 /** Sends for that long, and reads nothing in the meantime. */
 function flood({ socket }: Line, frame: string): void {
@@ -53,7 +55,7 @@ export const endings: readonly Scenario[] = [
       const alice = await scene.connect({ tokenProvider });
       await alice.client.subscribe(scene.channel());
       await scene.until("the token does not end", () => alice.disconnects.length === 1);
-      ok(Date.now() / 1000 <= (expiries[0] ?? 0) + 1, "it was closed long after its token's end");
+      ok(Date.now() / 1000 <= (expiries[0] ?? 0) + LATE_MAX_SEC, "it was closed long after its token's end");
       deepEqual(
         alice.disconnects.map(({ code, willReconnect }) => [code, willReconnect]),
         [[4002, true]],
