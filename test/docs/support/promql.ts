@@ -1,7 +1,10 @@
 /**
- * The part of PromQL that the dashboard uses, evaluated over two scrapes: selectors, rate, sum / max / min / count with `by`,
- * histogram_quantile, time(), numbers, and arithmetic. A form it does not know is an error, and is not guessed.
+ * Evaluates the part of PromQL that the dashboard uses over two scrapes: selectors, rate, sum / max / min / count with `by`,
+ * histogram_quantile, time(), numbers, and arithmetic. Prometheus's own grammar reads it; there is no package that evaluates it. A form
+ * that this evaluator does not know is an error, and is not guessed.
  */
+import type { SyntaxNode } from "@lezer/common";
+import { parser } from "@prometheus-io/lezer-promql";
 import type { Labels, Sample, Scrape } from "./exposition.ts";
 
 export interface Point {
@@ -20,14 +23,14 @@ const AGGREGATIONS: Readonly<Record<string, Aggregation>> = {
   count: (values) => values.length,
 };
 
-const OPERATORS: Readonly<Record<string, (a: number, b: number) => number>> = {
+type Operator = (a: number, b: number) => number;
+
+const OPERATORS: Readonly<Record<string, Operator>> = {
   "+": (a, b) => a + b,
   "-": (a, b) => a - b,
   "*": (a, b) => a * b,
   "/": (a, b) => a / b,
 };
-
-const TOKEN = /\s*([a-zA-Z_:][\w:]*|\d+(?:\.\d+)?|"(?:[^"\\]|\\.)*"|=~|!~|!=|[-+*/(){}[\],=])/y;
 
 /** The metrics and labels that an expression uses. */
 export interface Asked {
@@ -43,62 +46,51 @@ interface Matcher {
 export class Query {
   /** Collected during evaluation: every metric it names, and every label by which it selects or groups. */
   readonly asked: Asked[] = [];
-  private readonly tokens: string[];
-  private at = 0;
 
   constructor(
     private readonly text: string,
     private readonly before: Scrape,
     private readonly after: Scrape,
-  ) {
-    this.tokens = tokenize(text);
-  }
+  ) {}
 
   evaluate(): Value {
-    const value = this.sum();
-    if (this.at < this.tokens.length) throw this.wrong();
-    return value;
+    const { topNode } = parser.parse(this.text);
+    topNode.cursor().iterate((node) => {
+      if (node.type.isError) throw this.unread(node.node);
+    });
+    return this.valueOf(this.only(topNode));
   }
 
-  private sum(): Value {
-    let left = this.product();
-    while (this.is("+") || this.is("-")) left = combine(this.take(), left, this.product());
-    return left;
-  }
-
-  private product(): Value {
-    let left = this.operand();
-    while (this.is("*") || this.is("/")) left = combine(this.take(), left, this.operand());
-    return left;
-  }
-
-  private operand(): Value {
-    const word = this.take();
-    if (/^\d/.test(word)) return Number(word);
-    if (word === "(") return this.closing(this.sum());
-    if (word === "time") {
-      this.expect("(");
-      return this.closing(this.after.atSeconds);
+  private valueOf(node: SyntaxNode): Value {
+    switch (node.name) {
+      case "NumberDurationLiteral":
+        return Number(this.textOf(node));
+      case "ParenExpr":
+        return this.valueOf(this.only(node));
+      case "BinaryExpr":
+        return this.binary(node);
+      case "VectorSelector":
+        return this.select(node)(this.after);
+      case "AggregateExpr":
+        return this.aggregate(node);
+      case "FunctionCall":
+        return this.call(node);
+      default:
+        throw this.unread(node);
     }
-    if (word === "rate") return this.rate();
-    if (word === "histogram_quantile") return this.quantile();
-    const aggregation = AGGREGATIONS[word];
-    if (aggregation) return this.aggregate(aggregation);
-    if (!/^[a-zA-Z_:]/.test(word) || this.is("(")) throw this.wrong();
-    return this.select(word)(this.after);
+  }
+
+  private binary(node: SyntaxNode): Value {
+    const [left, operator, right, ...more] = childrenOf(node);
+    const apply = operator && OPERATORS[this.textOf(operator)];
+    if (!left || !right || !apply || more.length > 0) throw this.unread(node);
+    return combine(apply, this.valueOf(left), this.valueOf(right));
   }
 
   /** metric{label="…",…} */
-  private select(metric: string): (scrape: Scrape) => Sample[] {
-    const matchers: Matcher[] = [];
-    if (this.is("{")) {
-      this.take();
-      while (!this.is("}")) {
-        matchers.push(this.matcher());
-        if (this.is(",")) this.take();
-      }
-      this.take();
-    }
+  private select(node: SyntaxNode): (scrape: Scrape) => Sample[] {
+    const metric = this.textOf(this.child(node, "Identifier"));
+    const matchers = childrenOf(node.getChild("LabelMatchers")).map((one) => this.matcher(one));
     this.asked.push({ metric, labels: matchers.map(({ label }) => label) });
     return ({ samples }) =>
       samples.filter(
@@ -106,40 +98,56 @@ export class Query {
       );
   }
 
-  private matcher(): Matcher {
-    const label = this.take();
-    const operator = this.take();
-    const text = JSON.parse(this.take()) as string;
+  private matcher(node: SyntaxNode): Matcher {
+    const label = this.textOf(this.child(node, "LabelName"));
+    const text = JSON.parse(this.textOf(this.child(node, "StringLiteral"))) as string;
     const whole = new RegExp(`^(?:${text})$`);
-    if (operator === "=") return { label, fits: (value) => value === text };
-    if (operator === "!=") return { label, fits: (value) => value !== text };
-    if (operator === "=~") return { label, fits: (value) => whole.test(value) };
-    if (operator === "!~") return { label, fits: (value) => !whole.test(value) };
-    throw this.wrong();
+    switch (this.textOf(this.child(node, "MatchOp"))) {
+      case "=":
+        return { label, fits: (value) => value === text };
+      case "!=":
+        return { label, fits: (value) => value !== text };
+      case "=~":
+        return { label, fits: (value) => whole.test(value) };
+      case "!~":
+        return { label, fits: (value) => !whole.test(value) };
+      default:
+        throw this.unread(node);
+    }
+  }
+
+  private call(node: SyntaxNode): Value {
+    const given = childrenOf(this.child(node, "FunctionCallBody"));
+    const [first, second] = given;
+    switch (`${this.textOf(this.child(node, "FunctionIdentifier"))} ${given.length}`) {
+      case "time 0":
+        return this.after.atSeconds;
+      case "rate 1":
+        if (first?.name === "MatrixSelector") return this.rate(first);
+        break;
+      case "histogram_quantile 2":
+        if (first && second) return quantiles(Number(this.textOf(first)), vector(this.valueOf(second)));
+    }
+    throw this.unread(node);
   }
 
   /** Per second between the two scrapes, for series that are in both: a rate needs two samples. */
-  private rate(): Point[] {
-    this.expect("(");
-    const series = this.select(this.take());
-    for (const word of ["[", "__range", "]"]) this.expect(word);
+  private rate(node: SyntaxNode): Point[] {
+    const series = this.select(this.child(node, "VectorSelector"));
     const seconds = this.after.atSeconds - this.before.atSeconds;
     const earlier = new Map(series(this.before).map(({ labels, value }) => [keyOf(labels), value]));
-    const points = series(this.after).flatMap(({ labels, value }) => {
+    return series(this.after).flatMap(({ labels, value }) => {
       const start = earlier.get(keyOf(labels));
       return start === undefined ? [] : [{ labels, value: (value - start) / seconds }];
     });
-    return this.closing(points);
   }
 
-  private aggregate(aggregation: Aggregation): Point[] {
-    let by: string[] = [];
-    if (this.is("by")) {
-      this.take();
-      by = this.names();
-    }
-    this.expect("(");
-    const inner = this.closing(vector(this.sum()));
+  private aggregate(node: SyntaxNode): Point[] {
+    const aggregation = AGGREGATIONS[this.textOf(this.child(node, "AggregateOp"))];
+    const modifier = node.getChild("AggregateModifier");
+    if (!aggregation || (modifier && !modifier.getChild("By"))) throw this.unread(node);
+    const by = childrenOf(modifier?.getChild("GroupingLabels")).map((label) => this.textOf(label));
+    const inner = vector(this.valueOf(this.only(this.child(node, "FunctionCallBody"))));
     const groups = Map.groupBy(inner, ({ labels }) => keyOf(only(labels, by)));
     if (by.length > 0) this.asked.push({ metric: "", labels: by });
     return [...groups.values()].map((group) => ({
@@ -148,64 +156,40 @@ export class Query {
     }));
   }
 
-  private names(): string[] {
-    const all: string[] = [];
-    this.expect("(");
-    while (!this.is(")")) {
-      all.push(this.take());
-      if (this.is(",")) this.take();
-    }
-    return this.closing(all);
+  private child(node: SyntaxNode, name: string): SyntaxNode {
+    const found = node.getChild(name);
+    if (!found) throw this.unread(node);
+    return found;
   }
 
-  private quantile(): Point[] {
-    this.expect("(");
-    const rank = Number(this.take());
-    this.expect(",");
-    const buckets = this.closing(vector(this.sum()));
-    const groups = Map.groupBy(buckets, ({ labels: { le, ...rest } }) => keyOf(rest));
-    return [...groups.values()].map((group) => {
-      const { le, ...labels } = group[0]?.labels ?? {};
-      return { labels, value: quantileOf(rank, group) };
-    });
+  private only(node: SyntaxNode): SyntaxNode {
+    const [child, ...more] = childrenOf(node);
+    if (!child || more.length > 0) throw this.unread(node);
+    return child;
   }
 
-  private closing<T>(value: T): T {
-    this.expect(")");
-    return value;
+  private textOf({ from, to }: SyntaxNode): string {
+    return this.text.slice(from, to);
   }
 
-  /** Whether the next token is this one. */
-  private is(word: string): boolean {
-    return this.tokens[this.at] === word;
-  }
-
-  private take(): string {
-    const token = this.tokens[this.at++];
-    if (token === undefined) throw this.wrong();
-    return token;
-  }
-
-  private expect(word: string): void {
-    if (this.take() !== word) throw this.wrong();
-  }
-
-  private wrong(): Error {
-    const near = this.tokens.slice(Math.max(0, this.at - 2), this.at + 1).join(" ");
-    return new Error(`this evaluator cannot read the expression near "${near}": ${this.text}`);
+  private unread(node: SyntaxNode): Error {
+    return new Error(`this evaluator cannot read "${this.textOf(node)}" (${node.name}): ${this.text}`);
   }
 }
 
-function tokenize(text: string): string[] {
-  const tokens: string[] = [];
-  TOKEN.lastIndex = 0;
-  while (TOKEN.lastIndex < text.trimEnd().length) {
-    const from = TOKEN.lastIndex;
-    const token = TOKEN.exec(text)?.[1];
-    if (token === undefined) throw new Error(`this evaluator cannot read ${JSON.stringify(text.slice(from))}`);
-    tokens.push(token);
-  }
-  return tokens;
+/** Without the punctuation that the grammar leaves without a name. */
+function childrenOf(node: SyntaxNode | null | undefined): SyntaxNode[] {
+  const children: SyntaxNode[] = [];
+  for (let child = node?.firstChild; child; child = child.nextSibling) if (/^\w/.test(child.name)) children.push(child);
+  return children;
+}
+
+function quantiles(rank: number, buckets: readonly Point[]): Point[] {
+  const groups = Map.groupBy(buckets, ({ labels: { le, ...rest } }) => keyOf(rest));
+  return [...groups.values()].map((group) => {
+    const { le, ...labels } = group[0]?.labels ?? {};
+    return { labels, value: quantileOf(rank, group) };
+  });
 }
 
 const keyOf = (labels: Labels): string => JSON.stringify(Object.entries(labels).sort());
@@ -219,8 +203,7 @@ function vector(value: Value): readonly Point[] {
 }
 
 /** Elements of two vectors are combined if their labels are equal. */
-function combine(operator: string, left: Value, right: Value): Value {
-  const apply = OPERATORS[operator] as (a: number, b: number) => number;
+function combine(apply: Operator, left: Value, right: Value): Value {
   if (typeof left === "number" && typeof right === "number") return apply(left, right);
   if (typeof left === "number") return vector(right).map((one) => ({ ...one, value: apply(left, one.value) }));
   if (typeof right === "number") return left.map((one) => ({ ...one, value: apply(one.value, right) }));
