@@ -171,6 +171,34 @@ describe("a stay", () => {
     expect(other.floor.closed.at(-1)).toMatchObject({ reason: "replaced" });
   });
 
+  for (const [name, isLater] of [
+    ["keeps the one that came later, also if the store's answer to the earlier one is late", true],
+    ["keeps one of two that came in the same millisecond to two nodes, if the store's answer to one is late", false],
+  ] as const)
+    test(name, async () => {
+      const other = world.node();
+      const { meetings } = world.store;
+      const enter = meetings.enter.bind(meetings);
+      const claims = { ...(await world.enter(node, room)).seat.claims, id: "two" };
+      const [early, late] = [seatOf(claims), seatOf(claims)];
+      meetings.enter = async (...entering) => {
+        const entered = await enter(...entering);
+        meetings.enter = enter;
+        if (isLater) world.now += 1;
+        await other.meetings.enter(late);
+        other.meetings.connected(late, "late");
+        await nextTurn();
+        return entered;
+      };
+      await node.meetings.enter(early);
+      node.meetings.connected(early, "early");
+      await nextTurn();
+      const kept = [node.meetings.present.stay(early), other.meetings.present.stay(late)].filter(Boolean);
+      expect(kept).toMatchObject([{ connection: "late" }]);
+      expect(node.floor.closed.at(-1)).toMatchObject({ peerId: "two", reason: "replaced" });
+      expect((await stay("two"))?.node).toBe("node-2");
+    });
+
   test("that is put out while its connection opens is closed when it opens", async () => {
     const seat = { ...(await world.enter(node, room)).seat };
     await node.meetings.enter(seat);

@@ -8,7 +8,8 @@
  *     while                 the store decides   it is upgraded                    it is open, and the newest here
  *     closed by an act      when it opens       when it opens                     at once
  *     replaced, here        -                   when it opens                     when the newer one opens
- *     replaced, elsewhere   -                   when it opens                     at once, if the other one is newer
+ *     replaced, elsewhere   when it opens, if   when it opens, if the other one   at once, if the other one is newer
+ *                           the other is newer  is newer
  *     renamed               when let in         at once                           at once, by the floor
  *     ended by its client   -                   written, unless one is present    written
  *     not opened in time    -                   as if it had been lost            -
@@ -53,10 +54,21 @@ interface Coming {
   closing?: CloseReason;
   /** It was renamed meanwhile. */
   name?: string;
+  /** Another node has a connection of the stay: the newest. */
+  elsewhere?: Elsewhere;
+}
+
+/** A connection of the stay on another node. */
+interface Elsewhere {
+  /** Unix ms. */
+  readonly enteredMs: number;
+  readonly node: string;
 }
 
 /** Let in, but not open yet. */
 interface Opening extends Admission, Pick<Coming, "closing"> {
+  /** Other nodes may have a connection of the stay. */
+  isBack: boolean;
   /** Monotonic ms. */
   readonly letInMs: number;
 }
@@ -101,7 +113,9 @@ export class Stays {
       // Not the token's: two joins of one page may have been given different names, and the stay may have been renamed.
       seat.name = coming.name ?? admission.stay.name;
       const letInMs = this.parts.monotonicMs();
-      this.opening.set(seat, { ...admission, letInMs, ...(coming.closing && { closing: coming.closing }) });
+      const opening: Opening = { ...admission, letInMs, ...(coming.closing && { closing: coming.closing }) };
+      this.opening.set(seat, opening);
+      if (coming.elsewhere) this.meet(opening, coming.elsewhere);
     } finally {
       this.coming.delete(coming);
     }
@@ -279,16 +293,32 @@ export class Stays {
   private replacedElsewhere(payload: unknown): string {
     if (!isObject(payload)) return "none";
     const { app, room, id, node } = payload as Record<string, string | undefined>;
-    const enteredMs = Number(payload.enteredMs);
     const { floor, nodeId, present } = this.parts;
     if (!app || !room || !id || !node || node === nodeId) return "none";
+    const other: Elsewhere = { enteredMs: Number(payload.enteredMs), node };
+    for (const coming of this.coming) {
+      const { claims } = coming.seat;
+      if (claims.id === id && claims.app === app && isOlder(coming.elsewhere, other)) coming.elsewhere = other;
+    }
     for (const [{ claims }, opening] of this.opening)
-      if (claims.id === id && claims.app === app && opening.enteredMs < enteredMs) opening.closing = "replaced";
+      if (claims.id === id && claims.app === app) this.meet(opening, other);
     const here = present.room(room)?.stays.get(id);
     if (!here) return "none";
-    if (here.enteredMs > enteredMs || (here.enteredMs === enteredMs && nodeId > node)) return "newer";
+    if (!isOlder({ enteredMs: here.enteredMs, node: nodeId }, other)) return "newer";
     present.remove(room, id);
     floor.close(asAppId(app), id, "replaced");
     return "closed";
   }
+
+  /** If the other one is older, the opening one says so when it opens: it may not open at all. */
+  private meet(opening: Opening, other: Elsewhere): void {
+    if (isOlder({ enteredMs: opening.enteredMs, node: this.parts.nodeId }, other)) opening.closing ??= "replaced";
+    else opening.isBack = true;
+  }
+}
+
+/** The order of two connections of a stay on two nodes, the same on both. */
+function isOlder(one: Elsewhere | undefined, other: Elsewhere): boolean {
+  if (!one || one.enteredMs < other.enteredMs) return true;
+  return one.enteredMs === other.enteredMs && one.node < other.node;
 }
