@@ -329,27 +329,3 @@ describe("beats", () => {
     expect(beats).toBe(5);
   });
 });
-
-describe("the chat", () => {
-  const chat = (): string => `_parley/room/${room.id}/chat`;
-
-  test("goes when a meeting begins and when it ends, where it belongs to the meeting", async () => {
-    const ada = await world.enter(node, room);
-    await world.enter(node, room);
-    expect(world.floors.forgotten).toEqual([chat()]);
-    const [bob] = [...(node.meetings.present.room(room.id)?.stays.values() ?? [])].slice(1);
-    await leave(ada, "goodbye");
-    if (bob) node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
-    await node.meetings.stop();
-    await pass(35_000);
-    expect(world.floors.forgotten).toEqual([chat(), chat()]);
-  });
-
-  test("stays where it belongs to the room", async () => {
-    await node.rooms.update(APP, "standup", { newChatForMeetingSession: false });
-    await leave(await world.enter(node, room), "goodbye");
-    await pass(35_000);
-    expect(await current()).toBeUndefined();
-    expect(world.floors.forgotten).toEqual([]);
-  });
-});
