@@ -50,7 +50,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   /** `subscribed` was read, and nothing else has used the channel since: those who wait for it must not wait without end. */
   #isAwaited = false;
   /** On this connection. */
-  #state: "none" | "asked" | "held" = "none";
+  #state: "none" | "asked" | "subscribed" = "none";
   /** What answers an earlier subscribe changes nothing. */
   #turn = 0;
   #isLooking = false;
@@ -62,7 +62,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   /** The one before: a replay leaves out what was published on it. */
   #connection: string | undefined;
   #againTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Settled if the channel is held. */
+  /** Settled if the channel is subscribed to. */
   #ready = quietResolvers();
 
   constructor(
@@ -172,7 +172,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
 
   /** @internal Before the ack, frames are of an earlier subscription. */
   received(frame: Frame, length: number): void {
-    if (this.#state !== "held") return;
+    if (this.#state !== "subscribed") return;
     const { type, peers = 0, connections = 0 } = frame;
     if (type === "message") this.#receivedMessage(frame);
     else if (type === "presence") this.presence.received(frame, length);
@@ -244,7 +244,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     // A rewind that is repeated because nothing of it came misses nothing; one that comes after the rules have changed does.
     const hasGap = recovered ? !(isFirst || isRecovery || this.#hasHistory) : recovered === false || !isFirst;
     this.#isFirst = false;
-    this.#state = "held";
+    this.#state = "subscribed";
     this.#hasHistory = pos !== undefined;
     // What is replayed has positions of its own, from which it can be continued.
     if (!isRecovery || !recovered) this.#pos = replay ? undefined : pos;
@@ -278,7 +278,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     this.#hasHistory = pos !== undefined;
     // The position of a duplicate is that of the first one, which other messages may have followed; before the ack of the subscribe
     // other messages may be missing. A later replay may contain it then.
-    if (pos !== undefined && (duplicate || this.#state !== "held")) return;
+    if (pos !== undefined && (duplicate || this.#state !== "subscribed")) return;
     if (pos !== undefined) this.#pos = pos;
     this.#own.delete(ownKey(this.#host.peerId, id));
   }
@@ -302,7 +302,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
 
   /** Those who wait for a subscription wait on: they get the result of the next one. */
   #detach(): void {
-    if (this.#state === "held") this.#ready = quietResolvers();
+    if (this.#state === "subscribed") this.#ready = quietResolvers();
     this.#state = "none";
     this.#turn++;
     clearTimeout(this.#againTimer);

@@ -129,7 +129,7 @@ const meetings: Listed<MeetingStore> = {
   decide: true,
   setSeen: true,
   forgetWaiting: true,
-  hold: true,
+  reserve: true,
   enter: true,
   lost: true,
   rename: true,

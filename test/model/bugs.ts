@@ -27,8 +27,8 @@ export const BUGS: readonly Bug[] = [
   {
     name: "left while a connection remains",
     in: "Member",
-    find: "this.held = withoutOne(this.held, subscription);",
-    replace: "this.held = undefined;",
+    find: "this.own = withoutOne(this.own, subscription);",
+    replace: "this.own = undefined;",
   },
   {
     name: "change before roster",
@@ -175,8 +175,8 @@ export const BUGS: readonly Bug[] = [
   {
     name: "more: the oldest connection gives the metadata",
     in: "Member",
-    find: "isList(held) ? held.find((subscription) => subscription.isVisible) : held;",
-    replace: "isList(held) ? held.findLast((subscription) => subscription.isVisible) : held;",
+    find: "isList(own) ? own.find((subscription) => subscription.isVisible) : own;",
+    replace: "isList(own) ? own.findLast((subscription) => subscription.isVisible) : own;",
   },
   {
     name: "more: a peer that is known is not kept by its next connection",
@@ -211,7 +211,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "damping: a change that was held back is forgotten",
     in: "PresenceWriter",
-    find: "if (!held.has(member)) this.shown(member);\n      else if (",
+    find: "if (!damped.has(member)) this.shown(member);\n      else if (",
     replace: "this.shown(member);\n      if (",
   },
   {

@@ -169,7 +169,7 @@ export class ClusterEngine implements Engine {
     return this.isUp ? this.parts.directMessages.prepare(app, peerId) : undefined;
   }
 
-  hold(app: SpaceId, peerId: string): void {
+  serve(app: SpaceId, peerId: string): void {
     if (this.isClosed) return;
     this.parts.directMessages.subscribe(app, peerId);
     // Behind the subscription: a node that ends its hold because of this does not leave the peer without one.

@@ -7,11 +7,11 @@ import { anAppId } from "../../base/testing/ids.ts";
 import {
   type ChannelCount,
   type ChannelsPage,
+  DEFERRED,
   type DeliverResult,
   type Engine,
   type EngineCallbacks,
   type Envelope,
-  HELD,
   type MemberState,
   type NodeId,
   type NodeName,
@@ -130,7 +130,7 @@ export class TestNode implements EngineCallbacks {
   /** The node has closed the peer's connection itself and expects it back. */
   holdPeer(peerId: string, app: SpaceId = APP): void {
     this.held.add(key(app, peerId));
-    this.engine.hold(app, peerId);
+    this.engine.serve(app, peerId);
     this.engine.expect(app, peerId);
   }
 
@@ -138,7 +138,7 @@ export class TestNode implements EngineCallbacks {
     const before = this.connectionsByPeer.get(key(app, peerId)) ?? 0;
     this.connectionsByPeer.set(key(app, peerId), connections);
     this.connectionsByApp.set(app, (this.connectionsByApp.get(app) ?? 0) + connections - before);
-    if (before === 0 && connections > 0) this.engine.hold(app, peerId);
+    if (before === 0 && connections > 0) this.engine.serve(app, peerId);
     if (before > 0 && connections === 0) this.engine.release(app, peerId);
   }
 
@@ -227,7 +227,7 @@ export class TestNode implements EngineCallbacks {
 
   deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
     const connections = this.connectionsByPeer.get(key(app, to)) ?? 0;
-    if (connections === 0 && this.held.has(key(app, to))) return HELD;
+    if (connections === 0 && this.held.has(key(app, to))) return DEFERRED;
     if (connections > 0)
       append(this.delivered, key(app, to), this.receive(`direct ${app} ${envelope.from} ${to}`, envelope));
     return connections;

@@ -58,8 +58,8 @@ export class MessageFrames {
       if (channel === connection.extras?.storesTo)
         return this.publishInOrder(connection, channel, connection.extras.keeps, frame, id);
       // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
-      const isHeld = connection.subscriptionTo(channel) !== undefined;
-      const refusal = channelRefusal(channel, PUBLISH, connection, isHeld);
+      const isSubscribed = connection.subscriptionTo(channel) !== undefined;
+      const refusal = channelRefusal(channel, PUBLISH, connection, isSubscribed);
       if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
       return this.publishByRule(connection, channel, frame, id);
     }

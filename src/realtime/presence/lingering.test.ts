@@ -14,7 +14,7 @@ describe("grace", () => {
       const world = graceWorld(nodes);
       const cat = world.join("cat", CALL);
       for (const end of ["lost", "closed by the service"]) {
-        const ann = world.connect("ann").holdPongs();
+        const ann = world.connect("ann").withholdPongs();
         ann.subscribe(CALL);
         world.advance(50);
         if (end === "lost") ann.vanish();

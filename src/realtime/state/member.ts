@@ -29,7 +29,7 @@ export const NO_STATE = stateField(undefined, false);
 
 export class Member {
   /** Bound: connections of the peer. */
-  private held: Few<Subscription>;
+  private own: Few<Subscription>;
   /** The metadata that the channel was shown last on this node: `null` if it was shown without, `undefined` if it is not shown. */
   private shownMetadata: string | null | undefined;
   /** It has or had a connection here since it was last shown to have left: this node reports its changes to listeners. */
@@ -125,30 +125,30 @@ export class Member {
 
   /** This node's connections of the peer that take part in presence, newest connection first. */
   get subscriptions(): readonly Subscription[] {
-    return listOf(this.held);
+    return listOf(this.own);
   }
 
   get hasSubscription(): boolean {
-    return this.held !== undefined;
+    return this.own !== undefined;
   }
 
   /** How many of them are on the presence topic. */
   get listening(): number {
-    const { held } = this;
-    if (!isList(held)) return held?.isListening ? 1 : 0;
+    const { own } = this;
+    if (!isList(own)) return own?.isListening ? 1 : 0;
     let listening = 0;
-    for (const { isListening } of held) if (isListening) listening++;
+    for (const { isListening } of own) if (isListening) listening++;
     return listening;
   }
 
   /** The subscription of its newest connection. */
   private get newest(): Subscription | undefined {
-    return isList(this.held) ? this.held[0] : this.held;
+    return isList(this.own) ? this.own[0] : this.own;
   }
 
   add(subscription: Subscription): void {
-    if (this.held === undefined) {
-      this.held = subscription;
+    if (this.own === undefined) {
+      this.own = subscription;
       return;
     }
     if (!this.subscriptions.includes(subscription)) this.insert(subscription);
@@ -157,11 +157,11 @@ export class Member {
   private insert(subscription: Subscription): void {
     const { connectedMs } = subscription.connection;
     const at = this.subscriptions.findIndex((other) => other.connection.connectedMs <= connectedMs);
-    this.held = withOne(this.held, subscription, at < 0 ? undefined : at);
+    this.own = withOne(this.own, subscription, at < 0 ? undefined : at);
   }
 
   remove(subscription: Subscription): void {
-    this.held = withoutOne(this.held, subscription);
+    this.own = withoutOne(this.own, subscription);
   }
 
   /** It has no connection on this node any more. */
@@ -179,14 +179,14 @@ export class Member {
 
   /** The state that this node's own connections give: the newest that may be shown. */
   local(): MemberState | undefined {
-    const { held } = this;
-    const newest = isList(held) ? held.find((subscription) => subscription.isVisible) : held;
+    const { own } = this;
+    const newest = isList(own) ? own.find((subscription) => subscription.isVisible) : own;
     return newest?.isVisible ? stateOf(newest) : undefined;
   }
 
   /** One of its connections on this node may be shown. */
   get isVisibleHere(): boolean {
-    return anyOf(this.held, isVisible);
+    return anyOf(this.own, isVisible);
   }
 
   /** The same for other nodes, which also learn of a stay that began here, and of a connection that is not to be shown yet. */
@@ -228,13 +228,13 @@ export class Member {
 
   /** One of its connections on this node has got a roster of the channel, or its first part. */
   get hasRoster(): boolean {
-    return anyOf(this.held, hasRoster);
+    return anyOf(this.own, hasRoster);
   }
 
   /** A connection of this member is still to be shown. */
   get isArriving(): boolean {
     return (
-      this.isReturning || anyOf(this.held, isHidden) || this.remote?.values().some((state) => state.isArriving) === true
+      this.isReturning || anyOf(this.own, isHidden) || this.remote?.values().some((state) => state.isArriving) === true
     );
   }
 

@@ -24,7 +24,7 @@ const summary = ({ state, connection, channel }: Subscription, { socket }: Clien
 describe("a subscription", () => {
   test("goes from its ack to listening, with counts and topics that agree", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     const subscription = subscriptionOf(ann);
     const arriving = { listeners: 0, offTopic: 0, isOnTopic: false };
@@ -44,7 +44,7 @@ describe("a subscription", () => {
   test("is off the topic while it was sent a presence change that the channel was not", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.send("ann", 1);
     const subscription = subscriptionOf(ann);

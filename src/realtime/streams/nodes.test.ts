@@ -136,7 +136,7 @@ describe("one order", () => {
     const world = new StreamsWorld({ nodes: 2 });
     const ann = await join(world, "ann", 0);
     await world.publish(ann, 1, 1);
-    world.history.hold("open");
+    world.history.pause("open");
     const ben = world.connect("ben", { node: 1 });
     ben.subscribe(ROOM);
     await world.answers();

@@ -4,7 +4,7 @@
  * A place is written from its beginning by one writer at a time (uploads/locks.ts ensures that), finished once, and then only read or
  * removed.
  *
- * - `append` MUST keep the bytes that it has accepted when the source ends early or fails: what `held` returns afterwards MUST be durable.
+ * - `append` MUST keep the bytes that it has accepted when the source ends early or fails: what `storedBytes` returns afterwards MUST be durable.
  *   It MUST NOT hold more than a few megabytes in memory, and MUST NOT use a chunk after asking for the next one, because its
  *   memory is freed then. It MUST confirm its lease before each write, so that a writer that was overtaken has at most one write under
  *   way.
@@ -60,7 +60,7 @@ export interface Quarantined {
 export interface Storage {
   /** For log lines: names the storage, without credentials. */
   readonly name: string;
-  /** Whether `held` also counts bytes that are not flushed yet, which a takeover does not keep. */
+  /** Whether `storedBytes` also counts bytes that are not flushed yet, which a takeover does not keep. */
   readonly losesUnflushed: boolean;
   /**
    * Throws if it cannot be read and written at the moment: StorageFull, StorageMissing, StorageUnwritable, or any other error if it does not
@@ -72,7 +72,7 @@ export interface Storage {
   /** Returns the ticket under which the place is found. The row of the upload stores it. */
   begin(app: AppId, id: string): Promise<string>;
   /** How many bytes the place has. */
-  held(place: Place): Promise<number>;
+  storedBytes(place: Place): Promise<number>;
   /** Appends to the first `offset` bytes, which the place has. */
   append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>, lease: WriterLease): Promise<void>;
   /**

@@ -84,11 +84,11 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const bytes = pattern(17 * MIB + 5);
       let at = 0;
       for (const size of [1, 3 * MIB, 5 * MIB - 1, 0, 8 * MIB, MIB + 5]) {
-        expect(await storage.held(place)).toBe(at);
+        expect(await storage.storedBytes(place)).toBe(at);
         await storage.append(place, at, source(bytes.subarray(at, at + size)), ALONE);
         at += size;
       }
-      expect(await storage.held(place)).toBe(bytes.length);
+      expect(await storage.storedBytes(place)).toBe(bytes.length);
       await storage.finish(place, bytes.length);
       expect(hash(await read(place))).toBe(hash(bytes));
       expect(await storage.head(place, 64)).toEqual(bytes.slice(0, 64));
@@ -108,9 +108,9 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const bytes = pattern(10 * MIB + 1);
       await expect(storage.append(place, 0, source(bytes, 65_536, 9 * MIB + 7), ALONE)).rejects.toThrow("cut");
       const other = reopen();
-      const held = await other.held(place);
-      expect(held).toBe(9 * MIB + 7);
-      await other.append(place, held, source(bytes.subarray(held)), ALONE);
+      const stored = await other.storedBytes(place);
+      expect(stored).toBe(9 * MIB + 7);
+      await other.append(place, stored, source(bytes.subarray(stored)), ALONE);
       await reopen().finish(place, bytes.length);
       expect(hash(await read(place))).toBe(hash(bytes));
       await storage.remove(place);
@@ -124,10 +124,10 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const bytes = pattern(1000);
       await storage.append(place, 0, source(bytes), ALONE);
       await expect(storage.finish(place, 1001)).rejects.toThrow();
-      expect(await storage.held(place)).toBe(1000);
+      expect(await storage.storedBytes(place)).toBe(1000);
       await storage.finish(place, 1000);
       await reopen().finish(place, 1000);
-      expect(await storage.held(place)).toBe(1000);
+      expect(await storage.storedBytes(place)).toBe(1000);
       expect(await read(place)).toEqual(bytes);
       await storage.remove(place);
     });
@@ -137,7 +137,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const place = await begin(storage);
       await storage.append(place, 0, source(new Uint8Array()), ALONE);
       await storage.finish(place, 0);
-      expect(await storage.held(place)).toBe(0);
+      expect(await storage.storedBytes(place)).toBe(0);
       expect(await storage.head(place, 64)).toHaveLength(0);
       expect(await read(place)).toHaveLength(0);
       await storage.remove(place);
@@ -152,7 +152,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
         if (state === "finished") await storage.finish(place, MIB);
         await storage.remove(place);
         await storage.remove(place);
-        expect(await storage.held(place)).toBe(0);
+        expect(await storage.storedBytes(place)).toBe(0);
         expect(await entriesOf(storage, place.id)).toEqual([]);
       },
     );
@@ -206,7 +206,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       await storage.purge(other);
       await storage.purge(other);
       expect(await read(kept)).toEqual(pattern(100));
-      expect(await storage.held(gone)).toBe(0);
+      expect(await storage.storedBytes(gone)).toBe(0);
       expect([...(await quarantinedOf(storage, kept.id)), ...(await quarantinedOf(storage, gone.id))]).toEqual([]);
       await storage.remove(kept);
     });
@@ -230,17 +230,17 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
         const { ticket, clear } = await other.takeOver(place, 2, undefined);
         const taken = { ...place, ticket };
         await clear();
-        const held = await other.held(taken);
-        await other.append(taken, held, source(ours.subarray(held)), { ...ALONE, generation: 2 });
+        const stored = await other.storedBytes(taken);
+        await other.append(taken, stored, source(ours.subarray(stored)), { ...ALONE, generation: 2 });
         if (when === "before") {
           resume();
           await overtaken;
         }
-        expect(await other.held(taken)).toBe(ours.length);
+        expect(await other.storedBytes(taken)).toBe(ours.length);
         await other.finish(taken, ours.length);
         resume();
         await overtaken;
-        const wanted = Buffer.concat([theirs.subarray(0, held), ours.subarray(held)]);
+        const wanted = Buffer.concat([theirs.subarray(0, stored), ours.subarray(stored)]);
         expect(hash(await read(taken))).toBe(hash(wanted));
         expect((await entriesOf(storage, place.id)).filter(({ isOpen }) => !isOpen)).toHaveLength(1);
         for (const { place: left, isOpen } of await entriesOf(storage, place.id))
@@ -258,7 +258,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
           { app, id, ticket: "x" },
           { app: anAppId(id), id: app, ticket: "x" },
         ]) {
-          await expect((async () => storage.held(place))()).rejects.toThrow("a place is named by");
+          await expect((async () => storage.storedBytes(place))()).rejects.toThrow("a place is named by");
           await expect((async () => storage.remove(place))()).rejects.toThrow("a place is named by");
           await expect((async () => storage.append(place, 0, source(pattern(1)), ALONE))()).rejects.toThrow();
         }

@@ -97,13 +97,13 @@ export class UploadLocks {
    * How many bytes the upload has for certain, without a lease. What a writer of another node writes, or wrote before it died, counts as far as
    * it is flushed: a takeover keeps no more, and a client may forget the bytes that are reported here.
    */
-  async held(row: UploadRow): Promise<number> {
+  async storedBytes(row: UploadRow): Promise<number> {
     const { storage, leases } = this.parts;
     for (let place = placeOf(row); ; ) {
-      const held = await storage.held(place);
+      const bytes = await storage.storedBytes(place);
       // Asked afterwards: what a holder has released meanwhile is flushed.
       const stored = storage.losesUnflushed ? await leases.look?.(row.id) : undefined;
-      if (!stored || stored.ticket === place.ticket) return Math.min(held, stored?.flushed ?? held);
+      if (!stored || stored.ticket === place.ticket) return Math.min(bytes, stored?.flushed ?? bytes);
       // Its bytes were moved by a takeover.
       place = { ...place, ticket: stored.ticket };
     }
@@ -135,14 +135,14 @@ const isIn = ({ finished }: UploadRow, state: UploadState): boolean => (finished
 const complete = (offset: number): Problem =>
   new Problem("upload_complete", undefined, undefined, { fields: { offset } });
 
-export const incomplete = (held: number, total: number | null): Problem =>
+export const incomplete = (bytes: number, total: number | null): Problem =>
   new Problem(
     "upload_incomplete",
     total === null
-      ? `${held} bytes are held, and how many the upload has is not known: send all of them, or name \`total\`.`
-      : `${held} of ${total} bytes are there.`,
+      ? `${bytes} bytes are held, and how many the upload has is not known: send all of them, or name \`total\`.`
+      : `${bytes} of ${total} bytes are there.`,
     undefined,
-    { fields: { offset: held } },
+    { fields: { offset: bytes } },
   );
 
 export const notOpen = (): Problem => new Problem("recording_not_found", "There is no such upload, or it has ended.");

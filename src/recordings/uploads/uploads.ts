@@ -182,18 +182,18 @@ export class Uploads {
     const { store, storage, locks, ownership, nowMs } = this.parts;
     await ownership.requirePresent();
     const place = placeOf(row);
-    const held = await storage.held(place);
-    if (total !== undefined && total !== held) throw incomplete(held, total);
-    if (held === 0) {
+    const stored = await storage.storedBytes(place);
+    if (total !== undefined && total !== stored) throw incomplete(stored, total);
+    if (stored === 0) {
       // What came may be on a volume that is not mounted any more.
       await ownership.requirePresent(true);
       if (!(await this.end(place, lease))) await locks.open(row.app, row.id);
       return "ended";
     }
     // First, so that no byte comes after those of the file: what a bucket joins cannot be continued.
-    const fixed = await store.touchUpload(row.id, lease.generation, held, this.writing.lastWritten(row));
-    if (fixed) await storage.finish(place, held);
-    if (!fixed || !(await store.finish(row.id, lease.generation, held, nowMs()))) {
+    const fixed = await store.touchUpload(row.id, lease.generation, stored, this.writing.lastWritten(row));
+    if (fixed) await storage.finish(place, stored);
+    if (!fixed || !(await store.finish(row.id, lease.generation, stored, nowMs()))) {
       await lease.confirm(true);
       await locks.open(row.app, row.id);
     }

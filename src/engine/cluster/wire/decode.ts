@@ -243,7 +243,7 @@ function responseOf(value: Plain, node: string): NodeResponse | undefined {
             kind: "deliver",
             count: value.count,
             isLate: value.isLate === true,
-            ...(value.isHeld === true && { isHeld: true }),
+            ...(value.isHeld === true && { isDeferred: true }),
           }
         : undefined;
     case "text":
@@ -344,5 +344,5 @@ export function deliveryCount(text: string): DeliveryCount | undefined {
   const parsed = parse(text);
   const [node, count, held, late] = parsed?.fields ?? [];
   if (parsed?.kind !== "handed" || !isNode(node) || !isCount(count)) return undefined;
-  return { node, count, ...(held === true && { isHeld: true }), ...(late === true && { isLate: true }) };
+  return { node, count, ...(held === true && { isDeferred: true }), ...(late === true && { isLate: true }) };
 }

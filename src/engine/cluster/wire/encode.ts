@@ -124,9 +124,9 @@ export function directMessage(message: DirectMessage): string {
   return withBody(line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...fields), envelope);
 }
 
-export function deliveryCount({ node, count, isHeld, isLate }: DeliveryCount): string {
-  if (isLate) return line("handed", node, count, isHeld === true, true);
-  return isHeld ? line("handed", node, count, true) : line("handed", node, count);
+export function deliveryCount({ node, count, isDeferred, isLate }: DeliveryCount): string {
+  if (isLate) return line("handed", node, count, isDeferred === true, true);
+  return isDeferred ? line("handed", node, count, true) : line("handed", node, count);
 }
 
 export const peerReturned = ({ node, app, peerId }: PeerReturned): string => line("back", node, app, peerId);
@@ -195,7 +195,7 @@ function responseFields(one: NodeResponse, sender: string): object {
     case "nudge":
       return { what: "look", connections: one.connections };
     case "deliver":
-      return { what: "hand", count: one.count, isLate: one.isLate, isHeld: one.isHeld };
+      return { what: "hand", count: one.count, isLate: one.isLate, isHeld: one.isDeferred };
     default:
       return withSameName(one);
   }

@@ -122,8 +122,8 @@ export type NodeResponse =
   | { readonly kind: "kick"; readonly closed: number }
   | { readonly kind: "capacity"; readonly taken: number }
   | { readonly kind: "nudge"; readonly connections: number }
-  /** `isLate` and `isHeld` as in DeliveryCount. */
-  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean; readonly isHeld?: boolean }
+  /** `isLate` and `isDeferred` as in DeliveryCount. */
+  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean; readonly isDeferred?: boolean }
   /** The text, or in a part a piece of it. */
   | { readonly kind: "text"; readonly text: string };
 
@@ -143,7 +143,7 @@ export interface DirectMessage {
   readonly to: string;
   readonly envelope: Envelope;
   /**
-   * What the node has sent to the peer before is decided: it need not wait for an earlier one that was answered with `isHeld`. Nodes of
+   * What the node has sent to the peer before is decided: it need not wait for an earlier one that was answered with `isDeferred`. Nodes of
    * earlier versions do not say it: of them, those that await a roster are tried again in their order.
    */
   readonly isNext?: boolean | undefined;
@@ -163,7 +163,7 @@ export interface DeliveryCount {
   readonly node: string;
   readonly count: number;
   /** The node has no connection of the peer, but expects it back. Nodes of earlier versions read only the count, which is 0. */
-  readonly isHeld?: boolean;
+  readonly isDeferred?: boolean;
   /** The node has delivered a newer message of the same node, or this one, and does not deliver it any more. The count is 0. */
   readonly isLate?: boolean;
 }

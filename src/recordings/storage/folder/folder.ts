@@ -77,7 +77,7 @@ export class Folder implements Storage {
     return "";
   }
 
-  async held(place: Place): Promise<number> {
+  async storedBytes(place: Place): Promise<number> {
     return (await sizeOf(this.uploadPath(place))) ?? (await sizeOf(this.filePath(place))) ?? 0;
   }
 

@@ -53,7 +53,7 @@ export class Bucket implements Storage {
   private readonly probe: BucketProbe;
   private readonly partBytes: number;
   private readonly prefix: string;
-  /** What `held` has seen, for the `append` or `finish` that follows it. Bound: SEEN_MAX, the oldest is read again. */
+  /** What `storedBytes` has seen, for the `append` or `finish` that follows it. Bound: SEEN_MAX, the oldest is read again. */
   private readonly seen = new Map<string, OpenState>();
 
   constructor(address: S3Address, maxRecordingBytes: number, nowMs: () => number) {
@@ -78,11 +78,11 @@ export class Bucket implements Storage {
     return this.client.createMultipart(this.objectKey({ app, id, ticket: "" }));
   }
 
-  async held(place: Place): Promise<number> {
+  async storedBytes(place: Place): Promise<number> {
     const state = await this.open(place);
     if (!state) return (await this.client.sizeOf(this.objectKey(place))) ?? 0;
     this.remember(place, state);
-    return heldIn(state);
+    return bytesOf(state);
   }
 
   async append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>, lease: WriterLease): Promise<void> {
@@ -104,7 +104,7 @@ export class Bucket implements Storage {
     const clear = async (): Promise<void> => undefined;
     if (!state) return { ticket: place.ticket, clear };
     const { uploadId, void: numbers, cuts } = parseTicket(place.ticket);
-    const cut = { at: heldIn(state), generation };
+    const cut = { at: bytesOf(state), generation };
     const relevant = cuts.filter(({ at }) => at >= state.inParts);
     const ticket = formatTicket({ uploadId, void: [...numbers, state.next], cuts: [...relevant, cut] });
     return { ticket, clear };
@@ -265,14 +265,14 @@ export class Bucket implements Storage {
   }
 
   /** What the bucket has of an upload that holds that many bytes. */
-  private async stateAt(place: Place, held: number): Promise<OpenState> {
+  private async stateAt(place: Place, bytes: number): Promise<OpenState> {
     const key = seenKey(place);
     const seen = this.seen.get(key);
     this.seen.delete(key);
-    if (seen && heldIn(seen) === held) return seen;
+    if (seen && bytesOf(seen) === bytes) return seen;
     const state = await this.open(place);
     if (!state) throw new Error("the multipart upload is gone");
-    if (heldIn(state) !== held) throw new Error("the upload does not have the bytes that were counted");
+    if (bytesOf(state) !== bytes) throw new Error("the upload does not have the bytes that were counted");
     return state;
   }
 
@@ -302,6 +302,6 @@ export class Bucket implements Storage {
   }
 }
 
-const heldIn = ({ inParts, chain }: OpenState): number => inParts + bytesIn(chain);
+const bytesOf = ({ inParts, chain }: OpenState): number => inParts + bytesIn(chain);
 const seenKey = ({ id, ticket }: Place): string => `${id} ${ticket}`;
 const nameOf = ({ app, id }: Place): string => `${app}/${id}`;

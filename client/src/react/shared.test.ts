@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import { shared } from "./hold.ts";
+import { shared } from "./shared.ts";
 
 let happened: string[] = [];
 let hold: () => () => void;
@@ -27,7 +27,7 @@ test("it begins with the first holder and ends after the last", async () => {
   expect(happened).toEqual(["begin", "end", "begin"]);
 });
 
-test("who lets go and holds again within a turn, as StrictMode does, keeps it", async () => {
+test("who lets go and takes it again within a turn, as StrictMode does, keeps it", async () => {
   hold()();
   const release = hold();
   await turn();

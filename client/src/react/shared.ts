@@ -1,22 +1,22 @@
 /**
- * Something that several components share: it begins with the first that holds it, and ends when none does at the end of a turn.
+ * Something that several components share: it begins with the first that uses it, and ends when none does at the end of a turn.
  *
- * Not at once, because StrictMode, and a component that replaces another, let go and hold again within the same turn: a connection
+ * Not at once, because StrictMode, and a component that replaces another, let go and take it again within the same turn: a connection
  * or a subscription that ended in between would be lost with all that it has received.
  */
 export function shared(begin: () => void, end: () => void): () => () => void {
-  let holders = 0;
+  let users = 0;
   let isOn = false;
   return () => {
-    holders++;
+    users++;
     if (!isOn) {
       isOn = true;
       begin();
     }
     return () => {
-      holders--;
+      users--;
       queueMicrotask(() => {
-        if (holders > 0 || !isOn) return;
+        if (users > 0 || !isOn) return;
         isOn = false;
         end();
       });

@@ -1,7 +1,7 @@
 /** Between the service and a page: messages can be held back, and arrive later in order. */
 import type { Page } from "playwright-core";
 
-export class Held {
+export class PausedMessages {
   private waiting: (() => void)[] | undefined;
   private onSent: (message: string) => void = () => undefined;
 
@@ -19,7 +19,7 @@ export class Held {
     });
   }
 
-  hold(): void {
+  pause(): void {
     this.waiting = [];
   }
 
