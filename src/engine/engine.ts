@@ -92,7 +92,7 @@ export interface MemberState {
   readonly since: number;
   /**
    * The node of that connection, by the name that it has for itself: new with each start of its process, and the same on every node.
-   * A member that stays keeps it, also on nodes that have inherited it. Decides between connections of the same time.
+   * A member that lingers keeps it, also on nodes that have inherited it. Decides between connections of the same time.
    */
   readonly node: string;
   /** It has no roster yet. If it is not shown already, it is shown when it is announced without this, or publishes. */
@@ -107,7 +107,7 @@ export interface MemberState {
   readonly lingers?: Lingers | undefined;
 }
 
-/** Why and until when a member without a connection stays. */
+/** Why and until when a member without a connection lingers. */
 export interface Lingers {
   /** `lost`: without a goodbye, in a channel with a grace period. `held`: the service itself closed the connection. */
   readonly why: "lost" | "held";

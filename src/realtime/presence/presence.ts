@@ -143,7 +143,7 @@ export class Presence {
     this.queue.remove(subscription);
     member.remove(subscription);
     member.keepShown();
-    // A subscribe that was never acked, because the history was away, neither ends a stay nor begins one.
+    // A subscribe that was never acked, because the history was away, neither ends a lingering state nor begins one.
     if (!member.hasSubscription && subscription.wasAcked) this.lingering.departed(subscription, member);
     this.onChanged(member);
   }
@@ -154,7 +154,7 @@ export class Presence {
     member.remove(subscription);
     const before = member.arrivedState();
     // Not when it subscribes again: it may have said that it has none.
-    if (before && !subscription.wasAcked && (!isLive(before) || before === member.stay?.state))
+    if (before && !subscription.wasAcked && (!isLive(before) || before === member.lingeringState?.state))
       subscription.stateJson ??= before.stateJson;
     this.lingering.forget(member);
     member.add(subscription);
@@ -170,14 +170,14 @@ export class Presence {
 
   /** The same for a member, through its newest connection here or while it has none. Returns false if it is none here. */
   setStateOf(member: Member, stateJson: string | undefined): boolean {
-    const { stay, subscriptions } = member;
+    const { lingeringState, subscriptions } = member;
     const [newest] = subscriptions;
     if (newest) this.setState(newest, stateJson);
-    else if (stay) {
-      member.stay = { ...stay, state: { ...stay.state, stateJson } };
+    else if (lingeringState) {
+      member.lingeringState = { ...lingeringState, state: { ...lingeringState.state, stateJson } };
       this.onChanged(member);
     }
-    return newest !== undefined || stay !== undefined;
+    return newest !== undefined || lingeringState !== undefined;
   }
 
   /** A pong also answers the pings before number `seq`. */
@@ -251,7 +251,7 @@ export class Presence {
     }
   }
 
-  /** A node is gone: its members leave this channel, except those that stay for a while. */
+  /** A node is gone: its members leave this channel, except those that linger. */
   onNodeGone(node: NodeId, channel: Channel): void {
     for (const member of [...channel.members.values()]) {
       const state = member.remote?.get(node);

@@ -4,7 +4,7 @@
  *     a member is   while                                                       then it is
  *     arriving      all its connections are hidden, here and elsewhere          connected, gone
  *     connected     one of them may be shown                                    lingering, gone
- *     lingering     it has no connection, but a `stay` here, or elsewhere       returning, gone
+ *     lingering     it has no connection, but a `lingeringState`, or elsewhere  returning, gone
  *     returning     `isReturning`: connected again, its return is not shown     connected, lingering, gone
  *     gone          `isGone`: nothing is left of it                             forgotten once its leave is written
  *
@@ -16,11 +16,11 @@ import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "../../base
 import type { MemberState, NodeId } from "../../engine/engine.ts";
 import { presenceEntry, stateField } from "../../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
+import type { LingeringState } from "./lingering-state.ts";
 import type { Loss } from "./member-extras.ts";
 import { type GoneConnection, MemberExtras } from "./member-extras.ts";
 import { isLive, isNewer } from "./newest.ts";
 import type { Peer } from "./peer.ts";
-import type { Stay } from "./stay.ts";
 import type { Subscription } from "./subscription.ts";
 import type { UpToDate } from "./up-to-date.ts";
 
@@ -85,12 +85,12 @@ export class Member {
   }
 
   /** Why it is still a member on this node although it has no connection here (lingering.ts). */
-  get stay(): Stay | undefined {
-    return this.extras?.stay;
+  get lingeringState(): LingeringState | undefined {
+    return this.extras?.lingeringState;
   }
 
-  set stay(stay: Stay | undefined) {
-    if (stay !== this.stay) this.withExtras.stay = stay;
+  set lingeringState(lingeringState: LingeringState | undefined) {
+    if (lingeringState !== this.lingeringState) this.withExtras.lingeringState = lingeringState;
   }
 
   /** The connection of a node that was gone a moment ago, if it had another one then (lingering.ts). */
@@ -189,12 +189,13 @@ export class Member {
     return anyOf(this.own, isVisible);
   }
 
-  /** The same for other nodes, which also learn of a stay that began here, and of a connection that is not to be shown yet. */
+  /** The same for other nodes, which also learn that it lingers here, and of a connection that is not to be shown yet. */
   toAnnounce(): MemberState | undefined {
     const local = this.local();
     if (local) return this.isReturning && !this.hasRoster ? { ...local, isReturning: true } : local;
     // One that a node which is gone has left is announced only if this node has sent it to one that watches since then.
-    if (this.stay && (!this.stay.isInherited || this.announced?.lingers)) return this.stay.state;
+    if (this.lingeringState && (!this.lingeringState.isInherited || this.announced?.lingers))
+      return this.lingeringState.state;
     const { newest } = this;
     return newest && { ...stateOf(newest), isArriving: true };
   }
@@ -207,17 +208,17 @@ export class Member {
         if (other.isArriving && !this.isShown) continue;
         if (!newest || isNewer(other, newest)) newest = other;
       }
-    return this.orStay(newest);
+    return this.orLingering(newest);
   }
 
-  private orStay(state: MemberState | undefined): MemberState | undefined {
-    const { stay } = this;
-    return stay && (!state || isNewer(stay.state, state)) ? stay.state : state;
+  private orLingering(state: MemberState | undefined): MemberState | undefined {
+    const { lingeringState } = this;
+    return lingeringState && (!state || isNewer(lingeringState.state, state)) ? lingeringState.state : state;
   }
 
   /** Other members were shown this one, here or on another node. */
   get isKnown(): boolean {
-    if (this.isShown || this.stay) return true;
+    if (this.isShown || this.lingeringState) return true;
     return this.remote?.values().some((state) => !state.isArriving) === true;
   }
 
@@ -268,13 +269,13 @@ export class Member {
   arrivedState(): MemberState | undefined {
     let newest = this.arrivedHere();
     for (const other of this.remote?.values() ?? []) if (!newest || isNewer(other, newest)) newest = other;
-    return this.orStay(newest);
+    return this.orLingering(newest);
   }
 
   /** The same of this node alone: what lists over REST and of operators are made of. */
   arrivedHere(): MemberState | undefined {
     const { newest } = this;
-    return this.orStay(newest && stateOf(newest));
+    return this.orLingering(newest && stateOf(newest));
   }
 
   /** It has a connection on this node or another. */
@@ -288,7 +289,7 @@ export class Member {
   }
 
   get isGone(): boolean {
-    return !this.hasSubscription && !this.stay && (this.remote === undefined || this.remote.size === 0);
+    return !this.hasSubscription && !this.lingeringState && (this.remote === undefined || this.remote.size === 0);
   }
 }
 

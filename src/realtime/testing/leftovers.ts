@@ -20,7 +20,7 @@ export function leftovers(world: World): Record<string, number> {
     keys: inHub("connections", "byKey"),
     changedChannels: inHub("presence", "ticks", "dirty"),
     waitingForPong: inHub("presence", "gates", "waiting"),
-    lingering: inHub("presence", "lingering", "staying"),
+    lingering: inHub("presence", "lingering", "members"),
     streams: inHub("streams", "inUse"),
     ringBytes: sum(({ hub }) => hub.streams.ringBytes),
     replays: inHub("replays", "active"),

@@ -1,8 +1,8 @@
-/** The stay of a member without a connection: why it is still shown, and until when. */
+/** What is shown of a member without a connection: why it lingers, and until when. */
 import type { Lingers, MemberState } from "../../engine/engine.ts";
 import { isNewer } from "./newest.ts";
 
-export interface Stay {
+export interface LingeringState {
   /** Without `lingers`: its connection has ended, but messages of it are still to be delivered before it is shown to leave. */
   readonly state: MemberState;
   /** Its connection was on a node that is gone: every node that knew of it keeps it, and none announces it. */
@@ -12,11 +12,11 @@ export interface Stay {
 }
 
 /** Steady ms; one that waits for messages to be stored has no end yet. */
-const endOf = ({ state: { lingers }, graceUntilMs }: Stay): number =>
+const endOf = ({ state: { lingers }, graceUntilMs }: LingeringState): number =>
   lingers ? Math.max(lingers.untilMs, graceUntilMs) : Number.POSITIVE_INFINITY;
 
 /** A peer may have lost several connections. Every node must choose the same of two that end together. */
-export function isLonger(one: Stay, than: Stay): boolean {
+export function isLonger(one: LingeringState, than: LingeringState): boolean {
   const moreMs = endOf(one) - endOf(than);
   return moreMs > 0 || (moreMs === 0 && isNewer(one.state, than.state));
 }
