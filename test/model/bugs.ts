@@ -34,13 +34,13 @@ export const BUGS: readonly Bug[] = [
     name: "change before roster",
     in: "Subscription",
     find: 'if (next.kind === "listening") {',
-    replace: 'if (next.kind === "listening" || next.kind === "gated") {',
+    replace: 'if (next.kind === "listening" || next.kind === "awaitingPong") {',
   },
   {
     name: "change before roster, on a repeated subscribe only",
     in: "Subscription",
     find: 'if (kind === "listening") {',
-    replace: 'if (kind === "listening" && next.kind !== "gated") {',
+    replace: 'if (kind === "listening" && next.kind !== "awaitingPong") {',
   },
   {
     name: "roster with self",
@@ -158,7 +158,7 @@ export const BUGS: readonly Bug[] = [
     name: "more: a roster before its pong",
     in: "Presence",
     find: "connection.socket.ping(String(ping));",
-    replace: "connection.socket.ping(String(ping));\n    this.openGate(subscription);",
+    replace: "connection.socket.ping(String(ping));\n    this.stopAwaitingPong(subscription);",
   },
   {
     name: "more: a change of metadata is not shown",
@@ -277,8 +277,8 @@ export const BUGS: readonly Bug[] = [
   {
     name: "rosters: shown to the others before its own",
     in: "Presence",
-    find: "subscription.gate(member, ping);",
-    replace: "subscription.gate(member, ping);\n    subscription.show();",
+    find: "subscription.awaitPong(member, ping);",
+    replace: "subscription.awaitPong(member, ping);\n    subscription.show();",
   },
   {
     name: "renew: the end of the old token counts",

@@ -17,7 +17,7 @@ import {
 import { nameOf, ruleBroken } from "./rule-broken.ts";
 
 /** Without a pong a roster is due 500 ms after its ack. It must not come much earlier. */
-const GATE_WAIT_MIN_MS = 400;
+const PONG_WAIT_MIN_MS = 400;
 
 /** A peer that leaves and rejoins within a tick is not a newcomer. */
 const TICK_MAX_MS = 60;
@@ -256,7 +256,7 @@ export class Reader {
     if (!subscription.presence) return ruleBroken(connection, `presence of ${channel} without that action`);
     if (snapshot) {
       const isEarly =
-        subscription.ping > connection.ponged && this.context.nowMs() - subscription.ackedAfterMs < GATE_WAIT_MIN_MS;
+        subscription.ping > connection.ponged && this.context.nowMs() - subscription.ackedAfterMs < PONG_WAIT_MIN_MS;
       if (isEarly) ruleBroken(connection, `a roster of ${channel} before the pong behind its ack`);
       subscription.rosterMs = this.context.nowMs();
       this.context.graces.returned(connection, channel, true);

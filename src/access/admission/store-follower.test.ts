@@ -26,7 +26,7 @@ class SharedStore {
   onChange?: (listener: () => void) => void;
   snapshots = 0;
   /** Answers wait for this, if it is set. */
-  gate: Promise<void> | undefined;
+  blocked: Promise<void> | undefined;
 
   put(...rows: KeyRow[]): void {
     this.rows = rows;
@@ -41,7 +41,7 @@ class SharedStore {
   revisions = async (): Promise<Revisions> => {
     this.requests++;
     const { at } = this;
-    await this.gate;
+    await this.blocked;
     if (this.isUnreachable) throw new StoreUnreachable("gone");
     return at;
   };
@@ -49,7 +49,7 @@ class SharedStore {
   snapshot = async (): Promise<Snapshot> => {
     this.snapshots++;
     const { rows, at } = this;
-    await this.gate;
+    await this.blocked;
     return { revision: at.keys, apps: [], keys: rows, secrets: [], operators: [], sessions: [], meta: new Map() };
   };
 
@@ -178,11 +178,11 @@ describe("changes of other nodes", () => {
     const it = await new Fixture().started();
     it.store.put(key("k"), key("theirs"));
     const { promise, resolve } = Promise.withResolvers<void>();
-    it.store.gate = promise;
+    it.store.blocked = promise;
     await it.pass(600);
     it.store.put(key("k"), key("theirs"), key("ours"));
     it.keyring.apply({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
-    it.store.gate = undefined;
+    it.store.blocked = undefined;
     resolve();
     await it.pass(1000);
     expect([it.keyring.key("theirs")?.id, it.keyring.key("ours")?.id]).toEqual(["theirs", "ours"]);
@@ -222,12 +222,12 @@ describe("before a credential is refused", () => {
   test("everything that the store held at that moment is loaded, by a refresh that starts afterwards", async () => {
     const it = await new Fixture().started();
     const { promise, resolve } = Promise.withResolvers<void>();
-    it.store.gate = promise;
+    it.store.blocked = promise;
     await it.pass(600);
     expect(it.store.requests).toBe(2);
     it.store.put(key("k"), key("young"));
     const known = it.follower.catchUp();
-    it.store.gate = undefined;
+    it.store.blocked = undefined;
     resolve();
     await it.pass(200);
     expect([await known, it.keyring.key("young")?.id]).toEqual([true, "young"]);
@@ -313,11 +313,11 @@ describe("what another node takes away", () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     it.store.put(key("k"));
     it.store.isUnreachable = false;
-    it.store.gate = promise;
+    it.store.blocked = promise;
     await it.pass(600);
     it.store.put();
     const nudged = it.follower.nudge(REVOKED);
-    it.store.gate = undefined;
+    it.store.blocked = undefined;
     resolve();
     await it.pass(100);
     expect([await nudged, it.keyring.key("k")]).toEqual([true, undefined]);

@@ -10,7 +10,7 @@ import { isMessageId, isPeerId, utf8Bytes } from "../../protocol/names.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import { positionText } from "../../protocol/position.ts";
 import type { Boundary } from "../connections/boundary.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import { SEND_REFUSED } from "../messages/direct-texts.ts";
 import type { Directs, SendRefusal } from "../messages/directs.ts";
@@ -32,7 +32,7 @@ interface MessageFramesParts {
   readonly streams: Pick<Streams, "retentionOf">;
   readonly clock: Clock;
   readonly replies: Replies;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
 }
 
 /** A message of a participant of a room. */
@@ -106,13 +106,13 @@ export class MessageFrames {
     this.publishByRule(connection, channel, frame, id);
   }
 
-  private refusalInRoom({ seat, channel, data }: RoomMessage): ReturnType<RoomGate["refusalOfReceiver"]> {
-    const { roomGate } = this.parts;
-    return roomGate.refusalOfMessage(seat, channel, data) ?? roomGate.refusalOfReceiver(seat, channel, data);
+  private refusalInRoom({ seat, channel, data }: RoomMessage): ReturnType<RoomHooks["refusalOfReceiver"]> {
+    const { roomHooks } = this.parts;
+    return roomHooks.refusalOfMessage(seat, channel, data) ?? roomHooks.refusalOfReceiver(seat, channel, data);
   }
 
   /** Nothing that this connection has sent before waits any more: it is refused or published now, or when that is decided. */
-  private publishInTurn(message: RoomMessage, refused: ReturnType<RoomGate["refusalOfReceiver"]>): void {
+  private publishInTurn(message: RoomMessage, refused: ReturnType<RoomHooks["refusalOfReceiver"]>): void {
     if (refused instanceof Promise) void this.publishWhenDecided(message, refused);
     else this.publishDecided(message, refused);
   }

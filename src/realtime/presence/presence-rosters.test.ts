@@ -211,6 +211,6 @@ describe("unsubscribing or vanishing before the roster", () => {
     expect(ben.newFrames()).toEqual(["ack r1", "ack r2", "ack r3"]);
     ben.socket.pong("2");
     world.advance(600);
-    expect([ben.newFrames(), ben.connection.gated]).toEqual([["roster:"], 0]);
+    expect([ben.newFrames(), ben.connection.awaitingPong]).toEqual([["roster:"], 0]);
   });
 });

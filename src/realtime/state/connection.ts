@@ -49,7 +49,7 @@ export class Connection implements Permissions {
   /** Bound: CHANNELS_PER_CONNECTION_MAX. */
   private own: Few<Subscription>;
   private outboxTopic: string | undefined;
-  /** The number of the last WebSocket ping sent after an ack; its pong opens the gate of that subscription. */
+  /** The number of the last WebSocket ping sent after an ack; with its pong the roster of that subscription may be written. */
   pingSeq = 0;
   /** The highest ping number that a pong has answered. */
   private pongSeq = 0;
@@ -279,13 +279,13 @@ export class Connection implements Permissions {
   }
 
   /** How many rosters wait for a pong. */
-  get gated(): number {
+  get awaitingPong(): number {
     const { own } = this;
     if (own === undefined) return 0;
-    if (!isList(own)) return own.isGated ? 1 : 0;
-    let gated = 0;
-    for (const subscription of own) if (subscription.isGated) gated++;
-    return gated;
+    if (!isList(own)) return own.isAwaitingPong ? 1 : 0;
+    let count = 0;
+    for (const subscription of own) if (subscription.isAwaitingPong) count++;
+    return count;
   }
 
   subscriptionTo(channel: string): Subscription | undefined {

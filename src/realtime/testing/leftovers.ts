@@ -19,7 +19,7 @@ export function leftovers(world: World): Record<string, number> {
     spaces: inHub("spaces", "byApp"),
     keys: inHub("connections", "byKey"),
     changedChannels: inHub("presence", "ticks", "dirty"),
-    waitingForPong: inHub("presence", "gates", "waiting"),
+    waitingForPong: inHub("presence", "rosterWaits", "waiting"),
     lingering: inHub("presence", "lingering", "members"),
     streams: inHub("streams", "inUse"),
     ringBytes: sum(({ hub }) => hub.streams.ringBytes),

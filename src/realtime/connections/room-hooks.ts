@@ -7,7 +7,7 @@ import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { Departure } from "../../protocol/close.ts";
 import { Problem } from "../../protocol/codes.ts";
 
-export interface RoomGate {
+export interface RoomHooks {
   /** Before the upgrade: the stay begins or goes on, and the seat gets its access. Rejects with a Problem. */
   enter(seat: RoomSeat): Promise<void>;
   /** As `enter`, but nothing begins: for a plain GET, with which browsers find out why their WebSocket was refused. */
@@ -44,7 +44,7 @@ export interface RoomGate {
 const noRoom = (): Promise<never> => Promise.reject(new Problem("room_not_found"));
 
 /** Where there are no rooms, every connect to one is refused. */
-export const NO_ROOMS: RoomGate = {
+export const NO_ROOMS: RoomHooks = {
   enter: noRoom,
   check: noRoom,
   connected: () => undefined,
@@ -57,39 +57,39 @@ export const NO_ROOMS: RoomGate = {
 };
 
 /** Realtime is built before meetings, which needs it: until `use` there are no rooms. */
-export class LateRoomGate implements RoomGate {
-  private gate = NO_ROOMS;
+export class LateRoomHooks implements RoomHooks {
+  private hooks = NO_ROOMS;
 
-  use(gate: RoomGate): void {
-    this.gate = gate;
+  use(hooks: RoomHooks): void {
+    this.hooks = hooks;
   }
 
   enter(seat: RoomSeat): Promise<void> {
-    return this.gate.enter(seat);
+    return this.hooks.enter(seat);
   }
 
   check(seat: RoomSeat): Promise<void> {
-    return this.gate.check(seat);
+    return this.hooks.check(seat);
   }
 
   connected(seat: RoomSeat, connection: string): void {
-    this.gate.connected(seat, connection);
+    this.hooks.connected(seat, connection);
   }
 
   disconnected(seat: RoomSeat, connection: string, departure: Departure): void {
-    this.gate.disconnected(seat, connection, departure);
+    this.hooks.disconnected(seat, connection, departure);
   }
 
   renewed(seat: RoomSeat, before: RoomSeat): void {
-    this.gate.renewed(seat, before);
+    this.hooks.renewed(seat, before);
   }
 
   subscribed(seat: RoomSeat, channel: string): void {
-    this.gate.subscribed(seat, channel);
+    this.hooks.subscribed(seat, channel);
   }
 
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
-    return this.gate.refusalOfMessage(seat, channel, dataJson);
+    return this.hooks.refusalOfMessage(seat, channel, dataJson);
   }
 
   refusalOfReceiver(
@@ -97,10 +97,10 @@ export class LateRoomGate implements RoomGate {
     channel: string,
     dataJson: string,
   ): RoomRefusal | undefined | Promise<RoomRefusal | undefined> {
-    return this.gate.refusalOfReceiver(seat, channel, dataJson);
+    return this.hooks.refusalOfReceiver(seat, channel, dataJson);
   }
 
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined {
-    return this.gate.refusalOfState(seat, channel, stateJson);
+    return this.hooks.refusalOfState(seat, channel, stateJson);
   }
 }

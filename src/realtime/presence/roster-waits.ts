@@ -4,7 +4,7 @@ import { ROSTER_WAIT_MS } from "../../protocol/limits.ts";
 import type { Subscription } from "../state/subscription.ts";
 
 /** A roster is due ROSTER_WAIT_MS after its ack; the wait for the pong ends this much earlier, because timers can be late. */
-const GATE_WAIT_MS = ROSTER_WAIT_MS - 50;
+const PONG_WAIT_MS = ROSTER_WAIT_MS - 50;
 /** Rosters that become due within this time are written together: each of them is as long as the channel is large. */
 const WATCH_GAP_MS = 10;
 
@@ -14,7 +14,7 @@ interface Waiting {
   readonly untilMs: number;
 }
 
-export class Gates {
+export class RosterWaits {
   /** In the order of their deadlines, because all wait equally long. Bound: the rate of frames for 500 ms. */
   private waiting: Waiting[] = [];
   private watching = false;
@@ -27,7 +27,7 @@ export class Gates {
 
   /** From now on the roster tied to this ping has a deadline. */
   add(subscription: Subscription, ping: number): void {
-    const untilMs = this.clock.monotonicMs() + GATE_WAIT_MS;
+    const untilMs = this.clock.monotonicMs() + PONG_WAIT_MS;
     this.waiting.push({ subscription, ping, untilMs });
     if (!this.watching) this.watch();
   }

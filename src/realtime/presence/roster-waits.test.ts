@@ -6,37 +6,37 @@ import type { Channel } from "../state/channel.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Member } from "../state/member.ts";
 import { Subscription } from "../state/subscription.ts";
-import { Gates } from "./gates.ts";
+import { RosterWaits } from "./roster-waits.ts";
 
 /** A subscription of which only the channel's name and the state matter. */
 const subscriptionTo = (name: string): Subscription =>
-  new Subscription({ gated: 0 } as unknown as Connection, { name } as unknown as Channel);
+  new Subscription({ awaitingPong: 0 } as unknown as Connection, { name } as unknown as Channel);
 
 /** The next tick writes its roster. */
 function writeRoster(subscription: Subscription): void {
-  subscription.openGate();
+  subscription.stopAwaitingPong();
   subscription.tick();
 }
 
-function watchedGates() {
+function watchedWaits() {
   const clock = new FakeClock();
   const overdue: string[][] = [];
-  const gates = new Gates(clock, (some) => overdue.push(some.map(({ channel }) => channel.name)));
+  const waits = new RosterWaits(clock, (some) => overdue.push(some.map(({ channel }) => channel.name)));
   let pings = 0;
   /** Promises a roster to a new subscription to this channel, or once more to this one. */
   const promise = (to: Subscription | string): Subscription => {
     const subscription = typeof to === "string" ? subscriptionTo(to) : to;
-    subscription.gate({} as unknown as Member, ++pings);
-    gates.add(subscription, pings);
+    subscription.awaitPong({} as unknown as Member, ++pings);
+    waits.add(subscription, pings);
     return subscription;
   };
   const names = (): string[] => overdue.splice(0).flat();
-  const waiting = (): number => (Reflect.get(gates, "waiting") as unknown[]).length;
+  const waiting = (): number => (Reflect.get(waits, "waiting") as unknown[]).length;
   return { clock, overdue, promise, names, waiting };
 }
 
 test("a roster whose pong does not come is due shortly before its deadline, and once", () => {
-  const { clock, promise, names, waiting } = watchedGates();
+  const { clock, promise, names, waiting } = watchedWaits();
   promise("a");
   clock.advance(ROSTER_WAIT_MS - 100);
   expect(names()).toEqual([]);
@@ -47,7 +47,7 @@ test("a roster whose pong does not come is due shortly before its deadline, and 
 });
 
 test("a roster that is promised once more waits from then on", () => {
-  const { clock, promise, names } = watchedGates();
+  const { clock, promise, names } = watchedWaits();
   const one = promise("a");
   clock.advance(300);
   promise(one);
@@ -58,17 +58,17 @@ test("a roster that is promised once more waits from then on", () => {
 });
 
 test("a roster that was written, or is no longer wanted, is not due", () => {
-  const { clock, promise, names } = watchedGates();
+  const { clock, promise, names } = watchedWaits();
   writeRoster(promise("written"));
   promise("ended").end("left");
-  promise("ready").openGate();
-  promise("gated");
+  promise("ready").stopAwaitingPong();
+  promise("waits");
   clock.advance(ROSTER_WAIT_MS);
-  expect(names()).toEqual(["ready", "gated"]);
+  expect(names()).toEqual(["ready", "waits"]);
 });
 
 test("rosters that were written are forgotten with the first that is due, even before their own deadline", () => {
-  const { clock, promise, waiting } = watchedGates();
+  const { clock, promise, waiting } = watchedWaits();
   promise("a");
   clock.advance(100);
   for (let i = 0; i < 100; i++) writeRoster(promise("b"));
@@ -77,7 +77,7 @@ test("rosters that were written are forgotten with the first that is due, even b
 });
 
 test("rosters that are due within 10 ms are due together", () => {
-  const { clock, overdue, promise } = watchedGates();
+  const { clock, overdue, promise } = watchedWaits();
   for (let i = 0; i < 5; i++) {
     promise(`${i}`);
     clock.advance(2);
