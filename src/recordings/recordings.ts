@@ -217,7 +217,7 @@ export class Recordings {
     const { store } = this.parts;
     const deleted = await store.deleteRecordings(app, ids);
     counter.inc(deleted.length);
-    await this.removeBytes(deleted.map((id) => ({ app, id, ticket: "" })));
+    await this.removeBytes(deleted.map((id) => ({ app, id, locator: "" })));
     if (deleted.length > 0) await this.removeUnused();
     return deleted.length;
   }
@@ -230,7 +230,7 @@ export class Recordings {
       const places = await store.filesToRemove(DELETE_AT_ONCE, after);
       for (const { app, id } of places) {
         try {
-          await storage.remove({ app, id, ticket: "" });
+          await storage.remove({ app, id, locator: "" });
           await store.fileRemoved(app, id);
         } catch (err) {
           log.error({ err }, "bytes that are not used any more could not be removed; the next sweep tries again");
@@ -325,7 +325,7 @@ export function servedAs(row: RecordingRow, wanted: Disposition): Served {
 const placeOfFile = ({ app, id, file }: Pick<RecordingRow, "app" | "id" | "file">): Place => ({
   app,
   id: file ?? id,
-  ticket: "",
+  locator: "",
 });
 
 const invalid = (field: string, message: string): Problem =>

@@ -82,7 +82,7 @@ describe("leases", () => {
     expect(await lease?.release(true)).toBe(false);
     expect(await retrying(() => one.recordings.touchUpload("u", 1, 7, 2000))).toBeUndefined();
     expect((await other.recordings.touchUpload("u", 2, 7, 2000))?.total).toBe(7);
-    expect(await other.leases.look?.("u")).toEqual({ ticket: "t", flushed: undefined });
+    expect(await other.leases.look?.("u")).toEqual({ locator: "t", flushed: undefined });
     // Unclean: the file of the earlier writer was not replaced.
     expect(await taken?.release(false)).toBe(true);
     expect(await other.leases.take("u")).toMatchObject({ generation: 3, isTakeover: true });

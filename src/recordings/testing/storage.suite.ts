@@ -54,7 +54,7 @@ const newId = (): string => newObjectId(Date.now());
 
 async function begin(storage: Storage): Promise<Place> {
   const [app, id] = [anAppId(newId()), newId()];
-  return { app, id, ticket: await storage.begin(app, id) };
+  return { app, id, locator: await storage.begin(app, id) };
 }
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -157,12 +157,12 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       },
     );
 
-    test("a finished place can be removed without its ticket", async () => {
+    test("a finished place can be removed without its locator", async () => {
       const { storage } = await make();
       const place = await begin(storage);
       await storage.append(place, 0, source(pattern(9 * MIB)), ALONE);
       await storage.finish(place, 9 * MIB);
-      await storage.remove({ ...place, ticket: "" });
+      await storage.remove({ ...place, locator: "" });
       expect(await entriesOf(storage, place.id)).toEqual([]);
     });
 
@@ -174,7 +174,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const [half] = await entriesOf(storage, open.id);
       expect(half?.isOpen).toBe(true);
       const [one, ...others] = await entriesOf(storage, whole.id);
-      expect([one?.isOpen, one?.place, others]).toEqual([false, { ...whole, ticket: "" }, []]);
+      expect([one?.isOpen, one?.place, others]).toEqual([false, { ...whole, locator: "" }, []]);
       expect(Math.abs((one?.modifiedMs ?? 0) - Date.now())).toBeLessThan(60_000);
       for (const place of [open, whole]) await storage.remove(place);
     });
@@ -186,7 +186,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       for (const { place } of await entriesOf(storage, open.id)) await storage.discard(place);
       expect(await entriesOf(storage, open.id)).toEqual([]);
       const whole = await finished(storage, pattern(100));
-      await storage.discard({ ...whole, ticket: "" });
+      await storage.discard({ ...whole, locator: "" });
       expect(await read(whole)).toEqual(pattern(100));
       await storage.remove(whole);
     });
@@ -195,7 +195,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const { storage, read } = await make();
       const [kept, gone] = [await finished(storage, pattern(100)), await finished(storage, pattern(200))];
       for (const place of [kept, gone]) {
-        await storage.quarantine({ ...place, ticket: "" }, Date.now());
+        await storage.quarantine({ ...place, locator: "" }, Date.now());
         expect(await entriesOf(storage, place.id)).toEqual([]);
       }
       const [one] = await quarantinedOf(storage, kept.id);
@@ -227,8 +227,8 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
         const overtaken = storage.append(place, 0, source(theirs), lease).catch((error: unknown) => error);
         await frozen;
         const other = reopen();
-        const { ticket, clear } = await other.takeOver(place, 2, undefined);
-        const taken = { ...place, ticket };
+        const { locator, clear } = await other.takeOver(place, 2, undefined);
+        const taken = { ...place, locator: locator };
         await clear();
         const stored = await other.storedBytes(taken);
         await other.append(taken, stored, source(ours.subarray(stored)), { ...ALONE, generation: 2 });
@@ -255,8 +255,8 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
         const { storage } = await make();
         const app = anAppId("a".repeat(24));
         for (const place of [
-          { app, id, ticket: "x" },
-          { app: anAppId(id), id: app, ticket: "x" },
+          { app, id, locator: "x" },
+          { app: anAppId(id), id: app, locator: "x" },
         ]) {
           await expect((async () => storage.storedBytes(place))()).rejects.toThrow("a place is named by");
           await expect((async () => storage.remove(place))()).rejects.toThrow("a place is named by");

@@ -33,7 +33,7 @@ async function* inChunks(bytes: Uint8Array) {
 
 async function begin(storage: Storage): Promise<Place> {
   const [app, id] = [anAppId(newObjectId(Date.now())), newObjectId(Date.now())];
-  return { app, id, ticket: await storage.begin(app, id) };
+  return { app, id, locator: await storage.begin(app, id) };
 }
 
 const lease = (generation: number): WriterLease => ({ generation, confirm: async () => undefined });
@@ -107,8 +107,8 @@ class Written {
       .catch(() => undefined);
     await Promise.race([frozen, done]);
     const storage = this.reopen();
-    const { ticket, clear } = await storage.takeOver(this.place, ++this.generation, undefined);
-    this.place = { ...this.place, ticket };
+    const { locator, clear } = await storage.takeOver(this.place, ++this.generation, undefined);
+    this.place = { ...this.place, locator };
     await clear();
     this.keep(bytes, await storage.storedBytes(this.place));
     this.zombies.push({ resume, done });

@@ -22,7 +22,7 @@ type Work<T> = (row: UploadRow, lease: Lease) => Promise<T>;
 /** Bytes can come to an open upload. The file of a finished one is whole, and waits to be mended. */
 type UploadState = "open" | "finished";
 
-export const placeOf = ({ app, id, ticket }: UploadRow): Place => ({ app, id, ticket });
+export const placeOf = ({ app, id, locator }: UploadRow): Place => ({ app, id, locator });
 
 export class UploadLocks {
   /** Bound: one entry per request under way. The promise resolves when the request has ended. */
@@ -87,10 +87,10 @@ export class UploadLocks {
   private async takeOver(row: UploadRow, lease: Lease): Promise<UploadRow> {
     const { store, storage } = this.parts;
     const before = placeOf(row);
-    const { ticket, clear } = await storage.takeOver(before, lease.generation, lease.kept);
-    if (!(await store.moveUpload(row.id, lease.generation, ticket))) throw new LeaseLost();
+    const { locator, clear } = await storage.takeOver(before, lease.generation, lease.kept);
+    if (!(await store.moveUpload(row.id, lease.generation, locator))) throw new LeaseLost();
     await clear();
-    return { ...row, ticket };
+    return { ...row, locator };
   }
 
   /**
@@ -103,9 +103,9 @@ export class UploadLocks {
       const bytes = await storage.storedBytes(place);
       // Asked afterwards: what a holder has released meanwhile is flushed.
       const stored = storage.losesUnflushed ? await leases.look?.(row.id) : undefined;
-      if (!stored || stored.ticket === place.ticket) return Math.min(bytes, stored?.flushed ?? bytes);
+      if (!stored || stored.locator === place.locator) return Math.min(bytes, stored?.flushed ?? bytes);
       // Its bytes were moved by a takeover.
-      place = { ...place, ticket: stored.ticket };
+      place = { ...place, locator: stored.locator };
     }
   }
 

@@ -119,7 +119,7 @@ describe("a part", () => {
       const sent = kit.uploads.write(kit.app, id, { range, length: 100, body: cut });
       await expect(sent).rejects.toMatchObject({ code: "upload_stalled" });
       const lease = await store.leases.take(id);
-      const stored = await kit.storage.storedBytes({ app: kit.app, id, ticket: "" });
+      const stored = await kit.storage.storedBytes({ app: kit.app, id, locator: "" });
       expect(lease?.kept).toBe(stored);
     });
   });

@@ -47,7 +47,7 @@ interface UploadParts extends WritingParts {
   readonly stayBytesMax?: number;
 }
 
-type Fresh = "id" | "ticket" | "total" | "touched" | "bytes" | "finished" | "mendedAs" | "tries" | "isClosed";
+type Fresh = "id" | "locator" | "total" | "touched" | "bytes" | "finished" | "mendedAs" | "tries" | "isClosed";
 type RowOf<Row> = Omit<Row, Fresh>;
 
 /** How long a deletion waits for a request that changes an upload of a stay, before it ends the upload under its hands. */
@@ -111,7 +111,7 @@ export class Uploads {
       const now = nowMs();
       const id = newObjectId(now);
       const none = { total: null, touched: now, bytes: 0, finished: null, mendedAs: null, tries: 0, isClosed: false };
-      const row = { ...fields, ...none, id, ticket: await storage.begin(fields.app, id) } as unknown as Row;
+      const row = { ...fields, ...none, id, locator: await storage.begin(fields.app, id) } as unknown as Row;
       if (!(await add(row))) {
         await storage.remove(placeOf(row));
         throw new Problem("too_many_uploads", tooMany);

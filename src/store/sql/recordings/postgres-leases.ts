@@ -81,7 +81,7 @@ export class PostgresLeases implements Leases {
     const [row] = rows;
     if (!row) return undefined;
     const isHeld = Number(row.generation) !== Number(row.released);
-    return { ticket: String(row.ticket), flushed: isHeld && row.kept !== null ? Number(row.kept) : undefined };
+    return { locator: String(row.ticket), flushed: isHeld && row.kept !== null ? Number(row.kept) : undefined };
   }
 
   close(): void {

@@ -85,7 +85,7 @@ export class WorkerLeases {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`SELECT ticket FROM uploads WHERE id = ${id} AND ended IS NULL`,
     );
-    return rows[0] && { ticket: String(rows[0].ticket), flushed: undefined };
+    return rows[0] && { locator: String(rows[0].ticket), flushed: undefined };
   }
 
   /** The connection of a worker is closed: its leases end, and the next holder of one takes over. */
