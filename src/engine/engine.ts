@@ -264,7 +264,7 @@ export interface EngineCallbacks {
   /** `name`: what the node has left in the store is under this. */
   nodeGone(node: NodeId, name: NodeName): void;
   /** The other nodes can be reached again: what they have stored meanwhile was not announced to this node. */
-  linkUp(): void;
+  reconnected(): void;
   /** Another node has called `nudge`: read shared state now and, for an application, write what is not written yet. */
   nudged(app?: AppId, withdrawn?: string): void | Promise<void>;
   /** The peer must not connect until then. Its connections are closed by a kick. */

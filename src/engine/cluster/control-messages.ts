@@ -8,9 +8,9 @@ import type { Requests } from "./requests/requests.ts";
 import type { Responder } from "./responder.ts";
 import type { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
 import * as decode from "./wire/decode.ts";
-import type { Received } from "./wire/link.ts";
 import type { ConnectionCount, Heartbeat, Notification, RequestMessage } from "./wire/messages.ts";
 import { requestNumberOf } from "./wire/subjects.ts";
+import type { Received } from "./wire/wire.ts";
 
 interface ControlMessagesParts {
   readonly local: NodeCallbacks;

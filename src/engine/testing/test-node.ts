@@ -264,7 +264,7 @@ export class TestNode implements EngineCallbacks {
     this.lostChannels.push(channel);
   }
 
-  linkUp(): void {}
+  reconnected(): void {}
 
   nodeGone(node: NodeId, name: NodeName): void {
     if (this.gone.includes(node)) this.violations.push(`${node} was reported gone twice`);

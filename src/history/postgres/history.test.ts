@@ -5,8 +5,8 @@ import { optionsOf } from "../../store/engines/postgres.ts";
 import { PostgresServer } from "../../store/testing/postgres.ts";
 import { historySuite } from "../testing/history.suite.ts";
 import { appendTexts, STREAMS_MAX } from "../testing/kit.ts";
+import { PostgresConnections } from "./connections.ts";
 import { openPostgresHistory } from "./history.ts";
-import { PostgresLink } from "./link.ts";
 
 setDefaultTimeout(60_000);
 
@@ -53,9 +53,9 @@ test("statements that were prepared before another node has changed their tables
   await using other = new SQL({ ...optionsOf(url), max: 1 });
   await other`CREATE TABLE things (id INT)`;
   await other`INSERT INTO things VALUES (1)`;
-  await using link = disposable(new PostgresLink(optionsOf(url), 3));
+  await using connections = disposable(new PostgresConnections(optionsOf(url), 3));
   const readAll = (): Promise<object[][]> =>
-    Promise.all(Array.from({ length: 12 }, () => link.run((sql) => sql`SELECT * FROM things WHERE id = ${1}`)));
+    Promise.all(Array.from({ length: 12 }, () => connections.run((sql) => sql`SELECT * FROM things WHERE id = ${1}`)));
   await readAll();
   await other`ALTER TABLE things ADD COLUMN kind INT`;
   expect((await readAll()).flat()).toEqual(Array.from({ length: 12 }, () => ({ id: 1, kind: null })));

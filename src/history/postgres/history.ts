@@ -25,8 +25,8 @@ import {
   STREAMS_PER_APP_MAX,
 } from "../contract/limits.ts";
 import { arrayLiteral } from "./batch.ts";
+import { PostgresConnections, StandbyAnswered } from "./connections.ts";
 import { ServerIdentity } from "./identity.ts";
-import { PostgresLink, StandbyAnswered } from "./link.ts";
 import { pageOf } from "./page.ts";
 import { migrateHistory } from "./schema.ts";
 import { PostgresWriter } from "./writer.ts";
@@ -84,8 +84,8 @@ function ofPrimary<T extends Answer>(row: T | undefined): T | undefined {
 export class PostgresHistory implements HistoryStore {
   readonly isShared = true;
   private readonly writer: PostgresWriter;
-  private readonly reader: PostgresLink;
-  private readonly trimmer: PostgresLink;
+  private readonly reader: PostgresConnections;
+  private readonly trimmer: PostgresConnections;
   private readonly identity = new ServerIdentity();
   private readonly skewMs: () => number;
   private readonly totalsEveryMs: number;
@@ -100,12 +100,12 @@ export class PostgresHistory implements HistoryStore {
     this.streamsMax = options.streamsMax ?? STREAMS_PER_APP_MAX;
     // Reads alone do not show that a server takes no changes.
     const leave = (): void => {
-      for (const link of [this.writer, this.reader, this.trimmer]) link.leave();
+      for (const one of [this.writer, this.reader, this.trimmer]) one.leave();
     };
     this.writer = new PostgresWriter(connection, this.skewMs, options.answerMs, leave);
-    this.reader = new PostgresLink(connection, READ_CONNECTIONS, options.answerMs, leave);
+    this.reader = new PostgresConnections(connection, READ_CONNECTIONS, options.answerMs, leave);
     const patient = { ...SESSION, statement_timeout: BACKGROUND_MS };
-    this.trimmer = new PostgresLink({ ...connection, connection: patient }, 1, undefined, leave);
+    this.trimmer = new PostgresConnections({ ...connection, connection: patient }, 1, undefined, leave);
     // Some connections may still lead to the server before.
     this.identity.onChange(leave);
   }

@@ -100,7 +100,7 @@ export class EngineBoundary implements EngineCallbacks {
     tops.read();
   }
 
-  linkUp(): void {
+  reconnected(): void {
     safely(this.parts.faults, "engine", () => this.parts.tops.read());
   }
 

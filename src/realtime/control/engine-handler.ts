@@ -47,7 +47,7 @@ interface EngineHandlerParts {
 }
 
 /** Called through EngineBoundary, which goes over the channels itself when a node is gone. */
-export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp"> {
+export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconnected"> {
   readonly id: NodeName;
 
   constructor(private readonly parts: EngineHandlerParts) {

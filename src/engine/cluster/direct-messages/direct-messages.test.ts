@@ -3,8 +3,8 @@ import { anAppId } from "../../../base/testing/ids.ts";
 import { DEFERRED } from "../../engine.ts";
 import { deliveryCount } from "../wire/decode.ts";
 import { directMessage } from "../wire/encode.ts";
-import type { Received } from "../wire/link.ts";
 import type { DirectMessage } from "../wire/messages.ts";
+import type { Received } from "../wire/wire.ts";
 import { DirectMessages, LATE_MS } from "./direct-messages.ts";
 import { ASIDE_MS } from "./newest-messages.ts";
 
@@ -32,7 +32,7 @@ function subscribed() {
         return isHeld ? DEFERRED : delivered.push(dataJson) && 1;
       },
     },
-    link: {
+    wire: {
       receiver: (shared) => {
         receive = shared;
         return () => undefined;

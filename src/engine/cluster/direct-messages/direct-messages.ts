@@ -13,9 +13,9 @@ import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import type { Nodes } from "../nodes/nodes.ts";
 import { directMessage } from "../wire/decode.ts";
 import { deliveryCount } from "../wire/encode.ts";
-import type { Link, Received } from "../wire/link.ts";
 import type { DirectMessage, NodeRequest, NodeResponse } from "../wire/messages.ts";
 import type { Subjects } from "../wire/subjects.ts";
+import type { Received, Wire } from "../wire/wire.ts";
 import type { ExpectedPeers } from "./expected-peers.ts";
 import { type NewestMessage, NewestMessages } from "./newest-messages.ts";
 
@@ -38,7 +38,7 @@ type Delivered = DeliverResult | "late" | undefined;
 
 interface DirectMessagesParts {
   readonly local: Pick<EngineCallbacks, "id" | "deliverTo">;
-  readonly link: Pick<Link, "receiver" | "subscribeWith" | "hasSubscriber" | "flush">;
+  readonly wire: Pick<Wire, "receiver" | "subscribeWith" | "hasSubscriber" | "flush">;
   readonly subjects: Pick<Subjects, "peer">;
   readonly nodes: Pick<Nodes, "seen">;
   readonly expectedPeers: Pick<ExpectedPeers, "has">;
@@ -55,28 +55,28 @@ export class DirectMessages {
   private readonly receiver: Receiver;
 
   constructor(private readonly parts: DirectMessagesParts) {
-    this.receiver = parts.link.receiver((received) => this.receive(received));
+    this.receiver = parts.wire.receiver((received) => this.receive(received));
     this.newest = new NewestMessages(parts.nowMs);
   }
 
   /** Subscribes before a connection is made, if another node has one; resolves when the others know. */
   prepare(app: SpaceId, peerId: string): Promise<void> | undefined {
-    const { link, subjects } = this.parts;
-    if (this.peers.get(app)?.has(peerId) || !link.hasSubscriber(subjects.peer(app, peerId))) return undefined;
+    const { wire, subjects } = this.parts;
+    if (this.peers.get(app)?.has(peerId) || !wire.hasSubscriber(subjects.peer(app, peerId))) return undefined;
     this.subscribe(app, peerId);
     // A worker that does not read must not keep clients from connecting.
-    return Promise.race([link.flush(), Bun.sleep(PREPARE_MAX_MS)]);
+    return Promise.race([wire.flush(), Bun.sleep(PREPARE_MAX_MS)]);
   }
 
   subscribe(app: SpaceId, peerId: string): void {
-    const { link, subjects } = this.parts;
+    const { wire, subjects } = this.parts;
     let peers = this.peers.get(app);
     if (!peers) {
       peers = new Map();
       this.peers.set(app, peers);
     }
     if (peers.has(peerId)) return;
-    const subscription = link.subscribeWith(subjects.peer(app, peerId), this.receiver);
+    const subscription = wire.subscribeWith(subjects.peer(app, peerId), this.receiver);
     peers.set(peerId, subscription);
     this.newest.restore(subscription, app, peerId);
   }

@@ -75,8 +75,8 @@ export class NodeCallbacks implements EngineCallbacks {
     this.boundary.run({ in: "lost", app, channel }, () => this.end.lost(app, channel));
   }
 
-  linkUp(): void {
-    this.boundary.run({ in: "linkUp" }, () => this.end.linkUp());
+  reconnected(): void {
+    this.boundary.run({ in: "linkUp" }, () => this.end.reconnected());
   }
 
   nodeGone(node: NodeId, name: NodeName): void {

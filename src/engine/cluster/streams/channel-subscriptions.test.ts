@@ -5,9 +5,9 @@ import type { EngineCallbacks } from "../../engine.ts";
 import { Nodes } from "../nodes/nodes.ts";
 import type { Requests } from "../requests/requests.ts";
 import { message, tail } from "../wire/encode.ts";
-import type { Link, Received } from "../wire/link.ts";
 import type { NodeRequest, NodeResponse, Position } from "../wire/messages.ts";
 import { Subjects } from "../wire/subjects.ts";
+import type { Received, Wire } from "../wire/wire.ts";
 import { ChannelSubscriptions } from "./channel-subscriptions.ts";
 
 const APP = anAppId("app");
@@ -48,7 +48,7 @@ function subscribed({ isSilent = false } = {}) {
     lost: (_app, channel) => void lost.push(channel),
     membersAre: () => undefined,
   };
-  const link: Pick<Link, "subscribe" | "isUp"> = {
+  const wire: Pick<Wire, "subscribe" | "isUp"> = {
     isUp: true,
     subscribe: (subject, receive) => {
       receivers.set(subject, receive);
@@ -62,7 +62,7 @@ function subscribed({ isSilent = false } = {}) {
   };
   const subscriptions = new ChannelSubscriptions({
     local: local as EngineCallbacks,
-    link: link as Link,
+    wire: wire as Wire,
     subjects,
     nodes,
     requests: requests as Requests,

@@ -10,7 +10,6 @@ import type { Nodes, OtherNode } from "../nodes/nodes.ts";
 import type { Requests } from "../requests/requests.ts";
 import { streamsOf } from "../requests/response-parts.ts";
 import { streamItem } from "../wire/decode.ts";
-import type { Link } from "../wire/link.ts";
 import {
   EARLIER_VERSION_FORGETS_AFTER_MS,
   type NodeResponse,
@@ -20,6 +19,7 @@ import {
 } from "../wire/messages.ts";
 import { chunksOf, jsonBytes } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
+import type { Wire } from "../wire/wire.ts";
 import { type Contact, elapsedMs, type IncomingEvents } from "./incoming-stream.ts";
 import { IncomingStreams } from "./incoming-streams.ts";
 
@@ -33,7 +33,7 @@ const CLOCK_DRIFT_MS = 500;
 
 interface ChannelSubscriptionsParts {
   readonly local: EngineCallbacks;
-  readonly link: Link;
+  readonly wire: Wire;
   readonly subjects: Subjects;
   readonly nodes: Nodes;
   readonly requests: Requests;
@@ -182,7 +182,7 @@ export class ChannelSubscriptions {
   }
 
   private subscribe(app: SpaceId, channel: string): ChannelSubscription {
-    const { link, subjects, nodes, warn, nowMs } = this.parts;
+    const { wire, subjects, nodes, warn, nowMs } = this.parts;
     const events: IncomingEvents = {
       deliver: (name, item) => this.deliver(name, item),
       requestReplay: (from, to) => this.requestReplay(subscription, from, to),
@@ -190,7 +190,7 @@ export class ChannelSubscriptions {
       lost: (name) => this.lose(subscription, name),
     };
     const streams = new IncomingStreams(events, nowMs);
-    const transport = link.subscribe(subjects.channel(app, channel), ({ text }) => {
+    const transport = wire.subscribe(subjects.channel(app, channel), ({ text }) => {
       const item = streamItem(text);
       // The subject decides the channel: an item that names another one is forged.
       if (!item || item.position.app !== app || item.position.channel !== channel)
@@ -223,7 +223,7 @@ export class ChannelSubscriptions {
   }
 
   private requestState(name: string, subscriptions: readonly ChannelSubscription[]): void {
-    const { requests, nodes, link } = this.parts;
+    const { requests, nodes, wire } = this.parts;
     const channels = subscriptions.map(({ app, channel }) => [app, channel] as const);
     requests.toOne(name, { kind: "streams", channels }, (response: NodeResponse | undefined) => {
       const node = nodes.known(name);
@@ -231,7 +231,7 @@ export class ChannelSubscriptions {
       if (!node || current.length === 0) return;
       for (const state of streamsOf(response)) this.stateReceived(node, state);
       // Without its state the streams stay unsynchronised: retry until the node responds or is gone.
-      if (!response && link.isUp) this.requestState(name, current);
+      if (!response && wire.isUp) this.requestState(name, current);
     });
   }
 

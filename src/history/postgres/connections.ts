@@ -18,7 +18,7 @@ const READ_ONLY = "25006";
 /** A standby has answered: what it holds may be old, so that positions cannot be judged by it. */
 export class StandbyAnswered extends HistoryUnavailable {}
 
-export class PostgresLink {
+export class PostgresConnections {
   private sql: SQL;
   private isClosed = false;
   private leftMs = Number.NEGATIVE_INFINITY;
@@ -27,7 +27,7 @@ export class PostgresLink {
     private readonly options: SQL.PostgresOrMySQLOptions,
     private readonly connections: number,
     private readonly answerMs = ANSWER_MS,
-    /** The server takes no changes: other links to the same address should be left, too. */
+    /** The server takes no changes: other connections to the same address should be left, too. */
     private readonly onReadOnly: () => void = () => this.leave(),
   ) {
     this.sql = this.connect();

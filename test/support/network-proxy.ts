@@ -1,22 +1,22 @@
 /** A TCP proxy in front of one target whose connections can be stalled, delayed or cut. */
 import type { Socket } from "node:net";
-import { type Direction, type Link, reset, TcpProxy } from "./tcp-proxy.ts";
+import { type Direction, type ProxiedConnection, reset, TcpProxy } from "./tcp-proxy.ts";
 
 export type { Direction } from "./tcp-proxy.ts";
 
 /** Gets all bytes of one direction of one connection, and returns the bytes to pass on instead. */
 export type Alter = (bytes: Buffer) => Buffer;
 
-export interface LinkProxyOptions {
+export interface NetworkProxyOptions {
   /** Called once per connection. */
-  readonly alter?: Partial<Record<Direction, (link: Link) => Alter>>;
+  readonly alter?: Partial<Record<Direction, (link: ProxiedConnection) => Alter>>;
 }
 
 const BOTH: readonly Direction[] = ["up", "down"];
 /** The most that may wait in one direction of a slow or stalled link; beyond it the sender has to wait, as on a real link. */
 const WAITING_MAX_BYTES = 256 * 1024;
 
-export class LinkProxy {
+export class NetworkProxy {
   /** Bytes that have reached the other end. */
   readonly bytes: Record<Direction, number> = { up: 0, down: 0 };
   /** Connections refused while the link was cut. */
@@ -29,11 +29,11 @@ export class LinkProxy {
 
   private constructor(
     private target: number,
-    private readonly options: LinkProxyOptions,
+    private readonly options: NetworkProxyOptions,
   ) {}
 
-  static async to(target: number, options: LinkProxyOptions = {}): Promise<LinkProxy> {
-    const link = new LinkProxy(target, options);
+  static async to(target: number, options: NetworkProxyOptions = {}): Promise<NetworkProxy> {
+    const link = new NetworkProxy(target, options);
     link.proxy = await TcpProxy.listen((client, number, proxy) => link.take(client, number, proxy));
     return link;
   }
@@ -105,12 +105,12 @@ export class LinkProxy {
       return;
     }
     const target = proxy.dial(this.target, () => reset(client));
-    const link: Link = { number, client, target };
+    const link: ProxiedConnection = { number, client, target };
     this.join(link, "up", client, target);
     this.join(link, "down", target, client);
   }
 
-  private join(link: Link, direction: Direction, from: Socket, to: Socket): void {
+  private join(link: ProxiedConnection, direction: Direction, from: Socket, to: Socket): void {
     const alter = this.options.alter?.[direction]?.(link);
     const pipe: Pipe = new Pipe(from, to, {
       passed: (bytes) => {

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { type LineServer, type Lines, serveLines } from "./lines.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { controlSocket } from "./run-folder.ts";
-import { type TeamEvents, TeamLink } from "./team-link.ts";
+import { SupervisorConnection, type TeamEvents } from "./supervisor-connection.ts";
 
 const BEGIN = { type: "begin", nodeId: "n-1", slots: 3, config: {}, sources: {} } as unknown as ToWorker;
 
 let folder: string;
 let server: LineServer | undefined;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "team-link-test-"));
+  folder = mkdtempSync(join(tmpdir(), "supervisor-connection-test-"));
 });
 afterEach(() => {
   server?.close();
@@ -39,10 +39,10 @@ test("what the supervisor sends together with the first message is not lost", as
     lines.send({ type: "drain" });
   });
   const { seen, events } = recorded();
-  const link = await TeamLink.join(1, folder, events);
-  expect(link.state).toMatchObject({ ready: 2, isStopping: true, lead: 0 });
+  const connection = await SupervisorConnection.join(1, folder, events);
+  expect(connection.state).toMatchObject({ ready: 2, isStopping: true, lead: 0 });
   expect(seen).toEqual(["drain"]);
-  await link.close();
+  await connection.close();
 });
 
 test("a supervisor that ends right after the first message leaves an orphan", async () => {
@@ -52,7 +52,7 @@ test("a supervisor that ends right after the first message leaves an orphan", as
     void lines.end();
   });
   const { seen, events } = recorded();
-  await TeamLink.join(1, folder, {
+  await SupervisorConnection.join(1, folder, {
     ...events,
     orphaned: () => {
       seen.push("orphaned");

@@ -7,12 +7,12 @@ import { PatientWorker, type PatientWorkerParts } from "./patient-worker.ts";
 /** A worker that does not take parts as fast as they come has a disk that is too slow: memory must not fill up. */
 const UNQUEUED_MAX_BYTES = 64 * 1024 * 1024;
 
-interface LinkParts extends Pick<PatientWorkerParts, "makeWorker" | "after"> {
+interface UploadWorkerClientParts extends Pick<PatientWorkerParts, "makeWorker" | "after"> {
   readonly hasRuns: () => Promise<boolean>;
 }
 
-export class UploadLink implements Uploads {
-  readonly #parts: LinkParts;
+export class UploadWorkerClient implements Uploads {
+  readonly #parts: UploadWorkerClientParts;
   readonly #pending: Signal<Pending> = signal(NOTHING_PENDING);
   readonly #isInMemory = signal(false);
   readonly #listeners = new Set<(run: string, why: Failure) => void>();
@@ -20,7 +20,7 @@ export class UploadLink implements Uploads {
   #worker: PatientWorker | undefined;
   #unqueuedBytes = 0;
 
-  constructor(parts: LinkParts) {
+  constructor(parts: UploadWorkerClientParts) {
     this.#parts = parts;
   }
 

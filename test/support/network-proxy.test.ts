@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Caller, Echo } from "./echo.ts";
-import { LinkProxy } from "./link-proxy.ts";
+import { NetworkProxy } from "./network-proxy.ts";
 import { nextTurn, until } from "./wait.ts";
 
 /** Long enough for anything to arrive on loopback that would arrive: an absence cannot be waited for. */
@@ -8,7 +8,7 @@ const A_WHILE_MS = 150;
 
 test("a link proxy passes bytes both ways and counts them", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   await caller.say("hello").hears("hello");
   expect([link.bytes, link.open, link.accepted]).toEqual([{ up: 5, down: 5 }, 1, 1]);
@@ -16,7 +16,7 @@ test("a link proxy passes bytes both ways and counts them", async () => {
 
 test("an end passes, one direction at a time", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   caller.say("last bytes").socket.end();
   await caller.ended();
@@ -25,7 +25,7 @@ test("an end passes, one direction at a time", async () => {
 
 test("megabytes pass completely, however slowly they are read", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   const much = Buffer.alloc(4 * 1024 * 1024, "0123456789abcdef").toString();
   caller.socket.pause();
@@ -38,7 +38,7 @@ test("megabytes pass completely, however slowly they are read", async () => {
 
 test("a stalled link keeps its connections and passes nothing; resumed it passes everything in order", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   await caller.say("a").hears("a");
   link.stall();
@@ -56,7 +56,7 @@ test("a stalled link keeps its connections and passes nothing; resumed it passes
 
 test("an end during a stall arrives only after it", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   await caller.say("a").hears("a");
   link.stall();
@@ -70,7 +70,7 @@ test("an end during a stall arrives only after it", async () => {
 
 test("one direction can stall alone", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   link.stall("down");
   caller.say("question");
@@ -83,7 +83,7 @@ test("one direction can stall alone", async () => {
 
 test("a delay applies once in each direction, and keeps the order", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   link.delay(100);
   const began = performance.now();
@@ -104,7 +104,7 @@ test("a delay applies once in each direction, and keeps the order", async () => 
 
 test("bytes on their way when the sender closes still arrive", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   link.delay(100);
   caller.say("bye").socket.end();
@@ -114,7 +114,7 @@ test("bytes on their way when the sender closes still arrive", async () => {
 
 test("a cut resets both sides and every new connection, until it is mended", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   await caller.say("a").hears("a");
   link.cut();
@@ -133,7 +133,7 @@ test("a cut resets both sides and every new connection, until it is mended", asy
 
 test("a cut ends stalled connections too", async () => {
   using echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   using caller = await Caller.call(link.port);
   await caller.say("a").hears("a");
   link.stall();
@@ -144,7 +144,7 @@ test("a cut ends stalled connections too", async () => {
 
 test("an unreachable target resets the client", async () => {
   const echo = await Echo.start();
-  await using link = await LinkProxy.to(echo.port);
+  await using link = await NetworkProxy.to(echo.port);
   echo[Symbol.dispose]();
   const caller = await Caller.call(link.port).catch(() => undefined);
   await caller?.ended();

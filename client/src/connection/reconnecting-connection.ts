@@ -12,13 +12,13 @@ import { ParleyError } from "../events/errors.ts";
 import type { Frame, Welcome } from "../events/frames.ts";
 import type { Status } from "../events/types.ts";
 import { type Debug, debugOf, frameLine, statusLine, traced } from "./debug.ts";
-import type { LinkOptions, Socket, TokenReason } from "./options.ts";
+import type { ConnectionOptions, Socket, TokenReason } from "./options.ts";
 import { boundedRetryAfter, closeError, whyRefused } from "./refusal.ts";
 import { steadyClock } from "./steady-clock.ts";
 import { Tokens } from "./tokens.ts";
 import { onWake } from "./wake.ts";
 
-export interface LinkEvents {
+export interface ConnectionEvents {
   status(status: Status): void;
   welcome(welcome: Welcome): void;
   frame(frame: Frame, length: number): void;
@@ -53,9 +53,9 @@ const SERVICE_CODES_FROM = 4000;
 
 type Timer = ReturnType<typeof setTimeout>;
 
-export class Link {
-  readonly #options: LinkOptions;
-  readonly #events: LinkEvents;
+export class ReconnectingConnection {
+  readonly #options: ConnectionOptions;
+  readonly #events: ConnectionEvents;
   status: Status = { state: "connecting" };
   isConnected = false;
   readonly #tokens: Tokens | undefined;
@@ -80,7 +80,7 @@ export class Link {
   #heardMs = 0;
   #welcome: Welcome | undefined;
 
-  constructor(options: LinkOptions, events: LinkEvents) {
+  constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options;
     this.#events = events;
     this.#debug = debugOf(options);

@@ -7,7 +7,7 @@ import { cameraEncoding, type Encoding, screenEncoding } from "./resolution.ts";
 import { sessionOf } from "./sdp.ts";
 import type { Description, Signal } from "./signalling.ts";
 
-export interface PeerLinkHost extends Omit<Surroundings, "changed"> {
+export interface ParticipantConnectionHost extends Omit<Surroundings, "changed"> {
   isOnline(): boolean;
   changed(): void;
 }
@@ -16,8 +16,8 @@ export interface PeerLinkHost extends Omit<Surroundings, "changed"> {
 const BEGINS_MAX = 10;
 const BEGINS_WITHIN_MS = 20_000;
 
-export class PeerLink {
-  readonly #host: PeerLinkHost;
+export class ParticipantConnection {
+  readonly #host: ParticipantConnectionHost;
   readonly #recovery = new Recovery();
   #connection: Connection | undefined;
   #counts: Counts | undefined;
@@ -27,7 +27,7 @@ export class PeerLink {
   /** When connections were begun. */
   #begunMs: number[] = [];
 
-  constructor(host: PeerLinkHost) {
+  constructor(host: ParticipantConnectionHost) {
     this.#host = host;
   }
 

@@ -1,6 +1,6 @@
 /**
  * One socket to another worker. Both sides say hello, announce their subscriptions, and send a ping: with its pong, each side knows
- * that the other has read its subscriptions, and the link is ready.
+ * that the other has read its subscriptions, and the connection is ready.
  */
 import type { Socket } from "bun";
 import {
@@ -30,15 +30,15 @@ export interface Worker {
   readonly incarnation: string;
 }
 
-export interface LinkEvents {
-  /** The first frame has arrived. The link is closed when this returns false. */
-  greeted(link: Link, worker: Worker): boolean;
-  ready(link: Link): void;
-  subscribed(link: Link, subscription: number, subject: string): void;
-  unsubscribed(link: Link, subscription: number, subject: string): void;
-  unsubscribedAll(link: Link): void;
+export interface WorkerConnectionEvents {
+  /** The first frame has arrived. The connection is closed when this returns false. */
+  greeted(connection: WorkerConnection, worker: Worker): boolean;
+  ready(connection: WorkerConnection): void;
+  subscribed(connection: WorkerConnection, subscription: number, subject: string): void;
+  unsubscribed(connection: WorkerConnection, subscription: number, subject: string): void;
+  unsubscribedAll(connection: WorkerConnection): void;
   received(
-    link: Link,
+    connection: WorkerConnection,
     subscription: number,
     payload: Uint8Array,
     subject: string | undefined,
@@ -47,12 +47,12 @@ export interface LinkEvents {
   /** The subscription that a request was sent to had ended meanwhile. */
   unheard(replyTo: string): void;
   /** It has something to write: `flush` is to be called at the end of the turn. */
-  changed(link: Link): void;
+  changed(connection: WorkerConnection): void;
   /** `reason`: this side has cut it, and why. */
-  closed(link: Link, reason: string | undefined): void;
+  closed(connection: WorkerConnection, reason: string | undefined): void;
 }
 
-export class Link {
+export class WorkerConnection {
   /** Set by its owner once the other worker is known. */
   index = -1;
   worker: Worker | undefined;
@@ -60,14 +60,14 @@ export class Link {
   isClosed = false;
   private readonly outbox: Outbox;
   private readonly reader = new FrameReader((bytes, at, end) => this.frame(bytes, at, end));
-  /** Waiting for a pong, by the number of the ping. Bound: flushes under way; they end with the link. */
+  /** Waiting for a pong, by the number of the ping. Bound: flushes under way; they end with the connection. */
   private readonly pings = new Map<number, () => void>();
   private lastPing = 0;
   private isChanged = false;
 
   constructor(
-    private readonly socket: Socket<Link>,
-    private readonly events: LinkEvents,
+    private readonly socket: Socket<WorkerConnection>,
+    private readonly events: WorkerConnectionEvents,
     private queueMaxBytes: number,
     /** The slot whose socket this side has connected to; absent: the other side has connected. */
     readonly connectedTo?: number,
@@ -113,7 +113,7 @@ export class Link {
     this.finish(at, end + bytes.write(incarnation, end));
   }
 
-  /** Bytes of the subscriptions that are announced at the beginning do not count towards the bound: they are needed for a link at all. */
+  /** Bytes of the subscriptions that are announced at the beginning do not count towards the bound: they are needed for a connection at all. */
   announce(subscriptions: Iterable<readonly [number, { readonly subject: string }]>): void {
     for (const [number, { subject }] of subscriptions) {
       this.queueMaxBytes += HEAD_BYTES + subject.length * BYTES_PER_CHAR_MAX;
@@ -165,7 +165,7 @@ export class Link {
     this.finish(at, end);
   }
 
-  /** Resolves when the other side has read everything sent before, or the link is closed. */
+  /** Resolves when the other side has read everything sent before, or the connection is closed. */
   ping(): Promise<void> {
     return new Promise((resolve) => (this.isClosed ? resolve() : this.sendPing(resolve)));
   }

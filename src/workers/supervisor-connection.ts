@@ -23,7 +23,7 @@ const BEFORE_START: TeamEvents = {
   orphaned: () => process.exit(1),
 };
 
-export class TeamLink implements Team {
+export class SupervisorConnection implements Team {
   state: TeamState;
   private readonly rates = new SharedRates(
     () => performance.now(),
@@ -51,9 +51,9 @@ export class TeamLink implements Team {
   }
 
   /** Resolves when the supervisor has said what to start. */
-  static async join(slot: number, folder: string, events = BEFORE_START): Promise<TeamLink> {
+  static async join(slot: number, folder: string, events = BEFORE_START): Promise<SupervisorConnection> {
     const { promise, resolve, reject } = Promise.withResolvers<Begin>();
-    // What arrives together with the first message, before there is a link that reads it. Bound: one read of the socket.
+    // What arrives together with the first message, before there is a connection that reads it. Bound: one read of the socket.
     const early: ToWorker[] = [];
     let isClosed = false;
     const lines = await connectLines<ToWorker, FromWorker>(controlSocket(folder), {
@@ -67,10 +67,10 @@ export class TeamLink implements Team {
       },
     });
     lines.send({ type: "hello", slot, pid: process.pid });
-    const link = new TeamLink(slot, folder, await promise, lines, { ...events });
-    for (const message of early) link.received(message);
-    if (isClosed) link.events.orphaned();
-    return link;
+    const connection = new SupervisorConnection(slot, folder, await promise, lines, { ...events });
+    for (const message of early) connection.received(message);
+    if (isClosed) connection.events.orphaned();
+    return connection;
   }
 
   get slots(): number {

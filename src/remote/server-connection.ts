@@ -39,7 +39,7 @@ interface Connected {
 const IS_HISTORY = METHODS.map(({ part }) => part === "history" || part === "historyCalls");
 const IS_PROBE = METHODS.map(isProbe);
 
-export class Link {
+export class ServerConnection {
   /** How often it has been connected. What the server holds for this worker ends with a connection. */
   connection = 0;
   private readonly worker = randomUUID();
@@ -71,14 +71,14 @@ export class Link {
   }
 
   /** Waits for a server that is about to start. Throws StoreError. */
-  static async connect(path: string, waitMs = START_WAIT_MS): Promise<Link> {
-    const link = new Link(path);
+  static async connect(path: string, waitMs = START_WAIT_MS): Promise<ServerConnection> {
+    const connection = new ServerConnection(path);
     const until = performance.now() + waitMs;
     for (;;) {
-      const error = await link.tryConnect();
-      if (!error) return link;
+      const error = await connection.tryConnect();
+      if (!error) return connection;
       if (error instanceof StoreError || performance.now() > until) {
-        link.close();
+        connection.close();
         throw error instanceof StoreError ? error : new StoreError(`the stores cannot be reached: ${error.message}`);
       }
       await Bun.sleep(RECONNECT_MIN_MS);

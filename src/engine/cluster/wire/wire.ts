@@ -20,10 +20,10 @@ export interface Received {
 
 export type Receive = (received: Received) => void;
 
-export class Link {
+export class Wire {
   private readonly fragments = new Fragments();
   private readonly encoder = new TextEncoder();
-  /** Identifies this link in its fragments. */
+  /** Identifies this object in its fragments. */
   private readonly sender = randomBytes(SENDER_BYTES).toString("base64url");
   private lastNumber = 0;
   private failed: TransportEvents["failed"] = () => undefined;

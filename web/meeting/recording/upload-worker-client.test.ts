@@ -3,7 +3,7 @@ import type { Failure, RunOpening } from "./contract.ts";
 import { warnWhilePending } from "./leaving.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import type { WorkerLike } from "./patient-worker.ts";
-import { UploadLink } from "./upload-link.ts";
+import { UploadWorkerClient } from "./upload-worker-client.ts";
 
 /** One turn of the event loop. */
 const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
@@ -37,7 +37,7 @@ const OPENING: RunOpening = {
 };
 
 /** `loads`: the script of a worker does, at once. */
-function linked(hasRuns = false, loads = () => true) {
+function withWorker(hasRuns = false, loads = () => true) {
   const workers: FakeWorker[] = [];
   const makeWorker = (): FakeWorker => {
     const worker = new FakeWorker();
@@ -59,34 +59,34 @@ function linked(hasRuns = false, loads = () => true) {
     timers = [];
     for (const { run } of due) run();
   };
-  const link = new UploadLink({ makeWorker, after, hasRuns: async () => hasRuns });
+  const uploads = new UploadWorkerClient({ makeWorker, after, hasRuns: async () => hasRuns });
   const failures: [string, Failure][] = [];
-  link.onFailed((...failure) => failures.push(failure));
-  return { link, workers, failures, pass };
+  uploads.onFailed((...failure) => failures.push(failure));
+  return { uploads, workers, failures, pass };
 }
 
 test("there is no worker until something is recorded, or an earlier page has left something", async () => {
-  const { link, workers } = linked();
-  link.setToken("s1", "t2");
-  link.resume();
+  const { uploads, workers } = withWorker();
+  uploads.setToken("s1", "t2");
+  uploads.resume();
   await nextTurn();
   expect(workers.length).toBe(0);
-  link.open(OPENING);
-  link.end("r1");
+  uploads.open(OPENING);
+  uploads.end("r1");
   await nextTurn();
   expect(workers[0]?.sent.map((message) => message.do)).toEqual(["open", "end"]);
-  const later = linked(true);
-  later.link.resume();
+  const later = withWorker(true);
+  later.uploads.resume();
   await nextTurn();
   expect(later.workers.length).toBe(1);
 });
 
 test("the browser asks before the page is closed, as long as a run is open", async () => {
-  const { link, workers } = linked();
+  const { uploads, workers } = withWorker();
   const page = new EventTarget();
   const isAsked = (): boolean => !page.dispatchEvent(new Event("beforeunload", { cancelable: true }));
-  const follow = warnWhilePending(link, page);
-  link.open(OPENING);
+  const follow = warnWhilePending(uploads, page);
+  uploads.open(OPENING);
   follow();
   expect(isAsked()).toBe(true);
   await nextTurn();
@@ -96,15 +96,15 @@ test("the browser asks before the page is closed, as long as a run is open", asy
 });
 
 test("a worker that does not take parts as fast as they come ends the run", async () => {
-  const { link, workers, failures } = linked();
-  link.open(OPENING);
+  const { uploads, workers, failures } = withWorker();
+  uploads.open(OPENING);
   await nextTurn();
   const part = new Blob([new Uint8Array(40 * 1024 * 1024)]);
-  link.part("r1", part, 2000);
+  uploads.part("r1", part, 2000);
   workers[0]?.answer({ is: "queued", bytes: part.size });
-  link.part("r1", part, 2000);
+  uploads.part("r1", part, 2000);
   expect(failures).toEqual([]);
-  link.part("r1", part, 2000);
+  uploads.part("r1", part, 2000);
   expect(failures).toEqual([["r1", "queue_full"]]);
 });
 
@@ -112,33 +112,33 @@ test.each(["fails to load", "does not load"])(
   "a worker whose script %s is made again, and loses nothing",
   async (how) => {
     let isThere = false;
-    const { link, workers, failures, pass } = linked(true, () => isThere);
+    const { uploads, workers, failures, pass } = withWorker(true, () => isThere);
     // Before there is anything to record, as after a reload.
-    link.resume();
+    uploads.resume();
     await nextTurn();
-    link.open(OPENING);
-    link.part("r1", new Blob(["one"]), 2000);
+    uploads.open(OPENING);
+    uploads.part("r1", new Blob(["one"]), 2000);
     if (how === "fails to load") workers[0]?.onerror?.({} as never);
     else pass();
     expect(workers[0]?.isEnded).toBe(true);
     isThere = true;
     pass();
-    link.part("r1", new Blob(["two"]), 2000);
+    uploads.part("r1", new Blob(["two"]), 2000);
     await nextTurn();
-    link.end("r1");
+    uploads.end("r1");
     expect(workers.map(({ sent }) => sent.map((message) => message.do))).toEqual([[], ["open", "part", "part", "end"]]);
     expect(failures).toEqual([]);
   },
 );
 
 test("a worker that cannot run, or fails, is said of all its runs", async () => {
-  const { link, workers, failures } = linked();
-  link.open(OPENING);
+  const { uploads, workers, failures } = withWorker();
+  uploads.open(OPENING);
   await nextTurn();
   workers[0]?.onerror?.({} as never);
   expect(failures).toEqual([["r1", "broken"]]);
-  expect(link.pending.value.runs).toBe(0);
-  const none = new UploadLink({
+  expect(uploads.pending.value.runs).toBe(0);
+  const none = new UploadWorkerClient({
     makeWorker: () => {
       throw new Error("no workers here");
     },
