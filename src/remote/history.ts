@@ -27,7 +27,7 @@ export function remoteHistory({ server, history, calls, closed }: RemoteHistoryP
     settle: open(history.settle),
     open: open(history.open),
     read: open(history.read),
-    tops: open(history.tops),
+    heads: open(history.heads),
     remove: open(history.remove),
     removeApp: open(history.removeApp),
     usage: open(history.usage),

@@ -204,7 +204,7 @@ const history: Listed<HistoryStore, "applyRules" | "trim" | "close"> = {
   settle: true,
   open: true,
   read: true,
-  tops: true,
+  heads: true,
   remove: true,
   removeApp: true,
   usage: true,

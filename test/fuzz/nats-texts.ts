@@ -60,7 +60,7 @@ const state = (chance: Chance): unknown => ({
   ...(chance.once(4) && { isArriving: true }),
 });
 
-const stream = (chance: Chance): unknown => ({
+const sequence = (chance: Chance): unknown => ({
   app: app(chance),
   channel: name(chance),
   epoch: count(chance),
@@ -111,8 +111,8 @@ const ITEMS: Readonly<Record<string, Make>> = {
       envelope: envelope(chance),
     }),
   delivered: (chance) => write("deliveryCount", { node: node(chance), count: count(chance) }),
-  "request streams": request((chance) => ({
-    kind: "streams",
+  "request sequences": request((chance) => ({
+    kind: "sequences",
     channels: list(chance, (one) => [app(one), name(one)] as const),
   })),
   "request replay": request((chance) => ({ kind: "replay", from: position(chance), to: count(chance) })),
@@ -131,7 +131,7 @@ const ITEMS: Readonly<Record<string, Make>> = {
   "request text": request((chance) => ({ kind: "text", text: value(chance, 2, false) })),
   notification: (chance) => write("notification", node(chance), value(chance, 2, false)),
   "response text": response((chance) => ({ kind: "text", text: value(chance, 2, false) })),
-  "response streams": response((chance) => ({ kind: "streams", streams: list(chance, stream, 2) })),
+  "response sequences": response((chance) => ({ kind: "sequences", sequences: list(chance, sequence, 2) })),
   "response replay": response((chance) => ({
     kind: "replay",
     items: chance.once(3) ? undefined : list(chance, (one) => ITEMS.message?.(one) ?? ""),

@@ -28,7 +28,7 @@ const PLANTED: readonly Bug[] = [
   },
   {
     name: "history: a committed tail that no one announces",
-    in: "Tops",
+    in: "StreamHeads",
     find: "if (offset > stream.delivered) {",
     replace: "if (offset > stream.delivered + 1000) {",
   },

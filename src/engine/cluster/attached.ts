@@ -13,10 +13,10 @@ import { NodeTexts } from "./requests/node-texts.ts";
 import type { PendingRequests } from "./requests/pending-requests.ts";
 import { Requests } from "./requests/requests.ts";
 import { Responder } from "./responder.ts";
-import { Announcements } from "./streams/announcements.ts";
-import { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
-import { OutgoingStreams } from "./streams/outgoing-streams.ts";
-import { StreamStateResponder } from "./streams/state-responder.ts";
+import { Announcements } from "./sequences/announcements.ts";
+import { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
+import { OutgoingSequences } from "./sequences/outgoing-sequences.ts";
+import { SequenceStateResponder } from "./sequences/state-responder.ts";
 import { Ticker } from "./ticker.ts";
 import { Subjects } from "./wire/subjects.ts";
 import type { Wire } from "./wire/wire.ts";
@@ -41,7 +41,7 @@ interface AttachedOutside {
 export interface Attached {
   readonly local: NodeCallbacks;
   readonly subjects: Subjects;
-  readonly outgoing: OutgoingStreams;
+  readonly outgoing: OutgoingSequences;
   readonly announcements: Announcements;
   readonly nodes: Nodes;
   readonly requests: Requests;
@@ -72,10 +72,10 @@ export function buildAttached(outside: AttachedOutside): Attached {
   const requests = new Requests({ self, wire, subjects, nodes, pending: pendingRequests, nextNumber });
   const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
   const texts = new NodeTexts({ local, wire, subjects, nodes, requests, boundary, later, warn });
-  const outgoing = new OutgoingStreams(self, (...name) => subjects.channel(...name), nowMs, wire.reportsLosses);
+  const outgoing = new OutgoingSequences(self, (...name) => subjects.channel(...name), nowMs, wire.reportsLosses);
   const announcements = new Announcements(outgoing, (subject, item) => isUp() && wire.publish(subject, item));
   const subscriptions = new ChannelSubscriptions({ local, wire, subjects, nodes, requests, warn, nowMs });
-  const streamStates = new StreamStateResponder({ local, outgoing, boundary, nowMs, later });
+  const sequenceStates = new SequenceStateResponder({ local, outgoing, boundary, nowMs, later });
   const expectedPeers = new ExpectedPeers({ local, wire, subjects, nodes, unexpected: unexpectedToPeer });
   const directMessages = new DirectMessages({
     local,
@@ -87,7 +87,7 @@ export function buildAttached(outside: AttachedOutside): Attached {
     boundary,
     nowMs,
   });
-  const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates, texts });
+  const responder = new Responder({ local, outgoing, directMessages, claims, boundary, sequenceStates, texts });
   const control = new ControlMessages({
     local,
     nodes,

@@ -2,8 +2,8 @@
  * The engine of nodes in several processes: what nodes say to each other, over any transport. A transport may lose payloads, for
  * example in a reconnect or a failover; the node protocol repairs that:
  *
- * - streams/: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay, remembered-streams.ts the
- *   ends of idle streams; channel-subscriptions.ts requests states and replays; incoming-streams.ts and incoming-stream.ts follow
+ * - sequences/: announcements.ts; outgoing-sequences.ts gives sequence numbers and keeps items for replay, remembered-sequences.ts the
+ *   ends of idle sequences; channel-subscriptions.ts requests states and replays; incoming-sequences.ts and incoming-sequence.ts follow
  *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
  *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer returned

@@ -6,8 +6,8 @@ import type { Heartbeats } from "./nodes/heartbeats.ts";
 import type { Nodes } from "./nodes/nodes.ts";
 import type { CapacityClaims } from "./requests/capacity-claims.ts";
 import type { PendingRequests } from "./requests/pending-requests.ts";
-import type { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
-import type { OutgoingStreams } from "./streams/outgoing-streams.ts";
+import type { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
+import type { OutgoingSequences } from "./sequences/outgoing-sequences.ts";
 import { tail } from "./wire/encode.ts";
 import type { Wire } from "./wire/wire.ts";
 
@@ -23,7 +23,7 @@ interface TickerParts {
   readonly claims: CapacityClaims;
   readonly pendingRequests: PendingRequests;
   readonly control: ControlMessages;
-  readonly outgoing: OutgoingStreams;
+  readonly outgoing: OutgoingSequences;
   readonly subscriptions: ChannelSubscriptions;
   readonly boundary: FailureBoundary;
 }

@@ -40,12 +40,12 @@ test("what a node has stored is found although it is committed long after its ti
   // `changed` is a full second: a read that begins before its end would find it anyway.
   await Bun.sleep(changedMs - Date.now() + 1);
   const readMs = Date.now();
-  const during = await store.tops(0);
-  expect(during.tops).toEqual([]);
+  const during = await store.heads(0);
+  expect(during.heads).toEqual([]);
   await frozen`COMMIT`;
-  expect((await store.tops(Date.now() - readMs)).tops).toEqual([]);
-  const after = await store.tops(Date.now() - readMs + during.openMs);
-  expect(after).toMatchObject({ tops: [{ app: "app", channel: "channel", offset: 2, check: "late" }], openMs: 0 });
+  expect((await store.heads(Date.now() - readMs)).heads).toEqual([]);
+  const after = await store.heads(Date.now() - readMs + during.openMs);
+  expect(after).toMatchObject({ heads: [{ app: "app", channel: "channel", offset: 2, check: "late" }], openMs: 0 });
 });
 
 test("statements that were prepared before another node has changed their tables are repeated", async () => {

@@ -3,7 +3,7 @@ import type { AppId, SpaceId } from "../../base/ids.ts";
 import {
   type Appended,
   type Batch,
-  type ChangedTops,
+  type ChangedHeads,
   type HistoryStore,
   HistoryUnavailable,
   type HistoryUsage,
@@ -13,7 +13,7 @@ import {
 } from "../contract/history.ts";
 
 type Retention = Parameters<HistoryStore["open"]>[2];
-export type Call = "append" | "settle" | "open" | "read" | "tops" | "remove";
+export type Call = "append" | "settle" | "open" | "read" | "heads" | "remove";
 
 /**
  * What happens to a call:
@@ -34,7 +34,7 @@ export class UnreliableHistory implements HistoryStore {
   /** Awaited when a call has reached the store, before it is answered. */
   beforeAnswer: (call: Call) => void | Promise<void> = () => undefined;
   /** How often each call was made. */
-  readonly calls: Record<Call, number> = { append: 0, settle: 0, open: 0, read: 0, tops: 0, remove: 0 };
+  readonly calls: Record<Call, number> = { append: 0, settle: 0, open: 0, read: 0, heads: 0, remove: 0 };
   private readonly paused: PausedCall[] = [];
   private readonly waiting: (() => void)[] = [];
   /** Checks of batches that were settled: one that is still paused is not stored any more. */
@@ -95,7 +95,7 @@ export class UnreliableHistory implements HistoryStore {
     this.call("open", () => this.inner.open(app, channel, keep));
   read = (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
     this.call("read", () => this.inner.read(app, channel, range));
-  tops = (agoMs: number): Promise<ChangedTops> => this.call("tops", () => this.inner.tops(agoMs));
+  heads = (agoMs: number): Promise<ChangedHeads> => this.call("heads", () => this.inner.heads(agoMs));
   remove = (app: SpaceId, channel: string): Promise<boolean> =>
     this.call("remove", () => this.inner.remove(app, channel));
   applyRules = (app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>

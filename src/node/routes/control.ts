@@ -27,7 +27,7 @@ import { rateLimited } from "../../http/guards/operator.ts";
 import type { Guards } from "../../http/guards/realtime.ts";
 import { BUCKET_STREAMS_MAX, FOLDER_STREAMS_MAX, LIVE_READS_BURST, LIVE_READS_PER_SECOND } from "../../http/limits.ts";
 import { applicationOrigin } from "../../http/request/application-address.ts";
-import { FileStreams } from "../../http/response/file-streams.ts";
+import { FileDownloads } from "../../http/response/file-downloads.ts";
 import type { LogIncomplete } from "../../http/response/streamed-array.ts";
 import type { Endpoint } from "../../http/server/endpoint.ts";
 import type { Audit } from "../../http/shared/audit.ts";
@@ -108,14 +108,14 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     }),
     isQuotaUsedUp: (app) => quota.isUsedUp(spaceOf(app)),
   });
-  const fileStreams = {
-    ofBucket: new FileStreams(BUCKET_STREAMS_MAX),
-    ofFolder: new FileStreams(FOLDER_STREAMS_MAX),
+  const fileDownloads = {
+    ofBucket: new FileDownloads(BUCKET_STREAMS_MAX),
+    ofFolder: new FileDownloads(FOLDER_STREAMS_MAX),
   };
   metrics.gauge(
     "parley_streamed_files",
     "Recordings that are being sent to operators.",
-    () => fileStreams.ofBucket.size + fileStreams.ofFolder.size,
+    () => fileDownloads.ofBucket.size + fileDownloads.ofFolder.size,
   );
   const logIncomplete: LogIncomplete = (call, error) =>
     pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
@@ -127,7 +127,7 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
       recordings: parts.recordings.recordings,
       meetingOf: ({ app, meetingSession }) => parts.store.meetings.meeting(app, meetingSession),
       isRoom: async ({ app, room }) => (await parts.store.rooms.roomById(app, room, nowMs())) !== undefined,
-      fileStreams,
+      fileDownloads,
       audit,
       nowMs,
       logIncomplete,

@@ -11,9 +11,9 @@ import { HistoryFrames } from "../streams/history-frames.ts";
 import { HistoryPages } from "../streams/pages.ts";
 import { Publishing } from "../streams/publishing.ts";
 import { Replays } from "../streams/replays.ts";
+import { StreamHeads } from "../streams/stream-heads.ts";
 import { StreamRules } from "../streams/stream-rules.ts";
 import { Streams } from "../streams/streams.ts";
-import { Tops } from "../streams/tops.ts";
 import type { ConnectionsBuilt } from "./connections.ts";
 import type { MessagesBuilt } from "./messages.ts";
 import type { StateBuilt } from "./state.ts";
@@ -34,7 +34,7 @@ export interface StreamsOutside {
 
 export interface StreamsBuilt {
   readonly streams: Streams;
-  readonly tops: Tops;
+  readonly streamHeads: StreamHeads;
   readonly replays: Replays;
   readonly publishing: Publishing;
   readonly pages: HistoryPages;
@@ -61,15 +61,15 @@ export function buildStreams(
     faults,
     defer,
   });
-  const tops = new Tops({ history, clock, streams, spaces, boundary });
+  const streamHeads = new StreamHeads({ history, clock, streams, spaces, boundary });
   const publishing = new Publishing({ history, streams, delivery, spaces, boundary, clock, faults, defer });
-  history.onRewound(() => tops.rewound());
-  streams.onBegin(() => tops.watch());
+  history.onRewound(() => streamHeads.rewound());
+  streams.onBegin(() => streamHeads.watch());
   streams.skipUnanswered(() => publishing.unanswered);
   const pages = new HistoryPages({ history, streams, maxBytes: partMaxBytesOf(maxPendingBytes) });
   return {
     streams,
-    tops,
+    streamHeads,
     replays: new Replays({ history, streams, clock, boundary, connections, metrics, maxPendingBytes }),
     publishing,
     pages,

@@ -95,10 +95,10 @@ describe("one order", () => {
     await join(world, "ann", 0);
     const asked: number[] = [];
     const { inner } = world.history;
-    world.history.tops = async (agoMs) => {
+    world.history.heads = async (agoMs) => {
       asked.push(agoMs);
       // A transaction has been open for a minute.
-      return { ...(await inner.tops(agoMs)), openMs: 60_000 };
+      return { ...(await inner.heads(agoMs)), openMs: 60_000 };
     };
     await world.pass(2500);
     expect(asked.length).toBeGreaterThan(1);

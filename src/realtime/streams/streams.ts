@@ -3,7 +3,7 @@
  * what was delivered from it. stream.ts keeps the order.
  *
  * - A gap: a later message has arrived. If the earlier one does not follow within GAP_WAIT_MS, it is read from the store.
- * - A missing end: a node has stored messages and died, or could not reach the others. Nothing that arrives shows that, so tops.ts
+ * - A missing end: a node has stored messages and died, or could not reach the others. Nothing that arrives shows that, so stream-heads.ts
  *   compares the ends of all streams with the store.
  * - Another epoch or another check: the history was removed, or the store was put back. Subscribers are closed with 1001 and
  *   come back; what they can recover is decided against the store as it is now.

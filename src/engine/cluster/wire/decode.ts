@@ -8,7 +8,7 @@ import { isPeerId } from "../../../protocol/names.ts";
 import { type ChannelCount, type Envelope, type MemberState, NUDGE_TEXT_MAX_CHARS } from "../../engine.ts";
 import { envelopeOf, type Fields, isCount, isNode, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
 import { channelsPageOf } from "./decode-page.ts";
-import { STREAMS_FIELD } from "./encode.ts";
+import { SEQUENCES_FIELD } from "./encode.ts";
 import {
   type ConnectionCount,
   type DeliveryCount,
@@ -22,8 +22,8 @@ import {
   type Position,
   type RequestMessage,
   type ResponsePart,
-  type StreamItem,
-  type StreamState,
+  type SequenceItem,
+  type SequenceState,
   VERSION,
 } from "./messages.ts";
 import { PARTS_MAX, PIECE_CHARS, REQUEST_TEXT_MAX_CHARS, RESPONSE_TEXT_MAX_CHARS, TEXT_MAX_BYTES } from "./payload.ts";
@@ -78,7 +78,7 @@ const textOf = (value: unknown): string | undefined => (isText(value) ? value : 
 const nodeOf = (value: unknown): string | undefined => (isNode(value) ? value : undefined);
 const peerIdOf = (value: unknown): string | undefined => (isPeerId(value) ? value : undefined);
 
-export function streamItem(text: string): StreamItem | undefined {
+export function sequenceItem(text: string): SequenceItem | undefined {
   const parsed = parse(text);
   const position = parsed && positionOf(parsed.fields);
   if (!position) return undefined;
@@ -161,7 +161,7 @@ function requestOf(value: unknown): NodeRequest | undefined {
       const found = listOf(channels, (one) =>
         Array.isArray(one) && isSpace(one[0]) && isChannel(one[1]) ? ([one[0], one[1]] as const) : undefined,
       );
-      return found && { kind: "streams", channels: found };
+      return found && { kind: "sequences", channels: found };
     }
     case "again": {
       const from = isPlain(place)
@@ -213,8 +213,8 @@ export function responsePart(text: string): ResponsePart | undefined {
 function responseOf(value: Plain, node: string): NodeResponse | undefined {
   switch (value.what) {
     case "who": {
-      const streams = listOf(value[STREAMS_FIELD], (one) => streamStateOf(one, node));
-      return streams && { kind: "streams", streams };
+      const sequences = listOf(value[SEQUENCES_FIELD], (one) => sequenceStateOf(one, node));
+      return sequences && { kind: "sequences", sequences };
     }
     case "again": {
       if (value.items === null) return { kind: "replay", items: undefined };
@@ -253,7 +253,7 @@ function responseOf(value: Plain, node: string): NodeResponse | undefined {
   }
 }
 
-/** In responses members are objects, in streams they are arrays. */
+/** In responses members are objects, in sequences they are arrays. */
 const memberOfObject = (value: unknown, sender: string): MemberState | undefined =>
   isPlain(value) ? memberOf(memberFields(value), sender) : undefined;
 
@@ -285,7 +285,7 @@ function memberFields({
   ];
 }
 
-function streamStateOf(value: unknown, sender: string): StreamState | undefined {
+function sequenceStateOf(value: unknown, sender: string): SequenceState | undefined {
   if (!isPlain(value)) return undefined;
   const { app, channel, epoch, n, idleMs, earlierIdleMs, clockMs } = value;
   const members = listOf(value.members, (one) => memberOfObject(one, sender));

@@ -5,12 +5,12 @@ import type { ChannelCount, ChannelsPage, Envelope, MemberState } from "../../en
 /** Increased when nodes of two versions could not understand each other; they then ignore each other. */
 export const VERSION = 2;
 
-/** Position of an item in the stream of one node on one channel. */
+/** Position of an item in the sequence of one node on one channel. */
 export interface Position {
   readonly node: string;
   readonly app: SpaceId;
   readonly channel: string;
-  /** A stream whose end was forgotten starts again with sequence number 1 in a later epoch. */
+  /** A sequence whose end was forgotten starts again with sequence number 1 in a later epoch. */
   readonly epoch: number;
   /** Sequence number. */
   readonly n: number;
@@ -21,7 +21,7 @@ export interface MembersChange {
   readonly left: readonly string[];
 }
 
-export type StreamItem =
+export type SequenceItem =
   | { readonly kind: "message"; readonly position: Position; readonly envelope: Envelope }
   | { readonly kind: "members"; readonly position: Position; readonly change: MembersChange }
   /** Carries nothing new: it repeats the last sequence number, so that a node notices when the last item was lost. */
@@ -58,8 +58,8 @@ export interface ConnectionCount {
 }
 
 export type NodeRequest =
-  /** The state of the node's streams on these channels, with its members. */
-  | { readonly kind: "streams"; readonly channels: readonly (readonly [app: SpaceId, channel: string])[] }
+  /** The state of the node's sequences on these channels, with its members. */
+  | { readonly kind: "sequences"; readonly channels: readonly (readonly [app: SpaceId, channel: string])[] }
   /** The items from a position up to sequence number `to`. */
   | { readonly kind: "replay"; readonly from: Position; readonly to: number }
   /** `page` is undefined if a node of an earlier version asks; one that is asked ignores it, and returns all channels. */
@@ -93,8 +93,8 @@ export interface Notification {
   readonly text: string;
 }
 
-/** The state of one stream of the responding node. Epoch 0: it has no stream on that channel, or does not remember its end. */
-export interface StreamState {
+/** The state of one sequence of the responding node. Epoch 0: it has no sequence on that channel, or does not remember its end. */
+export interface SequenceState {
   readonly app: SpaceId;
   readonly channel: string;
   readonly epoch: number;
@@ -109,11 +109,11 @@ export interface StreamState {
   readonly clockMs?: number | undefined;
 }
 
-/** Nodes of earlier versions report epoch 0 for a stream that was idle for this time, and do not report `idleMs`. */
+/** Nodes of earlier versions report epoch 0 for a sequence that was idle for this time, and do not report `idleMs`. */
 export const EARLIER_VERSION_FORGETS_AFTER_MS = 60_000;
 
 export type NodeResponse =
-  | { readonly kind: "streams"; readonly streams: readonly StreamState[] }
+  | { readonly kind: "sequences"; readonly sequences: readonly SequenceState[] }
   /** Items as they were sent; undefined: they are no longer kept. */
   | { readonly kind: "replay"; readonly items: readonly string[] | undefined }
   | { readonly kind: "channels"; readonly counts: readonly ChannelCount[] }

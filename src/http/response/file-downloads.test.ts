@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FileStreams } from "./file-streams.ts";
+import { FileDownloads } from "./file-downloads.ts";
 
 /** Three pieces, or those before a failure. */
 async function* three(failsAt = 4): AsyncGenerator<Uint8Array, undefined> {
@@ -23,18 +23,18 @@ const of = (pieces: AsyncGenerator<Uint8Array, undefined>, more: More = {}) => (
 });
 
 test("pieces are sent in order, and the place is free at the end", async () => {
-  const streams = new FileStreams(3);
-  const body = await streams.begin(of(three()));
-  expect(streams.size).toBe(1);
+  const downloads = new FileDownloads(3);
+  const body = await downloads.begin(of(three()));
+  expect(downloads.size).toBe(1);
   expect([...(await new Response(body).bytes())]).toEqual([1, 2, 3]);
-  expect(streams.size).toBe(0);
+  expect(downloads.size).toBe(0);
 });
 
 test("a failure before the first piece is a refusal, a later one cuts the body; both free the place", async () => {
-  const streams = new FileStreams(3);
-  await expect(streams.begin(of(three(1)))).rejects.toThrow("gone");
+  const downloads = new FileDownloads(3);
+  await expect(downloads.begin(of(three(1)))).rejects.toThrow("gone");
   const errors: unknown[] = [];
-  const reader = (await streams.begin(of(three(3), { errors }))).getReader();
+  const reader = (await downloads.begin(of(three(3), { errors }))).getReader();
   expect([(await reader.read()).value, (await reader.read()).value]).toEqual([
     new Uint8Array([1]),
     new Uint8Array([2]),
@@ -44,32 +44,32 @@ test("a failure before the first piece is a refusal, a later one cuts the body; 
     () => undefined,
   );
   expect(errors).toEqual([new Error("gone")]);
-  expect(streams.size).toBe(0);
+  expect(downloads.size).toBe(0);
 });
 
 test("a client that may no longer read gets no further piece", async () => {
-  const streams = new FileStreams(3);
+  const downloads = new FileDownloads(3);
   let isRevoked = false;
   const check = (): void => {
     if (isRevoked) throw new Error("revoked");
   };
   const errors: unknown[] = [];
-  const reader = (await streams.begin(of(three(), { check, errors }))).getReader();
+  const reader = (await downloads.begin(of(three(), { check, errors }))).getReader();
   await reader.read();
   isRevoked = true;
   await reader.read().then(
     () => expect.unreachable(),
     () => undefined,
   );
-  expect([errors.length, streams.size]).toEqual([1, 0]);
+  expect([errors.length, downloads.size]).toEqual([1, 0]);
 });
 
 test("a client whose access ends is cut at once, also while it takes nothing, and its file is closed", async () => {
-  const streams = new FileStreams(3);
+  const downloads = new FileDownloads(3);
   const revoking = new AbortController();
   const errors: unknown[] = [];
   const pieces = three();
-  const reader = (await streams.begin(of(pieces, { until: revoking.signal, errors }))).getReader();
+  const reader = (await downloads.begin(of(pieces, { until: revoking.signal, errors }))).getReader();
   await reader.read();
   const isClosed = reader.closed.then(
     () => "to its end",
@@ -77,16 +77,16 @@ test("a client whose access ends is cut at once, also while it takes nothing, an
   );
   revoking.abort();
   expect(await isClosed).toBe("cut");
-  expect([errors.length, streams.size]).toEqual([1, 0]);
+  expect([errors.length, downloads.size]).toEqual([1, 0]);
   expect(await pieces.next()).toEqual({ done: true, value: undefined });
 });
 
 test("there is a limit, and a client that goes away gives its place back", async () => {
-  const streams = new FileStreams(3);
-  const open = await Promise.all(Array.from({ length: 3 }, () => streams.begin(of(three()))));
-  await expect(streams.begin(of(three()))).rejects.toThrow("Too many files");
+  const downloads = new FileDownloads(3);
+  const open = await Promise.all(Array.from({ length: 3 }, () => downloads.begin(of(three()))));
+  await expect(downloads.begin(of(three()))).rejects.toThrow("Too many files");
   await open[0]?.cancel();
-  const another = await streams.begin(of(three()));
+  const another = await downloads.begin(of(three()));
   await Promise.all([another, ...open.slice(1)].map((body) => body.cancel()));
-  expect(streams.size).toBe(0);
+  expect(downloads.size).toBe(0);
 });

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { anAppId } from "../../../base/testing/ids.ts";
-import type { StreamItem } from "../wire/messages.ts";
-import type { IncomingEvents } from "./incoming-stream.ts";
-import { IncomingStreams } from "./incoming-streams.ts";
+import type { SequenceItem } from "../wire/messages.ts";
+import type { IncomingEvents } from "./incoming-sequence.ts";
+import { IncomingSequences } from "./incoming-sequences.ts";
 import { BUFFERED_MAX, BUFFERED_MAX_CHARS } from "./item-buffer.ts";
 
 const APP = anAppId("app");
 
 const position = (n: number, epoch = 1) => ({ node: "b", app: APP, channel: "c", epoch, n });
-const message = (n: number, epoch = 1): StreamItem => ({
+const message = (n: number, epoch = 1): SequenceItem => ({
   kind: "message",
   position: position(n, epoch),
   envelope: { from: "x", metadataJson: undefined, dataJson: `"${epoch}.${n}"` },
@@ -27,65 +27,65 @@ function receiver() {
     requestState: (node) => stateRequests.push(node),
     lost: (node) => {
       lost.push(node);
-      streams.of(node).giveUp();
+      sequences.of(node).giveUp();
     },
   };
-  const streams = new IncomingStreams(events, () => 0);
+  const sequences = new IncomingSequences(events, () => 0);
   const synchronise = (n: number, epoch = 1) =>
-    streams.of("b").resynchronise(state(n, epoch), () => received.push("members taken"));
-  return { streams, received, requested, stateRequests, lost, synchronise };
+    sequences.of("b").resynchronise(state(n, epoch), () => received.push("members taken"));
+  return { sequences, received, requested, stateRequests, lost, synchronise };
 }
 
 describe("before a node has reported its state", () => {
   test("items are buffered, and a new subscription gets only those after the state, in order", () => {
-    const { streams, received } = receiver();
-    for (const n of [3, 5, 4]) streams.receive(message(n));
+    const { sequences, received } = receiver();
+    for (const n of [3, 5, 4]) sequences.receive(message(n));
     expect(received).toEqual([]);
-    streams.of("b").start(state(3));
+    sequences.of("b").start(state(3));
     expect(received).toEqual(['"1.4"', '"1.5"']);
   });
 
   test("an existing subscription gets every message, but no member change that the state includes", () => {
-    const { streams, received, requested, synchronise } = receiver();
-    const change: StreamItem = { kind: "members", position: position(4), change: { joined: [], left: ["x"] } };
-    for (const item of [message(3), change, message(5), message(7), message(9)]) streams.receive(item);
+    const { sequences, received, requested, synchronise } = receiver();
+    const change: SequenceItem = { kind: "members", position: position(4), change: { joined: [], left: ["x"] } };
+    for (const item of [message(3), change, message(5), message(7), message(9)]) sequences.receive(item);
     synchronise(8);
     expect([received, requested]).toEqual([
       ["members taken", '"1.3"', '"1.5"'],
       ["1: 6–6", "1: 8–8"],
     ]);
-    streams.replayed([message(6), message(8)]);
+    sequences.replayed([message(6), message(8)]);
     expect(received).toEqual(["members taken", '"1.3"', '"1.5"', '"1.6"', '"1.7"', '"1.8"', '"1.9"']);
   });
 });
 
 describe("a missing sequence number", () => {
   test("is requested once, and later items are buffered", () => {
-    const { streams, received, requested, synchronise } = receiver();
+    const { sequences, received, requested, synchronise } = receiver();
     synchronise(0);
-    for (const n of [1, 4, 5]) streams.receive(message(n));
+    for (const n of [1, 4, 5]) sequences.receive(message(n));
     expect([received, requested]).toEqual([["members taken", '"1.1"'], ["1: 2–3"]]);
-    streams.replayed([message(2), message(3)]);
+    sequences.replayed([message(2), message(3)]);
     expect(received).toEqual(["members taken", '"1.1"', '"1.2"', '"1.3"', '"1.4"', '"1.5"']);
   });
 
   test("at the end is found when the last sequence number is repeated, and only if it is missing", () => {
-    const { streams, requested, synchronise } = receiver();
+    const { sequences, requested, synchronise } = receiver();
     synchronise(0);
-    streams.receive(message(1));
-    streams.receive({ kind: "tail", position: position(1) });
+    sequences.receive(message(1));
+    sequences.receive({ kind: "tail", position: position(1) });
     expect(requested).toEqual([]);
-    streams.receive({ kind: "tail", position: position(3) });
-    streams.receive({ kind: "tail", position: position(3) });
+    sequences.receive({ kind: "tail", position: position(3) });
+    sequences.receive({ kind: "tail", position: position(3) });
     expect(requested).toEqual(["1: 2–3"]);
   });
 
-  test("that is given up leaves the stream unsynchronised until the node reports its state", () => {
-    const { streams, received, stateRequests, synchronise } = receiver();
+  test("that is given up leaves the sequence unsynchronised until the node reports its state", () => {
+    const { sequences, received, stateRequests, synchronise } = receiver();
     synchronise(0);
-    streams.receive(message(3));
-    streams.of("b").giveUp();
-    streams.receive(message(4));
+    sequences.receive(message(3));
+    sequences.of("b").giveUp();
+    sequences.receive(message(4));
     expect([stateRequests, received]).toEqual([["b"], ["members taken"]]);
     synchronise(3);
     expect(received).toEqual(["members taken", "members taken", '"1.4"']);
@@ -93,71 +93,71 @@ describe("a missing sequence number", () => {
 });
 
 test("items buffered behind a gap are bounded in size, and above the bound the gap is given up", () => {
-  const { streams, received, stateRequests, synchronise } = receiver();
+  const { sequences, received, stateRequests, synchronise } = receiver();
   synchronise(0);
   const dataJson = JSON.stringify("x".repeat(BUFFERED_MAX_CHARS / 8));
-  const large = (n: number): StreamItem => ({
+  const large = (n: number): SequenceItem => ({
     kind: "message",
     position: position(n),
     envelope: { from: "x", metadataJson: undefined, dataJson },
   });
-  for (let n = 2; n < 9; n++) streams.receive(large(n));
+  for (let n = 2; n < 9; n++) sequences.receive(large(n));
   expect(stateRequests).toEqual([]);
-  streams.receive(large(9));
+  sequences.receive(large(9));
   expect([received, stateRequests]).toEqual([["members taken"], ["b"]]);
 });
 
 test("items buffered behind a gap are bounded in number too", () => {
-  const { streams, received, stateRequests, synchronise } = receiver();
+  const { sequences, received, stateRequests, synchronise } = receiver();
   synchronise(0);
-  for (let n = 2; n < BUFFERED_MAX + 2; n++) streams.receive(message(n));
+  for (let n = 2; n < BUFFERED_MAX + 2; n++) sequences.receive(message(n));
   expect(stateRequests).toEqual([]);
-  streams.receive(message(BUFFERED_MAX + 2));
+  sequences.receive(message(BUFFERED_MAX + 2));
   expect([received, stateRequests]).toEqual([["members taken"], ["b"]]);
 });
 
-test("items dropped behind a gap are missing afterwards, from where the stream had stopped", () => {
-  const { streams, received, requested, lost, synchronise } = receiver();
+test("items dropped behind a gap are missing afterwards, from where the sequence had stopped", () => {
+  const { sequences, received, requested, lost, synchronise } = receiver();
   synchronise(0);
-  for (let n = 2; n <= BUFFERED_MAX + 2; n++) streams.receive(message(n));
+  for (let n = 2; n <= BUFFERED_MAX + 2; n++) sequences.receive(message(n));
   // The node's state arrives before the replay of the first gap.
   synchronise(BUFFERED_MAX + 2);
   expect([requested.at(-1), lost]).toEqual([`1: 1–${BUFFERED_MAX + 2}`, []]);
-  streams.receive(message(1));
-  streams.receive(message(2));
+  sequences.receive(message(1));
+  sequences.receive(message(2));
   expect(received.slice(-2)).toEqual(['"1.1"', '"1.2"']);
 });
 
-test("a loss is reported when too many items arrive before the state of their stream", () => {
-  const { streams, lost, stateRequests } = receiver();
-  for (let n = 1; n <= BUFFERED_MAX; n++) streams.receive(message(n));
+test("a loss is reported when too many items arrive before the state of their sequence", () => {
+  const { sequences, lost, stateRequests } = receiver();
+  for (let n = 1; n <= BUFFERED_MAX; n++) sequences.receive(message(n));
   expect(lost).toEqual([]);
-  streams.receive(message(BUFFERED_MAX + 1));
+  sequences.receive(message(BUFFERED_MAX + 1));
   expect([lost, stateRequests]).toEqual([["b"], ["b"]]);
 });
 
 test("the state is requested once when the item that fills the buffer is also of an epoch that should have ended", () => {
-  const { streams, stateRequests, synchronise } = receiver();
+  const { sequences, stateRequests, synchronise } = receiver();
   synchronise(0);
-  for (let n = 2; n < BUFFERED_MAX + 2; n++) streams.receive(message(n, 2));
-  streams.receive(message(1));
+  for (let n = 2; n < BUFFERED_MAX + 2; n++) sequences.receive(message(n, 2));
+  sequences.receive(message(1));
   expect(stateRequests).toEqual(["b"]);
 });
 
-describe("a stream with a new epoch", () => {
+describe("a sequence with a new epoch", () => {
   test("starts with 1", () => {
-    const { streams, received, requested, synchronise } = receiver();
+    const { sequences, received, requested, synchronise } = receiver();
     synchronise(7);
-    streams.receive(message(1, 2));
-    streams.receive(message(2, 2));
-    streams.receive(message(8, 1));
+    sequences.receive(message(1, 2));
+    sequences.receive(message(2, 2));
+    sequences.receive(message(8, 1));
     expect([received, requested]).toEqual([["members taken", '"2.1"', '"2.2"'], []]);
   });
 
   test("whose first items were missed is requested from 1 on", () => {
-    const { streams, requested, synchronise } = receiver();
+    const { sequences, requested, synchronise } = receiver();
     synchronise(7);
-    streams.receive(message(3, 2));
+    sequences.receive(message(3, 2));
     expect(requested).toEqual(["2: 1–2"]);
   });
 });
@@ -166,101 +166,101 @@ describe("a forged epoch", () => {
   const forged = Number.MAX_SAFE_INTEGER;
 
   test.each([0, 1])(
-    "does not stop the stream: the state is requested, and the node's items are received (item %d)",
+    "does not stop the sequence: the state is requested, and the node's items are received (item %d)",
     (n) => {
-      const { streams, received, stateRequests, synchronise } = receiver();
+      const { sequences, received, stateRequests, synchronise } = receiver();
       synchronise(1);
-      streams.receive({ kind: "tail", position: position(0, forged) });
-      if (n > 0) streams.receive(message(n, forged));
+      sequences.receive({ kind: "tail", position: position(0, forged) });
+      if (n > 0) sequences.receive(message(n, forged));
       received.length = 0;
-      streams.receive(message(2));
-      streams.receive(message(3));
+      sequences.receive(message(2));
+      sequences.receive(message(3));
       expect([received, stateRequests]).toEqual([[], ["b"]]);
       synchronise(3);
-      streams.receive(message(4));
+      sequences.receive(message(4));
       expect([received, stateRequests]).toEqual([["members taken", '"1.2"', '"1.3"', '"1.4"'], ["b"]]);
     },
   );
 
-  test("that is refuted leaves the stream where it was, and what was missed meanwhile is requested", () => {
-    const { streams, received, requested, synchronise } = receiver();
+  test("that is refuted leaves the sequence where it was, and what was missed meanwhile is requested", () => {
+    const { sequences, received, requested, synchronise } = receiver();
     synchronise(1);
-    streams.receive(message(7, forged));
+    sequences.receive(message(7, forged));
     expect(requested).toEqual([`${forged}: 1–6`]);
-    streams.of("b").refute(state(3), () => received.push("members taken"));
+    sequences.of("b").refute(state(3), () => received.push("members taken"));
     expect(requested).toEqual([`${forged}: 1–6`, "1: 2–3"]);
-    streams.replayed([message(2), message(3)]);
-    streams.receive(message(4));
+    sequences.replayed([message(2), message(3)]);
+    sequences.receive(message(4));
     expect(received).toEqual(["members taken", "members taken", '"1.2"', '"1.3"', '"1.4"']);
   });
 
-  test("does not stop the stream when only the sequence number is forged and refuted", () => {
-    const { streams, received, requested, synchronise } = receiver();
+  test("does not stop the sequence when only the sequence number is forged and refuted", () => {
+    const { sequences, received, requested, synchronise } = receiver();
     synchronise(1);
-    streams.receive(message(forged));
-    streams.receive(message(2));
-    streams.of("b").refute(state(2), () => received.push("members taken"));
-    streams.receive(message(3));
+    sequences.receive(message(forged));
+    sequences.receive(message(2));
+    sequences.of("b").refute(state(2), () => received.push("members taken"));
+    sequences.receive(message(3));
     expect(received).toEqual(["members taken", '"1.2"', "members taken", '"1.3"']);
     // The refuted items are not requested a second time.
     expect(requested).toEqual([`1: 2–${forged - 1}`]);
   });
 
-  test("does not stop the stream when it follows another forged one", () => {
-    const { streams, received, stateRequests, synchronise } = receiver();
+  test("does not stop the sequence when it follows another forged one", () => {
+    const { sequences, received, stateRequests, synchronise } = receiver();
     synchronise(1);
-    for (const epoch of [forged - 1, forged]) streams.receive({ kind: "tail", position: position(0, epoch) });
-    streams.receive(message(2));
+    for (const epoch of [forged - 1, forged]) sequences.receive({ kind: "tail", position: position(0, epoch) });
+    sequences.receive(message(2));
     expect(stateRequests).toEqual(["b"]);
     synchronise(2);
     expect(received).toEqual(["members taken", "members taken", '"1.2"']);
   });
 
   test("does not cause a request for the state when items arrive a second time", () => {
-    const { streams, stateRequests, synchronise } = receiver();
+    const { sequences, stateRequests, synchronise } = receiver();
     synchronise(2);
-    streams.receive({ kind: "tail", position: position(0, forged) });
-    for (const n of [1, 2]) streams.receive(message(n));
+    sequences.receive({ kind: "tail", position: position(0, forged) });
+    for (const n of [1, 2]) sequences.receive(message(n));
     expect(stateRequests).toEqual([]);
   });
 
   test("leaves nothing behind when its items arrive while the state is requested and the node reports another epoch", () => {
-    const { streams, received, requested, stateRequests, synchronise } = receiver();
+    const { sequences, received, requested, stateRequests, synchronise } = receiver();
     synchronise(1);
-    streams.receive({ kind: "tail", position: position(0, forged) });
-    streams.receive(message(2));
-    streams.receive(message(2, forged));
+    sequences.receive({ kind: "tail", position: position(0, forged) });
+    sequences.receive(message(2));
+    sequences.receive(message(2, forged));
     synchronise(2);
-    streams.receive(message(3));
+    sequences.receive(message(3));
     expect(received).toEqual(["members taken", "members taken", '"1.2"', '"1.3"']);
     expect([requested, stateRequests]).toEqual([[], ["b"]]);
   });
 
   test("that the node confirms is its own, and items of the earlier one are dropped", () => {
-    const { streams, received, stateRequests, synchronise } = receiver();
+    const { sequences, received, stateRequests, synchronise } = receiver();
     synchronise(1);
-    streams.receive(message(1, 2));
-    streams.receive(message(2));
+    sequences.receive(message(1, 2));
+    sequences.receive(message(2));
     synchronise(1, 2);
-    streams.receive(message(3));
-    streams.receive(message(2, 2));
+    sequences.receive(message(3));
+    sequences.receive(message(2, 2));
     expect([received, stateRequests]).toEqual([["members taken", '"2.1"', "members taken", '"2.2"'], ["b"]]);
   });
 });
 
 describe("a state reported later", () => {
   test("updates the members when nothing was missed", () => {
-    const { received, synchronise, streams } = receiver();
+    const { received, synchronise, sequences } = receiver();
     synchronise(1);
-    streams.receive(message(2));
+    sequences.receive(message(2));
     synchronise(2);
     expect(received).toEqual(["members taken", '"1.2"', "members taken"]);
   });
 
   test("does not undo what was received since", () => {
-    const { received, synchronise, streams } = receiver();
+    const { received, synchronise, sequences } = receiver();
     synchronise(1);
-    streams.receive(message(2));
+    sequences.receive(message(2));
     synchronise(1);
     expect(received).toEqual(["members taken", '"1.2"']);
   });
@@ -282,16 +282,17 @@ test("with replays every item is received once and in order, whatever is lost, d
       const events: IncomingEvents = {
         deliver: (_node, item) => received.push(item.position.n),
         requestReplay: ({ n }, to) => {
-          const replay = (): void => streams.replayed(Array.from({ length: to - n + 1 }, (_, i) => message(n + i)));
+          const replay = (): void => sequences.replayed(Array.from({ length: to - n + 1 }, (_, i) => message(n + i)));
           if (isLate) replays.push(replay);
           else replay();
         },
         requestState: () => undefined,
         lost: () => undefined,
       };
-      const streams = new IncomingStreams(events, () => 0);
-      streams.of("b").resynchronise(state(0), () => undefined);
-      for (const { n, isTail } of list) streams.receive(isTail ? { kind: "tail", position: position(n) } : message(n));
+      const sequences = new IncomingSequences(events, () => 0);
+      sequences.of("b").resynchronise(state(0), () => undefined);
+      for (const { n, isTail } of list)
+        sequences.receive(isTail ? { kind: "tail", position: position(n) } : message(n));
       for (let at = 0; at < replays.length; at++) replays[at]?.();
       const most = Math.max(0, ...list.map(({ n }) => n));
       expect(received).toEqual(Array.from({ length: most }, (_, i) => i + 1));

@@ -16,7 +16,7 @@ export interface Pieces {
   readonly logIncomplete: (error: unknown) => void;
 }
 
-export class FileStreams {
+export class FileDownloads {
   private count = 0;
 
   constructor(private readonly max: number) {}

@@ -1,13 +1,13 @@
-/** Items of one incoming stream that cannot be processed yet: an earlier item is missing, or the stream is not synchronised. */
-import type { Position, StreamItem } from "../wire/messages.ts";
+/** Items of one incoming sequence that cannot be processed yet: an earlier item is missing, or the sequence is not synchronised. */
+import type { Position, SequenceItem } from "../wire/messages.ts";
 
-/** Bounds of one buffer: per other node and channel. Above them it is dropped and the stream synchronised anew. */
+/** Bounds of one buffer: per other node and channel. Above them it is dropped and the sequence synchronised anew. */
 export const BUFFERED_MAX = 10_000;
 export const BUFFERED_MAX_CHARS = 16 * 1024 * 1024;
 
 export class ItemBuffer {
-  /** Items behind a gap. Bound: BUFFERED_MAX and BUFFERED_MAX_CHARS, then the stream is resynchronised. */
-  private items: StreamItem[] = [];
+  /** Items behind a gap. Bound: BUFFERED_MAX and BUFFERED_MAX_CHARS, then the sequence is resynchronised. */
+  private items: SequenceItem[] = [];
   private chars = 0;
   /** Known without a search: it is read after each delivered item, and a long gap has thousands of items on both sides. */
   private earliest: Position | undefined;
@@ -21,7 +21,7 @@ export class ItemBuffer {
     return this.items.length > BUFFERED_MAX || this.chars > BUFFERED_MAX_CHARS;
   }
 
-  add(item: StreamItem): void {
+  add(item: SequenceItem): void {
     this.items.push(item);
     this.chars += charsOf(item);
     if (!this.earliest || compare(item.position, this.earliest) < 0) this.earliest = item.position;
@@ -48,7 +48,7 @@ export class ItemBuffer {
   }
 
   /** Empties the buffer. The items are returned as a stack: `pop` takes the earliest first. */
-  takeAll(): StreamItem[] {
+  takeAll(): SequenceItem[] {
     const items = this.items.sort((a, b) => compare(a.position, b.position));
     this.clear();
     return items.reverse();
@@ -59,7 +59,7 @@ export class ItemBuffer {
 const compare = (a: Position, b: Position): number => a.epoch - b.epoch || a.n - b.n;
 
 /** Characters of data and metadata; the rest of an item is small. */
-function charsOf(item: StreamItem): number {
+function charsOf(item: SequenceItem): number {
   if (item.kind === "message") return item.envelope.dataJson.length + (item.envelope.metadataJson?.length ?? 0);
   if (item.kind === "tail") return 0;
   return item.change.joined.reduce((sum, { metadataJson }) => sum + (metadataJson?.length ?? 0), 0);

@@ -21,14 +21,14 @@ interface OpenStream {
 }
 
 /** One streamed response. */
-export interface Stream {
+export interface StreamedResponse {
   /** A piece of this length is sent next; the client has read the pieces before it. */
   sent(chars: number): void;
   /** Frees its place. May be called more than once. */
   end(): void;
 }
 
-export class Streams {
+export class StreamedResponses {
   /** Bound: STREAMS_PER_NODE_MAX, and STREAMS_PER_APP_MAX of one key or application. */
   private readonly open = new Set<OpenStream>();
   private isChecking = false;
@@ -36,7 +36,7 @@ export class Streams {
   constructor(private readonly clock: StreamClock) {}
 
   /** Throws rate_limited if there are too many. `cut` is called at most once, if the client reads too slowly. */
-  begin(owner: string, cut: (reason: Problem) => void): Stream {
+  begin(owner: string, cut: (reason: Problem) => void): StreamedResponse {
     const own = [...this.open].filter((one) => one.owner === owner).length;
     if (own >= STREAMS_PER_APP_MAX || this.open.size >= STREAMS_PER_NODE_MAX)
       throw new Problem("rate_limited", "Too many long lists are being read at once; try again later.", RETRY_SECONDS);

@@ -1,15 +1,15 @@
 /** What a node's state shows after a time in which nothing was received from it. */
 import { describe, expect, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
-import type { StreamItem } from "../wire/messages.ts";
-import { UNNOTICED_MS } from "./incoming-stream.ts";
-import { IncomingStreams } from "./incoming-streams.ts";
+import type { SequenceItem } from "../wire/messages.ts";
+import { UNNOTICED_MS } from "./incoming-sequence.ts";
+import { IncomingSequences } from "./incoming-sequences.ts";
 
 const APP = anAppId("app");
 
 const OUTAGE_MS = 300_000;
 
-const message = (n: number, epoch = 1): StreamItem => ({
+const message = (n: number, epoch = 1): SequenceItem => ({
   kind: "message",
   position: { node: "b", app: APP, channel: "c", epoch, n },
   envelope: { from: "x", metadataJson: undefined, dataJson: `"${epoch}.${n}"` },
@@ -27,24 +27,24 @@ function receiver() {
   const stateRequests: string[] = [];
   const lost: string[] = [];
   const clock = { nowMs: 1_000_000 };
-  const streams: IncomingStreams = new IncomingStreams(
+  const sequences: IncomingSequences = new IncomingSequences(
     {
       deliver: (_node, item) => received.push(item.kind === "message" ? item.envelope.dataJson : item.kind),
       requestReplay: ({ n, epoch }, to) => requested.push(`${epoch}: ${n}–${to}`),
       requestState: (node) => stateRequests.push(node),
       lost: (node) => {
         lost.push(node);
-        streams.of(node).giveUp();
+        sequences.of(node).giveUp();
       },
     },
     () => clock.nowMs,
   );
   /** Without ages a node of an earlier version reports its state. */
   const synchronise = (n: number, epoch = 1, ages: Ages = {}) =>
-    streams
+    sequences
       .of("b")
       .resynchronise({ app: APP, channel: "c", epoch, n, members: [], ...ages }, () => received.push("members taken"));
-  return { streams, received, requested, stateRequests, lost, synchronise, clock };
+  return { sequences, received, requested, stateRequests, lost, synchronise, clock };
 }
 
 /** Nothing is received for some time. The node is considered gone, or this one has no transport. */
@@ -52,7 +52,7 @@ function interrupted(way: "gone" | "down", { epoch = 1, forMs = OUTAGE_MS } = {}
   const it = receiver();
   it.synchronise(3, epoch);
   it.received.length = 0;
-  it.streams[way === "gone" ? "pause" : "interrupt"]("b", { lastMs: it.clock.nowMs, clockMs: 0 });
+  it.sequences[way === "gone" ? "pause" : "interrupt"]("b", { lastMs: it.clock.nowMs, clockMs: 0 });
   it.clock.nowMs += forMs;
   return it;
 }
@@ -60,7 +60,7 @@ function interrupted(way: "gone" | "down", { epoch = 1, forMs = OUTAGE_MS } = {}
 /** The latest message that is certain to have arrived before the outage is this old. */
 const BEFORE_MS = OUTAGE_MS + UNNOTICED_MS + 1;
 
-describe.each(["gone", "down"] as const)("a state of the same stream (%s)", (way) => {
+describe.each(["gone", "down"] as const)("a state of the same sequence (%s)", (way) => {
   test("after messages: what is missing is requested", () => {
     const { synchronise, requested, received } = interrupted(way);
     synchronise(5, 1, { idleMs: BEFORE_MS - 1, earlierIdleMs: Number.MAX_SAFE_INTEGER });
@@ -68,9 +68,9 @@ describe.each(["gone", "down"] as const)("a state of the same stream (%s)", (way
   });
 
   test("after member changes only: the members are taken, and the next message is received", () => {
-    const { streams, synchronise, requested, received } = interrupted(way);
+    const { sequences, synchronise, requested, received } = interrupted(way);
     synchronise(5, 1, { idleMs: BEFORE_MS, earlierIdleMs: Number.MAX_SAFE_INTEGER });
-    streams.receive(message(6));
+    sequences.receive(message(6));
     expect([requested, received]).toEqual([[], ["members taken", '"1.6"']]);
   });
 
@@ -93,7 +93,7 @@ describe("a state of another epoch after an interruption", () => {
     test.each([
       ["forgotten", 0, 0],
       ["superseded", 2, 9],
-    ])("is a loss if the stream may have ended meanwhile: %s", (_what, n, epoch) => {
+    ])("is a loss if the sequence may have ended meanwhile: %s", (_what, n, epoch) => {
       const { synchronise, lost, received, stateRequests } = interrupted(way);
       synchronise(n, epoch, { earlierIdleMs: BEFORE_MS - 1 });
       expect([lost, stateRequests]).toEqual([["b"], ["b"]]);
@@ -101,13 +101,13 @@ describe("a state of another epoch after an interruption", () => {
       expect([lost, received]).toEqual([["b"], ["members taken"]]);
     });
 
-    test("is none if the stream ended before, and the members are taken", () => {
+    test("is none if the sequence ended before, and the members are taken", () => {
       const { synchronise, lost, received } = interrupted(way);
       synchronise(0, 0, { earlierIdleMs: BEFORE_MS });
       expect([lost, received]).toEqual([[], ["members taken"]]);
     });
 
-    test("is none if the node had no stream before: all of the new one is requested, and the members are taken", () => {
+    test("is none if the node had no sequence before: all of the new one is requested, and the members are taken", () => {
       const { synchronise, lost, requested, received } = interrupted(way, { epoch: 0 });
       synchronise(2, 1, { earlierIdleMs: Number.MAX_SAFE_INTEGER });
       expect([lost, requested, received]).toEqual([[], ["1: 1–2"], ["members taken"]]);
@@ -116,49 +116,49 @@ describe("a state of another epoch after an interruption", () => {
     test.each([
       [39_000, []],
       [41_000, ["b"]],
-    ])("of a node of an earlier version, which forgets a stream after a minute: %p ms", (forMs, expected) => {
+    ])("of a node of an earlier version, which forgets a sequence after a minute: %p ms", (forMs, expected) => {
       const { synchronise, lost } = interrupted(way, { forMs });
       synchronise(0, 0);
       expect(lost).toEqual(expected);
     });
 
-    test("of a node of an earlier version that had no stream is no loss", () => {
+    test("of a node of an earlier version that had no sequence is no loss", () => {
       const { synchronise, lost } = interrupted(way, { epoch: 0 });
       synchronise(0, 0);
       expect(lost).toEqual([]);
     });
 
     test("counts from the first of several interruptions without a state in between", () => {
-      const { streams, clock, synchronise, lost } = interrupted(way);
-      streams.interrupt("b", { lastMs: clock.nowMs });
+      const { sequences, clock, synchronise, lost } = interrupted(way);
+      sequences.interrupt("b", { lastMs: clock.nowMs });
       synchronise(0, 0, { earlierIdleMs: BEFORE_MS - 1 });
       expect(lost).toEqual(["b"]);
     });
   });
 
   test.each([undefined, OUTAGE_MS])(
-    "is a loss also if the node had not confirmed the epoch where the stream has stopped (%p)",
+    "is a loss also if the node had not confirmed the epoch where the sequence has stopped (%p)",
     (earlierIdleMs) => {
-      const { streams, synchronise, clock, lost } = receiver();
+      const { sequences, synchronise, clock, lost } = receiver();
       synchronise(0, 0);
-      streams.receive(message(1, 5));
-      streams.interrupt("b", { lastMs: clock.nowMs });
+      sequences.receive(message(1, 5));
+      sequences.interrupt("b", { lastMs: clock.nowMs });
       clock.nowMs += OUTAGE_MS;
       synchronise(0, 0, { earlierIdleMs: earlierIdleMs });
       expect(lost).toEqual(["b"]);
     },
   );
 
-  test("is a loss also if items of the new stream have arrived before it", () => {
-    const { streams, synchronise, lost } = interrupted("down");
-    streams.receive(message(1, 9));
+  test("is a loss also if items of the new sequence have arrived before it", () => {
+    const { sequences, synchronise, lost } = interrupted("down");
+    sequences.receive(message(1, 9));
     synchronise(1, 9, { earlierIdleMs: OUTAGE_MS });
     expect(lost).toEqual(["b"]);
   });
 
   test("that was read before an item which has arrived does not undo it", () => {
-    const { streams, synchronise, received } = interrupted("down");
-    streams.receive(message(1, 9));
+    const { sequences, synchronise, received } = interrupted("down");
+    sequences.receive(message(1, 9));
     synchronise(0, 0, { earlierIdleMs: BEFORE_MS });
     expect(received).toEqual(['"9.1"']);
   });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
 import type { MemberState } from "../../engine.ts";
-import { streamItem } from "../wire/decode.ts";
+import { sequenceItem } from "../wire/decode.ts";
 import { Announcements } from "./announcements.ts";
-import { OutgoingStreams } from "./outgoing-streams.ts";
+import { OutgoingSequences } from "./outgoing-sequences.ts";
 
 const A = anAppId("a");
 
@@ -11,13 +11,13 @@ const member = (peerId: string, since = 1): MemberState => ({ peerId, since, nod
 
 function recording() {
   const sent: string[] = [];
-  const outgoing = new OutgoingStreams(
+  const outgoing = new OutgoingSequences(
     "node",
     (app, channel) => `${app} ${channel}`,
     () => 0,
   );
   const announcements = new Announcements(outgoing, (subject, text) => {
-    const item = streamItem(text);
+    const item = sequenceItem(text);
     const { joined, left } = item?.kind === "members" ? item.change : { joined: [], left: ["invalid"] };
     sent.push(`${subject} +${joined.map(({ peerId }) => peerId)} -${left}`);
   });

@@ -3,14 +3,14 @@
  * the others is back. A node that has stored messages may have died before it could announce them, and nothing else shows that.
  */
 import type { Clock } from "../../base/clock.ts";
-import type { HistoryStore, Top } from "../../history/contract/history.ts";
+import type { HistoryStore, StreamHead } from "../../history/contract/history.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { Stream } from "../state/stream.ts";
 import { REOPEN_EVERY_MS, REOPENED_PER_SECOND_MAX, TAIL_WAIT_MS, TOPS_EVERY_MS, TOPS_OVERLAP_MS } from "./limits.ts";
 import type { Streams } from "./streams.ts";
 
-interface TopsParts {
+interface StreamHeadsParts {
   readonly history: HistoryStore;
   readonly clock: Clock;
   readonly streams: Streams;
@@ -18,14 +18,14 @@ interface TopsParts {
   readonly boundary: Boundary;
 }
 
-export class Tops {
+export class StreamHeads {
   private isTimerSet = false;
   private isReading = false;
   private isWanted = false;
   /** Monotonic ms: what was appended before is known. Earlier than the last read while the store has open transactions. */
   private knownMs: number;
 
-  constructor(private readonly parts: TopsParts) {
+  constructor(private readonly parts: StreamHeadsParts) {
     this.knownMs = parts.clock.monotonicMs();
   }
 
@@ -56,9 +56,9 @@ export class Tops {
     this.isReading = true;
     const startedMs = clock.monotonicMs();
     try {
-      const { tops, openMs } = await streams.calls.run(history.tops(startedMs - this.knownMs + TOPS_OVERLAP_MS));
+      const { heads, openMs } = await streams.calls.run(history.heads(startedMs - this.knownMs + TOPS_OVERLAP_MS));
       this.knownMs = startedMs - openMs;
-      for (const top of tops) {
+      for (const top of heads) {
         const channel = spaces.channel(top.app, top.channel);
         const stream = channel?.stream;
         if (channel && stream) boundary.forChannel("history", channel, () => this.compareWith(stream, top, startedMs));
@@ -73,12 +73,12 @@ export class Tops {
     this.read();
   }
 
-  private compareWith(stream: Stream, { epoch, offset, check }: Top, startedMs: number): void {
+  private compareWith(stream: Stream, { epoch, offset, check }: StreamHead, startedMs: number): void {
     if (!stream.isOpen) return;
     const { streams } = this.parts;
     if (epoch !== stream.epoch) return void streams.verify(stream);
     if (offset > stream.delivered) {
-      stream.knownTop = Math.max(stream.knownTop, offset);
+      stream.knownHead = Math.max(stream.knownHead, offset);
       return streams.catchUp(stream, TAIL_WAIT_MS);
     }
     const known = offset === stream.delivered ? stream.check : stream.ring.checkAt(offset);

@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
 import type { MemberState } from "../../engine.ts";
 import { PendingRequests, RESPONSE_TIMEOUT_MS, WHOLE_RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
-import { streamsOf } from "../requests/response-parts.ts";
+import { sequencesOf } from "../requests/response-parts.ts";
 import { responsePart } from "../wire/decode.ts";
 import type { NodeResponse, ResponsePart } from "../wire/messages.ts";
 import { ITEM_MAX_BYTES } from "../wire/payload.ts";
-import { BURST_BYTES, QUEUED_CHANNELS_MAX, RATE_BYTES_PER_SECOND, StreamStateResponder } from "./state-responder.ts";
+import { BURST_BYTES, QUEUED_CHANNELS_MAX, RATE_BYTES_PER_SECOND, SequenceStateResponder } from "./state-responder.ts";
 
 const APP = anAppId("app");
 
@@ -25,7 +25,7 @@ function responding() {
   const faults: unknown[] = [];
   const members = crowd(300);
   const due: (() => void)[] = [];
-  const responder = new StreamStateResponder({
+  const responder = new SequenceStateResponder({
     local: {
       id: "here",
       localMembers: (_app, channel) => {
@@ -71,7 +71,7 @@ test("a response in parts can be joined, and a channel that is named twice is re
   });
   for (const text of texts) requests.receive(1, responsePart(text) as ResponsePart);
   const state = { app: APP, epoch: 1, n: 2 };
-  expect(streamsOf(joined)).toEqual([
+  expect(sequencesOf(joined)).toEqual([
     { ...state, channel: "large", members },
     { ...state, channel: "d", members: [] },
   ]);

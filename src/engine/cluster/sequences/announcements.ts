@@ -5,7 +5,7 @@
 import type { SpaceId } from "../../../base/ids.ts";
 import type { MemberState } from "../../engine.ts";
 import { members, splitChange } from "../wire/encode.ts";
-import type { OutgoingStreams } from "./outgoing-streams.ts";
+import type { OutgoingSequences } from "./outgoing-sequences.ts";
 
 export class Announcements {
   /** The channel whose changes are collected. */
@@ -15,7 +15,7 @@ export class Announcements {
   private joined = new Map<string, MemberState>();
 
   constructor(
-    private readonly outgoing: Pick<OutgoingStreams, "append">,
+    private readonly outgoing: Pick<OutgoingSequences, "append">,
     private readonly publish: (subject: string, item: string) => void,
   ) {}
 

@@ -1,5 +1,5 @@
 /**
- * Responses to `streams` requests: the state of streams and their members. Such a response can be a thousand times longer than its
+ * Responses to `sequences` requests: the state of sequences and their members. Such a response can be a thousand times longer than its
  * request, and clients of another node can cause one with each subscribe. Long responses are therefore rate-limited, taken in turns
  * by requesting node, and made part by part. Short ones are sent at once: a busy channel must not delay subscribers of others.
  */
@@ -8,9 +8,9 @@ import type { EngineCallbacks } from "../../engine.ts";
 import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import { RESPONSE_TIMEOUT_MS, WHOLE_RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import { responsePart } from "../wire/encode.ts";
-import type { StreamState } from "../wire/messages.ts";
+import type { SequenceState } from "../wire/messages.ts";
 import { chunked, ITEM_MAX_BYTES, PARTS_MAX } from "../wire/payload.ts";
-import type { OutgoingStreams } from "./outgoing-streams.ts";
+import type { OutgoingSequences } from "./outgoing-sequences.ts";
 
 /** Serialising one MiB takes about 4 ms. */
 export const RATE_BYTES_PER_SECOND = 16 * 1024 * 1024;
@@ -34,15 +34,15 @@ interface QueuedRequest {
   isStarted: boolean;
 }
 
-interface StreamStateResponderParts {
+interface SequenceStateResponderParts {
   readonly local: Pick<EngineCallbacks, "id" | "localMembers">;
-  readonly outgoing: Pick<OutgoingStreams, "state">;
+  readonly outgoing: Pick<OutgoingSequences, "state">;
   readonly boundary: Pick<FailureBoundary, "run">;
   readonly nowMs: () => number;
   readonly later: (run: () => void, ms: number) => void;
 }
 
-export class StreamStateResponder {
+export class SequenceStateResponder {
   /**
    * By requesting node: its requests in order, by channel. The node whose turn is next comes first. Bound: QUEUED_CHANNELS_MAX
    * channels and the requests' own timeout; one for a single channel replaces an earlier one.
@@ -54,7 +54,7 @@ export class StreamStateResponder {
   private lastNumber = 0;
   private isScheduled = false;
 
-  constructor(private readonly parts: StreamStateResponderParts) {
+  constructor(private readonly parts: SequenceStateResponderParts) {
     this.lastRefillMs = parts.nowMs();
   }
 
@@ -147,28 +147,28 @@ export class StreamStateResponder {
     this.lastRefillMs = now;
   }
 
-  private stateOf([app, channel]: Channels[number]): StreamState {
+  private stateOf([app, channel]: Channels[number]): SequenceState {
     const { outgoing, local } = this.parts;
     return { app, channel, ...outgoing.state(app, channel), members: local.localMembers(app, channel) };
   }
 
-  private whole(state: StreamState): string {
+  private whole(state: SequenceState): string {
     const { id } = this.parts.local;
-    return responsePart({ node: id, part: 0, parts: 1, response: { kind: "streams", streams: [state] } });
+    return responsePart({ node: id, part: 0, parts: 1, response: { kind: "sequences", sequences: [state] } });
   }
 
-  /** A stream is read when its part is made: its sequence number and its members are of the same moment. */
-  private *statesOf(channels: Channels): Generator<StreamState> {
+  /** A sequence is read when its part is made: its sequence number and its members are of the same moment. */
+  private *statesOf(channels: Channels): Generator<SequenceState> {
     for (const one of channels) yield this.stateOf(one);
   }
 
   /** The number of parts is known only with the last one: until then, each part announces one more. */
-  private *encode(states: Iterable<StreamState>): Generator<string> {
+  private *encode(states: Iterable<SequenceState>): Generator<string> {
     const { id } = this.parts.local;
     let part = 0;
-    let ready: StreamState[] | undefined;
-    const text = (streams: readonly StreamState[], parts: number): string =>
-      responsePart({ node: id, part, parts, response: { kind: "streams", streams } });
+    let ready: SequenceState[] | undefined;
+    const text = (sequences: readonly SequenceState[], parts: number): string =>
+      responsePart({ node: id, part, parts, response: { kind: "sequences", sequences } });
     for (const some of chunked(splitStates(states))) {
       if (ready) {
         if (part + 2 > PARTS_MAX) return;
@@ -181,12 +181,12 @@ export class StreamStateResponder {
   }
 }
 
-/** A stream with very many members becomes several entries with the same sequence number. */
-function* splitStates(states: Iterable<StreamState>): Generator<StreamState> {
+/** A sequence with very many members becomes several entries with the same sequence number. */
+function* splitStates(states: Iterable<SequenceState>): Generator<SequenceState> {
   for (const state of states) for (const members of chunked(state.members)) yield { ...state, members };
 }
 
-function estimatedChars({ members }: StreamState): number {
+function estimatedChars({ members }: SequenceState): number {
   let chars = 0;
   for (const { metadataJson, stateJson } of members)
     chars += MEMBER_CHARS + (metadataJson?.length ?? 0) + (stateJson?.length ?? 0);

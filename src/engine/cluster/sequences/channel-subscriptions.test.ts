@@ -39,9 +39,9 @@ function subscribed({ isSilent = false } = {}) {
   const respond = (request: NodeRequest): NodeResponse => {
     requested.push(request.kind);
     if (request.kind === "replay") return { kind: "replay", items: remote.items };
-    const channels = request.kind === "streams" ? request.channels : [];
-    const streams = channels.map(([app, channel]) => ({ app, channel, epoch: 1, n: remote.n, members: [] }));
-    return { kind: "streams", streams };
+    const channels = request.kind === "sequences" ? request.channels : [];
+    const sequences = channels.map(([app, channel]) => ({ app, channel, epoch: 1, n: remote.n, members: [] }));
+    return { kind: "sequences", sequences };
   };
   const local: Partial<EngineCallbacks> = {
     deliver: (_app, channel, { dataJson }) => void delivered.push(`${channel}: ${dataJson}`),
@@ -90,7 +90,7 @@ test.each([
   (_what, forged) => {
     const { arrive, delivered, lost, requested } = subscribed();
     arrive(forged);
-    expect([requested, lost]).toEqual([["replay", "streams"], []]);
+    expect([requested, lost]).toEqual([["replay", "sequences"], []]);
     arrive(messageOf(2));
     expect([delivered, lost]).toEqual([['c: "c2"'], []]);
   },
@@ -111,7 +111,7 @@ test("an item on the subject of another channel is ignored", () => {
   expect(delivered).toEqual(['d: "d2"']);
 });
 
-test("a replay with items of another stream does not fill a gap", () => {
+test("a replay with items of another sequence does not fill a gap", () => {
   const { arrive, delivered, lost, remote } = subscribed();
   [remote.n, remote.items] = [3, [messageOf(2, "d")]];
   arrive(messageOf(3));

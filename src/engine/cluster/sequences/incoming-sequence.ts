@@ -1,24 +1,24 @@
 /**
- * Follows the stream of one other node on one channel: delivers its items in order and without gaps.
+ * Follows the sequence of one other node on one channel: delivers its items in order and without gaps.
  *
  * Terms
- * - Each item of a stream has the next sequence number, from 1.
- * - Epoch: a node remembers the ends of a bounded number of idle streams. If it has forgotten one, the next item of the channel
- *   starts a new stream with sequence number 1 in a later epoch.
- * - Tail: an item without content that repeats the last sequence number of the stream. It shows that the last item was lost.
+ * - Each item of a sequence has the next sequence number, from 1.
+ * - Epoch: a node remembers the ends of a bounded number of idle sequences. If it has forgotten one, the next item of the channel
+ *   starts a new sequence with sequence number 1 in a later epoch.
+ * - Tail: an item without content that repeats the last sequence number of the sequence. It shows that the last item was lost.
  * - Forged: any client of the transport's servers can publish items in the name of a node. A forged epoch or sequence number must
- *   not stop the stream: this node would wait for items that do not exist, and drop the real ones as outdated.
+ *   not stop the sequence: this node would wait for items that do not exist, and drop the real ones as outdated.
  * - Interruption: for some time nothing was received from the node. It ends with the next state that the node reports. If that is
- *   of another epoch, the end of the stream where this node has stopped is not known: messages before it may be missing.
+ *   of another epoch, the end of the sequence where this node has stopped is not known: messages before it may be missing.
  *
  * States
- * - unsynchronised: the node has not reported the state of its stream. Items are buffered.
+ * - unsynchronised: the node has not reported the state of its sequence. Items are buffered.
  * - following: items are delivered. When one is missing, a replay is requested, and later items are buffered until it arrives.
- * - unconfirmed: as `following`, in a later epoch than the node has reported. Almost always the node has started a new stream, so
+ * - unconfirmed: as `following`, in a later epoch than the node has reported. Almost always the node has started a new sequence, so
  *   its items are delivered at once. In case the epoch is forged, the position in the trusted epoch is kept. An epoch that is
  *   never disputed needs no confirmation, so the state lasts.
  * - disputed: items of two epochs arrive, or the node denies items that arrived. Some are forged, and only the node knows which:
- *   items are buffered until it reports its state. Then the stream continues in the epoch of that state, where it had stopped. It is
+ *   items are buffered until it reports its state. Then the sequence continues in the epoch of that state, where it had stopped. It is
  *   the same for a node that was considered gone: what it has published meanwhile was accepted, and must not be skipped.
  *
  * Transitions
@@ -29,14 +29,14 @@
  * - following, unconfirmed → disputed → following: the node has denied items, in a report of its state.
  * - following, unconfirmed → disputed: the node is considered gone.
  * - following, unconfirmed → disputed: too much is buffered behind a gap. The buffer is dropped and the state requested; the items
- *   are then detected as missing from where the stream had stopped, and replayed or reported as lost.
+ *   are then detected as missing from where the sequence had stopped, and replayed or reported as lost.
  * - any → unsynchronised: a gap was given up, because its items cannot be replayed, or too much arrived before the state.
  */
 import {
   EARLIER_VERSION_FORGETS_AFTER_MS,
   type Position,
-  type StreamItem,
-  type StreamState,
+  type SequenceItem,
+  type SequenceState,
 } from "../wire/messages.ts";
 import { ItemBuffer } from "./item-buffer.ts";
 
@@ -44,13 +44,13 @@ import { ItemBuffer } from "./item-buffer.ts";
 export const UNNOTICED_MS = 20_000;
 
 export interface IncomingEvents {
-  /** Called with each message and member change of a node's stream, in order. */
-  deliver(node: string, item: StreamItem): void;
+  /** Called with each message and member change of a node's sequence, in order. */
+  deliver(node: string, item: SequenceItem): void;
   /** Items from a position up to sequence number `to` are missing. */
   requestReplay(from: Position, to: number): void;
-  /** The stream stays unsynchronised or disputed until the node reports its state. */
+  /** The sequence stays unsynchronised or disputed until the node reports its state. */
   requestState(node: string): void;
-  /** Items may be missing, and no state of the node can show which: their loss must be reported, and the stream given up. */
+  /** Items may be missing, and no state of the node can show which: their loss must be reported, and the sequence given up. */
   lost(node: string): void;
 }
 
@@ -75,7 +75,7 @@ type State =
   | ({ readonly kind: "following" } & Progress)
   /** `trusted`: the next expected item of the last epoch that the node itself has reported. */
   | ({ readonly kind: "unconfirmed"; readonly trusted: Cursor } & Progress)
-  /** `candidates`: where the stream had stopped, in each epoch that may be the node's own. */
+  /** `candidates`: where the sequence had stopped, in each epoch that may be the node's own. */
   | { readonly kind: "disputed"; readonly candidates: readonly Cursor[] };
 
 /** When something was last received from a node. */
@@ -89,12 +89,12 @@ export interface Contact {
  * The time since then. The clock of either node may have stood still meanwhile, if its machine was suspended. After a suspension a
  * node also receives late what was sent long before, so only the sender's clock shows how old that is.
  */
-export const elapsedMs = (since: Contact, nowMs: number, { clockMs = 0 }: StreamState): number =>
+export const elapsedMs = (since: Contact, nowMs: number, { clockMs = 0 }: SequenceState): number =>
   Math.max(nowMs - since.lastMs, clockMs - (since.clockMs ?? clockMs));
 
 interface Interruption {
   readonly since: Contact;
-  /** Where the stream had stopped, in each epoch that may be the node's own; none if it was not synchronised. */
+  /** Where the sequence had stopped, in each epoch that may be the node's own; none if it was not synchronised. */
   readonly stoppedAt: readonly Cursor[];
 }
 
@@ -102,7 +102,7 @@ type Delivering = Extract<State, Progress>;
 
 const isDelivering = (state: State): state is Delivering => state.kind === "following" || state.kind === "unconfirmed";
 
-export class IncomingStream {
+export class IncomingSequence {
   private state: State = { kind: "unsynchronised" };
   private readonly buffer = new ItemBuffer();
   private interruption: Interruption | undefined;
@@ -114,12 +114,12 @@ export class IncomingStream {
   ) {}
 
   /** An item has arrived, as it was published or in a replay. */
-  receive(item: StreamItem): void {
+  receive(item: SequenceItem): void {
     if (this.process(item) && this.isBufferedDue) this.processBuffered();
   }
 
   /** The node has reported its state to a new subscription: earlier items need not be delivered. */
-  start({ epoch, n }: StreamState): void {
+  start({ epoch, n }: SequenceState): void {
     this.interruption = undefined;
     if (!isDelivering(this.state)) this.follow(epoch, n + 1, n);
   }
@@ -128,25 +128,25 @@ export class IncomingStream {
    * The node has reported its state to an existing subscription. `takeMembers` takes over its members; it is not called when later
    * changes are already known. Messages up to that state must still be delivered, because no state includes them.
    */
-  resynchronise(reported: StreamState, takeMembers: () => void): void {
+  resynchronise(reported: SequenceState, takeMembers: () => void): void {
     const { state, interruption } = this;
     const { epoch, n, app, channel } = reported;
     this.interruption = undefined;
     if (interruption && this.mayHaveMissedEnd(reported, interruption)) return this.events.lost(this.node);
     const hasOnlyMembers = interruption !== undefined && this.hasNoMessageSince(reported, interruption);
-    const tail: StreamItem = { kind: "tail", position: { node: this.node, app, channel, epoch, n } };
+    const tail: SequenceItem = { kind: "tail", position: { node: this.node, app, channel, epoch, n } };
     if (!isDelivering(state)) {
       takeMembers();
       if (hasOnlyMembers) return this.follow(epoch, n + 1, n);
       const candidates = state.kind === "disputed" ? state.candidates : [];
       const stoppedAt = candidates.filter((cursor) => cursor.epoch === epoch).map(({ next }) => next);
-      // All items of a stream that was started meanwhile are missing.
+      // All items of a sequence that was started meanwhile are missing.
       if (candidates.length > 0 && candidates.every((cursor) => cursor.epoch < epoch)) stoppedAt.push(1);
-      // Items may have arrived before the state: the stream continues with the first of them.
+      // Items may have arrived before the state: the sequence continues with the first of them.
       this.follow(epoch, Math.min(n + 1, this.buffer.firstOf(epoch) ?? n + 1, ...stoppedAt), n);
       return this.receive(tail);
     }
-    // The end of the stream was forgotten, unless an item has arrived since: then the state is older than that item.
+    // The end of the sequence was forgotten, unless an item has arrived since: then the state is older than that item.
     if (epoch === 0 && interruption?.stoppedAt.some((cursor) => isSame(cursor, state))) return takeMembers();
     const isOutdated = epoch < state.epoch || (epoch === state.epoch && n < state.next - 1);
     if (isOutdated) return;
@@ -165,10 +165,10 @@ export class IncomingStream {
   }
 
   /**
-   * The node denies items that were requested from it: its stream has not reached them, so they were forged. Everything buffered
+   * The node denies items that were requested from it: its sequence has not reached them, so they were forged. Everything buffered
    * behind its state is dropped. Genuine items among it are then detected as missing and replayed.
    */
-  refute(reported: StreamState, takeMembers: () => void): void {
+  refute(reported: SequenceState, takeMembers: () => void): void {
     if (!isDelivering(this.state)) return;
     this.dispute(this.state);
     this.buffer.keepOnly(({ epoch, n }) => epoch === reported.epoch && n <= reported.n);
@@ -189,7 +189,7 @@ export class IncomingStream {
     this.buffer.clear();
   }
 
-  /** Missing items cannot be replayed: the gap is skipped, and the stream continues from the state that the node reports next. */
+  /** Missing items cannot be replayed: the gap is skipped, and the sequence continues from the state that the node reports next. */
   giveUp(): void {
     this.state = { kind: "unsynchronised" };
     this.buffer.clear();
@@ -198,7 +198,7 @@ export class IncomingStream {
 
   // Items. `process` handles one in the present state, and returns true when it was the next one.
 
-  private process(item: StreamItem): boolean {
+  private process(item: SequenceItem): boolean {
     const { state } = this;
     if (!isDelivering(state)) {
       this.addToBuffer(item);
@@ -214,7 +214,7 @@ export class IncomingStream {
     return false;
   }
 
-  private advance(state: Delivering, item: StreamItem): boolean {
+  private advance(state: Delivering, item: SequenceItem): boolean {
     const { position } = item;
     const isTail = item.kind === "tail";
     if (position.n < state.next) return false;
@@ -245,7 +245,7 @@ export class IncomingStream {
   }
 
   /** Returns false when this was one item too many: the buffer is then dropped, and the state has been requested. */
-  private addToBuffer(item: StreamItem): boolean {
+  private addToBuffer(item: SequenceItem): boolean {
     if (item.kind === "tail") return true;
     this.buffer.add(item);
     if (!this.buffer.isAboveBounds) return true;
@@ -279,12 +279,12 @@ export class IncomingStream {
     this.state = { kind: "disputed", candidates: cursorsOf(stopped) };
   }
 
-  /** The stream has ended where no state shows it, and it is not certain that all its messages came before the interruption. */
-  private mayHaveMissedEnd(reported: StreamState, { since, stoppedAt }: Interruption): boolean {
+  /** The sequence has ended where no state shows it, and it is not certain that all its messages came before the interruption. */
+  private mayHaveMissedEnd(reported: SequenceState, { since, stoppedAt }: Interruption): boolean {
     const { epoch, earlierIdleMs } = reported;
-    const isSameStream = epoch > 0 && stoppedAt.some((cursor) => cursor.epoch === epoch);
-    if (stoppedAt.length === 0 || isSameStream) return false;
-    // A node of an earlier version does not say whether there was a stream that it has forgotten.
+    const isSameSequence = epoch > 0 && stoppedAt.some((cursor) => cursor.epoch === epoch);
+    if (stoppedAt.length === 0 || isSameSequence) return false;
+    // A node of an earlier version does not say whether there was a sequence that it has forgotten.
     if (earlierIdleMs === undefined && stoppedAt.every((cursor) => cursor.epoch === 0)) return false;
     return !this.precedes(since, reported, earlierIdleMs ?? EARLIER_VERSION_FORGETS_AFTER_MS);
   }
@@ -293,13 +293,13 @@ export class IncomingStream {
    * What was missed are member changes, which the state includes. It need not be replayed: after a long outage it is not kept any
    * more, and every channel with presence would be reported lost.
    */
-  private hasNoMessageSince(reported: StreamState, { since }: Interruption): boolean {
+  private hasNoMessageSince(reported: SequenceState, { since }: Interruption): boolean {
     const { idleMs } = reported;
     return idleMs !== undefined && this.precedes(since, reported, idleMs) && this.buffer.first === undefined;
   }
 
   /** What is at least this old has arrived before the interruption, or its loss was noticed before. */
-  private precedes(since: Contact, reported: StreamState, ageMs: number): boolean {
+  private precedes(since: Contact, reported: SequenceState, ageMs: number): boolean {
     return ageMs > elapsedMs(since, this.nowMs(), reported) + UNNOTICED_MS;
   }
 }

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { Stream, Track } from "./stream.ts";
+import { MessageSequence, Track } from "./sequence.ts";
 
-const acked = (count: number): Stream => {
-  const stream = new Stream(1, 0);
-  for (let n = 1; n <= count; n++) stream.answered(stream.next(), "acked");
-  return stream;
+const acked = (count: number): MessageSequence => {
+  const sequence = new MessageSequence(1, 0);
+  for (let n = 1; n <= count; n++) sequence.answered(sequence.next(), "acked");
+  return sequence;
 };
 const taking = (track: Track, ...numbers: number[]): string => numbers.map((n) => track.take(n)).join(" ");
 
@@ -45,27 +45,27 @@ test("after the end of a connection the last messages may be missing, but none i
 });
 
 test("only acked messages can be lost, and refused ones must not arrive", () => {
-  const stream = new Stream(1, 0);
-  for (let n = 1; n <= 6; n++) stream.next();
-  expect([stream.answered(1, "acked"), stream.answered(2, "refused"), stream.answered(3, "unknown")]).toEqual([
+  const sequence = new MessageSequence(1, 0);
+  for (let n = 1; n <= 6; n++) sequence.next();
+  expect([sequence.answered(1, "acked"), sequence.answered(2, "refused"), sequence.answered(3, "unknown")]).toEqual([
     true,
     true,
     true,
   ]);
-  stream.answered(4, "refused");
-  stream.answered(6, "acked");
-  const track = new Track(stream).promise(1);
+  sequence.answered(4, "refused");
+  sequence.answered(6, "acked");
+  const track = new Track(sequence).promise(1);
   taking(track, 4, 5);
   expect(`${track.lost(true)}`).toBe("1, 6");
   expect(`${track.refusedButSeen}`).toBe("4");
-  expect(`${stream.unanswered}`).toBe("5");
+  expect(`${sequence.unanswered}`).toBe("5");
 });
 
 test("only the first answer to a message counts", () => {
-  const stream = acked(1);
-  stream.next();
-  stream.answered(2, "refused");
-  expect([stream.answered(1, "acked"), stream.answered(2, "acked"), stream.answered(3, "acked")]).toEqual([
+  const sequence = acked(1);
+  sequence.next();
+  sequence.answered(2, "refused");
+  expect([sequence.answered(1, "acked"), sequence.answered(2, "acked"), sequence.answered(3, "acked")]).toEqual([
     false,
     false,
     false,

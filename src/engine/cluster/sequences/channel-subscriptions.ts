@@ -1,30 +1,30 @@
 /**
  * The channels that have subscribers on this node. A subscription begins with a request to all nodes for the state of their
- * streams. It is published after the transport's subscription: everything that a node publishes after its response is received.
- * Later the state of a node's streams is requested whenever items of it may have been missed.
+ * sequences. It is published after the transport's subscription: everything that a node publishes after its response is received.
+ * Later the state of a node's sequences is requested whenever items of it may have been missed.
  */
 import type { SpaceId } from "../../../base/ids.ts";
 import type { EngineCallbacks, RemoteMembers } from "../../engine.ts";
 import type { TransportSubscription } from "../../transport/transport.ts";
 import type { Nodes, OtherNode } from "../nodes/nodes.ts";
 import type { Requests } from "../requests/requests.ts";
-import { streamsOf } from "../requests/response-parts.ts";
-import { streamItem } from "../wire/decode.ts";
+import { sequencesOf } from "../requests/response-parts.ts";
+import { sequenceItem } from "../wire/decode.ts";
 import {
   EARLIER_VERSION_FORGETS_AFTER_MS,
   type NodeResponse,
   type Position,
-  type StreamItem,
-  type StreamState,
+  type SequenceItem,
+  type SequenceState,
 } from "../wire/messages.ts";
 import { chunksOf, jsonBytes } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
 import type { Wire } from "../wire/wire.ts";
-import { type Contact, elapsedMs, type IncomingEvents } from "./incoming-stream.ts";
-import { IncomingStreams } from "./incoming-streams.ts";
+import { type Contact, elapsedMs, type IncomingEvents } from "./incoming-sequence.ts";
+import { IncomingSequences } from "./incoming-sequences.ts";
 
 const REPLAY_TRIES = 3;
-/** For how long the places in the streams of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
+/** For how long the places in the sequences of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
 const ABSENT_KEPT_MS = 120_000;
 /** Bound: such nodes, and those that are gone for longer; the oldest is forgotten first. */
 const ABSENT_MAX = 1000;
@@ -45,15 +45,15 @@ interface ChannelSubscription {
   readonly app: SpaceId;
   readonly channel: string;
   readonly transport: TransportSubscription;
-  readonly streams: IncomingStreams;
+  readonly sequences: IncomingSequences;
   readonly openedMs: number;
   /** The responses to its first request are still pending. */
   isOpening: boolean;
-  /** Nodes whose streams have no known beginning here, by name. undefined: none, as almost always. Bound: NODES_MAX, ABSENT_MAX. */
+  /** Nodes whose sequences have no known beginning here, by name. undefined: none, as almost always. Bound: NODES_MAX, ABSENT_MAX. */
   unanswered: Map<string, Unanswered> | undefined;
 }
 
-/** A node that has not responded to the first request of a subscription, or has returned when its streams were forgotten here. */
+/** A node that has not responded to the first request of a subscription, or has returned when its sequences were forgotten here. */
 interface Unanswered {
   /** What it has accepted since then, before it noticed that it was cut off, may not have arrived. */
   readonly since: Contact;
@@ -86,17 +86,17 @@ export class ChannelSubscriptions {
     const asked = [...nodes.all.map((node) => [node.name, node] as const), ...this.absent];
     const unanswered = (last: Contact): Unanswered => ({ since: openedSince(subscription, last), isReturned: false });
     if (asked.length > 0) subscription.unanswered = new Map(asked.map(([name, last]) => [name, unanswered(last)]));
-    requests.toAll({ kind: "streams", channels: [[app, channel]] }, (responses) => {
+    requests.toAll({ kind: "sequences", channels: [[app, channel]] }, (responses) => {
       if (!this.isCurrent(subscription)) return found(new Map());
       const states = [...responses].flatMap(([name, response]) => {
         const node = nodes.known(name);
-        const [state] = streamsOf(response);
+        const [state] = sequencesOf(response);
         return node && state ? [{ node, state }] : [];
       });
       found(new Map(states.map(({ node, state }) => [node.id, state.members])));
       subscription.isOpening = false;
       // Releases items that arrived meanwhile and are newer than the reported state.
-      for (const { node, state } of states) subscription.streams.of(node.name).start(state);
+      for (const { node, state } of states) subscription.sequences.of(node.name).start(state);
       this.opened(subscription, new Set(responses.keys()));
     });
   }
@@ -119,7 +119,7 @@ export class ChannelSubscriptions {
     this.subscriptions.delete(key(app, channel));
   }
 
-  /** Requests the state of all streams of one node, because items of it may have been missed. */
+  /** Requests the state of all sequences of one node, because items of it may have been missed. */
   resync({ name }: OtherNode): void {
     this.absent.delete(name);
     this.returned(name);
@@ -143,22 +143,22 @@ export class ChannelSubscriptions {
   /** The transport is down: from now on nothing is received from any node. */
   interrupted(): void {
     for (const { name, lastMs, clockMs } of this.parts.nodes.all)
-      for (const { streams } of this.subscriptions.values()) streams.interrupt(name, { lastMs, clockMs });
+      for (const { sequences } of this.subscriptions.values()) sequences.interrupt(name, { lastMs, clockMs });
   }
 
   /**
    * A node that was stopped or cut off goes on accepting messages until it notices. When it returns, they are requested from where
-   * its streams had stopped here, and reported as lost if it has them no longer.
+   * its sequences had stopped here, and reported as lost if it has them no longer.
    */
   nodeGone({ name, hasLeft, lastMs, clockMs }: OtherNode): void {
     if (hasLeft) return this.forget(name);
-    for (const { streams } of this.subscriptions.values()) streams.pause(name, { lastMs, clockMs });
+    for (const { sequences } of this.subscriptions.values()) sequences.pause(name, { lastMs, clockMs });
     this.absent.set(name, { goneMs: this.parts.nowMs(), lastMs, clockMs });
     const [oldest] = this.absent.keys();
     if (oldest !== undefined && this.absent.size > ABSENT_MAX) this.depart(oldest);
   }
 
-  /** Called with each heartbeat: forgets the places in the streams of nodes that have not returned. */
+  /** Called with each heartbeat: forgets the places in the sequences of nodes that have not returned. */
   sweep(): void {
     const before = this.parts.nowMs() - ABSENT_KEPT_MS;
     for (const [name, { goneMs }] of this.absent) if (goneMs <= before) this.depart(name);
@@ -176,7 +176,7 @@ export class ChannelSubscriptions {
     this.absent.delete(name);
     this.departed.delete(name);
     for (const subscription of this.subscriptions.values()) {
-      subscription.streams.forget(name);
+      subscription.sequences.forget(name);
       answered(subscription, name);
     }
   }
@@ -189,19 +189,19 @@ export class ChannelSubscriptions {
       requestState: (name) => this.requestState(name, [subscription]),
       lost: (name) => this.lose(subscription, name),
     };
-    const streams = new IncomingStreams(events, nowMs);
+    const sequences = new IncomingSequences(events, nowMs);
     const transport = wire.subscribe(subjects.channel(app, channel), ({ text }) => {
-      const item = streamItem(text);
+      const item = sequenceItem(text);
       // The subject decides the channel: an item that names another one is forged.
       if (!item || item.position.app !== app || item.position.channel !== channel)
         return warn("ignored a message that no node has sent, on a channel");
-      if (this.isCurrent(subscription) && nodes.seen(item.position.node)) streams.receive(item);
+      if (this.isCurrent(subscription) && nodes.seen(item.position.node)) sequences.receive(item);
     });
     const subscription: ChannelSubscription = {
       app,
       channel,
       transport,
-      streams,
+      sequences,
       openedMs: nowMs(),
       isOpening: true,
       unanswered: undefined,
@@ -213,7 +213,7 @@ export class ChannelSubscriptions {
     return this.subscriptions.get(key(subscription.app, subscription.channel)) === subscription;
   }
 
-  private deliver(name: string, item: StreamItem): void {
+  private deliver(name: string, item: SequenceItem): void {
     const { local, nodes } = this.parts;
     const node = nodes.known(name);
     if (!node) return;
@@ -225,29 +225,29 @@ export class ChannelSubscriptions {
   private requestState(name: string, subscriptions: readonly ChannelSubscription[]): void {
     const { requests, nodes, wire } = this.parts;
     const channels = subscriptions.map(({ app, channel }) => [app, channel] as const);
-    requests.toOne(name, { kind: "streams", channels }, (response: NodeResponse | undefined) => {
+    requests.toOne(name, { kind: "sequences", channels }, (response: NodeResponse | undefined) => {
       const node = nodes.known(name);
       const current = subscriptions.filter((subscription) => this.isCurrent(subscription));
       if (!node || current.length === 0) return;
-      for (const state of streamsOf(response)) this.stateReceived(node, state);
-      // Without its state the streams stay unsynchronised: retry until the node responds or is gone.
+      for (const state of sequencesOf(response)) this.stateReceived(node, state);
+      // Without its state the sequences stay unsynchronised: retry until the node responds or is gone.
       if (!response && wire.isUp) this.requestState(name, current);
     });
   }
 
-  private stateReceived(node: OtherNode, state: StreamState): void {
+  private stateReceived(node: OtherNode, state: SequenceState): void {
     const { app, channel, members } = state;
     const subscription = this.subscriptions.get(key(app, channel));
     if (!subscription || subscription.isOpening) return;
     const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
     const unanswered = subscription.unanswered?.get(node.name);
     answered(subscription, node.name);
-    subscription.streams.of(node.name).resynchronise(state, takeMembers);
-    // Where its stream was at that time is not known.
+    subscription.sequences.of(node.name).resynchronise(state, takeMembers);
+    // Where its sequence was at that time is not known.
     if (unanswered?.isReturned && this.hasMessageSince(state, unanswered.since)) this.reportLoss(subscription);
   }
 
-  private hasMessageSince(state: StreamState, since: Contact): boolean {
+  private hasMessageSince(state: SequenceState, since: Contact): boolean {
     const idleMs = state.idleMs ?? (state.epoch > 0 ? 0 : EARLIER_VERSION_FORGETS_AFTER_MS);
     return idleMs <= elapsedMs(since, this.parts.nowMs(), state) + CLOCK_DRIFT_MS;
   }
@@ -258,7 +258,7 @@ export class ChannelSubscriptions {
       if (!this.isCurrent(subscription) || !nodes.known(from.node)) return;
       if (!response && tries > 1) return this.requestReplay(subscription, from, to, tries - 1);
       const items = response?.kind === "replay" ? itemsOf(response.items, from) : undefined;
-      if (items) return subscription.streams.replayed(items);
+      if (items) return subscription.sequences.replayed(items);
       if (response) return this.confirmLoss(subscription, from, to);
       this.lose(subscription, from.node);
     });
@@ -268,22 +268,22 @@ export class ChannelSubscriptions {
   private confirmLoss(subscription: ChannelSubscription, from: Position, to: number): void {
     const { requests, nodes, local } = this.parts;
     const { app, channel } = subscription;
-    requests.toOne(from.node, { kind: "streams", channels: [[app, channel]] }, (response) => {
+    requests.toOne(from.node, { kind: "sequences", channels: [[app, channel]] }, (response) => {
       const node = nodes.known(from.node);
       if (!this.isCurrent(subscription) || !node) return;
-      const [state] = streamsOf(response);
-      // Epoch 0 proves nothing: the node has forgotten the stream.
+      const [state] = sequencesOf(response);
+      // Epoch 0 proves nothing: the node has forgotten the sequence.
       const isRefuted =
         state && state.epoch > 0 && (state.epoch < from.epoch || (state.epoch === from.epoch && state.n < to));
       if (!isRefuted) return this.lose(subscription, from.node);
       const takeMembers = (): void => local.membersAre(node.id, app, channel, state.members);
-      subscription.streams.of(node.name).refute(state, takeMembers);
+      subscription.sequences.of(node.name).refute(state, takeMembers);
     });
   }
 
   private lose(subscription: ChannelSubscription, name: string): void {
     this.reportLoss(subscription);
-    if (this.isCurrent(subscription)) subscription.streams.of(name).giveUp();
+    if (this.isCurrent(subscription)) subscription.sequences.of(name).giveUp();
   }
 
   private reportLoss({ app, channel }: ChannelSubscription): void {
@@ -305,9 +305,9 @@ function answered(subscription: ChannelSubscription, name: string): void {
 }
 
 /** The items of a replay; undefined: they are not kept any more, or not those that were requested. */
-function itemsOf(texts: readonly string[] | undefined, { node, app, channel }: Position): StreamItem[] | undefined {
-  const items = texts?.map(streamItem);
-  const isOfStream = (item: StreamItem | undefined): item is StreamItem =>
+function itemsOf(texts: readonly string[] | undefined, { node, app, channel }: Position): SequenceItem[] | undefined {
+  const items = texts?.map(sequenceItem);
+  const isOfSequence = (item: SequenceItem | undefined): item is SequenceItem =>
     item?.position.node === node && item.position.app === app && item.position.channel === channel;
-  return items?.every(isOfStream) ? items.filter(isOfStream) : undefined;
+  return items?.every(isOfSequence) ? items.filter(isOfSequence) : undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * The messages of one connection to one destination (a channel, or a peer's inbox), numbered from 1. One stream per connection,
+ * The messages of one connection to one destination (a channel, or a peer's inbox), numbered from 1. One sequence per connection,
  * because no order is promised between two connections of a peer.
  */
 import { Ranges } from "./ranges.ts";
@@ -8,7 +8,7 @@ import { Ranges } from "./ranges.ts";
 export type Outcome = "acked" | "refused" | "unknown";
 
 /** The sender's side: which messages are promised to subscribers. */
-export class Stream {
+export class MessageSequence {
   sent = 0;
   /** Neither the loss nor the delivery of these is a problem: they have no answer yet, or one that does not say. */
   readonly open = new Ranges();
@@ -17,7 +17,7 @@ export class Stream {
 
   constructor(
     readonly connection: number,
-    /** Its position among the streams of its destination, by age. */
+    /** Its position among the sequences of its destination, by age. */
     readonly index: number,
   ) {}
 
@@ -51,7 +51,7 @@ export class Track {
   private last = this.from;
   private readonly holes = new Ranges();
 
-  constructor(readonly stream: Stream) {}
+  constructor(readonly sequence: MessageSequence) {}
 
   /** Messages before the ack of the subscribe may arrive or not; from this number on, all must. */
   promise(from: number): this {
@@ -94,12 +94,12 @@ export class Track {
    */
   lost(isStillOpen: boolean): Ranges {
     const missing = new Ranges([...this.holes]);
-    if (isStillOpen) missing.add(this.last + 1, this.stream.sent);
-    return missing.within(this.from, this.stream.sent).without(this.stream.open);
+    if (isStillOpen) missing.add(this.last + 1, this.sequence.sent);
+    return missing.within(this.from, this.sequence.sent).without(this.sequence.open);
   }
 
   /** Refused, which promises that it was delivered to no one, but received all the same. */
   get refusedButSeen(): Ranges {
-    return this.stream.refused.within(this.first, this.last).without(this.holes);
+    return this.sequence.refused.within(this.first, this.last).without(this.holes);
   }
 }
