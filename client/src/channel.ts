@@ -52,7 +52,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   /** On this connection. */
   #state: "none" | "asked" | "subscribed" = "none";
   /** What answers an earlier subscribe changes nothing. */
-  #turn = 0;
+  #attempt = 0;
   #isLooking = false;
   #isFirst = true;
   /** Not known before the first ack. */
@@ -228,15 +228,15 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     for (const extension of this.#extensions) Object.assign(frame, extension.fields);
     clearTimeout(this.#againTimer);
     if (isNew) {
-      this.#turn++;
+      this.#attempt++;
       this.#state = "asked";
     }
-    const turn = this.#turn;
+    const attempt = this.#attempt;
     this.request(frame, (ack) => {
-      if (turn !== this.#turn) return;
+      if (attempt !== this.#attempt) return;
       this.presence.begin();
       if (isNew) this.#joined(ack, pos !== undefined);
-    }).catch((error: ParleyError) => turn === this.#turn && this.#notJoined(error, isNew));
+    }).catch((error: ParleyError) => attempt === this.#attempt && this.#notJoined(error, isNew));
   }
 
   #joined({ pos, recovered, replay }: Frame, isRecovery: boolean): void {
@@ -304,7 +304,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   #detach(): void {
     if (this.#state === "subscribed") this.#ready = quietResolvers();
     this.#state = "none";
-    this.#turn++;
+    this.#attempt++;
     clearTimeout(this.#againTimer);
   }
 

@@ -271,7 +271,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "rosters: one that had to wait never comes",
     in: "RosterQueue",
-    find: "this.parts.proceed(queue.turn);",
+    find: "this.parts.proceed(queue.current);",
     replace: "",
   },
   {

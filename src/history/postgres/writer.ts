@@ -43,9 +43,9 @@ export class PostgresWriter {
 
   /** One batch at a time: the store remembers the result of the last one only. */
   append(batch: Batch): Promise<readonly Appended[]> {
-    const turn = this.last.then(() => this.appendNow(batch));
-    this.last = turn.catch(() => undefined);
-    return turn;
+    const appended = this.last.then(() => this.appendNow(batch));
+    this.last = appended.catch(() => undefined);
+    return appended;
   }
 
   private async appendNow(batch: Batch): Promise<readonly Appended[]> {

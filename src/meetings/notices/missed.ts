@@ -53,8 +53,8 @@ export class MissedNotices {
   private next(count: number): (readonly [key: string, one: Missed])[] {
     const byApp = [...Map.groupBy(this.missed, ([, { room }]) => room.app).values()];
     const next: (readonly [string, Missed])[] = [];
-    for (let turn = 0; next.length < Math.min(count, this.missed.size); turn++)
-      next.push(...byApp.flatMap((ofApp) => ofApp.slice(turn, turn + 1)).slice(0, count - next.length));
+    for (let place = 0; next.length < Math.min(count, this.missed.size); place++)
+      next.push(...byApp.flatMap((ofApp) => ofApp.slice(place, place + 1)).slice(0, count - next.length));
     return next;
   }
 }

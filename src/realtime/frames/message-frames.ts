@@ -99,9 +99,9 @@ export class MessageFrames {
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
     const message: RoomMessage = { connection, seat, channel, data, id, requestId: frame.requestId };
     if (connection.extras?.isDeciding)
-      return this.putOff(connection, data, message, () => this.publishInTurn(message, this.refusalInRoom(message)));
+      return this.putOff(connection, data, message, () => this.publishOrRefuse(message, this.refusalInRoom(message)));
     const refused = this.refusalInRoom(message);
-    if (refused instanceof Promise) return this.publishInTurn(message, refused);
+    if (refused instanceof Promise) return this.publishOrRefuse(message, refused);
     if (refused) return replies.refuse(connection, refused.code, frame, refused.message);
     this.publishByRule(connection, channel, frame, id);
   }
@@ -112,7 +112,7 @@ export class MessageFrames {
   }
 
   /** Nothing that this connection has sent before waits any more: it is refused or published now, or when that is decided. */
-  private publishInTurn(message: RoomMessage, refused: ReturnType<RoomHooks["refusalOfReceiver"]>): void {
+  private publishOrRefuse(message: RoomMessage, refused: ReturnType<RoomHooks["refusalOfReceiver"]>): void {
     if (refused instanceof Promise) void this.publishWhenDecided(message, refused);
     else this.publishDecided(message, refused);
   }

@@ -251,10 +251,10 @@ export class Lingering {
     const inSlot = this.slots.get(slot);
     if (inSlot) inSlot.add(member);
     else this.slots.set(slot, new Set([member]));
-    this.turn();
+    this.scheduleSweep();
   }
 
-  private turn(): void {
+  private scheduleSweep(): void {
     if (this.turning || this.slots.size === 0) return;
     this.turning = true;
     this.parts.clock.after(SLOT_MS, () => {
@@ -263,7 +263,7 @@ export class Lingering {
         this.serve(this.parts.clock.steadyMs());
       } finally {
         // Even after an exception: without the next turn members would linger without an end.
-        this.turn();
+        this.scheduleSweep();
       }
     });
   }

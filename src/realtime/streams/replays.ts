@@ -59,7 +59,7 @@ export class Replays {
   constructor(private readonly parts: ReplaysParts) {
     const { history, streams, clock } = parts;
     this.recovery = new Recovery({ history, streams, clock });
-    this.pacer = new Pacer(streams.turns, (replay) => this.work(replay));
+    this.pacer = new Pacer(streams.loopShare, (replay) => this.work(replay));
   }
 
   get count(): number {

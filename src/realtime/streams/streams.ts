@@ -26,9 +26,9 @@ import type { Spaces } from "../state/spaces.ts";
 import { Stream } from "../state/stream.ts";
 import { Joins } from "./joins.ts";
 import { GAP_WAIT_MS, READ_AGAIN_MS, READ_MAX_BYTES, READ_MAX_MESSAGES } from "./limits.ts";
+import type { LoopShareParts } from "./loop-share.ts";
 import { ReadQueue } from "./read-queue.ts";
 import { StoreCalls } from "./store-calls.ts";
-import type { TurnShareParts } from "./turn-share.ts";
 
 interface StreamsParts {
   readonly history: HistoryStore;
@@ -46,7 +46,7 @@ interface StreamsParts {
 export class Streams {
   readonly calls: StoreCalls;
   readonly reads: ReadQueue;
-  readonly turns: TurnShareParts;
+  readonly loopShare: LoopShareParts;
   private readonly budget = new RingBudget();
   private readonly joins: Joins;
   /** Bound: the channels with history that have subscribers here. */
@@ -57,8 +57,8 @@ export class Streams {
   constructor(private readonly parts: StreamsParts) {
     const { clock, faults, defer } = parts;
     this.calls = new StoreCalls(clock);
-    this.turns = { clock, defer: (callback) => defer(() => safely(faults, "history", callback)) };
-    this.reads = new ReadQueue(this.turns);
+    this.loopShare = { clock, defer: (callback) => defer(() => safely(faults, "history", callback)) };
+    this.reads = new ReadQueue(this.loopShare);
     this.joins = new Joins({ engine: parts.engine, clock });
   }
 

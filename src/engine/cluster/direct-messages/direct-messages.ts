@@ -125,7 +125,7 @@ export class DirectMessages {
     const last = newest.get(node) ?? NONE;
     if (number <= last.number && now - last.atMs < LATE_MS) return "late";
     // One that was answered as deferred may come again: what was sent behind it must not be delivered before it.
-    if (now < last.owedUntilMs && !isInTurn(message, last.owed)) {
+    if (now < last.owedUntilMs && !isInOrder(message, last.owed)) {
       // If the peer is back, this one is not owed: otherwise each would make those behind it wait, without an end.
       if (expectedPeers.has(app, to)) newest.set(node, owing(last, number, now));
       return DEFERRED;
@@ -156,7 +156,7 @@ const owing = (last: NewestMessage, number: number, nowMs: number): NewestMessag
  * Whether none of those that were answered as deferred can come again before it: its node knows which of them are decided, most often
  * because another node has delivered them.
  */
-function isInTurn({ isNext, oldest, envelope }: DirectMessage, owed: number): boolean {
+function isInOrder({ isNext, oldest, envelope }: DirectMessage, owed: number): boolean {
   return oldest === undefined ? (isNext ?? envelope.awaitsRoster === true) : oldest > owed;
 }
 

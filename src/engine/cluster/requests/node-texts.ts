@@ -19,8 +19,8 @@ import type { Wire } from "../wire/wire.ts";
 import type { Requests } from "./requests.ts";
 
 /** Pieces that are sent in one turn: encoding them takes less than a millisecond. */
-const PIECES_PER_TURN = 16;
-const TURN_MS = 2;
+const PIECES_AT_ONCE = 16;
+const PAUSE_MS = 2;
 /** Bound: requests that are being answered. Further ones get no response. */
 export const ANSWERING_MAX = 100;
 
@@ -84,12 +84,12 @@ export class NodeTexts {
       return warn(`a response of ${text.length} characters is too long for another node and was not sent`);
     const parts = Math.max(1, Math.ceil(text.length / PIECE_CHARS));
     const sendFrom = (first: number): void => {
-      const end = Math.min(parts, first + PIECES_PER_TURN);
+      const end = Math.min(parts, first + PIECES_AT_ONCE);
       for (let part = first; part < end; part++) {
         const piece = text.slice(part * PIECE_CHARS, (part + 1) * PIECE_CHARS);
         send(responsePart({ node: local.id, part, parts, response: { kind: "text", text: piece } }));
       }
-      if (end < parts) later(() => sendFrom(end), TURN_MS);
+      if (end < parts) later(() => sendFrom(end), PAUSE_MS);
     };
     sendFrom(0);
   }

@@ -16,7 +16,7 @@ import type { OutgoingSequences } from "./outgoing-sequences.ts";
 export const RATE_BYTES_PER_SECOND = 16 * 1024 * 1024;
 export const BURST_BYTES = 2 * 1024 * 1024;
 /** Delay before more is sent once the rate is used up. */
-const TURN_MS = 5;
+const PAUSE_MS = 5;
 /** Bound: channels in all queued requests. A further request is dropped; its node retries. */
 export const QUEUED_CHANNELS_MAX = 100_000;
 /** Estimated characters per member, besides its texts. */
@@ -117,7 +117,7 @@ export class SequenceStateResponder {
     this.parts.later(() => {
       this.isScheduled = false;
       this.work();
-    }, TURN_MS);
+    }, PAUSE_MS);
   }
 
   /** Sends one part. true: it was the last one, or the requesting node has reached its timeout. */

@@ -109,8 +109,8 @@ function directFields({
   isNext,
   oldest,
 }: DirectMessage): unknown[] {
-  const inTurn = oldest === undefined ? isNext : false;
-  if (sentEarlier) return [id ?? null, awaitsRoster ?? null, idScope ?? null, inTurn ?? null, oldest ?? null, true];
+  const inOrder = oldest === undefined ? isNext : false;
+  if (sentEarlier) return [id ?? null, awaitsRoster ?? null, idScope ?? null, inOrder ?? null, oldest ?? null, true];
   if (oldest !== undefined) return [id ?? null, awaitsRoster ?? null, idScope ?? null, false, oldest];
   if (isNext || (isNext === false && awaitsRoster)) return [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
   if (idScope !== undefined) return [id, awaitsRoster ?? null, idScope];

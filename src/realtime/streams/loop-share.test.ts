@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { TURN_SHARE_MAX_MS, TURN_SHARE_MIN_MS } from "./limits.ts";
-import { TurnShare } from "./turn-share.ts";
+import { LoopShare } from "./loop-share.ts";
 
 /** Work that never ends; each piece of it takes a millisecond. */
 class Work {
@@ -9,7 +9,7 @@ class Work {
   hasMore = true;
   private readonly clock = new FakeClock();
   private deferred: (() => void)[] = [];
-  private readonly share = new TurnShare({ clock: this.clock, defer: (callback) => this.deferred.push(callback) }, () =>
+  private readonly share = new LoopShare({ clock: this.clock, defer: (callback) => this.deferred.push(callback) }, () =>
     this.run(),
   );
 

@@ -9,20 +9,20 @@
 import type { Clock } from "../../base/clock.ts";
 import { TURN_SHARE_MAX_MS, TURN_SHARE_MIN_MS } from "./limits.ts";
 
-export interface TurnShareParts {
+export interface LoopShareParts {
   readonly clock: Clock;
   /** Runs a callback after other events of this process had their turn. */
   readonly defer: (callback: () => void) => void;
 }
 
-export class TurnShare {
+export class LoopShare {
   private beganMs: number | undefined;
   private maxMs = TURN_SHARE_MIN_MS;
   /** When there was no time left; `undefined` if all work was done. */
   private endedMs: number | undefined;
 
   constructor(
-    private readonly parts: TurnShareParts,
+    private readonly parts: LoopShareParts,
     /** Called in the turn after one with work, which may go on. */
     private readonly goOn: () => void,
   ) {}

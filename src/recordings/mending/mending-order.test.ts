@@ -4,8 +4,8 @@ import { anAppId } from "../../base/testing/ids.ts";
 import type { Lease } from "../../store/contract/leases.ts";
 import type { WaitingUpload } from "../../store/contract/recordings.ts";
 import { WAITING_PER_ROOM_MAX, WAITING_PER_STAY_MAX } from "./limits.ts";
+import { MendingOrder } from "./mending-order.ts";
 import { MendingQueue } from "./queue.ts";
-import { MendingTurns } from "./turns.ts";
 
 const B = anAppId("b");
 const C = anAppId("c");
@@ -75,7 +75,7 @@ test("neither does an address with very many stays, nor an application with very
 });
 
 test("time counts, not files: an application that has used ten seconds waits until the other has too", () => {
-  const turns = new MendingTurns();
+  const turns = new MendingOrder();
   const rows = [...many(3, "eve", { app: A }), ...many(30, "ann", { app: B })];
   const order: string[] = [];
   for (let left = rows; left.length > 0; ) {
@@ -92,7 +92,7 @@ test("time counts, not files: an application that has used ten seconds waits unt
 
 /** `ann` has many files that take a second; `eve` brings the next costly one whenever hers is mended. Returns the seconds that were used until `count` of ann's are mended. */
 function oneAtATime(
-  turns: MendingTurns,
+  turns: MendingOrder,
   count: number,
   eve: (n: number) => WaitingUpload,
 ): { ann: number; eve: number } {
@@ -116,11 +116,11 @@ test.each<[string, (n: number) => WaitingUpload]>([
   ["an address", (n) => finished(`eve-${n}`, `eve${n}`, { app: A, sender: "one" })],
   ["a stay", (n) => finished(`eve-${n}`, "eve", { app: A, sender: "home" })],
 ])("%s that brings one costly file at a time has no more time than the others", (_who, eve) => {
-  expect(oneAtATime(new MendingTurns(), 130, eve)).toEqual({ ann: 130, eve: 180 });
+  expect(oneAtATime(new MendingOrder(), 130, eve)).toEqual({ ann: 130, eve: 180 });
 });
 
 test("who has used much while no one else waited is not behind the others for that", () => {
-  const turns = new MendingTurns();
+  const turns = new MendingOrder();
   for (const row of many(50, "eve", { app: B })) turns.spent(row, 60_000);
   const rows = [...many(1, "eve", { app: B }), ...many(100, "ann")];
   const order: string[] = [];
@@ -136,7 +136,7 @@ test("who has used much while no one else waited is not behind the others for th
 
 test("times that were used are forgotten after an hour, and the oldest beyond a bound", () => {
   let now = 0;
-  const turns = new MendingTurns(() => now, 6);
+  const turns = new MendingOrder(() => now, 6);
   const [eve, ann] = [finished("e", "eve", { app: B }), finished("a", "ann", { app: A })];
   const known = (): number => (turns as unknown as { used: Map<string, unknown> }).used.size;
   turns.spent(eve, 60_000);

@@ -11,7 +11,7 @@ interface Used {
   /** Whole seconds, one at least for each file, counted from where it was when it came. */
   seconds: number;
   /** The number of the last turn; 0: it has had none. */
-  lastTurn: number;
+  lastServed: number;
   /** The seconds at which the last turn was given to one of those within it. */
   reached: number;
   usedMs: number;
@@ -29,9 +29,9 @@ const LEVELS: readonly Level[] = [
 const REMEMBERED_MS = 3_600_000;
 const REMEMBERED_MAX = 10_000;
 
-const nothing = (): Used => ({ seconds: 0, lastTurn: 0, reached: 0, usedMs: 0 });
+const nothing = (): Used => ({ seconds: 0, lastServed: 0, reached: 0, usedMs: 0 });
 
-export class MendingTurns {
+export class MendingOrder {
   /** Bound: REMEMBERED_MAX, and what had no turn for REMEMBERED_MS is forgotten. The one that had a turn least recently is the first. */
   private readonly used = new Map<string, Used>();
   private readonly all = nothing();
@@ -56,7 +56,7 @@ export class MendingTurns {
   }
 
   spent(row: WaitingUpload, ms: number): void {
-    const turn = ++this.all.lastTurn;
+    const served = ++this.all.lastServed;
     const usedMs = this.monotonicMs();
     const had: [string, Used][] = [];
     let within = this.all;
@@ -65,7 +65,7 @@ export class MendingTurns {
       const used = this.used.get(key) ?? nothing();
       within.reached = startOf(used, within.reached);
       used.seconds = within.reached + Math.max(1, Math.round(ms / 1000));
-      Object.assign(used, { lastTurn: turn, usedMs });
+      Object.assign(used, { lastServed: served, usedMs });
       had.push([key, used]);
       within = used;
     }
@@ -79,7 +79,7 @@ export class MendingTurns {
 
   private compare(one: string, other: string, reached: number): number {
     const [a, b] = [this.used.get(one) ?? nothing(), this.used.get(other) ?? nothing()];
-    return startOf(a, reached) - startOf(b, reached) || a.lastTurn - b.lastTurn;
+    return startOf(a, reached) - startOf(b, reached) || a.lastServed - b.lastServed;
   }
 
   private forgetOld(): void {
