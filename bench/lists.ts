@@ -112,7 +112,7 @@ function crowd(): { hub: Hub; live: Live } {
     presenceTickMs: 10,
     rates: { framesPerSecond: 0, framesBurst: 500 },
     maxPendingBytes: 1 << 20,
-    nudged: async () => {},
+    invalidated: async () => {},
     roomHooks: NO_ROOMS,
     connects: new Throttle(0, 0, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),

@@ -27,9 +27,9 @@
  *
  * Other calls
  * - Simultaneous claims on all nodes together MUST NOT get more than the capacity, as long as the nodes can reach each other.
- * - `nudge` resolves when every other node has finished its work, or after one second. It MAY be lost: it makes other nodes read
+ * - `invalidate` resolves when every other node has finished its work, or after one second. It MAY be lost: it makes other nodes read
  *   shared state earlier than they would. `withdrawn` is a text that only the node's parts understand: what the change takes away, for
- *   nodes that cannot read it. It MUST have at most NUDGE_TEXT_MAX_CHARS, and nodes of earlier versions ignore it.
+ *   nodes that cannot read it. It MUST have at most WITHDRAWN_MAX_CHARS, and nodes of earlier versions ignore it.
  * - `request` and `notify` are for what operators look at: lists, charts, the live tail. They carry text that only the node's parts
  *   understand (node-requests.ts), MUST NOT delay messages, and MAY be lost: a `request` then misses a response and says so.
  * - Announcements, results and connection counts of any size, and the largest legal message, MUST arrive complete, whatever the
@@ -221,7 +221,7 @@ export interface Engine {
    * Makes the other nodes read shared state now. For an application they also write what they have not written yet, and its
    * `connections` are then as of that moment.
    */
-  nudge(app?: AppId, withdrawn?: string): Promise<void>;
+  invalidate(app?: AppId, withdrawn?: string): Promise<void>;
   /** Asks every other node. Resolves when all have responded, or after a second. */
   request(text: string): Promise<NodeResponses>;
   /** Sends a text to one other node; unknown nodes and an outage are ignored. Texts to one node arrive in order, if they arrive. */
@@ -238,8 +238,8 @@ export interface NodeResponses {
 
 export type RemoteMembers = ReadonlyMap<NodeId, readonly MemberState[]>;
 
-/** Longer texts of `nudge` are not passed on. */
-export const NUDGE_TEXT_MAX_CHARS = 2048;
+/** Longer texts of `invalidate` are not passed on. */
+export const WITHDRAWN_MAX_CHARS = 2048;
 
 /** What a node offers to its engine: the state of its own connections, and delivery to them. */
 export interface EngineCallbacks {
@@ -265,8 +265,8 @@ export interface EngineCallbacks {
   nodeGone(node: NodeId, name: NodeName): void;
   /** The other nodes can be reached again: what they have stored meanwhile was not announced to this node. */
   reconnected(): void;
-  /** Another node has called `nudge`: read shared state now and, for an application, write what is not written yet. */
-  nudged(app?: AppId, withdrawn?: string): void | Promise<void>;
+  /** Another node has called `invalidate`: read shared state now and, for an application, write what is not written yet. */
+  invalidated(app?: AppId, withdrawn?: string): void | Promise<void>;
   /** The peer must not connect until then. Its connections are closed by a kick. */
   blocked(app: AppId, peerId: string, untilMs: number): void;
   /** Closes the peer's connections, and counts them. */

@@ -215,13 +215,15 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 
-  async nudge(app?: AppId, withdrawn?: string): Promise<void> {
+  async invalidate(app?: AppId, withdrawn?: string): Promise<void> {
     const finished = this.exchange
       .others(this.id)
       .map(
         (other) =>
           new Promise<void>((resolve) =>
-            this.exchange.to(this.id, other, `${this.id} nudge`, (node) => resolve(node?.nudged(app, withdrawn))),
+            this.exchange.to(this.id, other, `${this.id} invalidate`, (node) =>
+              resolve(node?.invalidated(app, withdrawn)),
+            ),
           ),
       );
     await Promise.all(finished);

@@ -108,7 +108,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { storeFollower } = realtime;
   if (storeFollower) {
     const announce = (withdrawn: Withdrawn | undefined): Promise<void> =>
-      realtime.engine.nudge(undefined, withdrawn && encodeWithdrawn(withdrawn));
+      realtime.engine.invalidate(undefined, withdrawn && encodeWithdrawn(withdrawn));
     directory.onChange(announce);
     operators.onChange(announce);
   }

@@ -126,7 +126,9 @@ const ITEMS: Readonly<Record<string, Make>> = {
     untilMs: count(chance),
   })),
   "request capacity": request((chance) => ({ kind: "capacity", app: app(chance), number: count(chance) })),
-  "request nudge": request((chance) => (chance.once(2) ? { kind: "nudge" } : { kind: "nudge", app: app(chance) })),
+  "request invalidate": request((chance) =>
+    chance.once(2) ? { kind: "invalidate" } : { kind: "invalidate", app: app(chance) },
+  ),
   "request deliver": request((chance) => ({ kind: "deliver", text: ITEMS.direct?.(chance) ?? "" })),
   "request text": request((chance) => ({ kind: "text", text: value(chance, 2, false) })),
   notification: (chance) => write("notification", node(chance), value(chance, 2, false)),
@@ -141,7 +143,7 @@ const ITEMS: Readonly<Record<string, Make>> = {
   "response kick": response((chance) => ({ kind: "kick", closed: count(chance) })),
   "response block": response(() => ({ kind: "block" })),
   "response capacity": response((chance) => ({ kind: "capacity", taken: count(chance) })),
-  "response nudge": response((chance) => ({ kind: "nudge", connections: count(chance) })),
+  "response invalidate": response((chance) => ({ kind: "invalidate", connections: count(chance) })),
   "response deliver": response((chance) => ({ kind: "deliver", count: count(chance), isLate: chance.once(2) })),
 };
 

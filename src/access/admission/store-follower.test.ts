@@ -130,7 +130,7 @@ describe("changes of other nodes", () => {
     const it = await new Fixture().started();
     await it.pass(100);
     it.store.put();
-    it.follower.nudge();
+    it.follower.readNow();
     await it.pass(20);
     expect(it.events).toEqual(["k"]);
   });
@@ -278,9 +278,9 @@ describe("what another node takes away", () => {
   test("is read from the store, and nothing else happens, while that answers", async () => {
     const it = await new Fixture().started();
     // The store says that the key is live: it alone decides.
-    const nudged = it.follower.nudge(REVOKED);
+    const invalidated = it.follower.readNow(REVOKED);
     await it.pass(20);
-    expect([await nudged, it.keyring.key("k")?.id, it.events]).toEqual([true, "k", []]);
+    expect([await invalidated, it.keyring.key("k")?.id, it.events]).toEqual([true, "k", []]);
   });
 
   test("is refused at once while the store is unreachable, until it was read", async () => {
@@ -288,10 +288,10 @@ describe("what another node takes away", () => {
     it.store.isUnreachable = true;
     await it.pass(1000);
     it.events.length = 0;
-    const nudged = it.follower.nudge(REVOKED);
+    const invalidated = it.follower.readNow(REVOKED);
     expect(it.keyring.key("k")).toBeUndefined();
     await it.pass(20);
-    expect([await nudged, it.events]).toEqual([false, ["k"]]);
+    expect([await invalidated, it.events]).toEqual([false, ["k"]]);
     // The same revision as before, as after a failover that has lost the change.
     it.store.isUnreachable = false;
     await it.pass(1000);
@@ -301,9 +301,9 @@ describe("what another node takes away", () => {
   test("is refused when the read that follows the announcement fails", async () => {
     const it = await new Fixture().started();
     it.store.isUnreachable = true;
-    const nudged = it.follower.nudge(REVOKED);
+    const invalidated = it.follower.readNow(REVOKED);
     await it.pass(20);
-    expect([await nudged, it.keyring.key("k"), it.events]).toEqual([false, undefined, ["unreachable", "k"]]);
+    expect([await invalidated, it.keyring.key("k"), it.events]).toEqual([false, undefined, ["unreachable", "k"]]);
   });
 
   test("does not come back with a snapshot that was read before", async () => {
@@ -316,10 +316,10 @@ describe("what another node takes away", () => {
     it.store.blocked = promise;
     await it.pass(600);
     it.store.put();
-    const nudged = it.follower.nudge(REVOKED);
+    const invalidated = it.follower.readNow(REVOKED);
     it.store.blocked = undefined;
     resolve();
     await it.pass(100);
-    expect([await nudged, it.keyring.key("k")]).toEqual([true, undefined]);
+    expect([await invalidated, it.keyring.key("k")]).toEqual([true, undefined]);
   });
 });

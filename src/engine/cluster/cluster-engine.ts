@@ -217,13 +217,13 @@ export class ClusterEngine implements Engine {
     return new Map(responses.map(([node, response]) => [node.id, response.kind === "members" ? response.members : []]));
   }
 
-  async nudge(app?: AppId, withdrawn?: string): Promise<void> {
+  async invalidate(app?: AppId, withdrawn?: string): Promise<void> {
     const startedMs = this.nowMs();
-    const { responses } = await this.parts.requests.collect({ kind: "nudge", app, withdrawn });
+    const { responses } = await this.parts.requests.collect({ kind: "invalidate", app, withdrawn });
     if (app === undefined) return;
     // A count that the node has sent meanwhile may be newer than its response.
     for (const [node, response] of responses)
-      if (response.kind === "nudge" && node.countedMs < startedMs) node.connections.set(app, response.connections);
+      if (response.kind === "invalidate" && node.countedMs < startedMs) node.connections.set(app, response.connections);
   }
 
   request(text: string): Promise<NodeResponses> {

@@ -28,17 +28,18 @@ export class Responder {
     const send = (response: NodeResponse): void => encodeParts(local.id, response).forEach(respond);
     if (request.kind === "sequences") return sequenceStates.handle(from, request.channels, respond);
     if (request.kind === "text") return texts.answer(request.text, respond);
-    if (request.kind !== "nudge") return send(this.responseTo(from, request));
+    if (request.kind !== "invalidate") return send(this.responseTo(from, request));
     const { app, withdrawn } = request;
-    const done = (): void => send({ kind: "nudge", connections: app === undefined ? 0 : local.localConnections(app) });
-    void Promise.resolve(local.nudged(app, withdrawn))
+    const done = (): void =>
+      send({ kind: "invalidate", connections: app === undefined ? 0 : local.localConnections(app) });
+    void Promise.resolve(local.invalidated(app, withdrawn))
       .then(done, done)
       .catch((error: unknown) => boundary.report(error, { in: "nudged", app }));
   }
 
   private responseTo(
     from: string,
-    request: Exclude<NodeRequest, { kind: "nudge" | "sequences" | "text" }>,
+    request: Exclude<NodeRequest, { kind: "invalidate" | "sequences" | "text" }>,
   ): NodeResponse {
     const { local, outgoing, directMessages, claims } = this.parts;
     switch (request.kind) {

@@ -53,11 +53,11 @@ export class TestNode implements EngineCallbacks {
   /** Pages of channels that other nodes have asked for; this one answers with all, as nodes of earlier versions do. */
   readonly askedPages: (ChannelsPage | undefined)[] = [];
   readonly notifications: [node: NodeName, text: string][] = [];
-  nudges = 0;
-  /** What the last nudge named as withdrawn. */
+  invalidations = 0;
+  /** What the last invalidation named as withdrawn. */
   withdrawn: string | undefined;
-  /** A nudge is answered when this resolves. */
-  nudgeWork: Promise<void> | undefined;
+  /** an invalidation is answered when this resolves. */
+  invalidationWork: Promise<void> | undefined;
   /** Channels on which messages were reported lost. */
   readonly lostChannels: string[] = [];
   /** Nodes that are reported gone may come back. */
@@ -273,10 +273,10 @@ export class TestNode implements EngineCallbacks {
     for (const { roster } of this.watches.values()) roster.delete(node);
   }
 
-  nudged(_app?: string, withdrawn?: string): Promise<void> | undefined {
-    this.nudges++;
+  invalidated(_app?: string, withdrawn?: string): Promise<void> | undefined {
+    this.invalidations++;
     this.withdrawn = withdrawn;
-    return this.nudgeWork;
+    return this.invalidationWork;
   }
 
   connectionsChanged(): void {}

@@ -1,5 +1,5 @@
 /**
- * Notices that could not be published, as while NATS is away. What they were about is remembered, and not what they said: when notices can be published again,
+ * Notices that could not be published, as while NATS is unavailable. What they were about is remembered, and not what they said: when notices can be published again,
  * everyone gets what is true by then. Without this a page would record on after the recording was stopped, or a visitor who was let in would never hear of it.
  */
 import type { AppId } from "../../base/ids.ts";

@@ -97,9 +97,9 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     : undefined;
   if (storeFollower)
     metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(storeFollower.isUp));
-  const nudged = async (app?: AppId, taken?: string): Promise<void> => {
+  const invalidated = async (app?: AppId, taken?: string): Promise<void> => {
     const named = taken === undefined ? undefined : decodeWithdrawn(taken);
-    await Promise.all([storeFollower?.nudge(named), app !== undefined && usage.flush()]);
+    await Promise.all([storeFollower?.readNow(named), app !== undefined && usage.flush()]);
   };
   const perMinute = config.connectsPerMinutePerIp;
   const perSecond = config.restRequestsPerSecond;
@@ -119,7 +119,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     presenceTickMs,
     rates: { framesPerSecond, framesBurst },
     maxPendingBytes,
-    nudged,
+    invalidated,
     connects: context.throttle("connects", perMinute, perMinute / 60),
     keyRate,
     storeFollower,

@@ -45,7 +45,7 @@ const GATHER_MS = 1500;
 export function usageSources({ store, realtime: { hub, usage, engine } }: RouteParts): UsageSources {
   /** Has a timeout: while the store is unreachable, the response holds what this node knows. */
   const gather = async (app: AppId): Promise<void> => {
-    if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
+    if (store.isShared) await Promise.race([engine.invalidate(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
   };
   return { occupancy: hub.occupancy, usage, gather };
 }

@@ -28,7 +28,7 @@ export interface ControlOutside {
   readonly usage: Usage;
   readonly faults: FaultLog;
   /** Called when another node announces a change: reload shared state and, if `app` is given, flush its usage. */
-  readonly nudged: (app?: AppId, withdrawn?: string) => Promise<void>;
+  readonly invalidated: (app?: AppId, withdrawn?: string) => Promise<void>;
 }
 
 /** What control needs of the folders below it. */
@@ -47,7 +47,7 @@ export interface ControlBuilt {
 }
 
 export function buildControl(outside: ControlOutside, nodeRequests: NodeRequests, needs: ControlNeeds): ControlBuilt {
-  const { id, clock, engine, keyring, blocks, usage, faults, nudged } = outside;
+  const { id, clock, engine, keyring, blocks, usage, faults, invalidated } = outside;
   const { spaces, holds, connections, boundary, deadlines, presence, notes, occupancy } = needs;
   const { delivery, directs, streamRules, streamHeads, narrowing } = needs;
   const { lingering } = presence;
@@ -67,7 +67,7 @@ export function buildControl(outside: ControlOutside, nodeRequests: NodeRequests
     usage,
     clock,
     blocks,
-    nudged,
+    invalidated,
     nodeRequests,
   });
   return {

@@ -27,7 +27,7 @@ export interface StreamsOutside {
   readonly faults: FaultLog;
   readonly maxPendingBytes: number;
   /** Reads shared state, which has the rules. */
-  readonly nudged: (app?: AppId, withdrawn?: string) => Promise<void>;
+  readonly invalidated: (app?: AppId, withdrawn?: string) => Promise<void>;
   /** Calls back when what has arrived already has been read from its sockets; absent: at the end of the turn. */
   readonly defer?: (callback: () => void) => void;
 }
@@ -48,7 +48,17 @@ export function buildStreams(
   { connections, boundary }: ConnectionsBuilt,
   { delivery }: MessagesBuilt,
 ): StreamsBuilt {
-  const { clock, engine, history, keyring, metrics, faults, maxPendingBytes, nudged, defer = setImmediate } = outside;
+  const {
+    clock,
+    engine,
+    history,
+    keyring,
+    metrics,
+    faults,
+    maxPendingBytes,
+    invalidated,
+    defer = setImmediate,
+  } = outside;
   const streams = new Streams({
     history,
     clock,
@@ -74,6 +84,6 @@ export function buildStreams(
     publishing,
     pages,
     historyFrames: new HistoryFrames({ pages, clock, boundary, metrics, maxPendingBytes }),
-    streamRules: new StreamRules({ history, streams, spaces, connections, boundary, faults, nudged }),
+    streamRules: new StreamRules({ history, streams, spaces, connections, boundary, faults, invalidated }),
   };
 }

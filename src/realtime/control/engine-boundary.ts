@@ -121,9 +121,9 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  async nudged(app?: AppId, withdrawn?: string): Promise<void> {
+  async invalidated(app?: AppId, withdrawn?: string): Promise<void> {
     try {
-      await this.handler.nudged(app, withdrawn);
+      await this.handler.invalidated(app, withdrawn);
     } catch (error) {
       this.parts.faults.caught("engine", error);
     }

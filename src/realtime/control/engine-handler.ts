@@ -42,7 +42,7 @@ interface EngineHandlerParts {
   readonly usage: Usage;
   readonly clock: Clock;
   readonly blocks: Blocks;
-  readonly nudged: (app?: AppId, withdrawn?: string) => Promise<void>;
+  readonly invalidated: (app?: AppId, withdrawn?: string) => Promise<void>;
   readonly nodeRequests: Pick<NodeRequests, "respond" | "notified">;
 }
 
@@ -127,8 +127,8 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconn
     return this.parts.kicks.kickHere(app, peerId);
   }
 
-  nudged(app?: AppId, withdrawn?: string): Promise<void> {
-    return this.parts.nudged(app, withdrawn);
+  invalidated(app?: AppId, withdrawn?: string): Promise<void> {
+    return this.parts.invalidated(app, withdrawn);
   }
 
   // Requests of other nodes

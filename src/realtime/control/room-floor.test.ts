@@ -40,7 +40,7 @@ describe("publish", () => {
     expect(late.take()).toMatchObject([{ type: "history", messages: [{ from: "service", data: { text: "hello" } }] }]);
   });
 
-  test("rejects when the store of the chat is away", async () => {
+  test("rejects when the store of the chat is unavailable", async () => {
     const world = new RoomsWorld();
     world.history.fate = () => "fail";
     const outcome = world

@@ -143,7 +143,7 @@ export class Presence {
     this.queue.remove(subscription);
     member.remove(subscription);
     member.keepShown();
-    // A subscribe that was never acked, because the history was away, neither ends a lingering state nor begins one.
+    // A subscribe that was never acked, because the history was unavailable, neither ends a lingering state nor begins one.
     if (!member.hasSubscription && subscription.wasAcked) this.lingering.departed(subscription, member);
     this.onChanged(member);
   }

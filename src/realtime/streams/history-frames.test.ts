@@ -61,7 +61,7 @@ test("a key that is narrowed while the store is read gets nothing", async () => 
   expect(seen(ann)).toEqual(["error channel_not_authorized"]);
 });
 
-test("the store is away: backend_error, and the next page comes", async () => {
+test("the store is unavailable: backend_error, and the next page comes", async () => {
   const world = new StreamsWorld();
   const ann = world.connect("ann");
   world.history.fate = () => "fail";

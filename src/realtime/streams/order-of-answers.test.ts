@@ -74,7 +74,7 @@ test("a subscribe that waits is refused when its channel is lost, and not again 
   expect(answersOf(ann)).toEqual(["error channel_not_authorized r1", "error channel_not_authorized", "ack r2"]);
 });
 
-test("while the store is away, repeated subscribes are refused like the first one", async () => {
+test("while the store is unavailable, repeated subscribes are refused like the first one", async () => {
   const world = new StreamsWorld();
   const ann = world.connect("ann");
   world.history.fate = () => "fail";

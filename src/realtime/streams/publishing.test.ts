@@ -107,7 +107,7 @@ describe("publish", () => {
     expect(seen(ben)).toEqual(["0", "1", "2"]);
   });
 
-  test("the store is away: backend_error; what is stored all the same comes later, once and in order", async () => {
+  test("the store is unavailable: backend_error; what is stored all the same comes later, once and in order", async () => {
     const world = new StreamsWorld();
     const [ann, ben] = [await world.joined("ann"), await world.joined("ben")];
     world.history.fate = (call) => (call === "append" ? "lose" : call === "settle" ? "fail" : "answer");

@@ -64,7 +64,7 @@ export class StreamHeads {
         if (channel && stream) boundary.forChannel("history", channel, () => this.compareWith(stream, top, startedMs));
       }
     } catch {
-      // The store is away: the next read covers this time too.
+      // The store is unavailable: the next read covers this time too.
     } finally {
       this.isReading = false;
     }

@@ -106,7 +106,7 @@ export class Streams {
     this.unanswered = check;
   }
 
-  /** Calls back with true when the stream is open, now or later; with false if the store is away. */
+  /** Calls back with true when the stream is open, now or later; with false if the store is unavailable. */
   whenOpen(stream: Stream, run: (isOpen: boolean) => void): void {
     if (stream.isOpen || stream.state === "ended") return run(stream.isOpen);
     stream.opening.push(run);
@@ -132,7 +132,7 @@ export class Streams {
     const { history, clock } = this.parts;
     const { channel, keep } = stream;
     stream.openedMs = clock.monotonicMs();
-    // If the store is away, its next use is noted.
+    // If the store is unavailable, its next use is noted.
     this.calls.run(history.open(channel.space.app, channel.name, keep)).catch(() => undefined);
   }
 
@@ -162,7 +162,7 @@ export class Streams {
     try {
       if (stream.isOpen && stream.hasGap && (await this.readSome(stream))) againMs = 0;
     } catch {
-      // The store is away. Nothing is delivered meanwhile, because the order would be lost.
+      // The store is unavailable. Nothing is delivered meanwhile, because the order would be lost.
     } finally {
       stream.isCatchingUp = false;
     }

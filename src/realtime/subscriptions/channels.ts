@@ -164,7 +164,7 @@ export class Channels implements ConnectionObserver {
     this.parts.presence.onAcked(subscription);
   }
 
-  /** The store of history is away, so it is not known where the subscription would begin. */
+  /** The store of history is unavailable, so it is not known where the subscription would begin. */
   private refuse(subscription: Subscription): void {
     // With its end it is answered as on any channel, also if that is what closes the stream.
     if (subscription.isEnded) return;

@@ -104,7 +104,7 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
     rates: options.rates ?? { framesPerSecond: 0, framesBurst: 500 },
     connects: new Throttle(connectsPerMinute, connectsPerMinute / 60, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
-    nudged: async () => {},
+    invalidated: async () => {},
     roomHooks: options.roomHooks ?? NO_ROOMS,
     roomTokens: ROOM_TOKENS,
   });

@@ -57,7 +57,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     presenceTickMs: 10,
     rates: { framesPerSecond: 0, framesBurst: 500 },
     maxPendingBytes,
-    nudged: async () => {},
+    invalidated: async () => {},
     roomHooks: NO_ROOMS,
     connects: new Throttle(0, 0, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),

@@ -53,7 +53,7 @@ export class ParticipantConnection {
     const { isLeader } = this.#host;
     const step = this.#recovery.next({ isLeader, state: this.#connection?.state ?? "none" }, nowMs);
     if (step === "begin") this.#begin(nowMs);
-    else if (step === "nudge") this.sayBye();
+    else if (step === "askLeader") this.sayBye();
     else if (step === "restartIce") this.#connection?.restartIce();
   }
 

@@ -98,8 +98,8 @@ export class NodeCallbacks implements EngineCallbacks {
 
   // Called for requests of other nodes. An error is caught where the request was received, and no response is sent.
 
-  nudged(app?: AppId, withdrawn?: string): void | Promise<void> {
-    return this.end.nudged(app, withdrawn);
+  invalidated(app?: AppId, withdrawn?: string): void | Promise<void> {
+    return this.end.invalidated(app, withdrawn);
   }
 
   blocked(app: AppId, peerId: string, untilMs: number): void {

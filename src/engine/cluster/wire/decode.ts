@@ -5,7 +5,7 @@
 import type { AppId, SpaceId } from "../../../base/ids.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import { isPeerId } from "../../../protocol/names.ts";
-import { type ChannelCount, type Envelope, type MemberState, NUDGE_TEXT_MAX_CHARS } from "../../engine.ts";
+import { type ChannelCount, type Envelope, type MemberState, WITHDRAWN_MAX_CHARS } from "../../engine.ts";
 import { envelopeOf, type Fields, isCount, isNode, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
 import { channelsPageOf } from "./decode-page.ts";
 import { SEQUENCES_FIELD } from "./encode.ts";
@@ -185,7 +185,8 @@ function requestOf(value: unknown): NodeRequest | undefined {
       return isApp(app) && isCount(n) ? { kind: "capacity", app, number: n } : undefined;
     case "look":
       if (app !== undefined && !isApp(app)) return undefined;
-      return { kind: "nudge", app, ...(isText(ended) && ended.length <= NUDGE_TEXT_MAX_CHARS && { withdrawn: ended }) };
+      if (!isText(ended) || ended.length > WITHDRAWN_MAX_CHARS) return { kind: "invalidate", app };
+      return { kind: "invalidate", app, withdrawn: ended };
     case "hand": {
       const asked = nodes === undefined ? undefined : (listOf(nodes, nodeOf) ?? []);
       return isText(text) ? { kind: "deliver", text, ...(asked && { nodes: asked }) } : undefined;
@@ -236,7 +237,7 @@ function responseOf(value: Plain, node: string): NodeResponse | undefined {
     case "room":
       return isCount(value.taken) ? { kind: "capacity", taken: value.taken } : undefined;
     case "look":
-      return isCount(value.connections) ? { kind: "nudge", connections: value.connections } : undefined;
+      return isCount(value.connections) ? { kind: "invalidate", connections: value.connections } : undefined;
     case "hand":
       return isCount(value.count)
         ? {

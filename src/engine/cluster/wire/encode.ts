@@ -168,7 +168,7 @@ function requestFields(one: NodeRequest): object {
       return { what: "again", place: one.from, to: one.to };
     case "capacity":
       return { what: "room", app: one.app, n: one.number };
-    case "nudge":
+    case "invalidate":
       return { what: "look", app: one.app, ended: one.withdrawn };
     case "channels":
       return { what: one.kind, app: one.app, page: one.page && { ...one.page, scope: one.page.scope.patterns } };
@@ -192,7 +192,7 @@ function responseFields(one: NodeResponse, sender: string): object {
       return { what: "again", items: one.items ?? null };
     case "capacity":
       return { what: "room", taken: one.taken };
-    case "nudge":
+    case "invalidate":
       return { what: "look", connections: one.connections };
     case "deliver":
       return { what: "hand", count: one.count, isLate: one.isLate, isHeld: one.isDeferred };

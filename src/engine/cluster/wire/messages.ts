@@ -70,7 +70,7 @@ export type NodeRequest =
   /** How many connections an application has, and claims older than the claim `number` of the requesting node. */
   | { readonly kind: "capacity"; readonly app: AppId; readonly number: number }
   /** Read shared state now; the response has the connections of the application. Nodes of earlier versions do not read `withdrawn`. */
-  | { readonly kind: "nudge"; readonly app?: AppId | undefined; readonly withdrawn?: string | undefined }
+  | { readonly kind: "invalidate"; readonly app?: AppId | undefined; readonly withdrawn?: string | undefined }
   /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
   /**
    * `nodes`: the names of the nodes whose answers are awaited. Another one must not deliver: after a partition a node can receive what
@@ -121,7 +121,7 @@ export type NodeResponse =
   | { readonly kind: "block" }
   | { readonly kind: "kick"; readonly closed: number }
   | { readonly kind: "capacity"; readonly taken: number }
-  | { readonly kind: "nudge"; readonly connections: number }
+  | { readonly kind: "invalidate"; readonly connections: number }
   /** `isLate` and `isDeferred` as in DeliveryCount. */
   | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean; readonly isDeferred?: boolean }
   /** The text, or in a part a piece of it. */
