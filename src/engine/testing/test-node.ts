@@ -56,7 +56,7 @@ export class TestNode implements EngineCallbacks {
   invalidations = 0;
   /** What the last invalidation named as withdrawn. */
   withdrawn: string | undefined;
-  /** an invalidation is answered when this resolves. */
+  /** An invalidation is answered when this resolves. */
   invalidationWork: Promise<void> | undefined;
   /** Channels on which messages were reported lost. */
   readonly lostChannels: string[] = [];

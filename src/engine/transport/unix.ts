@@ -3,8 +3,8 @@
  * what the others are subscribed to, so a payload is only written to those that want it, and a request that no worker can answer is
  * known without asking. What is written in one turn of the event loop goes to the kernel at once.
  *
- * unix/: mesh.ts connects the workers, slots.ts decides what a lost connection means, worker-connection.ts is one socket with frames.ts and outbox.ts,
- * interests.ts holds the subscriptions of the others.
+ * unix/: mesh.ts connects the workers, slots.ts decides what a lost connection means, worker-connection.ts is one socket with
+ * frames.ts and outbox.ts, interests.ts holds the subscriptions of the others.
  */
 import {
   NO_EVENTS,

@@ -25,7 +25,12 @@ import { settingsEndpoint } from "../../http/control/settings.ts";
 import { adminUsageEndpoints } from "../../http/control/usage.ts";
 import { rateLimited } from "../../http/guards/operator.ts";
 import type { Guards } from "../../http/guards/realtime.ts";
-import { BUCKET_STREAMS_MAX, FOLDER_STREAMS_MAX, LIVE_READS_BURST, LIVE_READS_PER_SECOND } from "../../http/limits.ts";
+import {
+  BUCKET_DOWNLOADS_MAX,
+  FOLDER_DOWNLOADS_MAX,
+  LIVE_READS_BURST,
+  LIVE_READS_PER_SECOND,
+} from "../../http/limits.ts";
 import { applicationOrigin } from "../../http/request/application-address.ts";
 import { FileDownloads } from "../../http/response/file-downloads.ts";
 import type { LogIncomplete } from "../../http/response/streamed-array.ts";
@@ -109,8 +114,8 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     isQuotaUsedUp: (app) => quota.isUsedUp(spaceOf(app)),
   });
   const fileDownloads = {
-    ofBucket: new FileDownloads(BUCKET_STREAMS_MAX),
-    ofFolder: new FileDownloads(FOLDER_STREAMS_MAX),
+    ofBucket: new FileDownloads(BUCKET_DOWNLOADS_MAX),
+    ofFolder: new FileDownloads(FOLDER_DOWNLOADS_MAX),
   };
   metrics.gauge(
     "parley_streamed_files",

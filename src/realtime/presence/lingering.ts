@@ -3,7 +3,8 @@
  * ends without a goodbye, or when the service itself has ended it, or while messages of it are uncommitted. It ends with its time,
  * with the return of the peer on any node, with a goodbye, and with a kick or a change of the key.
  *
- * The node that has lost the connection announces that the member lingers, and ends that. When that node is gone, every node that\n * knew the member keeps it until the same time.
+ * The node that has lost the connection announces that the member lingers, and ends that. When that node is gone, every node that
+ * knew the member keeps it until the same time.
  *
  *     it lingers    `lingers`   begins when                                                ends with
  *     uncommitted   none        its last connection ends before its messages are stored    these messages, then as if it ended now
@@ -125,8 +126,8 @@ export class Lingering {
   }
 
   /**
-   * The node of a member's connection is gone, or the node on which it lingers. It lingers if it has no other connection. Nodes that die together are
-   * noticed one after the other, by each node in another order: the newest of their connections counts.
+   * The node of a member's connection is gone, or the node on which it lingers. It lingers here if it has no other connection. Nodes
+   * that die together are noticed one after the other, by each node in another order: the newest of their connections counts.
    */
   nodeGone(member: Member, state: MemberState): void {
     const nowMs = this.parts.clock.steadyMs();

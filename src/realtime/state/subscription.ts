@@ -4,8 +4,8 @@
  *     absent → opening → awaitingPong → ready ────────────────→ rostered ⇄ listening ⇄ offTopic
  *                                         └───→ awaitingTick ──────┘ └────────────────────↑
  *
- * A repeated subscribe leads from every state with a member back to `awaitingPong`, the loss of the presence action to `absent`, the end of
- * the subscription to `ended`. `rostered` leads to `offTopic` if changes were sent to it alone before the tick; `listening` leads
+ * A repeated subscribe leads from every state with a member back to `awaitingPong`, the loss of the presence action to
+ * `absent`, the end of the subscription to `ended`. `rostered` leads to `offTopic` if changes were sent to it alone before the tick; `listening` leads
  * back to `rostered` for one write that it must not get.
  *
  * Rosters have a deadline, but large channels tick rarely: `awaitingTick` is for a roster that is written before the channel's next

@@ -1,6 +1,6 @@
 /**
- * Compares the streams of this node with a store that other nodes write to: once a second, when a node is gone, and when the connection to
- * the others is back. A node that has stored messages may have died before it could announce them, and nothing else shows that.
+ * Compares the streams of this node with a store that other nodes write to: once a second, when a node is gone, and when the
+ * others can be reached again. A node that has stored messages may have died before it could announce them, and nothing else shows that.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { HistoryStore, StreamHead } from "../../history/contract/history.ts";
