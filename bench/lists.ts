@@ -7,7 +7,7 @@ import { Blocks } from "../src/access/admission/blocks.ts";
 import { Throttle } from "../src/base/throttle.ts";
 import { Exchange } from "../src/engine/local.ts";
 import { assembleRealtime } from "../src/realtime/build.ts";
-import { NO_ROOMS } from "../src/realtime/connections/room-gate.ts";
+import { NO_ROOMS } from "../src/realtime/connections/room-hooks.ts";
 import type { SocketData } from "../src/realtime/frames/socket-handlers.ts";
 import type { Hub } from "../src/realtime/hub.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "../src/realtime/operators/live/limits.ts";
@@ -112,8 +112,8 @@ function crowd(): { hub: Hub; live: Live } {
     presenceTickMs: 10,
     rates: { framesPerSecond: 0, framesBurst: 500 },
     maxPendingBytes: 1 << 20,
-    nudged: async () => {},
-    roomGate: NO_ROOMS,
+    invalidated: async () => {},
+    roomHooks: NO_ROOMS,
     connects: new Throttle(0, 0, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
     storeFollower: undefined,

@@ -50,9 +50,9 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   /** `subscribed` was read, and nothing else has used the channel since: those who wait for it must not wait without end. */
   #isAwaited = false;
   /** On this connection. */
-  #state: "none" | "asked" | "held" = "none";
+  #state: "none" | "asked" | "subscribed" = "none";
   /** What answers an earlier subscribe changes nothing. */
-  #turn = 0;
+  #attempt = 0;
   #isLooking = false;
   #isFirst = true;
   /** Not known before the first ack. */
@@ -62,7 +62,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   /** The one before: a replay leaves out what was published on it. */
   #connection: string | undefined;
   #againTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Settled if the channel is held. */
+  /** Settled if the channel is subscribed to. */
   #ready = quietResolvers();
 
   constructor(
@@ -172,7 +172,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
 
   /** @internal Before the ack, frames are of an earlier subscription. */
   received(frame: Frame, length: number): void {
-    if (this.#state !== "held") return;
+    if (this.#state !== "subscribed") return;
     const { type, peers = 0, connections = 0 } = frame;
     if (type === "message") this.#receivedMessage(frame);
     else if (type === "presence") this.presence.received(frame, length);
@@ -228,15 +228,15 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     for (const extension of this.#extensions) Object.assign(frame, extension.fields);
     clearTimeout(this.#againTimer);
     if (isNew) {
-      this.#turn++;
+      this.#attempt++;
       this.#state = "asked";
     }
-    const turn = this.#turn;
+    const attempt = this.#attempt;
     this.request(frame, (ack) => {
-      if (turn !== this.#turn) return;
+      if (attempt !== this.#attempt) return;
       this.presence.begin();
       if (isNew) this.#joined(ack, pos !== undefined);
-    }).catch((error: ParleyError) => turn === this.#turn && this.#notJoined(error, isNew));
+    }).catch((error: ParleyError) => attempt === this.#attempt && this.#notJoined(error, isNew));
   }
 
   #joined({ pos, recovered, replay }: Frame, isRecovery: boolean): void {
@@ -244,7 +244,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     // A rewind that is repeated because nothing of it came misses nothing; one that comes after the rules have changed does.
     const hasGap = recovered ? !(isFirst || isRecovery || this.#hasHistory) : recovered === false || !isFirst;
     this.#isFirst = false;
-    this.#state = "held";
+    this.#state = "subscribed";
     this.#hasHistory = pos !== undefined;
     // What is replayed has positions of its own, from which it can be continued.
     if (!isRecovery || !recovered) this.#pos = replay ? undefined : pos;
@@ -278,7 +278,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     this.#hasHistory = pos !== undefined;
     // The position of a duplicate is that of the first one, which other messages may have followed; before the ack of the subscribe
     // other messages may be missing. A later replay may contain it then.
-    if (pos !== undefined && (duplicate || this.#state !== "held")) return;
+    if (pos !== undefined && (duplicate || this.#state !== "subscribed")) return;
     if (pos !== undefined) this.#pos = pos;
     this.#own.delete(ownKey(this.#host.peerId, id));
   }
@@ -302,9 +302,9 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
 
   /** Those who wait for a subscription wait on: they get the result of the next one. */
   #detach(): void {
-    if (this.#state === "held") this.#ready = quietResolvers();
+    if (this.#state === "subscribed") this.#ready = quietResolvers();
     this.#state = "none";
-    this.#turn++;
+    this.#attempt++;
     clearTimeout(this.#againTimer);
   }
 

@@ -1,8 +1,8 @@
 /** The client: one connection, its channels, and direct messages. */
 import { Channel, randomId } from "./channel.ts";
 import { checkOptions } from "./connection/check.ts";
-import { Link } from "./connection/link.ts";
-import type { LinkOptions } from "./connection/options.ts";
+import type { ConnectionOptions } from "./connection/options.ts";
+import { ReconnectingConnection } from "./connection/reconnecting-connection.ts";
 import { Emitter } from "./events/emitter.ts";
 import { type ErrorCode, ParleyError } from "./events/errors.ts";
 import type { Frame, Request, Welcome } from "./events/frames.ts";
@@ -10,7 +10,7 @@ import type { ChannelOptions } from "./events/message.ts";
 import type { Direct, ParleyEvents, Status } from "./events/types.ts";
 import type { Outbox, SendOptions } from "./outbox.ts";
 
-export type ParleyOptions = LinkOptions & {
+export type ParleyOptions = ConnectionOptions & {
   /** Keeps messages while there is no connection: see parley-client/queue. */
   readonly queue?: Outbox;
   /** False: `connect()` connects. */
@@ -32,7 +32,7 @@ interface Pending {
 }
 
 export class Parley extends Emitter<ParleyEvents> {
-  readonly #link: Link;
+  readonly #connection: ReconnectingConnection;
   /** Weak: an application may visit any number of names. Those that it neither has nor listens to are forgotten. */
   readonly #channels = new Map<string, WeakRef<Channel>>();
   readonly #forgotten = new FinalizationRegistry<string>((name) => {
@@ -51,7 +51,7 @@ export class Parley extends Emitter<ParleyEvents> {
     checkOptions(options);
     this.outbox = options.queue;
     this.outbox?.connected(false);
-    this.#link = new Link(options, {
+    this.#connection = new ReconnectingConnection(options, {
       status: (status) => this.#showStatus(status),
       welcome: (welcome) => this.#begin(welcome),
       frame: (frame, length) => this.#received(frame, length),
@@ -59,20 +59,20 @@ export class Parley extends Emitter<ParleyEvents> {
       error: (error) => this.report(error),
       renew: (token) => this.request({ type: "renew", token }, ({ metadata }) => this.#renewed(metadata)),
     });
-    if (options.autoConnect !== false) this.#link.open();
+    if (options.autoConnect !== false) this.#connection.open();
   }
 
   connect(): void {
-    this.#link.open();
+    this.#connection.open();
   }
 
   /** The same object until it changes. */
   get status(): Status {
-    return this.#link.status;
+    return this.#connection.status;
   }
 
   get isConnected(): boolean {
-    return this.#link.isConnected;
+    return this.#connection.isConnected;
   }
 
   /** The id of the last connection; a publishable key gets a new one with each. */
@@ -113,7 +113,7 @@ export class Parley extends Emitter<ParleyEvents> {
 
   /** For good. What waits for an answer is rejected. */
   close(): void {
-    this.#link.close();
+    this.#connection.close();
   }
 
   /** @internal Why there will be no connection any more. */
@@ -128,7 +128,7 @@ export class Parley extends Emitter<ParleyEvents> {
 
   /** @internal */
   restart(error: ParleyError): void {
-    this.#link.restart(error);
+    this.#connection.restart(error);
   }
 
   /** @internal The answer of the service: its ack, or the frame that carries this request's id. */
@@ -151,7 +151,7 @@ export class Parley extends Emitter<ParleyEvents> {
         reject(new ParleyError("timeout", "The service has not answered in time."));
       }, ANSWER_WITHIN_MS);
       this.#pending.set(requestId, { answered, resolve, reject, timer });
-      this.#link.send(text, frame);
+      this.#connection.send(text, frame);
     });
   }
 

@@ -12,9 +12,9 @@
  * - Messages of one node on one channel, and of one sender to one peer, MUST arrive in the order they were published or sent.
  * - A node MUST NOT receive its own messages and announcements.
  * - A message lost on a watched channel MUST be reported with `lost`, before anything that follows it.
- * - `send` reaches nodes that have called `hold` for the peer. It MUST NOT resolve with a count while a node that has delivered to the
+ * - `send` reaches nodes that have called `serve` for the peer. It MUST NOT resolve with a count while a node that has delivered to the
  *   peer before, and is there, has not answered; of others it MAY miss the answer. A count of 0 with `isHere` is subject to the same.
- *   It MUST NOT resolve with HELD if a node has delivered the message, as far as can be known within its timeouts.
+ *   It MUST NOT resolve with DEFERRED if a node has delivered the message, as far as can be known within its timeouts.
  * - All attempts to deliver one direct message share one DirectAttempt. However many there are, and however late they arrive, each
  *   node MUST deliver the message at most once, and never after a later one of the same sender.
  *
@@ -27,9 +27,9 @@
  *
  * Other calls
  * - Simultaneous claims on all nodes together MUST NOT get more than the capacity, as long as the nodes can reach each other.
- * - `nudge` resolves when every other node has finished its work, or after one second. It MAY be lost: it makes other nodes read
+ * - `invalidate` resolves when every other node has finished its work, or after one second. It MAY be lost: it makes other nodes read
  *   shared state earlier than they would. `withdrawn` is a text that only the node's parts understand: what the change takes away, for
- *   nodes that cannot read it. It MUST have at most NUDGE_TEXT_MAX_CHARS, and nodes of earlier versions ignore it.
+ *   nodes that cannot read it. It MUST have at most WITHDRAWN_MAX_CHARS, and nodes of earlier versions ignore it.
  * - `request` and `notify` are for what operators look at: lists, charts, the live tail. They carry text that only the node's parts
  *   understand (node-requests.ts), MUST NOT delay messages, and MAY be lost: a `request` then misses a response and says so.
  * - Announcements, results and connection counts of any size, and the largest legal message, MUST arrive complete, whatever the
@@ -63,16 +63,16 @@ export interface DirectAttempt {
   readonly app: SpaceId;
   readonly to: string;
   /** Called as soon as a node has answered that it expects the peer back, before the attempt is decided; not with `isHere`. */
-  readonly onHeld: OnHeld;
+  readonly onDeferred: OnDeferred;
   /** Set by the engine with the first attempt, and repeated with each: a node that has delivered the message drops the others. */
   number: number;
   /** When the first attempt was made, monotonic ms of the engine. */
   firstMs: number;
-  /** Set by the engine: the connections it was delivered to, if a node confirms that after the attempt has ended with HELD. */
+  /** Set by the engine: the connections it was delivered to, if a node confirms that after the attempt has ended with DEFERRED. */
   delivered: number;
   /** What this node has sent to the peer before is decided: this message is the next one. */
   isNext: boolean;
-  /** There will be no further attempt: HELD and 0 must be certain, otherwise it resolves with UNAVAILABLE. */
+  /** There will be no further attempt: DEFERRED and 0 must be certain, otherwise it resolves with UNAVAILABLE. */
   isLast: boolean;
 }
 
@@ -92,7 +92,7 @@ export interface MemberState {
   readonly since: number;
   /**
    * The node of that connection, by the name that it has for itself: new with each start of its process, and the same on every node.
-   * A member that stays keeps it, also on nodes that have inherited it. Decides between connections of the same time.
+   * A member that lingers keeps it, also on nodes that have inherited it. Decides between connections of the same time.
    */
   readonly node: string;
   /** It has no roster yet. If it is not shown already, it is shown when it is announced without this, or publishes. */
@@ -107,7 +107,7 @@ export interface MemberState {
   readonly lingers?: Lingers | undefined;
 }
 
-/** Why and until when a member without a connection stays. */
+/** Why and until when a member without a connection lingers. */
 export interface Lingers {
   /** `lost`: without a goodbye, in a channel with a grace period. `held`: the service itself closed the connection. */
   readonly why: "lost" | "held";
@@ -151,18 +151,18 @@ export type Complete<T> = T | undefined | Promise<T | undefined>;
 /** Other nodes cannot be reached. Returned at once: nothing was delivered. Later: the message may have been delivered. */
 export const UNAVAILABLE = "unavailable" as const;
 /** Delivered to none, because a node has closed the peer's connection itself and expects it back within seconds. */
-export const HELD = "held" as const;
+export const DEFERRED = "deferred" as const;
 /** A node has delivered a later message, or this one in an earlier attempt: which of them is not known. It is not delivered any more. */
 export const OVERTAKEN = "overtaken" as const;
 
 /** To how many connections of one node, or why to none. */
-export type DeliverResult = number | typeof HELD;
+export type DeliverResult = number | typeof DEFERRED;
 /** To how many connections a direct message was delivered, or what became of it otherwise. */
 export type SendResult = DeliverResult | typeof UNAVAILABLE | typeof OVERTAKEN;
 /** Now or later. */
 export type Sent = SendResult | Promise<SendResult>;
 
-export type OnHeld = (attempt: DirectAttempt) => void;
+export type OnDeferred = (attempt: DirectAttempt) => void;
 
 export interface Engine {
   /** There is no other node now, so that nothing need be announced: one that comes later asks for what it must know. */
@@ -180,17 +180,17 @@ export interface Engine {
    */
   prepare?(app: SpaceId, peerId: string): Promise<void> | undefined;
   /** This node has the first connection of a peer. */
-  hold(app: SpaceId, peerId: string): void;
+  serve(app: SpaceId, peerId: string): void;
   /** This node has lost the last connection of a peer. */
   release(app: SpaceId, peerId: string): void;
   /**
-   * This node has closed the last connection of a peer and expects it back. When another node calls `hold` for the peer, `returned` is
-   * called here, until `release` or the next `hold` of this node. The call MAY be lost.
+   * This node has closed the last connection of a peer and expects it back. When another node calls `serve` for the peer, `returned` is
+   * called here, until `release` or the next `serve` of this node. The call MAY be lost.
    */
   expect(app: SpaceId, peerId: string): void;
   /**
    * To how many connections of that peer on other nodes it was delivered, as far as known; 0: none; or UNAVAILABLE.
-   * `isHere`: this node delivers it too, so that 0 need not be certain. HELD: no connection, but a node has answered that it
+   * `isHere`: this node delivers it too, so that 0 need not be certain. DEFERRED: no connection, but a node has answered that it
    * expects the peer back. Without `attempt` there is one attempt.
    */
   send(app: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent;
@@ -221,7 +221,7 @@ export interface Engine {
    * Makes the other nodes read shared state now. For an application they also write what they have not written yet, and its
    * `connections` are then as of that moment.
    */
-  nudge(app?: AppId, withdrawn?: string): Promise<void>;
+  invalidate(app?: AppId, withdrawn?: string): Promise<void>;
   /** Asks every other node. Resolves when all have responded, or after a second. */
   request(text: string): Promise<NodeResponses>;
   /** Sends a text to one other node; unknown nodes and an outage are ignored. Texts to one node arrive in order, if they arrive. */
@@ -238,15 +238,15 @@ export interface NodeResponses {
 
 export type RemoteMembers = ReadonlyMap<NodeId, readonly MemberState[]>;
 
-/** Longer texts of `nudge` are not passed on. */
-export const NUDGE_TEXT_MAX_CHARS = 2048;
+/** Longer texts of `invalidate` are not passed on. */
+export const WITHDRAWN_MAX_CHARS = 2048;
 
 /** What a node offers to its engine: the state of its own connections, and delivery to them. */
 export interface EngineCallbacks {
   /** Also the id under which other nodes know this one, until they consider it gone. */
   readonly id: NodeName;
   deliver(app: SpaceId, channel: string, envelope: Envelope): void;
-  /** Returns to how many connections it was delivered, or HELD if this node has none and expects the peer back. */
+  /** Returns to how many connections it was delivered, or DEFERRED if this node has none and expects the peer back. */
   deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult;
   /** A peer that this node expects back (`expect`) has connected to another one. */
   returned(app: SpaceId, peerId: string): void;
@@ -264,9 +264,9 @@ export interface EngineCallbacks {
   /** `name`: what the node has left in the store is under this. */
   nodeGone(node: NodeId, name: NodeName): void;
   /** The other nodes can be reached again: what they have stored meanwhile was not announced to this node. */
-  linkUp(): void;
-  /** Another node has called `nudge`: read shared state now and, for an application, write what is not written yet. */
-  nudged(app?: AppId, withdrawn?: string): void | Promise<void>;
+  reconnected(): void;
+  /** Another node has called `invalidate`: read shared state now and, for an application, write what is not written yet. */
+  invalidated(app?: AppId, withdrawn?: string): void | Promise<void>;
   /** The peer must not connect until then. Its connections are closed by a kick. */
   blocked(app: AppId, peerId: string, untilMs: number): void;
   /** Closes the peer's connections, and counts them. */

@@ -7,11 +7,11 @@ import {
   type ChannelCount,
   type ChannelsPage,
   type Claim,
+  DEFERRED,
   type DeliverResult,
   type Engine,
   type EngineCallbacks,
   type Envelope,
-  HELD,
   type MemberState,
   type NodeId,
   type NodeName,
@@ -147,7 +147,7 @@ class LocalEngine implements Engine {
   }
 
   /** `send` asks every node, so that only those which expect the peer have to know. */
-  hold(app: SpaceId, peerId: string): void {
+  serve(app: SpaceId, peerId: string): void {
     if (this.exchange.isAlone) return;
     for (const other of this.exchange.others(this.id))
       this.exchange.to(this.id, other, `${this.id} direct ${peerId}`, (node) => node?.returned(app, peerId));
@@ -215,13 +215,15 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 
-  async nudge(app?: AppId, withdrawn?: string): Promise<void> {
+  async invalidate(app?: AppId, withdrawn?: string): Promise<void> {
     const finished = this.exchange
       .others(this.id)
       .map(
         (other) =>
           new Promise<void>((resolve) =>
-            this.exchange.to(this.id, other, `${this.id} nudge`, (node) => resolve(node?.nudged(app, withdrawn))),
+            this.exchange.to(this.id, other, `${this.id} invalidate`, (node) =>
+              resolve(node?.invalidated(app, withdrawn)),
+            ),
           ),
       );
     await Promise.all(finished);
@@ -258,12 +260,12 @@ class LocalEngine implements Engine {
   }
 }
 
-/** The deliveries of all nodes together; HELD if there are none and a node expects the peer back. */
+/** The deliveries of all nodes together; DEFERRED if there are none and a node expects the peer back. */
 async function sum(ofNodes: readonly Promise<DeliverResult>[]): Promise<DeliverResult> {
   let delivered = 0;
-  let isHeld = false;
+  let isDeferred = false;
   for (const one of await Promise.all(ofNodes))
-    if (one === HELD) isHeld = true;
+    if (one === DEFERRED) isDeferred = true;
     else delivered += one;
-  return delivered === 0 && isHeld ? HELD : delivered;
+  return delivered === 0 && isDeferred ? DEFERRED : delivered;
 }

@@ -78,24 +78,24 @@ test("a batch that was stored without an answer is counted when it is settled", 
   expect(value("messages_total")).toBe(2);
 });
 
-test("a held batch that was settled meanwhile is not stored when it is released", async () => {
+test("a paused batch that was settled meanwhile is not stored when it is released", async () => {
   const { unreliable, history } = setup();
-  unreliable.hold("append");
+  unreliable.pause("append");
   const batch = batchOf({});
   const appending = history.append(batch);
-  await unreliable.heldCalls();
+  await unreliable.pausedCalls();
   expect(await history.settle(batch)).toBeUndefined();
   unreliable.releaseAll();
   await expect(appending).rejects.toThrow("settled before");
   expect((await history.append(batchOf({})))[0]?.offset).toBe(1);
 });
 
-test("a held call waits until it is released, with the fate it gets then", async () => {
+test("a paused call waits until it is released, with the fate it gets then", async () => {
   const { unreliable, history } = setup();
-  unreliable.hold("append");
+  unreliable.pause("append");
   const first = history.append(batchOf({}));
   const second = history.append(batchOf({}));
-  expect(await unreliable.heldCalls(2)).toEqual(["append", "append"]);
+  expect(await unreliable.pausedCalls(2)).toEqual(["append", "append"]);
   unreliable.releaseFirst("fail");
   await expect(first).rejects.toThrow("made to fail");
   unreliable.releaseAll();

@@ -5,7 +5,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type {
   Appended,
   Batch,
-  ChangedTops,
+  ChangedHeads,
   HistoryStore,
   HistoryUsage,
   Page,
@@ -83,7 +83,7 @@ export class MeteredHistory implements HistoryStore {
     this.watch(this.inner.open(app, channel, keep));
   read = (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
     this.watch(this.inner.read(app, channel, range));
-  tops = (agoMs: number): Promise<ChangedTops> => this.watch(this.inner.tops(agoMs));
+  heads = (agoMs: number): Promise<ChangedHeads> => this.watch(this.inner.heads(agoMs));
   remove = (app: SpaceId, channel: string): Promise<boolean> => this.watch(this.inner.remove(app, channel));
   applyRules = (app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
     this.watch(this.inner.applyRules(app, keep));

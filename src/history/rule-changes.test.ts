@@ -51,7 +51,7 @@ beforeEach(() => {
   listeners = [];
   rules.clear();
   const attempt = async (text: string): Promise<void> => {
-    if (failures-- > 0) throw new Error("the store is away");
+    if (failures-- > 0) throw new Error("the store is unavailable");
     done.push(text);
   };
   changes = new RuleChanges({
@@ -146,7 +146,7 @@ test("rules without history before need no waiting", async () => {
   expect(await now(changes.settled(A))).toBe("waits");
 });
 
-test("a change waits no longer than ten seconds for a store that is away", async () => {
+test("a change waits no longer than ten seconds for a store that is unavailable", async () => {
   failures = 1000;
   changes.start([A]);
   const settled = changes.settled(A);

@@ -18,8 +18,8 @@ export const EVENT_RETRY_MS = 2000;
 export const LIVE_READS_BURST = 200;
 export const LIVE_READS_PER_SECOND = 30;
 /** Recordings that are sent to operators at the same time: from a bucket with a piece of 2 MiB of each in memory, from a folder with a smaller one. */
-export const BUCKET_STREAMS_MAX = 16;
-export const FOLDER_STREAMS_MAX = 64;
+export const BUCKET_DOWNLOADS_MAX = 16;
+export const FOLDER_DOWNLOADS_MAX = 64;
 
 /** A DNS name, or an IPv6 address in brackets, with a port. */
 export const HOST_MAX_CHARS = 255;

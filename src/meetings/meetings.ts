@@ -1,4 +1,4 @@
-/** Meetings as HTTP and realtime see them: the door and joins for the one, the gate of rooms (realtime/connections/room-gate.ts) for the other. */
+/** Meetings as HTTP and realtime see them: the door and joins for the one, the hooks of rooms (realtime/connections/room-hooks.ts) for the other. */
 import type { RoomRefusal } from "../access/tokens/room-access.ts";
 import type { RoomSeat } from "../access/tokens/room-token.ts";
 import { asAppId } from "../base/ids.ts";

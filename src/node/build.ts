@@ -21,7 +21,7 @@ import { RequestPipeline } from "../http/server/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/server/unauthenticated-limit.ts";
 import type { Meetings } from "../meetings/meetings.ts";
 import type { MeetingRetention } from "../meetings/retention.ts";
-import { LateRoomGate } from "../realtime/connections/room-gate.ts";
+import { LateRoomHooks } from "../realtime/connections/room-hooks.ts";
 import type { SocketData } from "../realtime/frames/socket-handlers.ts";
 import type { TailNodes } from "../realtime/operators/tail-nodes.ts";
 import { ClockWatch } from "../telemetry/clock-watch.ts";
@@ -100,15 +100,15 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { broadcast } = listeners;
   const { snapshotLoaded, withdrawn } = access;
   const roomTokens = new RoomTokens(vault);
-  const roomGate = new LateRoomGate();
+  const roomHooks = new LateRoomHooks();
   const turn = buildTurn(config, vault);
   const ofAccess = { keyring, snapshotLoaded, withdrawn };
-  const realtime = await buildRealtime({ ...context, ...ofAccess, broadcast, roomTokens, roomGate, turn });
+  const realtime = await buildRealtime({ ...context, ...ofAccess, broadcast, roomTokens, roomHooks, turn });
   answerNodeStatus(context, realtime);
   const { storeFollower } = realtime;
   if (storeFollower) {
     const announce = (withdrawn: Withdrawn | undefined): Promise<void> =>
-      realtime.engine.nudge(undefined, withdrawn && encodeWithdrawn(withdrawn));
+      realtime.engine.invalidate(undefined, withdrawn && encodeWithdrawn(withdrawn));
     directory.onChange(announce);
     operators.onChange(announce);
   }
@@ -116,7 +116,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
 
   // The application API: independent of realtime, except for people in rooms.
   const rooms = await buildRooms({ ...context, vault });
-  const meetings = buildMeetingService({ ...context, keyring, realtime, rooms, roomGate, turn });
+  const meetings = buildMeetingService({ ...context, keyring, realtime, rooms, roomHooks, turn });
   const recordings = buildRecordings({ ...context, vault });
   meetings.stays.listen({
     ended: (stay) => {

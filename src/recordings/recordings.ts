@@ -122,7 +122,7 @@ export class Recordings {
     const row = await store.upload(app, id);
     if (!row) return (await store.recording(app, id)) !== undefined;
     const total = row.total ?? claimed;
-    return total !== undefined && (await storage.held(placeOf(row))) >= total;
+    return total !== undefined && (await storage.storedBytes(placeOf(row))) >= total;
   }
 
   private async completeAlone(
@@ -137,19 +137,19 @@ export class Recordings {
       throw invalid("total", `the upload was begun as one of ${row.total} bytes`);
     await this.parts.ownership.requirePresent();
     const place = placeOf(row);
-    const held = await storage.held(place);
+    const stored = await storage.storedBytes(place);
     const wanted = total ?? row.total;
-    if (wanted === null || held !== wanted) throw incomplete(held, wanted);
+    if (wanted === null || stored !== wanted) throw incomplete(stored, wanted);
     // Fixed first, so that no byte comes after those of the file: what a bucket joins cannot be continued.
     if (row.total !== wanted && !(await store.touchUpload(row.id, lease.generation, wanted, nowMs()))) throw notOpen();
-    await storage.finish(place, held);
+    await storage.finish(place, stored);
     const format = formatOf(await storage.head(place, SIGNATURE_BYTES));
     // The row is written last, so that every listed recording has its file.
     const made = await store.complete(row.id, lease.generation, {
       endTime: endTime ?? Math.max(Math.floor(nowMs() / 1000), row.startTime),
       fileName: `${randomUUID()}.${extensionOf(format)}`,
       format,
-      sizeInBytes: held,
+      sizeInBytes: stored,
       completed: nowMs(),
       ...(row.stay !== null && { mended: false }),
     });
@@ -217,7 +217,7 @@ export class Recordings {
     const { store } = this.parts;
     const deleted = await store.deleteRecordings(app, ids);
     counter.inc(deleted.length);
-    await this.removeBytes(deleted.map((id) => ({ app, id, ticket: "" })));
+    await this.removeBytes(deleted.map((id) => ({ app, id, locator: "" })));
     if (deleted.length > 0) await this.removeUnused();
     return deleted.length;
   }
@@ -230,7 +230,7 @@ export class Recordings {
       const places = await store.filesToRemove(DELETE_AT_ONCE, after);
       for (const { app, id } of places) {
         try {
-          await storage.remove({ app, id, ticket: "" });
+          await storage.remove({ app, id, locator: "" });
           await store.fileRemoved(app, id);
         } catch (err) {
           log.error({ err }, "bytes that are not used any more could not be removed; the next sweep tries again");
@@ -325,7 +325,7 @@ export function servedAs(row: RecordingRow, wanted: Disposition): Served {
 const placeOfFile = ({ app, id, file }: Pick<RecordingRow, "app" | "id" | "file">): Place => ({
   app,
   id: file ?? id,
-  ticket: "",
+  locator: "",
 });
 
 const invalid = (field: string, message: string): Problem =>

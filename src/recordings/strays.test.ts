@@ -141,7 +141,7 @@ describe("strays", () => {
     const kit = await newKit();
     const made = await kit.record();
     await kit.sweep();
-    await kit.storage.quarantine({ app: kit.app, id: made.id, ticket: "" }, Date.now());
+    await kit.storage.quarantine({ app: kit.app, id: made.id, locator: "" }, Date.now());
     expect(await kit.recordings.file(made)).toBeUndefined();
     expect(await kit.sweep()).toEqual({ ...NOTHING, restored: 1 });
     expect((await kit.recordings.file(made))?.size).toBe(10);

@@ -68,7 +68,8 @@ export class Strays {
    * and the later store may come back with the recording: so the file is treated as a stray, and not removed.
    */
   async setAsideFinished(place: Place): Promise<void> {
-    if (this.parts.sweepStrays !== "off" && (await this.parts.storage.held(place)) > 0) await this.setAside([place]);
+    if (this.parts.sweepStrays !== "off" && (await this.parts.storage.storedBytes(place)) > 0)
+      await this.setAside([place]);
   }
 
   /** Restores files in quarantine that have a recording after all, also those that another store set aside, and removes old ones. */

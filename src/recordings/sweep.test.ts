@@ -38,7 +38,7 @@ function age(path: string, hours: number): void {
 
 const fileOf = (kit: Kit, id: string): string => join(kit.folder, "files", kit.app, id.slice(-2), id);
 
-const placeIn = (kit: Kit, id: string): Place => ({ app: kit.app, id, ticket: "" });
+const placeIn = (kit: Kit, id: string): Place => ({ app: kit.app, id, locator: "" });
 
 describe("abandoned uploads", () => {
   test("end after 24 hours without a write, with their bytes, and not before", async () => {

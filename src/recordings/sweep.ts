@@ -145,7 +145,7 @@ export class Sweep {
       // The first is the same as before: they cannot be removed at the moment.
       if (places.length === 0 || places[0]?.id === last || this.isStopped) return;
       last = places[0]?.id ?? "";
-      await recordings.removeBytes(places.map((place) => ({ ...place, ticket: "" })));
+      await recordings.removeBytes(places.map((place) => ({ ...place, locator: "" })));
     }
   }
 

@@ -4,8 +4,8 @@ import type { Store } from "../store/contract/store.ts";
 import { RemoteChanges } from "./changes.ts";
 import { remoteHistory } from "./history.ts";
 import { RemoteLeases } from "./leases.ts";
-import { Link } from "./link.ts";
 import { partOf } from "./methods.ts";
+import { ServerConnection } from "./server-connection.ts";
 
 export interface RemoteStores {
   readonly store: Store;
@@ -14,17 +14,17 @@ export interface RemoteStores {
 
 /** The connection ends when both are closed. Throws StoreError if the server does not answer. */
 export async function connectStore({ path, waitMs }: { path: string; waitMs?: number }): Promise<RemoteStores> {
-  const link = await Link.connect(path, waitMs);
+  const server = await ServerConnection.connect(path, waitMs);
   const methodFor =
     (nr: number) =>
     (...args: unknown[]) =>
-      link.call(nr, args);
+      server.call(nr, args);
   const session = partOf("session", methodFor);
   let openParts = 2;
   const closed = (): void => {
-    if (--openParts === 0) link.close();
+    if (--openParts === 0) server.close();
   };
-  const leases = new RemoteLeases(session, () => link.connection);
+  const leases = new RemoteLeases(session, () => server.connection);
   const changes = new RemoteChanges(session);
   const store: Store = {
     ...partOf("store", methodFor),
@@ -36,16 +36,21 @@ export async function connectStore({ path, waitMs }: { path: string; waitMs?: nu
     leases,
     // Other workers write too.
     isShared: true,
-    onChange: (listener) => link.onChanged(listener),
+    onChange: (listener) => server.onChanged(listener),
     change: changes.change,
     claim: async (name) => {
-      const { connection } = link;
+      const { connection } = server;
       const claim = await session.claim(name);
       // A claim ends with its connection.
-      return async () => (link.connection === connection ? session.unclaim(claim) : undefined);
+      return async () => (server.connection === connection ? session.unclaim(claim) : undefined);
     },
     close: async () => closed(),
   };
-  const parts = { link, history: partOf("history", methodFor), calls: partOf("historyCalls", methodFor), closed };
+  const parts = {
+    server: server,
+    history: partOf("history", methodFor),
+    calls: partOf("historyCalls", methodFor),
+    closed,
+  };
   return { store, history: remoteHistory(parts) };
 }

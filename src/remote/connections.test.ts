@@ -126,7 +126,7 @@ describe("a server that is gone", () => {
     history.onRewound(() => rewound++);
     await served.stopServing();
     await expect(store.meta("m")).rejects.toBeInstanceOf(StoreUnreachable);
-    await expect(history.tops(0)).rejects.toBeInstanceOf(HistoryUnavailable);
+    await expect(history.heads(0)).rejects.toBeInstanceOf(HistoryUnavailable);
     await expect(store.change(async () => 1)).rejects.toBeInstanceOf(StoreUnreachable);
     await expect(store.claim("c")).rejects.toBeInstanceOf(StoreUnreachable);
     await served.serve();
@@ -163,7 +163,7 @@ describe("a server that is gone", () => {
     await store.close();
     await history.close();
     await expect(store.meta("m")).rejects.toThrow("the store is closed");
-    await expect(history.tops(0)).rejects.toThrow("the history is closed");
+    await expect(history.heads(0)).rejects.toThrow("the history is closed");
   });
 });
 

@@ -2,17 +2,17 @@
 import type { AppId, SpaceId } from "../base/ids.ts";
 import { type HistoryStore, HistoryUnavailable } from "../history/contract/history.ts";
 import type { Retention } from "../protocol/patterns/channel-rules.ts";
-import type { Link } from "./link.ts";
 import type { Contracts, HistoryCalls } from "./methods.ts";
+import type { ServerConnection } from "./server-connection.ts";
 
 interface RemoteHistoryParts {
-  readonly link: Link;
+  readonly server: ServerConnection;
   readonly history: Contracts["history"];
   readonly calls: HistoryCalls;
   readonly closed: () => void;
 }
 
-export function remoteHistory({ link, history, calls, closed }: RemoteHistoryParts): HistoryStore {
+export function remoteHistory({ server, history, calls, closed }: RemoteHistoryParts): HistoryStore {
   let isClosed = false;
   const open = <A extends unknown[], T>(call: (...args: A) => Promise<T>) => {
     return async (...args: A): Promise<T> => {
@@ -20,14 +20,14 @@ export function remoteHistory({ link, history, calls, closed }: RemoteHistoryPar
       return call(...args);
     };
   };
-  const trimming = new RemoteTrimming(link, calls);
+  const trimming = new RemoteTrimming(server, calls);
   return {
     isShared: true,
     append: open(history.append),
     settle: open(history.settle),
     open: open(history.open),
     read: open(history.read),
-    tops: open(history.tops),
+    heads: open(history.heads),
     remove: open(history.remove),
     removeApp: open(history.removeApp),
     usage: open(history.usage),
@@ -39,7 +39,7 @@ export function remoteHistory({ link, history, calls, closed }: RemoteHistoryPar
       }
     }),
     trim: open((maxBytesOf: (app: AppId) => number) => trimming.trim(maxBytesOf)),
-    onRewound: (listener) => link.onRewound(listener),
+    onRewound: (listener) => server.onRewound(listener),
     close: async () => {
       isClosed = true;
       closed();
@@ -53,13 +53,13 @@ class RemoteTrimming {
   private connection = -1;
 
   constructor(
-    private readonly link: Link,
+    private readonly server: ServerConnection,
     private readonly calls: HistoryCalls,
   ) {}
 
   async trim(maxBytesOf: (app: AppId) => number): Promise<boolean> {
-    if (this.connection !== this.link.connection) this.sent = new Map();
-    this.connection = this.link.connection;
+    if (this.connection !== this.server.connection) this.sent = new Map();
+    this.connection = this.server.connection;
     const changed = new Map<AppId, number>();
     for (const [app, bytes] of this.sent) if (maxBytesOf(app) !== bytes) changed.set(app, maxBytesOf(app));
     const { more, unknown } = await this.ask(changed);

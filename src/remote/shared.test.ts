@@ -82,7 +82,7 @@ describe("leases", () => {
     expect(await lease?.release(true)).toBe(false);
     expect(await retrying(() => one.recordings.touchUpload("u", 1, 7, 2000))).toBeUndefined();
     expect((await other.recordings.touchUpload("u", 2, 7, 2000))?.total).toBe(7);
-    expect(await other.leases.look?.("u")).toEqual({ ticket: "t", flushed: undefined });
+    expect(await other.leases.look?.("u")).toEqual({ locator: "t", flushed: undefined });
     // Unclean: the file of the earlier writer was not replaced.
     expect(await taken?.release(false)).toBe(true);
     expect(await other.leases.take("u")).toMatchObject({ generation: 3, isTakeover: true });
@@ -121,9 +121,9 @@ describe("what the embedded store keeps in memory", () => {
 
   test("places: workers together never hold more than a room has", async () => {
     const holding = Array.from({ length: 40 }, (_, i) =>
-      (i % 2 ? one : other).meetings.hold(A, "r1", `p${i}`, 7, NOW + 10_000, NOW),
+      (i % 2 ? one : other).meetings.reserve(A, "r1", `p${i}`, 7, NOW + 10_000, NOW),
     );
-    expect((await Promise.all(holding)).filter((outcome) => outcome === "held")).toHaveLength(7);
+    expect((await Promise.all(holding)).filter((outcome) => outcome === "reserved")).toHaveLength(7);
   });
 
   test("uploads: a worker sees what another has written", async () => {

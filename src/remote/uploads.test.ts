@@ -24,7 +24,8 @@ afterEach(async () => {
 const bytes = (count: number, value: number): Uint8Array<ArrayBuffer> => new Uint8Array(count).fill(value);
 
 /** How many bytes the upload has, as a client that asks for its offset sees it. */
-const offsetOf = async ({ locks, app }: Kit, id: string): Promise<number> => locks.held(await locks.open(app, id));
+const offsetOf = async ({ locks, app }: Kit, id: string): Promise<number> =>
+  locks.storedBytes(await locks.open(app, id));
 
 test("parts that reach different workers make one recording", async () => {
   const id = await one.begin();

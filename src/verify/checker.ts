@@ -20,7 +20,7 @@ import type { Mark } from "./mark.ts";
 import { Order, type Stored } from "./order.ts";
 import { pruneEnded } from "./prune.ts";
 import { type PresenceChange, View } from "./roster.ts";
-import { type Outcome, Stream, Track } from "./stream.ts";
+import { MessageSequence, type Outcome, Track } from "./sequence.ts";
 
 export interface Judging {
   /** Nodes were partitioned: members may have left in the view of the other side. */
@@ -46,7 +46,7 @@ export class Checker {
       peer,
       isOpen: true,
       endedMs: undefined,
-      streams: new Map(),
+      sequences: new Map(),
       subscriptions: new Map(),
     };
     this.connections.push(connection);
@@ -74,7 +74,7 @@ export class Checker {
   /** `beginning`: what the ack said about the channel's history. */
   subscribed(id: number, channel: string, beginning?: Beginning): void {
     const subscription = this.connection(id).subscriptions.get(this.channel(channel));
-    if (!subscription?.isOpen || subscription.streamsAtAck !== undefined) return;
+    if (!subscription?.isOpen || subscription.sequencesAtAck !== undefined) return;
     this.activate(subscription);
     this.history.begun(subscription, beginning);
   }
@@ -87,7 +87,7 @@ export class Checker {
 
   /** The number to put into the message that is about to be sent. */
   publishing(id: number, channel: string): number {
-    return this.stream(id, this.channel(channel)).next();
+    return this.sequence(id, this.channel(channel)).next();
   }
 
   /** `placed`: where an acked message is in a channel with history. */
@@ -128,7 +128,7 @@ export class Checker {
   }
 
   sending(id: number, peer: string): number {
-    return this.stream(id, this.inbox(peer)).next();
+    return this.sequence(id, this.inbox(peer)).next();
   }
 
   sent(id: number, peer: string, number: number, outcome: Outcome): void {
@@ -203,19 +203,19 @@ export class Checker {
     if (stored) destination.order ??= new Order();
     const { order } = destination;
     const sender = this.connections[mark.connection - 1];
-    const stream = sender?.streams.get(destination);
-    const isSent = (stream && mark.number >= 1 && mark.number <= stream.sent) || order?.has(mark);
+    const sequence = sender?.sequences.get(destination);
+    const isSent = (sequence && mark.number >= 1 && mark.number <= sequence.sent) || order?.has(mark);
     if (sender?.peer !== from || !isSent) return wrong("strange", `, which ${from} did not send`);
     if ((order ? order.publisherOf(mark) : mark.connection) === receiver.id) return wrong("strange", ": its own");
     const subscription = receiver.subscriptions.get(destination);
     if (!subscription) return wrong("strange", ", which it did not subscribe to");
     if (order) {
-      if (stream?.refused.has(mark.number)) wrong("undone", ", which was refused to its sender");
+      if (sequence?.refused.has(mark.number)) wrong("undone", ", which was refused to its sender");
       return this.history.received(subscription, order, mark, stored, what);
     }
     // Messages in flight at the end of a subscription may still arrive.
-    if (!subscription.isOpen || !stream) return;
-    const track = trackOf(subscription, stream);
+    if (!subscription.isOpen || !sequence) return;
+    const track = trackOf(subscription, sequence);
     const newest = track.newest;
     const taken = track.take(mark.number);
     if (taken === "doubled") wrong("doubled", " twice");
@@ -223,8 +223,8 @@ export class Checker {
   }
 
   private answered(id: number, destination: Destination, number: number, outcome: Outcome): void {
-    const { peer, streams } = this.connection(id);
-    if (!streams.get(destination)?.answered(number, outcome))
+    const { peer, sequences } = this.connection(id);
+    if (!sequences.get(destination)?.answered(number, outcome))
       this.found.add("unanswered", `${peer} got a further answer to its number ${number} ${destination.where}`);
   }
 
@@ -235,7 +235,7 @@ export class Checker {
       destination,
       tracks: new Map(),
       view,
-      streamsAtAck: undefined,
+      sequencesAtAck: undefined,
       resume,
       cursor: undefined,
       isFurther: connection.subscriptions.has(destination),
@@ -250,12 +250,13 @@ export class Checker {
   /** From now on, every message must arrive. */
   private activate(subscription: Subscription): void {
     const { destination, connection, tracks } = subscription;
-    subscription.streamsAtAck = destination.streamCount;
+    subscription.sequencesAtAck = destination.sequenceCount;
     destination.members.add(connection.peer);
-    for (const stream of destination.streams) {
-      const isLive = this.connection(stream.connection).isOpen;
-      if (isLive && stream.connection !== connection.id && !tracks.has(stream)) tracks.set(stream, new Track(stream));
-      tracks.get(stream)?.promise(stream.sent + 1);
+    for (const sequence of destination.sequences) {
+      const isLive = this.connection(sequence.connection).isOpen;
+      if (isLive && sequence.connection !== connection.id && !tracks.has(sequence))
+        tracks.set(sequence, new Track(sequence));
+      tracks.get(sequence)?.promise(sequence.sent + 1);
     }
   }
 
@@ -263,19 +264,19 @@ export class Checker {
     if (!subscription.isOpen) return;
     subscription.isOpen = false;
     subscription.endedMs = this.nowMs();
-    if (subscription.streamsAtAck !== undefined)
+    if (subscription.sequencesAtAck !== undefined)
       subscription.destination.members.remove(subscription.connection.peer, this.nowMs());
   }
 
-  private stream(id: number, destination: Destination): Stream {
-    const { streams } = this.connection(id);
-    let stream = streams.get(destination);
-    if (!stream) {
-      stream = new Stream(id, destination.streamCount++);
-      streams.set(destination, stream);
-      destination.streams.push(stream);
+  private sequence(id: number, destination: Destination): MessageSequence {
+    const { sequences } = this.connection(id);
+    let sequence = sequences.get(destination);
+    if (!sequence) {
+      sequence = new MessageSequence(id, destination.sequenceCount++);
+      sequences.set(destination, sequence);
+      destination.sequences.push(sequence);
     }
-    return stream;
+    return sequence;
   }
 
   private connection(id: number): Connection {

@@ -2,16 +2,16 @@
 import type { Cursor, Resume } from "./cursor.ts";
 import type { Order } from "./order.ts";
 import { Members, type View } from "./roster.ts";
-import { type Stream, Track } from "./stream.ts";
+import { type MessageSequence, Track } from "./sequence.ts";
 
 /** Where messages are addressed to: a channel, or the inbox of a peer. */
 export interface Destination {
   /** For messages: "in chat/1". */
   readonly where: string;
   /** The oldest first. Streams of ended connections are removed by prune.ts. */
-  streams: Stream[];
-  /** The number of streams so far, including removed ones: the index of the next one. */
-  streamCount: number;
+  sequences: MessageSequence[];
+  /** The number of sequences so far, including removed ones: the index of the next one. */
+  sequenceCount: number;
   subscriptions: Subscription[];
   readonly members: Members;
   /** Set for a channel with history; undefined: no position was seen so far. */
@@ -25,7 +25,7 @@ export interface Connection {
   /** By the checker's clock; undefined while it is open. */
   endedMs: number | undefined;
   /** By destination: what it has sent, and what it receives. */
-  readonly streams: Map<Destination, Stream>;
+  readonly sequences: Map<Destination, MessageSequence>;
   readonly subscriptions: Map<Destination, Subscription>;
 }
 
@@ -33,10 +33,10 @@ export interface Connection {
 export interface Subscription {
   readonly connection: Connection;
   readonly destination: Destination;
-  readonly tracks: Map<Stream, Track>;
+  readonly tracks: Map<MessageSequence, Track>;
   readonly view: View;
-  /** `streamCount` of the destination at the ack; undefined: no ack yet. */
-  streamsAtAck: number | undefined;
+  /** `sequenceCount` of the destination at the ack; undefined: no ack yet. */
+  sequencesAtAck: number | undefined;
   /** What its subscribe asked for. */
   readonly resume: Resume | undefined;
   /** Where it is in a channel with history; undefined without one, and before the ack. */
@@ -50,21 +50,28 @@ export interface Subscription {
 export function destinationAt(destinations: Map<string, Destination>, name: string, where: string): Destination {
   let destination = destinations.get(name);
   if (!destination) {
-    destination = { where, streams: [], streamCount: 0, subscriptions: [], members: new Members(), order: undefined };
+    destination = {
+      where,
+      sequences: [],
+      sequenceCount: 0,
+      subscriptions: [],
+      members: new Members(),
+      order: undefined,
+    };
     destinations.set(name, destination);
   }
   return destination;
 }
 
 /** What this subscription has received from that sender. */
-export function trackOf(subscription: Subscription, stream: Stream): Track {
-  let track = subscription.tracks.get(stream);
+export function trackOf(subscription: Subscription, sequence: MessageSequence): Track {
+  let track = subscription.tracks.get(sequence);
   if (!track) {
-    track = new Track(stream);
-    subscription.tracks.set(stream, track);
+    track = new Track(sequence);
+    subscription.tracks.set(sequence, track);
     // No track at the ack: either the sender had ended by then, and none of its messages is promised; or it started later, and all are.
-    if (subscription.streamsAtAck !== undefined)
-      track.promise(stream.index < subscription.streamsAtAck ? stream.sent + 1 : 1);
+    if (subscription.sequencesAtAck !== undefined)
+      track.promise(sequence.index < subscription.sequencesAtAck ? sequence.sent + 1 : 1);
   }
   return track;
 }

@@ -72,8 +72,8 @@ export class Fleet {
   private readonly watch: Timer;
   private pace: Timer | undefined;
   private cutting: Timer | undefined;
-  private turn = 0;
-  private cutTurn = 0;
+  private published = 0;
+  private cuts = 0;
   private wake: () => void = () => undefined;
 
   private constructor(private readonly options: FleetOptions) {
@@ -160,7 +160,7 @@ export class Fleet {
   }
 
   private cutOne(): void {
-    const client = this.clients[this.cutTurn++ % this.clients.length];
+    const client = this.clients[this.cuts++ % this.clients.length];
     if (client?.isListening) client.terminate();
   }
 
@@ -190,9 +190,9 @@ export class Fleet {
   /** Clients take turns: each sends to its own channel, to the next one, in which it is no subscriber, or directly to the next client. */
   private sendNext(): void {
     const count = this.clients.length;
-    const round = Math.floor(this.turn / count);
-    const client = this.clients[this.turn % count];
-    this.turn++;
+    const round = Math.floor(this.published / count);
+    const client = this.clients[this.published % count];
+    this.published++;
     if (!client?.isListening) return;
     const neighbour = this.clients[(client.index + 1) % count];
     const isDirect = this.options.directs !== false && (round + client.index) % DIRECT_EVERY === 0;

@@ -67,11 +67,11 @@ export class History {
     const misplaced = order.place(stored.pos, mark, stored.timeMs);
     if (misplaced) wrong(misplaced.kind, misplaced.how);
     const position = parsePosition(stored.pos);
-    const { cursor, resume, isFurther, isOpen, streamsAtAck } = subscription;
+    const { cursor, resume, isFurther, isOpen, sequencesAtAck } = subscription;
     // Messages in flight at the end of a subscription may still arrive, also in the beginning of the next one.
     if (!position || !isOpen) return;
     if (!cursor) {
-      if (streamsAtAck !== undefined)
+      if (sequencesAtAck !== undefined)
         wrong("unplaced", " with a position, which the ack of its subscribe did not have");
       else if (!isFurther) wrong("stale", " before the ack of its subscribe");
       return;
@@ -139,7 +139,7 @@ function foreign(
   const own = resume?.without === undefined ? [connection.id] : [connection.id, resume.without];
   const missing = new Ranges();
   // A publish that was not acked may have any offset that no other subscriber has received.
-  let unclaimed = own.reduce((sum, id) => sum + (all[id - 1]?.streams.get(destination)?.open.count ?? 0), 0);
+  let unclaimed = own.reduce((sum, id) => sum + (all[id - 1]?.sequences.get(destination)?.open.count ?? 0), 0);
   for (const [first, last] of offsets)
     for (let offset = first; offset <= last; offset++) {
       const mark = order.at(cursor?.epoch ?? "", offset);

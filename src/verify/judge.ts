@@ -2,10 +2,10 @@
 import { type Connection, type Destination, type Subscription, trackOf } from "./destinations.ts";
 import type { Findings } from "./findings.ts";
 import { judgeCursor } from "./history.ts";
-import type { Stream, Track } from "./stream.ts";
+import type { MessageSequence, Track } from "./sequence.ts";
 
 export function judgeDeliveries(
-  { streams, subscriptions, order }: Destination,
+  { sequences, subscriptions, order }: Destination,
   findings: Findings,
   all: readonly Connection[],
 ): void {
@@ -15,26 +15,26 @@ export function judgeDeliveries(
       judgeCursor(subscription, findings, all);
       continue;
     }
-    for (const stream of streams) trackExpected(subscription, stream);
-    for (const [stream, track] of subscription.tracks) judgeTrack(subscription, stream, track, findings, all);
+    for (const sequence of sequences) trackExpected(subscription, sequence);
+    for (const [sequence, track] of subscription.tracks) judgeTrack(subscription, sequence, track, findings, all);
   }
 }
 
 /** A sender that started after the ack of an open subscription owes it all messages, even if none has arrived so far. */
-export function trackExpected(subscription: Subscription, stream: Stream): void {
-  const { connection, isOpen, streamsAtAck, destination } = subscription;
-  if (!isOpen || destination.order || streamsAtAck === undefined || stream.index < streamsAtAck) return;
-  if (stream.connection !== connection.id && stream.sent > 0) trackOf(subscription, stream);
+export function trackExpected(subscription: Subscription, sequence: MessageSequence): void {
+  const { connection, isOpen, sequencesAtAck, destination } = subscription;
+  if (!isOpen || destination.order || sequencesAtAck === undefined || sequence.index < sequencesAtAck) return;
+  if (sequence.connection !== connection.id && sequence.sent > 0) trackOf(subscription, sequence);
 }
 
 export function judgeTrack(
   { connection, isOpen, destination }: Subscription,
-  stream: Stream,
+  sequence: MessageSequence,
   track: Track,
   findings: Findings,
   all: readonly Connection[],
 ): void {
-  const source = (): string => `of ${all[stream.connection - 1]?.peer} ${destination.where}`;
+  const source = (): string => `of ${all[sequence.connection - 1]?.peer} ${destination.where}`;
   const lost = track.lost(isOpen);
   if (!lost.isEmpty) findings.add("lost", `${connection.peer} never got number ${lost} ${source()}`, lost.count);
   const seen = track.refusedButSeen;
@@ -54,8 +54,8 @@ export function judgeLeaves({ connection, view, destination }: Subscription, fin
 export function judgePresence({ subscriptions, where }: Destination, findings: Findings): void {
   for (const subscription of subscriptions) {
     judgeLeaves(subscription, findings);
-    const { connection, view, isOpen, streamsAtAck } = subscription;
-    if (!isOpen || streamsAtAck === undefined) continue;
+    const { connection, view, isOpen, sequencesAtAck } = subscription;
+    if (!isOpen || sequencesAtAck === undefined) continue;
     const { missing, extra } = view.difference();
     if (missing.length + extra.length === 0 && view.hasRoster) continue;
     const faults = [
@@ -67,8 +67,8 @@ export function judgePresence({ subscriptions, where }: Destination, findings: F
   }
 }
 
-export function judgeAnswers({ peer, streams }: Connection, findings: Findings): void {
-  for (const [{ where }, { unanswered }] of streams)
+export function judgeAnswers({ peer, sequences }: Connection, findings: Findings): void {
+  for (const [{ where }, { unanswered }] of sequences)
     if (!unanswered.isEmpty)
       findings.add("unanswered", `${peer} got no answer to its number ${unanswered} ${where}`, unanswered.count);
 }

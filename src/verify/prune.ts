@@ -6,7 +6,7 @@ import type { Connection, Destination, Subscription } from "./destinations.ts";
 import type { Findings } from "./findings.ts";
 import { judgeCursor } from "./history.ts";
 import { judgeLeaves, judgeTrack, trackExpected } from "./judge.ts";
-import type { Stream, Track } from "./stream.ts";
+import type { MessageSequence, Track } from "./sequence.ts";
 
 export function pruneEnded(
   destination: Destination,
@@ -15,14 +15,14 @@ export function pruneEnded(
   beforeMs: number,
 ): void {
   // With history, a message whose outcome is unknown may be stored and delivered much later.
-  const hasEnded = (stream: Stream): boolean =>
-    endedBefore(all[stream.connection - 1], beforeMs) && (!destination.order || stream.open.isEmpty);
-  const ended = destination.streams.filter(hasEnded);
+  const hasEnded = (sequence: MessageSequence): boolean =>
+    endedBefore(all[sequence.connection - 1], beforeMs) && (!destination.order || sequence.open.isEmpty);
+  const ended = destination.sequences.filter(hasEnded);
   if (ended.length > 0) {
     for (const subscription of destination.subscriptions)
       if (subscription.isOpen) judgeSenders(subscription, ended, findings, all);
-    for (const stream of ended) all[stream.connection - 1]?.streams.delete(destination);
-    destination.streams = destination.streams.filter((stream) => !hasEnded(stream));
+    for (const sequence of ended) all[sequence.connection - 1]?.sequences.delete(destination);
+    destination.sequences = destination.sequences.filter((sequence) => !hasEnded(sequence));
   }
   const decided = destination.subscriptions.filter(
     (subscription) => endedBefore(subscription, beforeMs) && isDecided(subscription, all),
@@ -39,30 +39,30 @@ const endedBefore = (one: { readonly endedMs: number | undefined } | undefined, 
 /** Judges what an open subscription has received from senders whose connections ended. */
 function judgeSenders(
   subscription: Subscription,
-  ended: readonly Stream[],
+  ended: readonly MessageSequence[],
   findings: Findings,
   all: readonly Connection[],
 ): void {
-  for (const stream of ended) {
-    trackExpected(subscription, stream);
-    const track = subscription.tracks.get(stream);
+  for (const sequence of ended) {
+    trackExpected(subscription, sequence);
+    const track = subscription.tracks.get(sequence);
     if (!track) continue;
-    judgeTrack(subscription, stream, track, findings, all);
-    subscription.tracks.delete(stream);
+    judgeTrack(subscription, sequence, track, findings, all);
+    subscription.tracks.delete(sequence);
   }
 }
 
 /** A pending answer could still make a message lost or undone. A connection that has ended gets no more answers. */
 function isDecided({ tracks }: Subscription, all: readonly Connection[]): boolean {
-  const isFinal = (stream: Stream, track: Track): boolean =>
-    !all[stream.connection - 1]?.isOpen || stream.unanswered.within(1, track.newest).isEmpty;
-  for (const [stream, track] of tracks) if (!isFinal(stream, track)) return false;
+  const isFinal = (sequence: MessageSequence, track: Track): boolean =>
+    !all[sequence.connection - 1]?.isOpen || sequence.unanswered.within(1, track.newest).isEmpty;
+  for (const [sequence, track] of tracks) if (!isFinal(sequence, track)) return false;
   return true;
 }
 
 function judgeSubscription(subscription: Subscription, findings: Findings, all: readonly Connection[]): void {
   const { connection, destination, tracks } = subscription;
-  for (const [stream, track] of tracks) judgeTrack(subscription, stream, track, findings, all);
+  for (const [sequence, track] of tracks) judgeTrack(subscription, sequence, track, findings, all);
   judgeCursor(subscription, findings, all);
   judgeLeaves(subscription, findings);
   tracks.clear();

@@ -1,6 +1,6 @@
 /** The requests of a client that wait for their answer, and what answers and closes mean for them. */
 import type { Retry } from "./retries.ts";
-import type { Outcome } from "./stream.ts";
+import type { Outcome } from "./sequence.ts";
 
 /** A request without an answer yet. */
 export type PendingRequest =

@@ -90,21 +90,21 @@ function parsed<In>(line: string): In | undefined {
   }
 }
 
-interface Held {
+interface SocketData {
   lines: { take(bytes: Uint8Array): void; flush(): void; ended(): void };
 }
 
 const handlers = {
-  data: (socket: Socket<Held>, bytes: Uint8Array): void => socket.data.lines.take(bytes),
-  drain: (socket: Socket<Held>): void => socket.data.lines.flush(),
+  data: (socket: Socket<SocketData>, bytes: Uint8Array): void => socket.data.lines.take(bytes),
+  drain: (socket: Socket<SocketData>): void => socket.data.lines.flush(),
   // Without this, the socket of a process that has ended would stay half open.
-  end: (socket: Socket<Held>): void => {
+  end: (socket: Socket<SocketData>): void => {
     socket.terminate();
     socket.data.lines.ended();
   },
-  close: (socket: Socket<Held>): void => socket.data.lines.ended(),
+  close: (socket: Socket<SocketData>): void => socket.data.lines.ended(),
   // Also when `received` has thrown: the runtime would keep such a socket open.
-  error: (socket: Socket<Held>): void => {
+  error: (socket: Socket<SocketData>): void => {
     socket.terminate();
     socket.data.lines.ended();
   },
@@ -116,7 +116,7 @@ export interface LineServer {
 
 /** Listens at a path; `accepted` gets each connection. */
 export function serveLines<In, Out>(path: string, accepted: (lines: Lines<In, Out>) => void): LineServer {
-  const listener = Bun.listen<Held>({
+  const listener = Bun.listen<SocketData>({
     unix: path,
     socket: {
       ...handlers,
@@ -133,7 +133,7 @@ export function serveLines<In, Out>(path: string, accepted: (lines: Lines<In, Ou
 /** Rejects if no one listens there. */
 export async function connectLines<In, Out>(path: string, events: LineEvents<In>): Promise<Lines<In, Out>> {
   const { promise, resolve } = Promise.withResolvers<Lines<In, Out>>();
-  await Bun.connect<Held>({
+  await Bun.connect<SocketData>({
     unix: path,
     socket: {
       ...handlers,

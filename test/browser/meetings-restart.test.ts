@@ -18,7 +18,7 @@ test.skipIf(!isFull)("people in a meeting go on after a restart of the service",
     const app = new Application(service.url, "demo", service.keys.appSecret);
     await app.must("POST", "/room", { roomName: "standup" });
     const url = `http://${app.host}/standup`;
-    // Requests fail while the service is away.
+    // Requests fail while the service is unavailable.
     const visit = async (name: string): Promise<Visitor> =>
       (await (await Visitor.open(browser, { expected: /ERR_|WebSocket|50\d/ })).goto(url)).enter(name);
     const ada = await visit("Ada");

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaul
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { TIMEOUT_MS, within } from "../support/wait.ts";
 import { launchChromium } from "./support/chromium.ts";
-import { Held } from "./support/held.ts";
+import { PausedMessages } from "./support/paused-messages.ts";
 import { Service } from "./support/service.ts";
 import { Site } from "./support/site.ts";
 
@@ -222,7 +222,7 @@ describe("a call", () => {
 
   // Otherwise the tests of the mesh are enough, in which both begin to send in the same moment.
   test.if(process.env.PARLEY_TEST_FULL === "1")("that crosses another becomes one call, in either order", async () => {
-    const lines = [new Held(), new Held()] as const;
+    const lines = [new PausedMessages(), new PausedMessages()] as const;
     const a = await openPage(undefined, { prepare: (page) => lines[0].stand(page) });
     const b = await openPage(undefined, { prepare: (page) => lines[1].stand(page) });
     const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
@@ -231,7 +231,7 @@ describe("a call", () => {
       [b, a, nameB, nameA, lines[0]],
     ] as const) {
       await button(second, `Call ${nameFirst}`).waitFor();
-      line.hold();
+      line.pause();
       await button(first, `Call ${nameSecond}`).click();
       const offered = line.sent('"call":"offer"');
       await button(second, `Call ${nameFirst}`).click();

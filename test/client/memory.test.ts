@@ -7,7 +7,7 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { Parley } from "../../client/src/index.ts";
 import { stateOf } from "../../client/src/state.ts";
-import { LinkProxy } from "../support/link-proxy.ts";
+import { NetworkProxy } from "../support/network-proxy.ts";
 import { EmptyProject } from "./support/project.ts";
 import { IS_FULL, Service } from "./support/service.ts";
 
@@ -95,7 +95,7 @@ function slopeOf(values: readonly number[]): number {
 }
 
 async function dayOf(command: readonly string[]): Promise<readonly Point[]> {
-  const line = await LinkProxy.to(service.port);
+  const line = await NetworkProxy.to(service.port);
   const leave = crowd();
   const args = [`http://127.0.0.1:${line.port}`, service.url, service.credential, String(SECONDS)];
   const child = Bun.spawn([...command, "day.mjs", ...args], { cwd: project.folder, stdout: "pipe", stderr: "inherit" });

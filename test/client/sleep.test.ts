@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { Parley } from "../../client/src/index.ts";
-import { LinkProxy } from "../support/link-proxy.ts";
+import { NetworkProxy } from "../support/network-proxy.ts";
 import { SLACK_MS } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
 import { IS_FULL, Service } from "./support/service.ts";
@@ -34,7 +34,7 @@ const publish = async (...numbers: number[]): Promise<void> => {
 };
 
 test("after ten minutes of sleep the client comes back with a new token, and gets what it has missed", async () => {
-  const proxy = await LinkProxy.to(service.port);
+  const proxy = await NetworkProxy.to(service.port);
   const reasons: string[] = [];
   const parley = new Parley({
     url: `http://127.0.0.1:${proxy.port}`,

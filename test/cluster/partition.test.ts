@@ -1,7 +1,7 @@
 /** A cluster splits into two parts that both keep working, and heals. Nodes 0 and 1 use one NATS server, node 2 the other. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
-import type { LinkProxy } from "../support/link-proxy.ts";
+import type { NetworkProxy } from "../support/network-proxy.ts";
 import { until } from "../support/wait.ts";
 import { Cluster } from "./support/cluster.ts";
 import { changesOf, Gathering, peersBeside } from "./support/gathering.ts";
@@ -16,7 +16,7 @@ const THERE = 2;
 
 let postgres: PostgresServer;
 let nats: NatsCluster;
-let between: LinkProxy;
+let between: NetworkProxy;
 let cluster: Cluster;
 beforeAll(async () => {
   [postgres, { nats, between }] = await Promise.all([PostgresServer.start(), NatsCluster.pair()]);

@@ -11,7 +11,7 @@ function droppedAfterMs(phaseMs: number): number {
   const world = new World();
   const client = world.connect("ann");
   world.advance(2 * PING_PERIOD_MS + phaseMs);
-  client.holdPongs();
+  client.withholdPongs();
   let ms = 0;
   for (; !client.socket.closed; ms += STEP_MS) world.advance(STEP_MS);
   return ms;

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Fleet, type FleetOptions, type Report } from "../../src/verify/fleet.ts";
 import { flowing } from "../support/flowing.ts";
-import { LinkProxy } from "../support/link-proxy.ts";
+import { NetworkProxy } from "../support/network-proxy.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { RoundRobin } from "../support/round-robin.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
@@ -113,8 +113,8 @@ const AWAY_MS = 1500;
 /** In full, until the service cuts the link. */
 const STALLED_MS = IS_FULL ? 15_000 : 1500;
 test("slow readers: a link that stalls is cut, a long replay over a slow link is complete, and the others miss nothing", async () => {
-  await using slow = await LinkProxy.to(port());
-  await using steady = await LinkProxy.to(port());
+  await using slow = await NetworkProxy.to(port());
+  await using steady = await NetworkProxy.to(port());
   const urls = [slow, steady].map((link) => `ws://127.0.0.1:${link.port}`);
   await using clients = await fleet({ urls, staysPut: true, clients: 12, channels: 2, rate: 200, bytes: 4000 });
   clients.talk();

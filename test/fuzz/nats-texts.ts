@@ -60,7 +60,7 @@ const state = (chance: Chance): unknown => ({
   ...(chance.once(4) && { isArriving: true }),
 });
 
-const stream = (chance: Chance): unknown => ({
+const sequence = (chance: Chance): unknown => ({
   app: app(chance),
   channel: name(chance),
   epoch: count(chance),
@@ -111,8 +111,8 @@ const ITEMS: Readonly<Record<string, Make>> = {
       envelope: envelope(chance),
     }),
   delivered: (chance) => write("deliveryCount", { node: node(chance), count: count(chance) }),
-  "request streams": request((chance) => ({
-    kind: "streams",
+  "request sequences": request((chance) => ({
+    kind: "sequences",
     channels: list(chance, (one) => [app(one), name(one)] as const),
   })),
   "request replay": request((chance) => ({ kind: "replay", from: position(chance), to: count(chance) })),
@@ -126,12 +126,14 @@ const ITEMS: Readonly<Record<string, Make>> = {
     untilMs: count(chance),
   })),
   "request capacity": request((chance) => ({ kind: "capacity", app: app(chance), number: count(chance) })),
-  "request nudge": request((chance) => (chance.once(2) ? { kind: "nudge" } : { kind: "nudge", app: app(chance) })),
+  "request invalidate": request((chance) =>
+    chance.once(2) ? { kind: "invalidate" } : { kind: "invalidate", app: app(chance) },
+  ),
   "request deliver": request((chance) => ({ kind: "deliver", text: ITEMS.direct?.(chance) ?? "" })),
   "request text": request((chance) => ({ kind: "text", text: value(chance, 2, false) })),
   notification: (chance) => write("notification", node(chance), value(chance, 2, false)),
   "response text": response((chance) => ({ kind: "text", text: value(chance, 2, false) })),
-  "response streams": response((chance) => ({ kind: "streams", streams: list(chance, stream, 2) })),
+  "response sequences": response((chance) => ({ kind: "sequences", sequences: list(chance, sequence, 2) })),
   "response replay": response((chance) => ({
     kind: "replay",
     items: chance.once(3) ? undefined : list(chance, (one) => ITEMS.message?.(one) ?? ""),
@@ -141,7 +143,7 @@ const ITEMS: Readonly<Record<string, Make>> = {
   "response kick": response((chance) => ({ kind: "kick", closed: count(chance) })),
   "response block": response(() => ({ kind: "block" })),
   "response capacity": response((chance) => ({ kind: "capacity", taken: count(chance) })),
-  "response nudge": response((chance) => ({ kind: "nudge", connections: count(chance) })),
+  "response invalidate": response((chance) => ({ kind: "invalidate", connections: count(chance) })),
   "response deliver": response((chance) => ({ kind: "deliver", count: count(chance), isLate: chance.once(2) })),
 };
 

@@ -4,7 +4,7 @@ import type { Context } from "./context.ts";
 import { type Connection, endSubscription, type Request, type Subscription } from "./model.ts";
 import { ruleBroken } from "./rule-broken.ts";
 
-/** An error of the store may come this long after the store was away: a publish waits for two seconds. */
+/** An error of the store may come this long after the store was unavailable: a publish waits for two seconds. */
 const LATE_MS = 5000;
 
 export class Answers {

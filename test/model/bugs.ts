@@ -27,20 +27,20 @@ export const BUGS: readonly Bug[] = [
   {
     name: "left while a connection remains",
     in: "Member",
-    find: "this.held = withoutOne(this.held, subscription);",
-    replace: "this.held = undefined;",
+    find: "this.own = withoutOne(this.own, subscription);",
+    replace: "this.own = undefined;",
   },
   {
     name: "change before roster",
     in: "Subscription",
     find: 'if (next.kind === "listening") {',
-    replace: 'if (next.kind === "listening" || next.kind === "gated") {',
+    replace: 'if (next.kind === "listening" || next.kind === "awaitingPong") {',
   },
   {
     name: "change before roster, on a repeated subscribe only",
     in: "Subscription",
     find: 'if (kind === "listening") {',
-    replace: 'if (kind === "listening" && next.kind !== "gated") {',
+    replace: 'if (kind === "listening" && next.kind !== "awaitingPong") {',
   },
   {
     name: "roster with self",
@@ -158,7 +158,7 @@ export const BUGS: readonly Bug[] = [
     name: "more: a roster before its pong",
     in: "Presence",
     find: "connection.socket.ping(String(ping));",
-    replace: "connection.socket.ping(String(ping));\n    this.openGate(subscription);",
+    replace: "connection.socket.ping(String(ping));\n    this.stopAwaitingPong(subscription);",
   },
   {
     name: "more: a change of metadata is not shown",
@@ -175,8 +175,8 @@ export const BUGS: readonly Bug[] = [
   {
     name: "more: the oldest connection gives the metadata",
     in: "Member",
-    find: "isList(held) ? held.find((subscription) => subscription.isVisible) : held;",
-    replace: "isList(held) ? held.findLast((subscription) => subscription.isVisible) : held;",
+    find: "isList(own) ? own.find((subscription) => subscription.isVisible) : own;",
+    replace: "isList(own) ? own.findLast((subscription) => subscription.isVisible) : own;",
   },
   {
     name: "more: a peer that is known is not kept by its next connection",
@@ -211,7 +211,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "damping: a change that was held back is forgotten",
     in: "PresenceWriter",
-    find: "if (!held.has(member)) this.shown(member);\n      else if (",
+    find: "if (!damped.has(member)) this.shown(member);\n      else if (",
     replace: "this.shown(member);\n      if (",
   },
   {
@@ -271,14 +271,14 @@ export const BUGS: readonly Bug[] = [
   {
     name: "rosters: one that had to wait never comes",
     in: "RosterQueue",
-    find: "this.parts.proceed(queue.turn);",
+    find: "this.parts.proceed(queue.current);",
     replace: "",
   },
   {
     name: "rosters: shown to the others before its own",
     in: "Presence",
-    find: "subscription.gate(member, ping);",
-    replace: "subscription.gate(member, ping);\n    subscription.show();",
+    find: "subscription.awaitPong(member, ping);",
+    replace: "subscription.awaitPong(member, ping);\n    subscription.show();",
   },
   {
     name: "renew: the end of the old token counts",

@@ -213,13 +213,13 @@ export class Checks {
     for (const lingering of new Set(graces.peersIn(app, channel))) {
       if (lingering === peerId) continue;
       const known = roster.get(lingering);
-      const stays = graces.mustStay(app, channel, lingering);
+      const lingers = graces.mustLinger(app, channel, lingering);
       const possible = graces.possible(app, channel, lingering);
       const isHere = truth.has(lingering);
       if (isHere ? known !== undefined && possible.includes(known) : possible.includes(known ?? NEVER))
         truth.set(lingering, known ?? "");
-      else if (!isHere && stays && !graces.mayBeMissed(stays, subscription))
-        truth.set(lingering, stays.connection.metadata);
+      else if (!isHere && lingers && !graces.mayBeMissed(lingers, subscription))
+        truth.set(lingering, lingers.connection.metadata);
     }
   }
 

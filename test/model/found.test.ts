@@ -43,7 +43,7 @@ test("a peer has not left when one connection goes and another still waits for i
 test("changes that are shown only to a subscription off the topic count against the limit of changes", () => {
   const world = new World();
   const ann = world.join("ann", "c");
-  const cat = world.connect("cat").holdPongs();
+  const cat = world.connect("cat").withholdPongs();
   cat.subscribe("c");
   cat.send("ann", 1);
   ann.take();
@@ -57,7 +57,7 @@ test("changes that no one received do not count against the limit of changes", (
   const ann = world.join("ann", "c", { node: 0 });
   const older = world.connect("ben", { node: 1, metadata: 2 });
   world.advance(1);
-  const newer = world.connect("ben", { node: 0, metadata: 1 }).holdPongs();
+  const newer = world.connect("ben", { node: 0, metadata: 1 }).withholdPongs();
   newer.subscribe("c");
   newer.send("ann", 1);
   // ann knows of the newer connection already; its node, where no one else listens, first shows the older one.

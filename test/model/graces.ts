@@ -114,7 +114,7 @@ export class Graces {
     );
   }
 
-  /** Its node goes on and may not have noticed that the node of another connection of the peer is gone: it then keeps no stay. */
+  /** Its node goes on and may not have noticed that the node of another connection of the peer is gone: it then keeps no lingering state. */
   private mayLiveElsewhere(connection: Connection): boolean {
     if (this.diedMs.has(connection.node)) return false;
     return this.context.connections.some(
@@ -173,7 +173,7 @@ export class Graces {
     // A goodbye is announced in the same way.
     for (const { connection, subscription, atMs } of this.goodbyes)
       if (subscription.presence && connection.node === node && this.nowMs() - atMs < this.announcedWithinMs(connection))
-        this.mayStay(connection, subscription, this.context.graceMsOf(subscription.channel));
+        this.mayLinger(connection, subscription, this.context.graceMsOf(subscription.channel));
     for (const one of this.entries) {
       if (one.connection.node !== node) continue;
       // It may have set its state, and ended, so shortly before its node that the others were never sent it.
@@ -190,7 +190,7 @@ export class Graces {
   }
 
   /** Others may see the member for this long, but need not. */
-  private mayStay(connection: Connection, subscription: Subscription, ms: number): void {
+  private mayLinger(connection: Connection, subscription: Subscription, ms: number): void {
     const nowMs = this.nowMs();
     const states = this.context.states.statesOf(subscription);
     const times = { sinceMs: nowMs, untilMs: nowMs, latestMs: nowMs + ms };
@@ -256,7 +256,7 @@ export class Graces {
   }
 
   /** The peer must still be shown as a member, though it has no connection. */
-  mustStay(app: string, channel: string, peerId: string): Lingering | undefined {
+  mustLinger(app: string, channel: string, peerId: string): Lingering | undefined {
     return this.of(app, channel, peerId).find(({ isSure, untilMs }) => isSure && this.nowMs() < untilMs - SLACK_MS);
   }
 

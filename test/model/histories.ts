@@ -97,7 +97,7 @@ export class Histories {
   private follow(connection: Connection, subscription: Subscription, follow: Follow): void {
     const { endedMs = Number.POSITIVE_INFINITY } = follow.epoch;
     const since = this.context.lastReadMs - STALE_MS;
-    // While the store is away, nodes cannot know.
+    // While the store is unavailable, nodes cannot know.
     if (endedMs < since && this.context.wasFine(since))
       ruleBroken(connection, `it follows an epoch of ${subscription.channel} that has ended`);
     this.follows.set(subscription, follow);
@@ -318,7 +318,7 @@ export class Histories {
 
 /** This long after its roster a newcomer is shown to the others. */
 const SHOWN_MS = 100;
-/** The same if the store was away meanwhile. */
+/** The same if the store was unavailable meanwhile. */
 const NOTICED_MS = 10_000;
 /** Within this time every node notices that a stream has another epoch. */
 const STALE_MS = 3000;

@@ -133,7 +133,7 @@ export class LateHistory {
           if (page) noteState(app, channel, page.state);
           return page;
         }),
-      tops: (sinceMs) => call(() => inner.tops(sinceMs)),
+      heads: (sinceMs) => call(() => inner.heads(sinceMs)),
       remove: (app, channel) => call(() => this.remove(app, channel)),
       applyRules: (app, keep) => call(() => inner.applyRules(app, keep)),
       removeApp: (app) => call(() => inner.removeApp(app)),

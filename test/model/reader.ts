@@ -17,7 +17,7 @@ import {
 import { nameOf, ruleBroken } from "./rule-broken.ts";
 
 /** Without a pong a roster is due 500 ms after its ack. It must not come much earlier. */
-const GATE_WAIT_MIN_MS = 400;
+const PONG_WAIT_MIN_MS = 400;
 
 /** A peer that leaves and rejoins within a tick is not a newcomer. */
 const TICK_MAX_MS = 60;
@@ -256,7 +256,7 @@ export class Reader {
     if (!subscription.presence) return ruleBroken(connection, `presence of ${channel} without that action`);
     if (snapshot) {
       const isEarly =
-        subscription.ping > connection.ponged && this.context.nowMs() - subscription.ackedAfterMs < GATE_WAIT_MIN_MS;
+        subscription.ping > connection.ponged && this.context.nowMs() - subscription.ackedAfterMs < PONG_WAIT_MIN_MS;
       if (isEarly) ruleBroken(connection, `a roster of ${channel} before the pong behind its ack`);
       subscription.rosterMs = this.context.nowMs();
       this.context.graces.returned(connection, channel, true);
@@ -281,14 +281,14 @@ export class Reader {
       if (!roster.has(peerId)) ruleBroken(connection, `${peerId} left ${channel} without being a member`);
       if (roster.get(peerId) !== textOf(metadata))
         ruleBroken(connection, `${peerId} left ${channel} with other metadata`);
-      for (const other of this.staying(connection, peerId, channel)) {
+      for (const other of this.lingering(connection, peerId, channel)) {
         if (other.ackedMs > this.context.lastReadMs) continue;
         // Peers that may be in a call are shown its end and its new beginning when one of them comes back.
         if (this.context.graces.isCorrespondent(connection, peerId)) continue;
         ruleBroken(connection, `${peerId} left ${channel}, but still has a connection there`);
       }
-      const stays = this.context.graces.mustStay(connection.app, channel, peerId);
-      if (stays) ruleBroken(connection, `${peerId} left ${channel}, but is ${stays.why} until ${stays.untilMs}`);
+      const lingers = this.context.graces.mustLinger(connection.app, channel, peerId);
+      if (lingers) ruleBroken(connection, `${peerId} left ${channel}, but is ${lingers.why} until ${lingers.untilMs}`);
       this.context.states.left(subscription, peerId);
       roster.delete(peerId);
       this.context.damping.add(connection, channel, peerId, undefined, mayReturn(peerId));
@@ -296,7 +296,7 @@ export class Reader {
   }
 
   /** The subscriptions of a peer's other connections on the same node that are members of a channel. */
-  private staying({ app, node }: Connection, peerId: string, channel: string): Subscription[] {
+  private lingering({ app, node }: Connection, peerId: string, channel: string): Subscription[] {
     return this.context.connections
       .filter((one) => one.app === app && one.peerId === peerId && one.node === node && !one.socket.closed)
       .flatMap((one) => (isShown(one, channel) ? (one.subscriptions.get(channel) ?? []) : []));

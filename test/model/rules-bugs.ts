@@ -28,7 +28,7 @@ const PLANTED: readonly Bug[] = [
   },
   {
     name: "history: a committed tail that no one announces",
-    in: "Tops",
+    in: "StreamHeads",
     find: "if (offset > stream.delivered) {",
     replace: "if (offset > stream.delivered + 1000) {",
   },
@@ -124,8 +124,8 @@ const PLANTED: readonly Bug[] = [
   {
     name: "graces: a member that never leaves",
     in: "Lingering",
-    find: "if (stay && lingers && lingers.untilMs <= nowMs) {",
-    replace: "if (stay && lingers && lingers.untilMs <= 0) {",
+    find: "if (lingeringState && lingers && lingers.untilMs <= nowMs) {",
+    replace: "if (lingeringState && lingers && lingers.untilMs <= 0) {",
   },
   {
     name: "graces: a lost member leaves at once",

@@ -138,19 +138,19 @@ export class States {
     const { app } = connection;
     const { graces, connections } = this.context;
     const isHere = connections.some((one) => one.app === app && one.peerId === peerId && isShown(one, channel));
-    const stays = graces.mustStay(app, channel, peerId);
+    const lingers = graces.mustLinger(app, channel, peerId);
     // Neither here nor certain to stay: what is known of it may be old.
-    if (!isHere && !stays) return;
+    if (!isHere && !lingers) return;
     if (isHere && graces.possible(app, channel, peerId).length > 0) return;
-    const possible = (isHere ? undefined : stays?.states) ?? this.possible(app, channel, peerId);
+    const possible = (isHere ? undefined : lingers?.states) ?? this.possible(app, channel, peerId);
     if (!possible.has(known?.state ?? ""))
       ruleBroken(
         connection,
         `it knows the state ${known?.state} of ${peerId} on ${channel}, correct is ${[...possible]}`,
       );
     if (isHere && known?.isLost) ruleBroken(connection, `${peerId} is still lost on ${channel}, but has come back`);
-    const wasShown = stays && stays.sinceMs > (connection.subscriptions.get(channel)?.rosterMs ?? 0);
-    const isLost = stays?.why === "lost" && !graces.mayBeHeld(app, channel, peerId);
+    const wasShown = lingers && lingers.sinceMs > (connection.subscriptions.get(channel)?.rosterMs ?? 0);
+    const isLost = lingers?.why === "lost" && !graces.mayBeHeld(app, channel, peerId);
     if (!isHere && wasShown && isLost && !known?.isLost)
       ruleBroken(connection, `it was not shown that ${peerId} is lost on ${channel}`);
   }

@@ -6,7 +6,7 @@ import { fresh, tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
-import { LinkProxy } from "../support/link-proxy.ts";
+import { NetworkProxy } from "../support/network-proxy.ts";
 import type { Server } from "../support/parley.ts";
 import { IS_FULL } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
@@ -22,7 +22,7 @@ const PING_EVERY_MS = 10_000;
 const OLDER_MS = 1000;
 
 let nats: NatsServer;
-let proxy: LinkProxy;
+let proxy: NetworkProxy;
 let cluster: Cluster;
 let one: Server;
 let cutOff: Server;
@@ -30,7 +30,7 @@ let key: SecretKey;
 
 beforeAll(async () => {
   nats = await startNats();
-  proxy = await LinkProxy.to(nats.port);
+  proxy = await NetworkProxy.to(nats.port);
   cluster = await Cluster.start({ joined: false, nodes: 1, env: { PARLEY_NATS_URL: nats.url } });
   await cluster.add(1, { PARLEY_NATS_URL: nats.url.replace(`:${nats.port}`, `:${proxy.port}`) });
   [one, cutOff] = cluster.pair;

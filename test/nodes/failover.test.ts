@@ -15,7 +15,7 @@ import { mint, type SecretKey } from "../support/admin.ts";
 import { flowing } from "../support/flowing.ts";
 import { call, type Json } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
-import { LinkProxy } from "../support/link-proxy.ts";
+import { NetworkProxy } from "../support/network-proxy.ts";
 import type { Server } from "../support/parley.ts";
 import { until } from "../support/wait.ts";
 import type { Wire } from "../support/wire/wire.ts";
@@ -31,8 +31,8 @@ const CHANNEL_RULES = [{ pattern: "stored/**", history: { messages: 10_000, seco
 let primary: PostgresServer;
 let standby: PostgresServer;
 /** What the nodes know as PostgreSQL, and what the standby gets its changes through. */
-let address: LinkProxy;
-let replication: LinkProxy;
+let address: NetworkProxy;
+let replication: NetworkProxy;
 let cluster: Cluster;
 let one: Server;
 let other: Server;
@@ -40,7 +40,7 @@ let key: SecretKey;
 
 async function begin(isSynchronous: boolean): Promise<void> {
   primary = await PostgresServer.start({ isReplicated: true });
-  [address, replication] = await Promise.all([LinkProxy.to(primary.port), LinkProxy.to(primary.port)]);
+  [address, replication] = await Promise.all([NetworkProxy.to(primary.port), NetworkProxy.to(primary.port)]);
   cluster = await Cluster.start({
     postgres: { server: primary, port: address.port },
     env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" },

@@ -9,7 +9,7 @@ import { type Batch, HistoryUnavailable } from "../../src/history/contract/histo
 import { openPostgresHistory, type PostgresHistory } from "../../src/history/postgres/history.ts";
 import { ALL, batchOf, KEEP, texts } from "../../src/history/testing/kit.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
-import { LinkProxy } from "../support/link-proxy.ts";
+import { NetworkProxy } from "../support/network-proxy.ts";
 import { retried, until } from "../support/wait.ts";
 
 const APP = anAppId("app");
@@ -26,7 +26,7 @@ afterAll(() => server.stop());
 
 interface Kit extends AsyncDisposable {
   readonly history: PostgresHistory;
-  readonly proxy: LinkProxy;
+  readonly proxy: NetworkProxy;
   /** Connections of the test itself, past the proxy. */
   readonly sql: SQL;
 }
@@ -34,7 +34,7 @@ interface Kit extends AsyncDisposable {
 /** A history behind a proxy, with one message in it. */
 async function setup(answerMs = ANSWER_MS): Promise<Kit> {
   const url = await server.newDatabase();
-  const proxy = await LinkProxy.to(server.port);
+  const proxy = await NetworkProxy.to(server.port);
   const history = await openPostgresHistory({ url: url.replace(`:${server.port}/`, `:${proxy.port}/`), answerMs });
   const sql = new SQL({ url, max: 3 });
   await history.append(named("first"));

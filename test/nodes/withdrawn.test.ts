@@ -5,7 +5,7 @@ import { mint, type SecretKey } from "../support/admin.ts";
 import { sessionAt, sessionStatus, signOut } from "../support/dashboard.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
-import { LinkProxy } from "../support/link-proxy.ts";
+import { NetworkProxy } from "../support/network-proxy.ts";
 import type { Server } from "../support/parley.ts";
 import { until } from "../support/wait.ts";
 import { attempt } from "../support/wire/connect.ts";
@@ -15,7 +15,7 @@ import { Cluster, connect } from "./support/cluster.ts";
 setDefaultTimeout(90_000);
 
 let cluster: Cluster;
-let proxy: LinkProxy;
+let proxy: NetworkProxy;
 let one: Server;
 let cutOff: Server;
 let app: { readonly _id: string };
@@ -23,7 +23,7 @@ let key: SecretKey;
 
 beforeAll(async () => {
   cluster = await Cluster.start({ nodes: 1 });
-  proxy = await LinkProxy.to(cluster.postgres.port);
+  proxy = await NetworkProxy.to(cluster.postgres.port);
   const url = String(cluster.env.PARLEY_DATABASE_URL);
   const viaProxy = url.replace(`:${cluster.postgres.port}/`, `:${proxy.port}/`);
   await cluster.add(1, { PARLEY_DATABASE_URL: viaProxy });

@@ -34,7 +34,7 @@ async function* once(bytes: Uint8Array) {
 
 async function finished(storage: Bucket, bytes: Uint8Array): Promise<Place> {
   const [app, id] = [anAppId("a".repeat(24)), crypto.randomUUID().replaceAll("-", "").slice(0, 24)];
-  const place = { app, id, ticket: await storage.begin(app, id) };
+  const place = { app, id, locator: await storage.begin(app, id) };
   await storage.append(place, 0, once(bytes), ALONE);
   await storage.finish(place, bytes.length);
   return place;

@@ -1,5 +1,5 @@
 /** A proxy between clients and a real Parley: passes everything on unchanged, but plants a fault in every nth delivery. */
-import { type Alter, LinkProxy } from "./link-proxy.ts";
+import { type Alter, NetworkProxy } from "./network-proxy.ts";
 import { encodeFrame, FrameReader, OPCODE, type ServerFrame } from "./wire/frames.ts";
 
 /**
@@ -37,9 +37,9 @@ export class FaultyProxy {
     target: number,
     fault: Fault,
     { every = 10_000, most = Number.POSITIVE_INFINITY } = {},
-  ): Promise<FaultyProxy & { readonly link: LinkProxy }> {
+  ): Promise<FaultyProxy & { readonly link: NetworkProxy }> {
     const line = new FaultyProxy(fault, every, most);
-    const link = await LinkProxy.to(target, { alter: { down: () => line.spoiler() } });
+    const link = await NetworkProxy.to(target, { alter: { down: () => line.spoiler() } });
     return Object.assign(line, { link });
   }
 

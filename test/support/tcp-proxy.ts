@@ -1,6 +1,6 @@
 /**
  * A TCP proxy for tests: accepts connections on its own port and joins each to a target. What passes in between is decided by
- * link-proxy.ts and round-robin.ts.
+ * network-proxy.ts and round-robin.ts.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export type Direction = "up" | "down";
 
 /** One connection and its two sockets; both may be half-closed. */
-export interface Link {
+export interface ProxiedConnection {
   /** From 1, in the order they were accepted. */
   readonly number: number;
   readonly client: Socket;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Fleet, FleetError, type FleetOptions } from "../../src/verify/fleet.ts";
 import { flowing } from "../support/flowing.ts";
-import { LinkProxy } from "../support/link-proxy.ts";
+import { NetworkProxy } from "../support/network-proxy.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { until } from "../support/wait.ts";
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const plan = (links: readonly LinkProxy[], more: Partial<FleetOptions> = {}): FleetOptions => ({
+const plan = (links: readonly NetworkProxy[], more: Partial<FleetOptions> = {}): FleetOptions => ({
   urls: links.map((link) => `ws://127.0.0.1:${link.port}`),
   secretKey: server.keys.secretKey,
   clients: 12,
@@ -29,8 +29,8 @@ const plan = (links: readonly LinkProxy[], more: Partial<FleetOptions> = {}): Fl
 });
 
 test("clients whose link is cut reconnect, over another link if there is one, and the others miss nothing", async () => {
-  await using good = await LinkProxy.to(port);
-  await using bad = await LinkProxy.to(port);
+  await using good = await NetworkProxy.to(port);
+  await using bad = await NetworkProxy.to(port);
   await using fleet = await Fleet.open(plan([good, bad]));
   fleet.talk();
   await flowing(fleet);
@@ -47,8 +47,8 @@ test("clients whose link is cut reconnect, over another link if there is one, an
 });
 
 test("a link that stalls and resumes loses nothing and duplicates nothing", async () => {
-  await using link = await LinkProxy.to(port);
-  await using steady = await LinkProxy.to(port);
+  await using link = await NetworkProxy.to(port);
+  await using steady = await NetworkProxy.to(port);
   await using fleet = await Fleet.open(plan([link, steady]));
   fleet.talk();
   await flowing(fleet);
@@ -64,7 +64,7 @@ test("a link that stalls and resumes loses nothing and duplicates nothing", asyn
 });
 
 test("a client that cannot reconnect is named", async () => {
-  await using link = await LinkProxy.to(port);
+  await using link = await NetworkProxy.to(port);
   await using fleet = await Fleet.open(plan([link], { reconnect: false }));
   await fleet.talkFor(0.2);
   link.cut();
@@ -73,7 +73,7 @@ test("a client that cannot reconnect is named", async () => {
 });
 
 test("a kicked peer does not reconnect, and other members see it leave", async () => {
-  await using link = await LinkProxy.to(port);
+  await using link = await NetworkProxy.to(port);
   await using fleet = await Fleet.open(plan([link]));
   fleet.talk();
   const [victim] = fleet.clients;
@@ -92,7 +92,7 @@ test("a kicked peer does not reconnect, and other members see it leave", async (
 });
 
 test("a service that accepts no client is reported, without the token", async () => {
-  await using link = await LinkProxy.to(port);
+  await using link = await NetworkProxy.to(port);
   const [keyId] = server.keys.secretKey.split(":");
   const refused = await Fleet.open(plan([link], { secretKey: `${keyId}:sk_secret_wrong` })).catch((error) => error);
   expect(refused).toBeInstanceOf(FleetError);

@@ -10,7 +10,7 @@ import { kept } from "./page/storage.ts";
 import { warnWhilePending } from "./recording/leaving.ts";
 import { hasRuns } from "./recording/opfs.ts";
 import { startRecorder } from "./recording/recorder.ts";
-import { UploadLink } from "./recording/upload-link.ts";
+import { UploadWorkerClient } from "./recording/upload-worker-client.ts";
 import { openLobby } from "./room/lobby.ts";
 import { openRoom } from "./room/room.ts";
 import { OwnMedia } from "./session/own-media.ts";
@@ -26,7 +26,7 @@ const listed = (text: string): string[] => text.split(" ").filter((one) => one !
 
 language.value = chosenLanguage([kept("local", "language") ?? "", lang, ...navigator.languages]);
 const framing = framingOf(window, listed(origins), roomName);
-const uploads = new UploadLink({ makeWorker: () => new Worker(worker, { type: "module" }), hasRuns });
+const uploads = new UploadWorkerClient({ makeWorker: () => new Worker(worker, { type: "module" }), hasRuns });
 const meeting = new Meeting({
   roomName,
   api: apiOf(location.origin, roomName),

@@ -1,5 +1,5 @@
 /** Mistakes in the options of a client. They are errors at once, before anything is sent, and say what to give instead. */
-import type { LinkOptions } from "./options.ts";
+import type { ConnectionOptions } from "./options.ts";
 
 // Not only by `new URL`, for which localhost: is the scheme of "localhost:8080".
 const ADDRESS = /^(http|ws)s?:\/\/[^/?#\s]+[^?#\s]*$/i;
@@ -7,7 +7,7 @@ const ADDRESS = /^(http|ws)s?:\/\/[^/?#\s]+[^?#\s]*$/i;
 const SECRET = /(^|[\s:])sk_/;
 
 /** None of the values is in the messages: a secret key may be in the wrong place. */
-export function checkOptions({ url, key, token }: Partial<LinkOptions> = {}): void {
+export function checkOptions({ url, key, token }: Partial<ConnectionOptions> = {}): void {
   if (!ADDRESS.test(`${url}`) || !URL.canParse(`${url}`))
     throw new TypeError(
       'parley: `url` must have a scheme and a host, such as "https://parley.example.com" or "http://localhost:8080"',

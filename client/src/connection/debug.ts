@@ -2,11 +2,11 @@
 import { safely } from "../events/emitter.ts";
 import type { Frame } from "../events/frames.ts";
 import type { Status } from "../events/types.ts";
-import type { LinkOptions, TokenSource } from "./options.ts";
+import type { ConnectionOptions, TokenSource } from "./options.ts";
 
 export type Debug = ((line: string) => void) | undefined;
 
-export function debugOf({ debug }: LinkOptions): Debug {
+export function debugOf({ debug }: ConnectionOptions): Debug {
   const log = debug === true ? (line: string) => console.log(`parley: ${line}`) : debug;
   return log ? (line) => safely(() => log(line)) : undefined;
 }

@@ -23,7 +23,7 @@ export interface Socket {
 
 export type WebSocketClass = new (url: string) => Socket;
 
-export type LinkOptions = Credential & {
+export type ConnectionOptions = Credential & {
   /** Where the service is: https://parley.example.com; ws: and wss: work too. */
   readonly url: string;
   readonly WebSocket?: WebSocketClass | undefined;

@@ -4,8 +4,8 @@ import type { Gap, Message } from "../events/message.ts";
 import type { history } from "../history.ts";
 import type { Parley } from "../parley.ts";
 import { type UseChannelOptions, type UsedChannel, useChannel } from "./channel.ts";
-import { shared } from "./hold.ts";
 import { useParley } from "./provider.ts";
+import { shared } from "./shared.ts";
 
 /** A message, or the place where some are missing. */
 export type Entry<T, M = unknown> = { readonly key: number } & (
@@ -54,7 +54,7 @@ class Messages<T, M> {
   ) {}
 
   subscribe(changed: () => void, limit: number): () => void {
-    const release = this.hold();
+    const release = this.acquire();
     this.shown.set(changed, limit);
     return () => {
       this.shown.delete(changed);
@@ -81,7 +81,7 @@ class Messages<T, M> {
     this.show({ entries: [...older.reverse(), ...this.list.entries], hasEarlier: more });
   }
 
-  private readonly hold = shared(
+  private readonly acquire = shared(
     () => {
       this.stops = [
         this.channel.on("message", (message) => this.add(message)),

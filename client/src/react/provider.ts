@@ -11,8 +11,8 @@ import {
 } from "react";
 import type { Status } from "../events/types.ts";
 import { Parley, type ParleyOptions } from "../parley.ts";
-import { shared } from "./hold.ts";
 import { useNewest } from "./listener.ts";
+import { shared } from "./shared.ts";
 
 const Context = /* @__PURE__ */ createContext<Parley | undefined>(undefined);
 
@@ -34,7 +34,7 @@ export function ParleyProvider({ client, options, children }: ParleyProviderProp
 
 function Owner({ options, children }: { options: ParleyOptions; children?: ReactNode }): ReactElement {
   const newest = useNewest(options);
-  const make = (): { client: Parley; hold: () => () => void } => {
+  const make = (): { client: Parley; acquire: () => () => void } => {
     // It connects with the effect: a render may be thrown away, and must leave nothing behind.
     const { current } = newest;
     const client = new Parley({
@@ -52,10 +52,10 @@ function Owner({ options, children }: { options: ParleyOptions; children?: React
       isOver = true;
       client.close();
     };
-    return { client, hold: shared(begin, end) };
+    return { client, acquire: shared(begin, end) };
   };
   const [owned, setOwned] = useState(make);
-  useEffect(() => owned.hold(), [owned]);
+  useEffect(() => owned.acquire(), [owned]);
   return createElement(Context.Provider, { value: owned.client }, children);
 }
 

@@ -17,7 +17,7 @@ interface Connection {
   readonly toClient: object[];
   /** How many of the client's frames were read. */
   read: number;
-  isHeld: boolean;
+  isSubscribed: boolean;
 }
 
 export class FakeHistory {
@@ -34,7 +34,7 @@ export class FakeHistory {
 
   welcome(socket: FakeSocket): void {
     const id = `c${++this.connections}`;
-    this.connection = { id, socket, toClient: [], read: 0, isHeld: false };
+    this.connection = { id, socket, toClient: [], read: 0, isSubscribed: false };
     socket.frames(welcomeFrame({ connection: id }));
   }
 
@@ -70,14 +70,14 @@ export class FakeHistory {
   publishOther(): void {
     this.store({ connection: "theirs", id: undefined, from: "other", data: "theirs" });
     const last = this.stored.at(-1);
-    if (last && this.connection?.isHeld) this.connection.toClient.push(this.messageOf(last));
+    if (last && this.connection?.isSubscribed) this.connection.toClient.push(this.messageOf(last));
   }
 
   /** The token is narrowed. */
   narrow(): void {
     const { connection, name } = this;
-    if (!connection?.isHeld) return;
-    connection.isHeld = false;
+    if (!connection?.isSubscribed) return;
+    connection.isSubscribed = false;
     connection.toClient.push({ type: "error", channel: name, code: "channel_not_authorized", message: "narrowed" });
   }
 
@@ -96,11 +96,11 @@ export class FakeHistory {
   private handle(connection: Connection, frame: Frame): void {
     const { requestId } = frame;
     const ack = (fields: object = {}): unknown => connection.toClient.push({ type: "ack", requestId, ...fields });
-    const isAway = this.chance() < 0.08 && (frame.type === "publish" || !connection.isHeld);
+    const isAway = this.chance() < 0.08 && (frame.type === "publish" || !connection.isSubscribed);
     if (frame.type === "ping") connection.toClient.push({ type: "pong" });
     else if (frame.type === "history") connection.toClient.push({ type: "history", requestId, pos: this.pos });
     else if (frame.type === "unsubscribe") {
-      connection.isHeld = false;
+      connection.isSubscribed = false;
       ack();
     } else if (isAway)
       connection.toClient.push({ type: "error", requestId, code: "backend_error", message: "try again" });
@@ -117,8 +117,8 @@ export class FakeHistory {
 
   private subscribe(connection: Connection, frame: Frame, ack: (fields: object) => void): void {
     const { pos } = this;
-    const isNew = !connection.isHeld;
-    connection.isHeld = true;
+    const isNew = !connection.isSubscribed;
+    connection.isSubscribed = true;
     if (!isNew || frame.recover === undefined) return ack({ pos });
     if (Number(frame.recover) < this.trimmed) return ack({ pos, recovered: false, replay: 0 });
     const missed = this.stored.filter(

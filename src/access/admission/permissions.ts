@@ -52,18 +52,18 @@ export const covers = ({ keyScope, tokenScope, seat }: Permissions, channel: str
 
 export type ChannelRefusal = "invalid_channel" | "channel_reserved" | "action_not_permitted" | "channel_not_authorized";
 
-/** Why a frame for this channel is refused; undefined if it is not. `isHeld`: a subscription covers the channel already. */
+/** Why a frame for this channel is refused; undefined if it is not. `isSubscribed`: a subscription covers the channel already. */
 export function channelRefusal(
   channel: string,
   action: ActionSet,
   permissions: Permissions,
-  isHeld: boolean,
+  isSubscribed: boolean,
 ): ChannelRefusal | undefined {
   if (!isChannelName(channel)) return "invalid_channel";
   if (permissions.seat) return seatRefusal(channel, action, permissions.seat);
   if (isReserved(channel)) return "channel_reserved";
   if (!permits(permissions, action)) return "action_not_permitted";
-  return isHeld || covers(permissions, channel) ? undefined : "channel_not_authorized";
+  return isSubscribed || covers(permissions, channel) ? undefined : "channel_not_authorized";
 }
 
 /** The channels of rooms have reserved names. What is subscribed widens nothing: a room's inboxes are written by many and read by one. */

@@ -26,7 +26,7 @@ class SharedStore {
   onChange?: (listener: () => void) => void;
   snapshots = 0;
   /** Answers wait for this, if it is set. */
-  gate: Promise<void> | undefined;
+  blocked: Promise<void> | undefined;
 
   put(...rows: KeyRow[]): void {
     this.rows = rows;
@@ -41,7 +41,7 @@ class SharedStore {
   revisions = async (): Promise<Revisions> => {
     this.requests++;
     const { at } = this;
-    await this.gate;
+    await this.blocked;
     if (this.isUnreachable) throw new StoreUnreachable("gone");
     return at;
   };
@@ -49,7 +49,7 @@ class SharedStore {
   snapshot = async (): Promise<Snapshot> => {
     this.snapshots++;
     const { rows, at } = this;
-    await this.gate;
+    await this.blocked;
     return { revision: at.keys, apps: [], keys: rows, secrets: [], operators: [], sessions: [], meta: new Map() };
   };
 
@@ -130,7 +130,7 @@ describe("changes of other nodes", () => {
     const it = await new Fixture().started();
     await it.pass(100);
     it.store.put();
-    it.follower.nudge();
+    it.follower.readNow();
     await it.pass(20);
     expect(it.events).toEqual(["k"]);
   });
@@ -178,11 +178,11 @@ describe("changes of other nodes", () => {
     const it = await new Fixture().started();
     it.store.put(key("k"), key("theirs"));
     const { promise, resolve } = Promise.withResolvers<void>();
-    it.store.gate = promise;
+    it.store.blocked = promise;
     await it.pass(600);
     it.store.put(key("k"), key("theirs"), key("ours"));
     it.keyring.apply({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
-    it.store.gate = undefined;
+    it.store.blocked = undefined;
     resolve();
     await it.pass(1000);
     expect([it.keyring.key("theirs")?.id, it.keyring.key("ours")?.id]).toEqual(["theirs", "ours"]);
@@ -222,12 +222,12 @@ describe("before a credential is refused", () => {
   test("everything that the store held at that moment is loaded, by a refresh that starts afterwards", async () => {
     const it = await new Fixture().started();
     const { promise, resolve } = Promise.withResolvers<void>();
-    it.store.gate = promise;
+    it.store.blocked = promise;
     await it.pass(600);
     expect(it.store.requests).toBe(2);
     it.store.put(key("k"), key("young"));
     const known = it.follower.catchUp();
-    it.store.gate = undefined;
+    it.store.blocked = undefined;
     resolve();
     await it.pass(200);
     expect([await known, it.keyring.key("young")?.id]).toEqual([true, "young"]);
@@ -278,9 +278,9 @@ describe("what another node takes away", () => {
   test("is read from the store, and nothing else happens, while that answers", async () => {
     const it = await new Fixture().started();
     // The store says that the key is live: it alone decides.
-    const nudged = it.follower.nudge(REVOKED);
+    const invalidated = it.follower.readNow(REVOKED);
     await it.pass(20);
-    expect([await nudged, it.keyring.key("k")?.id, it.events]).toEqual([true, "k", []]);
+    expect([await invalidated, it.keyring.key("k")?.id, it.events]).toEqual([true, "k", []]);
   });
 
   test("is refused at once while the store is unreachable, until it was read", async () => {
@@ -288,10 +288,10 @@ describe("what another node takes away", () => {
     it.store.isUnreachable = true;
     await it.pass(1000);
     it.events.length = 0;
-    const nudged = it.follower.nudge(REVOKED);
+    const invalidated = it.follower.readNow(REVOKED);
     expect(it.keyring.key("k")).toBeUndefined();
     await it.pass(20);
-    expect([await nudged, it.events]).toEqual([false, ["k"]]);
+    expect([await invalidated, it.events]).toEqual([false, ["k"]]);
     // The same revision as before, as after a failover that has lost the change.
     it.store.isUnreachable = false;
     await it.pass(1000);
@@ -301,9 +301,9 @@ describe("what another node takes away", () => {
   test("is refused when the read that follows the announcement fails", async () => {
     const it = await new Fixture().started();
     it.store.isUnreachable = true;
-    const nudged = it.follower.nudge(REVOKED);
+    const invalidated = it.follower.readNow(REVOKED);
     await it.pass(20);
-    expect([await nudged, it.keyring.key("k"), it.events]).toEqual([false, undefined, ["unreachable", "k"]]);
+    expect([await invalidated, it.keyring.key("k"), it.events]).toEqual([false, undefined, ["unreachable", "k"]]);
   });
 
   test("does not come back with a snapshot that was read before", async () => {
@@ -313,13 +313,13 @@ describe("what another node takes away", () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     it.store.put(key("k"));
     it.store.isUnreachable = false;
-    it.store.gate = promise;
+    it.store.blocked = promise;
     await it.pass(600);
     it.store.put();
-    const nudged = it.follower.nudge(REVOKED);
-    it.store.gate = undefined;
+    const invalidated = it.follower.readNow(REVOKED);
+    it.store.blocked = undefined;
     resolve();
     await it.pass(100);
-    expect([await nudged, it.keyring.key("k")]).toEqual([true, undefined]);
+    expect([await invalidated, it.keyring.key("k")]).toEqual([true, undefined]);
   });
 });

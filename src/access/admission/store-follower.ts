@@ -59,7 +59,7 @@ export class StoreFollower implements Follower {
   /** Resolves after the first refresh. */
   async start(): Promise<void> {
     // What a refresh may throw unexpectedly is reported by the next regular one.
-    this.parts.store.onChange?.(() => void this.nudge().catch(() => undefined));
+    this.parts.store.onChange?.(() => void this.readNow().catch(() => undefined));
     await this.refresh();
     this.scheduleRefresh();
   }
@@ -83,7 +83,7 @@ export class StoreFollower implements Follower {
    * Another node has announced a change, and what it takes away. Resolves when it is loaded here; false: the store is unreachable, and
    * what was taken away is refused until it answers.
    */
-  async nudge(withdrawn?: Withdrawn): Promise<boolean> {
+  async readNow(withdrawn?: Withdrawn): Promise<boolean> {
     // An attempt to reach the store can take seconds.
     if (withdrawn && this.isUnreachable) this.withdraw(withdrawn);
     const isRead = await this.refreshFromNow(0);

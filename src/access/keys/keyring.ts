@@ -221,11 +221,11 @@ export class Keyring {
     if (!row) return;
     const newest = Math.max(...left.map(({ seq }) => seq));
     const isKnown = newest <= row.secretSeq;
-    const held = [
+    const known = [
       ...(isKnown ? [] : [{ seq: row.secretSeq, digest: row.secretDigest, ends: null }]),
       ...row.previousSecrets,
     ];
-    const previousSecrets = held.flatMap((secret) => {
+    const previousSecrets = known.flatMap((secret) => {
       const ends = endAfterRotation(secret, left);
       return ends === null || ends === 0 ? [] : [{ ...secret, ends }];
     });
@@ -316,8 +316,8 @@ export class Keyring {
     this.withheld.delete(row.id);
     if (row.revoked !== null) return void this.keys.delete(row.id);
     const rows = JSON.stringify([row, secrets]);
-    const held = before?.get(row.id);
-    this.keys.set(row.id, held?.rows === rows ? held : { key: this.compile(row, secrets), rows });
+    const known = before?.get(row.id);
+    this.keys.set(row.id, known?.rows === rows ? known : { key: this.compile(row, secrets), rows });
   }
 
   private compile(row: KeyRow, secrets: readonly SecretRow[]): Key {

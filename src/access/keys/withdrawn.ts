@@ -81,10 +81,10 @@ export function isNarrower(before: KeyRow, after: KeyRow): boolean {
  * Until when a secret that this node holds is valid, 0 if it is not any more. Never longer than before, in whatever order rotations
  * become known; a secret that is newer than the rotation is not affected by it.
  */
-export function endAfterRotation(held: SecretLeft, left: readonly SecretLeft[]): number | null {
-  if (left.every(({ seq }) => seq < held.seq)) return held.ends;
-  const found = left.find(({ seq }) => seq === held.seq);
+export function endAfterRotation(known: SecretLeft, left: readonly SecretLeft[]): number | null {
+  if (left.every(({ seq }) => seq < known.seq)) return known.ends;
+  const found = left.find(({ seq }) => seq === known.seq);
   if (!found) return 0;
-  if (found.ends === null || held.ends === null) return found.ends ?? held.ends;
-  return Math.min(found.ends, held.ends);
+  if (found.ends === null || known.ends === null) return found.ends ?? known.ends;
+  return Math.min(found.ends, known.ends);
 }

@@ -13,19 +13,19 @@ import { NodeTexts } from "./requests/node-texts.ts";
 import type { PendingRequests } from "./requests/pending-requests.ts";
 import { Requests } from "./requests/requests.ts";
 import { Responder } from "./responder.ts";
-import { Announcements } from "./streams/announcements.ts";
-import { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
-import { OutgoingStreams } from "./streams/outgoing-streams.ts";
-import { StreamStateResponder } from "./streams/state-responder.ts";
+import { Announcements } from "./sequences/announcements.ts";
+import { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
+import { OutgoingSequences } from "./sequences/outgoing-sequences.ts";
+import { SequenceStateResponder } from "./sequences/state-responder.ts";
 import { Ticker } from "./ticker.ts";
-import type { Link } from "./wire/link.ts";
 import { Subjects } from "./wire/subjects.ts";
+import type { Wire } from "./wire/wire.ts";
 
 interface AttachedOutside {
   readonly local: NodeCallbacks;
   /** Separates installations that share one transport. */
   readonly prefix: string;
-  readonly link: Link;
+  readonly wire: Wire;
   readonly nowMs: () => number;
   readonly heartbeatMs: number;
   readonly pendingRequests: PendingRequests;
@@ -41,7 +41,7 @@ interface AttachedOutside {
 export interface Attached {
   readonly local: NodeCallbacks;
   readonly subjects: Subjects;
-  readonly outgoing: OutgoingStreams;
+  readonly outgoing: OutgoingSequences;
   readonly announcements: Announcements;
   readonly nodes: Nodes;
   readonly requests: Requests;
@@ -57,7 +57,7 @@ export interface Attached {
 }
 
 export function buildAttached(outside: AttachedOutside): Attached {
-  const { local, prefix, link, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = outside;
+  const { local, prefix, wire, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = outside;
   const { warn, isUp, isClosed, appeared, gone } = outside;
   const self = local.id;
   let lastNumber = 0;
@@ -68,18 +68,18 @@ export function buildAttached(outside: AttachedOutside): Attached {
     void setTimeout(() => isClosed() || boundary.run({ in: "timer", step: "streams" }, run), ms);
   const subjects = new Subjects(prefix, self);
   const nodes = new Nodes({ self, heartbeatMs, nowMs, appeared, gone });
-  const heartbeats = new Heartbeats({ local, link, subjects, nodes, boundary, heartbeatMs, nowMs });
-  const requests = new Requests({ self, link, subjects, nodes, pending: pendingRequests, nextNumber });
+  const heartbeats = new Heartbeats({ local, wire, subjects, nodes, boundary, heartbeatMs, nowMs });
+  const requests = new Requests({ self, wire, subjects, nodes, pending: pendingRequests, nextNumber });
   const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
-  const texts = new NodeTexts({ local, link, subjects, nodes, requests, boundary, later, warn });
-  const outgoing = new OutgoingStreams(self, (...name) => subjects.channel(...name), nowMs, link.reportsLosses);
-  const announcements = new Announcements(outgoing, (subject, item) => isUp() && link.publish(subject, item));
-  const subscriptions = new ChannelSubscriptions({ local, link, subjects, nodes, requests, warn, nowMs });
-  const streamStates = new StreamStateResponder({ local, outgoing, boundary, nowMs, later });
-  const expectedPeers = new ExpectedPeers({ local, link, subjects, nodes, unexpected: unexpectedToPeer });
+  const texts = new NodeTexts({ local, wire, subjects, nodes, requests, boundary, later, warn });
+  const outgoing = new OutgoingSequences(self, (...name) => subjects.channel(...name), nowMs, wire.reportsLosses);
+  const announcements = new Announcements(outgoing, (subject, item) => isUp() && wire.publish(subject, item));
+  const subscriptions = new ChannelSubscriptions({ local, wire, subjects, nodes, requests, warn, nowMs });
+  const sequenceStates = new SequenceStateResponder({ local, outgoing, boundary, nowMs, later });
+  const expectedPeers = new ExpectedPeers({ local, wire, subjects, nodes, unexpected: unexpectedToPeer });
   const directMessages = new DirectMessages({
     local,
-    link,
+    wire,
     subjects,
     nodes,
     unexpected: unexpectedToPeer,
@@ -87,7 +87,7 @@ export function buildAttached(outside: AttachedOutside): Attached {
     boundary,
     nowMs,
   });
-  const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates, texts });
+  const responder = new Responder({ local, outgoing, directMessages, claims, boundary, sequenceStates, texts });
   const control = new ControlMessages({
     local,
     nodes,
@@ -99,9 +99,9 @@ export function buildAttached(outside: AttachedOutside): Attached {
     boundary,
     unexpected,
   });
-  const directSends = new DirectSends({ local, link, subjects, control, pendingDirectMessages, nextNumber, nowMs });
+  const directSends = new DirectSends({ local, wire, subjects, control, pendingDirectMessages, nextNumber, nowMs });
   const ticker = new Ticker({
-    link,
+    wire,
     local,
     nodes,
     heartbeats,

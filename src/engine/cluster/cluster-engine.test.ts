@@ -38,7 +38,7 @@ test("calls while it closes and afterwards throw nothing and report no fault", a
     engine.announce(APP, "c", [], ["eve"]);
     engine.counted(APP, i);
     engine.publish(APP, "c", { from: "eve", metadataJson: undefined, dataJson: "1" });
-    engine.hold(APP, `eve${i}`);
+    engine.serve(APP, `eve${i}`);
     engine.release(APP, `eve${i}`);
     engine.watch(APP, `c${i}`, () => undefined);
     engine.unwatch(APP, `c${i}`);

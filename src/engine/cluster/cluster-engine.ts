@@ -2,8 +2,8 @@
  * The engine of nodes in several processes: what nodes say to each other, over any transport. A transport may lose payloads, for
  * example in a reconnect or a failover; the node protocol repairs that:
  *
- * - streams/: announcements.ts; outgoing-streams.ts gives sequence numbers and keeps items for replay, remembered-streams.ts the
- *   ends of idle streams; channel-subscriptions.ts requests states and replays; incoming-streams.ts and incoming-stream.ts follow
+ * - sequences/: announcements.ts; outgoing-sequences.ts gives sequence numbers and keeps items for replay, remembered-sequences.ts the
+ *   ends of idle sequences; channel-subscriptions.ts requests states and replays; incoming-sequences.ts and incoming-sequence.ts follow
  *   other nodes and find gaps; item-buffer.ts; state-responder.ts answers other nodes
  * - direct-messages/: sends.ts numbers them, pending-messages.ts waits for receipts (of which nodes, reached-nodes.ts knows),
  *   direct-messages.ts with newest-messages.ts delivers each once and in order; expected-peers.ts learns where a held peer returned
@@ -40,8 +40,8 @@ import { claimCapacity } from "./requests/capacity-requests.ts";
 import { PendingRequests } from "./requests/pending-requests.ts";
 import { countsOf } from "./requests/response-parts.ts";
 import * as encode from "./wire/encode.ts";
-import { Link } from "./wire/link.ts";
 import { fits } from "./wire/payload.ts";
+import { Wire } from "./wire/wire.ts";
 
 export interface ClusterOptions {
   /** Separates installations that share one transport. */
@@ -60,7 +60,7 @@ export interface ClusterOptions {
 const KNOWN_AFTER_HEARTBEATS = 1.2;
 
 export class ClusterEngine implements Engine {
-  private readonly link: Link;
+  private readonly wire: Wire;
   private readonly nowMs: () => number;
   private readonly heartbeatMs: number;
   private readonly pendingRequests: PendingRequests;
@@ -74,7 +74,7 @@ export class ClusterEngine implements Engine {
     transport: Transport,
     private readonly options: ClusterOptions,
   ) {
-    this.link = new Link(transport);
+    this.wire = new Wire(transport);
     this.nowMs = options.nowMs ?? (() => performance.now());
     this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.pendingRequests = new PendingRequests(this.nowMs);
@@ -86,7 +86,7 @@ export class ClusterEngine implements Engine {
   }
 
   get isUp(): boolean {
-    return this.link.isUp && !this.isClosed;
+    return this.wire.isUp && !this.isClosed;
   }
 
   /** The number of other nodes. */
@@ -95,12 +95,12 @@ export class ClusterEngine implements Engine {
   }
 
   attach(node: EngineCallbacks): void {
-    const { link, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = this;
+    const { wire, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = this;
     this.attachedMs = nowMs();
     const attached = buildAttached({
       local: new NodeCallbacks(node, boundary),
       prefix: this.options.prefix,
-      link,
+      wire,
       nowMs,
       heartbeatMs,
       pendingRequests,
@@ -114,7 +114,7 @@ export class ClusterEngine implements Engine {
     });
     this.attached = attached;
     const { subjects, control, heartbeats, ticker } = attached;
-    link.on({
+    wire.on({
       down: () => this.transportDown(),
       up: () => this.transportUp(),
       noResponders: (replyTo) => control.noResponders(replyTo),
@@ -124,9 +124,9 @@ export class ClusterEngine implements Engine {
         boundary.markStale();
       },
     });
-    link.subscribe(subjects.responses, (received) => control.receiveResponse(received));
+    wire.subscribe(subjects.responses, (received) => control.receiveResponse(received));
     for (const subject of [subjects.node(node.id), subjects.all])
-      link.subscribe(subject, (received) => control.receive(received));
+      wire.subscribe(subject, (received) => control.receive(received));
     void heartbeats.introduce();
     ticker.start(heartbeatMs);
   }
@@ -138,7 +138,7 @@ export class ClusterEngine implements Engine {
 
   /** Resolves when everything this node has published is with the servers, and it has received what they held for it. */
   flush(): Promise<void> {
-    return this.link.flush();
+    return this.wire.flush();
   }
 
   // Messages and members
@@ -149,7 +149,7 @@ export class ClusterEngine implements Engine {
     const { subject, item } = this.parts.outgoing.append(app, channel, (position) =>
       encode.message(position, envelope),
     );
-    this.link.publish(subject, item);
+    this.wire.publish(subject, item);
     return true;
   }
 
@@ -169,7 +169,7 @@ export class ClusterEngine implements Engine {
     return this.isUp ? this.parts.directMessages.prepare(app, peerId) : undefined;
   }
 
-  hold(app: SpaceId, peerId: string): void {
+  serve(app: SpaceId, peerId: string): void {
     if (this.isClosed) return;
     this.parts.directMessages.subscribe(app, peerId);
     // Behind the subscription: a node that ends its hold because of this does not leave the peer without one.
@@ -217,13 +217,13 @@ export class ClusterEngine implements Engine {
     return new Map(responses.map(([node, response]) => [node.id, response.kind === "members" ? response.members : []]));
   }
 
-  async nudge(app?: AppId, withdrawn?: string): Promise<void> {
+  async invalidate(app?: AppId, withdrawn?: string): Promise<void> {
     const startedMs = this.nowMs();
-    const { responses } = await this.parts.requests.collect({ kind: "nudge", app, withdrawn });
+    const { responses } = await this.parts.requests.collect({ kind: "invalidate", app, withdrawn });
     if (app === undefined) return;
     // A count that the node has sent meanwhile may be newer than its response.
     for (const [node, response] of responses)
-      if (response.kind === "nudge" && node.countedMs < startedMs) node.connections.set(app, response.connections);
+      if (response.kind === "invalidate" && node.countedMs < startedMs) node.connections.set(app, response.connections);
   }
 
   request(text: string): Promise<NodeResponses> {
@@ -251,16 +251,16 @@ export class ClusterEngine implements Engine {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.attached?.ticker.stop();
-    if (this.link.isUp && this.attached) {
+    if (this.wire.isUp && this.attached) {
       const { subjects, local } = this.attached;
-      this.link.publish(subjects.all, encode.farewell(local.id));
+      this.wire.publish(subjects.all, encode.farewell(local.id));
       // Draining instead of closing: requests that are in transit to this node are still answered.
-      await Promise.race([this.link.drain(), Bun.sleep(this.heartbeatMs)]).catch(() => undefined);
+      await Promise.race([this.wire.drain(), Bun.sleep(this.heartbeatMs)]).catch(() => undefined);
     }
     this.isClosed = true;
     this.pendingRequests.finishAll();
     this.pendingDirectMessages.failAll();
-    await this.link.close();
+    await this.wire.close();
   }
 
   private get parts(): Attached {
@@ -297,6 +297,6 @@ export class ClusterEngine implements Engine {
     outgoing.repeatAll();
     heartbeats.send(true);
     for (const node of nodes.all) subscriptions.resync(node);
-    local.linkUp();
+    local.reconnected();
   }
 }

@@ -6,11 +6,11 @@ import type { Nodes, OtherNode } from "./nodes/nodes.ts";
 import type { PendingRequests } from "./requests/pending-requests.ts";
 import type { Requests } from "./requests/requests.ts";
 import type { Responder } from "./responder.ts";
-import type { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
+import type { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
 import * as decode from "./wire/decode.ts";
-import type { Received } from "./wire/link.ts";
 import type { ConnectionCount, Heartbeat, Notification, RequestMessage } from "./wire/messages.ts";
 import { requestNumberOf } from "./wire/subjects.ts";
+import type { Received } from "./wire/wire.ts";
 
 interface ControlMessagesParts {
   readonly local: NodeCallbacks;
@@ -86,7 +86,7 @@ export class ControlMessages {
     }
     if (message.kind === "notification") return local.notified(node.name, message.text);
     if (message.kind === "request") return responder.handle(node.name, message.request, respond);
-    // After an outage on either side, items of its streams may have been missed.
+    // After an outage on either side, items of its sequences may have been missed.
     const wasCutOff = message.isReconnected || !message.receivesFrom.includes(local.id);
     if (message.part === 0 && wasKnown && wasCutOff) subscriptions.resync(node);
   }

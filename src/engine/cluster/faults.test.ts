@@ -119,7 +119,7 @@ describe("an error that concerns no channel", () => {
     expect(faults).toMatchObject([{ message: "thrown in deliverTo" }]);
   });
 
-  test.each(["localMembers", "localChannels", "nudged"] as const)(
+  test.each(["localMembers", "localChannels", "invalidated"] as const)(
     "%s during a request: no response is sent, and the state of the requesting node is requested",
     async (method) => {
       const { nodes, nodeA, nodeB, faults } = await pair();
@@ -135,7 +135,7 @@ describe("an error that concerns no channel", () => {
       failOnce(nodeB, method);
       if (method === "localMembers") void nodeA.watch("d");
       else if (method === "localChannels") expect(await nodeA.engine.channels(APP)).toBeUndefined();
-      else await nodeA.engine.nudge();
+      else await nodeA.engine.invalidate();
       expect(await nodes.until(() => requested.length > 0)).toBeTrue();
       expect(requested[0]).toBe(nodeA.id);
       expect(faults).toMatchObject([{ message: `thrown in ${method}`, in: "request", node: nodeA.id }]);

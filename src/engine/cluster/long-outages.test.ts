@@ -117,7 +117,7 @@ for (const [what, begin] of Object.entries(OUTAGES)) {
     await nodeB.watch("unused");
     const before = nodeA.publish("used");
     await nodes.settle();
-    // A reduces the stream to its end before the outage, or during it.
+    // A reduces the sequence to its end before the outage, or during it.
     const end = await begin(it);
     await pass(70);
     end();
@@ -149,7 +149,7 @@ for (const [what, begin] of Object.entries(OUTAGES)) {
   }, 20_000);
 }
 
-test("an idle stream continues without an outage, and no loss is reported", async () => {
+test("an idle sequence continues without an outage, and no loss is reported", async () => {
   const { nodes, nodeA, nodeB } = await pair();
   await nodeB.watch("c");
   const published = [nodeA.publish("c")];

@@ -54,7 +54,7 @@ const members = (count: number): MemberState[] =>
   }));
 
 const transportOf = (node: TestNode): Transport =>
-  Reflect.get(Reflect.get(node.engine, "link") as object, "transport") as Transport;
+  Reflect.get(Reflect.get(node.engine, "wire") as object, "transport") as Transport;
 
 /** Drops payloads that a node publishes to channels, by their position. */
 function lose(node: TestNode, isLost: (at: number) => boolean): { readonly published: number } {

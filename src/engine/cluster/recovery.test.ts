@@ -50,7 +50,7 @@ test("a lost message is replayed before later ones", async () => {
   expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([published, []]);
 });
 
-test("a lost message without a later one is replayed when its stream is idle", async () => {
+test("a lost message without a later one is replayed when its sequence is idle", async () => {
   const { nodes, nodeA, nodeB, transportA } = await pair();
   await nodeB.watch("c");
   let published = "";

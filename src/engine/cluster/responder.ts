@@ -5,17 +5,17 @@ import type { FailureBoundary } from "./nodes/failure-boundary.ts";
 import type { CapacityClaims } from "./requests/capacity-claims.ts";
 import type { NodeTexts } from "./requests/node-texts.ts";
 import { encodeParts } from "./requests/response-parts.ts";
-import type { OutgoingStreams } from "./streams/outgoing-streams.ts";
-import type { StreamStateResponder } from "./streams/state-responder.ts";
+import type { OutgoingSequences } from "./sequences/outgoing-sequences.ts";
+import type { SequenceStateResponder } from "./sequences/state-responder.ts";
 import type { NodeRequest, NodeResponse } from "./wire/messages.ts";
 
 interface ResponderParts {
   readonly local: EngineCallbacks;
-  readonly outgoing: OutgoingStreams;
+  readonly outgoing: OutgoingSequences;
   readonly directMessages: DirectMessages;
   readonly claims: CapacityClaims;
   readonly boundary: FailureBoundary;
-  readonly streamStates: StreamStateResponder;
+  readonly sequenceStates: SequenceStateResponder;
   readonly texts: NodeTexts;
 }
 
@@ -24,21 +24,22 @@ export class Responder {
 
   /** `from`: the requesting node. The response may be sent later. */
   handle(from: string, request: NodeRequest, respond: (text: string) => void): void {
-    const { local, boundary, streamStates, texts } = this.parts;
+    const { local, boundary, sequenceStates, texts } = this.parts;
     const send = (response: NodeResponse): void => encodeParts(local.id, response).forEach(respond);
-    if (request.kind === "streams") return streamStates.handle(from, request.channels, respond);
+    if (request.kind === "sequences") return sequenceStates.handle(from, request.channels, respond);
     if (request.kind === "text") return texts.answer(request.text, respond);
-    if (request.kind !== "nudge") return send(this.responseTo(from, request));
+    if (request.kind !== "invalidate") return send(this.responseTo(from, request));
     const { app, withdrawn } = request;
-    const done = (): void => send({ kind: "nudge", connections: app === undefined ? 0 : local.localConnections(app) });
-    void Promise.resolve(local.nudged(app, withdrawn))
+    const done = (): void =>
+      send({ kind: "invalidate", connections: app === undefined ? 0 : local.localConnections(app) });
+    void Promise.resolve(local.invalidated(app, withdrawn))
       .then(done, done)
       .catch((error: unknown) => boundary.report(error, { in: "nudged", app }));
   }
 
   private responseTo(
     from: string,
-    request: Exclude<NodeRequest, { kind: "nudge" | "streams" | "text" }>,
+    request: Exclude<NodeRequest, { kind: "invalidate" | "sequences" | "text" }>,
   ): NodeResponse {
     const { local, outgoing, directMessages, claims } = this.parts;
     switch (request.kind) {

@@ -6,24 +6,24 @@ import type { Heartbeats } from "./nodes/heartbeats.ts";
 import type { Nodes } from "./nodes/nodes.ts";
 import type { CapacityClaims } from "./requests/capacity-claims.ts";
 import type { PendingRequests } from "./requests/pending-requests.ts";
-import type { ChannelSubscriptions } from "./streams/channel-subscriptions.ts";
-import type { OutgoingStreams } from "./streams/outgoing-streams.ts";
+import type { ChannelSubscriptions } from "./sequences/channel-subscriptions.ts";
+import type { OutgoingSequences } from "./sequences/outgoing-sequences.ts";
 import { tail } from "./wire/encode.ts";
-import type { Link } from "./wire/link.ts";
+import type { Wire } from "./wire/wire.ts";
 
 const TICKS_PER_HEARTBEAT = 8;
 /** Over a transport that reports losses there is nothing to repeat soon, and idle processes wake up less often. */
 const TICKS_WHERE_LOSSES_ARE_REPORTED = 4;
 
 interface TickerParts {
-  readonly link: Link;
+  readonly wire: Wire;
   readonly local: NodeCallbacks;
   readonly nodes: Nodes;
   readonly heartbeats: Heartbeats;
   readonly claims: CapacityClaims;
   readonly pendingRequests: PendingRequests;
   readonly control: ControlMessages;
-  readonly outgoing: OutgoingStreams;
+  readonly outgoing: OutgoingSequences;
   readonly subscriptions: ChannelSubscriptions;
   readonly boundary: FailureBoundary;
 }
@@ -40,7 +40,7 @@ export class Ticker {
   constructor(private readonly parts: TickerParts) {}
 
   start(heartbeatMs: number): void {
-    const { reportsLosses } = this.parts.link;
+    const { reportsLosses } = this.parts.wire;
     const ticks = reportsLosses ? TICKS_WHERE_LOSSES_ARE_REPORTED : TICKS_PER_HEARTBEAT;
     this.lateMs = (heartbeatMs / ticks) * LATE_TICKS;
     this.timer = setInterval(() => this.tick(), heartbeatMs / ticks);
@@ -52,10 +52,10 @@ export class Ticker {
 
   /** Each step has its own boundary: a step that throws must not stop the others, in particular not the heartbeat. */
   private tick(): void {
-    const { link, nodes, heartbeats, claims, pendingRequests, control, subscriptions, boundary } = this.parts;
+    const { wire, nodes, heartbeats, claims, pendingRequests, control, subscriptions, boundary } = this.parts;
     const run = (step: string, work: () => void): void => boundary.run({ in: "timer", step }, work);
     // While this node receives nothing it considers no other gone: what it misses is replayed after the outage.
-    if (!link.isUp) nodes.startGrace();
+    if (!wire.isUp) nodes.startGrace();
     const isHeartbeat = heartbeats.isDue;
     const nowMs = performance.now();
     // Not twice in a row: under lasting overload every tick is late, and nothing would time out.
@@ -64,7 +64,7 @@ export class Ticker {
     this.lastMs = nowMs;
     if (isHeartbeat) run("heartbeat", () => heartbeats.send(false));
     run("nodes", () => nodes.removeSilent());
-    run("fragments", () => link.sweep());
+    run("fragments", () => wire.sweep());
     // After a suspension the responses may be there already, and are read after this timer: they are not missing yet.
     if (!isLate) {
       run("requests", () => pendingRequests.sweep());
@@ -78,9 +78,9 @@ export class Ticker {
   }
 
   private repeatTails(): void {
-    const { outgoing, local, link } = this.parts;
-    for (const { app, channel, epoch, n, subject } of outgoing.tick(link.isUp))
-      link.publish(subject, tail({ node: local.id, app, channel, epoch, n }));
+    const { outgoing, local, wire } = this.parts;
+    for (const { app, channel, epoch, n, subject } of outgoing.tick(wire.isUp))
+      wire.publish(subject, tail({ node: local.id, app, channel, epoch, n }));
   }
 
   /** Repairs what an error has left undone since the last heartbeat. */

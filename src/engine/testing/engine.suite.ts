@@ -4,7 +4,7 @@
  */
 import { afterEach, describe, expect, test } from "bun:test";
 import { anAppId } from "../../base/testing/ids.ts";
-import { HELD } from "../engine.ts";
+import { DEFERRED } from "../engine.ts";
 import { playAnyOrder } from "./any-order.ts";
 import { type MakeCluster, type Started, TestCluster } from "./cluster.ts";
 import { plain } from "./rosters.ts";
@@ -166,7 +166,7 @@ function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadB
       const counts = ["eve", "joe", "absent"].map((to) => nodeA.send(to).count);
       await nodes.settle();
       // An engine may wait a moment for the receipt of a node that has delivered.
-      expect(await Promise.all(counts)).toEqual([HELD, 1, 0]);
+      expect(await Promise.all(counts)).toEqual([DEFERRED, 1, 0]);
       expect(nodeB.deliveredTo("eve")).toEqual([]);
     });
 

@@ -133,32 +133,34 @@ export function requests(start: Start, size: number): void {
     expect(nodeA.engine.connections(APP)).toBe(3 * (size - 1));
   });
 
-  test("a nudge for an application updates its connections", async () => {
+  test("an invalidation for an application updates its connections", async () => {
     const { nodes, nodeA } = await start();
     for (const node of nodes.others(nodeA)) node.setConnections("eve", 3);
-    await nodes.answer(nodeA.engine.nudge(APP));
+    await nodes.answer(nodeA.engine.invalidate(APP));
     expect(nodeA.engine.connections(APP)).toBe(3 * (size - 1));
   });
 
-  test("a nudge carries what was withdrawn to every other node", async () => {
+  test("an invalidation carries what was withdrawn to every other node", async () => {
     const { nodes, nodeA } = await start();
-    await nodes.answer(nodeA.engine.nudge(undefined, '{"kind":"key"}'));
+    await nodes.answer(nodeA.engine.invalidate(undefined, '{"kind":"key"}'));
     for (const node of nodes.others(nodeA)) expect(node.withdrawn).toBe('{"kind":"key"}');
   });
 
-  test("a nudge reaches every other node and resolves when all of them have finished", async () => {
+  test("an invalidation reaches every other node and resolves when all of them have finished", async () => {
     const { nodes, nodeA, nodeB } = await start();
     const work = Promise.withResolvers<void>();
-    nodeB.nudgeWork = work.promise;
+    nodeB.invalidationWork = work.promise;
     let isResolved = false;
-    const nudged = nodeA.engine.nudge().then(() => {
+    const invalidated = nodeA.engine.invalidate().then(() => {
       isResolved = true;
     });
     await nodes.settle();
-    expect(nodes.all.map(({ nudges }) => nudges)).toEqual(nodes.all.map((node) => (node === nodeA ? 0 : 1)));
+    expect(nodes.all.map(({ invalidations }) => invalidations)).toEqual(
+      nodes.all.map((node) => (node === nodeA ? 0 : 1)),
+    );
     expect(isResolved).toBe(false);
     work.resolve();
     await nodes.settle();
-    await nudged;
+    await invalidated;
   });
 }

@@ -7,11 +7,11 @@ import { anAppId } from "../../base/testing/ids.ts";
 import {
   type ChannelCount,
   type ChannelsPage,
+  DEFERRED,
   type DeliverResult,
   type Engine,
   type EngineCallbacks,
   type Envelope,
-  HELD,
   type MemberState,
   type NodeId,
   type NodeName,
@@ -53,11 +53,11 @@ export class TestNode implements EngineCallbacks {
   /** Pages of channels that other nodes have asked for; this one answers with all, as nodes of earlier versions do. */
   readonly askedPages: (ChannelsPage | undefined)[] = [];
   readonly notifications: [node: NodeName, text: string][] = [];
-  nudges = 0;
-  /** What the last nudge named as withdrawn. */
+  invalidations = 0;
+  /** What the last invalidation named as withdrawn. */
   withdrawn: string | undefined;
-  /** A nudge is answered when this resolves. */
-  nudgeWork: Promise<void> | undefined;
+  /** An invalidation is answered when this resolves. */
+  invalidationWork: Promise<void> | undefined;
   /** Channels on which messages were reported lost. */
   readonly lostChannels: string[] = [];
   /** Nodes that are reported gone may come back. */
@@ -130,7 +130,7 @@ export class TestNode implements EngineCallbacks {
   /** The node has closed the peer's connection itself and expects it back. */
   holdPeer(peerId: string, app: SpaceId = APP): void {
     this.held.add(key(app, peerId));
-    this.engine.hold(app, peerId);
+    this.engine.serve(app, peerId);
     this.engine.expect(app, peerId);
   }
 
@@ -138,7 +138,7 @@ export class TestNode implements EngineCallbacks {
     const before = this.connectionsByPeer.get(key(app, peerId)) ?? 0;
     this.connectionsByPeer.set(key(app, peerId), connections);
     this.connectionsByApp.set(app, (this.connectionsByApp.get(app) ?? 0) + connections - before);
-    if (before === 0 && connections > 0) this.engine.hold(app, peerId);
+    if (before === 0 && connections > 0) this.engine.serve(app, peerId);
     if (before > 0 && connections === 0) this.engine.release(app, peerId);
   }
 
@@ -227,7 +227,7 @@ export class TestNode implements EngineCallbacks {
 
   deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
     const connections = this.connectionsByPeer.get(key(app, to)) ?? 0;
-    if (connections === 0 && this.held.has(key(app, to))) return HELD;
+    if (connections === 0 && this.held.has(key(app, to))) return DEFERRED;
     if (connections > 0)
       append(this.delivered, key(app, to), this.receive(`direct ${app} ${envelope.from} ${to}`, envelope));
     return connections;
@@ -264,7 +264,7 @@ export class TestNode implements EngineCallbacks {
     this.lostChannels.push(channel);
   }
 
-  linkUp(): void {}
+  reconnected(): void {}
 
   nodeGone(node: NodeId, name: NodeName): void {
     if (this.gone.includes(node)) this.violations.push(`${node} was reported gone twice`);
@@ -273,10 +273,10 @@ export class TestNode implements EngineCallbacks {
     for (const { roster } of this.watches.values()) roster.delete(node);
   }
 
-  nudged(_app?: string, withdrawn?: string): Promise<void> | undefined {
-    this.nudges++;
+  invalidated(_app?: string, withdrawn?: string): Promise<void> | undefined {
+    this.invalidations++;
     this.withdrawn = withdrawn;
-    return this.nudgeWork;
+    return this.invalidationWork;
   }
 
   connectionsChanged(): void {}

@@ -1,4 +1,4 @@
-/** The engine's suite on Unix sockets, and what the node protocol repairs when links between workers are lost. */
+/** The engine's suite on Unix sockets, and what the node protocol repairs when connections between workers are lost. */
 import { afterEach, expect, test } from "bun:test";
 import { nextTurn } from "../../../test/support/wait.ts";
 import type { ClusterEngine } from "../cluster/cluster-engine.ts";
@@ -47,7 +47,7 @@ test("messages to a worker that was cut because it did not read are replayed, in
 
 const isUp = ({ engine }: TestNode): boolean => (engine as ClusterEngine).isUp;
 
-test("links that are cut again and again lose no message, and no node is considered gone", async () => {
+test("connections that are cut again and again lose no message, and no node is considered gone", async () => {
   const { cluster, nodes } = await start(3, PAYLOAD_MAX_BYTES);
   const [nodeA, nodeB, nodeC] = nodes.all as [TestNode, TestNode, TestNode];
   await nodeB.watch("c");
@@ -58,7 +58,7 @@ test("links that are cut again and again lose no message, and no node is conside
     cluster.folder.relay(round % 2).cut();
     for (let i = 0; i < 5; i++) published.push(nodeA.publish("c"));
     await Bun.sleep(round * 5);
-    // On a busy machine the links may not be back yet, and a node without any refuses to publish.
+    // On a busy machine the connections may not be back yet, and a node without any refuses to publish.
     expect(await nodes.until(() => isUp(nodeA))).toBeTrue();
   }
   for (const node of [nodeB, nodeC]) {

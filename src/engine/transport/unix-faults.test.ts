@@ -139,7 +139,7 @@ test("a stopped process costs the others nothing, and goes on where it was", asy
   expect(a.events).toEqual([]);
 });
 
-test("a stopped process that is cut: a worker that has no other link is down until it goes on, the others stay up", async () => {
+test("a stopped process that is cut: a worker that has no other connection is down until it goes on, the others stay up", async () => {
   const { warnings } = await open();
   const a = record(await folder.join({ slot: 0, queueMaxBytes: 100_000 }));
   const child = await startWorker(1);
@@ -246,7 +246,7 @@ test.each([
   expect([received, a.events, b.events]).toEqual([["1"], [], []]);
 });
 
-test("a connection that says nothing is closed, and a worker in a slot that does not exist is not linked", async () => {
+test("a connection that says nothing is closed, and a worker in a slot that does not exist is not connected", async () => {
   const { warnings } = await open();
   await folder.join({ slot: 0 });
   const closed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -273,7 +273,7 @@ test(`${SUBSCRIPTIONS} subscriptions are announced to a worker that joins later,
   const receive = (_payload: unknown, subject: string): unknown => received.push(subject);
   for (let i = 0; i < SUBSCRIPTIONS; i++) a.transport.subscribe(`peer.${i}`, receive);
   const b = record(await folder.join());
-  // On a busy machine a link may be given up before all are announced, and be made again: only waiting between the tries lets it.
+  // On a busy machine a connection may be given up before all are announced, and be made again: only waiting between the tries lets it.
   const probe = `peer.${SUBSCRIPTIONS - 2}`;
   await until(async () => {
     b.transport.publish(probe, "x");

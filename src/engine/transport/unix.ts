@@ -3,8 +3,8 @@
  * what the others are subscribed to, so a payload is only written to those that want it, and a request that no worker can answer is
  * known without asking. What is written in one turn of the event loop goes to the kernel at once.
  *
- * unix/: mesh.ts connects the workers, slots.ts decides what a lost link means, link.ts is one socket with frames.ts and outbox.ts,
- * interests.ts holds the subscriptions of the others.
+ * unix/: mesh.ts connects the workers, slots.ts decides what a lost connection means, worker-connection.ts is one socket with
+ * frames.ts and outbox.ts, interests.ts holds the subscriptions of the others.
  */
 import {
   NO_EVENTS,
@@ -15,9 +15,9 @@ import {
   type TransportSubscription,
 } from "./transport.ts";
 import { PAYLOAD_MAX_BYTES } from "./unix/frames.ts";
-import { Interests, linkOf, subscriptionOf, type Targets } from "./unix/interests.ts";
-import type { Link } from "./unix/link.ts";
+import { connectionOf, Interests, subscriptionOf, type Targets } from "./unix/interests.ts";
 import { Mesh, type MeshEvents, type MeshOptions } from "./unix/mesh.ts";
+import type { WorkerConnection } from "./unix/worker-connection.ts";
 
 /** Bound: bytes that are queued for one worker that does not read. */
 const QUEUE_MAX_BYTES = 64 * 1024 * 1024;
@@ -53,8 +53,8 @@ export class UnixTransport implements Transport {
   private readonly subscriptions = new Map<number, Subscription>();
   private lastNumber = 0;
   private readonly encoder = new TextEncoder();
-  /** Links that have something to write at the end of the turn. Bound: one per other worker. */
-  private changed: Link[] = [];
+  /** Connections that have something to write at the end of the turn. Bound: one per other worker. */
+  private changed: WorkerConnection[] = [];
   /** Reply subjects of requests without a subscriber. Bound: requests of one turn. */
   private unanswered: string[] = [];
   private isTurnOpen = false;
@@ -63,14 +63,15 @@ export class UnixTransport implements Transport {
 
   private constructor({ warn = () => undefined, queueMaxBytes = QUEUE_MAX_BYTES, ...options }: UnixOptions) {
     const events: MeshEvents = {
-      opened: (link) => link.announce(this.isDraining ? [] : this.subscriptions),
-      closed: ({ index }) => this.interests.removeLink(index),
+      opened: (connection) => connection.announce(this.isDraining ? [] : this.subscriptions),
+      closed: ({ index }) => this.interests.removeConnection(index),
       subscribed: ({ index }, number, subject) => this.interests.add(index, number, subject),
       unsubscribed: ({ index }, number, subject) => this.interests.remove(index, number, subject),
-      unsubscribedAll: ({ index }) => this.interests.removeLink(index),
-      received: (link, number, payload, subject, replyTo) => this.received(link, number, payload, subject, replyTo),
+      unsubscribedAll: ({ index }) => this.interests.removeConnection(index),
+      received: (connection, number, payload, subject, replyTo) =>
+        this.received(connection, number, payload, subject, replyTo),
       unheard: (replyTo) => this.noResponders(replyTo),
-      changed: (link) => this.linkChanged(link),
+      changed: (connection) => this.connectionChanged(connection),
       down: () => this.emit("down"),
       up: () => this.emit("up"),
       failed: (error) => this.events.failed(error, { in: "bus" }),
@@ -116,7 +117,7 @@ export class UnixTransport implements Transport {
     const number = this.nextNumber();
     const subscription = new Subscription(this, number, subject, receive);
     this.subscriptions.set(number, subscription);
-    for (const link of this.mesh.links) link?.subscribe(number, subject);
+    for (const connection of this.mesh.connections) connection?.subscribe(number, subject);
     return subscription;
   }
 
@@ -127,18 +128,18 @@ export class UnixTransport implements Transport {
   /** Called by the subscription. */
   unsubscribe(number: number, subject: string): void {
     if (!this.subscriptions.delete(number) || this.isDraining) return;
-    for (const link of this.mesh.links) link?.unsubscribe(number, subject);
+    for (const connection of this.mesh.connections) connection?.unsubscribe(number, subject);
   }
 
   async flush(): Promise<void> {
     if (this.isTurnOpen) await new Promise((resolve) => setImmediate(resolve));
-    await Promise.all(this.mesh.links.map((link) => link?.ping()));
+    await Promise.all(this.mesh.connections.map((connection) => connection?.ping()));
   }
 
   async drain(): Promise<void> {
     if (this.isDraining || this.isClosed) return;
     this.isDraining = true;
-    for (const link of this.mesh.links) link?.unsubscribeAll();
+    for (const connection of this.mesh.connections) connection?.unsubscribeAll();
     await this.flush();
     // Responses to what has arrived until now.
     await this.flush();
@@ -157,7 +158,7 @@ export class UnixTransport implements Transport {
   }
 
   private sendTo(target: number, payload: string | Uint8Array, subject: string | undefined, replyTo?: string): void {
-    this.mesh.links[linkOf(target)]?.message(subscriptionOf(target), payload, subject, replyTo);
+    this.mesh.connections[connectionOf(target)]?.message(subscriptionOf(target), payload, subject, replyTo);
   }
 
   private nextNumber(): number {
@@ -167,7 +168,7 @@ export class UnixTransport implements Transport {
   }
 
   private received(
-    link: Link,
+    connection: WorkerConnection,
     number: number,
     payload: Uint8Array,
     subject: string | undefined,
@@ -176,7 +177,7 @@ export class UnixTransport implements Transport {
     if (this.isClosed) return;
     const subscription = this.subscriptions.get(number);
     // It has ended while the payload was in transit. On a request that is as if it had ended before.
-    if (!subscription) return replyTo === undefined ? undefined : link.unheard(replyTo);
+    if (!subscription) return replyTo === undefined ? undefined : connection.unheard(replyTo);
     const { receive } = subscription;
     try {
       receive(payload, subject ?? subscription.subject, replyTo);
@@ -191,8 +192,8 @@ export class UnixTransport implements Transport {
     this.openTurn();
   }
 
-  private linkChanged(link: Link): void {
-    this.changed.push(link);
+  private connectionChanged(connection: WorkerConnection): void {
+    this.changed.push(connection);
     this.openTurn();
   }
 
@@ -208,7 +209,7 @@ export class UnixTransport implements Transport {
     const { changed, unanswered } = this;
     this.changed = [];
     this.unanswered = [];
-    for (const link of changed) link.flush();
+    for (const connection of changed) connection.flush();
     for (const replyTo of unanswered) this.reportUnanswered(replyTo);
   };
 

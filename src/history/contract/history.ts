@@ -105,15 +105,15 @@ export interface Page {
 }
 
 /** The end of a stream. */
-export interface Top extends Position {
+export interface StreamHead extends Position {
   readonly app: SpaceId;
   readonly channel: string;
 }
 
 /** Streams that have changed. */
-export interface ChangedTops {
-  readonly tops: readonly Top[];
-  /** For how long the oldest transaction has been open whose changes these tops may lack: the next call goes back that much further. */
+export interface ChangedHeads {
+  readonly heads: readonly StreamHead[];
+  /** For how long the oldest transaction has been open whose changes these heads may lack: the next call goes back that much further. */
   readonly openMs: number;
 }
 
@@ -142,7 +142,7 @@ export interface HistoryStore {
    * a change of rules has removed are not in it. Not since a time, because the clock of the store is not that of the caller. What a
    * call cannot see yet because its transaction is still open MUST be seen by a later one, however long that transaction takes.
    */
-  tops(agoMs: number): Promise<ChangedTops>;
+  heads(agoMs: number): Promise<ChangedHeads>;
   /** Forgets all messages of a channel: a new epoch begins. Returns false if there was no stream. */
   remove(app: SpaceId, channel: string): Promise<boolean>;
   /** After a change of rules: `keep` says what a channel keeps now, or `undefined` if it has no history any more. */

@@ -5,8 +5,8 @@ import { optionsOf } from "../../store/engines/postgres.ts";
 import { PostgresServer } from "../../store/testing/postgres.ts";
 import { historySuite } from "../testing/history.suite.ts";
 import { appendTexts, STREAMS_MAX } from "../testing/kit.ts";
+import { PostgresConnections } from "./connections.ts";
 import { openPostgresHistory } from "./history.ts";
-import { PostgresLink } from "./link.ts";
 
 setDefaultTimeout(60_000);
 
@@ -40,12 +40,12 @@ test("what a node has stored is found although it is committed long after its ti
   // `changed` is a full second: a read that begins before its end would find it anyway.
   await Bun.sleep(changedMs - Date.now() + 1);
   const readMs = Date.now();
-  const during = await store.tops(0);
-  expect(during.tops).toEqual([]);
+  const during = await store.heads(0);
+  expect(during.heads).toEqual([]);
   await frozen`COMMIT`;
-  expect((await store.tops(Date.now() - readMs)).tops).toEqual([]);
-  const after = await store.tops(Date.now() - readMs + during.openMs);
-  expect(after).toMatchObject({ tops: [{ app: "app", channel: "channel", offset: 2, check: "late" }], openMs: 0 });
+  expect((await store.heads(Date.now() - readMs)).heads).toEqual([]);
+  const after = await store.heads(Date.now() - readMs + during.openMs);
+  expect(after).toMatchObject({ heads: [{ app: "app", channel: "channel", offset: 2, check: "late" }], openMs: 0 });
 });
 
 test("statements that were prepared before another node has changed their tables are repeated", async () => {
@@ -53,9 +53,9 @@ test("statements that were prepared before another node has changed their tables
   await using other = new SQL({ ...optionsOf(url), max: 1 });
   await other`CREATE TABLE things (id INT)`;
   await other`INSERT INTO things VALUES (1)`;
-  await using link = disposable(new PostgresLink(optionsOf(url), 3));
+  await using connections = disposable(new PostgresConnections(optionsOf(url), 3));
   const readAll = (): Promise<object[][]> =>
-    Promise.all(Array.from({ length: 12 }, () => link.run((sql) => sql`SELECT * FROM things WHERE id = ${1}`)));
+    Promise.all(Array.from({ length: 12 }, () => connections.run((sql) => sql`SELECT * FROM things WHERE id = ${1}`)));
   await readAll();
   await other`ALTER TABLE things ADD COLUMN kind INT`;
   expect((await readAll()).flat()).toEqual(Array.from({ length: 12 }, () => ({ id: 1, kind: null })));

@@ -9,13 +9,13 @@ import { excessOf } from "../contract/excess.ts";
 import type {
   Appended,
   Batch,
-  ChangedTops,
+  ChangedHeads,
   HistoryStore,
   HistoryUsage,
   Page,
   Range,
+  StreamHead,
   StreamState,
-  Top,
 } from "../contract/history.ts";
 import {
   EMPTY_STREAM_KEPT_MS,
@@ -25,8 +25,8 @@ import {
   STREAMS_PER_APP_MAX,
 } from "../contract/limits.ts";
 import { arrayLiteral } from "./batch.ts";
+import { PostgresConnections, StandbyAnswered } from "./connections.ts";
 import { ServerIdentity } from "./identity.ts";
-import { PostgresLink, StandbyAnswered } from "./link.ts";
 import { pageOf } from "./page.ts";
 import { migrateHistory } from "./schema.ts";
 import { PostgresWriter } from "./writer.ts";
@@ -40,7 +40,7 @@ const TRIM_STREAMS = 100;
 const TOTALS_EVERY_MS = 10_000;
 /** Streams that a call which visits all of an application's streams handles in one transaction. */
 const VISIT_STREAMS = 500;
-/** A transaction that is open for longer is not waited for: each read of the tops would be of everything that has changed since. */
+/** A transaction that is open for longer is not waited for: each read of the heads would be of everything that has changed since. */
 const OPEN_TRANSACTION_MAX_MS = 600_000;
 /** Trimming and visits may wait longer than a publish. */
 const BACKGROUND_MS = 10_000;
@@ -84,8 +84,8 @@ function ofPrimary<T extends Answer>(row: T | undefined): T | undefined {
 export class PostgresHistory implements HistoryStore {
   readonly isShared = true;
   private readonly writer: PostgresWriter;
-  private readonly reader: PostgresLink;
-  private readonly trimmer: PostgresLink;
+  private readonly reader: PostgresConnections;
+  private readonly trimmer: PostgresConnections;
   private readonly identity = new ServerIdentity();
   private readonly skewMs: () => number;
   private readonly totalsEveryMs: number;
@@ -100,12 +100,12 @@ export class PostgresHistory implements HistoryStore {
     this.streamsMax = options.streamsMax ?? STREAMS_PER_APP_MAX;
     // Reads alone do not show that a server takes no changes.
     const leave = (): void => {
-      for (const link of [this.writer, this.reader, this.trimmer]) link.leave();
+      for (const one of [this.writer, this.reader, this.trimmer]) one.leave();
     };
     this.writer = new PostgresWriter(connection, this.skewMs, options.answerMs, leave);
-    this.reader = new PostgresLink(connection, READ_CONNECTIONS, options.answerMs, leave);
+    this.reader = new PostgresConnections(connection, READ_CONNECTIONS, options.answerMs, leave);
     const patient = { ...SESSION, statement_timeout: BACKGROUND_MS };
-    this.trimmer = new PostgresLink({ ...connection, connection: patient }, 1, undefined, leave);
+    this.trimmer = new PostgresConnections({ ...connection, connection: patient }, 1, undefined, leave);
     // Some connections may still lead to the server before.
     this.identity.onChange(leave);
   }
@@ -140,15 +140,15 @@ export class PostgresHistory implements HistoryStore {
       return page ? pageOf(page) : undefined;
     });
 
-  tops = (agoMs: number): Promise<ChangedTops> =>
+  heads = (agoMs: number): Promise<ChangedHeads> =>
     this.reader.run(async (sql) => {
       await this.identity.compare(sql);
       // Before the streams are read: one that is committed in between is seen by that read.
       const openMs = await this.openTransactionsMs(sql);
-      const rows: (Omit<Top, "offset"> & { offset: string })[] = await sql`
+      const rows: (Omit<StreamHead, "offset"> & { offset: string })[] = await sql`
         SELECT app, channel, epoch, top::TEXT AS "offset", top_check AS "check" FROM history_streams
           WHERE changed >= history_now(${this.skewMs()}::BIGINT) - ${Math.ceil(agoMs)}::BIGINT`;
-      return { tops: rows.map((row) => ({ ...row, offset: Number(row.offset) })), openMs };
+      return { heads: rows.map((row) => ({ ...row, offset: Number(row.offset) })), openMs };
     });
 
   remove = (app: SpaceId, channel: string): Promise<boolean> =>

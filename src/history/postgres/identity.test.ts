@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
+import { StandbyAnswered } from "./connections.ts";
 import { ServerIdentity } from "./identity.ts";
-import { StandbyAnswered } from "./link.ts";
 
 /** A server that answers both questions, in this order. */
 const server = (system: string | Error, timeline: string | null): SQL =>

@@ -3,7 +3,7 @@
  * server had acknowledged may then be lost. A server that does not let us read them is not compared.
  */
 import { SQL } from "bun";
-import { StandbyAnswered } from "./link.ts";
+import { StandbyAnswered } from "./connections.ts";
 
 type Fact = "system" | "timeline";
 

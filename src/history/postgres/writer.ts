@@ -9,7 +9,7 @@ import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import { type Appended, type Batch, HistoryUnavailable } from "../contract/history.ts";
 import { IDS_AHEAD_MAX_MS } from "../contract/limits.ts";
 import { type Prepared, prepare, resultsOf } from "./batch.ts";
-import { PostgresLink } from "./link.ts";
+import { PostgresConnections } from "./connections.ts";
 
 /** A batch is sent again when one of its streams is new, or was removed at the same moment. */
 const TRIES_MAX = 10;
@@ -23,7 +23,7 @@ interface WriterRow {
 export class PostgresWriter {
   private readonly id = randomUUID();
   private readonly name = `parley-history-${this.id}`;
-  private readonly link: PostgresLink;
+  private readonly connections: PostgresConnections;
   private generation: string | undefined;
   /** The batch whose fate is not known. */
   private unsettled: string | undefined;
@@ -38,14 +38,14 @@ export class PostgresWriter {
     onReadOnly: () => void,
   ) {
     const connection = { ...options.connection, application_name: this.name };
-    this.link = new PostgresLink({ ...options, connection }, 1, answerMs, onReadOnly);
+    this.connections = new PostgresConnections({ ...options, connection }, 1, answerMs, onReadOnly);
   }
 
   /** One batch at a time: the store remembers the result of the last one only. */
   append(batch: Batch): Promise<readonly Appended[]> {
-    const turn = this.last.then(() => this.appendNow(batch));
-    this.last = turn.catch(() => undefined);
-    return turn;
+    const appended = this.last.then(() => this.appendNow(batch));
+    this.last = appended.catch(() => undefined);
+    return appended;
   }
 
   private async appendNow(batch: Batch): Promise<readonly Appended[]> {
@@ -73,7 +73,7 @@ export class PostgresWriter {
     // What is still under way is given up.
     this.settles++;
     this.generation = undefined;
-    this.link.replace();
+    this.connections.replace();
     const row = await this.raise();
     this.generation = row.generation;
     if (this.unsettled === batch.check) this.unsettled = undefined;
@@ -84,17 +84,17 @@ export class PostgresWriter {
 
   /** The server may be another one by now. */
   leave(): void {
-    this.link.leave();
+    this.connections.leave();
   }
 
   close(): Promise<void> {
-    return this.link.close();
+    return this.connections.close();
   }
 
   private send(check: string, { streams, messages }: Prepared): Promise<string | null> {
     const [apps, channels, keeps, keepsMs] = streams;
     const [places, senders, connections, mids, scopes, metadatas, datas, sizes] = messages;
-    return this.link.run(async (sql) => {
+    return this.connections.run(async (sql) => {
       const rows: { result: string | null }[] = await sql`
         SELECT history_append_2(${this.id}, ${this.generation}::BIGINT, ${check}, ${this.skewMs()}::BIGINT,
           ${MESSAGE_ID_REMEMBERED_MS}::BIGINT, ${IDS_AHEAD_MAX_MS}::BIGINT,
@@ -108,7 +108,7 @@ export class PostgresWriter {
   /** Creates the streams that are missing. */
   private begin({ streams }: Prepared): Promise<unknown> {
     const [apps, channels, keeps, keepsMs] = streams;
-    return this.link.run(
+    return this.connections.run(
       (sql) => sql`SELECT history_begin(${apps}::TEXT[], ${channels}::TEXT[], ${keeps}::BIGINT[], ${keepsMs}::BIGINT[],
         ${this.skewMs()}::BIGINT)`,
     );
@@ -117,7 +117,7 @@ export class PostgresWriter {
   /** Raises the generation. A new writer begins at a random one, so that a batch of a forgotten writer never fits. */
   private raise(): Promise<WriterRow> {
     const first = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
-    return this.link.run(async (sql) => {
+    return this.connections.run(async (sql) => {
       // A backend whose client is gone may not have noticed, and would hold its locks.
       await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE application_name = ${this.name} AND pid <> pg_backend_pid() AND usename = current_user`;

@@ -6,7 +6,7 @@ import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import {
   type Appended,
   type Batch,
-  type ChangedTops,
+  type ChangedHeads,
   type HistoryStore,
   HistoryUnavailable,
   type HistoryUsage,
@@ -87,14 +87,14 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
       return row && reading.page(row, range);
     });
 
-  tops = async (agoMs: number): Promise<ChangedTops> =>
-    this.use(({ reading }) => ({ tops: reading.tops(this.clocks.wallMs() - agoMs), openMs: 0 }));
+  heads = async (agoMs: number): Promise<ChangedHeads> =>
+    this.use(({ reading }) => ({ heads: reading.heads(this.clocks.wallMs() - agoMs), openMs: 0 }));
 
   remove = async (app: SpaceId, channel: string): Promise<boolean> =>
     this.use(({ db, streams }) => {
       const row = streams.find(app, channel);
       if (!row) return false;
-      // The new stream begins at once, so that `tops` shows its epoch to those who watch the channel.
+      // The new stream begins at once, so that `heads` shows its epoch to those who watch the channel.
       const keep = { messages: row.keep_messages, seconds: row.keep_ms / 1000 };
       db.transaction(() => {
         streams.deleteRow(row);

@@ -1,6 +1,6 @@
 /** Reads from the embedded history. Each call runs in one turn of the process that alone writes, so it sees one moment. */
 import type { Database } from "bun:sqlite";
-import type { Page, Range, StoredMessage, Top } from "../contract/history.ts";
+import type { Page, Range, StoredMessage, StreamHead } from "../contract/history.ts";
 import type { SqliteRuns } from "./runs.ts";
 import type { SqliteStreams, StreamRow } from "./streams.ts";
 
@@ -13,7 +13,7 @@ export class SqliteRead {
     private readonly runs: SqliteRuns,
     private readonly retentionMs: () => number,
   ) {
-    this.changed = db.prepare<Top, [number]>(
+    this.changed = db.prepare<StreamHead, [number]>(
       `SELECT app, channel, epoch, top AS "offset", top_check AS "check" FROM streams WHERE changed >= ?`,
     );
   }
@@ -46,7 +46,7 @@ export class SqliteRead {
     return { from, to: Math.min(row.top, end, upTo ?? row.top) };
   }
 
-  tops(sinceMs: number): readonly Top[] {
+  heads(sinceMs: number): readonly StreamHead[] {
     return this.changed.all(sinceMs);
   }
 }

@@ -114,18 +114,18 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     expect(await readTexts(store)).toEqual(["new"]);
   });
 
-  test("tops show streams that were appended to or removed within some time", async () => {
+  test("heads show streams that were appended to or removed within some time", async () => {
     const store = await newHistory();
     await appendTexts(store, ["a"], { channel: "old" });
     wait(60_000);
     await appendTexts(store, ["a", "b"], { channel: "new" });
     await store.remove(APP, "old");
-    const tops = (await store.tops(20_000)).tops.toSorted((a, b) => (a.channel < b.channel ? -1 : 1));
+    const heads = (await store.heads(20_000)).heads.toSorted((a, b) => (a.channel < b.channel ? -1 : 1));
     const { epoch, topCheck } = await store.open(APP, "new", KEEP);
-    expect(tops[0]).toEqual({ app: APP, channel: "new", epoch, offset: 2, check: topCheck });
-    expect(tops[1]).toMatchObject({ app: APP, channel: "old", offset: 0 });
+    expect(heads[0]).toEqual({ app: APP, channel: "new", epoch, offset: 2, check: topCheck });
+    expect(heads[1]).toMatchObject({ app: APP, channel: "old", offset: 0 });
     wait(60_000);
-    expect((await store.tops(20_000)).tops).toEqual([]);
+    expect((await store.heads(20_000)).heads).toEqual([]);
   });
 
   test("new rules remove streams without history, and change what others keep", async () => {

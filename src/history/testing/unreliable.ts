@@ -1,9 +1,9 @@
-/** For tests: a history whose calls can be held, delayed or made to fail, as those of a distant or broken server. */
+/** For tests: a history whose calls can be paused, delayed or made to fail, as those of a distant or broken server. */
 import type { AppId, SpaceId } from "../../base/ids.ts";
 import {
   type Appended,
   type Batch,
-  type ChangedTops,
+  type ChangedHeads,
   type HistoryStore,
   HistoryUnavailable,
   type HistoryUsage,
@@ -13,7 +13,7 @@ import {
 } from "../contract/history.ts";
 
 type Retention = Parameters<HistoryStore["open"]>[2];
-export type Call = "append" | "settle" | "open" | "read" | "tops" | "remove";
+export type Call = "append" | "settle" | "open" | "read" | "heads" | "remove";
 
 /**
  * What happens to a call:
@@ -23,7 +23,7 @@ export type Call = "append" | "settle" | "open" | "read" | "tops" | "remove";
  */
 export type Fate = "answer" | "fail" | "lose";
 
-interface Held {
+interface PausedCall {
   readonly call: Call;
   release(fate: Fate): void;
 }
@@ -34,10 +34,10 @@ export class UnreliableHistory implements HistoryStore {
   /** Awaited when a call has reached the store, before it is answered. */
   beforeAnswer: (call: Call) => void | Promise<void> = () => undefined;
   /** How often each call was made. */
-  readonly calls: Record<Call, number> = { append: 0, settle: 0, open: 0, read: 0, tops: 0, remove: 0 };
-  private readonly held: Held[] = [];
+  readonly calls: Record<Call, number> = { append: 0, settle: 0, open: 0, read: 0, heads: 0, remove: 0 };
+  private readonly paused: PausedCall[] = [];
   private readonly waiting: (() => void)[] = [];
-  /** Checks of batches that were settled: one that is still held is not stored any more. */
+  /** Checks of batches that were settled: one that is still paused is not stored any more. */
   private readonly settled = new Set<string>();
   private readonly rewound: (() => void)[] = [];
 
@@ -48,32 +48,32 @@ export class UnreliableHistory implements HistoryStore {
     inner.onRewound(() => this.rewind());
   }
 
-  /** Holds these calls until they are released, each with a fate of its own. */
-  hold(...calls: readonly Call[]): void {
+  /** Pauses these calls until they are released, each with a fate of its own. */
+  pause(...calls: readonly Call[]): void {
     this.fate = (call) =>
       calls.includes(call)
         ? new Promise((resolve) => {
-            this.held.push({ call, release: resolve });
+            this.paused.push({ call, release: resolve });
             for (const wake of this.waiting.splice(0)) wake();
           })
         : "answer";
   }
 
-  /** Resolves when that many calls are held. */
-  async heldCalls(count = 1): Promise<readonly Call[]> {
-    while (this.held.length < count) await new Promise<void>((resolve) => this.waiting.push(resolve));
-    return this.held.map(({ call }) => call);
+  /** Resolves when that many calls are paused. */
+  async pausedCalls(count = 1): Promise<readonly Call[]> {
+    while (this.paused.length < count) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    return this.paused.map(({ call }) => call);
   }
 
-  /** Releases the call that was held first. */
+  /** Releases the call that was paused first. */
   releaseFirst(fate: Fate = "answer"): void {
-    this.held.shift()?.release(fate);
+    this.paused.shift()?.release(fate);
   }
 
-  /** Releases all held calls, and holds no more. */
+  /** Releases all paused calls, and pauses no more. */
   releaseAll(fate: Fate = "answer"): void {
     this.fate = () => "answer";
-    for (const { release } of this.held.splice(0)) release(fate);
+    for (const { release } of this.paused.splice(0)) release(fate);
   }
 
   /** As after a failover that lost messages. */
@@ -95,7 +95,7 @@ export class UnreliableHistory implements HistoryStore {
     this.call("open", () => this.inner.open(app, channel, keep));
   read = (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
     this.call("read", () => this.inner.read(app, channel, range));
-  tops = (agoMs: number): Promise<ChangedTops> => this.call("tops", () => this.inner.tops(agoMs));
+  heads = (agoMs: number): Promise<ChangedHeads> => this.call("heads", () => this.inner.heads(agoMs));
   remove = (app: SpaceId, channel: string): Promise<boolean> =>
     this.call("remove", () => this.inner.remove(app, channel));
   applyRules = (app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>

@@ -6,7 +6,7 @@ import { LIST_PAGE_ROOMS, type Rooms } from "../../rooms/rooms.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
 import type { Call } from "../request/call.ts";
 import { type LogIncomplete, streamedArray } from "../response/streamed-array.ts";
-import type { Streams } from "../response/streams.ts";
+import type { StreamedResponses } from "../response/streamed-responses.ts";
 import { type Endpoint, endpoint } from "../server/endpoint.ts";
 import { APPLICATION_SECRET, type AppAudit } from "../shared/audit.ts";
 import { edits, room, roomNameOf } from "../shared/room-schemas.ts";
@@ -32,14 +32,14 @@ const done = z.object({ success: z.literal(true), message: z.string() });
 
 interface RoomParts {
   readonly rooms: Rooms;
-  readonly streams: Streams;
+  readonly responses: StreamedResponses;
   readonly logIncomplete: LogIncomplete;
   readonly audit: AppAudit;
 }
 
 export function roomEndpoints(
   { secretKey: guard }: ApplicationGuards,
-  { rooms, streams, logIncomplete, audit }: RoomParts,
+  { rooms, responses, logIncomplete, audit }: RoomParts,
 ): Endpoint[] {
   const base = { tag: "rooms", guard } as const;
   const one = "/api/v1/room/:roomName";
@@ -78,7 +78,7 @@ export function roomEndpoints(
               pageSize: LIST_PAGE_ROOMS,
               check: recheck,
               owner: caller.id,
-              streams,
+              responses,
               logIncomplete: (error) => logIncomplete(call, error),
             })
           : rooms.page(caller.id, query.limit ?? ROOMS_PAGE_DEFAULT, query.endId),

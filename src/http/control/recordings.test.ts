@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { anAppId } from "../../base/testing/ids.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
 import { appRow } from "../../store/testing/rows.ts";
-import { FileStreams } from "../response/file-streams.ts";
+import { FileDownloads } from "../response/file-downloads.ts";
 import { auditedChanges, guardOf, run } from "../testing/calls.ts";
 import { adminRecordingEndpoints } from "./recordings.ts";
 
@@ -22,7 +22,7 @@ test("role read gets no bytes, whether or not there is a file", async () => {
       // Nothing of it is used.
       recordings: {} as Recordings,
       ...NOT_ASKED,
-      fileStreams: { ofBucket: new FileStreams(1), ofFolder: new FileStreams(1) },
+      fileDownloads: { ofBucket: new FileDownloads(1), ofFolder: new FileDownloads(1) },
       audit,
       nowMs: Date.now,
       logIncomplete: () => undefined,
@@ -41,7 +41,7 @@ test("what was deleted, by which filter or ids, is audited", async () => {
       appIn: async () => appRow("app"),
       recordings: { deleteAll: async () => 3, deleteSome: async () => 1 } as unknown as Recordings,
       ...NOT_ASKED,
-      fileStreams: { ofBucket: new FileStreams(1), ofFolder: new FileStreams(1) },
+      fileDownloads: { ofBucket: new FileDownloads(1), ofFolder: new FileDownloads(1) },
       audit,
       nowMs: Date.now,
       logIncomplete: () => undefined,

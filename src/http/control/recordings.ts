@@ -8,7 +8,7 @@ import type { MeetingRow } from "../../store/contract/meetings.ts";
 import type { RecordingRow } from "../../store/contract/recordings.ts";
 import type { Call } from "../request/call.ts";
 import { queryOf } from "../request/query.ts";
-import type { FileStreams } from "../response/file-streams.ts";
+import type { FileDownloads } from "../response/file-downloads.ts";
 import type { LogIncomplete } from "../response/streamed-array.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import type { Audit } from "../shared/audit.ts";
@@ -72,7 +72,7 @@ interface AdminRecordingParts {
   readonly meetingOf: (recording: RecordingRow) => Promise<MeetingRow | undefined>;
   /** Whether its room exists and is not archived. */
   readonly isRoom: (recording: RecordingRow) => Promise<boolean>;
-  readonly fileStreams: { readonly ofBucket: FileStreams; readonly ofFolder: FileStreams };
+  readonly fileDownloads: { readonly ofBucket: FileDownloads; readonly ofFolder: FileDownloads };
   readonly audit: Audit;
   readonly nowMs: () => number;
   readonly logIncomplete: LogIncomplete;
@@ -88,7 +88,7 @@ export function adminRecordingEndpoints(
   { admin, operator, stream }: AdminRecordingGuards,
   parts: AdminRecordingParts,
 ): Endpoint[] {
-  const { appIn, recordings, meetingOf, isRoom, fileStreams, audit, nowMs, logIncomplete } = parts;
+  const { appIn, recordings, meetingOf, isRoom, fileDownloads, audit, nowMs, logIncomplete } = parts;
   const tag = "recordings";
   const all = "/api/internal/v1/apps/:app/recordings";
   const one = `${all}/:id`;
@@ -198,7 +198,7 @@ export function adminRecordingEndpoints(
         const app = await appIn(call);
         const row = await inControlPlane(recordings.get(app.id, idOf(call)));
         const file = await recordings.file(row);
-        const streams = file ? fileStreams.ofFolder : fileStreams.ofBucket;
+        const streams = file ? fileDownloads.ofFolder : fileDownloads.ofBucket;
         return fileResponse(call, row, query.download ? "download" : "view", async (span, contentType) => {
           const isHead = call.request.method === "HEAD";
           // A part that is as small as a piece is not cut anyway, and so has its length in the response.

@@ -32,7 +32,7 @@ interface SessionParts {
   readonly signIns: Throttle;
 }
 
-type Held = NonNullable<ReturnType<typeof sessionOf>>;
+type PresentSession = NonNullable<ReturnType<typeof sessionOf>>;
 
 const sessionFields = ({ operator: { name, role }, row }: Session): z.infer<typeof session> => ({
   name,
@@ -89,11 +89,11 @@ export function sessionEndpoints({ operators, access, audit, signIns }: SessionP
   ];
 }
 
-function sessionGuards(access: OperatorGuardParts): { arriving: Guard<undefined>; present: Guard<Held> } {
+function sessionGuards(access: OperatorGuardParts): { arriving: Guard<undefined>; present: Guard<PresentSession> } {
   const refuseForeignHost = (call: Call): void => {
     if (!access.isOwnHost(call)) throw new Problem("wrong_host");
   };
-  const held = (call: Call, found: Held | undefined): Held => {
+  const present = (call: Call, found: PresentSession | undefined): PresentSession => {
     if (!found) throw new Problem("unauthorized", "There is no session; sign in first.");
     checkOrigin(call);
     return found;
@@ -114,15 +114,15 @@ function sessionGuards(access: OperatorGuardParts): { arriving: Guard<undefined>
       security: "admin",
       admit: async (call) => {
         refuseForeignHost(call);
-        const find = (): Held | undefined => sessionOf(access, call);
+        const find = (): PresentSession | undefined => sessionOf(access, call);
         const { storeFollower } = access;
         const isUnknown = !find() && sessionSecretsIn(call).length > 0;
         const found = isUnknown && storeFollower ? await afterLatestChanges(storeFollower, find) : find();
-        const valid = held(call, found);
+        const valid = present(call, found);
         call.isAuthenticated = true;
         return valid;
       },
-      recheck: (call) => held(call, sessionOf(access, call)),
+      recheck: (call) => present(call, sessionOf(access, call)),
     },
   };
 }

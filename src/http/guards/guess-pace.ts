@@ -17,7 +17,7 @@ export class GuessPace {
   constructor(private readonly clock: Pick<Clock, "monotonicMs" | "after">) {}
 
   /** Resolves when the token may be checked; undefined: at once. Throws rate_limited if too many wait. */
-  turn(token: string, isOverRate: () => boolean): Promise<void> | undefined {
+  wait(token: string, isOverRate: () => boolean): Promise<void> | undefined {
     if (MADE_TOKEN.test(token) || !isOverRate()) return undefined;
     const nowMs = this.clock.monotonicMs();
     const atMs = Math.max(nowMs, this.nextMs) + 1000 / GUESSES_PER_SECOND;

@@ -24,7 +24,7 @@ function setup({ role = "admin" as Role, hasDashboard = true, isKnown = true, ho
       adminOperator: operator,
     },
     wrongTries: new Throttle(10, 1, () => 0),
-    guesses: { turn: () => undefined },
+    guesses: { wait: () => undefined },
     isOwnHost: (call) => call.host === host,
     hasDashboard,
     storeFollower: {

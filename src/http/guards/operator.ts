@@ -27,7 +27,7 @@ export interface OperatorGuardParts {
   /** Rate of wrong tokens per address. */
   readonly wrongTries: Throttle;
   /** Paces the tokens of addresses beyond that rate. */
-  readonly guesses: Pick<GuessPace, "turn">;
+  readonly guesses: Pick<GuessPace, "wait">;
   /** Whether the request names the service by one of its own addresses (own-host.ts). */
   readonly isOwnHost: (call: Call) => boolean;
   /** False: there is no dashboard, and cookies are ignored. */
@@ -77,8 +77,8 @@ export function operatorGuards(parts: OperatorGuardParts): OperatorGuards {
       security: "admin",
       admit: (call) => {
         const token = tokenIn(call);
-        const turn = token === undefined || without?.(call) ? undefined : turnOf(parts, call, token);
-        return turn ? turn.then(() => check(call)) : check(call);
+        const wait = token === undefined || without?.(call) ? undefined : waitOf(parts, call, token);
+        return wait ? wait.then(() => check(call)) : check(call);
       },
       recheck: (call) => {
         const found = find(call);
@@ -112,7 +112,7 @@ export const rateLimited = (guard: Guard<Operator>, rate: Pick<Throttle, "take">
 
 /** Signing in: charges wrong tries like a call with a wrong token. */
 export async function holderOfToken(parts: OperatorGuardParts, call: Call, token: string): Promise<TokenHolder> {
-  await turnOf(parts, call, token);
+  await waitOf(parts, call, token);
   const find = (): TokenHolder | undefined => parts.operators.byToken(token);
   const found =
     find() ??
@@ -124,8 +124,8 @@ export async function holderOfToken(parts: OperatorGuardParts, call: Call, token
   throw notAnOperator(true);
 }
 
-const turnOf = ({ guesses, wrongTries }: OperatorGuardParts, call: Call, token: string): Promise<void> | undefined =>
-  guesses.turn(token, () => wrongTries.wait(rateKey(call.client)) > 0);
+const waitOf = ({ guesses, wrongTries }: OperatorGuardParts, call: Call, token: string): Promise<void> | undefined =>
+  guesses.wait(token, () => wrongTries.wait(rateKey(call.client)) > 0);
 
 /** The session of the call's cookie, without any check of where the request comes from. */
 export function sessionOf(parts: OperatorGuardParts, call: Call): { secret: string; session: Session } | undefined {

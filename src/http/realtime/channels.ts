@@ -10,7 +10,7 @@ import type { Publishing } from "../../realtime/streams/publishing.ts";
 import type { Call } from "../request/call.ts";
 import { channelIn } from "../request/path-names.ts";
 import { type LogIncomplete, streamedArray } from "../response/streamed-array.ts";
-import type { Streams } from "../response/streams.ts";
+import type { StreamedResponses } from "../response/streamed-responses.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { message, permit, published, publishMessage, readMessage } from "../shared/messages.ts";
 import { limit } from "../shared/schemas.ts";
@@ -49,12 +49,12 @@ const field = (name: string, json: string | undefined): string => (json === unde
 interface ChannelParts {
   readonly occupancy: Pick<Occupancy, "channels" | "members">;
   readonly publishing: Pick<Publishing, "publish">;
-  readonly streams: Streams;
+  readonly responses: StreamedResponses;
   readonly logIncomplete: LogIncomplete;
 }
 
 export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts): Endpoint[] {
-  const { occupancy, publishing, streams, logIncomplete } = parts;
+  const { occupancy, publishing, responses, logIncomplete } = parts;
   const base = { tag: "channels", guard } as const;
   return [
     endpoint({
@@ -96,7 +96,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
         const list = { pages: pagesOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: recheck, around };
         const owner = caller.key.app;
-        return streamedArray({ ...list, owner, streams, logIncomplete: (error) => logIncomplete(call, error) });
+        return streamedArray({ ...list, owner, responses, logIncomplete: (error) => logIncomplete(call, error) });
       },
     }),
     endpoint({

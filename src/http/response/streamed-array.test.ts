@@ -3,11 +3,11 @@ import type { Server } from "bun";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { STREAM_GRACE_MS, STREAM_MIN_CHARS_PER_SECOND, STREAMS_PER_APP_MAX, STREAMS_PER_NODE_MAX } from "../limits.ts";
 import { streamedArray } from "./streamed-array.ts";
-import { Streams } from "./streams.ts";
+import { StreamedResponses } from "./streamed-responses.ts";
 
 const PAGE = 3;
 const clock = new FakeClock();
-const streams = new Streams(clock);
+const responses = new StreamedResponses(clock);
 let server: Server<undefined>;
 let total = 0;
 let failAt = Number.POSITIVE_INFINITY;
@@ -42,7 +42,7 @@ beforeAll(() => {
         check,
         logIncomplete,
         owner: "someone",
-        streams,
+        responses,
         ...(around && { around }),
       });
     },
@@ -85,7 +85,7 @@ test("a client that may no longer read the list is cut off", async () => {
 });
 
 test("a list that was read to its end frees its place", () => {
-  expect(streams.size).toBe(0);
+  expect(responses.size).toBe(0);
 });
 
 describe("many and slow clients", () => {
@@ -93,11 +93,11 @@ describe("many and slow clients", () => {
     for (let i = 0; i < 100; i++) yield Array.from({ length: PAGE }, () => "x".repeat(100_000));
   };
   let time: FakeClock;
-  let own: Streams;
+  let own: StreamedResponses;
   let cutReasons: unknown[];
   beforeEach(() => {
     time = new FakeClock();
-    own = new Streams(time);
+    own = new StreamedResponses(time);
     cutReasons = [];
   });
   const list = (owner: string, pages = long()): Promise<Response> =>
@@ -108,7 +108,7 @@ describe("many and slow clients", () => {
       check: () => undefined,
       logIncomplete: (error) => cutReasons.push(error),
       owner,
-      streams: own,
+      responses: own,
     });
   const readerOf = async (owner: string, pages = long()) => {
     const reader = (await list(owner, pages)).body?.getReader();

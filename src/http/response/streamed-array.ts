@@ -6,7 +6,7 @@
 import { STREAM_PIECE_CHARS, STREAM_WHOLE_MAX_CHARS } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 import { jsonTextResponse } from "./json.ts";
-import type { Streams } from "./streams.ts";
+import type { StreamedResponses } from "./streamed-responses.ts";
 
 /** Logs why a response that had begun could not be finished. */
 export type LogIncomplete = (call: Call, error: unknown) => void;
@@ -25,13 +25,13 @@ export interface Streamed<Item> {
   readonly logIncomplete: (error: unknown) => void;
   /** The key or the application that reads the list, of which each has a limit of concurrent streams. */
   readonly owner: string;
-  readonly streams: Streams;
+  readonly responses: StreamedResponses;
   /** Text before and after the array, where the response is an object that holds it. */
   readonly around?: { readonly before: string; readonly after: string };
 }
 
 export async function streamedArray<Item>(list: Streamed<Item>): Promise<Response> {
-  const { pages, write, pageSize, check, logIncomplete, owner, streams, around = { before: "", after: "" } } = list;
+  const { pages, write, pageSize, check, logIncomplete, owner, responses, around = { before: "", after: "" } } = list;
   const first = await nextOf(pages);
   const pieces = piecesOf(first, pages, write);
   // A short list is not streamed.
@@ -46,7 +46,7 @@ export async function streamedArray<Item>(list: Streamed<Item>): Promise<Respons
     stream.end();
     await pages.return(undefined);
   };
-  const stream = streams.begin(owner, (reason) => {
+  const stream = responses.begin(owner, (reason) => {
     logIncomplete(reason);
     fail();
     // A page that is being read from the store is dropped when it arrives.

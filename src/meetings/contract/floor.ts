@@ -21,7 +21,7 @@ export interface FloorMember {
 
 /** `app` is always an application's id, never a space. */
 export interface Floor {
-  /** Publishes as the service. Resolves when it is accepted; channels with history may refuse while their store is away. */
+  /** Publishes as the service. Resolves when it is accepted; channels with history may refuse while their store is unavailable. */
   publish(app: AppId, channel: string, data: JsonObject): Promise<void>;
   /** Closes the connections of a stay on this node, except one. Returns how many there were. */
   close(app: AppId, peerId: string, reason: CloseReason, except?: string): number;

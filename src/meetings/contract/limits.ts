@@ -7,7 +7,7 @@ export const PERSON_NAME_MAX_CHARS = 64;
 /** How often a guest may rename itself in one stay. */
 export const RENAMES_PER_STAY_MAX = 3;
 /** A join holds its place for that long. */
-export const PLACE_HELD_MS = 15_000;
+export const PLACE_RESERVED_MS = 15_000;
 /** A stay begins at the latest that long after its join: by then the place may have been taken. */
 export const BEGIN_WITHIN_SEC = 60;
 /** A connect token is valid for at most that long; `join` with `resume` gives the next one. */

@@ -1,4 +1,4 @@
-/** A join: a place is held, or a place in the lobby; both are answered with a connect token. No stay begins here. */
+/** A join: a place is reserved, or a place in the lobby; both are answered with a connect token. No stay begins here. */
 import { newObjectId } from "../../access/keys/ids.ts";
 import type { RoomClaims, RoomTokens, TokenTimes } from "../../access/tokens/room-token.ts";
 import { Problem } from "../../protocol/codes.ts";
@@ -11,7 +11,7 @@ import {
   BEGIN_WITHIN_SEC,
   CONNECT_TOKEN_MAX_SEC,
   CONNECT_TOKEN_SPARE_SEC,
-  PLACE_HELD_MS,
+  PLACE_RESERVED_MS,
   WAIT_MAX_SEC,
 } from "../contract/limits.ts";
 import type { IceServers, JoinBudget } from "../contract/ports.ts";
@@ -193,19 +193,19 @@ export class Joining {
     if (ejectAt !== undefined && ejectAt <= now)
       throw roomOver("stay", "The time of this access token in this meeting is over.");
     const max = capacityOf(room, meshMax);
-    const hold = async (): Promise<void> => {
-      const held = await store.hold(
+    const reserve = async (): Promise<void> => {
+      const reserved = await store.reserve(
         room.app,
         room.id,
         id,
         max,
-        now + PLACE_HELD_MS,
+        now + PLACE_RESERVED_MS,
         now,
         holderOfPlace(person, caller),
       );
-      if (held === "full") throw new Problem("room_full");
+      if (reserved === "full") throw new Problem("room_full");
     };
-    await (access || isLetIn ? hold() : paidByGuests(caller, room, hold));
+    await (access || isLetIn ? reserve() : paidByGuests(caller, room, reserve));
     const claims: RoomClaims = {
       ...who,
       kind: "stay",

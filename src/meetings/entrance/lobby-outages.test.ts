@@ -9,9 +9,9 @@ let world: World;
 let node: ReturnType<World["node"]>;
 let other: ReturnType<World["node"]>;
 let room: RoomRow;
-let isStoreAway = false;
+let isStoreUnavailable = false;
 beforeEach(async () => {
-  isStoreAway = false;
+  isStoreUnavailable = false;
   world = await World.open();
   node = world.node();
   other = world.node();
@@ -20,7 +20,7 @@ beforeEach(async () => {
   for (const name of ["setSeen", "waitingOne", "forgetWaiting"] as const) {
     const call = meetings[name].bind(meetings) as (...args: unknown[]) => Promise<never>;
     spyOn(meetings, name).mockImplementation(async (...args: unknown[]) => {
-      if (isStoreAway) throw new StoreUnreachable("unreachable for this test");
+      if (isStoreUnavailable) throw new StoreUnreachable("unreachable for this test");
       return call(...args);
     });
   }
@@ -43,9 +43,9 @@ describe("an outage of the store", () => {
   test.each([10, 26, 30, 40, 300])("of %i s: a visitor whose page is connected keeps its place", async (seconds) => {
     const bob = await world.wait(node, room, "Bob");
     await pass(14_000);
-    isStoreAway = true;
+    isStoreUnavailable = true;
     await pass(seconds * 1000);
-    isStoreAway = false;
+    isStoreUnavailable = false;
     await pass(2 * LOBBY_GONE_MS);
     expect(await waiting()).toEqual([bob.id]);
     expect(node.floor.closed).toEqual([]);
@@ -53,9 +53,9 @@ describe("an outage of the store", () => {
 
   test("a visitor whose page is gone is forgotten after it", async () => {
     const bob = await world.wait(node, room, "Bob");
-    isStoreAway = true;
+    isStoreUnavailable = true;
     await pass(LOBBY_GONE_MS);
-    isStoreAway = false;
+    isStoreUnavailable = false;
     node.meetings.disconnected(bob.seat, bob.connection, "lost");
     await pass(LOBBY_GONE_MS - LOBBY_SWEEP_EVERY_MS);
     expect(await waiting()).toEqual([bob.id]);
@@ -66,10 +66,10 @@ describe("an outage of the store", () => {
   test("a visitor whose secret key ends meanwhile is disconnected, and its place is gone", async () => {
     const bob = await world.wait(node, room, "Bob");
     world.rotate(10);
-    isStoreAway = true;
+    isStoreUnavailable = true;
     await pass(14_000);
     expect(node.floor.closed.map(({ peerId }) => peerId)).toEqual([bob.id]);
-    isStoreAway = false;
+    isStoreUnavailable = false;
     await pass(3 * LOBBY_GONE_MS);
     expect(await waiting()).toEqual([]);
   });

@@ -107,7 +107,7 @@ export class Lobby {
     return row;
   }
 
-  /** The gate of waiting connections: rejects with a Problem if the visitor does not wait any more. */
+  /** For a connection that waits: rejects with a Problem if the visitor does not wait any more. */
   async enter(claims: RoomClaims): Promise<void> {
     const row = await this.check(claims);
     await this.parts.store.setSeen(row.waitId, this.connections.letIn(claims, row));

@@ -72,7 +72,7 @@ describe("a held place", () => {
     const room = await world.room(node.rooms, { privacy: "private", maxParticipants: 1 });
     const bob = await world.wait(node, room);
     await node.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
-    await world.store.meetings.hold(room.app, room.id, "guest", 1, world.now + 15_000, world.now, {
+    await world.store.meetings.reserve(room.app, room.id, "guest", 1, world.now + 15_000, world.now, {
       name: "guest",
       isVerified: false,
     });

@@ -91,7 +91,7 @@ describe("after an outage", () => {
   const act = (request: StayAct): Promise<void> => node.inside.acts.act(APP, "standup", admin.token, request);
   const all = (notice: string): object[] =>
     world.floors.published.map(({ data }) => data).filter((data) => data.notice === notice);
-  /** NATS goes away, and with it the way between nodes. */
+  /** NATS is unavailable, and with it the way between nodes. */
   const goAway = (isAway: boolean): void => {
     world.floors.isMute = isAway;
     world.floors.isCut = isAway;

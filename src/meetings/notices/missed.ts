@@ -1,5 +1,5 @@
 /**
- * Notices that could not be published, as while NATS is away. What they were about is remembered, and not what they said: when notices can be published again,
+ * Notices that could not be published, as while NATS is unavailable. What they were about is remembered, and not what they said: when notices can be published again,
  * everyone gets what is true by then. Without this a page would record on after the recording was stopped, or a visitor who was let in would never hear of it.
  */
 import type { AppId } from "../../base/ids.ts";
@@ -53,8 +53,8 @@ export class MissedNotices {
   private next(count: number): (readonly [key: string, one: Missed])[] {
     const byApp = [...Map.groupBy(this.missed, ([, { room }]) => room.app).values()];
     const next: (readonly [string, Missed])[] = [];
-    for (let turn = 0; next.length < Math.min(count, this.missed.size); turn++)
-      next.push(...byApp.flatMap((ofApp) => ofApp.slice(turn, turn + 1)).slice(0, count - next.length));
+    for (let place = 0; next.length < Math.min(count, this.missed.size); place++)
+      next.push(...byApp.flatMap((ofApp) => ofApp.slice(place, place + 1)).slice(0, count - next.length));
     return next;
   }
 }

@@ -294,7 +294,7 @@ describe("a node that was killed", () => {
     expect(await stay(ada.id)).toMatchObject({ why: "lost" });
   });
 
-  test("is not what all nodes are when the store was away: the others get 30 s for their beats", async () => {
+  test("is not what all nodes are when the store was unavailable: the others get 30 s for their beats", async () => {
     const ada = await world.enter(node, room);
     world.floors.isCut = true;
     const other = world.node();

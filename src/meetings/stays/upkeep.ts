@@ -30,7 +30,7 @@ export class Upkeep {
   /** Monotonic ms. */
   private beatMs = Number.NEGATIVE_INFINITY;
   /**
-   * Before it, no stay is ended for having no connection: this node has just started, or the store was away. In both cases the beats of other
+   * Before it, no stay is ended for having no connection: this node has just started, or the store was unavailable. In both cases the beats of other
    * nodes may be late, and people need their time to come back. Monotonic ms.
    */
   private patientUntilMs = 0;

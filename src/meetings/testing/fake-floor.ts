@@ -27,7 +27,7 @@ export class FakeFloors {
   readonly members = new Map<string, FloorMember[]>();
   /** Requests between nodes are lost. */
   isCut = false;
-  /** Nothing can be published, as while NATS is away. */
+  /** Nothing can be published, as while NATS is unavailable. */
   isMute = false;
 
   node(): FakeFloor {

@@ -6,7 +6,7 @@ import { buildMeetings } from "../../meetings/build.ts";
 import type { Meetings } from "../../meetings/meetings.ts";
 import { MeetingRetention } from "../../meetings/retention.ts";
 import type { IsLive } from "../../meetings/stays/generations.ts";
-import type { LateRoomGate } from "../../realtime/connections/room-gate.ts";
+import type { LateRoomHooks } from "../../realtime/connections/room-hooks.ts";
 import { RoomFloor } from "../../realtime/control/room-floor.ts";
 import type { NodeContext } from "./context.ts";
 import type { Realtime } from "./realtime.ts";
@@ -17,12 +17,12 @@ interface MeetingServiceParts extends NodeContext {
   readonly keyring: Keyring;
   readonly realtime: Realtime;
   readonly rooms: RoomService;
-  readonly roomGate: LateRoomGate;
+  readonly roomHooks: LateRoomHooks;
   readonly turn: TurnService;
 }
 
 export function buildMeetingService(parts: MeetingServiceParts): Meetings {
-  const { config, store, log, keyring, realtime, rooms, roomGate, turn } = parts;
+  const { config, store, log, keyring, realtime, rooms, roomHooks, turn } = parts;
   const { hub, clock, roomTokens } = realtime;
   const isLive: IsLive = (claims) => {
     const app = keyring.app(claims.app);
@@ -57,7 +57,7 @@ export function buildMeetingService(parts: MeetingServiceParts): Meetings {
     iceServers: (claims, address, nowMs) => turn.turn.iceServersOfJoin(claims, address, nowMs),
     failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
   });
-  roomGate.use(meetings);
+  roomHooks.use(meetings);
   keyring.onRotation(() => meetings.inside.secretRotated());
   return meetings;
 }

@@ -14,7 +14,7 @@ import type { Throttle } from "../../base/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { assembleRealtime } from "../../realtime/build.ts";
 import { IdleCollection, processCpuMs, processHeapBytes } from "../../realtime/connections/idle-collection.ts";
-import type { RoomGate } from "../../realtime/connections/room-gate.ts";
+import type { RoomHooks } from "../../realtime/connections/room-hooks.ts";
 import { RealtimeMetrics } from "../../realtime/counting/metrics.ts";
 import { Usage } from "../../realtime/counting/usage.ts";
 import type { Gateway } from "../../realtime/frames/gateway.ts";
@@ -49,7 +49,7 @@ export interface Realtime {
 interface RealtimeParts extends NodeContext {
   readonly keyring: Keyring;
   readonly roomTokens: RoomTokens;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
   readonly turn: TurnService;
   /** Writes to the sockets of the public listener. */
   readonly broadcast: Broadcast;
@@ -63,7 +63,7 @@ interface RealtimeParts extends NodeContext {
 const KICK_AFTER_MS = 250;
 
 export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
-  const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded, withdrawn, roomTokens, roomGate } =
+  const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded, withdrawn, roomTokens, roomHooks } =
     context;
   const clock = guardedClock(systemClock, faults);
   const usage = new Usage(store, clock, log);
@@ -97,9 +97,9 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     : undefined;
   if (storeFollower)
     metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(storeFollower.isUp));
-  const nudged = async (app?: AppId, taken?: string): Promise<void> => {
+  const invalidated = async (app?: AppId, taken?: string): Promise<void> => {
     const named = taken === undefined ? undefined : decodeWithdrawn(taken);
-    await Promise.all([storeFollower?.nudge(named), app !== undefined && usage.flush()]);
+    await Promise.all([storeFollower?.readNow(named), app !== undefined && usage.flush()]);
   };
   const perMinute = config.connectsPerMinutePerIp;
   const perSecond = config.restRequestsPerSecond;
@@ -119,12 +119,12 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     presenceTickMs,
     rates: { framesPerSecond, framesBurst },
     maxPendingBytes,
-    nudged,
+    invalidated,
     connects: context.throttle("connects", perMinute, perMinute / 60),
     keyRate,
     storeFollower,
     roomTokens,
-    roomGate,
+    roomHooks,
     iceServersOf: ({ app, peerId, seat }, client) => {
       const { turn } = context.turn;
       const servers = seat

@@ -25,9 +25,14 @@ import { settingsEndpoint } from "../../http/control/settings.ts";
 import { adminUsageEndpoints } from "../../http/control/usage.ts";
 import { rateLimited } from "../../http/guards/operator.ts";
 import type { Guards } from "../../http/guards/realtime.ts";
-import { BUCKET_STREAMS_MAX, FOLDER_STREAMS_MAX, LIVE_READS_BURST, LIVE_READS_PER_SECOND } from "../../http/limits.ts";
+import {
+  BUCKET_DOWNLOADS_MAX,
+  FOLDER_DOWNLOADS_MAX,
+  LIVE_READS_BURST,
+  LIVE_READS_PER_SECOND,
+} from "../../http/limits.ts";
 import { applicationOrigin } from "../../http/request/application-address.ts";
-import { FileStreams } from "../../http/response/file-streams.ts";
+import { FileDownloads } from "../../http/response/file-downloads.ts";
 import type { LogIncomplete } from "../../http/response/streamed-array.ts";
 import type { Endpoint } from "../../http/server/endpoint.ts";
 import type { Audit } from "../../http/shared/audit.ts";
@@ -45,7 +50,7 @@ const GATHER_MS = 1500;
 export function usageSources({ store, realtime: { hub, usage, engine } }: RouteParts): UsageSources {
   /** Has a timeout: while the store is unreachable, the response holds what this node knows. */
   const gather = async (app: AppId): Promise<void> => {
-    if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
+    if (store.isShared) await Promise.race([engine.invalidate(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
   };
   return { occupancy: hub.occupancy, usage, gather };
 }
@@ -108,14 +113,14 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     }),
     isQuotaUsedUp: (app) => quota.isUsedUp(spaceOf(app)),
   });
-  const fileStreams = {
-    ofBucket: new FileStreams(BUCKET_STREAMS_MAX),
-    ofFolder: new FileStreams(FOLDER_STREAMS_MAX),
+  const fileDownloads = {
+    ofBucket: new FileDownloads(BUCKET_DOWNLOADS_MAX),
+    ofFolder: new FileDownloads(FOLDER_DOWNLOADS_MAX),
   };
   metrics.gauge(
     "parley_streamed_files",
     "Recordings that are being sent to operators.",
-    () => fileStreams.ofBucket.size + fileStreams.ofFolder.size,
+    () => fileDownloads.ofBucket.size + fileDownloads.ofFolder.size,
   );
   const logIncomplete: LogIncomplete = (call, error) =>
     pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
@@ -127,7 +132,7 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
       recordings: parts.recordings.recordings,
       meetingOf: ({ app, meetingSession }) => parts.store.meetings.meeting(app, meetingSession),
       isRoom: async ({ app, room }) => (await parts.store.rooms.roomById(app, room, nowMs())) !== undefined,
-      fileStreams,
+      fileDownloads,
       audit,
       nowMs,
       logIncomplete,

@@ -30,7 +30,7 @@ import { usageEndpoints } from "../../http/realtime/usage.ts";
 import type { Call } from "../../http/request/call.ts";
 import type { Origins } from "../../http/request/cors.ts";
 import type { LogIncomplete } from "../../http/response/streamed-array.ts";
-import { Streams } from "../../http/response/streams.ts";
+import { StreamedResponses } from "../../http/response/streamed-responses.ts";
 import type { Endpoint, Guard } from "../../http/server/endpoint.ts";
 import { openapiResponse } from "../../http/server/openapi.ts";
 import { healthEndpoint, readyResponse } from "../../http/server/operations.ts";
@@ -59,13 +59,13 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const access = guardPartsOf(parts);
   const guards = makeGuards(access);
   const audit = makeAudit(parts.log, parts.auditTrail);
-  const streams = new Streams(realtime.clock);
-  metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => streams.size);
-  const realtimeApi = realtimeEndpoints(parts, guards, streams);
+  const responses = new StreamedResponses(realtime.clock);
+  metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => responses.size);
+  const realtimeApi = realtimeEndpoints(parts, guards, responses);
   const signIns = parts.throttle("sign-ins", SIGN_INS_BURST, 1);
   const control = controlEndpoints(parts, guards, audit);
   const sessions = config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : [];
-  const application = applicationEndpoints(parts, streams);
+  const application = applicationEndpoints(parts, responses);
   const endpoints = [healthEndpoint, ...realtimeApi, ...control, ...sessions, ...application];
   const document = openapiResponse(endpoints, VERSION, config.domain, realtime.clock);
   const { isOwnHost } = access;
@@ -130,7 +130,7 @@ function guardPartsOf({
   };
 }
 
-function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams): Endpoint[] {
+function realtimeEndpoints(parts: RouteParts, guards: Guards, responses: StreamedResponses): Endpoint[] {
   const { store, keyring, pipeline } = parts;
   const { hub, keyRate, blocks } = parts.realtime;
   const logIncomplete: LogIncomplete = (call, error) =>
@@ -140,13 +140,13 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
     ...channelEndpoints(guards.secret, {
       occupancy: hub.occupancy,
       publishing: hub.publishing,
-      streams,
+      responses,
       logIncomplete,
     }),
     ...memberStateEndpoints(guards.secret, hub.states),
     ...channelHistoryEndpoints(guards.secret, {
       pages: hub.pages,
-      streams: hub.streams,
+      responses: hub.streams,
       audit: makeAppAudit(parts.auditTrail),
     }),
     ...peerEndpoints(guards.secret, {
@@ -161,7 +161,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
   ];
 }
 
-function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
+function applicationEndpoints(parts: RouteParts, responses: StreamedResponses): Endpoint[] {
   const { config, keyring, unauthenticated, pipeline } = parts;
   const perSecond = config.restRequestsPerSecond;
   const guards: ApplicationGuards = applicationGuards({
@@ -180,7 +180,7 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
   const rates: MakeRates = (name) => new MeetingRates(name, parts.throttle, unauthenticated);
   const stay: MakeStayGuard = (name, keptMs = 0) => stayGuard({ guards, stayTokens, rates: rates(name), keptMs });
   return [
-    ...roomEndpoints(guards, { rooms, streams, logIncomplete, audit }),
+    ...roomEndpoints(guards, { rooms, responses, logIncomplete, audit }),
     ...accessTokenEndpoints(guards, accessTokens),
     ...meetingEndpoints(parts, { recorders, guards, audit, rates, stay }),
     ...turnEndpoints(guards, { ...parts.turn, nowMs, storeFollower: parts.realtime.storeFollower }),

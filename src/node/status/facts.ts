@@ -28,8 +28,8 @@ export function factsOf({ config, nodeId, host, sealedKeys }: FactParts): () => 
     trustedProxies: config.trustedProxies.length,
     openFilesLimit: Number.isFinite(limit) ? limit : null,
     isRoot: process.getuid?.() === 0,
-    database: config.databaseUrl === "" ? null : databaseLink(config.databaseUrl),
-    nats: config.natsUrl === "" ? null : natsLink(config.natsUrl),
+    database: config.databaseUrl === "" ? null : databaseAddress(config.databaseUrl),
+    nats: config.natsUrl === "" ? null : natsAddress(config.natsUrl),
     storage: storageOf(config.storageUrl, process.env),
     turnUrls: [...config.turnUrls],
     masterKey: config.masterKey === "" ? "file" : "setting",
@@ -43,16 +43,16 @@ export function factsOf({ config, nodeId, host, sealedKeys }: FactParts): () => 
   return () => ({ ...fixed, hasFirstRunFile: existsSync(firstRunFile(config.data)), sealedKeys: sealedKeys() });
 }
 
-type Link = NonNullable<NodeFacts["database"]>;
+type ServerAddress = NonNullable<NodeFacts["database"]>;
 
 /** libpq's modes `prefer` and weaker count as off: they connect without TLS if the server offers none. */
-const POSTGRES_TLS: Readonly<Record<string, Link["tls"]>> = {
+const POSTGRES_TLS: Readonly<Record<string, ServerAddress["tls"]>> = {
   require: "unverified",
   "verify-ca": "verified",
   "verify-full": "verified",
 };
 
-export function databaseLink(text: string): Link {
+export function databaseAddress(text: string): ServerAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return {
     isLocal: isOwnMachine(url?.hostname ?? ""),
@@ -61,7 +61,7 @@ export function databaseLink(text: string): Link {
   };
 }
 
-export function natsLink(text: string): Link {
+export function natsAddress(text: string): ServerAddress {
   const { servers, tls, user, token } = parseNatsUrl(text);
   return {
     isLocal: servers.every((server) => isOwnMachine(server.replace(/:\d+$/, ""))),

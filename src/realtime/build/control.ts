@@ -28,7 +28,7 @@ export interface ControlOutside {
   readonly usage: Usage;
   readonly faults: FaultLog;
   /** Called when another node announces a change: reload shared state and, if `app` is given, flush its usage. */
-  readonly nudged: (app?: AppId, withdrawn?: string) => Promise<void>;
+  readonly invalidated: (app?: AppId, withdrawn?: string) => Promise<void>;
 }
 
 /** What control needs of the folders below it. */
@@ -36,7 +36,7 @@ type ControlNeeds = Pick<StateBuilt, "spaces"> &
   Pick<ConnectionsBuilt, "holds" | "connections" | "boundary" | "deadlines"> &
   Pick<PresenceBuilt, "presence" | "notes" | "occupancy"> &
   MessagesBuilt &
-  Pick<StreamsBuilt, "streamRules" | "tops"> &
+  Pick<StreamsBuilt, "streamRules" | "streamHeads"> &
   Pick<SubscriptionsBuilt, "narrowing">;
 
 export interface ControlBuilt {
@@ -47,9 +47,9 @@ export interface ControlBuilt {
 }
 
 export function buildControl(outside: ControlOutside, nodeRequests: NodeRequests, needs: ControlNeeds): ControlBuilt {
-  const { id, clock, engine, keyring, blocks, usage, faults, nudged } = outside;
+  const { id, clock, engine, keyring, blocks, usage, faults, invalidated } = outside;
   const { spaces, holds, connections, boundary, deadlines, presence, notes, occupancy } = needs;
-  const { delivery, directs, streamRules, tops, narrowing } = needs;
+  const { delivery, directs, streamRules, streamHeads, narrowing } = needs;
   const { lingering } = presence;
   const expectedBack = new ExpectedBack({ lingering, holds, notes, directs, spaces, boundary, engine, clock });
   const kicks = new Kicks({ spaces, connections, expectedBack, engine, blocks });
@@ -67,13 +67,13 @@ export function buildControl(outside: ControlOutside, nodeRequests: NodeRequests
     usage,
     clock,
     blocks,
-    nudged,
+    invalidated,
     nodeRequests,
   });
   return {
     expectedBack,
     kicks,
     keyChanges: new KeyChanges({ clock, keyring, deadlines, boundary, connections, expectedBack, narrowing }),
-    engineCallbacks: new EngineBoundary({ handler, boundary, faults, spaces, tops }),
+    engineCallbacks: new EngineBoundary({ handler, boundary, faults, spaces, streamHeads }),
   };
 }

@@ -5,7 +5,7 @@ import { roomSpaceOf } from "../../base/ids.ts";
 import { PUT_OUT } from "../../protocol/put-out.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { Connection } from "../state/connection.ts";
 import type { ConnectionsBuilt } from "./connections.ts";
 import type { ControlBuilt } from "./control.ts";
@@ -17,12 +17,12 @@ import type { SubscriptionsBuilt } from "./subscriptions.ts";
 export interface FollowOutside {
   readonly keyring: Keyring;
   /** Decides about people in rooms. */
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
   readonly faults: FaultLog;
 }
 
 export function followConnections(
-  { roomGate, faults }: FollowOutside,
+  { roomHooks, faults }: FollowOutside,
   { connections, deadlines, liveness }: ConnectionsBuilt,
   { presence }: PresenceBuilt,
   { channels }: SubscriptionsBuilt,
@@ -31,7 +31,7 @@ export function followConnections(
   // In this order: subscriptions end before anything else of their connection is forgotten.
   for (const observer of [channels, deadlines, liveness, expectedBack]) connections.observe(observer);
   const leftRoom = ({ id, departure }: Connection, seat: RoomSeat): void =>
-    safely(faults, "socket", () => roomGate.disconnected(seat, id, departure));
+    safely(faults, "socket", () => roomHooks.disconnected(seat, id, departure));
   connections.observe({
     disconnected: (connection) => connection.seat && leftRoom(connection, connection.seat),
   });

@@ -7,7 +7,7 @@ import type { Throttle } from "../../base/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Rates } from "../connections/rates.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import { ChannelFrames } from "../frames/channel-frames.ts";
 import { Dispatch } from "../frames/dispatch.ts";
@@ -31,7 +31,7 @@ export interface FramesOutside extends AdmitParts {
   readonly faults: FaultLog;
   readonly rates: Rates;
   readonly maxPendingBytes: number;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
   readonly connects: Throttle;
   /** `undefined` if no other node can change keys. */
   readonly storeFollower: Follower | undefined;
@@ -52,7 +52,7 @@ export interface FramesBuilt {
 }
 
 export function buildFrames(outside: FramesOutside, needs: FramesNeeds): FramesBuilt {
-  const { keyring, blocks, keyRate, roomTokens, engine, connects, clock, storeFollower, roomGate } = outside;
+  const { keyring, blocks, keyRate, roomTokens, engine, connects, clock, storeFollower, roomHooks } = outside;
   const { metrics, faults, maxPendingBytes } = outside;
   const { boundary, connections, delivery, emitter, presence, replays, expectedBack } = needs;
   const gateway = new Gateway({
@@ -69,7 +69,7 @@ export function buildFrames(outside: FramesOutside, needs: FramesNeeds): FramesB
     faults,
     clock,
     storeFollower,
-    roomGate,
+    roomHooks,
   });
   const sockets = new SocketHandlers({
     boundary,
@@ -82,13 +82,13 @@ export function buildFrames(outside: FramesOutside, needs: FramesNeeds): FramesB
     metrics,
     faults,
     maxPendingBytes,
-    roomGate,
+    roomHooks,
   });
   return { gateway, handlers: sockets.handlers() };
 }
 
 function buildDispatch(outside: FramesOutside, needs: FramesNeeds): Dispatch {
-  const { keyring, blocks, keyRate, roomTokens, connects, storeFollower, roomGate, metrics, clock, rates } = outside;
+  const { keyring, blocks, keyRate, roomTokens, connects, storeFollower, roomHooks, metrics, clock, rates } = outside;
   const { boundary, connections, deadlines, delivery, emitter, presence, rateWindow } = needs;
   const { directs, publishing, streams, channels, narrowing, states, historyFrames } = needs;
   const replies = new Replies({ delivery, emitter, metrics });
@@ -108,12 +108,12 @@ function buildDispatch(outside: FramesOutside, needs: FramesNeeds): Dispatch {
     connects,
     storeFollower,
     replies,
-    roomGate,
+    roomHooks,
   });
   return new Dispatch({
     replies,
-    messages: new MessageFrames({ boundary, delivery, directs, publishing, streams, clock, replies, roomGate }),
-    channels: new ChannelFrames({ channels, states, replies, historyFrames, roomGate }),
+    messages: new MessageFrames({ boundary, delivery, directs, publishing, streams, clock, replies, roomHooks }),
+    channels: new ChannelFrames({ channels, states, replies, historyFrames, roomHooks }),
     renewals,
     connections,
     presence,

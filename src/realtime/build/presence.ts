@@ -5,7 +5,7 @@ import type { Engine, NodeName } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import type { HeldMemberStore } from "../../store/contract/held-members.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import { Notes } from "../presence/notes.ts";
 import { Occupancy } from "../presence/occupancy.ts";
@@ -29,7 +29,7 @@ export interface PresenceOutside {
   readonly maxPendingBytes: number;
   /** Where members are noted that this node holds when it stops; absent in tests that do not restart. */
   readonly heldMembers?: HeldMemberStore | undefined;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
 }
 
 export interface PresenceBuilt {
@@ -48,7 +48,7 @@ export function buildPresence(
   { holds, connections, boundary }: ConnectionsBuilt,
 ): PresenceBuilt {
   const { id, clock, engine, keyring, metrics, faults, broadcast, presenceTickMs, maxPendingBytes } = outside;
-  const { heldMembers, roomGate } = outside;
+  const { heldMembers, roomHooks } = outside;
   const presence = new Presence({
     clock,
     engine,
@@ -69,6 +69,6 @@ export function buildPresence(
     notes: new Notes({ id, heldMembers, clock, spaces, holds, lingering, faults, nodeRequests }),
     occupancy: new Occupancy(spaces, engine, clock),
     occupancyFrames: new OccupancyFrames({ clock, broadcast, nodeRequests, spaces, metrics, faults }),
-    states: new States({ spaces, nodeRequests, presence, emitter, roomGate }),
+    states: new States({ spaces, nodeRequests, presence, emitter, roomHooks }),
   };
 }

@@ -11,9 +11,9 @@ import { HistoryFrames } from "../streams/history-frames.ts";
 import { HistoryPages } from "../streams/pages.ts";
 import { Publishing } from "../streams/publishing.ts";
 import { Replays } from "../streams/replays.ts";
+import { StreamHeads } from "../streams/stream-heads.ts";
 import { StreamRules } from "../streams/stream-rules.ts";
 import { Streams } from "../streams/streams.ts";
-import { Tops } from "../streams/tops.ts";
 import type { ConnectionsBuilt } from "./connections.ts";
 import type { MessagesBuilt } from "./messages.ts";
 import type { StateBuilt } from "./state.ts";
@@ -27,14 +27,14 @@ export interface StreamsOutside {
   readonly faults: FaultLog;
   readonly maxPendingBytes: number;
   /** Reads shared state, which has the rules. */
-  readonly nudged: (app?: AppId, withdrawn?: string) => Promise<void>;
+  readonly invalidated: (app?: AppId, withdrawn?: string) => Promise<void>;
   /** Calls back when what has arrived already has been read from its sockets; absent: at the end of the turn. */
   readonly defer?: (callback: () => void) => void;
 }
 
 export interface StreamsBuilt {
   readonly streams: Streams;
-  readonly tops: Tops;
+  readonly streamHeads: StreamHeads;
   readonly replays: Replays;
   readonly publishing: Publishing;
   readonly pages: HistoryPages;
@@ -48,7 +48,17 @@ export function buildStreams(
   { connections, boundary }: ConnectionsBuilt,
   { delivery }: MessagesBuilt,
 ): StreamsBuilt {
-  const { clock, engine, history, keyring, metrics, faults, maxPendingBytes, nudged, defer = setImmediate } = outside;
+  const {
+    clock,
+    engine,
+    history,
+    keyring,
+    metrics,
+    faults,
+    maxPendingBytes,
+    invalidated,
+    defer = setImmediate,
+  } = outside;
   const streams = new Streams({
     history,
     clock,
@@ -61,19 +71,19 @@ export function buildStreams(
     faults,
     defer,
   });
-  const tops = new Tops({ history, clock, streams, spaces, boundary });
+  const streamHeads = new StreamHeads({ history, clock, streams, spaces, boundary });
   const publishing = new Publishing({ history, streams, delivery, spaces, boundary, clock, faults, defer });
-  history.onRewound(() => tops.rewound());
-  streams.onBegin(() => tops.watch());
+  history.onRewound(() => streamHeads.rewound());
+  streams.onBegin(() => streamHeads.watch());
   streams.skipUnanswered(() => publishing.unanswered);
   const pages = new HistoryPages({ history, streams, maxBytes: partMaxBytesOf(maxPendingBytes) });
   return {
     streams,
-    tops,
+    streamHeads,
     replays: new Replays({ history, streams, clock, boundary, connections, metrics, maxPendingBytes }),
     publishing,
     pages,
     historyFrames: new HistoryFrames({ pages, clock, boundary, metrics, maxPendingBytes }),
-    streamRules: new StreamRules({ history, streams, spaces, connections, boundary, faults, nudged }),
+    streamRules: new StreamRules({ history, streams, spaces, connections, boundary, faults, invalidated }),
   };
 }

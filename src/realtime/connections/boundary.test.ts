@@ -59,7 +59,7 @@ describe("a fault in a socket event", () => {
   test("of an open closes that socket with 1011 and leaves nothing behind", () => {
     const world = plantedWorld();
     const ann = world.join("ann", "room");
-    plant(world.node.engine, "hold", () => true);
+    plant(world.node.engine, "serve", () => true);
     const ben = world.connect("ben");
     expect(closeCodes(ann, ben)).toEqual([undefined, 1011]);
     expect(world.node.hub.connections.count).toBe(1);
@@ -157,7 +157,7 @@ describe("a fault in a socket event", () => {
     const ann = world.connect("ann");
     for (const channel of ["first", "second"]) ann.subscribe(channel);
     ann.socket.stalled = true;
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     world.advance(300);
     ben.subscribe("second");
     world.advance(300);

@@ -103,7 +103,7 @@ export class Connections {
     emitter.connected(connection);
     try {
       this.countBy(space, 1);
-      if (peer.onlyConnection) engine.hold(space.app, grant.peerId);
+      if (peer.onlyConnection) engine.serve(space.app, grant.peerId);
       this.welcome(connection, grant, clock.wallMs());
     } catch (error) {
       // The caller gets no connection that it could end.

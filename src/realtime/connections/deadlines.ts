@@ -19,7 +19,7 @@ export class Deadlines implements ConnectionObserver {
    */
   private readonly slots = new Map<number, Connection[]>();
   private earliest = NEVER;
-  private turning = false;
+  private isSweepScheduled = false;
 
   constructor(
     private readonly clock: Clock,
@@ -51,7 +51,7 @@ export class Deadlines implements ConnectionObserver {
     connection.deadlineIndex = inSlot ? inSlot.push(connection) - 1 : 0;
     if (!inSlot) this.slots.set(slot, [connection]);
     this.earliest = Math.min(this.earliest, slot);
-    if (!this.turning) this.turn();
+    if (!this.isSweepScheduled) this.scheduleSweep();
   }
 
   private remove(connection: Connection): void {
@@ -66,17 +66,17 @@ export class Deadlines implements ConnectionObserver {
     if (inSlot.length === 0) this.slots.delete(slot);
   }
 
-  private turn(): void {
+  private scheduleSweep(): void {
     if (this.slots.size === 0) return;
-    this.turning = true;
+    this.isSweepScheduled = true;
     this.clock.after(SLOT_MS, () => {
-      this.turning = false;
+      this.isSweepScheduled = false;
       try {
         const now = this.clock.wallMs();
         if (this.earliest * SLOT_MS <= now) this.serve(now);
       } finally {
         // Even after an exception: without the next turn no token would expire any more.
-        if (!this.turning) this.turn();
+        if (!this.isSweepScheduled) this.scheduleSweep();
       }
     });
   }

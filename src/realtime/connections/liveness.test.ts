@@ -62,7 +62,7 @@ describe("every connection", () => {
 
   test("stays if it sends frames instead of answers, even malformed ones", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     for (let i = 0; i < 10; i++) {
       world.advance(50 * SECOND);
       ann.text(i % 2 === 0 ? '{"type":"ping"}' : "nonsense");
@@ -77,7 +77,7 @@ describe("a silent connection", () => {
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c");
     ann.take();
-    ben.holdPongs();
+    ben.withholdPongs();
     world.advance(50 * SECOND);
     expect(ben.socket.closed).toBeUndefined();
     world.advance(41 * SECOND);
@@ -90,7 +90,7 @@ describe("a silent connection", () => {
 
   test("is cut even while it is sent messages", () => {
     const world = new World();
-    const ben = world.join("ben", "c").holdPongs();
+    const ben = world.join("ben", "c").withholdPongs();
     const ann = world.connect("ann");
     for (let i = 0; i < 95; i++) {
       ann.publish("c", i);
@@ -105,7 +105,7 @@ describe("a silent connection", () => {
       const world = new World();
       const ben = world.connect("ben");
       world.advance(31 * SECOND);
-      ben.holdPongs();
+      ben.withholdPongs();
       world.advance(seconds * SECOND);
       ben.text('{"type":"ping"}');
       took.push(droppedAfter(world, ben, 120));
@@ -119,7 +119,7 @@ describe("a silent connection", () => {
   test("does not affect others: they are pinged and stay", () => {
     const world = new World();
     const people = Array.from({ length: 40 }, (_, i) => world.connect(`p${i}`));
-    for (const [i, one] of people.entries()) if (i % 2 === 0) one.holdPongs();
+    for (const [i, one] of people.entries()) if (i % 2 === 0) one.withholdPongs();
     world.advance(100 * SECOND);
     expect(people.map((one) => one.socket.closed === undefined)).toEqual(people.map((_, i) => i % 2 === 1));
   });

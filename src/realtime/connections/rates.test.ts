@@ -167,7 +167,7 @@ describe("WebSocket control frames", () => {
 
   test("that answer our own pings do not count, once each", () => {
     const { ann } = limited();
-    ann.holdPongs();
+    ann.withholdPongs();
     for (let i = 0; i < 200; i++) ann.subscribe("c");
     for (const payload of ann.socket.pings) ann.socket.pong(payload);
     expect(ann.closeCode).toBeUndefined();
@@ -176,7 +176,7 @@ describe("WebSocket control frames", () => {
 
   test("that carry the number of no ping bring no roster", () => {
     const { world, ann } = limited();
-    ann.holdPongs();
+    ann.withholdPongs();
     ann.subscribe("c");
     for (const payload of ["2", "01", "1.0", "1e0", " 1", "0x1", "99", "Infinity"]) ann.socket.pong(payload);
     world.advance(100);
@@ -188,7 +188,7 @@ describe("WebSocket control frames", () => {
 
   test("keep a connection alive, as any frame does", () => {
     const { world, ann } = limited();
-    ann.holdPongs();
+    ann.withholdPongs();
     for (let i = 0; i < 20; i++) {
       world.advance(20_000);
       ann.socket.clientPing();

@@ -19,7 +19,7 @@ import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Spaces } from "../state/spaces.ts";
-import type { Tops } from "../streams/tops.ts";
+import type { StreamHeads } from "../streams/stream-heads.ts";
 import type { EngineHandler } from "./engine-handler.ts";
 
 interface EngineBoundaryParts {
@@ -27,7 +27,7 @@ interface EngineBoundaryParts {
   readonly boundary: Boundary;
   readonly faults: FaultLog;
   readonly spaces: Spaces;
-  readonly tops: Tops;
+  readonly streamHeads: StreamHeads;
 }
 
 export class EngineBoundary implements EngineCallbacks {
@@ -91,17 +91,17 @@ export class EngineBoundary implements EngineCallbacks {
 
   /** Channel by channel: a fault in one must not leave members of that node in the others. */
   nodeGone(node: NodeId, name: NodeName): void {
-    const { boundary, spaces, tops } = this.parts;
+    const { boundary, spaces, streamHeads } = this.parts;
     for (const space of [...spaces.all()])
       for (const channel of [...space.channels.values()])
         boundary.forChannel("engine", channel, () => this.handler.nodeGoneFrom(node, channel));
     this.handler.nodeGone(name);
     // It may have stored messages that it could not announce any more.
-    tops.read();
+    streamHeads.read();
   }
 
-  linkUp(): void {
-    safely(this.parts.faults, "engine", () => this.parts.tops.read());
+  reconnected(): void {
+    safely(this.parts.faults, "engine", () => this.parts.streamHeads.read());
   }
 
   connectionsChanged(app: AppId): void {
@@ -121,9 +121,9 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  async nudged(app?: AppId, withdrawn?: string): Promise<void> {
+  async invalidated(app?: AppId, withdrawn?: string): Promise<void> {
     try {
-      await this.handler.nudged(app, withdrawn);
+      await this.handler.invalidated(app, withdrawn);
     } catch (error) {
       this.parts.faults.caught("engine", error);
     }

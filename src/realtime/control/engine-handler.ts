@@ -42,12 +42,12 @@ interface EngineHandlerParts {
   readonly usage: Usage;
   readonly clock: Clock;
   readonly blocks: Blocks;
-  readonly nudged: (app?: AppId, withdrawn?: string) => Promise<void>;
+  readonly invalidated: (app?: AppId, withdrawn?: string) => Promise<void>;
   readonly nodeRequests: Pick<NodeRequests, "respond" | "notified">;
 }
 
 /** Called through EngineBoundary, which goes over the channels itself when a node is gone. */
-export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp"> {
+export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconnected"> {
   readonly id: NodeName;
 
   constructor(private readonly parts: EngineHandlerParts) {
@@ -127,8 +127,8 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     return this.parts.kicks.kickHere(app, peerId);
   }
 
-  nudged(app?: AppId, withdrawn?: string): Promise<void> {
-    return this.parts.nudged(app, withdrawn);
+  invalidated(app?: AppId, withdrawn?: string): Promise<void> {
+    return this.parts.invalidated(app, withdrawn);
   }
 
   // Requests of other nodes

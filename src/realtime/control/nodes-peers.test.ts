@@ -78,7 +78,7 @@ describe("a peer with connections on several nodes", () => {
     old.subscribe("c");
     world.settle();
     newFrames();
-    const fresh = world.connect("ann", { node: 1 }).holdPongs();
+    const fresh = world.connect("ann", { node: 1 }).withholdPongs();
     fresh.subscribe("c");
     world.advance(50);
     old.vanish();
@@ -93,7 +93,7 @@ describe("a peer with connections on several nodes", () => {
     old.subscribe("c");
     world.settle();
     expect(newFrames()).toEqual(everywhere(world, "joined: ann"));
-    const young = world.connect("ann", { node: 1 }).holdPongs();
+    const young = world.connect("ann", { node: 1 }).withholdPongs();
     young.subscribe("c");
     expect(young.newFrames()).toEqual(["ack r1"]);
     old.vanish();
@@ -106,7 +106,7 @@ describe("a peer with connections on several nodes", () => {
   test("that subscribes on one node and publishes on another joins before its message, on every node, once", () => {
     const world = worldOf();
     const { newFrames } = watching(world);
-    const silent = world.connect("ann", { node: 0 }).holdPongs();
+    const silent = world.connect("ann", { node: 0 }).withholdPongs();
     silent.subscribe("c");
     world.advance(LATE_MS + 1);
     expect(newFrames()).toEqual(everywhere(world));
@@ -124,7 +124,7 @@ describe("a peer with connections on several nodes", () => {
   test("that subscribes and leaves before its roster is never shown", () => {
     const world = worldOf();
     const { newFrames } = watching(world);
-    const silent = world.connect("ann", { node: 0 }).holdPongs();
+    const silent = world.connect("ann", { node: 0 }).withholdPongs();
     silent.subscribe("c");
     world.advance(LATE_MS + 1);
     silent.vanish();
@@ -135,7 +135,7 @@ describe("a peer with connections on several nodes", () => {
 
   test("is among the members of a channel from its ack on, on every node", async () => {
     const world = worldOf();
-    const ann = world.connect("ann", { node: 1, metadata: 1 }).holdPongs();
+    const ann = world.connect("ann", { node: 1, metadata: 1 }).withholdPongs();
     ann.subscribe("c");
     for (const { hub } of world.nodes)
       expect((await hub.occupancy.members(APP, "c"))?.map(({ peerId }) => peerId)).toEqual(["ann"]);

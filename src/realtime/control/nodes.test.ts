@@ -79,7 +79,7 @@ describe("between nodes", () => {
     test(`a member is known before its message when transport is ${name}`, () => {
       const world = worldOf(3, traffic());
       const { newFrames } = watching(world);
-      const ann = world.connect("ann", { node: 0 }).holdPongs();
+      const ann = world.connect("ann", { node: 0 }).withholdPongs();
       ann.subscribe("c");
       ann.publish("c", 1);
       ann.unsubscribe("c");
@@ -92,7 +92,7 @@ describe("between nodes", () => {
   test("a member is known before its direct message, even before its node's tick", () => {
     const world = worldOf(2);
     const { clients } = watching(world);
-    const ann = world.connect("ann", { node: 0 }).holdPongs();
+    const ann = world.connect("ann", { node: 0 }).withholdPongs();
     ann.subscribe("c");
     ann.send("w1", 1);
     world.advance(LATE_MS + 1);

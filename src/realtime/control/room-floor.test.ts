@@ -40,7 +40,7 @@ describe("publish", () => {
     expect(late.take()).toMatchObject([{ type: "history", messages: [{ from: "service", data: { text: "hello" } }] }]);
   });
 
-  test("rejects when the store of the chat is away", async () => {
+  test("rejects when the store of the chat is unavailable", async () => {
     const world = new RoomsWorld();
     world.history.fate = () => "fail";
     const outcome = world
@@ -88,7 +88,7 @@ describe("close", () => {
       await world.pass(600);
       expect(ben.socket.closed).toEqual({ code: 4021, reason });
       expect(ann.newFrames().join()).toMatch(/left: ben.* cat/);
-      expect(world.gate.take()).toContain("goodbye ben");
+      expect(world.hooks.take()).toContain("goodbye ben");
     }
   });
 
@@ -117,7 +117,7 @@ describe("close", () => {
     newest.subscribe(ROOM);
     await world.pass(2000);
     expect(newest.closeCode).toBeUndefined();
-    expect(world.gate.take()).toContain("lost ben");
+    expect(world.hooks.take()).toContain("lost ben");
     expect(ann.newFrames()).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import type { ClientFrame } from "../../protocol/frames.ts";
 import { CHANNELS_PER_CONNECTION_MAX } from "../../protocol/limits.ts";
 import { isChannelName, utf8Bytes } from "../../protocol/names.ts";
 import { type SubscribeOptions, subscribeOptions } from "../../protocol/subscribe-options.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import { PRESENCE, type StateRefusal, type States } from "../presence/states.ts";
 import { hasUncommitted, putOff } from "../state/backlog.ts";
 import type { Connection } from "../state/connection.ts";
@@ -22,7 +22,7 @@ interface ChannelFramesParts {
   readonly states: States;
   readonly replies: Replies;
   readonly historyFrames: HistoryFrames;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
 }
 
 export class ChannelFrames {
@@ -48,7 +48,7 @@ export class ChannelFrames {
 
   private subscribeNow(connection: Connection, request: Request, options: SubscribeOptions): void {
     const { channel, requestId } = request;
-    const { channels, replies, roomGate } = this.parts;
+    const { channels, replies, roomHooks } = this.parts;
     if (!connection.open) return;
     if (!this.mayRead(connection, channel, request)) return;
     if (options.withOccupancy && !connection.mayOn(PRESENCE, channel))
@@ -63,7 +63,7 @@ export class ChannelFrames {
       else {
         replies.ack(connection, requestId, fields);
         const { seat, open } = connection;
-        if (seat && open) roomGate.subscribed(seat, channel);
+        if (seat && open) roomHooks.subscribed(seat, channel);
       }
     });
   }

@@ -21,7 +21,7 @@ import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
 import { ConnectCosts, isRefused } from "../connections/connect-costs.ts";
 import type { Connections } from "../connections/connections.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { ExpectedBack } from "../control/expected-back.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { Emitter } from "../events/emitter.ts";
@@ -41,7 +41,7 @@ interface GatewayParts extends AdmitParts {
   readonly clock: Clock;
   /** `undefined` if no other node can change keys. */
   readonly storeFollower: Follower | undefined;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
 }
 
 /** What the gateway needs to know of a request to `/v1`. */
@@ -173,10 +173,10 @@ export class Gateway {
   }
 
   private async enterRoom(attempt: ConnectAttempt, pending: PendingSocket, seat: RoomSeat): Promise<true> {
-    const { roomGate, faults } = this.parts;
+    const { roomHooks, faults } = this.parts;
     const { grant, claim } = pending;
     try {
-      await this.askRoom(attempt, grant, roomGate.enter(seat));
+      await this.askRoom(attempt, grant, roomHooks.enter(seat));
       try {
         // Meanwhile its application may have been deleted or its secret rotated, or the node may have begun to stop. The signature is not verified a second time.
         this.refuseIfDraining(attempt);
@@ -186,7 +186,7 @@ export class Gateway {
         return this.upgrade(attempt, pending);
       } catch (error) {
         // Its stay has begun, and no connection will end it.
-        safely(faults, "socket", () => roomGate.disconnected(seat, "", this.draining ? "held" : "lost"));
+        safely(faults, "socket", () => roomHooks.disconnected(seat, "", this.draining ? "held" : "lost"));
         throw error;
       }
     } catch (error) {
@@ -197,7 +197,7 @@ export class Gateway {
 
   /** A plain GET: says why the room would refuse the WebSocket, and that it would not. */
   private async wouldEnterRoom(attempt: ConnectAttempt, grant: Grant, seat: RoomSeat): Promise<never> {
-    await this.askRoom(attempt, grant, this.parts.roomGate.check(seat));
+    await this.askRoom(attempt, grant, this.parts.roomHooks.check(seat));
     throw new Problem("upgrade_required");
   }
 

@@ -10,7 +10,7 @@ import { isMessageId, isPeerId, utf8Bytes } from "../../protocol/names.ts";
 import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import { positionText } from "../../protocol/position.ts";
 import type { Boundary } from "../connections/boundary.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import { SEND_REFUSED } from "../messages/direct-texts.ts";
 import type { Directs, SendRefusal } from "../messages/directs.ts";
@@ -32,7 +32,7 @@ interface MessageFramesParts {
   readonly streams: Pick<Streams, "retentionOf">;
   readonly clock: Clock;
   readonly replies: Replies;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
 }
 
 /** A message of a participant of a room. */
@@ -58,8 +58,8 @@ export class MessageFrames {
       if (channel === connection.extras?.storesTo)
         return this.publishInOrder(connection, channel, connection.extras.keeps, frame, id);
       // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
-      const isHeld = connection.subscriptionTo(channel) !== undefined;
-      const refusal = channelRefusal(channel, PUBLISH, connection, isHeld);
+      const isSubscribed = connection.subscriptionTo(channel) !== undefined;
+      const refusal = channelRefusal(channel, PUBLISH, connection, isSubscribed);
       if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
       return this.publishByRule(connection, channel, frame, id);
     }
@@ -99,20 +99,20 @@ export class MessageFrames {
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
     const message: RoomMessage = { connection, seat, channel, data, id, requestId: frame.requestId };
     if (connection.extras?.isDeciding)
-      return this.putOff(connection, data, message, () => this.publishInTurn(message, this.refusalInRoom(message)));
+      return this.putOff(connection, data, message, () => this.publishOrRefuse(message, this.refusalInRoom(message)));
     const refused = this.refusalInRoom(message);
-    if (refused instanceof Promise) return this.publishInTurn(message, refused);
+    if (refused instanceof Promise) return this.publishOrRefuse(message, refused);
     if (refused) return replies.refuse(connection, refused.code, frame, refused.message);
     this.publishByRule(connection, channel, frame, id);
   }
 
-  private refusalInRoom({ seat, channel, data }: RoomMessage): ReturnType<RoomGate["refusalOfReceiver"]> {
-    const { roomGate } = this.parts;
-    return roomGate.refusalOfMessage(seat, channel, data) ?? roomGate.refusalOfReceiver(seat, channel, data);
+  private refusalInRoom({ seat, channel, data }: RoomMessage): ReturnType<RoomHooks["refusalOfReceiver"]> {
+    const { roomHooks } = this.parts;
+    return roomHooks.refusalOfMessage(seat, channel, data) ?? roomHooks.refusalOfReceiver(seat, channel, data);
   }
 
   /** Nothing that this connection has sent before waits any more: it is refused or published now, or when that is decided. */
-  private publishInTurn(message: RoomMessage, refused: ReturnType<RoomGate["refusalOfReceiver"]>): void {
+  private publishOrRefuse(message: RoomMessage, refused: ReturnType<RoomHooks["refusalOfReceiver"]>): void {
     if (refused instanceof Promise) void this.publishWhenDecided(message, refused);
     else this.publishDecided(message, refused);
   }

@@ -17,7 +17,7 @@ import type { Connections } from "../connections/connections.ts";
 import type { Deadlines } from "../connections/deadlines.ts";
 import { RENEW_FRAMES_BURST, RENEW_FRAMES_PER_SECOND } from "../connections/limits.ts";
 import type { Rates } from "../connections/rates.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { Emitter } from "../events/emitter.ts";
 import type { Presence } from "../presence/presence.ts";
 import type { Connection } from "../state/connection.ts";
@@ -38,7 +38,7 @@ interface RenewalsParts extends AdmitParts {
   readonly connects: Throttle;
   readonly storeFollower: Follower | undefined;
   readonly replies: Replies;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
 }
 
 const NOT_A_STRING = "token: must be a string, the new connect token";
@@ -137,7 +137,7 @@ export class Renewals {
     if (!seat || !before) return;
     seat.access = before.access;
     seat.name = before.name;
-    this.parts.roomGate.renewed(seat, before);
+    this.parts.roomHooks.renewed(seat, before);
   }
 
   private take(requests: RenewalRequests): boolean {

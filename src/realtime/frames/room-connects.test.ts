@@ -41,24 +41,24 @@ test("the room lets a participant in: the connection has its seat, with the acce
   expect(upgraded).toMatchObject([
     { grant: { app: roomSpaceOf(anAppId("app")), peerId: "ann", seat: { claims: { room: "room1" } } } },
   ]);
-  expect(world.gate.take()).toEqual(["enter ann"]);
+  expect(world.hooks.take()).toEqual(["enter ann"]);
 });
 
 test("what the room answers is the refusal, and is counted", async () => {
   const world = new RoomsWorld();
-  world.gate.refuses = new Problem("room_not_found", "This room was closed.");
+  world.hooks.refuses = new Problem("room_not_found", "This room was closed.");
   for (const wantsWebSocket of [true, false]) {
     const { upgraded, outcome } = connect(world, { wantsWebSocket });
     expect([await outcome, upgraded]).toEqual(["room_not_found: This room was closed.", []]);
   }
-  expect(world.gate.take()).toEqual(["enter ann", "check ann"]);
+  expect(world.hooks.take()).toEqual(["enter ann", "check ann"]);
   expect(world.node.metrics.refused({ code: "room_not_found" }).value).toBe(2);
 });
 
 test("a plain GET begins nothing, and says that the WebSocket would be let in", async () => {
   const world = new RoomsWorld();
   expect(await connect(world, { wantsWebSocket: false }).outcome).toStartWith("upgrade_required");
-  expect(world.gate.take()).toEqual(["check ann"]);
+  expect(world.hooks.take()).toEqual(["check ann"]);
 });
 
 test("a token that is not this service's, has expired, or is of no application never reaches the room", async () => {
@@ -74,42 +74,42 @@ test("a token that is not this service's, has expired, or is of no application n
   ].map(({ outcome }) => outcome);
   const codes = (await Promise.all(outcomes)).map((text) => text.split(":")[0]);
   expect(codes).toEqual([...Array(4).fill("invalid_token"), "token_expired", "invalid_token"]);
-  expect(world.gate.take()).toEqual([]);
+  expect(world.hooks.take()).toEqual([]);
 });
 
 test("a failure of the room's store is no crash: the client tries again", async () => {
   const caught: unknown[] = [];
   const world = new RoomsWorld({ faults: { caught: (_where, error) => void caught.push(error) } });
-  world.gate.refuses = new Error("broken");
+  world.hooks.refuses = new Error("broken");
   expect(await connect(world).outcome).toBe("internal_error: The room cannot be entered at the moment; try again.");
-  expect(caught).toEqual([world.gate.refuses]);
+  expect(caught).toEqual([world.hooks.refuses]);
 });
 
 test("a node that stops while the room decides refuses the connect, and the stay is not left without a connection", async () => {
   const world = new RoomsWorld();
   const decided = Promise.withResolvers<void>();
-  world.gate.until = decided.promise;
+  world.hooks.until = decided.promise;
   const { upgraded, outcome } = connect(world);
   await turn();
   await world.node.gateway.drain(0);
   decided.resolve();
   expect(await outcome).toStartWith("internal_error: This node is shutting down");
   expect(upgraded).toEqual([]);
-  expect(world.gate.take()).toEqual(["enter ann", "held ann without a connection"]);
+  expect(world.hooks.take()).toEqual(["enter ann", "held ann without a connection"]);
 });
 
 test("so is an application that is deleted meanwhile, and a handshake that fails", async () => {
   const world = new RoomsWorld();
   expect(await connect(world, { isMalformed: true }).outcome).toStartWith("invalid_request");
   const decided = Promise.withResolvers<void>();
-  world.gate.until = decided.promise;
+  world.hooks.until = decided.promise;
   const { outcome } = connect(world);
   await turn();
   world.keys.editApp({ deleted: 1 });
   decided.resolve();
   expect(await outcome).toStartWith("invalid_token");
   const lost = ["enter ann", "lost ann without a connection"];
-  expect(world.gate.take()).toEqual([...lost, ...lost]);
+  expect(world.hooks.take()).toEqual([...lost, ...lost]);
 });
 
 test("people in rooms count against the application's cap; one above it never enters", async () => {
@@ -117,18 +117,18 @@ test("people in rooms count against the application's cap; one above it never en
   world.keys.editApp({ maxConcurrentConnections: 2 });
   world.connect("peer");
   await world.enter("ann");
-  world.gate.take();
+  world.hooks.take();
   const { upgraded, outcome } = connect(world, { id: "ben" });
   expect([await outcome, upgraded]).toMatchObject(["in", [{ isOverCap: true }]]);
-  expect(world.gate.take()).toEqual([]);
+  expect(world.hooks.take()).toEqual([]);
 });
 
 test("a drained node's stays are held: they come back on another node", async () => {
   const world = new RoomsWorld();
   const ann = await world.enter("ann");
-  world.gate.take();
+  world.hooks.take();
   await world.node.gateway.drain(0);
-  expect([ann.closeCode, world.gate.take()]).toEqual([1001, ["held ann"]]);
+  expect([ann.closeCode, world.hooks.take()]).toEqual([1001, ["held ann"]]);
 });
 
 test("a token's time ends its connection as any other's", async () => {
@@ -163,13 +163,13 @@ describe("the rotation of the application's secret key", () => {
   test("counts also while the room decides", async () => {
     const world = new RoomsWorld();
     const decided = Promise.withResolvers<void>();
-    world.gate.until = decided.promise;
+    world.hooks.until = decided.promise;
     const { upgraded, outcome } = connect(world, { gen: 1 });
     await turn();
     world.keys.editApp(LATER);
     decided.resolve();
     expect(await outcome).toStartWith("token_expired");
     expect(upgraded).toEqual([]);
-    expect(world.gate.take()).toEqual(["enter ann", "lost ann without a connection"]);
+    expect(world.hooks.take()).toEqual(["enter ann", "lost ann without a connection"]);
   });
 });

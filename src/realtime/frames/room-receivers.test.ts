@@ -18,7 +18,7 @@ async function lookingUp() {
   await world.pass(600);
   for (const client of [ann, ben]) client.take();
   const answers: ((refusal: RoomRefusal | undefined) => void)[] = [];
-  world.gate.receiver = (channel) =>
+  world.hooks.receiver = (channel) =>
     channel === CHAT
       ? undefined
       : new Promise((resolve) => {
@@ -62,10 +62,10 @@ test("a made-up receiver is an error to the sender, and nothing is stored", asyn
 
 test("a store that cannot be asked is an error too, and the connection goes on", async () => {
   const { world, ann } = await lookingUp();
-  world.gate.receiver = () => Promise.reject(new Error("planted"));
+  world.hooks.receiver = () => Promise.reject(new Error("planted"));
   ann.publish(inbox("ben"), { bye: true });
   await world.pass(30);
-  world.gate.receiver = () => undefined;
+  world.hooks.receiver = () => undefined;
   ann.publish(inbox("ben"), { bye: true });
   await world.pass(30);
   expect(ann.newFrames()).toEqual(["error backend_error r1", "ack r2"]);

@@ -1,4 +1,4 @@
-/** Connections of rooms: what a seat may do, what the gate of rooms is asked, and that rooms and applications never meet. */
+/** Connections of rooms: what a seat may do, what the hooks of rooms are asked, and that rooms and applications never meet. */
 import { describe, expect, test } from "bun:test";
 import { stayAccess } from "../../access/tokens/room-access.ts";
 import { roomSpaceOf } from "../../base/ids.ts";
@@ -160,7 +160,7 @@ describe("an application's own peers", () => {
   });
 });
 
-describe("the gate", () => {
+describe("the hooks of rooms", () => {
   test("is notified of connections, subscribes and ends", async () => {
     const world = new RoomsWorld();
     const ann = await world.enter("ann");
@@ -170,7 +170,7 @@ describe("the gate", () => {
     ann.socket.close(1000, "");
     const ben = await world.enter("ben");
     ben.vanish();
-    expect(world.gate.take()).toEqual([
+    expect(world.hooks.take()).toEqual([
       "enter ann",
       "connected ann",
       "subscribed ann room",
@@ -187,7 +187,7 @@ describe("the gate", () => {
     ann.publish("room/1", "bad");
     await world.pass(30);
     ann.vanish();
-    expect([ann.newFrames(), world.gate.take()]).toEqual([["ack r2"], []]);
+    expect([ann.newFrames(), world.hooks.take()]).toEqual([["ack r2"], []]);
   });
 
   test("decides about every message, also after one that it has allowed", async () => {
@@ -239,7 +239,7 @@ describe("a renewal", () => {
       (token: string) => () => ann.request({ type: "renew", token }),
     ];
     expect(await answer(world, ann, renew(world.roomToken("ann", { name: "Ann", exp: Math.floor(long) })))).toBe("ack");
-    expect(world.gate.take()).toContain("renewed ann to Ann");
+    expect(world.hooks.take()).toContain("renewed ann to Ann");
     expect(await answer(world, ann, () => ann.publish(CHAT, { text: "still" }))).toBe("ack");
     await world.pass(1);
     world.advance(3_700_000);
@@ -289,7 +289,7 @@ describe("a renewal", () => {
     ann.subscribe(ADMIN);
     await world.pass(30);
     ann.take();
-    world.gate.renewed = (seat) => {
+    world.hooks.renewed = (seat) => {
       seat.access = stayAccess(ROOM_ID, "ann", { isAdmin: false, mayChat: false });
     };
     ann.request({ type: "renew", token: world.roomToken("ann") });

@@ -14,7 +14,7 @@ import type { Counter } from "../../telemetry/metrics.ts";
 import { safely } from "../../telemetry/safely.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Connections } from "../connections/connections.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { Emitter } from "../events/emitter.ts";
 import type { Delivery } from "../messages/delivery.ts";
@@ -46,7 +46,7 @@ interface SocketHandlersParts {
   readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
   readonly maxPendingBytes: number;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
 }
 
 /** A client may close with any number: unknown ones share one series in the metrics. */
@@ -140,7 +140,7 @@ export class SocketHandlers {
     try {
       const connection = this.parts.connections.connect(grant, ws as Socket, client);
       ws.data = connection;
-      if (grant.seat) this.parts.roomGate.connected(grant.seat, connection.id);
+      if (grant.seat) this.parts.roomHooks.connected(grant.seat, connection.id);
     } finally {
       pending.claim?.end();
     }

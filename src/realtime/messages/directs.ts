@@ -5,12 +5,12 @@
 import type { Clock } from "../../base/clock.ts";
 import type { SpaceId } from "../../base/ids.ts";
 import {
+  DEFERRED,
   type DeliverResult,
   type DirectAttempt,
   type Engine,
   type Envelope,
-  HELD,
-  type OnHeld,
+  type OnDeferred,
   OVERTAKEN,
   type SendResult,
   type Sent,
@@ -76,9 +76,9 @@ export class Directs {
     if (this.parts.delivery.isOverQuota(app)) return "over_message_quota";
     if (sender?.peerId === to) return this.sendToOwn(app, to, envelope, sender);
     const order = ++this.lastSend;
-    const attempt = this.parts.engine.isAlone ? undefined : newAttempt(app, to, this.waiting.onHeld);
-    const reached = this.waiting.mustWait(app, to) ? HELD : this.reachFirst(app, to, envelope, sender, attempt);
-    if (!(reached instanceof Promise) && reached !== HELD) {
+    const attempt = this.parts.engine.isAlone ? undefined : newAttempt(app, to, this.waiting.onDeferred);
+    const reached = this.waiting.mustWait(app, to) ? DEFERRED : this.reachFirst(app, to, envelope, sender, attempt);
+    if (!(reached instanceof Promise) && reached !== DEFERRED) {
       if (attempt) this.waiting.decided(attempt);
       return this.sent(app, to, envelope, sender, reached);
     }
@@ -97,7 +97,7 @@ export class Directs {
     return this.sent(app, to, envelope, sender, reached);
   }
 
-  /** HELD: the service itself has closed the connection of the receiver, which is expected back. */
+  /** DEFERRED: the service itself has closed the connection of the receiver, which is expected back. */
   private async sentLater(
     app: SpaceId,
     to: string,
@@ -105,7 +105,7 @@ export class Directs {
     sender: Connection | undefined,
     order: number,
     reached: Sent,
-    attempt: DirectAttempt = newAttempt(app, to, this.waiting.onHeld),
+    attempt: DirectAttempt = newAttempt(app, to, this.waiting.onDeferred),
   ): Promise<SendRefusal | undefined> {
     const arrivals = arrivalsOf(sender ? sender.peer : this.parts.spaces.peer(app, envelope.from));
     let result: SendResult;
@@ -114,7 +114,7 @@ export class Directs {
     } finally {
       this.waiting.decided(attempt);
     }
-    if (result !== HELD) return this.sent(app, to, envelope, sender, result);
+    if (result !== DEFERRED) return this.sent(app, to, envelope, sender, result);
     const decided = await this.waiting.add({ app, to, envelope, sender, order, attempt, arrivals });
     return decided === undefined ? "rate_limited" : this.sent(app, to, envelope, sender, decided);
   }
@@ -136,7 +136,7 @@ export class Directs {
   }
 
   /**
-   * To how many connections a direct message was handed; or why to none, HELD also if this node expects the peer back.
+   * To how many connections a direct message was handed; or why to none, DEFERRED also if this node expects the peer back.
    * `arrivals`: those of the sender when it sent the message, if it has waited.
    */
   private reach(
@@ -155,32 +155,32 @@ export class Directs {
     const isHere = target?.hasOther(sender) === true;
     // The hold may end while other nodes answer: the peer that connects here meanwhile must not be "not found".
     const wasHeld = !isHere && holds.isHeld(app, to);
-    if (wasHeld && attempt && !attempt.isNext) this.waiting.onHeld(attempt);
+    if (wasHeld && attempt && !attempt.isNext) this.waiting.onDeferred(attempt);
     const elsewhere = engine.send(app, to, orAfterRoster(envelope, target), isHere, attempt);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
     const here = target && isHere ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender, arrivals) : 0;
-    if (elsewhere instanceof Promise) return this.orHeldLater(app, to, here, wasHeld, elsewhere);
-    return this.orHeld(app, to, here, wasHeld, elsewhere);
+    if (elsewhere instanceof Promise) return this.orDeferredLater(app, to, here, wasHeld, elsewhere);
+    return this.orDeferred(app, to, here, wasHeld, elsewhere);
   }
 
-  private async orHeldLater(
+  private async orDeferredLater(
     app: SpaceId,
     to: string,
     here: number,
     wasHeld: boolean,
     elsewhere: Promise<SendResult>,
   ): Promise<SendResult> {
-    return this.orHeld(app, to, here, wasHeld, await elsewhere);
+    return this.orDeferred(app, to, here, wasHeld, await elsewhere);
   }
 
-  private orHeld(app: SpaceId, to: string, here: number, wasHeld: boolean, elsewhere: SendResult): SendResult {
+  private orDeferred(app: SpaceId, to: string, here: number, wasHeld: boolean, elsewhere: SendResult): SendResult {
     const { holds } = this.parts;
     const reached = typeof elsewhere === "number" ? elsewhere : 0;
     if (reached > 0) holds.returnedElsewhere(app, to);
     // Not known to have reached all connections. It is decided nevertheless: a further attempt would reach those of this node twice.
     if (here > 0 && (elsewhere === UNAVAILABLE || elsewhere === OVERTAKEN)) return OVERTAKEN;
     if (here > 0) return here + reached;
-    return elsewhere === 0 && (wasHeld || holds.isHeld(app, to)) ? HELD : elsewhere;
+    return elsewhere === 0 && (wasHeld || holds.isHeld(app, to)) ? DEFERRED : elsewhere;
   }
 
   private sent(
@@ -191,7 +191,7 @@ export class Directs {
     reached: SendResult,
   ): SendRefusal | undefined {
     if (reached === UNAVAILABLE || reached === OVERTAKEN) return "backend_error";
-    if (reached === 0 || reached === HELD) return "peer_not_found";
+    if (reached === 0 || reached === DEFERRED) return "peer_not_found";
     const { emitter } = this.parts;
     if (sender) sender.peer.space.countMessage();
     else this.parts.delivery.countMessage(app);
@@ -199,13 +199,13 @@ export class Directs {
     return undefined;
   }
 
-  /** Delivers a direct message of another node; returns the number of connections here that it was written to, or HELD. */
+  /** Delivers a direct message of another node; returns the number of connections here that it was written to, or DEFERRED. */
   deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
     const target = this.parts.spaces.peer(app, to);
     const reached = target?.hasOther(undefined)
       ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined, envelope.sentEarlier && NO_ARRIVALS)
       : 0;
-    return reached === 0 && this.parts.holds.isHeld(app, to) ? HELD : reached;
+    return reached === 0 && this.parts.holds.isHeld(app, to) ? DEFERRED : reached;
   }
 
   /** To a peer that has a connection besides the sender's (`hasOther`). */
@@ -283,10 +283,10 @@ const waited = (envelope: Envelope, arrivals: Arrivals): Envelope => ({
   ...(arrivals.size === 0 && { sentEarlier: true }),
 });
 
-const newAttempt = (app: SpaceId, to: string, onHeld: OnHeld): DirectAttempt => ({
+const newAttempt = (app: SpaceId, to: string, onDeferred: OnDeferred): DirectAttempt => ({
   app,
   to,
-  onHeld,
+  onDeferred,
   number: 0,
   firstMs: 0,
   delivered: 0,

@@ -9,7 +9,7 @@ describe("presence before messages", () => {
   test("a peer's pending change is written before its message", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.publish("c", "hello");
     expect(ann.newFrames()).toEqual(["joined: ben", 'message ben "hello"']);
@@ -25,7 +25,7 @@ describe("presence before messages", () => {
     for (const channel of ["c", "d"]) ann.subscribe(channel);
     world.advance(50);
     ann.take();
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.subscribe("d");
     ben.send("ann", 1);
@@ -49,7 +49,7 @@ describe("presence before messages", () => {
   test("also before a message of REST in the peer's name", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     const envelope = { from: "ben", metadataJson: undefined, dataJson: "1" };
     world.node.hub.delivery.publish(APP, "c", envelope);
@@ -62,7 +62,7 @@ describe("presence before messages", () => {
   test("a direct or published message without a receiver shows nothing to anyone", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     for (let i = 0; i < 5; i++) {
       ben.subscribe("c");
       ben.send("absent", 1);
@@ -79,7 +79,7 @@ describe("presence before messages", () => {
     const world = new World();
     const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
     ann.take();
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.send("ann", 1);
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben", "direct ben 1"], []]);
@@ -103,7 +103,7 @@ describe("presence before messages", () => {
     const world = new World();
     const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
     ann.take();
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.send("ann", 1);
     ben.vanish();
@@ -126,7 +126,7 @@ describe("presence before messages", () => {
   test("a receiver that alone was shown something and subscribes again gets a roster and further changes", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.send("ann", 1);
     ann.subscribe("c");
@@ -141,7 +141,7 @@ describe("presence before messages", () => {
     const world = new World();
     const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
     ann.take();
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.send("ann", 1);
     ben.publish("c", 2);
@@ -153,7 +153,7 @@ describe("presence before messages", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const cat = world.join("cat", "c");
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ann.take();
     cat.unsubscribe("c");

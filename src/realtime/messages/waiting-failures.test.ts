@@ -9,11 +9,11 @@ import { type WaitingSend, WaitingSends } from "./waiting-sends.ts";
 
 const A = anAppId("a");
 
-function sendOf({ onHeld }: WaitingSends, order: number): WaitingSend {
+function sendOf({ onDeferred }: WaitingSends, order: number): WaitingSend {
   const attempt: DirectAttempt = {
     app: A,
     to: "ann",
-    onHeld,
+    onDeferred,
     number: 0,
     firstMs: 0,
     delivered: 0,

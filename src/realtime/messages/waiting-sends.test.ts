@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { anAppId } from "../../base/testing/ids.ts";
-import { HELD, type SendResult, UNAVAILABLE } from "../../engine/engine.ts";
+import { DEFERRED, type SendResult, UNAVAILABLE } from "../../engine/engine.ts";
 import { delayed } from "../../engine/testing/traffic.ts";
 import { NO_ARRIVALS } from "../state/arrivals.ts";
 import { clientCloses, drain } from "../testing/grace.ts";
@@ -40,7 +40,7 @@ for (const nodes of [1, 2])
       for (const n of [1, 2, 3]) ben.send("ann", n);
       await pass(world, 1000);
       expect(ben.newFrames()).toEqual([]);
-      const ann = world.connect("ann").holdPongs();
+      const ann = world.connect("ann").withholdPongs();
       ben.send("ann", 4);
       await pass(world, 200);
       ann.subscribe("c");
@@ -107,7 +107,7 @@ for (const nodes of [1, 2])
 test("one that is being delivered when its receiver is kicked is answered with what became of it", async () => {
   for (const [outcome, answer] of [
     [1, 1],
-    [HELD, 0],
+    [DEFERRED, 0],
   ] as const) {
     const clock = new FakeClock();
     const attempt = Promise.withResolvers<SendResult>();
@@ -219,7 +219,7 @@ function sendOf(waiting: WaitingSends, order: number): WaitingSend {
   const target = { app: APP, to: "ann" };
   const attempt = {
     ...target,
-    onHeld: waiting.onHeld,
+    onDeferred: waiting.onDeferred,
     number: 0,
     firstMs: 0,
     delivered: 0,
@@ -259,7 +259,7 @@ test("nothing is tried while an earlier first attempt is not decided", async () 
   const clock = new FakeClock();
   const waiting = new WaitingSends({ clock, attempt: ({ order }) => tried.push(order), failed: fail });
   const first = sendOf(waiting, 1);
-  waiting.onHeld(first.attempt);
+  waiting.onDeferred(first.attempt);
   const added = [waiting.add(sendOf(waiting, 2))];
   clock.advance(1500);
   expect(tried).toEqual([]);
@@ -272,7 +272,7 @@ test("nothing is tried while an earlier first attempt is not decided", async () 
 
 for (const result of [UNAVAILABLE, 0])
   test(`an attempt that ends with ${result} is not the last one: the node that held the peer may have left`, async () => {
-    const results: SendResult[] = [HELD, result, result, 1];
+    const results: SendResult[] = [DEFERRED, result, result, 1];
     const clock = new FakeClock();
     const waiting = new WaitingSends({ clock, attempt: () => results.shift() ?? 0, failed: fail });
     const done = waiting.add(sendOf(waiting, 1));

@@ -6,10 +6,10 @@
 import type { Clock } from "../../base/clock.ts";
 import type { SpaceId } from "../../base/ids.ts";
 import {
+  DEFERRED,
   type DirectAttempt,
   type Envelope,
-  HELD,
-  type OnHeld,
+  type OnDeferred,
   type SendResult,
   type Sent,
   UNAVAILABLE,
@@ -21,7 +21,7 @@ import type { Connection } from "../state/connection.ts";
 import { WAITING_SENDS_MAX_BYTES, WAITING_SENDS_PER_APP_MAX_BYTES, WAITING_SENDS_PER_PEER_MAX } from "./limits.ts";
 
 const RETRY_MS = 150;
-/** As long as a send can take after the first answer that its receiver is held: those sent before it may still come back as held. */
+/** As long as a send can take after the first answer that its receiver is held: those sent before it may still come back as deferred. */
 const SETTLE_MS = 500;
 /** A node that has held the peer may be gone, and the others learn of its peers a moment later: within this time "no one" is not final. */
 const HANDED_OVER_WITHIN_MS = 1000;
@@ -54,7 +54,7 @@ interface Queue {
   /** Monotonic ms. */
   quietUntilMs: number;
   /** When a node has last answered that it expects the peer, monotonic ms. */
-  heldMs: number;
+  deferredMs: number;
   /**
    * First attempts that have got that answer and are not decided: they belong before those that wait. Bound: messages that wait
    * for a receipt.
@@ -94,10 +94,10 @@ export class WaitingSends {
   }
 
   /** A node has answered that the peer is held: what is sent from now on waits, also while that send is not decided yet. */
-  readonly onHeld: OnHeld = (attempt) => {
+  readonly onDeferred: OnDeferred = (attempt) => {
     const queue = this.queue(attempt.app, attempt.to);
-    queue.heldMs = this.parts.clock.monotonicMs();
-    queue.quietUntilMs = queue.heldMs + SETTLE_MS;
+    queue.deferredMs = this.parts.clock.monotonicMs();
+    queue.quietUntilMs = queue.deferredMs + SETTLE_MS;
     if (!attempt.isNext) queue.undecided.add(attempt);
   };
 
@@ -153,8 +153,8 @@ export class WaitingSends {
     const key = keyOf(app, to);
     let queue = this.queues.get(key);
     if (!queue) {
-      const heldMs = this.parts.clock.monotonicMs();
-      queue = { waiting: [], trying: undefined, hasFailed: false, quietUntilMs: 0, heldMs, undecided: new Set() };
+      const deferredMs = this.parts.clock.monotonicMs();
+      queue = { waiting: [], trying: undefined, hasFailed: false, quietUntilMs: 0, deferredMs, undecided: new Set() };
       this.queues.set(key, queue);
       this.setTimer();
     }
@@ -245,9 +245,9 @@ export class WaitingSends {
   /** Otherwise it is tried again. */
   private isDecided(queue: Queue, result: SendResult): boolean {
     const nowMs = this.parts.clock.monotonicMs();
-    if (result === HELD) queue.heldMs = nowMs;
-    if (result === HELD || result === UNAVAILABLE) return false;
-    return result !== 0 || nowMs - queue.heldMs >= HANDED_OVER_WITHIN_MS;
+    if (result === DEFERRED) queue.deferredMs = nowMs;
+    if (result === DEFERRED || result === UNAVAILABLE) return false;
+    return result !== 0 || nowMs - queue.deferredMs >= HANDED_OVER_WITHIN_MS;
   }
 
   private take({ waiting }: Queue, one: Waiting | undefined = waiting[0]): Waiting | undefined {
@@ -265,7 +265,7 @@ export class WaitingSends {
 }
 
 /** No node has a connection of the peer, and there is no further attempt. */
-const orNone = (result: SendResult): SendResult => (result === HELD ? 0 : result);
+const orNone = (result: SendResult): SendResult => (result === DEFERRED ? 0 : result);
 
 /** Unambiguous: an application's id contains no space. */
 const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;

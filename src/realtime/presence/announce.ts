@@ -39,7 +39,7 @@ export function announce({ engine, clock }: AnnounceParts, channel: Channel, mem
 }
 
 function unsentOf(member: Member): MemberState | undefined {
-  if (!member.hasSubscription || member.stay) return member.toAnnounce();
+  if (!member.hasSubscription || member.lingeringState) return member.toAnnounce();
   return member.isVisibleHere ? SHOWN : ARRIVING;
 }
 

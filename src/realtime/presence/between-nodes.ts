@@ -1,6 +1,6 @@
 /**
- * Ends of stays between nodes. Within a node they are times of its steady clock. Nodes tell each other how much is left, because
- * their clocks differ; the Unix time beside it is for nodes of a version that knows nothing else.
+ * Until when members linger, between nodes. Within a node these are times of its steady clock. Nodes tell each other how much is
+ * left, because their clocks differ; the Unix time beside it is for nodes of a version that knows nothing else.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Lingers, MemberState } from "../../engine/engine.ts";

@@ -123,7 +123,7 @@ describe("a damped member that sends a message", () => {
 test("a flood of publishes and flaps costs the others six presence frames in 10 s at most", () => {
   const world = new World();
   const ann = world.join("ann", "c");
-  const ben = world.connect("ben").holdPongs();
+  const ben = world.connect("ben").withholdPongs();
   let shown = 0;
   for (let i = 0; i < 300; i++) {
     ben.subscribe("c");

@@ -56,7 +56,7 @@ export class Damping {
     // The last change within the limit was shown to one receiver before the others, and is already counted.
     if (recent.count === CHANGES_SHOWN_MAX && recent.last === entry) return true;
     if (beforeMessage && known === undefined && entry !== undefined) return true;
-    recent.isHeld = true;
+    recent.isDamped = true;
     return false;
   }
 
@@ -65,7 +65,7 @@ export class Damping {
     channel.recentChanges ??= new Map();
     let recent = channel.recentChanges.get(peerId);
     if (!recent) {
-      recent = { count: 0, last: before, isHeld: false };
+      recent = { count: 0, last: before, isDamped: false };
       channel.recentChanges.set(peerId, recent);
     }
     if (recent.last === entry) return;
@@ -99,8 +99,8 @@ export class Damping {
     const firstLeft = this.records.findIndex(({ untilMs }) => untilMs > nowMs);
     for (const { channel, peerId, recent } of this.records.splice(0, firstLeft < 0 ? this.records.length : firstLeft)) {
       if (--recent.count === 0) drop(channel, peerId);
-      if (!recent.isHeld || recent.count >= CHANGES_SHOWN_MAX) continue;
-      recent.isHeld = false;
+      if (!recent.isDamped || recent.count >= CHANGES_SHOWN_MAX) continue;
+      recent.isDamped = false;
       this.release(channel, peerId);
     }
   }

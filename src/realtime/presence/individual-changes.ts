@@ -83,13 +83,13 @@ export class IndividualChanges {
 
   /**
    * Writes to a subscription that is off the topic: `changes`, already published on the topic, and changes of its overrides. Peer
-   * ids whose change is held back are added to `held`. A message of `sender` comes next; without `isTick`, only overrides of the
+   * ids whose change is held back are added to `damped`. A message of `sender` comes next; without `isTick`, only overrides of the
    * sender are looked at.
    */
   catchUp(
     subscription: Subscription,
     changes: readonly Change[],
-    held: Set<string>,
+    damped: Set<string>,
     sender?: string,
     isTick = true,
   ): void {
@@ -104,7 +104,7 @@ export class IndividualChanges {
       const after = before === undefined ? member?.entry() : member?.arrivedEntry();
       if (after !== before) {
         if (!this.parts.damping.allows(channel, peerId, before, after, peerId === sender)) {
-          held.add(peerId);
+          damped.add(peerId);
           continue;
         }
         this.parts.damping.shown(channel, peerId, before, after);

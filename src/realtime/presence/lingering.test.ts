@@ -10,11 +10,11 @@ const APP = anAppId("app");
 
 describe("grace", () => {
   for (const nodes of [1, 2])
-    test(`a member that is lost before its roster was never shown, and does not stay (nodes: ${nodes})`, () => {
+    test(`a member that is lost before its roster was never shown, and does not linger (nodes: ${nodes})`, () => {
       const world = graceWorld(nodes);
       const cat = world.join("cat", CALL);
       for (const end of ["lost", "closed by the service"]) {
-        const ann = world.connect("ann").holdPongs();
+        const ann = world.connect("ann").withholdPongs();
         ann.subscribe(CALL);
         world.advance(50);
         if (end === "lost") ann.vanish();
@@ -186,18 +186,18 @@ describe("grace", () => {
     expect(ben.newFrames()).toEqual(["left: ann"]);
   });
 
-  test("one application has no more than its share of the members that stay", () => {
+  test("one application has no more than its share of the members that linger", () => {
     const world = graceWorld();
     const [ben, ann, dan] = [world.join("ben", CALL), world.join("ann", CALL), world.join("dan", CALL)];
     ben.take();
     const { space } = ben.connection.peer;
-    space.stays = LINGERING_PER_APP_MAX - 1;
+    space.lingeringCount = LINGERING_PER_APP_MAX - 1;
     ann.vanish();
     dan.vanish();
     world.advance(100);
     expect(ben.newFrames()).toEqual(["left: dan"]);
     world.advance(31_000);
-    expect([ben.newFrames(), space.stays]).toEqual([["left: ann"], LINGERING_PER_APP_MAX - 1]);
+    expect([ben.newFrames(), space.lingeringCount]).toEqual([["left: ann"], LINGERING_PER_APP_MAX - 1]);
   });
 
   test("nothing is left of members whose time is over", () => {

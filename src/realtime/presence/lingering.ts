@@ -1,12 +1,12 @@
 /**
- * Members that have no connection any more and are still shown (history 4). Such a stay begins when the last connection of a member
+ * Members that have no connection any more and are still shown (history 4). That begins when the last connection of a member
  * ends without a goodbye, or when the service itself has ended it, or while messages of it are uncommitted. It ends with its time,
  * with the return of the peer on any node, with a goodbye, and with a kick or a change of the key.
  *
- * The node that has lost the connection announces the stay and ends it. When that node is gone, every node that knew the member
- * keeps it until the same time.
+ * The node that has lost the connection announces that the member lingers, and ends that. When that node is gone, every node that
+ * knew the member keeps it until the same time.
  *
- *     stay          `lingers`   begins when                                                ends with
+ *     it lingers    `lingers`   begins when                                                ends with
  *     uncommitted   none        its last connection ends before its messages are stored    these messages, then as if it ended now
  *     held          "held"      the service ended a connection with a token                HOLD_MS: lost if the grace is longer, else over
  *     lost          "lost"      it ended without a goodbye, in a channel with a grace      the grace: over
@@ -26,9 +26,9 @@ import type { KickTimes } from "../connections/kick-times.ts";
 import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../connections/limits.ts";
 import { hasUncommitted } from "../state/backlog.ts";
 import type { Channel } from "../state/channel.ts";
+import { isLonger, type LingeringState, lingering } from "../state/lingering-state.ts";
 import { type Member, stateOf } from "../state/member.ts";
 import { isLive, isNewer } from "../state/newest.ts";
-import { isLonger, lingering, type Stay } from "../state/stay.ts";
 import type { Subscription } from "../state/subscription.ts";
 import { announce } from "./announce.ts";
 import { fromOther } from "./between-nodes.ts";
@@ -36,7 +36,7 @@ import { fromOther } from "./between-nodes.ts";
 const SLOT_MS = 50;
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
-/** How much longer than announced a member stays whose node is there and should have ended it. */
+/** How much longer than announced a member lingers whose node is there and should have ended it. */
 const OVERDUE_MS = 5000;
 
 /** Nodes close connections for the same reason at about the same time: of those the newest counts, whichever node was first. */
@@ -57,11 +57,11 @@ interface LingeringParts {
 
 export class Lingering {
   /**
-   * Members with a stay on this node. Bound: LINGERING_MAX, half of them of one application; further ones leave at once. Beyond it,
+   * Members that linger on this node. Bound: LINGERING_MAX, half of them of one application; further ones leave at once. Beyond it,
    * members of connections that have just ended, until the store has answered for their messages.
    */
-  private readonly staying = new Set<Member>();
-  /** Slot n holds the members with something to end by n × SLOT_MS. Bound: `staying`, and members that other nodes announce. */
+  private readonly members = new Set<Member>();
+  /** Slot n holds the members with something to end by n × SLOT_MS. Bound: `members`, and members that other nodes announce. */
   private readonly slots = new Map<number, Set<Member>>();
   private turning = false;
   /** Steady ms until which members are held at least: while a node drains, those it has closed first wait for the last. */
@@ -70,11 +70,11 @@ export class Lingering {
   constructor(private readonly parts: LingeringParts) {}
 
   get all(): Iterable<Member> {
-    return this.staying;
+    return this.members;
   }
 
   get size(): number {
-    return this.staying.size;
+    return this.members.size;
   }
 
   /** The last subscription of this member on this node has ended. */
@@ -95,9 +95,9 @@ export class Lingering {
 
   /** The messages that its `left` has waited for are delivered. */
   private committed(subscription: Subscription, member: Member, state: MemberState): void {
-    const { stay } = member;
-    // Another stay may have taken its place.
-    if (!stay || !isLive(stay.state) || stay.state.since !== state.since) return;
+    const { lingeringState } = member;
+    // Another lingering state may have taken its place.
+    if (!lingeringState || !isLive(lingeringState.state) || lingeringState.state.since !== state.since) return;
     this.end(member);
     if (!member.hasSubscription) this.depart(subscription, member);
     this.parts.changed(member);
@@ -106,7 +106,7 @@ export class Lingering {
   private depart(subscription: Subscription, member: Member): void {
     const { connection, channel } = subscription;
     const departure = connection.open ? "goodbye" : connection.departure;
-    // The last connection decides: with its goodbye, those that were lost before it do not stay either.
+    // The last connection decides: with its goodbye, those that were lost before it do not linger either.
     // So does a kick while its messages were uncommitted.
     if (departure === "goodbye" || this.wasKicked(member, connection.connectedMs)) return this.forget(member);
     const isHeld = departure === "held" && connection.isFromToken;
@@ -119,15 +119,15 @@ export class Lingering {
     const untilMs = isHeld ? Math.max(nowMs + HOLD_MS, this.heldAtLeastUntilMs) : graceUntilMs;
     if (untilMs <= nowMs) return;
     const lingers: Lingers = { why: isHeld ? "held" : "lost", untilMs, keyId: connection.keyId };
-    // It stays nevertheless: that other connection may have ended, too, and its node does not know of this end yet.
+    // It lingers nevertheless: that other connection may have ended, too, and its node does not know of this end yet.
     const hadOther = member.isElsewhere || hasJustEndedElsewhere(member, nowMs);
     const state = lingering(stateOf(subscription), hadOther ? { ...lingers, hadOther } : lingers);
     this.begin(member, { state, isInherited: false, graceUntilMs });
   }
 
   /**
-   * The node of a member's connection is gone, or of its stay. It stays if it has no other connection. Nodes that die together are
-   * noticed one after the other, by each node in another order: the newest of their connections counts.
+   * The node of a member's connection is gone, or the node on which it lingers. It lingers here if it has no other connection. Nodes
+   * that die together are noticed one after the other, by each node in another order: the newest of their connections counts.
    */
   nodeGone(member: Member, state: MemberState): void {
     const nowMs = this.parts.clock.steadyMs();
@@ -153,9 +153,9 @@ export class Lingering {
     if (!this.isAllowed(member, lingers.keyId)) return;
     const isHeld = lingers.why === "held";
     const graceUntilMs = isHeld ? lingers.untilMs - HOLD_MS + member.channel.graceSec * 1000 : lingers.untilMs;
-    const stay = { state, isInherited: true, graceUntilMs };
-    if (member.stay && !isLonger(stay, member.stay)) return;
-    this.begin(member, stay);
+    const lingeringState = { state, isInherited: true, graceUntilMs };
+    if (member.lingeringState && !isLonger(lingeringState, member.lingeringState)) return;
+    this.begin(member, lingeringState);
     const { space, peerId } = member.peer;
     if (isHeld) this.parts.holds.inherit(space.app, peerId, lingers.untilMs, lingers.keyId);
   }
@@ -168,7 +168,7 @@ export class Lingering {
   }
 
   /**
-   * Another node says that this member lingers: that node ends it, but it does not stay without an end if that node fails to.
+   * Another node says that this member lingers: that node ends it, but it does not linger without an end if that node fails to.
    * Returns the state to keep, with its end by the clock of this node.
    */
   announced(member: Member, state: MemberState, lingers: Lingers): MemberState {
@@ -179,15 +179,15 @@ export class Lingering {
 
   /** The member has a connection on another node. */
   returnedElsewhere(member: Member): void {
-    // Nodes that do not know of its stay here would take its end for a goodbye.
-    if (member.stay) announce(this.parts, member.channel, [member]);
+    // Nodes that do not know that it lingers here would take its end for a goodbye.
+    if (member.lingeringState) announce(this.parts, member.channel, [member]);
     this.forget(member);
   }
 
   /** The member has a connection again, or has said goodbye: nothing of its earlier connections counts any more. */
   forget(member: Member): void {
-    const { stay, peer } = member;
-    if (stay && !isLive(stay.state)) {
+    const { lingeringState, peer } = member;
+    if (lingeringState && !isLive(lingeringState.state)) {
       this.end(member);
       this.parts.holds.end(peer.space.app, peer.peerId);
     }
@@ -200,8 +200,8 @@ export class Lingering {
   /** The peer was kicked. One whose messages are uncommitted leaves behind them: the kick counts when they are delivered. */
   endPeer(app: SpaceId, peerId: string): void {
     this.parts.kickTimes.note(app, peerId);
-    for (const member of [...this.staying])
-      if (member.peer.peerId === peerId && member.peer.space.app === app && member.stay?.state.lingers)
+    for (const member of [...this.members])
+      if (member.peer.peerId === peerId && member.peer.space.app === app && member.lingeringState?.state.lingers)
         this.endNow(member);
   }
 
@@ -212,11 +212,11 @@ export class Lingering {
 
   /** The key was revoked or narrowed. */
   endKey(keyId: string): void {
-    for (const member of [...this.staying])
-      if (member.stay?.state.lingers?.keyId === keyId && !this.isAllowed(member, keyId)) this.endNow(member);
+    for (const member of [...this.members])
+      if (member.lingeringState?.state.lingers?.keyId === keyId && !this.isAllowed(member, keyId)) this.endNow(member);
   }
 
-  /** Whether the key as it is now lets its peers be members of the channel. Without the id of a key only time ends a stay. */
+  /** Whether the key as it is now lets its peers be members of the channel. Without the id of a key only time ends it. */
   private isAllowed({ channel }: Member, keyId: string): boolean {
     if (keyId === NO_KEY) return true;
     const key = this.parts.keyring.key(keyId);
@@ -230,21 +230,21 @@ export class Lingering {
   }
 
   private isFull({ peer }: Member): boolean {
-    return this.staying.size >= LINGERING_MAX || peer.space.stays >= LINGERING_PER_APP_MAX;
+    return this.members.size >= LINGERING_MAX || peer.space.lingeringCount >= LINGERING_PER_APP_MAX;
   }
 
   // Time
 
-  private begin(member: Member, stay: Stay): void {
-    member.stay = stay;
-    if (!this.staying.has(member)) member.peer.space.stays++;
-    this.staying.add(member);
-    if (stay.state.lingers) this.addToSlot(member, stay.state.lingers.untilMs);
+  private begin(member: Member, lingeringState: LingeringState): void {
+    member.lingeringState = lingeringState;
+    if (!this.members.has(member)) member.peer.space.lingeringCount++;
+    this.members.add(member);
+    if (lingeringState.state.lingers) this.addToSlot(member, lingeringState.state.lingers.untilMs);
   }
 
   private end(member: Member): void {
-    member.stay = undefined;
-    if (this.staying.delete(member)) member.peer.space.stays--;
+    member.lingeringState = undefined;
+    if (this.members.delete(member)) member.peer.space.lingeringCount--;
   }
 
   private addToSlot(member: Member, atMs: number): void {
@@ -252,10 +252,10 @@ export class Lingering {
     const inSlot = this.slots.get(slot);
     if (inSlot) inSlot.add(member);
     else this.slots.set(slot, new Set([member]));
-    this.turn();
+    this.scheduleSweep();
   }
 
-  private turn(): void {
+  private scheduleSweep(): void {
     if (this.turning || this.slots.size === 0) return;
     this.turning = true;
     this.parts.clock.after(SLOT_MS, () => {
@@ -263,8 +263,8 @@ export class Lingering {
       try {
         this.serve(this.parts.clock.steadyMs());
       } finally {
-        // Even after an exception: without the next turn members would stay without an end.
-        this.turn();
+        // Even after an exception: without the next turn members would linger without an end.
+        this.scheduleSweep();
       }
     });
   }
@@ -287,12 +287,12 @@ export class Lingering {
       isChanged = true;
     }
     if (member.remote?.size === 0) member.remote = undefined;
-    const { stay } = member;
-    const lingers = stay?.state.lingers;
-    if (stay && lingers && lingers.untilMs <= nowMs) {
-      const { isInherited, graceUntilMs } = stay;
+    const { lingeringState } = member;
+    const lingers = lingeringState?.state.lingers;
+    if (lingeringState && lingers && lingers.untilMs <= nowMs) {
+      const { isInherited, graceUntilMs } = lingeringState;
       if (lingers.why === "held" && graceUntilMs > nowMs) {
-        const state = lingering(stay.state, { ...lingers, why: "lost", untilMs: graceUntilMs });
+        const state = lingering(lingeringState.state, { ...lingers, why: "lost", untilMs: graceUntilMs });
         this.begin(member, { state, isInherited, graceUntilMs });
       } else this.end(member);
       isChanged = true;
@@ -301,7 +301,7 @@ export class Lingering {
   }
 }
 
-/** Other members know of it: one that was never shown does not stay. */
+/** Other members know of it: one that was never shown does not linger. */
 const isShown = ({ isShown, announced }: Member): boolean =>
   isShown || (announced !== undefined && !announced.isArriving);
 

@@ -235,16 +235,16 @@ export class Notes {
     const { lingering } = this.parts;
     for (const state of states) {
       const known = channel.members.get(state.peerId);
-      if (!known?.isConnected && !known?.stay) lingering.keepNoted(channel, state);
+      if (!known?.isConnected && !known?.lingeringState) lingering.keepNoted(channel, state);
     }
   }
 
   private *held(): Generator<NotedMember> {
     const { holds, lingering } = this.parts;
-    for (const { channel, peer, stay, isElsewhere } of lingering.all) {
+    for (const { channel, peer, lingeringState, isElsewhere } of lingering.all) {
       // The node of its other connection knows it, and notes it if it stops too.
-      if (stay?.state.lingers?.why !== "held" || isElsewhere) continue;
-      const { peerId, metadataJson, stateJson, since, node, lingers } = stay.state;
+      if (lingeringState?.state.lingers?.why !== "held" || isElsewhere) continue;
+      const { peerId, metadataJson, stateJson, since, node, lingers } = lingeringState.state;
       const { keyId } = lingers;
       yield { app: peer.space.app, peerId, channel: channel.name, keyId, metadataJson, stateJson, since, node };
     }

@@ -138,7 +138,7 @@ describe("occupancy, for REST", () => {
     const world = new World();
     world.join("ann", "c", { metadata: 1 });
     world.join("ann", "c", { metadata: 2 });
-    world.connect("ben").holdPongs().subscribe("c");
+    world.connect("ben").withholdPongs().subscribe("c");
     world.join("shy", "c", { actions: ["subscribe"] });
     const members = await world.node.hub.occupancy.members(APP, "c");
     expect(members?.map((one) => [one.peerId, one.metadataJson])).toEqual([

@@ -36,7 +36,7 @@ export class Occupancy {
       if (isUnsent(member.announced)) member.announced = member.toAnnounce();
       // A node that asks only now has never been sent a member that a node that is gone has left to this one. It learns of its end
       // from this one too.
-      member.announced ??= member.stay?.state;
+      member.announced ??= member.lingeringState?.state;
       return member.announced ? forOthers(member.announced, this.clock) : [];
     });
   }
@@ -113,7 +113,7 @@ export class Occupancy {
 const connectionsIn = ({ subscribers, replaying }: Channel): number => subscribers + replaying;
 
 /** Not one that has just left: it is a member until the others have been shown that. */
-const isCounted = (member: Member): boolean => member.hasSubscription || member.stay !== undefined;
+const isCounted = (member: Member): boolean => member.hasSubscription || member.lingeringState !== undefined;
 
 /** The scope last: its patterns cost more than the rest. */
 const isWithin = (name: string, { prefix, after, scope }: ChannelsPage): boolean =>

@@ -76,7 +76,7 @@ describe("a second connection of a peer with other metadata", () => {
     const ben = world.join("ben", "c");
     const first = world.join("ann", "c", { metadata: { tab: 1 } });
     for (const client of [ben, first]) client.take();
-    const second = world.connect("ann", { metadata: { tab: 2 } }).holdPongs();
+    const second = world.connect("ann", { metadata: { tab: 2 } }).withholdPongs();
     second.subscribe("c");
     second.publish("c", 1);
     world.advance(600);
@@ -88,7 +88,7 @@ describe("a second connection of a peer with other metadata", () => {
     const world = new World();
     const first = world.join("ann", "c", { metadata: { tab: 1 } });
     first.take();
-    const second = world.connect("ann", { metadata: { tab: 2 } }).holdPongs();
+    const second = world.connect("ann", { metadata: { tab: 2 } }).withholdPongs();
     second.subscribe("c");
     second.send("ann", 1);
     world.advance(600);
@@ -101,7 +101,7 @@ describe("a second connection of a peer with other metadata", () => {
     world.join("ben", "c");
     first.take();
     // A direct message of a newcomer takes its receiver off the topic.
-    const eve = world.connect("eve").holdPongs();
+    const eve = world.connect("eve").withholdPongs();
     eve.subscribe("c");
     eve.send("ann", 1);
     world.join("ann", "c", { metadata: { tab: 2 } });

@@ -7,7 +7,7 @@ const presenceOf = (frames: readonly Received[]): Received[] => frames.filter((f
 describe("the roster", () => {
   test("follows the ack and a ping, on the first tick after the pong, even when it is empty", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     expect(ann.newFrames()).toEqual(["ack r1"]);
     expect(ann.socket.pings).toEqual(["1"]);
@@ -22,7 +22,7 @@ describe("the roster", () => {
 
   test("waits for the pong of its own ping or a later one, not of an earlier one", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     ann.subscribe("d");
     ann.take();
@@ -37,7 +37,7 @@ describe("the roster", () => {
 
   test("does not come after liveness pings and unsolicited pongs", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     ann.take();
     for (const payload of ["", "x", "0", "-1"]) ann.socket.pong(payload);
@@ -47,7 +47,7 @@ describe("the roster", () => {
 
   test("comes 500 ms after the ack at the latest, even without a pong", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     world.advance(7);
     ann.subscribe("c");
     world.advance(400);
@@ -58,7 +58,7 @@ describe("the roster", () => {
 
   test("has its own 500 ms for each subscription", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     world.advance(100);
     ann.subscribe("d");
@@ -69,7 +69,7 @@ describe("the roster", () => {
 
   test("is not written twice when the pong comes after the deadline", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     world.advance(600);
     ann.take();
@@ -81,7 +81,7 @@ describe("the roster", () => {
   test("comes before any other presence frame, but not before messages", () => {
     const world = new World();
     const ben = world.join("ben", "c");
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     const cat = world.connect("cat");
     cat.subscribe("c");
@@ -120,7 +120,7 @@ describe("the roster", () => {
     const world = new World();
     const [ann, ben] = [world.join("ann", "c"), world.join("ben", "c")];
     ann.take();
-    ann.holdPongs().subscribe("c");
+    ann.withholdPongs().subscribe("c");
     const cat = world.connect("cat");
     cat.subscribe("c");
     world.advance(50);
@@ -142,7 +142,7 @@ describe("the roster", () => {
 
   test("asked for twice within one tick is written once, and changes are shown once from then on", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     for (let i = 0; i < 2; i++) {
       ann.subscribe("c");
       ann.socket.pong();
@@ -159,7 +159,7 @@ describe("the roster", () => {
 
 test("a subscribe repeated between pong and tick waits for its own pong", () => {
   const world = new World();
-  const ann = world.connect("ann").holdPongs();
+  const ann = world.connect("ann").withholdPongs();
   ann.subscribe("c");
   ann.socket.pong();
   ann.subscribe("c");
@@ -179,7 +179,7 @@ describe("unsubscribing or vanishing before the roster", () => {
     test(`a client that ${name} while its roster waits for the pong is never shown and gets no roster`, () => {
       const world = new World();
       const ann = world.join("ann", "c");
-      const ben = world.connect("ben").holdPongs();
+      const ben = world.connect("ben").withholdPongs();
       ben.subscribe("c");
       go(ben);
       ben.socket.pong();
@@ -191,7 +191,7 @@ describe("unsubscribing or vanishing before the roster", () => {
     test(`a client that has published and ${name} while its roster waits for the pong is shown as left`, () => {
       const world = new World();
       const ann = world.join("ann", "c");
-      const ben = world.connect("ben").holdPongs();
+      const ben = world.connect("ben").withholdPongs();
       ben.subscribe("c");
       ben.publish("c", 1);
       go(ben);
@@ -202,7 +202,7 @@ describe("unsubscribing or vanishing before the roster", () => {
 
   test("a roster after an unsubscribe and a new subscribe is written once", () => {
     const world = new World();
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.unsubscribe("c");
     ben.subscribe("c");
@@ -211,6 +211,6 @@ describe("unsubscribing or vanishing before the roster", () => {
     expect(ben.newFrames()).toEqual(["ack r1", "ack r2", "ack r3"]);
     ben.socket.pong("2");
     world.advance(600);
-    expect([ben.newFrames(), ben.connection.gated]).toEqual([["roster:"], 0]);
+    expect([ben.newFrames(), ben.connection.awaitingPong]).toEqual([["roster:"], 0]);
   });
 });

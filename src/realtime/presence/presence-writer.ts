@@ -6,10 +6,10 @@
  *     the same    same    -         no one                                                            compared
  *     the same    new     -         the state topic                                                   compared
  *     changed     any     allows    the presence topic, and those off it; the state topic if new      compared
- *     changed     any     holds     no one; the state topic if new and the member was shown           held
+ *     changed     any     holds     no one; the state topic if new and the member was shown           damped
  *
  *     compared    leaves `channel.changed` and `peer.pending`, unless it is arriving or returning; forgotten if it is gone
- *     held        stays in `channel.changed` until damping releases it; leaves `peer.pending` unless it may need a join
+ *     damped      remains in `channel.changed` until damping releases it; leaves `peer.pending` unless it may need a join
  *
  * In this order: rosters, changes, those off the topic (individual-changes.ts), states, the rest of rosters, returns, other nodes.
  */
@@ -70,15 +70,15 @@ export class PresenceWriter {
    */
   write(channel: Channel, members: readonly Member[], sender: Member | undefined, tick?: Tick): void {
     const { newcomers = [], rostered = [] } = tick ?? {};
-    const held = new Set<Member>();
+    const damped = new Set<Member>();
     const withNewStates: Member[] = [];
-    const changes = this.takeChanges(channel, members, sender, held, withNewStates);
+    const changes = this.takeChanges(channel, members, sender, damped, withNewStates);
     if (newcomers.length > 0) this.writeRosters(channel, newcomers);
     if (changes.length > 0) {
       this.parts.metrics.presenceChanges.inc(changes.length);
       this.writeToListeners(channel, changes);
     }
-    const heldIndividually = channel.offTopic ? this.writeOffTopic(channel, changes, sender, tick) : undefined;
+    const dampedIndividually = channel.offTopic ? this.writeOffTopic(channel, changes, sender, tick) : undefined;
     // After the joins: a state of a peer that is not known would be lost.
     this.broadcastStates(channel, withNewStates);
     for (const subscription of newcomers) this.continueRoster(subscription);
@@ -87,10 +87,10 @@ export class PresenceWriter {
     announce(this.parts, channel, members);
     for (const member of members) {
       member.upToDate = undefined;
-      if (!held.has(member)) this.shown(member);
+      if (!damped.has(member)) this.shown(member);
       else if (!mayNeedJoin(member)) member.peer.removePending(member);
     }
-    if (heldIndividually) this.markHeld(channel, heldIndividually);
+    if (dampedIndividually) this.markDamped(channel, dampedIndividually);
     this.parts.spaces.forgetIfUnused(channel);
   }
 
@@ -101,10 +101,10 @@ export class PresenceWriter {
     sender: Member | undefined,
     tick: Tick | undefined,
   ): ReadonlySet<string> {
-    const held = new Set<string>();
+    const damped = new Set<string>();
     for (const subscription of [...(channel.offTopic ?? [])])
-      this.parts.individual.catchUp(subscription, changes, held, sender?.peer.peerId, tick !== undefined);
-    return held;
+      this.parts.individual.catchUp(subscription, changes, damped, sender?.peer.peerId, tick !== undefined);
+    return damped;
   }
 
   /** Reported where the member's connections are: every node with subscribers shows the change, and the tail would have it from each. */
@@ -117,14 +117,14 @@ export class PresenceWriter {
   }
 
   /**
-   * The changes that may be shown to the channel now, marked as shown. Members whose change must wait are added to `held`, those
+   * The changes that may be shown to the channel now, marked as shown. Members whose change must wait are added to `damped`, those
    * with another state than was shown to `withNewStates`.
    */
   private takeChanges(
     channel: Channel,
     members: readonly Member[],
     sender: Member | undefined,
-    held: Set<Member>,
+    damped: Set<Member>,
     withNewStates: Member[],
   ): readonly Change[] {
     const changes: Change[] = [];
@@ -139,7 +139,7 @@ export class PresenceWriter {
         continue;
       }
       if (!this.parts.damping.allows(channel, peerId, before, after, member === sender)) {
-        held.add(member);
+        damped.add(member);
         if (state && before !== undefined && takeState(member, fieldOf(state))) withNewStates.push(member);
         continue;
       }
@@ -204,13 +204,13 @@ export class PresenceWriter {
     if (roster) writeMissed(subscription, roster, this.parts.partMaxBytes);
     subscription.listen();
     if (!subscription.overrides) return;
-    const held = new Set<string>();
-    this.parts.individual.catchUp(subscription, [], held);
-    this.markHeld(channel, held);
+    const damped = new Set<string>();
+    this.parts.individual.catchUp(subscription, [], damped);
+    this.markDamped(channel, damped);
   }
 
   /** Subscriptions off the topic have not been sent a change of these peers, and must be before the next message of those. */
-  private markHeld(channel: Channel, peerIds: ReadonlySet<string>): void {
+  private markDamped(channel: Channel, peerIds: ReadonlySet<string>): void {
     for (const peerId of peerIds) {
       const member = channel.members.get(peerId);
       if (member && mayNeedJoin(member)) member.markChanged();
@@ -274,7 +274,7 @@ function takeState(member: Member, field: string): boolean {
 /**
  * For a member whose change is held back: whether a message of its peer may still make a join necessary, for a receiver that
  * does not know of it. Nothing else of it may be shown before damping releases the change (which marks it again), so it need not
- * be looked at with each message: a peer can have held changes in a hundred channels for seconds. A return is not held back.
+ * be looked at with each message: a peer can have damped changes in a hundred channels for seconds. A return is not held back.
  */
 function mayNeedJoin(member: Member): boolean {
   if (member.isReturning) return true;

@@ -6,7 +6,7 @@ describe("members of a channel", () => {
   test("are shown a newcomer once its roster is written, in the same tick, not before", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const ben = world.connect("ben", { metadata: { name: "Ben" } }).holdPongs();
+    const ben = world.connect("ben", { metadata: { name: "Ben" } }).withholdPongs();
     ben.subscribe("c");
     world.advance(100);
     expect(ann.newFrames()).toEqual([]);
@@ -34,7 +34,7 @@ describe("members of a channel", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const leavers = ["x", "y"].map((name) => world.join(name, "c", { metadata: name }));
-    const comers = ["p", "q"].map((name) => world.connect(name).holdPongs());
+    const comers = ["p", "q"].map((name) => world.connect(name).withholdPongs());
     for (const comer of comers) comer.subscribe("c");
     ann.take();
     for (const leaver of leavers) leaver.vanish();
@@ -46,7 +46,7 @@ describe("members of a channel", () => {
   test("that join in one tick see each other in their rosters and are not shown to each other twice", () => {
     const world = new World();
     world.join("ann", "c");
-    const comers = ["p", "q", "r"].map((name) => world.connect(name).holdPongs());
+    const comers = ["p", "q", "r"].map((name) => world.connect(name).withholdPongs());
     for (const comer of comers) comer.subscribe("c");
     for (const comer of comers) comer.socket.pong();
     world.advance(100);
@@ -62,7 +62,7 @@ describe("members of a channel", () => {
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { metadata: { v: 1 } });
     ann.take();
-    ben.holdPongs();
+    ben.withholdPongs();
     ben.unsubscribe("c");
     ben.subscribe("c");
     ben.socket.pong();
@@ -74,7 +74,7 @@ describe("members of a channel", () => {
   test("are shown nothing of a peer that joins and leaves within one tick", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.socket.pong();
     ben.vanish();
@@ -87,7 +87,7 @@ describe("members of a channel", () => {
     const ann = world.join("ann", "c");
     const old = world.join("ben", "c", { metadata: { v: 1 } });
     ann.take();
-    const fresh = world.connect("ben", { metadata: { v: 2 } }).holdPongs();
+    const fresh = world.connect("ben", { metadata: { v: 2 } }).withholdPongs();
     fresh.subscribe("c");
     fresh.socket.pong();
     old.vanish();
@@ -171,7 +171,7 @@ describe("several connections of one peer", () => {
     const ann = world.join("ann", "c");
     const old = world.join("ben", "c");
     ann.take();
-    const fresh = world.connect("ben").holdPongs();
+    const fresh = world.connect("ben").withholdPongs();
     fresh.subscribe("c");
     world.advance(5);
     // The old socket ends while the new one still waits for its roster: ben was a member all the time.
@@ -224,7 +224,7 @@ describe("without the presence action", () => {
 
   test("when a key loses it while a roster waits for its pong, no roster comes", () => {
     const world = new World();
-    const ben = world.connect("ben", { key: PUBLISHABLE_KEY }).holdPongs();
+    const ben = world.connect("ben", { key: PUBLISHABLE_KEY }).withholdPongs();
     ben.subscribe("c");
     world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
     ben.socket.pong();
@@ -235,7 +235,7 @@ describe("without the presence action", () => {
   test("when a key loses it between the pong and the tick, no roster comes either", () => {
     const world = new World();
     world.join("ann", "c");
-    const ben = world.connect("ben", { key: PUBLISHABLE_KEY }).holdPongs();
+    const ben = world.connect("ben", { key: PUBLISHABLE_KEY }).withholdPongs();
     ben.subscribe("c");
     ben.socket.pong();
     world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
@@ -251,7 +251,7 @@ describe("without the presence action", () => {
     world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
     world.advance(50);
     world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send", "presence"] });
-    ben.holdPongs().subscribe("c");
+    ben.withholdPongs().subscribe("c");
     const cat = world.connect("cat");
     cat.subscribe("c");
     world.advance(50);

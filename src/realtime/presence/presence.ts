@@ -37,12 +37,12 @@ import { type Subscription, ticked } from "../state/subscription.ts";
 import { isUpToDateFor, isUpToDateForAll, setUpToDateFor, setUpToDateForAll } from "../state/up-to-date.ts";
 import { announce } from "./announce.ts";
 import { Damping } from "./damping.ts";
-import { Gates } from "./gates.ts";
 import { IndividualChanges } from "./individual-changes.ts";
 import { Lingering } from "./lingering.ts";
 import { PresenceWriter } from "./presence-writer.ts";
 import { Returns } from "./returns.ts";
 import { RosterQueue } from "./roster-queue.ts";
+import { RosterWaits } from "./roster-waits.ts";
 import { partMaxBytesOf } from "./rosters.ts";
 import { Ticks } from "./ticks.ts";
 
@@ -64,7 +64,7 @@ interface PresenceParts {
 
 export class Presence {
   private readonly ticks: Ticks;
-  private readonly gates: Gates;
+  private readonly rosterWaits: RosterWaits;
   private readonly individual: IndividualChanges;
   readonly returns: Returns;
   private readonly queue: RosterQueue;
@@ -79,7 +79,7 @@ export class Presence {
     this.ticks = new Ticks(clock, presenceTickMs, (channel) =>
       boundary.forChannel("timer", channel, () => this.tickChannel(channel)),
     );
-    this.gates = new Gates(clock, (subscriptions) => this.onOverdue(subscriptions));
+    this.rosterWaits = new RosterWaits(clock, (subscriptions) => this.onOverdue(subscriptions));
     const { times, kickTimes } = connections;
     const changed = (member: Member): void => this.onChanged(member);
     const proceed = (subscription: Subscription): void => this.proceed(subscription);
@@ -124,7 +124,7 @@ export class Presence {
     this.returned(subscription, member);
     this.queue.remove(subscription);
     const ping = ++connection.pingSeq;
-    subscription.gate(member, ping);
+    subscription.awaitPong(member, ping);
     // A peer that is known already is not a newcomer: when an older connection of it ends now, it has not left.
     if (isKnown) {
       subscription.show();
@@ -135,7 +135,7 @@ export class Presence {
     announce(this.parts, channel, [member]);
     // A ping that cannot be written is a socket that is closing: its close will undo all this.
     connection.socket.ping(String(ping));
-    this.gates.add(subscription, ping);
+    this.rosterWaits.add(subscription, ping);
   }
 
   /** A subscription of this member takes no part in presence any more. */
@@ -143,7 +143,7 @@ export class Presence {
     this.queue.remove(subscription);
     member.remove(subscription);
     member.keepShown();
-    // A subscribe that was never acked, because the history was away, neither ends a stay nor begins one.
+    // A subscribe that was never acked, because the history was unavailable, neither ends a lingering state nor begins one.
     if (!member.hasSubscription && subscription.wasAcked) this.lingering.departed(subscription, member);
     this.onChanged(member);
   }
@@ -154,7 +154,7 @@ export class Presence {
     member.remove(subscription);
     const before = member.arrivedState();
     // Not when it subscribes again: it may have said that it has none.
-    if (before && !subscription.wasAcked && (!isLive(before) || before === member.stay?.state))
+    if (before && !subscription.wasAcked && (!isLive(before) || before === member.lingeringState?.state))
       subscription.stateJson ??= before.stateJson;
     this.lingering.forget(member);
     member.add(subscription);
@@ -170,20 +170,21 @@ export class Presence {
 
   /** The same for a member, through its newest connection here or while it has none. Returns false if it is none here. */
   setStateOf(member: Member, stateJson: string | undefined): boolean {
-    const { stay, subscriptions } = member;
+    const { lingeringState, subscriptions } = member;
     const [newest] = subscriptions;
     if (newest) this.setState(newest, stateJson);
-    else if (stay) {
-      member.stay = { ...stay, state: { ...stay.state, stateJson } };
+    else if (lingeringState) {
+      member.lingeringState = { ...lingeringState, state: { ...lingeringState.state, stateJson } };
       this.onChanged(member);
     }
-    return newest !== undefined || stay !== undefined;
+    return newest !== undefined || lingeringState !== undefined;
   }
 
   /** A pong also answers the pings before number `seq`. */
   onPong(connection: Connection, seq: number): void {
-    if (connection.gated === 0) return;
-    for (const subscription of connection.subscriptions) if (subscription.isGatedUpTo(seq)) this.openGate(subscription);
+    if (connection.awaitingPong === 0) return;
+    for (const subscription of connection.subscriptions)
+      if (subscription.awaitsPongUpTo(seq)) this.stopAwaitingPong(subscription);
   }
 
   /**
@@ -251,7 +252,7 @@ export class Presence {
     }
   }
 
-  /** A node is gone: its members leave this channel, except those that stay for a while. */
+  /** A node is gone: its members leave this channel, except those that linger. */
   onNodeGone(node: NodeId, channel: Channel): void {
     for (const member of [...channel.members.values()]) {
       const state = member.remote?.get(node);
@@ -270,15 +271,15 @@ export class Presence {
     this.queue.onDrained(connection);
   }
 
-  private openGate(subscription: Subscription): void {
-    subscription.openGate();
+  private stopAwaitingPong(subscription: Subscription): void {
+    subscription.stopAwaitingPong();
     subscription.channel.ready.push(subscription);
     this.ticks.schedule(subscription.channel);
   }
 
   /** Rosters that are not written at their deadline are written now. */
   private onOverdue(subscriptions: readonly Subscription[]): void {
-    for (const subscription of subscriptions) if (subscription.isGated) this.openGate(subscription);
+    for (const subscription of subscriptions) if (subscription.isAwaitingPong) this.stopAwaitingPong(subscription);
     for (const [channel, some] of Map.groupBy(subscriptions, (one) => one.channel))
       this.parts.boundary.forChannel("timer", channel, () => this.writeNow(channel, some));
   }

@@ -31,7 +31,7 @@ for (const nodes of [1, 2])
 
     test("is shown, as two frames, to peers that have exchanged direct messages with it, and to no one else", async () => {
       const { world, ben, cat } = await called(nodes);
-      const ann = world.connect("ann", { node }).holdPongs();
+      const ann = world.connect("ann", { node }).withholdPongs();
       ann.subscribe("c");
       world.advance(400);
       expect(ben.take()).toEqual([]);
@@ -46,7 +46,7 @@ for (const nodes of [1, 2])
 
     test("is shown before the next direct message of the member, also before its roster, and once", async () => {
       const { world, ben, cat } = await called(nodes);
-      const ann = world.connect("ann", { node }).holdPongs();
+      const ann = world.connect("ann", { node }).withholdPongs();
       ann.subscribe("c");
       world.advance(50);
       for (const n of [1, 2]) ann.send("ben", n);
@@ -58,7 +58,7 @@ for (const nodes of [1, 2])
 
     test("is shown before the next message of the member in a channel", async () => {
       const { world, ben, cat } = await called(nodes);
-      const ann = world.connect("ann", { node }).holdPongs();
+      const ann = world.connect("ann", { node }).withholdPongs();
       ann.subscribe("c");
       world.advance(50);
       ann.publish("c", 1);
@@ -149,7 +149,7 @@ test("a rolling restart: the others of a call are shown that a member has moved"
 
 test("a send to a peer that is back waits for its roster, even if none waited before", async () => {
   const { world, ben } = await called();
-  const ann = world.connect("ann").holdPongs();
+  const ann = world.connect("ann").withholdPongs();
   ann.subscribe("c");
   ben.send("ann", 1);
   await turn();
@@ -161,7 +161,7 @@ test("a send to a peer that is back waits for its roster, even if none waited be
 test("a direct message that has waited for a roster comes behind the join of its sender", async () => {
   const { world } = await called();
   const ann = world.connect("ann");
-  const dan = world.connect("dan").holdPongs();
+  const dan = world.connect("dan").withholdPongs();
   dan.subscribe("c");
   dan.send("ann", 1);
   await turn();

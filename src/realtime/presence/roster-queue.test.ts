@@ -119,7 +119,7 @@ describe("rosters of one connection", () => {
   test("come once after a repeated subscribe, behind its own pong", () => {
     const world = crowded();
     const ann = stalled(world, ["c", "d"]);
-    ann.holdPongs().subscribe("d");
+    ann.withholdPongs().subscribe("d");
     ann.take();
     ann.socket.read();
     expect(ann.newFrames()).toEqual([]);

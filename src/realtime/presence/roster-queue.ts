@@ -31,7 +31,7 @@ interface RosterQueueParts {
 interface Queue {
   readonly waiting: Subscription[];
   /** The subscription that `proceed` is called for at the moment. */
-  turn: Subscription | undefined;
+  current: Subscription | undefined;
   /** Whether a roster is in the buffer; otherwise only messages are. */
   holdsRoster: boolean;
   /** Monotonic ms at which the client last read something, or a roster was written. */
@@ -54,7 +54,7 @@ export class RosterQueue {
   admits(subscription: Subscription): boolean {
     const { connection } = subscription;
     const queue = this.busy.get(connection);
-    if (queue?.turn === subscription) return true;
+    if (queue?.current === subscription) return true;
     if (!queue?.waiting.length && this.hasRoom(connection, queue)) return true;
     const { waiting } = queue ?? this.open(connection);
     if (!waiting.includes(subscription)) waiting.push(subscription);
@@ -90,15 +90,15 @@ export class RosterQueue {
     while (connection.open && this.hasRoom(connection, queue)) {
       queue.holdsRoster = false;
       queue.sinceMs = this.parts.clock.monotonicMs();
-      queue.turn = queue.waiting.shift();
-      if (!queue.turn) {
+      queue.current = queue.waiting.shift();
+      if (!queue.current) {
         this.busy.delete(connection);
         return;
       }
       try {
-        this.parts.proceed(queue.turn);
+        this.parts.proceed(queue.current);
       } finally {
-        queue.turn = undefined;
+        queue.current = undefined;
       }
     }
   }
@@ -110,7 +110,7 @@ export class RosterQueue {
 
   private open(connection: Connection): Queue {
     const sinceMs = this.parts.clock.monotonicMs();
-    const queue: Queue = { waiting: [], turn: undefined, holdsRoster: false, sinceMs, bufferedBytes: 0 };
+    const queue: Queue = { waiting: [], current: undefined, holdsRoster: false, sinceMs, bufferedBytes: 0 };
     this.busy.set(connection, queue);
     this.setTimer();
     return queue;

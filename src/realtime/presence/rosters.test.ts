@@ -58,7 +58,7 @@ describe("a roster too long for one frame", () => {
 
   test("is written part by part as each drains, and changes of the channel wait behind them", () => {
     const world = many();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     ann.take();
     ann.socket.stalled = true;
@@ -90,7 +90,7 @@ describe("a roster too long for one frame", () => {
 
   test("is not followed by a peer that joined and left meanwhile, or changed and changed back", () => {
     const world = many();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     ann.take();
     ann.socket.stalled = true;
@@ -127,7 +127,7 @@ describe("a roster too long for one frame", () => {
     ann.subscribe("c");
     world.advance(600);
     ann.take();
-    ann.holdPongs().subscribe("c");
+    ann.withholdPongs().subscribe("c");
     ann.socket.read();
     expect(ann.newFrames()).toEqual(["ack r2"]);
     ann.socket.stalled = false;
@@ -203,7 +203,7 @@ describe("large channels", () => {
 
     test("is followed by changes of a peer before that peer's message, joins and leaves", () => {
       const { world, ann, ben, cat } = early();
-      const dan = world.connect("dan").holdPongs();
+      const dan = world.connect("dan").withholdPongs();
       dan.subscribe("c");
       dan.publish("c", 1);
       expect(ben.newFrames()).toEqual(["joined: dan", "message dan 1"]);

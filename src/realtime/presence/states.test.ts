@@ -212,7 +212,7 @@ test("a state needs the action presence and a subscription that was announced", 
   const ann = world.join("ann", "c", { actions: ["subscribe", "publish"] });
   setState(ann, {});
   expect(ann.newFrames()).toEqual(["error action_not_permitted r2"]);
-  const ben = world.connect("ben").holdPongs();
+  const ben = world.connect("ben").withholdPongs();
   ben.subscribe("c");
   ben.take();
   setState(ben, {});

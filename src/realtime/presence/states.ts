@@ -10,7 +10,7 @@ import { isObject, parseStrict } from "../../protocol/json.ts";
 import { CHANNEL_MAX_BYTES, PEER_ID_MAX_CHARS, STATE_MAX_BYTES } from "../../protocol/limits.ts";
 import { rawValue } from "../../protocol/scan.ts";
 import { takeState } from "../connections/rates.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import type { Emitter } from "../events/emitter.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Spaces } from "../state/spaces.ts";
@@ -56,7 +56,7 @@ interface StatesParts {
   readonly nodeRequests: NodeRequests;
   readonly presence: Presence;
   readonly emitter: Emitter;
-  readonly roomGate: RoomGate;
+  readonly roomHooks: RoomHooks;
 }
 
 export class States {
@@ -104,7 +104,7 @@ export class States {
     if (!subscription?.member || !mayHaveState(subscription))
       return { code: "channel_not_authorized", message: NOT_ANNOUNCED };
     const { seat } = connection;
-    const refusedByRoom = seat && this.parts.roomGate.refusalOfState(seat, channel, state);
+    const refusedByRoom = seat && this.parts.roomHooks.refusalOfState(seat, channel, state);
     if (refusedByRoom) return refusedByRoom;
     this.parts.presence.setState(subscription, state ?? undefined);
     this.parts.emitter.stateSet(connection, channel, state ?? "null");

@@ -14,7 +14,7 @@ for (const nodes of [1, 2]) {
   /** Ann's token has expired in c. Ben, on the last node, has exchanged direct messages with her, and answers no ping any more. */
   const expired = async (isMember = false): Promise<{ world: World; ben: Client }> => {
     const world = new World({ nodes });
-    const ben = world.connect("ben", { node: nodes - 1 }).holdPongs();
+    const ben = world.connect("ben", { node: nodes - 1 }).withholdPongs();
     if (isMember) ben.subscribe("c");
     const ann = world.join("ann", "c", { expiresInMs: 3000 });
     ann.send("ben", "offer");
@@ -27,7 +27,7 @@ for (const nodes of [1, 2]) {
 
   /** She is back, and waits for her roster. */
   const back = (world: World): Client => {
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     ann.take();
     return ann;
@@ -99,7 +99,7 @@ for (const nodes of [1, 2]) {
       await pass(world, 20);
       ben.node.hub.connections.expire(ben.connection);
       await pass(world, 20);
-      const returned = world.connect("ben", { node: nodes - 1 }).holdPongs();
+      const returned = world.connect("ben", { node: nodes - 1 }).withholdPongs();
       returned.subscribe("c");
       await pass(world, 20);
       expect(await reads(world, ann)).toEqual(["roster: ben", "direct ben 1"]);

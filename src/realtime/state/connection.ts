@@ -47,9 +47,9 @@ export class Connection implements Permissions {
   metadataJson: string | undefined;
   expiresAtMs: number | null;
   /** Bound: CHANNELS_PER_CONNECTION_MAX. */
-  private held: Few<Subscription>;
+  private own: Few<Subscription>;
   private outboxTopic: string | undefined;
-  /** The number of the last WebSocket ping sent after an ack; its pong opens the gate of that subscription. */
+  /** The number of the last WebSocket ping sent after an ack; with its pong the roster of that subscription may be written. */
   pingSeq = 0;
   /** The highest ping number that a pong has answered. */
   private pongSeq = 0;
@@ -265,41 +265,41 @@ export class Connection implements Permissions {
   }
 
   get subscriptions(): readonly Subscription[] {
-    return listOf(this.held);
+    return listOf(this.own);
   }
 
   /** Whether one of its subscriptions passes the test. */
   hasSubscription(test: (subscription: Subscription) => boolean): boolean {
-    return anyOf(this.held, test);
+    return anyOf(this.own, test);
   }
 
   get subscriptionCount(): number {
-    const { held } = this;
-    return held === undefined ? 0 : isList(held) ? held.length : 1;
+    const { own } = this;
+    return own === undefined ? 0 : isList(own) ? own.length : 1;
   }
 
   /** How many rosters wait for a pong. */
-  get gated(): number {
-    const { held } = this;
-    if (held === undefined) return 0;
-    if (!isList(held)) return held.isGated ? 1 : 0;
-    let gated = 0;
-    for (const subscription of held) if (subscription.isGated) gated++;
-    return gated;
+  get awaitingPong(): number {
+    const { own } = this;
+    if (own === undefined) return 0;
+    if (!isList(own)) return own.isAwaitingPong ? 1 : 0;
+    let count = 0;
+    for (const subscription of own) if (subscription.isAwaitingPong) count++;
+    return count;
   }
 
   subscriptionTo(channel: string): Subscription | undefined {
-    const { held } = this;
-    if (held === undefined) return undefined;
-    if (!isList(held)) return held.channel.name === channel ? held : undefined;
+    const { own } = this;
+    if (own === undefined) return undefined;
+    if (!isList(own)) return own.channel.name === channel ? own : undefined;
     const byChannel = this.extras?.byChannel;
     if (byChannel) return byChannel.get(channel);
-    for (const subscription of held) if (subscription.channel.name === channel) return subscription;
+    for (const subscription of own) if (subscription.channel.name === channel) return subscription;
     return undefined;
   }
 
   addSubscription(subscription: Subscription): void {
-    this.held = withOne(this.held, subscription);
+    this.own = withOne(this.own, subscription);
     const byChannel = this.extras?.byChannel;
     if (byChannel) byChannel.set(subscription.channel.name, subscription);
     else if (this.subscriptionCount > INDEXED_ABOVE)
@@ -309,7 +309,7 @@ export class Connection implements Permissions {
   /** Returns false if the subscription was removed before. */
   removeSubscription(subscription: Subscription): boolean {
     const before = this.subscriptionCount;
-    this.held = withoutOne(this.held, subscription);
+    this.own = withoutOne(this.own, subscription);
     if (this.subscriptionCount === before) return false;
     const { extras } = this;
     extras?.byChannel?.delete(subscription.channel.name);

@@ -1,6 +1,6 @@
 /** What few members need. Apart from Member, where each field takes 8 bytes of every member whether it is used or not. */
 import type { MemberState } from "../../engine/engine.ts";
-import type { Stay } from "./stay.ts";
+import type { LingeringState } from "./lingering-state.ts";
 import type { Subscription } from "./subscription.ts";
 import type { UpToDate } from "./up-to-date.ts";
 
@@ -20,7 +20,7 @@ export interface Loss {
 }
 
 export class MemberExtras {
-  stay: Stay | undefined;
+  lingeringState: LingeringState | undefined;
   loss: Loss | undefined;
   upToDate: UpToDate | undefined;
   isStateAhead = false;

@@ -4,7 +4,7 @@
  *     a member is   while                                                       then it is
  *     arriving      all its connections are hidden, here and elsewhere          connected, gone
  *     connected     one of them may be shown                                    lingering, gone
- *     lingering     it has no connection, but a `stay` here, or elsewhere       returning, gone
+ *     lingering     it has no connection, but a `lingeringState`, or elsewhere  returning, gone
  *     returning     `isReturning`: connected again, its return is not shown     connected, lingering, gone
  *     gone          `isGone`: nothing is left of it                             forgotten once its leave is written
  *
@@ -16,11 +16,11 @@ import { anyOf, type Few, isList, listOf, withOne, withoutOne } from "../../base
 import type { MemberState, NodeId } from "../../engine/engine.ts";
 import { presenceEntry, stateField } from "../../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
+import type { LingeringState } from "./lingering-state.ts";
 import type { Loss } from "./member-extras.ts";
 import { type GoneConnection, MemberExtras } from "./member-extras.ts";
 import { isLive, isNewer } from "./newest.ts";
 import type { Peer } from "./peer.ts";
-import type { Stay } from "./stay.ts";
 import type { Subscription } from "./subscription.ts";
 import type { UpToDate } from "./up-to-date.ts";
 
@@ -29,7 +29,7 @@ export const NO_STATE = stateField(undefined, false);
 
 export class Member {
   /** Bound: connections of the peer. */
-  private held: Few<Subscription>;
+  private own: Few<Subscription>;
   /** The metadata that the channel was shown last on this node: `null` if it was shown without, `undefined` if it is not shown. */
   private shownMetadata: string | null | undefined;
   /** It has or had a connection here since it was last shown to have left: this node reports its changes to listeners. */
@@ -85,12 +85,12 @@ export class Member {
   }
 
   /** Why it is still a member on this node although it has no connection here (lingering.ts). */
-  get stay(): Stay | undefined {
-    return this.extras?.stay;
+  get lingeringState(): LingeringState | undefined {
+    return this.extras?.lingeringState;
   }
 
-  set stay(stay: Stay | undefined) {
-    if (stay !== this.stay) this.withExtras.stay = stay;
+  set lingeringState(lingeringState: LingeringState | undefined) {
+    if (lingeringState !== this.lingeringState) this.withExtras.lingeringState = lingeringState;
   }
 
   /** The connection of a node that was gone a moment ago, if it had another one then (lingering.ts). */
@@ -125,30 +125,30 @@ export class Member {
 
   /** This node's connections of the peer that take part in presence, newest connection first. */
   get subscriptions(): readonly Subscription[] {
-    return listOf(this.held);
+    return listOf(this.own);
   }
 
   get hasSubscription(): boolean {
-    return this.held !== undefined;
+    return this.own !== undefined;
   }
 
   /** How many of them are on the presence topic. */
   get listening(): number {
-    const { held } = this;
-    if (!isList(held)) return held?.isListening ? 1 : 0;
+    const { own } = this;
+    if (!isList(own)) return own?.isListening ? 1 : 0;
     let listening = 0;
-    for (const { isListening } of held) if (isListening) listening++;
+    for (const { isListening } of own) if (isListening) listening++;
     return listening;
   }
 
   /** The subscription of its newest connection. */
   private get newest(): Subscription | undefined {
-    return isList(this.held) ? this.held[0] : this.held;
+    return isList(this.own) ? this.own[0] : this.own;
   }
 
   add(subscription: Subscription): void {
-    if (this.held === undefined) {
-      this.held = subscription;
+    if (this.own === undefined) {
+      this.own = subscription;
       return;
     }
     if (!this.subscriptions.includes(subscription)) this.insert(subscription);
@@ -157,11 +157,11 @@ export class Member {
   private insert(subscription: Subscription): void {
     const { connectedMs } = subscription.connection;
     const at = this.subscriptions.findIndex((other) => other.connection.connectedMs <= connectedMs);
-    this.held = withOne(this.held, subscription, at < 0 ? undefined : at);
+    this.own = withOne(this.own, subscription, at < 0 ? undefined : at);
   }
 
   remove(subscription: Subscription): void {
-    this.held = withoutOne(this.held, subscription);
+    this.own = withoutOne(this.own, subscription);
   }
 
   /** It has no connection on this node any more. */
@@ -179,22 +179,23 @@ export class Member {
 
   /** The state that this node's own connections give: the newest that may be shown. */
   local(): MemberState | undefined {
-    const { held } = this;
-    const newest = isList(held) ? held.find((subscription) => subscription.isVisible) : held;
+    const { own } = this;
+    const newest = isList(own) ? own.find((subscription) => subscription.isVisible) : own;
     return newest?.isVisible ? stateOf(newest) : undefined;
   }
 
   /** One of its connections on this node may be shown. */
   get isVisibleHere(): boolean {
-    return anyOf(this.held, isVisible);
+    return anyOf(this.own, isVisible);
   }
 
-  /** The same for other nodes, which also learn of a stay that began here, and of a connection that is not to be shown yet. */
+  /** The same for other nodes, which also learn that it lingers here, and of a connection that is not to be shown yet. */
   toAnnounce(): MemberState | undefined {
     const local = this.local();
     if (local) return this.isReturning && !this.hasRoster ? { ...local, isReturning: true } : local;
     // One that a node which is gone has left is announced only if this node has sent it to one that watches since then.
-    if (this.stay && (!this.stay.isInherited || this.announced?.lingers)) return this.stay.state;
+    if (this.lingeringState && (!this.lingeringState.isInherited || this.announced?.lingers))
+      return this.lingeringState.state;
     const { newest } = this;
     return newest && { ...stateOf(newest), isArriving: true };
   }
@@ -207,17 +208,17 @@ export class Member {
         if (other.isArriving && !this.isShown) continue;
         if (!newest || isNewer(other, newest)) newest = other;
       }
-    return this.orStay(newest);
+    return this.orLingering(newest);
   }
 
-  private orStay(state: MemberState | undefined): MemberState | undefined {
-    const { stay } = this;
-    return stay && (!state || isNewer(stay.state, state)) ? stay.state : state;
+  private orLingering(state: MemberState | undefined): MemberState | undefined {
+    const { lingeringState } = this;
+    return lingeringState && (!state || isNewer(lingeringState.state, state)) ? lingeringState.state : state;
   }
 
   /** Other members were shown this one, here or on another node. */
   get isKnown(): boolean {
-    if (this.isShown || this.stay) return true;
+    if (this.isShown || this.lingeringState) return true;
     return this.remote?.values().some((state) => !state.isArriving) === true;
   }
 
@@ -228,13 +229,13 @@ export class Member {
 
   /** One of its connections on this node has got a roster of the channel, or its first part. */
   get hasRoster(): boolean {
-    return anyOf(this.held, hasRoster);
+    return anyOf(this.own, hasRoster);
   }
 
   /** A connection of this member is still to be shown. */
   get isArriving(): boolean {
     return (
-      this.isReturning || anyOf(this.held, isHidden) || this.remote?.values().some((state) => state.isArriving) === true
+      this.isReturning || anyOf(this.own, isHidden) || this.remote?.values().some((state) => state.isArriving) === true
     );
   }
 
@@ -268,13 +269,13 @@ export class Member {
   arrivedState(): MemberState | undefined {
     let newest = this.arrivedHere();
     for (const other of this.remote?.values() ?? []) if (!newest || isNewer(other, newest)) newest = other;
-    return this.orStay(newest);
+    return this.orLingering(newest);
   }
 
   /** The same of this node alone: what lists over REST and of operators are made of. */
   arrivedHere(): MemberState | undefined {
     const { newest } = this;
-    return this.orStay(newest && stateOf(newest));
+    return this.orLingering(newest && stateOf(newest));
   }
 
   /** It has a connection on this node or another. */
@@ -288,7 +289,7 @@ export class Member {
   }
 
   get isGone(): boolean {
-    return !this.hasSubscription && !this.stay && (this.remote === undefined || this.remote.size === 0);
+    return !this.hasSubscription && !this.lingeringState && (this.remote === undefined || this.remote.size === 0);
   }
 }
 

@@ -140,19 +140,19 @@ test("a live connection counts before a newer one that was lost, in every list",
 
 test("the order is total: of two, exactly one is newer, and sorting gives the same whatever comes first", () => {
   const all: Aged[] = [];
-  const stays = [undefined, {}, { hadOther: true }] as const;
+  const lingering = [undefined, {}, { hadOther: true }] as const;
   for (const since of [1, 2])
-    for (const node of ["a", "b"]) for (const lingers of stays) all.push({ since, node, lingers });
+    for (const node of ["a", "b"]) for (const lingers of lingering) all.push({ since, node, lingers });
   for (const one of all)
     for (const other of all)
       expect(Number(isNewer(one, other)) + Number(isNewer(other, one))).toBe(one === other ? 0 : 1);
   const sorted = all.toSorted(newestFirst);
   expect(all.toReversed().toSorted(newestFirst)).toEqual(sorted);
-  expect(sorted.map(({ lingers }) => lingers)).toEqual(stays.flatMap((one) => [one, one, one, one]));
+  expect(sorted.map(({ lingers }) => lingers)).toEqual(lingering.flatMap((one) => [one, one, one, one]));
   expect(sorted[0]).toEqual({ since: 2, node: "b", lingers: undefined });
 });
 
-describe("a member whose connections end on two nodes, one after the other, stays as its last one", () => {
+describe("a member whose connections end on two nodes, one after the other, lingering as its last one", () => {
   for (const [name, end] of [
     ["held", (client: Client) => client.node.hub.connections.expire(client.connection)],
     ["lost", (client: Client) => client.vanish()],

@@ -8,7 +8,7 @@
 import type { MemberState } from "../../engine/engine.ts";
 
 /**
- * A connection, or what is left of it while its member stays. A member that stays is shown as its last connection: one that ended
+ * A connection, or what is left of it while its member lingers. A member that lingers is shown as its last connection: one that ended
  * while another was left counts after that other, or the metadata of a tab that was closed long ago would be shown again.
  */
 export interface Aged {

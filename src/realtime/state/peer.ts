@@ -17,7 +17,7 @@ interface Receivers {
 
 export class Peer {
   /** Bound: connections of the application. */
-  private held: Few<Connection>;
+  private own: Few<Connection>;
   private idJson: string | undefined;
   /**
    * Memberships with a change that not every member was shown; undefined is the usual case, checked with each message. One is
@@ -44,37 +44,37 @@ export class Peer {
 
   /** The oldest is first. */
   get connections(): readonly Connection[] {
-    return listOf(this.held);
+    return listOf(this.own);
   }
 
   get isConnected(): boolean {
-    return this.held !== undefined;
+    return this.own !== undefined;
   }
 
   /** `undefined` if it has none or several: every direct message asks, and needs no list for one connection. */
   get onlyConnection(): Connection | undefined {
-    return isList(this.held) ? undefined : this.held;
+    return isList(this.own) ? undefined : this.own;
   }
 
   /** The time of its newest connection; 0 if it has none. */
   get newestMs(): number {
-    const { held } = this;
-    return (isList(held) ? held.at(-1) : held)?.connectedMs ?? 0;
+    const { own } = this;
+    return (isList(own) ? own.at(-1) : own)?.connectedMs ?? 0;
   }
 
   addConnection(connection: Connection): void {
-    this.held = withOne(this.held, connection);
+    this.own = withOne(this.own, connection);
   }
 
   removeConnection(connection: Connection): void {
-    this.held = withoutOne(this.held, connection);
+    this.own = withoutOne(this.own, connection);
   }
 
   /** Whether there is an open connection besides this one. Without a list or a closure: every send calls this. */
   hasOther(than: Connection | undefined): boolean {
-    const { held } = this;
-    if (!isList(held)) return held !== undefined && held !== than && held.open;
-    for (const connection of held) if (connection !== than && connection.open) return true;
+    const { own } = this;
+    if (!isList(own)) return own !== undefined && own !== than && own.open;
+    for (const connection of own) if (connection !== than && connection.open) return true;
     return false;
   }
 

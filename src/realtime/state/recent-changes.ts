@@ -9,5 +9,5 @@ export interface RecentChanges {
   /** The entry written last to any receiver; `undefined` for a leave; UNSEEN if a later change was shown to no one. */
   last: string | undefined | typeof UNSEEN;
   /** A change is held back until one of those counted expires. */
-  isHeld: boolean;
+  isDamped: boolean;
 }

@@ -16,7 +16,7 @@ export class Space {
   readonly channels = new Map<string, Channel>();
   connectionCount = 0;
   /** Members without a connection that are still shown (presence/lingering.ts). */
-  stays = 0;
+  lingeringCount = 0;
 
   constructor(
     /** The application's id, or the name of the space of its rooms. */

@@ -61,7 +61,7 @@ export class Spaces {
   /** Forgets a channel that has no subscriber here, keeps no member, and of which other nodes know no member through this one. */
   forgetIfUnused(channel: Channel): void {
     if (channel.subscribers + channel.replaying > 0 || !channel.isInUse) return;
-    if ([...channel.members.values()].some((member) => member.announced || member.stay)) return;
+    if ([...channel.members.values()].some((member) => member.announced || member.lingeringState)) return;
     this.detach(channel);
     this.engine.unwatch(channel.space.app, channel.name);
     // Behind `unwatch`: a subscribe that has waited for this stream begins, and watches the same name again.

@@ -49,7 +49,7 @@ export class Stream {
   /** The first message that the store holds, as far as it is known: never less than that. */
   first = 1;
   /** The end of the stream in the store, as far as it is known. */
-  knownTop = 0;
+  knownHead = 0;
   /** Monotonic ms of the last delivery, and of the last `open`. */
   deliveredMs = 0;
   openedMs = 0;
@@ -85,7 +85,7 @@ export class Stream {
 
   /** A message has arrived before one that is missing. */
   get hasGap(): boolean {
-    return this.ahead.size > 0 || this.knownTop > this.delivered;
+    return this.ahead.size > 0 || this.knownHead > this.delivered;
   }
 
   /** The stream begins at its end in the store: those who subscribe get what comes behind it. */
@@ -95,7 +95,7 @@ export class Stream {
     this.delivered = top;
     this.check = topCheck;
     this.first = first;
-    this.knownTop = top;
+    this.knownHead = top;
     this.openedMs = nowMs;
     this.ring = new Ring(this.budget, top, topCheck);
     for (const [offset, { epoch: itsEpoch }] of [...this.ahead])
@@ -155,7 +155,7 @@ export class Stream {
   /** The store has no message behind this offset: those that were said to be there are not. */
   endsAt(top: number): void {
     for (const offset of [...this.ahead.keys()]) if (offset > top) this.removeAhead(offset);
-    this.knownTop = Math.min(this.knownTop, top);
+    this.knownHead = Math.min(this.knownHead, top);
   }
 
   /** Calls back when the message of this epoch and offset was delivered here, or will never be: now or later. */
@@ -197,7 +197,7 @@ export class Stream {
     const { bytes } = message;
     // The store has it: a read finds what is left out here.
     if (this.ahead.size >= AHEAD_MAX_MESSAGES || this.aheadBytes + bytes > AHEAD_MAX_BYTES) {
-      if (epoch === this.epoch) this.knownTop = Math.max(this.knownTop, message.offset);
+      if (epoch === this.epoch) this.knownHead = Math.max(this.knownHead, message.offset);
       return;
     }
     if (this.ahead.has(message.offset)) return;

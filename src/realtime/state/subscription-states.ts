@@ -35,8 +35,8 @@ interface Opening extends Arriving {
 }
 
 /** The roster waits for the pong of this ping, which was sent after the ack. */
-interface Gated extends Arriving {
-  readonly kind: "gated";
+interface AwaitingPong extends Arriving {
+  readonly kind: "awaitingPong";
   readonly ping: number;
 }
 
@@ -85,7 +85,7 @@ interface Ended {
 export type SubscriptionState =
   | Absent
   | Opening
-  | Gated
+  | AwaitingPong
   | Ready
   | AwaitingTick
   | Rostered
@@ -105,7 +105,7 @@ export const ENDED: Readonly<Record<EndReason, Ended>> = {
 export function isVisibleIn(state: SubscriptionState): boolean {
   switch (state.kind) {
     case "opening":
-    case "gated":
+    case "awaitingPong":
     case "ready":
     case "awaitingTick":
       return state.isVisible;

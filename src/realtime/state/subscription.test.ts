@@ -15,7 +15,7 @@ function subscriptionOf(client: Client): Subscription {
 /** The state, and the counts and topics that go with it. */
 const summary = ({ state, connection, channel }: Subscription, { socket }: Client): unknown => ({
   kind: state.kind,
-  gated: connection.gated,
+  awaitingPong: connection.awaitingPong,
   listeners: channel.listeners,
   offTopic: channel.offTopic?.size ?? 0,
   isOnTopic: socket.topics.has(channel.presenceTopic),
@@ -24,18 +24,18 @@ const summary = ({ state, connection, channel }: Subscription, { socket }: Clien
 describe("a subscription", () => {
   test("goes from its ack to listening, with counts and topics that agree", () => {
     const world = new World();
-    const ann = world.connect("ann").holdPongs();
+    const ann = world.connect("ann").withholdPongs();
     ann.subscribe("c");
     const subscription = subscriptionOf(ann);
     const arriving = { listeners: 0, offTopic: 0, isOnTopic: false };
-    expect(summary(subscription, ann)).toEqual({ ...arriving, kind: "gated", gated: 1 });
+    expect(summary(subscription, ann)).toEqual({ ...arriving, kind: "awaitingPong", awaitingPong: 1 });
     ann.socket.pong();
-    expect(summary(subscription, ann)).toEqual({ ...arriving, kind: "ready", gated: 0 });
+    expect(summary(subscription, ann)).toEqual({ ...arriving, kind: "ready", awaitingPong: 0 });
     world.advance(STEP_MS);
-    const listening = { kind: "listening", gated: 0, listeners: 1, offTopic: 0, isOnTopic: true };
+    const listening = { kind: "listening", awaitingPong: 0, listeners: 1, offTopic: 0, isOnTopic: true };
     expect(summary(subscription, ann)).toEqual(listening);
     ann.subscribe("c");
-    expect(summary(subscription, ann)).toEqual({ ...arriving, kind: "gated", gated: 1 });
+    expect(summary(subscription, ann)).toEqual({ ...arriving, kind: "awaitingPong", awaitingPong: 1 });
     ann.socket.pong();
     world.advance(STEP_MS);
     expect(summary(subscription, ann)).toEqual(listening);
@@ -44,13 +44,13 @@ describe("a subscription", () => {
   test("is off the topic while it was sent a presence change that the channel was not", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const ben = world.connect("ben").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
     ben.subscribe("c");
     ben.send("ann", 1);
     const subscription = subscriptionOf(ann);
     expect(summary(subscription, ann)).toEqual({
       kind: "offTopic",
-      gated: 0,
+      awaitingPong: 0,
       listeners: 0,
       offTopic: 1,
       isOnTopic: false,
@@ -59,7 +59,7 @@ describe("a subscription", () => {
     world.advance(STEP_MS);
     expect(summary(subscription, ann)).toEqual({
       kind: "listening",
-      gated: 0,
+      awaitingPong: 0,
       listeners: 2,
       offTopic: 0,
       isOnTopic: true,
@@ -75,12 +75,12 @@ describe("a subscription", () => {
     ann.unsubscribe("c");
     subscription.end("revoked");
     subscription.join(member);
-    subscription.gate(member, 1);
+    subscription.awaitPong(member, 1);
     subscription.listen();
     subscription.withdraw();
     expect(subscription.state).toEqual({ kind: "ended", member: undefined, why: "left" });
     expect([
-      ann.connection.gated,
+      ann.connection.awaitingPong,
       subscription.channel.listeners,
       ann.socket.topics.has(subscription.channel.presenceTopic),
     ]).toEqual([0, 0, false]);

@@ -1,11 +1,11 @@
 /**
  * One connection's subscription to one channel, and its state in the channel's presence.
  *
- *     absent → opening → gated → ready ────────────────→ rostered ⇄ listening ⇄ offTopic
- *                                  └───→ awaitingTick ──────┘ └────────────────────↑
+ *     absent → opening → awaitingPong → ready ────────────────→ rostered ⇄ listening ⇄ offTopic
+ *                                         └───→ awaitingTick ──────┘ └────────────────────↑
  *
- * A repeated subscribe leads from every state with a member back to `gated`, the loss of the presence action to `absent`, the end of
- * the subscription to `ended`. `rostered` leads to `offTopic` if changes were sent to it alone before the tick; `listening` leads
+ * A repeated subscribe leads from every state with a member back to `awaitingPong`, the loss of the presence action to
+ * `absent`, the end of the subscription to `ended`. `rostered` leads to `offTopic` if changes were sent to it alone before the tick; `listening` leads
  * back to `rostered` for one write that it must not get.
  *
  * Rosters have a deadline, but large channels tick rarely: `awaitingTick` is for a roster that is written before the channel's next
@@ -108,8 +108,8 @@ export class Subscription {
     return this.kind === "ended";
   }
 
-  get isGated(): boolean {
-    return this.kind === "gated";
+  get isAwaitingPong(): boolean {
+    return this.kind === "awaitingPong";
   }
 
   get isReady(): boolean {
@@ -142,19 +142,19 @@ export class Subscription {
   /** The roster is still to be written. */
   get awaitsRoster(): boolean {
     const { kind } = this;
-    return kind === "opening" || kind === "gated" || kind === "ready";
+    return kind === "opening" || kind === "awaitingPong" || kind === "ready";
   }
 
   /** True while the roster tied to this ping is unsent. */
   awaitsRosterFor(ping: number): boolean {
     const { current } = this;
-    return (current?.kind === "gated" || current?.kind === "ready") && current.ping === ping;
+    return (current?.kind === "awaitingPong" || current?.kind === "ready") && current.ping === ping;
   }
 
   /** The roster waits for the pong of this ping or of an earlier one. */
-  isGatedUpTo(ping: number): boolean {
+  awaitsPongUpTo(ping: number): boolean {
     const { current } = this;
-    return current?.kind === "gated" && current.ping <= ping;
+    return current?.kind === "awaitingPong" && current.ping <= ping;
   }
 
   /** The whole roster is written, so changes may follow. */
@@ -177,7 +177,7 @@ export class Subscription {
   }
 
   // Transitions, in the order of a subscription's life. One that the header does not allow does nothing: the lists and timers that
-  // call them (`channel.ready`, `channel.awaitingTick`, gates.ts) can hold a subscription that was repeated or has ended since.
+  // call them (`channel.ready`, `channel.awaitingTick`, roster-waits.ts) can hold a subscription that was repeated or has ended since.
 
   /** Takes part in presence as soon as the ack is sent. */
   join(member: Member): void {
@@ -185,15 +185,15 @@ export class Subscription {
   }
 
   /** The subscribe is acked: the roster waits for the pong of `ping`. */
-  gate(member: Member, ping: number): void {
+  awaitPong(member: Member, ping: number): void {
     this.set(WAS_ACKED, true);
-    this.become({ kind: "gated", member, isVisible: this.isVisible, ping });
+    this.become({ kind: "awaitingPong", member, isVisible: this.isVisible, ping });
   }
 
   /** The roster no longer waits for the pong. */
-  openGate(): void {
+  stopAwaitingPong(): void {
     const { state } = this;
-    if (state.kind !== "gated") return;
+    if (state.kind !== "awaitingPong") return;
     const { member, isVisible, ping } = state;
     this.become({ kind: "ready", member, isVisible, ping });
   }

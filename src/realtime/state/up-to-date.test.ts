@@ -93,7 +93,7 @@ describe("messages of a peer whose changes are held back in many channels", () =
 describe("direct messages of a peer that is still to be shown in many channels", () => {
   test("look at the receiver's connections once", () => {
     const { world, anns, ben } = flapped(0);
-    ben.holdPongs();
+    ben.withholdPongs();
     enter(ben);
     const { writeOverride } = counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 1)));
     expect(writeOverride).toBe(CHANNELS.length * RECEIVERS);
@@ -134,8 +134,8 @@ describe("direct messages of a peer that is still to be shown in many channels",
         Object.assign(engine, { watch: (_a: string, _c: string, found: Found) => found(new Map([["far", far]])) }),
     });
     world.join("ann", "c0");
-    const ben = world.connect("ben").holdPongs();
-    const late = world.connect("ann").holdPongs();
+    const ben = world.connect("ben").withholdPongs();
+    const late = world.connect("ann").withholdPongs();
     late.subscribe("c0");
     world.advance(ROSTER_WAIT_MS - 120);
     world.connect("cat").subscribe("c0");
@@ -153,7 +153,7 @@ describe("direct messages of a peer that is still to be shown in many channels",
 
   test("look again for each change of the sender", () => {
     const { anns, ben } = flapped(0);
-    ben.holdPongs();
+    ben.withholdPongs();
     ben.subscribe("c0");
     ben.send("ann", 1);
     ben.unsubscribe("c0");
@@ -175,7 +175,7 @@ test("publishes of a member whose metadata is held back in many channels go thro
   };
   repeat(6, flip);
   // Ann is off the topic in all of them: she was shown Cat, and the others were not yet.
-  const cat = world.connect("cat").holdPongs();
+  const cat = world.connect("cat").withholdPongs();
   enter(cat);
   cat.send("ann", 1);
   flip(6);
@@ -189,7 +189,7 @@ test("publishes of a member whose metadata is held back in many channels go thro
 
 test("a member with a pending change remembers a limited number of receivers", () => {
   const { world, ben } = flapped(0);
-  ben.holdPongs();
+  ben.withholdPongs();
   ben.subscribe("c0");
   for (let i = 0; i < 200; i++) {
     world.connect(`p${i}`);
@@ -202,13 +202,13 @@ test("a member with a pending change remembers a limited number of receivers", (
 
 test("a publish looks, in subscriptions that are off the topic, at what they were shown of the sender only", () => {
   const { world, anns, ben } = flapped(0);
-  const others = Array.from({ length: 10 }, (_, i) => world.connect(`other${i}`).holdPongs());
+  const others = Array.from({ length: 10 }, (_, i) => world.connect(`other${i}`).withholdPongs());
   for (const other of others) {
     enter(other);
     other.send("ann", 1);
   }
   for (const ann of anns) expect(ann.connection.subscriptionTo("c0")?.overrides?.size).toBe(others.length);
-  ben.holdPongs();
+  ben.withholdPongs();
   const maps = anns.flatMap(({ connection }) => connection.subscriptions.flatMap(({ overrides }) => overrides ?? []));
   const walks = maps.map((overrides) => spyOn(overrides, Symbol.iterator));
   for (const channel of CHANNELS) {

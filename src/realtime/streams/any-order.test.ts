@@ -74,7 +74,7 @@ class Person {
     this.read += frames.length;
     for (const { type, pos, recovered, replay, from, requestId } of frames) {
       if (type === "error" && requestId === "r1") {
-        // The store was away. What it publishes now says nothing about what was delivered to it.
+        // The store was unavailable. What it publishes now says nothing about what was delivered to it.
         this.client.vanish();
         return;
       }

@@ -7,10 +7,10 @@ test("pages of one connection come one at a time, in the order asked for", async
   const ann = await world.joined("ann");
   await world.publish(ann, 1, 3);
   ann.take();
-  world.history.hold("read");
+  world.history.pause("read");
   for (const limit of [1, 2, 3]) ann.request({ type: "history", channel: ROOM, limit });
   await world.answers();
-  expect(await world.history.heldCalls(1)).toHaveLength(1);
+  expect(await world.history.pausedCalls(1)).toHaveLength(1);
   world.history.releaseAll();
   await world.answers();
   expect(ann.take().map(({ type, messages }) => [type, (messages as unknown[]).length])).toEqual([
@@ -52,7 +52,7 @@ test("a page waits until the client has read enough of what was sent before", as
 test("a key that is narrowed while the store is read gets nothing", async () => {
   const world = new StreamsWorld();
   const ann = world.connect("ann");
-  world.history.hold("read");
+  world.history.pause("read");
   ann.request({ type: "history", channel: ROOM });
   await world.answers();
   world.keys.editKey(SECRET_KEY, { channelPatterns: ["other/*"] });
@@ -61,7 +61,7 @@ test("a key that is narrowed while the store is read gets nothing", async () => 
   expect(seen(ann)).toEqual(["error channel_not_authorized"]);
 });
 
-test("the store is away: backend_error, and the next page comes", async () => {
+test("the store is unavailable: backend_error, and the next page comes", async () => {
   const world = new StreamsWorld();
   const ann = world.connect("ann");
   world.history.fate = () => "fail";

@@ -5,7 +5,7 @@ import { type Client, leftovers } from "../testing/kit.ts";
 import { dataOf, numbers, offsetOf, positionOf, ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
 
 /** An engine that carries messages, or loses them. */
-class Links {
+class LossyNetwork {
   isLosing = false;
 
   readonly between = (engine: Engine): Engine => {
@@ -39,12 +39,12 @@ describe("one order", () => {
   });
 
   test("a message that does not arrive is read from the store, and holds up the ones behind it", async () => {
-    const links = new Links();
-    const world = new StreamsWorld({ nodes: 2, engine: links.between });
+    const network = new LossyNetwork();
+    const world = new StreamsWorld({ nodes: 2, engine: network.between });
     const [ann, ben] = [await join(world, "ann", 0), await join(world, "ben", 1)];
-    links.isLosing = true;
+    network.isLosing = true;
     await world.publish(ann, 1, 2);
-    links.isLosing = false;
+    network.isLosing = false;
     await world.publish(ann, 3, 3);
     expect(seen(ben)).toEqual([]);
     await world.pass(30);
@@ -69,21 +69,21 @@ describe("one order", () => {
   });
 
   test("a stored message that no node announces is found within about a second", async () => {
-    const links = new Links();
-    const world = new StreamsWorld({ nodes: 2, engine: links.between });
+    const network = new LossyNetwork();
+    const world = new StreamsWorld({ nodes: 2, engine: network.between });
     const [ann, ben] = [await join(world, "ann", 0), await join(world, "ben", 1)];
-    links.isLosing = true;
+    network.isLosing = true;
     await world.publish(ann, 1, 1);
     await world.pass(1300);
     expect(seen(ben)).toEqual(["1"]);
   });
 
   test("also if the clock is set back meanwhile", async () => {
-    const links = new Links();
-    const world = new StreamsWorld({ nodes: 2, engine: links.between });
+    const network = new LossyNetwork();
+    const world = new StreamsWorld({ nodes: 2, engine: network.between });
     const [ann, ben] = [await join(world, "ann", 0), await join(world, "ben", 1)];
     await world.pass(2500);
-    links.isLosing = true;
+    network.isLosing = true;
     world.clock.jump(-600_000);
     await world.publish(ann, 1, 1);
     await world.pass(1300);
@@ -95,10 +95,10 @@ describe("one order", () => {
     await join(world, "ann", 0);
     const asked: number[] = [];
     const { inner } = world.history;
-    world.history.tops = async (agoMs) => {
+    world.history.heads = async (agoMs) => {
       asked.push(agoMs);
       // A transaction has been open for a minute.
-      return { ...(await inner.tops(agoMs)), openMs: 60_000 };
+      return { ...(await inner.heads(agoMs)), openMs: 60_000 };
     };
     await world.pass(2500);
     expect(asked.length).toBeGreaterThan(1);
@@ -106,11 +106,11 @@ describe("one order", () => {
   });
 
   test("when its node has died, at once", async () => {
-    const links = new Links();
-    const world = new StreamsWorld({ nodes: 2, engine: links.between });
+    const network = new LossyNetwork();
+    const world = new StreamsWorld({ nodes: 2, engine: network.between });
     const [ann, ben] = [await join(world, "ann", 0), await join(world, "ben", 1)];
     await world.pass(1000);
-    links.isLosing = true;
+    network.isLosing = true;
     await world.publish(ann, 1, 1);
     world.kill(0);
     await world.pass(250);
@@ -118,11 +118,11 @@ describe("one order", () => {
   });
 
   test("a publisher that subscribes gets its ack behind all earlier messages", async () => {
-    const links = new Links();
-    const world = new StreamsWorld({ nodes: 2, engine: links.between });
+    const network = new LossyNetwork();
+    const world = new StreamsWorld({ nodes: 2, engine: network.between });
     const [ann, ben] = [await join(world, "ann", 0), await join(world, "ben", 1)];
     const other = world.connect("cat", { node: 1 });
-    links.isLosing = true;
+    network.isLosing = true;
     await world.publish(ann, 1, 1);
     await world.publish(ben, 2, 2);
     await world.publish(other, 3, 3);
@@ -136,7 +136,7 @@ describe("one order", () => {
     const world = new StreamsWorld({ nodes: 2 });
     const ann = await join(world, "ann", 0);
     await world.publish(ann, 1, 1);
-    world.history.hold("open");
+    world.history.pause("open");
     const ben = world.connect("ben", { node: 1 });
     ben.subscribe(ROOM);
     await world.answers();
@@ -151,13 +151,13 @@ describe("one order", () => {
   });
 
   test("a message that was read from the store does not overtake its sender's join", async () => {
-    const links = new Links();
-    const world = new StreamsWorld({ nodes: 2, engine: links.between });
+    const network = new LossyNetwork();
+    const world = new StreamsWorld({ nodes: 2, engine: network.between });
     const ben = await join(world, "ben", 1);
     const ann = world.connect("ann", { node: 0 });
     ann.subscribe(ROOM);
     await world.pass(2);
-    links.isLosing = true;
+    network.isLosing = true;
     await world.publish(ann, 1, 1);
     await world.pass(1300);
     expect(ben.newFrames()).toEqual(["joined: ann", "message ann 1"]);
@@ -165,14 +165,14 @@ describe("one order", () => {
 });
 
 test("while other nodes do not answer, the messages of a sender wait for its join only once", async () => {
-  const links = new Links();
+  const network = new LossyNetwork();
   const world = new StreamsWorld({
     nodes: 2,
-    engine: (engine) => Object.assign(links.between(engine), { members: () => undefined }),
+    engine: (engine) => Object.assign(network.between(engine), { members: () => undefined }),
   });
   const ben = await join(world, "ben", 1);
   const ann = world.connect("ann", { node: 0 });
-  links.isLosing = true;
+  network.isLosing = true;
   await world.publish(ann, 1, 1);
   await world.pass(1200);
   expect(seen(ben)).toEqual([]);
@@ -198,11 +198,11 @@ describe("positions over nodes", () => {
   });
 
   test("a position ahead of what this node has delivered: it delivers up to there first, and nothing comes twice", async () => {
-    const links = new Links();
-    const world = new StreamsWorld({ nodes: 2, engine: links.between });
+    const network = new LossyNetwork();
+    const world = new StreamsWorld({ nodes: 2, engine: network.between });
     const [ann, ben] = [await join(world, "ann", 0), await join(world, "ben", 0)];
     const cat = await join(world, "cat", 1);
-    links.isLosing = true;
+    network.isLosing = true;
     await world.publish(ann, 1, 2);
     const position = positionOf(ben);
     ben.vanish();
@@ -211,7 +211,7 @@ describe("positions over nodes", () => {
     back.subscribe(ROOM, { recover: position });
     await world.pass(30);
     expect([seen(back), seen(cat)]).toEqual([["ack recovered:true replay:0"], ["1", "2"]]);
-    links.isLosing = false;
+    network.isLosing = false;
     await world.publish(ann, 3, 3);
     expect(seen(back)).toEqual(["3"]);
   });

@@ -11,7 +11,7 @@ describe("an unsubscribe is acked behind the subscribe before it, which waits", 
   test("for the store of history, together with another client", async () => {
     const world = new StreamsWorld();
     const [ann, ben] = [world.connect("ann"), world.connect("ben")];
-    world.history.hold("open");
+    world.history.pause("open");
     for (const client of [ann, ben]) client.subscribe(ROOM);
     ann.unsubscribe(ROOM);
     ann.subscribe(ROOM);
@@ -41,7 +41,7 @@ describe("an unsubscribe is acked behind the subscribe before it, which waits", 
     await world.publish(ben, 1, 3);
     // Node 1 has none of the messages in memory.
     const ann = world.connect("ann", { node: 1 });
-    world.history.hold("read");
+    world.history.pause("read");
     ann.subscribe(ROOM, { rewind: "5m" });
     ann.subscribe(ROOM);
     await world.answers();
@@ -65,7 +65,7 @@ describe("an unsubscribe is acked behind the subscribe before it, which waits", 
 test("a subscribe that waits is refused when its channel is lost, and not again later", async () => {
   const world = new StreamsWorld();
   const [ann, ben] = [world.connect("ann"), world.connect("ben")];
-  world.history.hold("open");
+  world.history.pause("open");
   for (const client of [ann, ben]) client.subscribe(ROOM);
   world.keys.editKey(SECRET_KEY, { channelPatterns: ["other/**"] });
   ann.unsubscribe(ROOM);
@@ -74,7 +74,7 @@ test("a subscribe that waits is refused when its channel is lost, and not again 
   expect(answersOf(ann)).toEqual(["error channel_not_authorized r1", "error channel_not_authorized", "ack r2"]);
 });
 
-test("while the store is away, repeated subscribes are refused like the first one", async () => {
+test("while the store is unavailable, repeated subscribes are refused like the first one", async () => {
   const world = new StreamsWorld();
   const ann = world.connect("ann");
   world.history.fate = () => "fail";

@@ -6,7 +6,7 @@ import { ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
 test("a subscribe does not overtake an unsubscribe that waits for a message to be stored", async () => {
   const world = new StreamsWorld();
   const [ann, ben] = [await world.joined("ann"), await world.joined("ben")];
-  world.history.hold("append");
+  world.history.pause("append");
   ann.publish(ROOM, 1);
   ann.request({ type: "unsubscribe", channel: ROOM });
   ann.request({ type: "subscribe", channel: ROOM });
@@ -24,7 +24,7 @@ test("a state does not overtake an unsubscribe that waits for a message to be st
   ben.subscribe(ROOM, { state: true });
   await world.pass(60);
   const leave = (): void => {
-    world.history.hold("append");
+    world.history.pause("append");
     ann.publish(ROOM, 1);
     ann.request({ type: "unsubscribe", channel: ROOM });
   };
@@ -53,7 +53,7 @@ test("messages that were stored while the stream opened follow the ack", async (
   const world = new StreamsWorld({ nodes: 2 });
   const ben = world.connect("ben", { node: 1 });
   const ann = world.connect("ann");
-  world.history.hold("open");
+  world.history.pause("open");
   ann.request({ type: "subscribe", channel: ROOM });
   await world.publish(ben, 1, 3);
   world.history.releaseAll();
@@ -64,7 +64,7 @@ test("messages that were stored while the stream opened follow the ack", async (
 test("an unsubscribe before the stream is open leaves no refusal behind", async () => {
   const world = new StreamsWorld();
   const ann = world.connect("ann");
-  world.history.hold("open");
+  world.history.pause("open");
   ann.request({ type: "subscribe", channel: ROOM });
   ann.request({ type: "unsubscribe", channel: ROOM });
   world.history.releaseAll();
@@ -78,7 +78,7 @@ test("a recovery is answered although the client unsubscribes before it is decid
   await world.publish(ben, 1, 3);
   // Node 1 has none of the messages in memory.
   const ann = world.connect("ann", { node: 1 });
-  world.history.hold("read");
+  world.history.pause("read");
   ann.request({ type: "subscribe", channel: ROOM, rewind: "5m" });
   await world.answers();
   ann.request({ type: "unsubscribe", channel: ROOM });
@@ -103,7 +103,7 @@ test("a publish before the subscribe of the same turn is answered, although the 
 test("a publisher does not wait without an end if the history was removed before its stream opened", async () => {
   const world = new StreamsWorld({ nodes: 2 });
   const ann = world.connect("ann");
-  world.history.hold("open");
+  world.history.pause("open");
   ann.request({ type: "publish", channel: ROOM, data: 1 });
   ann.request({ type: "subscribe", channel: ROOM });
   await world.answers();
@@ -116,7 +116,7 @@ test("a publisher does not wait without an end if the history was removed before
 test("a publish is answered although its history was removed and its publisher has unsubscribed since", async () => {
   const world = new StreamsWorld({ nodes: 2 });
   const ann = await world.joined("ann");
-  world.history.hold("append");
+  world.history.pause("append");
   await world.history.remove(world.app, ROOM);
   ann.request({ type: "publish", channel: ROOM, data: 1 });
   ann.request({ type: "unsubscribe", channel: ROOM });
@@ -143,7 +143,7 @@ test("subscribers do not follow a history that was removed while its stream open
 test("a subscribe that waited for the end of a channel's stream sees what other nodes send", async () => {
   const world = new StreamsWorld({ nodes: 2 });
   const [cat, ben] = [world.connect("cat", { node: 0 }), world.connect("ben", { node: 0 })];
-  world.history.hold("open");
+  world.history.pause("open");
   cat.subscribe(ROOM);
   ben.publish(ROOM, 1);
   await world.answers();

@@ -5,7 +5,7 @@
  */
 import type { Connection } from "../state/connection.ts";
 import type { Replay } from "../state/replay.ts";
-import { TurnShare, type TurnShareParts } from "./turn-share.ts";
+import { LoopShare, type LoopShareParts } from "./loop-share.ts";
 
 /** In the order of their turns. */
 type Line = Map<Connection, Set<Replay>>;
@@ -19,15 +19,15 @@ export class Pacer {
   /** Bound: as `fresh`. */
   private readonly begun: Line = new Map();
   private isFreshNext = true;
-  private readonly share: TurnShare;
+  private readonly share: LoopShare;
   private isWorking = false;
 
   constructor(
-    parts: TurnShareParts,
+    parts: LoopShareParts,
     /** A short piece of work; returns true if there is more to do now. */
     private readonly work: (replay: Replay) => boolean,
   ) {
-    this.share = new TurnShare(parts, () => this.run());
+    this.share = new LoopShare(parts, () => this.run());
   }
 
   /** There is something to do for this replay: now, or when it is its turn. */

@@ -27,7 +27,7 @@ export class HistoryPages {
     },
   ) {}
 
-  /** `undefined`: the channel keeps no history. Rejects if the store is away. */
+  /** `undefined`: the channel keeps no history. Rejects if the store is unavailable. */
   async page(
     app: SpaceId,
     channel: string,

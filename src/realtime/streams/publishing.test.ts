@@ -28,7 +28,7 @@ describe("publish", () => {
   test("nothing is delivered or acked before it is stored", async () => {
     const world = new StreamsWorld();
     const [ann, ben] = [await world.joined("ann"), await world.joined("ben")];
-    world.history.hold("append");
+    world.history.pause("append");
     ann.publish(ROOM, 1);
     await world.answers();
     expect([seen(ann), seen(ben)]).toEqual([[], []]);
@@ -107,7 +107,7 @@ describe("publish", () => {
     expect(seen(ben)).toEqual(["0", "1", "2"]);
   });
 
-  test("the store is away: backend_error; what is stored all the same comes later, once and in order", async () => {
+  test("the store is unavailable: backend_error; what is stored all the same comes later, once and in order", async () => {
     const world = new StreamsWorld();
     const [ann, ben] = [await world.joined("ann"), await world.joined("ben")];
     world.history.fate = (call) => (call === "append" ? "lose" : call === "settle" ? "fail" : "answer");
@@ -124,7 +124,7 @@ describe("publish", () => {
   test("a store that hangs: backend_error after 2 s, also for what waits behind it", async () => {
     const world = new StreamsWorld();
     const [ann, ben] = [await world.joined("ann"), await world.joined("ben")];
-    world.history.hold("append", "settle");
+    world.history.pause("append", "settle");
     await world.publish(ann, 1, 1);
     await world.publish(ann, 2, 2);
     await world.pass(2600);
@@ -152,7 +152,7 @@ describe("order of one connection", () => {
     ben.subscribe(PLAIN);
     await world.pass(60);
     ben.take();
-    world.history.hold("append");
+    world.history.pause("append");
     ann.publish(ROOM, 1);
     ann.publish(PLAIN, 2);
     ann.send("ben", 3);
@@ -169,7 +169,7 @@ describe("order of one connection", () => {
   test("too much waits: backend_error for the rest", async () => {
     const world = new StreamsWorld();
     const ann = await world.joined("ann");
-    world.history.hold("append");
+    world.history.pause("append");
     ann.publish(ROOM, 0);
     for (const n of numbers(1, 1001)) ann.publish(PLAIN, n);
     await world.answers();
@@ -183,7 +183,7 @@ describe("order of one connection", () => {
     const world = new StreamsWorld();
     const ben = await world.joined("ben");
     const ann = await world.joined("ann");
-    world.history.hold("append");
+    world.history.pause("append");
     ann.publish(ROOM, 1);
     ann.send("ben", 2);
     await world.answers();

@@ -6,7 +6,7 @@
  * in one turn of the process, for many seconds: once they have taken some of a turn, the rest waits for the next.
  */
 import { LONG_READS_MAX } from "./limits.ts";
-import { TurnShare, type TurnShareParts } from "./turn-share.ts";
+import { LoopShare, type LoopShareParts } from "./loop-share.ts";
 
 /** A connection; for calls over REST, the application. */
 export type Reader = object | string;
@@ -16,10 +16,10 @@ export class ReadQueue {
   private readonly waiting = new Map<Reader, (() => Promise<void>)[]>();
   /** Bound: LONG_READS_MAX. */
   private readonly reading = new Set<Reader>();
-  private readonly share: TurnShare;
+  private readonly share: LoopShare;
 
-  constructor(parts: TurnShareParts) {
-    this.share = new TurnShare(parts, () => this.next());
+  constructor(parts: LoopShareParts) {
+    this.share = new LoopShare(parts, () => this.next());
   }
 
   /** Calls `read` when it is its turn. */

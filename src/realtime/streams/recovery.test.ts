@@ -157,7 +157,7 @@ describe("recover", () => {
     expect(seen(await back(world, more))).toEqual(["error malformed_message"]);
   });
 
-  test("the store is away when the channel opens: the subscribe is refused, and the next one is not", async () => {
+  test("the store is unavailable when the channel opens: the subscribe is refused, and the next one is not", async () => {
     const world = new StreamsWorld();
     world.history.fate = () => "fail";
     const ben = await back(world, {});

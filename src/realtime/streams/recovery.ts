@@ -130,7 +130,7 @@ export class Recovery {
   private async reach(position: Position, stream: Stream): Promise<boolean> {
     const page = await this.read(stream, { after: position.offset, limit: 0, maxBytes: 0 });
     if (page?.state.epoch !== stream.epoch || page.check !== position.check) return false;
-    stream.knownTop = Math.max(stream.knownTop, position.offset);
+    stream.knownHead = Math.max(stream.knownHead, position.offset);
     this.parts.streams.catchUp(stream, 0);
     await new Promise<void>((resolve) => stream.whenDelivered(position.epoch, position.offset, resolve));
     return stream.isOpen;

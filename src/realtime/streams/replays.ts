@@ -42,7 +42,7 @@ export interface ReplaySteps {
   acknowledge(fields: string): void;
   /** Puts the subscription on its topic. */
   goLive(): void;
-  /** The store is away. */
+  /** The store is unavailable. */
   refuse(): void;
 }
 
@@ -59,7 +59,7 @@ export class Replays {
   constructor(private readonly parts: ReplaysParts) {
     const { history, streams, clock } = parts;
     this.recovery = new Recovery({ history, streams, clock });
-    this.pacer = new Pacer(streams.turns, (replay) => this.work(replay));
+    this.pacer = new Pacer(streams.loopShare, (replay) => this.work(replay));
   }
 
   get count(): number {
@@ -244,7 +244,7 @@ export class Replays {
       if (!isSame || page.messages[0]?.offset !== cursor + 1) return this.cut(replay);
       replay.buffer = page.messages;
     } catch {
-      // The store is away: tried again until the time is over.
+      // The store is unavailable: tried again until the time is over.
       return;
     } finally {
       replay.isReading = false;

@@ -16,7 +16,7 @@ export class RingFills {
 
   constructor(private readonly parts: { readonly history: HistoryStore; readonly streams: Streams }) {}
 
-  /** Resolves when the ring reaches as far back as it can. Rejects if the store is away. */
+  /** Resolves when the ring reaches as far back as it can. Rejects if the store is unavailable. */
   fill(stream: Stream): Promise<void> {
     const present = this.underWay.get(stream);
     if (present) return present;

@@ -21,7 +21,7 @@ interface StreamRulesParts {
   readonly boundary: Boundary;
   readonly faults: FaultLog;
   /** Reads shared state, which has the rules. */
-  readonly nudged: (app?: AppId) => Promise<void>;
+  readonly invalidated: (app?: AppId) => Promise<void>;
 }
 
 export class StreamRules {
@@ -60,15 +60,15 @@ export class StreamRules {
   }
 
   private disagree(channel: Channel): void {
-    const { history, streams, boundary, faults, nudged } = this.parts;
+    const { history, streams, boundary, faults, invalidated } = this.parts;
     const { stream, space, name } = channel;
     // Its subscribers are being closed already.
     if (stream?.state === "closed") return;
     const failed = (error: unknown): void => faults.caught("history", error, { app: space.app });
-    nudged().catch(failed);
+    invalidated().catch(failed);
     if (!stream) return boundary.resync(channel);
     streams.resync(stream);
-    // If the store is away, the history stays: its order is that of the messages with an offset.
+    // If the store is unavailable, the history stays: its order is that of the messages with an offset.
     history.remove(space.app, name).catch(() => undefined);
   }
 }

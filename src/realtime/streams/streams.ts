@@ -3,7 +3,7 @@
  * what was delivered from it. stream.ts keeps the order.
  *
  * - A gap: a later message has arrived. If the earlier one does not follow within GAP_WAIT_MS, it is read from the store.
- * - A missing end: a node has stored messages and died, or could not reach the others. Nothing that arrives shows that, so tops.ts
+ * - A missing end: a node has stored messages and died, or could not reach the others. Nothing that arrives shows that, so stream-heads.ts
  *   compares the ends of all streams with the store.
  * - Another epoch or another check: the history was removed, or the store was put back. Subscribers are closed with 1001 and
  *   come back; what they can recover is decided against the store as it is now.
@@ -26,9 +26,9 @@ import type { Spaces } from "../state/spaces.ts";
 import { Stream } from "../state/stream.ts";
 import { Joins } from "./joins.ts";
 import { GAP_WAIT_MS, READ_AGAIN_MS, READ_MAX_BYTES, READ_MAX_MESSAGES } from "./limits.ts";
+import type { LoopShareParts } from "./loop-share.ts";
 import { ReadQueue } from "./read-queue.ts";
 import { StoreCalls } from "./store-calls.ts";
-import type { TurnShareParts } from "./turn-share.ts";
 
 interface StreamsParts {
   readonly history: HistoryStore;
@@ -46,7 +46,7 @@ interface StreamsParts {
 export class Streams {
   readonly calls: StoreCalls;
   readonly reads: ReadQueue;
-  readonly turns: TurnShareParts;
+  readonly loopShare: LoopShareParts;
   private readonly budget = new RingBudget();
   private readonly joins: Joins;
   /** Bound: the channels with history that have subscribers here. */
@@ -57,8 +57,8 @@ export class Streams {
   constructor(private readonly parts: StreamsParts) {
     const { clock, faults, defer } = parts;
     this.calls = new StoreCalls(clock);
-    this.turns = { clock, defer: (callback) => defer(() => safely(faults, "history", callback)) };
-    this.reads = new ReadQueue(this.turns);
+    this.loopShare = { clock, defer: (callback) => defer(() => safely(faults, "history", callback)) };
+    this.reads = new ReadQueue(this.loopShare);
     this.joins = new Joins({ engine: parts.engine, clock });
   }
 
@@ -106,7 +106,7 @@ export class Streams {
     this.unanswered = check;
   }
 
-  /** Calls back with true when the stream is open, now or later; with false if the store is away. */
+  /** Calls back with true when the stream is open, now or later; with false if the store is unavailable. */
   whenOpen(stream: Stream, run: (isOpen: boolean) => void): void {
     if (stream.isOpen || stream.state === "ended") return run(stream.isOpen);
     stream.opening.push(run);
@@ -132,7 +132,7 @@ export class Streams {
     const { history, clock } = this.parts;
     const { channel, keep } = stream;
     stream.openedMs = clock.monotonicMs();
-    // If the store is away, its next use is noted.
+    // If the store is unavailable, its next use is noted.
     this.calls.run(history.open(channel.space.app, channel.name, keep)).catch(() => undefined);
   }
 
@@ -162,7 +162,7 @@ export class Streams {
     try {
       if (stream.isOpen && stream.hasGap && (await this.readSome(stream))) againMs = 0;
     } catch {
-      // The store is away. Nothing is delivered meanwhile, because the order would be lost.
+      // The store is unavailable. Nothing is delivered meanwhile, because the order would be lost.
     } finally {
       stream.isCatchingUp = false;
     }

@@ -49,8 +49,8 @@ export class Channels implements ConnectionObserver {
    * called then: with a refusal if it has lost its channel.
    */
   subscribe(connection: Connection, name: string, options: SubscribeOptions, answer: Answer): void {
-    const held = connection.subscriptionTo(name);
-    if (held) return this.subscribeAgain(held, options, answer);
+    const existing = connection.subscriptionTo(name);
+    if (existing) return this.subscribeAgain(existing, options, answer);
     const { withMetadata, start } = options;
     const { space } = connection.peer;
     const channel = space.channels.get(name) ?? this.open(space, name);
@@ -75,19 +75,20 @@ export class Channels implements ConnectionObserver {
     this.acknowledge(subscription, (stream) => this.begin(subscription, stream, waiting));
   }
 
-  private subscribeAgain(held: Subscription, options: SubscribeOptions, answer: Answer): void {
-    const { connection, channel } = held;
+  private subscribeAgain(existing: Subscription, options: SubscribeOptions, answer: Answer): void {
+    const { connection, channel } = existing;
     const { withOccupancy } = options;
-    this.setVariant(held, options.withMetadata);
-    held.withStates = options.withStates;
+    this.setVariant(existing, options.withMetadata);
+    existing.withStates = options.withStates;
     // The key has been given the presence action since.
-    if (!options.isPresent) this.withdrawPresence(held);
-    else if (connection.mayOn(PRESENCE, channel.name) && !held.member) held.join(channel.member(connection.peer));
-    const waiting = channel.opening || channel.stream ? this.unanswered.add(held, answer) : answer;
-    this.acknowledge(held, (stream) => {
+    if (!options.isPresent) this.withdrawPresence(existing);
+    else if (connection.mayOn(PRESENCE, channel.name) && !existing.member)
+      existing.join(channel.member(connection.peer));
+    const waiting = channel.opening || channel.stream ? this.unanswered.add(existing, answer) : answer;
+    this.acknowledge(existing, (stream) => {
       // Asked now: the subscribe before this one may have been waiting too.
-      const changes = withOccupancy || held.withOccupancy;
-      this.acknowledgeAgain(held, stream, changes ? this.withOccupancy(held, withOccupancy, waiting) : waiting);
+      const changes = withOccupancy || existing.withOccupancy;
+      this.acknowledgeAgain(existing, stream, changes ? this.withOccupancy(existing, withOccupancy, waiting) : waiting);
     });
   }
 
@@ -163,7 +164,7 @@ export class Channels implements ConnectionObserver {
     this.parts.presence.onAcked(subscription);
   }
 
-  /** The store of history is away, so it is not known where the subscription would begin. */
+  /** The store of history is unavailable, so it is not known where the subscription would begin. */
   private refuse(subscription: Subscription): void {
     // With its end it is answered as on any channel, also if that is what closes the stream.
     if (subscription.isEnded) return;

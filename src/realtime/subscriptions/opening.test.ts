@@ -19,7 +19,7 @@ describe("a channel for which the engine has not answered yet", () => {
     await turn();
     world.advance(20);
     const people = [world.connect("ann"), world.connect("ben")];
-    for (const one of people) one.holdPongs().subscribe("c");
+    for (const one of people) one.withholdPongs().subscribe("c");
     world.advance(600);
     expect(people.map((one) => [one.newFrames(), one.socket.pings])).toEqual([
       [[], []],

@@ -90,7 +90,7 @@ export class Client {
   }
 
   /** From now on pings wait until `socket.pong`. */
-  holdPongs(): this {
+  withholdPongs(): this {
     this.socket.pongAfterMs = undefined;
     return this;
   }

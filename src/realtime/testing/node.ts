@@ -13,7 +13,7 @@ import type { FaultLog } from "../../telemetry/faults.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import { assembleRealtime } from "../build.ts";
 import type { Rates } from "../connections/rates.ts";
-import { NO_ROOMS, type RoomGate } from "../connections/room-gate.ts";
+import { NO_ROOMS, type RoomHooks } from "../connections/room-hooks.ts";
 import { RealtimeMetrics } from "../counting/metrics.ts";
 import { Usage } from "../counting/usage.ts";
 import type { Gateway } from "../frames/gateway.ts";
@@ -37,7 +37,7 @@ export interface NodeOptions {
   /** Absent: nothing is noted when a node stops. */
   readonly heldMembers?: HeldMemberStore;
   /** Absent: there are no rooms. */
-  readonly roomGate?: RoomGate;
+  readonly roomHooks?: RoomHooks;
 }
 
 interface NodeParts {
@@ -104,8 +104,8 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
     rates: options.rates ?? { framesPerSecond: 0, framesBurst: 500 },
     connects: new Throttle(connectsPerMinute, connectsPerMinute / 60, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
-    nudged: async () => {},
-    roomGate: options.roomGate ?? NO_ROOMS,
+    invalidated: async () => {},
+    roomHooks: options.roomHooks ?? NO_ROOMS,
     roomTokens: ROOM_TOKENS,
   });
   return { clock, server, hub, gateway, handlers, engine, usage, usageRows, metrics };

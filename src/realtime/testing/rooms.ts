@@ -1,11 +1,11 @@
-/** For tests: people in a room, whose gate is a stand-in that notes what it is asked. */
+/** For tests: people in a room, whose hooks are a stand-in that notes what it is asked. */
 import { admitToken, type Grant, Refusal } from "../../access/admission/admit.ts";
 import { Blocks } from "../../access/admission/blocks.ts";
 import { type RoomRefusal, stayAccess, waitAccess } from "../../access/tokens/room-access.ts";
 import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
 import type { Departure } from "../../protocol/close.ts";
 import type { Problem } from "../../protocol/codes.ts";
-import type { RoomGate } from "../connections/room-gate.ts";
+import type { RoomHooks } from "../connections/room-hooks.ts";
 import { RoomFloor } from "../control/room-floor.ts";
 import { StreamsWorld } from "../streams/testing/streams-world.ts";
 import { Client } from "./client.ts";
@@ -19,7 +19,7 @@ export const ROOM_ID = "room1";
 const refusalOf = (json: string | null): RoomRefusal | undefined =>
   json?.includes("bad") ? { code: "malformed_message", message: "This is bad." } : undefined;
 
-class FakeGate implements RoomGate {
+class FakeHooks implements RoomHooks {
   /** What it was asked, in short. */
   readonly heard: string[] = [];
   /** What `enter` and `check` reject with. */
@@ -56,9 +56,9 @@ class FakeGate implements RoomGate {
     refusalOf(dataJson);
 
   /** Who a message is for is decided like this; everyone is inside by default. */
-  receiver: (channel: string) => ReturnType<RoomGate["refusalOfReceiver"]> = () => undefined;
+  receiver: (channel: string) => ReturnType<RoomHooks["refusalOfReceiver"]> = () => undefined;
 
-  refusalOfReceiver = (_seat: RoomSeat, channel: string): ReturnType<RoomGate["refusalOfReceiver"]> =>
+  refusalOfReceiver = (_seat: RoomSeat, channel: string): ReturnType<RoomHooks["refusalOfReceiver"]> =>
     this.receiver(channel);
 
   refusalOfState = (_seat: RoomSeat, _channel: string, stateJson: string | null): RoomRefusal | undefined =>
@@ -71,12 +71,12 @@ class FakeGate implements RoomGate {
 }
 
 export class RoomsWorld extends StreamsWorld {
-  readonly gate: FakeGate;
+  readonly hooks: FakeHooks;
 
   constructor(options: WorldOptions = {}) {
-    const gate = new FakeGate();
-    super({ roomGate: gate, ...options });
-    this.gate = gate;
+    const hooks = new FakeHooks();
+    super({ roomHooks: hooks, ...options });
+    this.hooks = hooks;
   }
 
   floor(node = 0): RoomFloor {
@@ -108,7 +108,7 @@ export class RoomsWorld extends StreamsWorld {
   ): Promise<Client> {
     const { server, handlers, clock } = this.nodeAt(node);
     const grant = this.roomGrant(id, more);
-    if (grant.seat) await this.gate.enter(grant.seat);
+    if (grant.seat) await this.hooks.enter(grant.seat);
     const socket = new FakeSocket(server, handlers, clock, { grant, client: [127, 0, 0, 1] });
     socket.open();
     const client = new Client(socket, this.nodeAt(node));

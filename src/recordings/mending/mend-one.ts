@@ -56,7 +56,7 @@ export class MendOne {
   async list(row: UploadRow, lease: Lease, unmended?: string): Promise<void> {
     const { storage, ownership, metrics, recent, log } = this.parts;
     await ownership.requirePresent();
-    const format = formatOf(await storage.head({ ...row, ticket: "" }, SIGNATURE_BYTES));
+    const format = formatOf(await storage.head({ ...row, locator: "" }, SIGNATURE_BYTES));
     const result = unmended === undefined ? await this.result(row, lease, format) : asItCame(unmended);
     await this.complete(row, lease, format, result);
     if (result.outcome === "mended") {
@@ -80,7 +80,7 @@ export class MendOne {
     const size = row.total ?? 0;
     if (format === "other") return asItCame("its first bytes are not those of a WebM, MP4 or Ogg file");
     if (row.tries >= MEND_TRIES_MAX) return asItCame(`the service ended ${row.tries} times while it was mended`);
-    const place = { ...row, ticket: "" };
+    const place = { ...row, locator: "" };
     const path = storage.path(place);
     const needed = MEND_LIMITS.outputBytes(size) + (path === undefined ? size : 0);
     if (!(await folder.hasSpace(needed))) return asItCame("the data folder has too little space for it");
@@ -116,14 +116,14 @@ export class MendOne {
   private async keep(app: AppId, id: string, path: string, size: number, lease: Lease): Promise<void> {
     const { storage } = this.parts;
     await storage.checkSpace(size);
-    const place: Place = { app, id, ticket: await storage.begin(app, id) };
+    const place: Place = { app, id, locator: await storage.begin(app, id) };
     // Without `keep`: that counts the bytes of the upload.
     const { generation } = lease;
     try {
       await storage.append(place, 0, piecesOf(path), { generation, confirm: () => lease.confirm() });
       await storage.finish(place, size);
     } catch (error) {
-      // With its ticket, which no row has. Without it the sweep would remove the same a day later.
+      // With its locator, which no row has. Without it the sweep would remove the same a day later.
       await storage.remove(place).catch(() => undefined);
       throw error;
     }
@@ -144,7 +144,7 @@ export class MendOne {
     });
     if (!made) {
       // The upload was ended, or another node has it: the place was marked for removal, perhaps before the file was there.
-      if (isMended) await storage.remove({ app: row.app, id: result.file, ticket: "" });
+      if (isMended) await storage.remove({ app: row.app, id: result.file, locator: "" });
       throw notOpen();
     }
     metrics.completed.inc();

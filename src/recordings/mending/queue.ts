@@ -1,6 +1,6 @@
 /**
  * Lists finished uploads: each is mended first, one at a time per node. The rows of the store are the queue, so that nothing in it is lost,
- * and a lease decides which node takes a row. Applications, senders and stays take turns (turns.ts).
+ * and a lease decides which node takes a row. Applications, senders and stays take turns (mending-order.ts).
  *
  * The steps of one upload: its row notes the place of the mended file, the file is mended, stored under that place, and the upload becomes a
  * recording in the same transaction that marks the place which is not used for removal. After `kill -9` between two of them, the next attempt
@@ -14,7 +14,7 @@ import type { Log } from "../../telemetry/log.ts";
 import type { UploadLocks } from "../uploads/locks.ts";
 import type { MendOne } from "./mend-one.ts";
 import { MendingStopped } from "./mender.ts";
-import { beyondBounds, MendingTurns } from "./turns.ts";
+import { beyondBounds, MendingOrder } from "./mending-order.ts";
 
 interface MendingQueueParts {
   readonly store: { finishedUploads(limit: number): Promise<WaitingUpload[]> };
@@ -40,7 +40,7 @@ interface Failure {
 export class MendingQueue {
   /** Bound: one entry per upload of the last list, which has at most ROWS_AT_ONCE. */
   private failures = new Map<string, Failure>();
-  private readonly turns = new MendingTurns();
+  private readonly order = new MendingOrder();
   private timer: Timer | undefined;
   private running: Promise<void> | undefined;
   private isWoken = false;
@@ -110,12 +110,12 @@ export class MendingQueue {
       const due = rows.filter(({ id }) => !tried.has(id) && (this.failures.get(id)?.retryMs ?? 0) <= performance.now());
       // Those beyond the bounds first: they take no time.
       const beyond = due.find((one) => beyondBounds(one) !== undefined);
-      const row = beyond ?? this.turns.next(due);
+      const row = beyond ?? this.order.next(due);
       if (!row || this.isStopped) break;
       tried.add(row.id);
       const startedMs = performance.now();
       isAny = (await this.take(row)) || isAny;
-      if (!beyond) this.turns.spent(row, performance.now() - startedMs);
+      if (!beyond) this.order.spent(row, performance.now() - startedMs);
     }
     return isAny && !this.isStopped;
   }

@@ -4,12 +4,12 @@
  * A place is written from its beginning by one writer at a time (uploads/locks.ts ensures that), finished once, and then only read or
  * removed.
  *
- * - `append` MUST keep the bytes that it has accepted when the source ends early or fails: what `held` returns afterwards MUST be durable.
+ * - `append` MUST keep the bytes that it has accepted when the source ends early or fails: what `storedBytes` returns afterwards MUST be durable.
  *   It MUST NOT hold more than a few megabytes in memory, and MUST NOT use a chunk after asking for the next one, because its
  *   memory is freed then. It MUST confirm its lease before each write, so that a writer that was overtaken has at most one write under
  *   way.
  * - `takeOver` is called for a place whose writer lost its lease but may still write. Nothing that this writer does afterwards MUST
- *   change what is held under the new ticket.
+ *   change what is held under the new locator.
  * - `finish` MUST be all or nothing, and durable when it resolves; a second call MUST succeed. A finished place MUST NOT be opened for
  *   writing.
  * - `remove` MUST remove a place completely, in whatever state it is; it MUST NOT fail if there is none.
@@ -25,7 +25,7 @@ export interface Place {
   readonly app: AppId;
   readonly id: string;
   /** Returned by `begin` or `takeOver`. A finished place is also found with "". */
-  readonly ticket: string;
+  readonly locator: string;
 }
 
 /** What a writer needs of its lease while it writes. */
@@ -39,8 +39,8 @@ export interface LinkWanted {
 
 /** The place of the same bytes after a takeover. */
 export interface Takeover {
-  readonly ticket: string;
-  /** Removes the bytes under the earlier ticket. Called once the row has the new one. */
+  readonly locator: string;
+  /** Removes the bytes under the earlier locator. Called once the row has the new one. */
   readonly clear: () => Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export interface Quarantined {
 export interface Storage {
   /** For log lines: names the storage, without credentials. */
   readonly name: string;
-  /** Whether `held` also counts bytes that are not flushed yet, which a takeover does not keep. */
+  /** Whether `storedBytes` also counts bytes that are not flushed yet, which a takeover does not keep. */
   readonly losesUnflushed: boolean;
   /**
    * Throws if it cannot be read and written at the moment: StorageFull, StorageMissing, StorageUnwritable, or any other error if it does not
@@ -69,10 +69,10 @@ export interface Storage {
   check(): Promise<void>;
   /** Throws StorageFull if there is no space for this many more bytes; 0: for any more. */
   checkSpace(bytes: number): Promise<void>;
-  /** Returns the ticket under which the place is found. The row of the upload stores it. */
+  /** Returns the locator under which the place is found. The row of the upload stores it. */
   begin(app: AppId, id: string): Promise<string>;
   /** How many bytes the place has. */
-  held(place: Place): Promise<number>;
+  storedBytes(place: Place): Promise<number>;
   /** Appends to the first `offset` bytes, which the place has. */
   append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>, lease: WriterLease): Promise<void>;
   /**
@@ -133,8 +133,8 @@ export function checkedPlace({ app, id }: Pick<Place, "app" | "id">): void {
 /** Removes the bytes of an ended upload, and nothing that is finished. */
 export async function discardUpload(storage: Pick<Storage, "discard">, place: Place): Promise<void> {
   await storage.discard(place);
-  // Without a ticket: the file from before a takeover, or the last bytes behind the parts of a multipart upload.
-  if (place.ticket !== "") await storage.discard({ ...place, ticket: "" });
+  // Without a locator: the file from before a takeover, or the last bytes behind the parts of a multipart upload.
+  if (place.locator !== "") await storage.discard({ ...place, locator: "" });
 }
 
 /** Name of the mark in the folder, or below the bucket's prefix. */

@@ -54,7 +54,7 @@ const newId = (): string => newObjectId(Date.now());
 
 async function begin(storage: Storage): Promise<Place> {
   const [app, id] = [anAppId(newId()), newId()];
-  return { app, id, ticket: await storage.begin(app, id) };
+  return { app, id, locator: await storage.begin(app, id) };
 }
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -84,11 +84,11 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const bytes = pattern(17 * MIB + 5);
       let at = 0;
       for (const size of [1, 3 * MIB, 5 * MIB - 1, 0, 8 * MIB, MIB + 5]) {
-        expect(await storage.held(place)).toBe(at);
+        expect(await storage.storedBytes(place)).toBe(at);
         await storage.append(place, at, source(bytes.subarray(at, at + size)), ALONE);
         at += size;
       }
-      expect(await storage.held(place)).toBe(bytes.length);
+      expect(await storage.storedBytes(place)).toBe(bytes.length);
       await storage.finish(place, bytes.length);
       expect(hash(await read(place))).toBe(hash(bytes));
       expect(await storage.head(place, 64)).toEqual(bytes.slice(0, 64));
@@ -108,9 +108,9 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const bytes = pattern(10 * MIB + 1);
       await expect(storage.append(place, 0, source(bytes, 65_536, 9 * MIB + 7), ALONE)).rejects.toThrow("cut");
       const other = reopen();
-      const held = await other.held(place);
-      expect(held).toBe(9 * MIB + 7);
-      await other.append(place, held, source(bytes.subarray(held)), ALONE);
+      const stored = await other.storedBytes(place);
+      expect(stored).toBe(9 * MIB + 7);
+      await other.append(place, stored, source(bytes.subarray(stored)), ALONE);
       await reopen().finish(place, bytes.length);
       expect(hash(await read(place))).toBe(hash(bytes));
       await storage.remove(place);
@@ -124,10 +124,10 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const bytes = pattern(1000);
       await storage.append(place, 0, source(bytes), ALONE);
       await expect(storage.finish(place, 1001)).rejects.toThrow();
-      expect(await storage.held(place)).toBe(1000);
+      expect(await storage.storedBytes(place)).toBe(1000);
       await storage.finish(place, 1000);
       await reopen().finish(place, 1000);
-      expect(await storage.held(place)).toBe(1000);
+      expect(await storage.storedBytes(place)).toBe(1000);
       expect(await read(place)).toEqual(bytes);
       await storage.remove(place);
     });
@@ -137,7 +137,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const place = await begin(storage);
       await storage.append(place, 0, source(new Uint8Array()), ALONE);
       await storage.finish(place, 0);
-      expect(await storage.held(place)).toBe(0);
+      expect(await storage.storedBytes(place)).toBe(0);
       expect(await storage.head(place, 64)).toHaveLength(0);
       expect(await read(place)).toHaveLength(0);
       await storage.remove(place);
@@ -152,17 +152,17 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
         if (state === "finished") await storage.finish(place, MIB);
         await storage.remove(place);
         await storage.remove(place);
-        expect(await storage.held(place)).toBe(0);
+        expect(await storage.storedBytes(place)).toBe(0);
         expect(await entriesOf(storage, place.id)).toEqual([]);
       },
     );
 
-    test("a finished place can be removed without its ticket", async () => {
+    test("a finished place can be removed without its locator", async () => {
       const { storage } = await make();
       const place = await begin(storage);
       await storage.append(place, 0, source(pattern(9 * MIB)), ALONE);
       await storage.finish(place, 9 * MIB);
-      await storage.remove({ ...place, ticket: "" });
+      await storage.remove({ ...place, locator: "" });
       expect(await entriesOf(storage, place.id)).toEqual([]);
     });
 
@@ -174,7 +174,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const [half] = await entriesOf(storage, open.id);
       expect(half?.isOpen).toBe(true);
       const [one, ...others] = await entriesOf(storage, whole.id);
-      expect([one?.isOpen, one?.place, others]).toEqual([false, { ...whole, ticket: "" }, []]);
+      expect([one?.isOpen, one?.place, others]).toEqual([false, { ...whole, locator: "" }, []]);
       expect(Math.abs((one?.modifiedMs ?? 0) - Date.now())).toBeLessThan(60_000);
       for (const place of [open, whole]) await storage.remove(place);
     });
@@ -186,7 +186,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       for (const { place } of await entriesOf(storage, open.id)) await storage.discard(place);
       expect(await entriesOf(storage, open.id)).toEqual([]);
       const whole = await finished(storage, pattern(100));
-      await storage.discard({ ...whole, ticket: "" });
+      await storage.discard({ ...whole, locator: "" });
       expect(await read(whole)).toEqual(pattern(100));
       await storage.remove(whole);
     });
@@ -195,7 +195,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       const { storage, read } = await make();
       const [kept, gone] = [await finished(storage, pattern(100)), await finished(storage, pattern(200))];
       for (const place of [kept, gone]) {
-        await storage.quarantine({ ...place, ticket: "" }, Date.now());
+        await storage.quarantine({ ...place, locator: "" }, Date.now());
         expect(await entriesOf(storage, place.id)).toEqual([]);
       }
       const [one] = await quarantinedOf(storage, kept.id);
@@ -206,7 +206,7 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       await storage.purge(other);
       await storage.purge(other);
       expect(await read(kept)).toEqual(pattern(100));
-      expect(await storage.held(gone)).toBe(0);
+      expect(await storage.storedBytes(gone)).toBe(0);
       expect([...(await quarantinedOf(storage, kept.id)), ...(await quarantinedOf(storage, gone.id))]).toEqual([]);
       await storage.remove(kept);
     });
@@ -227,20 +227,20 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
         const overtaken = storage.append(place, 0, source(theirs), lease).catch((error: unknown) => error);
         await frozen;
         const other = reopen();
-        const { ticket, clear } = await other.takeOver(place, 2, undefined);
-        const taken = { ...place, ticket };
+        const { locator, clear } = await other.takeOver(place, 2, undefined);
+        const taken = { ...place, locator: locator };
         await clear();
-        const held = await other.held(taken);
-        await other.append(taken, held, source(ours.subarray(held)), { ...ALONE, generation: 2 });
+        const stored = await other.storedBytes(taken);
+        await other.append(taken, stored, source(ours.subarray(stored)), { ...ALONE, generation: 2 });
         if (when === "before") {
           resume();
           await overtaken;
         }
-        expect(await other.held(taken)).toBe(ours.length);
+        expect(await other.storedBytes(taken)).toBe(ours.length);
         await other.finish(taken, ours.length);
         resume();
         await overtaken;
-        const wanted = Buffer.concat([theirs.subarray(0, held), ours.subarray(held)]);
+        const wanted = Buffer.concat([theirs.subarray(0, stored), ours.subarray(stored)]);
         expect(hash(await read(taken))).toBe(hash(wanted));
         expect((await entriesOf(storage, place.id)).filter(({ isOpen }) => !isOpen)).toHaveLength(1);
         for (const { place: left, isOpen } of await entriesOf(storage, place.id))
@@ -255,10 +255,10 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
         const { storage } = await make();
         const app = anAppId("a".repeat(24));
         for (const place of [
-          { app, id, ticket: "x" },
-          { app: anAppId(id), id: app, ticket: "x" },
+          { app, id, locator: "x" },
+          { app: anAppId(id), id: app, locator: "x" },
         ]) {
-          await expect((async () => storage.held(place))()).rejects.toThrow("a place is named by");
+          await expect((async () => storage.storedBytes(place))()).rejects.toThrow("a place is named by");
           await expect((async () => storage.remove(place))()).rejects.toThrow("a place is named by");
           await expect((async () => storage.append(place, 0, source(pattern(1)), ALONE))()).rejects.toThrow();
         }

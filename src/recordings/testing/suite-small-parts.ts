@@ -33,7 +33,7 @@ async function* inChunks(bytes: Uint8Array) {
 
 async function begin(storage: Storage): Promise<Place> {
   const [app, id] = [anAppId(newObjectId(Date.now())), newObjectId(Date.now())];
-  return { app, id, ticket: await storage.begin(app, id) };
+  return { app, id, locator: await storage.begin(app, id) };
 }
 
 const lease = (generation: number): WriterLease => ({ generation, confirm: async () => undefined });
@@ -84,7 +84,7 @@ class Written {
   async append(size: number, seed: number): Promise<void> {
     const bytes = noise(size, seed);
     const storage = this.reopen();
-    expect(await storage.held(this.place)).toBe(this.held);
+    expect(await storage.storedBytes(this.place)).toBe(this.held);
     await storage.append(this.place, this.held, inChunks(bytes), lease(this.generation));
     this.keep(bytes, this.held + size);
   }
@@ -95,7 +95,7 @@ class Written {
     await this.reopen()
       .append(this.place, this.held, inChunks(bytes), dying(this.generation, at))
       .catch(() => undefined);
-    this.keep(bytes, await this.reopen().held(this.place));
+    this.keep(bytes, await this.reopen().storedBytes(this.place));
   }
 
   /** A frozen writer is overtaken; it continues when the next one has written. */
@@ -107,10 +107,10 @@ class Written {
       .catch(() => undefined);
     await Promise.race([frozen, done]);
     const storage = this.reopen();
-    const { ticket, clear } = await storage.takeOver(this.place, ++this.generation, undefined);
-    this.place = { ...this.place, ticket };
+    const { locator, clear } = await storage.takeOver(this.place, ++this.generation, undefined);
+    this.place = { ...this.place, locator };
     await clear();
-    this.keep(bytes, await storage.held(this.place));
+    this.keep(bytes, await storage.storedBytes(this.place));
     this.zombies.push({ resume, done });
   }
 
@@ -119,7 +119,7 @@ class Written {
       resume();
       await done;
     }
-    expect(await this.reopen().held(this.place)).toBe(this.held);
+    expect(await this.reopen().storedBytes(this.place)).toBe(this.held);
   }
 
   async finish(): Promise<{ place: Place; bytes: Uint8Array }> {
@@ -141,7 +141,7 @@ export function smallPartsSuite(make: () => Promise<SmallPartsUnderTest>): void 
     const place = await begin(storage);
     const bytes = noise(TINY_PARTS, 3);
     for (let at = 0; at < TINY_PARTS; at++) {
-      await storage.append(place, await storage.held(place), inChunks(bytes.subarray(at, at + 1)), lease(0));
+      await storage.append(place, await storage.storedBytes(place), inChunks(bytes.subarray(at, at + 1)), lease(0));
       if (at % 50 === 0) expect(await entries(storage, place.id)).toBeLessThanOrEqual(ENTRIES_MAX);
     }
     expect(await entries(storage, place.id)).toBeLessThanOrEqual(ENTRIES_MAX);

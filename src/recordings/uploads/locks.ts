@@ -22,7 +22,7 @@ type Work<T> = (row: UploadRow, lease: Lease) => Promise<T>;
 /** Bytes can come to an open upload. The file of a finished one is whole, and waits to be mended. */
 type UploadState = "open" | "finished";
 
-export const placeOf = ({ app, id, ticket }: UploadRow): Place => ({ app, id, ticket });
+export const placeOf = ({ app, id, locator }: UploadRow): Place => ({ app, id, locator });
 
 export class UploadLocks {
   /** Bound: one entry per request under way. The promise resolves when the request has ended. */
@@ -87,25 +87,25 @@ export class UploadLocks {
   private async takeOver(row: UploadRow, lease: Lease): Promise<UploadRow> {
     const { store, storage } = this.parts;
     const before = placeOf(row);
-    const { ticket, clear } = await storage.takeOver(before, lease.generation, lease.kept);
-    if (!(await store.moveUpload(row.id, lease.generation, ticket))) throw new LeaseLost();
+    const { locator, clear } = await storage.takeOver(before, lease.generation, lease.kept);
+    if (!(await store.moveUpload(row.id, lease.generation, locator))) throw new LeaseLost();
     await clear();
-    return { ...row, ticket };
+    return { ...row, locator };
   }
 
   /**
    * How many bytes the upload has for certain, without a lease. What a writer of another node writes, or wrote before it died, counts as far as
    * it is flushed: a takeover keeps no more, and a client may forget the bytes that are reported here.
    */
-  async held(row: UploadRow): Promise<number> {
+  async storedBytes(row: UploadRow): Promise<number> {
     const { storage, leases } = this.parts;
     for (let place = placeOf(row); ; ) {
-      const held = await storage.held(place);
+      const bytes = await storage.storedBytes(place);
       // Asked afterwards: what a holder has released meanwhile is flushed.
       const stored = storage.losesUnflushed ? await leases.look?.(row.id) : undefined;
-      if (!stored || stored.ticket === place.ticket) return Math.min(held, stored?.flushed ?? held);
+      if (!stored || stored.locator === place.locator) return Math.min(bytes, stored?.flushed ?? bytes);
       // Its bytes were moved by a takeover.
-      place = { ...place, ticket: stored.ticket };
+      place = { ...place, locator: stored.locator };
     }
   }
 
@@ -135,14 +135,14 @@ const isIn = ({ finished }: UploadRow, state: UploadState): boolean => (finished
 const complete = (offset: number): Problem =>
   new Problem("upload_complete", undefined, undefined, { fields: { offset } });
 
-export const incomplete = (held: number, total: number | null): Problem =>
+export const incomplete = (bytes: number, total: number | null): Problem =>
   new Problem(
     "upload_incomplete",
     total === null
-      ? `${held} bytes are held, and how many the upload has is not known: send all of them, or name \`total\`.`
-      : `${held} of ${total} bytes are there.`,
+      ? `${bytes} bytes are held, and how many the upload has is not known: send all of them, or name \`total\`.`
+      : `${bytes} of ${total} bytes are there.`,
     undefined,
-    { fields: { offset: held } },
+    { fields: { offset: bytes } },
   );
 
 export const notOpen = (): Problem => new Problem("recording_not_found", "There is no such upload, or it has ended.");

@@ -119,8 +119,8 @@ describe("a part", () => {
       const sent = kit.uploads.write(kit.app, id, { range, length: 100, body: cut });
       await expect(sent).rejects.toMatchObject({ code: "upload_stalled" });
       const lease = await store.leases.take(id);
-      const held = await kit.storage.held({ app: kit.app, id, ticket: "" });
-      expect(lease?.kept).toBe(held);
+      const stored = await kit.storage.storedBytes({ app: kit.app, id, locator: "" });
+      expect(lease?.kept).toBe(stored);
     });
   });
 });

@@ -120,12 +120,12 @@ test("a total that it announces reserves nothing, and lets it have no more than 
   });
   expect(await announced).toBe(10);
   await kit.store.recordings.noteBytes(other, 0, 95 * MIB, Date.now());
-  let held = 10;
+  let stored = 10;
   const more = async (): Promise<never> => {
-    for (;;) held = await kit.part(one, held, new Uint8Array(3 * MIB));
+    for (;;) stored = await kit.part(one, stored, new Uint8Array(3 * MIB));
   };
   await expect(more()).rejects.toMatchObject({ code: "insufficient_storage" });
-  expect(held).toBeLessThan(17 * MIB);
+  expect(stored).toBeLessThan(17 * MIB);
 });
 
 test("it carries 64 MiB at most: more is refused, or cut where no length was given", async () => {
@@ -148,9 +148,9 @@ test("one that trickles is cut, what came is held, and the page goes on; one of 
   const id = await kit.beginOfStay("s1");
   const [slow, own] = [new Trickle(kit, id, MIB), new Trickle(kit, await kit.begin(), undefined)];
   expect(await slow.outcome).toMatchObject({ code: "upload_stalled", message: expect.stringContaining("1000 bytes") });
-  const held = await kit.locks.held((await kit.store.recordings.upload(kit.app, id)) as never);
-  expect(held).toBeGreaterThan(0);
-  expect(await kit.part(id, held, new Uint8Array(100))).toBe(held + 100);
+  const stored = await kit.locks.storedBytes((await kit.store.recordings.upload(kit.app, id)) as never);
+  expect(stored).toBeGreaterThan(0);
+  expect(await kit.part(id, stored, new Uint8Array(100))).toBe(stored + 100);
   expect(await own.end()).toBe(own.sent);
 });
 

@@ -84,7 +84,7 @@ test("after a crash between file and row, repeating the completion makes the rec
   const id = await kit.begin();
   await kit.uploads.write(kit.app, id, { range: undefined, length: 10, body: new Blob(["0123456789"]).stream() });
   const row = await kit.store.recordings.upload(kit.app, id);
-  await kit.storage.finish({ app: kit.app, id, ticket: row?.ticket ?? "" }, 10);
+  await kit.storage.finish({ app: kit.app, id, locator: row?.locator ?? "" }, 10);
   expect((await kit.recordings.complete(kit.app, id)).sizeInBytes).toBe(10);
 });
 
@@ -174,22 +174,22 @@ test("a deletion that meets an upload which is being finished deletes it, and sa
 });
 
 test("a query reports no byte that a takeover would not keep, and follows the bytes to another place", async () => {
-  let looks: { ticket: string; flushed: number | undefined }[] = [];
+  let looks: { locator: string; flushed: number | undefined }[] = [];
   const leases: Leases = { ...LOCAL, look: async () => looks.shift() };
   const kit = await newKit({ leases });
   const id = await kit.begin();
   await kit.part(id, 0, new Uint8Array(10));
   const query = { range: { kind: "query", total: null }, length: undefined, body: null } as const;
   const held = (): Promise<number> => kit.uploads.write(kit.app, id, query);
-  looks = [{ ticket: "", flushed: 4 }];
+  looks = [{ locator: "", flushed: 4 }];
   expect(await held()).toBe(4);
-  looks = [{ ticket: "", flushed: undefined }];
+  looks = [{ locator: "", flushed: undefined }];
   expect(await held()).toBe(10);
   // A takeover has moved them, after the row was read.
   await Bun.write(join(kit.folder, "uploads", `${id}.g7`), new Uint8Array(8));
   looks = [
-    { ticket: "g7", flushed: 9 },
-    { ticket: "g7", flushed: 6 },
+    { locator: "g7", flushed: 9 },
+    { locator: "g7", flushed: 6 },
   ];
   expect(await held()).toBe(6);
 });

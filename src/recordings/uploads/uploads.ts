@@ -47,7 +47,7 @@ interface UploadParts extends WritingParts {
   readonly stayBytesMax?: number;
 }
 
-type Fresh = "id" | "ticket" | "total" | "touched" | "bytes" | "finished" | "mendedAs" | "tries" | "isClosed";
+type Fresh = "id" | "locator" | "total" | "touched" | "bytes" | "finished" | "mendedAs" | "tries" | "isClosed";
 type RowOf<Row> = Omit<Row, Fresh>;
 
 /** How long a deletion waits for a request that changes an upload of a stay, before it ends the upload under its hands. */
@@ -111,7 +111,7 @@ export class Uploads {
       const now = nowMs();
       const id = newObjectId(now);
       const none = { total: null, touched: now, bytes: 0, finished: null, mendedAs: null, tries: 0, isClosed: false };
-      const row = { ...fields, ...none, id, ticket: await storage.begin(fields.app, id) } as unknown as Row;
+      const row = { ...fields, ...none, id, locator: await storage.begin(fields.app, id) } as unknown as Row;
       if (!(await add(row))) {
         await storage.remove(placeOf(row));
         throw new Problem("too_many_uploads", tooMany);
@@ -182,18 +182,18 @@ export class Uploads {
     const { store, storage, locks, ownership, nowMs } = this.parts;
     await ownership.requirePresent();
     const place = placeOf(row);
-    const held = await storage.held(place);
-    if (total !== undefined && total !== held) throw incomplete(held, total);
-    if (held === 0) {
+    const stored = await storage.storedBytes(place);
+    if (total !== undefined && total !== stored) throw incomplete(stored, total);
+    if (stored === 0) {
       // What came may be on a volume that is not mounted any more.
       await ownership.requirePresent(true);
       if (!(await this.end(place, lease))) await locks.open(row.app, row.id);
       return "ended";
     }
     // First, so that no byte comes after those of the file: what a bucket joins cannot be continued.
-    const fixed = await store.touchUpload(row.id, lease.generation, held, this.writing.lastWritten(row));
-    if (fixed) await storage.finish(place, held);
-    if (!fixed || !(await store.finish(row.id, lease.generation, held, nowMs()))) {
+    const fixed = await store.touchUpload(row.id, lease.generation, stored, this.writing.lastWritten(row));
+    if (fixed) await storage.finish(place, stored);
+    if (!fixed || !(await store.finish(row.id, lease.generation, stored, nowMs()))) {
       await lease.confirm(true);
       await locks.open(row.app, row.id);
     }

@@ -101,19 +101,19 @@ export class UploadWriting {
 
   private async accept(app: AppId, id: string, sent: Sent): Promise<number> {
     const { range } = sent;
-    if (range?.kind === "query") return this.held(app, id, range.total);
+    if (range?.kind === "query") return this.storedBytes(app, id, range.total);
     const wanted = this.wantedBy(sent, range);
     return this.parts.locks.exclusively(app, id, (mine, lease) => this.take(mine, lease, wanted, sent));
   }
 
-  private async held(app: AppId, id: string, total: number | null): Promise<number> {
+  private async storedBytes(app: AppId, id: string, total: number | null): Promise<number> {
     const row = await this.parts.locks.open(app, id);
     checkMayWrite(row, this.parts.nowMs());
     checkTotal(row, total);
     await this.parts.ownership.requirePresent();
-    const held = await this.parts.locks.held(row);
-    if (held === 0) await this.parts.ownership.requirePresent(true);
-    return held;
+    const stored = await this.parts.locks.storedBytes(row);
+    if (stored === 0) await this.parts.ownership.requirePresent(true);
+    return stored;
   }
 
   private wantedBy({ length }: Sent, range: Extract<ContentRange, { kind: "bytes" }> | undefined): Wanted {
@@ -132,7 +132,7 @@ export class UploadWriting {
     if (row.stay !== null && (count ?? 0) > STAY_PART_MAX_BYTES) throw partTooLarge();
     await this.parts.ownership.requirePresent();
     checkTotal(row, total);
-    const offset = await storage.held(placeOf(row));
+    const offset = await storage.storedBytes(placeOf(row));
     // The client knows of bytes that are not here: they may be on a volume that is not mounted any more.
     if (offset === 0 && first > 0) await this.parts.ownership.requirePresent(true);
     if (first !== offset)
@@ -177,13 +177,13 @@ export class UploadWriting {
   }
 
   /** Stores the total that a request is the first to name; else notes now and then that the upload is active. false: it is not open. */
-  private async noteBefore(row: UploadRow, lease: Lease, held: number, total: number | null): Promise<boolean> {
+  private async noteBefore(row: UploadRow, lease: Lease, stored: number, total: number | null): Promise<boolean> {
     const { store, nowMs } = this.parts;
     const now = nowMs();
     if (total !== null && total !== row.total)
       return (await store.touchUpload(row.id, lease.generation, total, now)) !== undefined;
-    const isDue = now - row.touched >= NOTE_EVERY_MS || held - row.bytes >= NOTE_EVERY_BYTES;
-    return lease.note || !isDue ? true : store.noteBytes(row.id, lease.generation, held, now);
+    const isDue = now - row.touched >= NOTE_EVERY_MS || stored - row.bytes >= NOTE_EVERY_BYTES;
+    return lease.note || !isDue ? true : store.noteBytes(row.id, lease.generation, stored, now);
   }
 
   /** false: the upload is not open any more. */

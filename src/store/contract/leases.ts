@@ -50,7 +50,7 @@ export interface Lease {
 
 /** What is stored of an upload's bytes, whether or not there is a holder. */
 export interface BytesState {
-  readonly ticket: string;
+  readonly locator: string;
   /** A holder has not released it: it writes, or died. Then only this many bytes are flushed for certain. undefined: there is none. */
   readonly flushed: number | undefined;
 }

@@ -1,8 +1,8 @@
 /**
  * The contract of meetings: who is or was in a room.
  *
- * - `hold` and `enter` MUST be exact, however many nodes call them: stays that have not ended and places that are held together
- *   never exceed `max`. A place is held in the name of the participantSession that will enter.
+ * - `reserve` and `enter` MUST be exact, however many nodes call them: stays that have not ended and places that are reserved together
+ *   never exceed `max`. A place is reserved in the name of the participantSession that will enter.
  * - `enter` MUST begin one stay per participantSession, and one meeting per room that has none.
  * - `end` MUST end a stay once, and say so to one caller only. The same applies to `endOverdue`, `endMeeting` and `endEmpty`.
  * - A stay is open until it is ended. `node` is the node with its connection, or null while it has none; `seen` is when it was last known
@@ -85,7 +85,7 @@ export type Entered =
     }
   /**
    * The first that applies. `ended`: this participantSession has ended, and cannot come back. `removed`: its access token or user was put out of
-   * this meeting. `time`: its time in this meeting is over. `full`: it gives up the place that it holds. `locked`: as it says.
+   * this meeting. `time`: its time in this meeting is over. `full`: it gives up the place that it has reserved. `locked`: as it says.
    */
   | { readonly outcome: "ended" | "removed" | "time" | "full" | "locked" };
 
@@ -131,25 +131,25 @@ export interface LobbyLimits {
   readonly perSite: number;
 }
 
-/** Who holds a place. */
+/** Who has reserved a place. */
 export interface PlaceHolder {
   /** Whose places are counted together. */
   readonly name: string;
-  /** The application or an admin vouches for the person: it may take a place that is held for one that no one vouches for. */
+  /** The application or an admin vouches for the person: it may take a place that is reserved for one that no one vouches for. */
   readonly isVerified: boolean;
 }
 
-export const HELD_PER_HOLDER_MAX = 2;
+export const RESERVED_PER_HOLDER_MAX = 2;
 /** Clocks of nodes that use one store may be seconds apart: a time that is less ahead is the time of another node. */
 export const AHEAD_MAX_MS = 60_000;
 
 export interface MeetingStore extends LobbyStore {
   /**
-   * Holds a place until then; again for the same participantSession it is held longer. `full` counts stays and other held places. A
-   * stay that is open has its place already. A holder has at most HELD_PER_HOLDER_MAX held places in a room, and gives up its oldest one for another, so that
-   * no client can keep a room full without entering. Where the room is full, a verified holder takes the place that a holder who is not has held for longest.
+   * Reserves a place until then; again for the same participantSession it is reserved for longer. `full` counts stays and other reserved places. A
+   * stay that is open has its place already. A holder has at most RESERVED_PER_HOLDER_MAX reserved places in a room, and gives up its oldest one for another, so that
+   * no client can keep a room full without entering. Where the room is full, a verified holder takes the place that has been reserved for longest by one who is not.
    */
-  hold(
+  reserve(
     app: AppId,
     room: string,
     id: string,
@@ -157,7 +157,7 @@ export interface MeetingStore extends LobbyStore {
     untilMs: number,
     nowMs: number,
     holder?: PlaceHolder,
-  ): Promise<"held" | "full">;
+  ): Promise<"reserved" | "full">;
   enter(one: Entering, max: number, nowMs: number): Promise<Entered>;
   /** Its connection is gone from this node; if it is on another by now, nothing changes. */
   lost(id: string, node: string, nowMs: number): Promise<void>;
@@ -215,7 +215,7 @@ export interface MeetingStore extends LobbyStore {
   forgetOld(nowMs: number, limit: number): Promise<number>;
   /**
    * After the clock was set back: waits and graces that count from a time more than AHEAD_MAX_MS ahead of `nowMs` count from `nowMs` on,
-   * and places that are held until such a time are given up. Times that people are shown stay as they are.
+   * and places that are reserved until such a time are given up. Times that people are shown stay as they are.
    */
   bringBack(nowMs: number): Promise<void>;
 }

@@ -41,7 +41,7 @@ export interface Completion {
 }
 
 type UploadOnly =
-  | "ticket"
+  | "locator"
   | "total"
   | "touched"
   | "stay"

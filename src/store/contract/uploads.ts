@@ -25,7 +25,7 @@ export interface UploadRow {
   readonly type: RecordingType;
   /** Unix seconds. */
   readonly startTime: number;
-  readonly ticket: string;
+  readonly locator: string;
   /** In bytes; null until a request names it. */
   readonly total: number | null;
   /** Unix ms of the last write that was noted. */
@@ -95,8 +95,8 @@ export interface UploadStore {
   touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined>;
   /** Notes how many bytes are held, and that the upload is active. false: it is not open, or has another generation. */
   noteBytes(id: string, generation: number, bytes: number, nowMs: number): Promise<boolean>;
-  /** Stores another ticket for its bytes. false: it is not open, or has another generation. */
-  moveUpload(id: string, generation: number, ticket: string): Promise<boolean>;
+  /** Stores another locator of its bytes. false: it is not open, or has another generation. */
+  moveUpload(id: string, generation: number, locator: string): Promise<boolean>;
   /** Its file is whole and has `size` bytes. undefined: it is not open, or has another generation. */
   finish(id: string, generation: number, size: number, nowMs: number): Promise<UploadRow | undefined>;
   /**

@@ -153,7 +153,7 @@ const commonFields = (row: DbRow) => ({
 
 export const toUpload = (row: DbRow): UploadRow => ({
   ...commonFields(row),
-  ticket: text(row.ticket),
+  locator: text(row.ticket),
   total: numberOrNull(row.total),
   touched: number(row.touched),
   stay: textOrNull(row.stay),

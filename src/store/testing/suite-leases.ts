@@ -41,7 +41,7 @@ export function leasesSuite(newPlace: NewPlace): void {
       expect(await recordings.complete("three", generation + 1, COMPLETION)).toBeUndefined();
       expect((await recordings.touchUpload("three", generation, 7, 2000))?.total).toBe(7);
       expect(await recordings.moveUpload("three", generation, "elsewhere")).toBe(true);
-      expect((await recordings.upload(anAppId("a"), "three"))?.ticket).toBe("elsewhere");
+      expect((await recordings.upload(anAppId("a"), "three"))?.locator).toBe("elsewhere");
       expect((await recordings.complete("three", generation, COMPLETION))?.id).toBe("three");
     });
 

@@ -38,11 +38,11 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       await meetings.enter(entering("l1", "back", { node: "gone" }), 9, before);
       await meetings.enter(entering("k1", "back", { node: "gone" }), 9, before);
       await meetings.lost("l1", "gone", before);
-      expect(await meetings.hold(A, "held", "h1", 1, before + 15_000, before)).toBe("held");
+      expect(await meetings.reserve(A, "held", "h1", 1, before + 15_000, before)).toBe("reserved");
       await meetings.wait(waitingRow("late", "held", { since: before, seen: before }), lobbyLimits());
       await meetings.bringBack(now);
       expect(await overdueIds(now + 1)).toEqual({ l1: now, k1: now });
-      expect(await meetings.hold(A, "held", "h2", 1, now + 15_000, now)).toBe("held");
+      expect(await meetings.reserve(A, "held", "h2", 1, now + 15_000, now)).toBe("reserved");
       expect(await meetings.waitingOne("late")).toMatchObject({ since: now, seen: now });
       await meetings.decide("late", "declined", before);
       await meetings.bringBack(now);

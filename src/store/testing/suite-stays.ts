@@ -128,7 +128,7 @@ export function staysSuite(newPlace: NewPlace): void {
   describe("the limit of a room", () => {
     test("that was lowered since places were held is reached, and not passed", async () => {
       await meetings.enter(entering("g0", "given up"), 3, 1000);
-      for (const id of ["g1", "g2"]) await meetings.hold(A, "given up", id, 3, 16_000, 1000);
+      for (const id of ["g1", "g2"]) await meetings.reserve(A, "given up", id, 3, 16_000, 1000);
       expect(await meetings.enter(entering("g1", "given up"), 2, 1001)).toEqual({ outcome: "full" });
       expect(await meetings.enter(entering("g2", "given up"), 2, 1002)).toMatchObject({ outcome: "began" });
       expect(await meetings.enter(entering("g1", "given up"), 2, 1003)).toEqual({ outcome: "full" });
@@ -146,46 +146,46 @@ export function staysSuite(newPlace: NewPlace): void {
     });
 
     test("counts held places and stays together, when many join and enter at once", async () => {
-      const holds = await Promise.all(
-        Array.from({ length: MANY }, (_, i) => meetings.hold(A, "held", `h${i}`, 4, 16_000, 1000)),
+      const answers = await Promise.all(
+        Array.from({ length: MANY }, (_, i) => meetings.reserve(A, "held", `h${i}`, 4, 16_000, 1000)),
       );
-      expect(count(holds, "held")).toBe(4);
-      const places = Array.from({ length: MANY }, (_, i) => `h${i}`).filter((_, i) => holds[i] === "held");
+      expect(count(answers, "reserved")).toBe(4);
+      const places = Array.from({ length: MANY }, (_, i) => `h${i}`).filter((_, i) => answers[i] === "reserved");
       const all = await Promise.all([
         ...Array.from({ length: MANY }, (_, i) => meetings.enter(entering(`x${i}`, "held"), 4, 1500)),
         ...places.map((id) => meetings.enter(entering(id, "held"), 4, 1500)),
       ]);
       expect(all.slice(MANY).map(({ outcome }) => outcome)).toEqual(Array(4).fill("began"));
       expect(await meetings.inside(A, "held")).toBe(4);
-      expect(await meetings.hold(A, "held", "late", 4, 16_000, 1500)).toBe("full");
+      expect(await meetings.reserve(A, "held", "late", 4, 16_000, 1500)).toBe("full");
       await meetings.end(places[0] ?? "", "left", 1600);
       const later = await Promise.all(
-        Array.from({ length: MANY }, (_, i) => meetings.hold(A, "held", `late${i}`, 4, 16_600, 1600)),
+        Array.from({ length: MANY }, (_, i) => meetings.reserve(A, "held", `late${i}`, 4, 16_600, 1600)),
       );
-      expect(count(later, "held")).toBe(1);
+      expect(count(later, "reserved")).toBe(1);
     });
 
     test("leaves a held place to its participantSession, until it is over", async () => {
-      expect(await meetings.hold(A, "short", "p", 1, 16_000, 1000)).toBe("held");
-      expect(await meetings.hold(A, "short", "p", 1, 17_000, 2000)).toBe("held");
-      expect(await meetings.hold(A, "short", "q", 1, 31_000, 16_500)).toBe("full");
+      expect(await meetings.reserve(A, "short", "p", 1, 16_000, 1000)).toBe("reserved");
+      expect(await meetings.reserve(A, "short", "p", 1, 17_000, 2000)).toBe("reserved");
+      expect(await meetings.reserve(A, "short", "q", 1, 31_000, 16_500)).toBe("full");
       expect(await meetings.enter(entering("q-now", "short"), 1, 16_999)).toEqual({ outcome: "full" });
-      expect(await meetings.hold(B, "short", "r", 1, 31_000, 16_500)).toBe("held");
-      expect(await meetings.hold(A, "short", "q", 1, 32_000, 17_000)).toBe("held");
+      expect(await meetings.reserve(B, "short", "r", 1, 31_000, 16_500)).toBe("reserved");
+      expect(await meetings.reserve(A, "short", "q", 1, 32_000, 17_000)).toBe("reserved");
       expect(await meetings.enter(entering("p-late", "short"), 1, 17_001)).toEqual({ outcome: "full" });
       expect((await meetings.enter(entering("q-2", "short"), 2, 17_001)).outcome).toBe("began");
       expect((await meetings.enter(entering("p-3", "short"), 2, 32_001)).outcome).toBe("began");
     });
 
     test("cannot be used up by one address that joins and never enters", async () => {
-      const hold = (id: string, at: number, name?: string): Promise<string> =>
-        meetings.hold(A, "address", id, 3, at + 15_000, at, name === undefined ? name : { name, isVerified: false });
-      for (let i = 0; i < 10; i++) expect(await hold(`flood-${i}`, 1000 + i, "x")).toBe("held");
+      const reserve = (id: string, at: number, name?: string): Promise<string> =>
+        meetings.reserve(A, "address", id, 3, at + 15_000, at, name === undefined ? name : { name, isVerified: false });
+      for (let i = 0; i < 10; i++) expect(await reserve(`flood-${i}`, 1000 + i, "x")).toBe("reserved");
       // Two places are held by it, so one is left.
-      expect(await hold("other", 1100, "y")).toBe("held");
-      expect(await hold("third", 1100)).toBe("full");
+      expect(await reserve("other", 1100, "y")).toBe("reserved");
+      expect(await reserve("third", 1100)).toBe("full");
       // The same participantSession keeps its place, and its address does not lose another one.
-      expect(await hold("flood-9", 1200, "x")).toBe("held");
+      expect(await reserve("flood-9", 1200, "x")).toBe("reserved");
       expect((await meetings.enter(entering("flood-8", "address"), 3, 1300)).outcome).toBe("began");
       expect((await meetings.enter(entering("flood-7", "address"), 3, 1300)).outcome).toBe("full");
       expect((await meetings.enter(entering("flood-9", "address"), 3, 1300)).outcome).toBe("began");
@@ -193,28 +193,28 @@ export function staysSuite(newPlace: NewPlace): void {
     });
 
     test("that guests hold is taken by a verified caller where the room is full; stays and places of verified callers are not", async () => {
-      const hold = (id: string, at: number, isVerified: boolean): Promise<string> =>
-        meetings.hold(A, "taken", id, 3, at + 15_000, at, { name: id, isVerified });
+      const reserve = (id: string, at: number, isVerified: boolean): Promise<string> =>
+        meetings.reserve(A, "taken", id, 3, at + 15_000, at, { name: id, isVerified });
       const enter = async (id: string, at: number) => (await meetings.enter(entering(id, "taken"), 3, at)).outcome;
-      expect(await hold("inside", 1000, false)).toBe("held");
+      expect(await reserve("inside", 1000, false)).toBe("reserved");
       expect(await enter("inside", 1001)).toBe("began");
-      expect(await hold("guest", 1002, false)).toBe("held");
-      expect(await hold("later", 1003, false)).toBe("held");
-      expect(await hold("another", 1004, false)).toBe("full");
+      expect(await reserve("guest", 1002, false)).toBe("reserved");
+      expect(await reserve("later", 1003, false)).toBe("reserved");
+      expect(await reserve("another", 1004, false)).toBe("full");
       // The one that was held for longest.
-      expect(await hold("admin", 1005, true)).toBe("held");
+      expect(await reserve("admin", 1005, true)).toBe("reserved");
       expect(await enter("guest", 1006)).toBe("full");
       // A guest who joins again with a token is verified from then on.
-      expect(await hold("later", 1007, true)).toBe("held");
-      expect(await hold("late", 1008, true)).toBe("full");
+      expect(await reserve("later", 1007, true)).toBe("reserved");
+      expect(await reserve("late", 1008, true)).toBe("full");
       expect(await enter("admin", 1009)).toBe("began");
       expect(await enter("later", 1010)).toBe("began");
-      expect(await hold("late", 1011, true)).toBe("full");
+      expect(await reserve("late", 1011, true)).toBe("full");
     });
 
     test("does not count a stay twice that holds a place for its return", async () => {
       await meetings.enter(entering("resume", "resumes"), 1, 1000);
-      expect(await meetings.hold(A, "resumes", "resume", 1, 16_000, 1500)).toBe("held");
+      expect(await meetings.reserve(A, "resumes", "resume", 1, 16_000, 1500)).toBe("reserved");
       expect((await meetings.enter(entering("resume", "resumes"), 1, 1600)).outcome).toBe("back");
       // Its place is not held any more, so that its end leaves the room empty.
       await meetings.end("resume", "left", 1700);

@@ -8,7 +8,7 @@ import { Throttle } from "../../../src/base/throttle.ts";
 import type { Engine, MemberState, RemoteMembers } from "../../../src/engine/engine.ts";
 import { Exchange } from "../../../src/engine/local.ts";
 import { assembleRealtime } from "../../../src/realtime/build.ts";
-import { NO_ROOMS } from "../../../src/realtime/connections/room-gate.ts";
+import { NO_ROOMS } from "../../../src/realtime/connections/room-hooks.ts";
 import type { SocketData } from "../../../src/realtime/frames/socket-handlers.ts";
 import type { Hub } from "../../../src/realtime/hub.ts";
 import { World } from "../../../src/realtime/testing/kit.ts";
@@ -57,8 +57,8 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     presenceTickMs: 10,
     rates: { framesPerSecond: 0, framesBurst: 500 },
     maxPendingBytes,
-    nudged: async () => {},
-    roomGate: NO_ROOMS,
+    invalidated: async () => {},
+    roomHooks: NO_ROOMS,
     connects: new Throttle(0, 0, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
     storeFollower: undefined,

@@ -2,13 +2,13 @@
 import { startOwn } from "../../conformance/sdk/own-service.ts";
 import { Service } from "../../conformance/sdk/service.ts";
 import type { Json } from "../../support/http.ts";
-import { LinkProxy } from "../../support/link-proxy.ts";
+import { NetworkProxy } from "../../support/network-proxy.ts";
 import type { Facts } from "../scenarios/stage.ts";
 
 type Asked = Readonly<Record<string, unknown>>;
 
 export class Backstage {
-  private readonly lines: LinkProxy[] = [];
+  private readonly lines: NetworkProxy[] = [];
   private readonly server: ReturnType<typeof Bun.serve>;
 
   private constructor(
@@ -94,7 +94,7 @@ export class Backstage {
   }
 
   private async makeLine(): Promise<object> {
-    const line = await LinkProxy.to(Number(new URL(this.service.url).port));
+    const line = await NetworkProxy.to(Number(new URL(this.service.url).port));
     return { id: this.lines.push(line) - 1, port: line.port };
   }
 }

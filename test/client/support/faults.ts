@@ -1,7 +1,7 @@
 /** A client behind a network of its own, which fails at random moments. */
 import { Parley, type ParleyOptions } from "../../../client/src/index.ts";
 import type { OfflineQueue } from "../../../client/src/queue.ts";
-import { LinkProxy } from "../../support/link-proxy.ts";
+import { NetworkProxy } from "../../support/network-proxy.ts";
 import type { Chance } from "../../support/random.ts";
 import { until } from "../../support/wait.ts";
 import type { Service } from "./service.ts";
@@ -11,14 +11,14 @@ export class Unlucky {
 
   private constructor(
     readonly parley: Parley,
-    readonly proxy: LinkProxy,
+    readonly proxy: NetworkProxy,
   ) {
     parley.on("welcome", () => this.connects++);
   }
 
   /** Without a peer id: with the publishable key, so that each connection is another peer. */
   static async start(service: Service, peerId?: string, queue?: OfflineQueue): Promise<Unlucky> {
-    const proxy = await LinkProxy.to(service.port);
+    const proxy = await NetworkProxy.to(service.port);
     const url = `http://127.0.0.1:${proxy.port}`;
     const token = peerId === undefined ? "" : await service.token(peerId);
     const options: ParleyOptions = token ? { url, token: () => token } : { url, key: service.publishableKey };

@@ -7,7 +7,7 @@ import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { Fleet, type FleetOptions } from "../../../src/verify/fleet.ts";
 import { Admin, type SecretKey } from "../../support/admin.ts";
 import { call } from "../../support/http.ts";
-import { LinkProxy } from "../../support/link-proxy.ts";
+import { NetworkProxy } from "../../support/network-proxy.ts";
 import { launchParley, type Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -30,7 +30,7 @@ interface Place {
   readonly env: Env;
   readonly data: string;
   /** Links to the NATS servers, in their order. */
-  readonly links: readonly LinkProxy[];
+  readonly links: readonly NetworkProxy[];
 }
 
 export class Cluster {
@@ -73,10 +73,10 @@ export class Cluster {
   /** Adds a node; returns its number. */
   async add(nodeId: string, servers: readonly number[] = this.options.nats.ports.map((_, at) => at)): Promise<number> {
     const at = this.places.length;
-    const links: LinkProxy[] = [];
+    const links: NetworkProxy[] = [];
     const place = { data: tempFolder(), links, env: { ...this.env, PARLEY_NODE_ID: nodeId } };
     this.places.push(place);
-    for (const server of servers) links.push(await LinkProxy.to(this.options.nats.ports[server] ?? 0));
+    for (const server of servers) links.push(await NetworkProxy.to(this.options.nats.ports[server] ?? 0));
     await this.begin(at);
     return at;
   }
@@ -99,7 +99,7 @@ export class Cluster {
     return node;
   }
 
-  links(at: number): readonly LinkProxy[] {
+  links(at: number): readonly NetworkProxy[] {
     return this.place(at).links;
   }
 

@@ -1,7 +1,7 @@
 /** NATS servers that form a cluster, each of which can be killed and restarted. */
 import { type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
 import { freePort } from "../../../src/testing/ports.ts";
-import { LinkProxy } from "../../support/link-proxy.ts";
+import { NetworkProxy } from "../../support/network-proxy.ts";
 
 interface Place {
   readonly port: number;
@@ -13,7 +13,7 @@ export class NatsCluster {
 
   private constructor(
     private readonly places: readonly Place[],
-    private readonly links: readonly LinkProxy[] = [],
+    private readonly links: readonly NetworkProxy[] = [],
   ) {}
 
   /** Each server has a route to each other. */
@@ -35,10 +35,10 @@ export class NatsCluster {
   }
 
   /** Two servers with a single route between them, over a link that can be cut. Neither advertises another route. */
-  static async pair(): Promise<{ readonly nats: NatsCluster; readonly between: LinkProxy }> {
+  static async pair(): Promise<{ readonly nats: NatsCluster; readonly between: NetworkProxy }> {
     const routes = [await freePort(), await freePort()] as const;
-    const between = await LinkProxy.to(routes[0]);
-    const nowhere = await LinkProxy.to(routes[1]);
+    const between = await NetworkProxy.to(routes[0]);
+    const nowhere = await NetworkProxy.to(routes[1]);
     nowhere.cut();
     const places = [
       { port: await freePort(), args: member(routes[0], ["--cluster_advertise", `127.0.0.1:${between.port}`]) },

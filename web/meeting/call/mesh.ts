@@ -1,7 +1,7 @@
 /** The media of a meeting without a server: every page has a connection to every other one, and sends its own tracks to each. */
 import type { Kind, MediaEngine, MediaEvents, Quality, RemoteTrack } from "./contract.ts";
 import { Listeners } from "./listeners.ts";
-import { PeerLink } from "./peer-link.ts";
+import { ParticipantConnection } from "./participant-connection.ts";
 import { heightFor } from "./resolution.ts";
 import { readSignal, type Signal, type Signalling } from "./signalling.ts";
 import { SpeakerChoice } from "./speaker.ts";
@@ -17,7 +17,7 @@ export const makeMesh = (): MediaEngine => new Mesh();
 
 class Mesh implements MediaEngine {
   readonly #listeners = new Listeners<MediaEvents>();
-  readonly #links = new Map<string, PeerLink>();
+  readonly #connections = new Map<string, ParticipantConnection>();
   readonly #early = new Map<string, Signal[]>();
   readonly #outgoing = new Map<Kind, MediaStreamTrack>();
   /** The height of the camera's picture when it was published. */
@@ -49,7 +49,7 @@ class Mesh implements MediaEngine {
 
   setIceServers(iceServers: readonly RTCIceServer[]): void {
     this.#iceServers = iceServers;
-    for (const link of this.#links.values()) link.setIceServers(iceServers);
+    for (const connection of this.#connections.values()) connection.setIceServers(iceServers);
   }
 
   async publish(kind: Kind, track: MediaStreamTrack | null): Promise<void> {
@@ -80,11 +80,11 @@ class Mesh implements MediaEngine {
   }
 
   level(participantSession: string): number {
-    return this.#links.get(participantSession)?.level ?? 0;
+    return this.#connections.get(participantSession)?.level ?? 0;
   }
 
   qualityOf(participantSession: string): Quality {
-    return this.#links.get(participantSession)?.quality ?? "connecting";
+    return this.#connections.get(participantSession)?.quality ?? "connecting";
   }
 
   on<E extends keyof MediaEvents>(event: E, listener: (...args: MediaEvents[E]) => void): () => void {
@@ -94,11 +94,11 @@ class Mesh implements MediaEngine {
   leave(): void {
     for (const end of this.#ends) end();
     this.#ends = [];
-    for (const link of this.#links.values()) {
-      link.sayBye();
-      link.close();
+    for (const connection of this.#connections.values()) {
+      connection.sayBye();
+      connection.close();
     }
-    this.#links.clear();
+    this.#connections.clear();
     this.#early.clear();
     this.#signalling = undefined;
     this.#show();
@@ -106,34 +106,34 @@ class Mesh implements MediaEngine {
 
   #othersChanged(): void {
     const others = new Set(this.#signalling?.others());
-    for (const [who, link] of this.#links)
+    for (const [who, connection] of this.#connections)
       if (!others.has(who)) {
-        link.close();
-        this.#links.delete(who);
+        connection.close();
+        this.#connections.delete(who);
       }
-    for (const who of others) if (!this.#links.has(who)) this.#meet(who);
+    for (const who of others) if (!this.#connections.has(who)) this.#meet(who);
     const nowMs = performance.now();
-    for (const link of this.#links.values()) link.wake(nowMs);
+    for (const connection of this.#connections.values()) connection.wake(nowMs);
     void this.#scale();
     this.#show();
   }
 
   #meet(who: string): void {
-    const link = this.#linkTo(who);
-    if (!link) return;
-    this.#links.set(who, link);
+    const connection = this.#connectionTo(who);
+    if (!connection) return;
+    this.#connections.set(who, connection);
     // The other one may have a connection to the page that this one continues.
-    if (this.#signalling?.isResumed) link.sayBye();
+    if (this.#signalling?.isResumed) connection.sayBye();
     const early = this.#early.get(who) ?? [];
     this.#early.delete(who);
-    for (const signal of early) link.receive(signal, performance.now());
+    for (const signal of early) connection.receive(signal, performance.now());
   }
 
-  #linkTo(who: string): PeerLink | undefined {
+  #connectionTo(who: string): ParticipantConnection | undefined {
     const signalling = this.#signalling;
     if (!signalling) return undefined;
     const iceServers = (): readonly RTCIceServer[] => this.#iceServers;
-    return new PeerLink({
+    return new ParticipantConnection({
       isLeader: signalling.self < who,
       get iceServers() {
         return iceServers();
@@ -149,8 +149,8 @@ class Mesh implements MediaEngine {
   #received(from: string, data: Readonly<Record<string, unknown>>): void {
     const signal = readSignal(data);
     if (!signal) return;
-    const link = this.#links.get(from);
-    if (link) return link.receive(signal, performance.now());
+    const connection = this.#connections.get(from);
+    if (connection) return connection.receive(signal, performance.now());
     // The roster comes a little later than the first signals; signals of one that has left are dropped in the end.
     const early = this.#early.get(from) ?? [];
     const [oldest] = this.#early.keys();
@@ -161,11 +161,11 @@ class Mesh implements MediaEngine {
 
   #look(): void {
     const nowMs = performance.now();
-    for (const link of this.#links.values()) link.look(nowMs);
+    for (const connection of this.#connections.values()) connection.look(nowMs);
   }
 
   #listen(): void {
-    const levels = new Map([...this.#links].map(([who, link]) => [who, link.level]));
+    const levels = new Map([...this.#connections].map(([who, connection]) => [who, connection.level]));
     const speaker = this.#choice.next(levels, performance.now());
     if (speaker === this.#speaker) return;
     this.#speaker = speaker;
@@ -173,24 +173,24 @@ class Mesh implements MediaEngine {
   }
 
   #measure(): void {
-    for (const link of this.#links.values()) void link.measure();
+    for (const connection of this.#connections.values()) void connection.measure();
   }
 
   async #update(): Promise<void> {
-    await Promise.all([...this.#links.values()].map((link) => link.update()));
+    await Promise.all([...this.#connections.values()].map((connection) => connection.update()));
     this.#show();
   }
 
   /** The camera first: what is left to scale is done when its picture is encoded. */
   async #scale(): Promise<void> {
     await this.#scaleCamera();
-    await Promise.all([...this.#links.values()].map((link) => link.tune(this.#links.size + 1)));
+    await Promise.all([...this.#connections.values()].map((connection) => connection.tune(this.#connections.size + 1)));
   }
 
   /** Less is captured when less is sent; never more than the page has asked the camera for. */
   async #scaleCamera(): Promise<void> {
     const track = this.#outgoing.get("video");
-    const height = Math.min(this.#cameraHeight, heightFor(this.#links.size + 1));
+    const height = Math.min(this.#cameraHeight, heightFor(this.#connections.size + 1));
     if (!track || height === 0 || track.getSettings().height === height) return;
     const { aspectRatio = 16 / 9 } = track.getSettings();
     const wanted = { height: { ideal: height }, width: { ideal: Math.round(height * aspectRatio) } };
@@ -199,15 +199,15 @@ class Mesh implements MediaEngine {
   }
 
   #show(): void {
-    for (const [who, link] of this.#links) {
-      const { quality } = link;
+    for (const [who, connection] of this.#connections) {
+      const { quality } = connection;
       if (this.#qualities.get(who) === quality) continue;
       this.#qualities.set(who, quality);
       this.#listeners.emit("quality", who, quality);
     }
-    for (const who of this.#qualities.keys()) if (!this.#links.has(who)) this.#qualities.delete(who);
-    const tracks = [...this.#links].flatMap(([participantSession, link]) =>
-      link.tracks.map(([kind, track]) => ({ participantSession, kind, track })),
+    for (const who of this.#qualities.keys()) if (!this.#connections.has(who)) this.#qualities.delete(who);
+    const tracks = [...this.#connections].flatMap(([participantSession, connection]) =>
+      connection.tracks.map(([kind, track]) => ({ participantSession, kind, track })),
     );
     const before = this.#tracks;
     if (tracks.length === before.length && tracks.every(({ track }, at) => track === before[at]?.track)) return;

@@ -32,11 +32,11 @@ describe("the leader", () => {
 
 describe("the other one", () => {
   test("waits longer, and asks the leader to begin", () => {
-    expect(steps(false, "none", 20)).toEqual(["4 nudge", "18 nudge"]);
+    expect(steps(false, "none", 20)).toEqual(["4 askLeader", "18 askLeader"]);
   });
 
   test("restarts only after the leader could have", () => {
-    expect(steps(false, "failed", 30)).toEqual(["4 restartIce", "14 restartIce", "24 nudge"]);
+    expect(steps(false, "failed", 30)).toEqual(["4 restartIce", "14 restartIce", "24 askLeader"]);
   });
 });
 

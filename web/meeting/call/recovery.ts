@@ -8,8 +8,8 @@ export interface Seen {
   readonly state: "none" | "new" | "connecting" | "connected" | "disconnected" | "failed" | "closed";
 }
 
-/** `nudge`: ask the leader to begin anew. */
-export type Step = "wait" | "begin" | "restartIce" | "nudge";
+/** `askLeader`: ask the leader to begin anew. */
+export type Step = "wait" | "begin" | "restartIce" | "askLeader";
 
 /** A connection that is `disconnected` often comes back by itself. */
 const DISCONNECTED_MS = 3000;
@@ -47,7 +47,7 @@ export class Recovery {
     if (hadConnection && this.#restarts++ < RESTARTS_MAX) return "restartIce";
     this.#restarts = 0;
     this.#begun++;
-    return isLeader ? "begin" : "nudge";
+    return isLeader ? "begin" : "askLeader";
   }
 
   /** This page is back after it was away: what does not work now has waited long enough. */

@@ -48,7 +48,7 @@ function retryAfter(header: string | null): Pick<Answer, "retryAfterMs"> {
 export type Verdict = "later" | "complete" | { readonly offset: number } | { readonly failed: Failure };
 
 export function verdictOn({ status, code, body }: Answer): Verdict {
-  // A budget stays used up. A disk that is full, or a volume that is away, is put right by an operator: until then parts wait here.
+  // A budget stays used up. A disk that is full, or a volume that is unavailable, is put right by an operator: until then parts wait here.
   if (status === 507 && typeof body.budget === "string") return { failed: "storage_full" };
   if (status === 413) return { failed: "too_large" };
   if (status === 0 || status === 408 || status === 423 || status === 425 || status === 429 || status >= 500)

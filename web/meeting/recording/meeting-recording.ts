@@ -16,8 +16,8 @@ interface MeetingRecordingParts {
   readonly changed: () => void;
 }
 
-/** The service holds the place of a join a little longer. */
-const PLACE_HELD_MS = 10_000;
+/** The service reserves the place of a join a little longer. */
+const PLACE_RESERVED_MS = 10_000;
 
 type Answered = { readonly recording?: unknown };
 
@@ -81,14 +81,14 @@ export class MeetingRecording {
     this.#consent.agreeToNext();
   }
 
-  /** Asks, where the meeting is recorded and the person has not agreed. Resolves to whether the place of the join is still held. */
+  /** Asks, where the meeting is recorded and the person has not agreed. Resolves to whether the place of the join is still reserved. */
   async joining(answer: Answered): Promise<boolean> {
     const fact = factOf(answer.recording);
     if (!fact || this.#consent.about(fact).hasAgreed) return true;
     const steadyMs = steadyClock();
     const joinedMs = steadyMs();
     await this.ask(fact.by);
-    return steadyMs() - joinedMs < PLACE_HELD_MS;
+    return steadyMs() - joinedMs < PLACE_RESERVED_MS;
   }
 
   /** Inside, until `leave`. */

@@ -141,9 +141,9 @@ export class Upload {
   /** Goes on where the service says. */
   async #goOnFrom(offset: number): Promise<Outcome | undefined> {
     const { queue, progress } = this.#parts;
-    const isHeld = offset >= queue.base && offset <= queue.end;
+    const isQueued = offset >= queue.base && offset <= queue.end;
     // The last bytes of a page that was killed may be missing here, although the service has them.
-    if (!isHeld && !(this.#hasEnded && offset > queue.end)) return "broken";
+    if (!isQueued && !(this.#hasEnded && offset > queue.end)) return "broken";
     this.#offset = Math.min(offset, queue.end);
     this.#isCutOff = false;
     this.#patience.worked();

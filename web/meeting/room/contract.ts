@@ -75,7 +75,7 @@ export interface RoomEvents {
   stayLost: [];
 }
 
-export interface RoomLink {
+export interface RoomConnection {
   readonly signalling: Signalling;
   people(): readonly Person[];
   /** What others see about oneself; kept over lost connections. */
@@ -115,7 +115,7 @@ export interface LobbyEvents {
   ended: [];
 }
 
-export interface LobbyLink {
+export interface LobbyConnection {
   on<E extends keyof LobbyEvents>(event: E, listener: (...args: LobbyEvents[E]) => void): () => void;
   close(): void;
 }

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { settled } from "../../../client/src/testing/clock.ts";
 import { Kit } from "../../../client/src/testing/kit.ts";
-import type { LobbyLink } from "./contract.ts";
+import type { LobbyConnection } from "./contract.ts";
 import { openLobby } from "./lobby.ts";
 import { roomToken } from "./testing/token.ts";
 
 const CHANNEL = "_parley/room/r1/wait/w1";
 
 let kit: Kit;
-let lobby: LobbyLink;
+let lobby: LobbyConnection;
 let story: unknown[];
 const realWebSocket = globalThis.WebSocket;
 

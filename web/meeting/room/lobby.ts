@@ -2,12 +2,12 @@
 import { Parley } from "../../../client/src/parley.ts";
 import { waitChannel } from "../../../src/protocol/room-channels.ts";
 import { Listeners } from "../call/listeners.ts";
-import type { LobbyEvents, LobbyLink, LobbyOpening } from "./contract.ts";
+import type { LobbyConnection, LobbyEvents, LobbyOpening } from "./contract.ts";
 import { isFinalRefusal } from "./ending.ts";
 import { lobbyNoticeOf } from "./notices.ts";
 import { claimsOf, serviceOf } from "./token.ts";
 
-export function openLobby({ connect }: LobbyOpening): LobbyLink {
+export function openLobby({ connect }: LobbyOpening): LobbyConnection {
   const listeners = new Listeners<LobbyEvents>();
   let isOver = false;
   // There is no second token for a place: when this one is refused, the place is over.

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { settled } from "../../../client/src/testing/clock.ts";
 import { Kit } from "../../../client/src/testing/kit.ts";
-import type { PersonState, RoomLink, RoomOpening } from "./contract.ts";
+import type { PersonState, RoomConnection, RoomOpening } from "./contract.ts";
 import { openRoom } from "./room.ts";
 import { roomToken } from "./testing/token.ts";
 
@@ -9,7 +9,7 @@ const ROOM = "_parley/room/r1";
 const QUIET: PersonState = { audio: false, video: false, screen: false, hand: false, recording: false };
 
 let kit: Kit;
-let room: RoomLink;
+let room: RoomConnection;
 let story: unknown[];
 
 beforeEach(() => {

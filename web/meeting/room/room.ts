@@ -8,16 +8,16 @@ import { adminChannel, chatChannel, roomChannel } from "../../../src/protocol/ro
 import { Listeners } from "../call/listeners.ts";
 import type { Signalling } from "../call/signalling.ts";
 import { ChatLog } from "./chat-log.ts";
-import type { Ending, Person, PersonState, RoomEvents, RoomLink, RoomOpening } from "./contract.ts";
+import type { Ending, Person, PersonState, RoomConnection, RoomEvents, RoomOpening } from "./contract.ts";
 import { endingOf, isFinalRefusal, isStayLost } from "./ending.ts";
 import { Inboxes } from "./inboxes.ts";
 import { iceServersIn, noticeOf, queueOf } from "./notices.ts";
 import { type Metadata, personOf } from "./people.ts";
 import { claimsOf, serviceOf } from "./token.ts";
 
-export const openRoom = (opening: RoomOpening): RoomLink => new Room(opening);
+export const openRoom = (opening: RoomOpening): RoomConnection => new Room(opening);
 
-class Room implements RoomLink {
+class Room implements RoomConnection {
   readonly signalling: Signalling;
   readonly #inboxes: Inboxes;
   readonly #opening: RoomOpening;

@@ -12,7 +12,14 @@ import {
   type Uploads,
 } from "../recording/contract.ts";
 import type { RunSink } from "../recording/recorder.ts";
-import type { LobbyEvents, LobbyLink, Person, PersonState, RoomEvents, RoomLink } from "../room/contract.ts";
+import type {
+  LobbyConnection,
+  LobbyEvents,
+  Person,
+  PersonState,
+  RoomConnection,
+  RoomEvents,
+} from "../room/contract.ts";
 import { type DeviceAccess, OwnMedia } from "../session/own-media.ts";
 import { Meeting } from "../visit/meeting.ts";
 import type { MeetingParts } from "../visit/parts.ts";
@@ -46,12 +53,12 @@ export const person = (participantSession: string, more: Partial<Person> = {}): 
   ...more,
 });
 
-export class FakeRoom extends Events<RoomEvents> implements RoomLink {
+export class FakeRoom extends Events<RoomEvents> implements RoomConnection {
   inside: readonly Person[] = [];
   readonly states: PersonState[] = [];
   readonly said: string[] = [];
   isClosed = false;
-  readonly signalling: RoomLink["signalling"] = {
+  readonly signalling: RoomConnection["signalling"] = {
     self: "me",
     isResumed: false,
     isOnline: () => true,
@@ -85,7 +92,7 @@ export class FakeRoom extends Events<RoomEvents> implements RoomLink {
   }
 }
 
-class FakeLobby extends Events<LobbyEvents> implements LobbyLink {
+class FakeLobby extends Events<LobbyEvents> implements LobbyConnection {
   isClosed = false;
 
   close(): void {

@@ -1,5 +1,5 @@
 /** What becomes of a place in the lobby. */
-import type { Declined, LobbyLink } from "../room/contract.ts";
+import type { Declined, LobbyConnection } from "../room/contract.ts";
 import type { Closed, Session } from "../session/session.ts";
 
 /** Without a host's decision: what the visitor is shown then. */
@@ -18,7 +18,7 @@ export interface LobbyOutcome {
 }
 
 /** `isOurs`: the visit still waits at this place. */
-export function waitIn(session: Session, lobby: LobbyLink, isOurs: () => boolean, outcome: LobbyOutcome): void {
+export function waitIn(session: Session, lobby: LobbyConnection, isOurs: () => boolean, outcome: LobbyOutcome): void {
   const sinceMs = Date.now();
   session.stage.value = { at: "waiting", sinceMs };
   const close = (why: Closed, more: { readonly text?: string; readonly timeMs?: number } = {}): void => {

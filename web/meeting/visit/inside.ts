@@ -6,7 +6,7 @@ import { flagsOf, type Joined } from "../page/api.ts";
 import { disabledByToken, mayNow, roomAllows } from "../page/rights.ts";
 import { lobbyChime } from "../page/sounds.ts";
 import type { MeetingRecording } from "../recording/meeting-recording.ts";
-import type { ChatLine, Ending, Person, RoomLink, RoomNotice, RoomOpening } from "../room/contract.ts";
+import type { ChatLine, Ending, Person, RoomConnection, RoomNotice, RoomOpening } from "../room/contract.ts";
 import { Endings } from "../session/endings.ts";
 import type { OwnMedia } from "../session/own-media.ts";
 import { CHAT_LINES_MAX, MAY_NOTHING, NO_ONE, type Session } from "../session/session.ts";
@@ -22,7 +22,7 @@ interface InsideParts {
   readonly recording: MeetingRecording;
   /** The newest connect token of the stay. */
   readonly token: () => string;
-  readonly open: (opening: Omit<RoomOpening, "renew" | "isResumed">) => RoomLink;
+  readonly open: (opening: Omit<RoomOpening, "renew" | "isResumed">) => RoomConnection;
   readonly ended: (why: Ending) => void;
   /** Join again: the stay is over, but the person is there. */
   readonly stayLost: () => void;
@@ -30,7 +30,7 @@ interface InsideParts {
 
 export class Inside {
   readonly #parts: InsideParts;
-  #link: RoomLink | undefined;
+  #connection: RoomConnection | undefined;
   #ends: (() => void)[] = [];
   #disabled: readonly Kind[] = [];
   #endings = new Endings();
@@ -55,11 +55,11 @@ export class Inside {
     session.isOnline.value = true;
     this.#endings = new Endings(ejectAt);
     session.ending.value = this.#endings.first;
-    const link = open({ connect, name, isAdmin, isGuest });
-    this.#link = link;
-    this.#listen(link);
+    const connection = open({ connect, name, isAdmin, isGuest });
+    this.#connection = connection;
+    this.#listen(connection);
     engine.allow((who, kind) => this.#isShown(who, kind));
-    engine.join(link.signalling, joined.iceServers);
+    engine.join(connection.signalling, joined.iceServers);
     recording.enter(joined, { stay: participantSession, token });
     session.stage.value = { at: "inside" };
   }
@@ -83,7 +83,7 @@ export class Inside {
   }
 
   async say(text: string): Promise<void> {
-    await this.#link?.say(text);
+    await this.#connection?.say(text);
   }
 
   end(): void {
@@ -93,8 +93,8 @@ export class Inside {
     // Before the devices are closed, so that the recorders end with everything.
     this.#parts.recording.leave();
     engine.leave();
-    this.#link?.close();
-    this.#link = undefined;
+    this.#connection?.close();
+    this.#connection = undefined;
     session.me.value = NO_ONE;
     session.may.value = MAY_NOTHING;
     session.people.value = [];
@@ -106,7 +106,7 @@ export class Inside {
   /** What one's devices do goes to the others: the tracks to the media engine, what is on to the room. */
   #follow(): void {
     const { session, media, engine, recording } = this.#parts;
-    if (!this.#link) return;
+    if (!this.#connection) return;
     // Before the track is sent: otherwise the others would hear the first moment of a muted microphone.
     this.#ends.push(effect(() => engine.mute("audio", media.isMuted.value)));
     for (const kind of KINDS) {
@@ -123,7 +123,7 @@ export class Inside {
     this.#ends.push(
       effect(() => {
         const { audio, video, screen } = media.isOn.value;
-        this.#link?.setState({
+        this.#connection?.setState({
           audio,
           video,
           screen,
@@ -134,40 +134,40 @@ export class Inside {
     );
   }
 
-  #listen(link: RoomLink): void {
+  #listen(connection: RoomConnection): void {
     const { session, engine, ended, stayLost } = this.#parts;
     const showPeople = (): void => {
       const before = session.people.value;
-      session.people.value = link.people();
+      session.people.value = connection.people();
       this.#announceHands(before);
       this.#keepRights();
     };
     this.#ends.push(
-      link.on("people", showPeople),
-      link.on("joined", ({ name }) => announce(t("personJoined", { name }))),
-      link.on("left", ({ name }) => announce(t("personLeft", { name }))),
-      link.on("chat", (line) => this.#chatted(line)),
-      link.on("notice", (notice) => this.#noticed(notice)),
-      link.on("queue", (queue) => {
+      connection.on("people", showPeople),
+      connection.on("joined", ({ name }) => announce(t("personJoined", { name }))),
+      connection.on("left", ({ name }) => announce(t("personLeft", { name }))),
+      connection.on("chat", (line) => this.#chatted(line)),
+      connection.on("notice", (notice) => this.#noticed(notice)),
+      connection.on("queue", (queue) => {
         const before = new Set(session.queue.value.map(({ waitId }) => waitId));
         const newcomers = queue.filter(({ waitId }) => !before.has(waitId));
         session.queue.value = queue;
         for (const { name } of newcomers) announce(t("lobbyAsks", { name }), true);
         if (newcomers.length > 0) lobbyChime();
       }),
-      link.on("online", (isOnline) => {
+      connection.on("online", (isOnline) => {
         if (session.isOnline.value === isOnline) return;
         session.isOnline.value = isOnline;
         if (isOnline) this.#endings.connectedAgain();
         session.ending.value = this.#endings.first;
         announce(t(isOnline ? "reconnected" : "reconnecting"), !isOnline);
       }),
-      link.on("iceServers", (iceServers) => {
+      connection.on("iceServers", (iceServers) => {
         session.iceServers.value = iceServers;
         engine.setIceServers(iceServers);
       }),
-      link.on("ended", ended),
-      link.on("stayLost", stayLost),
+      connection.on("ended", ended),
+      connection.on("stayLost", stayLost),
       engine.on("tracks", () => {
         session.tracks.value = engine.tracks();
       }),

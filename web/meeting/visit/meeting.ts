@@ -8,7 +8,7 @@ import { keep } from "../page/storage.ts";
 import type { Uploads } from "../recording/contract.ts";
 import { MeetingRecording } from "../recording/meeting-recording.ts";
 import { OwnRecording } from "../recording/own-recording.ts";
-import type { Ending, LobbyLink } from "../room/contract.ts";
+import type { Ending, LobbyConnection } from "../room/contract.ts";
 import { StayMemory } from "../session/kept-stay.ts";
 import type { OwnMedia } from "../session/own-media.ts";
 import { changesAt, closedBy, endingBy, isFinal, stayEndedBy } from "../session/refusals.ts";
@@ -26,7 +26,7 @@ export class Meeting {
   readonly uploads: Uploads;
   readonly #parts: MeetingParts;
   readonly #wishes: Wishes;
-  #lobby: LobbyLink | undefined;
+  #lobby: LobbyConnection | undefined;
   #inside: Inside | undefined;
   #name = "";
   #resume: string | undefined;

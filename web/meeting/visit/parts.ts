@@ -3,15 +3,15 @@ import type { MediaEngine } from "../call/contract.ts";
 import type { Api } from "../page/api.ts";
 import type { Uploads } from "../recording/contract.ts";
 import type { OwnRecordingParts } from "../recording/own-recording.ts";
-import type { LobbyLink, LobbyOpening, RoomLink, RoomOpening } from "../room/contract.ts";
+import type { LobbyConnection, LobbyOpening, RoomConnection, RoomOpening } from "../room/contract.ts";
 import type { OwnMedia } from "../session/own-media.ts";
 
 export interface MeetingParts {
   readonly roomName: string;
   readonly api: Api;
   readonly media: OwnMedia;
-  readonly openRoom: (opening: RoomOpening) => RoomLink;
-  readonly openLobby: (opening: LobbyOpening) => LobbyLink;
+  readonly openRoom: (opening: RoomOpening) => RoomConnection;
+  readonly openLobby: (opening: LobbyOpening) => LobbyConnection;
   readonly makeEngine: () => MediaEngine;
   readonly uploads: Uploads;
   readonly startRecorder: OwnRecordingParts["startRecorder"];

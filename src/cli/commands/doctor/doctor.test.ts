@@ -4,7 +4,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../../../config/load.ts";
 import type { NodeFacts } from "../../../node/status/facts.ts";
-import { databaseLink, factsOf, natsLink, storageOf } from "../../../node/status/facts.ts";
+import { databaseAddress, factsOf, natsAddress, storageOf } from "../../../node/status/facts.ts";
 import { parley, startServer, withServer } from "../../testing/kit.ts";
 import { CHECKS, examine, examineWithoutServer } from "./checks.ts";
 import type { Evidence } from "./evidence.ts";
@@ -187,10 +187,10 @@ test.each<[string, Verdict, string, Partial<Evidence>, Partial<NodeFacts>]>([
   ["a key for every origin", "attention", "open keys", { openKeys: [{ keyId: "pk_live_1", app: "shop" }] }, {}],
   ["keys on disk", "attention", "first-run.txt", {}, { hasFirstRunFile: true }],
   ["a master key that does not fit", "serious", "master key", {}, { sealedKeys: 2 }],
-  ["PostgreSQL without TLS", "attention", "database", {}, { database: databaseLink("postgres://a:b@db/x") }],
-  ["NATS without credentials", "serious", "NATS", {}, { nats: natsLink("nats://a:4222,b:4222") }],
-  ["NATS without TLS", "attention", "NATS", {}, { nats: natsLink("nats://u:p@a:4222") }],
-  ["local NATS", "ok", "NATS", {}, { nats: natsLink("nats://127.0.0.1:4222") }],
+  ["PostgreSQL without TLS", "attention", "database", {}, { database: databaseAddress("postgres://a:b@db/x") }],
+  ["NATS without credentials", "serious", "NATS", {}, { nats: natsAddress("nats://a:4222,b:4222") }],
+  ["NATS without TLS", "attention", "NATS", {}, { nats: natsAddress("nats://u:p@a:4222") }],
+  ["local NATS", "ok", "NATS", {}, { nats: natsAddress("nats://127.0.0.1:4222") }],
   [
     "a bucket without TLS",
     "attention",
@@ -267,7 +267,7 @@ test.each([
   ["postgres://u:p@db/x?sslmode=require", { isLocal: false, tls: "unverified", hasCredentials: true }],
   ["postgres://u@db/x?sslmode=verify-full", { isLocal: false, tls: "verified", hasCredentials: false }],
 ] as const)("the address of a database is described: %s", (url, link) => {
-  expect(databaseLink(url)).toEqual(link);
+  expect(databaseAddress(url)).toEqual(link);
 });
 
 test("STUN servers that do not answer are found, over UDP and TCP", async () => {

@@ -4,7 +4,7 @@ import { type Log, makeLog } from "../../../telemetry/log.ts";
 import { hasEnded } from "../../../workers/activity.ts";
 import { DRAIN_SLACK_MS, ORPHAN_DRAIN_MS, ORPHAN_MAX_MS } from "../../../workers/limits.ts";
 import { removeRunFolder } from "../../../workers/run-folder.ts";
-import { TeamLink } from "../../../workers/team-link.ts";
+import { SupervisorConnection } from "../../../workers/supervisor-connection.ts";
 import { reportOf } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
 import { keepFirstRun } from "./announce.ts";
@@ -16,33 +16,33 @@ export async function runWorker({ operands }: Input): Promise<undefined> {
   // A terminal sends its signals to all processes, and so does pkill; the supervisor decides what follows from them.
   for (const signal of ["SIGINT", "SIGHUP", "SIGUSR2"] as const) process.on(signal, () => undefined);
   const supervisor = process.ppid;
-  const link = await TeamLink.join(Number(slot), folder);
-  const { config, nodeId } = link.begin;
-  const log = makeLog(config.logLevel, config.logFormat, { node: nodeId, worker: link.slot });
+  const connection = await SupervisorConnection.join(Number(slot), folder);
+  const { config, nodeId } = connection.begin;
+  const log = makeLog(config.logLevel, config.logFormat, { node: nodeId, worker: connection.slot });
   try {
-    const node = await startNode(link.begin, nodeId, log, { team: link });
-    onEnd(node, link, log, supervisor);
+    const node = await startNode(connection.begin, nodeId, log, { team: connection });
+    onEnd(node, connection, log, supervisor);
     const { url, host, adminUrl, port, adminPort } = node;
     const firstRunText = await keepFirstRun(node, config.data);
-    link.ready({ url, host, adminUrl, port, adminPort, ...(firstRunText !== undefined && { firstRunText }) });
+    connection.ready({ url, host, adminUrl, port, adminPort, ...(firstRunText !== undefined && { firstRunText }) });
   } catch (error) {
     const report = reportOf(error);
     // Unexpected: its stack must be shown.
     if (!report) throw error;
-    link.failed(report);
-    await link.close();
+    connection.failed(report);
+    await connection.close();
     process.exit(report.exitCode);
   }
   return undefined;
 }
 
-function onEnd(node: Node, link: TeamLink, log: Log, supervisor: number): void {
-  const { config } = link.begin;
+function onEnd(node: Node, connection: SupervisorConnection, log: Log, supervisor: number): void {
+  const { config } = connection.begin;
   const shutdown = new Shutdown({
     stop: async () => {
-      link.draining();
+      connection.draining();
       await node.stop();
-      await link.close();
+      await connection.close();
     },
     log,
     drainMaxMs: 2 * config.drainSeconds * 1000 + DRAIN_SLACK_MS,
@@ -51,10 +51,10 @@ function onEnd(node: Node, link: TeamLink, log: Log, supervisor: number): void {
   process.on("SIGTERM", (signal) => shutdown.signalled(signal));
   process.on("uncaughtException", (error) => shutdown.uncaught(error));
   process.on("unhandledRejection", (error) => shutdown.uncaught(error));
-  link.events = {
+  connection.events = {
     drain: () => shutdown.asked(),
     reloadTls: () => reloadTls(node, log),
-    orphaned: () => void endWithout(node, link, log, supervisor),
+    orphaned: () => void endWithout(node, connection, log, supervisor),
   };
 }
 
@@ -62,7 +62,7 @@ function onEnd(node: Node, link: TeamLink, log: Log, supervisor: number): void {
  * The supervisor was killed, and with it the embedded stores. Clients are sent away, to come back when it is started again. If it runs, it
  * has only cut this connection, and the other workers need its sockets.
  */
-async function endWithout(node: Node, { folder }: TeamLink, log: Log, supervisor: number): Promise<void> {
+async function endWithout(node: Node, { folder }: SupervisorConnection, log: Log, supervisor: number): Promise<void> {
   log.fatal("the connection to the supervisor has ended; this worker drains and exits");
   const end = (): never => {
     // Not earlier: a process that is killed closes its sockets a moment before it is gone.

@@ -1,7 +1,7 @@
 /** Attempts to deliver a direct message, while a node that has the peer does not read. */
 import { afterEach, expect, test } from "bun:test";
 import { until } from "../../../../test/support/wait.ts";
-import { type DirectAttempt, HELD, OVERTAKEN, type Sent, UNAVAILABLE } from "../../engine.ts";
+import { DEFERRED, type DirectAttempt, OVERTAKEN, type Sent, UNAVAILABLE } from "../../engine.ts";
 import { type MemoryCluster, memoryCluster } from "../../testing/memory-cluster.ts";
 import { APP, TestNode } from "../../testing/test-node.ts";
 
@@ -34,8 +34,8 @@ let lastMessage = 0;
 function sending(node: TestNode, to = "eve"): Sending {
   const dataJson = JSON.stringify({ node: node.id, n: ++lastMessage });
   const envelope = { from: "sender", metadataJson: undefined, dataJson };
-  const onHeld = (): void => undefined;
-  const attempt = { app: APP, to, onHeld, number: 0, firstMs: 0, delivered: 0, isNext: false, isLast: false };
+  const onDeferred = (): void => undefined;
+  const attempt = { app: APP, to, onDeferred, number: 0, firstMs: 0, delivered: 0, isNext: false, isLast: false };
   return { attempt, tryOnce: () => node.engine.send(APP, to, envelope, false, attempt) };
 }
 
@@ -46,9 +46,9 @@ test("a message that was tried several times while its receiver's node did not r
   cluster.transports[2]?.suspend();
   const first = sending(sender);
   const second = sending(sender);
-  expect(await Promise.all([first.tryOnce(), second.tryOnce()])).toEqual([HELD, HELD]);
+  expect(await Promise.all([first.tryOnce(), second.tryOnce()])).toEqual([DEFERRED, DEFERRED]);
   first.attempt.isNext = true;
-  expect(await first.tryOnce()).toBe(HELD);
+  expect(await first.tryOnce()).toBe(DEFERRED);
   cluster.transports[2]?.resume();
   await cluster.settle();
   expect(receiver.deliveredTo("eve")).toHaveLength(2);
@@ -56,14 +56,14 @@ test("a message that was tried several times while its receiver's node did not r
   expect([first.attempt.delivered, second.attempt.delivered]).toEqual([1, 1]);
 });
 
-test("what was sent behind a message that a node has answered as held is not delivered before it", async () => {
+test("what was sent behind a message that a node has answered as deferred is not delivered before it", async () => {
   const [sender, holder] = await three();
   const [one, two] = [sending(sender), sending(sender)];
   const held = one.tryOnce();
   await cluster.settle();
   // The peer is back before the sender's node knows that it was held.
   holder.setConnections("eve", 1);
-  expect(await Promise.all([held, two.tryOnce()])).toEqual([HELD, HELD]);
+  expect(await Promise.all([held, two.tryOnce()])).toEqual([DEFERRED, DEFERRED]);
   expect(holder.deliveredTo("eve")).toEqual([]);
   for (const { attempt, tryOnce } of [one, two]) {
     attempt.isNext = true;
@@ -73,7 +73,7 @@ test("what was sent behind a message that a node has answered as held is not del
   expect(holder.deliveredTo("eve")).toHaveLength(2);
 });
 
-test("a node that has answered a message as held gets what is sent after another node has delivered it", async () => {
+test("a node that has answered a message as deferred gets what is sent after another node has delivered it", async () => {
   const [sender, holder, receiver] = await three();
   receiver.setConnections("eve", 1);
   await cluster.settle();
@@ -90,7 +90,7 @@ test("a node that has answered a message as held gets what is sent after another
 
 test("so does what is tried once, as a message to the sender's own peer", async () => {
   const [sender, holder] = await three();
-  expect(await sender.send("eve").count).toBe(HELD);
+  expect(await sender.send("eve").count).toBe(DEFERRED);
   holder.setConnections("eve", 1);
   expect(await sender.send("eve").count).toBe(1);
 });
@@ -98,7 +98,7 @@ test("so does what is tried once, as a message to the sender's own peer", async 
 test("a message behind which a later one was delivered is not delivered any more, and its sender does not know", async () => {
   const [sender, , receiver] = await three();
   const overtaken = sending(sender);
-  expect(await overtaken.tryOnce()).toBe(HELD);
+  expect(await overtaken.tryOnce()).toBe(DEFERRED);
   receiver.setConnections("eve", 1);
   await cluster.settle();
   expect(await sending(sender).tryOnce()).toBe(1);
@@ -111,7 +111,7 @@ test("the last attempt says that no one has the peer only if every node has answ
   const [sender, , receiver] = await three();
   const certain = sending(sender);
   certain.attempt.isLast = true;
-  expect(await certain.tryOnce()).toBe(HELD);
+  expect(await certain.tryOnce()).toBe(DEFERRED);
   receiver.setConnections("eve", 1);
   await cluster.settle();
   cluster.transports[2]?.suspend();
@@ -124,7 +124,7 @@ test("the last attempt says that no one has the peer only if every node has answ
 test("nor if a node has fallen silent since the first attempt: it may be suspended, with the message in its queue", async () => {
   const [sender, , receiver] = await three(200);
   const unknown = sending(sender);
-  expect(await unknown.tryOnce()).toBe(HELD);
+  expect(await unknown.tryOnce()).toBe(DEFERRED);
   cluster.transports[2]?.setUp(false);
   await until("the receiver is gone", () => sender.gone.includes(receiver.id));
   Object.assign(unknown.attempt, { isNext: true, isLast: true });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
-import { HELD } from "../../engine.ts";
+import { DEFERRED } from "../../engine.ts";
 import { deliveryCount } from "../wire/decode.ts";
 import { directMessage } from "../wire/encode.ts";
-import type { Received } from "../wire/link.ts";
 import type { DirectMessage } from "../wire/messages.ts";
+import type { Received } from "../wire/wire.ts";
 import { DirectMessages, LATE_MS } from "./direct-messages.ts";
 import { ASIDE_MS } from "./newest-messages.ts";
 
@@ -29,10 +29,10 @@ function subscribed() {
       id: "here",
       deliverTo: (_app, _to, { dataJson }) => {
         if (dataJson === FAILING) throw new Error("planted");
-        return isHeld ? HELD : delivered.push(dataJson) && 1;
+        return isHeld ? DEFERRED : delivered.push(dataJson) && 1;
       },
     },
-    link: {
+    wire: {
       receiver: (shared) => {
         receive = shared;
         return () => undefined;
@@ -113,7 +113,7 @@ test("a message for another peer is refused, and none is delivered after unsubsc
   expect(delivered).toEqual([]);
 });
 
-test("what was sent behind a message that was answered as held waits until its node has decided that", () => {
+test("what was sent behind a message that was answered as deferred waits until its node has decided that", () => {
   const { directMessages, delivered, receipts, arrive, hold } = subscribed();
   hold(true);
   for (const number of [1, 2]) arrive("a", number, "ann", { isNext: false, oldest: 1 });
@@ -122,7 +122,7 @@ test("what was sent behind a message that was answered as held waits until its n
   directMessages.subscribe(APP, "ann");
   arrive("a", 3, "ann", { isNext: false, oldest: 2 });
   expect(delivered).toEqual([]);
-  expect(receipts.map((receipt) => deliveryCount(receipt)?.isHeld)).toEqual([true, true, true]);
+  expect(receipts.map((receipt) => deliveryCount(receipt)?.isDeferred)).toEqual([true, true, true]);
   // There is always one that is not decided, but both of those are.
   for (const number of [4, 5, 6]) arrive("a", number, "ann", { isNext: false, oldest: number - 1 });
   expect(delivered).toEqual(['"a4"', '"a5"', '"a6"']);

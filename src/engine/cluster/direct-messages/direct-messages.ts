@@ -7,15 +7,15 @@
  * break the order. It is dropped, and its sender gets to know that.
  */
 import type { SpaceId } from "../../../base/ids.ts";
-import { type DeliverResult, type EngineCallbacks, HELD } from "../../engine.ts";
+import { DEFERRED, type DeliverResult, type EngineCallbacks } from "../../engine.ts";
 import type { Receiver, TransportSubscription } from "../../transport/transport.ts";
 import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import type { Nodes } from "../nodes/nodes.ts";
 import { directMessage } from "../wire/decode.ts";
 import { deliveryCount } from "../wire/encode.ts";
-import type { Link, Received } from "../wire/link.ts";
 import type { DirectMessage, NodeRequest, NodeResponse } from "../wire/messages.ts";
 import type { Subjects } from "../wire/subjects.ts";
+import type { Received, Wire } from "../wire/wire.ts";
 import type { ExpectedPeers } from "./expected-peers.ts";
 import { type NewestMessage, NewestMessages } from "./newest-messages.ts";
 
@@ -25,7 +25,7 @@ export const LATE_MS = 60_000;
 const NUMBER_JUMP_MAX = 2 ** 32;
 /** How long a second connection of a peer waits for the other nodes: they answer within a few milliseconds. */
 const PREPARE_MAX_MS = 100;
-/** As long as a sender may try again what was answered as held. */
+/** As long as a sender may try again what was answered as deferred. */
 const OWED_MS = 12_000;
 
 const NOTHING_OWED = { owed: 0, owedUntilMs: Number.NEGATIVE_INFINITY };
@@ -38,7 +38,7 @@ type Delivered = DeliverResult | "late" | undefined;
 
 interface DirectMessagesParts {
   readonly local: Pick<EngineCallbacks, "id" | "deliverTo">;
-  readonly link: Pick<Link, "receiver" | "subscribeWith" | "hasSubscriber" | "flush">;
+  readonly wire: Pick<Wire, "receiver" | "subscribeWith" | "hasSubscriber" | "flush">;
   readonly subjects: Pick<Subjects, "peer">;
   readonly nodes: Pick<Nodes, "seen">;
   readonly expectedPeers: Pick<ExpectedPeers, "has">;
@@ -55,28 +55,28 @@ export class DirectMessages {
   private readonly receiver: Receiver;
 
   constructor(private readonly parts: DirectMessagesParts) {
-    this.receiver = parts.link.receiver((received) => this.receive(received));
+    this.receiver = parts.wire.receiver((received) => this.receive(received));
     this.newest = new NewestMessages(parts.nowMs);
   }
 
   /** Subscribes before a connection is made, if another node has one; resolves when the others know. */
   prepare(app: SpaceId, peerId: string): Promise<void> | undefined {
-    const { link, subjects } = this.parts;
-    if (this.peers.get(app)?.has(peerId) || !link.hasSubscriber(subjects.peer(app, peerId))) return undefined;
+    const { wire, subjects } = this.parts;
+    if (this.peers.get(app)?.has(peerId) || !wire.hasSubscriber(subjects.peer(app, peerId))) return undefined;
     this.subscribe(app, peerId);
     // A worker that does not read must not keep clients from connecting.
-    return Promise.race([link.flush(), Bun.sleep(PREPARE_MAX_MS)]);
+    return Promise.race([wire.flush(), Bun.sleep(PREPARE_MAX_MS)]);
   }
 
   subscribe(app: SpaceId, peerId: string): void {
-    const { link, subjects } = this.parts;
+    const { wire, subjects } = this.parts;
     let peers = this.peers.get(app);
     if (!peers) {
       peers = new Map();
       this.peers.set(app, peers);
     }
     if (peers.has(peerId)) return;
-    const subscription = link.subscribeWith(subjects.peer(app, peerId), this.receiver);
+    const subscription = wire.subscribeWith(subjects.peer(app, peerId), this.receiver);
     peers.set(peerId, subscription);
     this.newest.restore(subscription, app, peerId);
   }
@@ -100,7 +100,7 @@ export class DirectMessages {
     if (!subscription) return { kind: "deliver", count: 0 };
     const delivered = this.deliver(message, subscription);
     const isLate = delivered === "late" || delivered === undefined;
-    return { kind: "deliver", count: countOf(delivered), isLate, isHeld: delivered === HELD };
+    return { kind: "deliver", count: countOf(delivered), isLate, isDeferred: delivered === DEFERRED };
   }
 
   private receive({ subject, text, respond }: Received): void {
@@ -112,8 +112,8 @@ export class DirectMessages {
     if (!subscription) return;
     const delivered = this.deliver(message, subscription);
     if (delivered === undefined) return;
-    const [count, isHeld, isLate] = [countOf(delivered), delivered === HELD, delivered === "late"];
-    respond(deliveryCount({ node: local.id, count, isHeld, isLate }));
+    const [count, isDeferred, isLate] = [countOf(delivered), delivered === DEFERRED, delivered === "late"];
+    respond(deliveryCount({ node: local.id, count, isDeferred, isLate }));
   }
 
   private deliver(message: DirectMessage, subscription: TransportSubscription): Delivered {
@@ -124,18 +124,18 @@ export class DirectMessages {
     const now = nowMs();
     const last = newest.get(node) ?? NONE;
     if (number <= last.number && now - last.atMs < LATE_MS) return "late";
-    // One that was answered as held may come again: what was sent behind it must not be delivered before it.
-    if (now < last.owedUntilMs && !isInTurn(message, last.owed)) {
+    // One that was answered as deferred may come again: what was sent behind it must not be delivered before it.
+    if (now < last.owedUntilMs && !isInOrder(message, last.owed)) {
       // If the peer is back, this one is not owed: otherwise each would make those behind it wait, without an end.
       if (expectedPeers.has(app, to)) newest.set(node, owing(last, number, now));
-      return HELD;
+      return DEFERRED;
     }
     const isForged = number - last.number > NUMBER_JUMP_MAX;
     if (!isForged) newest.set(node, { number, atMs: now, ...NOTHING_OWED });
     try {
       const result = local.deliverTo(app, to, envelope);
       // Not delivered, so it is not late when it comes again.
-      if (result === HELD) newest.set(node, owing(last, number, now));
+      if (result === DEFERRED) newest.set(node, owing(last, number, now));
       else if (result === 0) newest.set(node, last);
       return result;
     } catch (error) {
@@ -153,10 +153,10 @@ const owing = (last: NewestMessage, number: number, nowMs: number): NewestMessag
 });
 
 /**
- * Whether none of those that were answered as held can come again before it: its node knows which of them are decided, most often
+ * Whether none of those that were answered as deferred can come again before it: its node knows which of them are decided, most often
  * because another node has delivered them.
  */
-function isInTurn({ isNext, oldest, envelope }: DirectMessage, owed: number): boolean {
+function isInOrder({ isNext, oldest, envelope }: DirectMessage, owed: number): boolean {
   return oldest === undefined ? (isNext ?? envelope.awaitsRoster === true) : oldest > owed;
 }
 

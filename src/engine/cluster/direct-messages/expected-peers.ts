@@ -8,12 +8,12 @@ import type { TransportSubscription } from "../../transport/transport.ts";
 import type { Nodes } from "../nodes/nodes.ts";
 import { peerReturned } from "../wire/decode.ts";
 import * as encode from "../wire/encode.ts";
-import type { Link, Received } from "../wire/link.ts";
 import type { Subjects } from "../wire/subjects.ts";
+import type { Received, Wire } from "../wire/wire.ts";
 
 interface ExpectedPeersParts {
   readonly local: Pick<EngineCallbacks, "id" | "returned">;
-  readonly link: Pick<Link, "publish" | "subscribe">;
+  readonly wire: Pick<Wire, "publish" | "subscribe">;
   readonly subjects: Pick<Subjects, "returned">;
   readonly nodes: Pick<Nodes, "seen">;
   /** A text has arrived that no node sends. */
@@ -31,20 +31,20 @@ export class ExpectedPeers {
   }
 
   begin(app: SpaceId, peerId: string): void {
-    const { link, subjects } = this.parts;
+    const { wire, subjects } = this.parts;
     const subject = subjects.returned(app, peerId);
     if (this.expected.has(subject)) return;
     this.expected.set(
       subject,
-      link.subscribe(subject, (received) => this.receive(received)),
+      wire.subscribe(subject, (received) => this.receive(received)),
     );
   }
 
   /** A peer has connected to this node. */
   connected(app: SpaceId, peerId: string): void {
-    const { link, subjects, local } = this.parts;
+    const { wire, subjects, local } = this.parts;
     this.end(app, peerId);
-    link.publish(subjects.returned(app, peerId), encode.peerReturned({ node: local.id, app, peerId }));
+    wire.publish(subjects.returned(app, peerId), encode.peerReturned({ node: local.id, app, peerId }));
   }
 
   end(app: SpaceId, peerId: string): void {

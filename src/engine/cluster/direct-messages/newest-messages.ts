@@ -9,7 +9,7 @@ export interface NewestMessage {
   /** The newest that was delivered. */
   readonly number: number;
   readonly atMs: number;
-  /** Until then messages that were answered as held are expected again. */
+  /** Until then messages that were answered as deferred are expected again. */
   readonly owedUntilMs: number;
   /** The newest of them; 0: none. */
   readonly owed: number;

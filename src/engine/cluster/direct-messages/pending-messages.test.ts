@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
-import { type DirectAttempt, HELD, OVERTAKEN, UNAVAILABLE } from "../../engine.ts";
+import { DEFERRED, type DirectAttempt, OVERTAKEN, UNAVAILABLE } from "../../engine.ts";
 import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
-import { ASK_AFTER_MS, HELD_WAIT_MS, PendingDirectMessages } from "./pending-messages.ts";
+import { ASK_AFTER_MS, DEFERRED_WAIT_MS, PendingDirectMessages } from "./pending-messages.ts";
 
 const ATTEMPT: DirectAttempt = {
   app: anAppId("app"),
   to: "ann",
-  onHeld: () => undefined,
+  onDeferred: () => undefined,
   number: 0,
   firstMs: 0,
   delivered: 0,
@@ -62,10 +62,10 @@ test("one node had no connection: every node is asked before its sender gets 0, 
 test("a peer that is expected back is reported a moment later, so that a receipt of another node counts first", async () => {
   const { pending, pass } = kit();
   const counts = [pending.add(1, "text"), pending.add(2, "text")];
-  for (const number of [1, 2]) pending.delivered(number, { count: 0, isHeld: true });
+  for (const number of [1, 2]) pending.delivered(number, { count: 0, isDeferred: true });
   pending.delivered(2, { count: 1 });
-  pass(HELD_WAIT_MS);
-  expect(await Promise.all(counts)).toEqual([HELD, 1]);
+  pass(DEFERRED_WAIT_MS);
+  expect(await Promise.all(counts)).toEqual([DEFERRED, 1]);
 });
 
 test("the oldest message to a peer that may be sent again, until it is decided", () => {
@@ -88,8 +88,8 @@ test("the oldest message to a peer that may be sent again, until it is decided",
 test("that the peer is expected back is said at once, also if that was found by asking every node", () => {
   const { pending } = kit();
   const held: number[] = [];
-  void pending.add(1, "text", { ...ATTEMPT, onHeld: () => void held.push(1) }, "ann");
-  pending.decide(1, [{ count: 0, isHeld: true }], false);
+  void pending.add(1, "text", { ...ATTEMPT, onDeferred: () => void held.push(1) }, "ann");
+  pending.decide(1, [{ count: 0, isDeferred: true }], false);
   expect(held).toEqual([1]);
 });
 
@@ -97,12 +97,12 @@ test("what this node delivers too makes nothing wait, although another node expe
   const { pending, pass } = kit();
   const held: number[] = [];
   const counts = [true, false].map((isHere, n) =>
-    pending.add(n, "text", { ...ATTEMPT, onHeld: () => void held.push(n) }, "ann", isHere),
+    pending.add(n, "text", { ...ATTEMPT, onDeferred: () => void held.push(n) }, "ann", isHere),
   );
-  for (const n of [0, 1]) pending.delivered(n, { count: 0, isHeld: true });
+  for (const n of [0, 1]) pending.delivered(n, { count: 0, isDeferred: true });
   expect(held).toEqual([1]);
-  pass(HELD_WAIT_MS);
-  expect(await Promise.all(counts)).toEqual([HELD, HELD]);
+  pass(DEFERRED_WAIT_MS);
+  expect(await Promise.all(counts)).toEqual([DEFERRED, DEFERRED]);
 });
 
 /** Both nodes have delivered a message to ann. */
@@ -147,7 +147,7 @@ test("one that has delivered a later message lacks this one, or has confirmed it
   pending.delivered(2, { node: "n1", count: 1 });
   pass(ASK_AFTER_MS);
   pending.answered(2, { node: "n2", count: 0, isLate: true });
-  pass(HELD_WAIT_MS);
+  pass(DEFERRED_WAIT_MS);
   expect(await count).toBe(OVERTAKEN);
 });
 

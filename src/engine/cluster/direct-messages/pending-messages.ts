@@ -4,7 +4,7 @@
  *     what has come                                  what follows                                the result
  *     a count, and no node is awaited                at once                                     the count
  *     some receipt, but others are awaited           250 ms later each of them is asked          the count, or UNAVAILABLE if one is silent
- *     a node expects the peer back, no count         200 ms later, unless the last attempt       HELD
+ *     a node expects the peer back, no count         200 ms later, unless the last attempt       DEFERRED
  *     a node does not deliver it any more            200 ms later                                OVERTAKEN
  *     a node had no connection, nothing else         after the timeout every node is asked       decide(): any of these, or 0
  *     no subscriber, or the last attempt             every node is asked at once (*)             decide(): the same
@@ -15,7 +15,7 @@
  * Receipts still count afterwards: of one that was delivered, they say which nodes have connections of the peer (`lately`); of one
  * that will be tried again, that it need not be (`betweenAttempts`).
  */
-import { type DirectAttempt, HELD, OVERTAKEN, type SendResult, UNAVAILABLE } from "../../engine.ts";
+import { DEFERRED, type DirectAttempt, OVERTAKEN, type SendResult, UNAVAILABLE } from "../../engine.ts";
 import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import type { DeliveryCount } from "../wire/messages.ts";
 import { type NodeNames, ReachedNodes, without } from "./reached-nodes.ts";
@@ -25,7 +25,7 @@ import { UndecidedDirects } from "./undecided-messages.ts";
  * A node that expects a peer back answers at once, but the peer may have returned on another node, whose receipt is still on its
  * way. A late answer says little either: a receipt may be behind it.
  */
-export const HELD_WAIT_MS = 200;
+export const DEFERRED_WAIT_MS = 200;
 
 /** A node that has answered for the peer before is asked itself when it is silent for this long while others answer. */
 export const ASK_AFTER_MS = 250;
@@ -36,7 +36,7 @@ const LATELY_MAX = 1000;
 /** Longer than any message waits for its receiver. */
 const BETWEEN_ATTEMPTS_MS = 12_000;
 
-export type Receipt = Pick<DeliveryCount, "count" | "isHeld" | "isLate"> & Partial<Pick<DeliveryCount, "node">>;
+export type Receipt = Pick<DeliveryCount, "count" | "isDeferred" | "isLate"> & Partial<Pick<DeliveryCount, "node">>;
 
 interface PendingDirectMessage {
   /** As sent. */
@@ -74,7 +74,7 @@ export class PendingDirectMessages {
   /** The numbers of those that are decided soon without a further receipt, unless they have a count. Bound: some of `pending`. */
   private readonly answeredSoon = new Set<number>();
   /**
-   * Those that are tried again, because their latest attempt has ended with HELD, or with UNAVAILABLE while `isNext`: a node that was
+   * Those that are tried again, because their latest attempt has ended with DEFERRED, or with UNAVAILABLE while `isNext`: a node that was
    * slow may still confirm it. Oldest first. Bound: messages that wait for a peer that is expected back, and those whose sender gave
    * up; 12 s each.
    */
@@ -154,7 +154,7 @@ export class PendingDirectMessages {
 
   /** The receipt of one node. With a count of 0 another node may still have delivered it. */
   delivered(number: number, receipt: Receipt): void {
-    const { count, isHeld, isLate } = receipt;
+    const { count, isDeferred, isLate } = receipt;
     const one = this.pending.get(number);
     if (!one) return this.deliveredLate(number, count);
     this.answeredBy(one, receipt);
@@ -166,13 +166,13 @@ export class PendingDirectMessages {
     if (count > 0) return;
     one.hasNone = true;
     if (isLate) one.isLate = true;
-    if (!isHeld && !isLate) return;
+    if (!isDeferred && !isLate) return;
     if (one.answeredMs === undefined) {
       one.answeredMs = this.nowMs();
       this.answeredSoon.add(number);
     }
     // If this node delivers it too, the peer is connected here, and nothing need wait for its other connection.
-    if (isHeld && !one.isHere) one.attempt?.onHeld(one.attempt);
+    if (isDeferred && !one.isHere) one.attempt?.onDeferred(one.attempt);
   }
 
   private answeredBy(one: PendingDirectMessage, { node, count, isLate }: Receipt): void {
@@ -214,17 +214,17 @@ export class PendingDirectMessages {
     const one = this.pending.get(number);
     if (!one) return;
     for (const receipt of receipts) this.answeredBy(one, receipt);
-    const isHeld = receipts.some((receipt) => receipt.isHeld);
+    const isDeferred = receipts.some((receipt) => receipt.isDeferred);
     const isLate = receipts.some((receipt) => receipt.isLate);
     if (one.count > 0 && one.awaited.length === 0) return this.finish(number, one, one.count);
     if (one.count > 0 && !isLate && !one.isLate) return this.finish(number, one, UNAVAILABLE);
     if (isLate || one.isLate) return this.finish(number, one, OVERTAKEN);
     // What is tried again may be uncertain: it keeps its number, so that it cannot arrive twice.
     const isUnknown = isUncertain || (one.attempt !== undefined && this.mayHaveReachedGone(one.attempt));
-    if (isHeld && !(isUnknown && one.attempt?.isLast)) {
+    if (isDeferred && !(isUnknown && one.attempt?.isLast)) {
       // Now, and not when its sender goes on: nothing may be sent in between.
-      one.attempt?.onHeld(one.attempt);
-      return this.finish(number, one, HELD);
+      one.attempt?.onDeferred(one.attempt);
+      return this.finish(number, one, DEFERRED);
     }
     this.finish(number, one, isUnknown ? UNAVAILABLE : 0);
   }
@@ -247,10 +247,10 @@ export class PendingDirectMessages {
     }
     for (const number of this.answeredSoon) {
       const one = this.pending.get(number);
-      if (one?.answeredMs === undefined || now - one.answeredMs < HELD_WAIT_MS) continue;
+      if (one?.answeredMs === undefined || now - one.answeredMs < DEFERRED_WAIT_MS) continue;
       // In the last attempt every node is asked: only their answers are certain.
       if (one.isLate || (one.count === 0 && !one.attempt?.isLast))
-        this.finish(number, one, one.isLate ? OVERTAKEN : HELD);
+        this.finish(number, one, one.isLate ? OVERTAKEN : DEFERRED);
     }
     for (const [number, { untilMs }] of this.betweenAttempts) {
       if (untilMs > now) break;
@@ -281,7 +281,7 @@ export class PendingDirectMessages {
     if (subject !== undefined) this.undecided.remove(subject, number);
     this.answeredSoon.delete(number);
     this.partly.delete(number);
-    if (attempt && !attempt.isLast && (result === HELD || (result === UNAVAILABLE && attempt.isNext)))
+    if (attempt && !attempt.isLast && (result === DEFERRED || (result === UNAVAILABLE && attempt.isNext)))
       this.betweenAttempts.set(number, { attempt, untilMs: this.nowMs() + BETWEEN_ATTEMPTS_MS });
     resolve(result);
   }

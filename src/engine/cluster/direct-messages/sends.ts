@@ -2,13 +2,13 @@
 import type { SpaceId } from "../../../base/ids.ts";
 import type { DirectAttempt, EngineCallbacks, Envelope, SendResult } from "../../engine.ts";
 import { directMessage } from "../wire/encode.ts";
-import type { Link } from "../wire/link.ts";
 import type { Subjects } from "../wire/subjects.ts";
+import type { Wire } from "../wire/wire.ts";
 import type { PendingDirectMessages } from "./pending-messages.ts";
 
 interface DirectSendsParts {
   readonly local: Pick<EngineCallbacks, "id">;
-  readonly link: Pick<Link, "publish">;
+  readonly wire: Pick<Wire, "publish">;
   readonly subjects: Pick<Subjects, "peer" | "response">;
   /** Every node is asked to deliver the message of this number. */
   readonly control: { forwardToAll(number: number): void };
@@ -22,13 +22,13 @@ export class DirectSends {
   constructor(private readonly parts: DirectSendsParts) {}
 
   send(app: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Promise<SendResult> {
-    const { local, link, subjects, control, pendingDirectMessages } = this.parts;
+    const { local, wire, subjects, control, pendingDirectMessages } = this.parts;
     const number = attempt ? this.numberOf(attempt) : this.parts.nextNumber();
     const subject = subjects.peer(app, to);
     const before = attempt?.isNext ? undefined : pendingDirectMessages.oldestUndecided(subject);
     const isNext = before === undefined;
     const text = directMessage({ node: local.id, number, app, to, envelope, isNext, oldest: before });
-    link.publish(subject, text, subjects.response(number));
+    wire.publish(subject, text, subjects.response(number));
     const result = pendingDirectMessages.add(number, text, attempt, subject, isHere);
     if (attempt?.isLast) control.forwardToAll(number);
     return result;

@@ -1,6 +1,6 @@
 /**
  * Direct messages of this node that may be sent again, because their first attempt is not decided, by the subject of their receiver.
- * Nodes that have answered one of them as held learn from it what they need not wait for any more.
+ * Nodes that have answered one of them as deferred learn from it what they need not wait for any more.
  */
 export class UndecidedDirects {
   /** Ascending. Most often a peer has one: that needs no set. Bound: messages that wait for a receipt. */

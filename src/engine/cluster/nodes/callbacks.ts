@@ -75,8 +75,8 @@ export class NodeCallbacks implements EngineCallbacks {
     this.boundary.run({ in: "lost", app, channel }, () => this.end.lost(app, channel));
   }
 
-  linkUp(): void {
-    this.boundary.run({ in: "linkUp" }, () => this.end.linkUp());
+  reconnected(): void {
+    this.boundary.run({ in: "linkUp" }, () => this.end.reconnected());
   }
 
   nodeGone(node: NodeId, name: NodeName): void {
@@ -98,8 +98,8 @@ export class NodeCallbacks implements EngineCallbacks {
 
   // Called for requests of other nodes. An error is caught where the request was received, and no response is sent.
 
-  nudged(app?: AppId, withdrawn?: string): void | Promise<void> {
-    return this.end.nudged(app, withdrawn);
+  invalidated(app?: AppId, withdrawn?: string): void | Promise<void> {
+    return this.end.invalidated(app, withdrawn);
   }
 
   blocked(app: AppId, peerId: string, untilMs: number): void {

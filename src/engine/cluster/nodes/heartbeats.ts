@@ -2,9 +2,9 @@
 import type { AppId } from "../../../base/ids.ts";
 import type { EngineCallbacks } from "../../engine.ts";
 import { connectionCount, heartbeat } from "../wire/encode.ts";
-import type { Link } from "../wire/link.ts";
 import { chunksOf } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
+import type { Wire } from "../wire/wire.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { Nodes } from "./nodes.ts";
 
@@ -13,7 +13,7 @@ const COUNT_DRIFT = 0.01;
 
 interface HeartbeatsParts {
   readonly local: EngineCallbacks;
-  readonly link: Link;
+  readonly wire: Wire;
   readonly subjects: Subjects;
   readonly nodes: Nodes;
   readonly boundary: FailureBoundary;
@@ -37,17 +37,17 @@ export class Heartbeats {
    * each would send its first one before the other can receive it.
    */
   async introduce(): Promise<void> {
-    const { link, boundary } = this.parts;
+    const { wire, boundary } = this.parts;
     this.send(false);
-    await link.flush().catch(() => undefined);
+    await wire.flush().catch(() => undefined);
     boundary.run({ in: "introduce" }, () => this.send(false));
   }
 
   /** Sends as many parts as the applications need. `isReconnected`: this node was disconnected until now. */
   send(isReconnected: boolean): void {
-    const { local, link, nodes, subjects, boundary, nowMs } = this.parts;
+    const { local, wire, nodes, subjects, boundary, nowMs } = this.parts;
     this.lastMs = nowMs();
-    if (!link.isUp) return;
+    if (!wire.isUp) return;
     // If counting fails the heartbeat is still sent: without it the other nodes would consider this one gone.
     boundary.run({ in: "localCounts" }, () => {
       this.counts = new Map(local.localCounts());
@@ -60,15 +60,15 @@ export class Heartbeats {
       const head = { receivesFrom: isFirst ? receivesFrom : [], isReconnected: isFirst && isReconnected };
       const connections = new Map(some);
       const parts = chunks.length;
-      link.publish(subjects.all, heartbeat({ node: local.id, connections, ...head, part, parts, clockMs }));
+      wire.publish(subjects.all, heartbeat({ node: local.id, connections, ...head, part, parts, clockMs }));
     }
   }
 
   connectionsChanged(app: AppId, connections: number): void {
-    const { local, link, subjects } = this.parts;
+    const { local, wire, subjects } = this.parts;
     const sent = this.counts.get(app) ?? 0;
-    if (!link.isUp || Math.abs(connections - sent) <= sent * COUNT_DRIFT) return;
+    if (!wire.isUp || Math.abs(connections - sent) <= sent * COUNT_DRIFT) return;
     this.counts.set(app, connections);
-    link.publish(subjects.all, connectionCount({ node: local.id, app, connections }));
+    wire.publish(subjects.all, connectionCount({ node: local.id, app, connections }));
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Texts between parts of the nodes, for what operators look at (engine.ts, `request` and `notify`). They share one link with the
+ * Texts between parts of the nodes, for what operators look at (engine.ts, `request` and `notify`). They share one transport with the
  * messages of clients and must not delay them: a request is answered in a turn of its own, and a long response is sent in pieces
  * over several turns.
  */
@@ -8,7 +8,6 @@ import type { NodeCallbacks } from "../nodes/callbacks.ts";
 import type { FailureBoundary } from "../nodes/failure-boundary.ts";
 import type { Nodes } from "../nodes/nodes.ts";
 import { notification, responsePart } from "../wire/encode.ts";
-import type { Link } from "../wire/link.ts";
 import {
   NOTIFICATION_MAX_BYTES,
   PIECE_CHARS,
@@ -16,17 +15,18 @@ import {
   RESPONSE_TEXT_MAX_CHARS,
 } from "../wire/payload.ts";
 import type { Subjects } from "../wire/subjects.ts";
+import type { Wire } from "../wire/wire.ts";
 import type { Requests } from "./requests.ts";
 
 /** Pieces that are sent in one turn: encoding them takes less than a millisecond. */
-const PIECES_PER_TURN = 16;
-const TURN_MS = 2;
+const PIECES_AT_ONCE = 16;
+const PAUSE_MS = 2;
 /** Bound: requests that are being answered. Further ones get no response. */
 export const ANSWERING_MAX = 100;
 
 interface NodeTextsParts {
   readonly local: Pick<NodeCallbacks, "id" | "respond">;
-  readonly link: Pick<Link, "publish">;
+  readonly wire: Pick<Wire, "publish">;
   readonly subjects: Subjects;
   readonly nodes: Pick<Nodes, "all" | "known">;
   readonly requests: Pick<Requests, "collect">;
@@ -54,10 +54,10 @@ export class NodeTexts {
   }
 
   notify(name: NodeName, text: string): void {
-    const { local, link, subjects, nodes, warn } = this.parts;
+    const { local, wire, subjects, nodes, warn } = this.parts;
     if (!nodes.known(name)) return;
     if (Buffer.byteLength(text) <= NOTIFICATION_MAX_BYTES)
-      return link.publish(subjects.node(name), notification(local.id, text));
+      return wire.publish(subjects.node(name), notification(local.id, text));
     warn(`a notification of ${text.length} characters is too long for another node and was dropped`);
   }
 
@@ -84,12 +84,12 @@ export class NodeTexts {
       return warn(`a response of ${text.length} characters is too long for another node and was not sent`);
     const parts = Math.max(1, Math.ceil(text.length / PIECE_CHARS));
     const sendFrom = (first: number): void => {
-      const end = Math.min(parts, first + PIECES_PER_TURN);
+      const end = Math.min(parts, first + PIECES_AT_ONCE);
       for (let part = first; part < end; part++) {
         const piece = text.slice(part * PIECE_CHARS, (part + 1) * PIECE_CHARS);
         send(responsePart({ node: local.id, part, parts, response: { kind: "text", text: piece } }));
       }
-      if (end < parts) later(() => sendFrom(end), TURN_MS);
+      if (end < parts) later(() => sendFrom(end), PAUSE_MS);
     };
     sendFrom(0);
   }

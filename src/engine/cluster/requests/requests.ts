@@ -1,14 +1,14 @@
 /** Requests to other nodes: to all known nodes, or to one. */
 import type { Nodes, OtherNode } from "../nodes/nodes.ts";
 import { request } from "../wire/encode.ts";
-import type { Link } from "../wire/link.ts";
 import type { NodeRequest, NodeResponse } from "../wire/messages.ts";
 import type { Subjects } from "../wire/subjects.ts";
+import type { Wire } from "../wire/wire.ts";
 import type { PendingRequests } from "./pending-requests.ts";
 
 interface RequestsParts {
   readonly self: string;
-  readonly link: Link;
+  readonly wire: Wire;
   readonly subjects: Subjects;
   readonly nodes: Nodes;
   readonly pending: PendingRequests;
@@ -26,18 +26,18 @@ export class Requests {
 
   /** `done` gets the responses by node name; at once if there are no other nodes or none can be reached. */
   toAll(one: NodeRequest, done: (responses: ReadonlyMap<string, NodeResponse>) => void): void {
-    const { self, link, subjects, nodes, pending, nextNumber } = this.parts;
-    const names = link.isUp ? nodes.all.map(({ name }) => name) : [];
+    const { self, wire, subjects, nodes, pending, nextNumber } = this.parts;
+    const names = wire.isUp ? nodes.all.map(({ name }) => name) : [];
     const number = nextNumber();
     pending.add(number, names, done);
-    if (names.length > 0) link.publish(subjects.all, request(self, one), subjects.response(number));
+    if (names.length > 0) wire.publish(subjects.all, request(self, one), subjects.response(number));
   }
 
   /** Responses of the nodes that are not gone meanwhile. `isComplete`: all of them were reachable and have responded. */
   collect(one: NodeRequest): Promise<Responses> {
-    const { link, nodes } = this.parts;
+    const { wire, nodes } = this.parts;
     const names = nodes.all.map(({ name }) => name);
-    const { isUp } = link;
+    const { isUp } = wire;
     return new Promise((resolve) =>
       this.toAll(one, (byName) => {
         const remaining = names.flatMap((name) => nodes.known(name) ?? []);
@@ -52,9 +52,9 @@ export class Requests {
 
   /** `done` gets undefined when the node has not responded in time, or is gone. */
   toOne(name: string, one: NodeRequest, done: (response: NodeResponse | undefined) => void): void {
-    const { self, link, subjects, pending, nextNumber } = this.parts;
+    const { self, wire, subjects, pending, nextNumber } = this.parts;
     const number = nextNumber();
     pending.add(number, [name], (responses) => done(responses.get(name)));
-    link.publish(subjects.node(name), request(self, one), subjects.response(number));
+    wire.publish(subjects.node(name), request(self, one), subjects.response(number));
   }
 }

@@ -1,10 +1,10 @@
 /** Long responses: split into parts of bounded size, and joined again. */
 import type { ChannelCount } from "../../engine.ts";
 import { responsePart } from "../wire/encode.ts";
-import type { NodeResponse, StreamState } from "../wire/messages.ts";
+import type { NodeResponse, SequenceState } from "../wire/messages.ts";
 import { chunksOf, PARTS_MAX } from "../wire/payload.ts";
 
-/** The texts of a response; none if it needs more than PARTS_MAX. Those to `streams` and `text` are made elsewhere. */
+/** The texts of a response; none if it needs more than PARTS_MAX. Those to `sequences` and `text` are made elsewhere. */
 export function encodeParts(node: string, response: NodeResponse): string[] {
   const pieces = split(response);
   if (pieces.length > PARTS_MAX) return [];
@@ -32,8 +32,8 @@ export function joinParts(parts: readonly NodeResponse[]): NodeResponse {
   const [first = { kind: "block" }] = parts;
   if (parts.length === 1) return first;
   switch (first.kind) {
-    case "streams":
-      return { kind: "streams", streams: parts.flatMap((one) => (one.kind === "streams" ? one.streams : [])) };
+    case "sequences":
+      return { kind: "sequences", sequences: parts.flatMap((one) => (one.kind === "sequences" ? one.sequences : [])) };
     case "replay":
       return {
         kind: "replay",
@@ -50,11 +50,11 @@ export function joinParts(parts: readonly NodeResponse[]): NodeResponse {
   }
 }
 
-/** The streams of a response; entries of one stream are joined. */
-export function streamsOf(response: NodeResponse | undefined): StreamState[] {
-  if (response?.kind !== "streams") return [];
-  if (response.streams.length <= 1) return [...response.streams];
-  const pieces = Map.groupBy(response.streams, ({ app, channel }) => `${app} ${channel}`);
+/** The sequences of a response; entries of one sequence are joined. */
+export function sequencesOf(response: NodeResponse | undefined): SequenceState[] {
+  if (response?.kind !== "sequences") return [];
+  if (response.sequences.length <= 1) return [...response.sequences];
+  const pieces = Map.groupBy(response.sequences, ({ app, channel }) => `${app} ${channel}`);
   return [...pieces.values()].flatMap((all) => {
     const [first] = all;
     return first ? { ...first, members: all.flatMap(({ members }) => members) } : [];

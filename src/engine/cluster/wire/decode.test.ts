@@ -34,17 +34,17 @@ const state = fc.record({
 const states = fc.array(state, { maxLength: 5 });
 
 describe("encoding and decoding", () => {
-  test("items of streams", () => {
+  test("items of sequences", () => {
     fc.assert(
       fc.property(position, envelope, states, fc.array(peerId), (at, content, joined, left) => {
         const change = { joined, left };
-        expect(decode.streamItem(encode.message(at, content))).toEqual({
+        expect(decode.sequenceItem(encode.message(at, content))).toEqual({
           kind: "message",
           position: at,
           envelope: content,
         });
-        expect(decode.streamItem(encode.members(at, change))).toEqual({ kind: "members", position: at, change });
-        expect(decode.streamItem(encode.tail(at))).toEqual({ kind: "tail", position: at });
+        expect(decode.sequenceItem(encode.members(at, change))).toEqual({ kind: "members", position: at, change });
+        expect(decode.sequenceItem(encode.tail(at))).toEqual({ kind: "tail", position: at });
       }),
     );
   });
@@ -67,9 +67,9 @@ describe("encoding and decoding", () => {
   });
 
   test("heartbeats, farewells, requests and responses", () => {
-    const stream = fc.record({ app, channel: fc.string(), epoch: count, n: count, members: states });
+    const sequence = fc.record({ app, channel: fc.string(), epoch: count, n: count, members: states });
     fc.assert(
-      fc.property(node, fc.array(stream, { maxLength: 3 }), position, (node, streams, at) => {
+      fc.property(node, fc.array(sequence, { maxLength: 3 }), position, (node, sequences, at) => {
         const heartbeat = {
           node,
           connections: new Map([[anAppId("app"), 3]]),
@@ -81,18 +81,18 @@ describe("encoding and decoding", () => {
         expect(decode.nodeMessage(encode.heartbeat(heartbeat))).toEqual({ kind: "heartbeat", ...heartbeat });
         expect(decode.nodeMessage(encode.farewell(node))).toEqual({ kind: "farewell", node });
         const requests: NodeRequest[] = [
-          { kind: "streams", channels: [[at.app, at.channel]] },
+          { kind: "sequences", channels: [[at.app, at.channel]] },
           { kind: "replay", from: at, to: 7 },
           { kind: "kick", app: at.app, peerId: "eve" },
         ];
         for (const request of requests)
           expect(decode.nodeMessage(encode.request(node, request))).toEqual({ kind: "request", node, request });
         const responses: NodeResponse[] = [
-          { kind: "streams", streams },
+          { kind: "sequences", sequences },
           { kind: "replay", items: undefined },
           { kind: "replay", items: ["one", "two"] },
           { kind: "channels", counts: [{ channel: "c", peerIds: ["x"], connections: 2 }] },
-          { kind: "members", members: streams.flatMap(({ members }) => members) },
+          { kind: "members", members: sequences.flatMap(({ members }) => members) },
           { kind: "kick", closed: 2 },
         ];
         for (const response of responses)
@@ -113,12 +113,12 @@ test("the longest text that a node may send is accepted", () => {
     encode.message(at, { from: "x", metadataJson: undefined, dataJson: `"${"x".repeat(chars)}"` });
   const longest = lengthOf(TEXT_MAX_BYTES - lengthOf(0).length);
   expect(Buffer.byteLength(longest)).toBe(TEXT_MAX_BYTES);
-  expect(decode.streamItem(longest)?.kind).toBe("message");
+  expect(decode.sequenceItem(longest)?.kind).toBe("message");
 });
 
 describe("a text that no node sends", () => {
   const readers = [
-    decode.streamItem,
+    decode.sequenceItem,
     decode.nodeMessage,
     decode.responsePart,
     decode.directMessage,
@@ -175,7 +175,7 @@ describe("nesting", () => {
     const at = { node: "n", app: A, channel: "c", epoch: 1, n: 1 };
     const dataJson = JSON.stringify(`\\"${"[{".repeat(5000)}`);
     const content = { from: "x", metadataJson: undefined, dataJson };
-    const found = decode.streamItem(encode.message(at, content));
+    const found = decode.sequenceItem(encode.message(at, content));
     expect(found?.kind === "message" && found.envelope.dataJson === dataJson).toBeTrue();
   });
 });
@@ -207,7 +207,7 @@ describe("invalid names", () => {
     expect(decode.nodeMessage(encode.heartbeat({ ...heartbeat, node: name }))).toBeUndefined();
     expect(decode.nodeMessage(encode.heartbeat({ ...heartbeat, receivesFrom: [name] }))).toBeUndefined();
     expect(decode.nodeMessage(encode.farewell(name))).toBeUndefined();
-    expect(decode.streamItem(encode.tail({ ...at, node: name }))).toBeUndefined();
+    expect(decode.sequenceItem(encode.tail({ ...at, node: name }))).toBeUndefined();
     expect(decode.deliveryCount(encode.deliveryCount({ node: name, count: 1 }))).toBeUndefined();
   });
 
@@ -223,7 +223,7 @@ describe("invalid names", () => {
       { ...at, app: long },
       { ...at, channel: long },
     ])
-      expect(decode.streamItem(encode.tail(channel))).toBeUndefined();
+      expect(decode.sequenceItem(encode.tail(channel))).toBeUndefined();
   });
 
   test("a page of channels that no node asks for is refused, rather than answered with other channels", () => {
@@ -247,7 +247,7 @@ describe("invalid names", () => {
   test("a request with too many channels is refused", () => {
     const about = (count: number): string =>
       encode.request("n", {
-        kind: "streams",
+        kind: "sequences",
         channels: Array.from({ length: count }, (_, i) => [A, `${i}`] as const),
       });
     expect(decode.nodeMessage(about(decode.REQUEST_CHANNELS_MAX))).toBeDefined();

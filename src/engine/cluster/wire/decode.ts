@@ -5,10 +5,10 @@
 import type { AppId, SpaceId } from "../../../base/ids.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import { isPeerId } from "../../../protocol/names.ts";
-import { type ChannelCount, type Envelope, type MemberState, NUDGE_TEXT_MAX_CHARS } from "../../engine.ts";
+import { type ChannelCount, type Envelope, type MemberState, WITHDRAWN_MAX_CHARS } from "../../engine.ts";
 import { envelopeOf, type Fields, isCount, isNode, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
 import { channelsPageOf } from "./decode-page.ts";
-import { STREAMS_FIELD } from "./encode.ts";
+import { SEQUENCES_FIELD } from "./encode.ts";
 import {
   type ConnectionCount,
   type DeliveryCount,
@@ -22,8 +22,8 @@ import {
   type Position,
   type RequestMessage,
   type ResponsePart,
-  type StreamItem,
-  type StreamState,
+  type SequenceItem,
+  type SequenceState,
   VERSION,
 } from "./messages.ts";
 import { PARTS_MAX, PIECE_CHARS, REQUEST_TEXT_MAX_CHARS, RESPONSE_TEXT_MAX_CHARS, TEXT_MAX_BYTES } from "./payload.ts";
@@ -78,7 +78,7 @@ const textOf = (value: unknown): string | undefined => (isText(value) ? value : 
 const nodeOf = (value: unknown): string | undefined => (isNode(value) ? value : undefined);
 const peerIdOf = (value: unknown): string | undefined => (isPeerId(value) ? value : undefined);
 
-export function streamItem(text: string): StreamItem | undefined {
+export function sequenceItem(text: string): SequenceItem | undefined {
   const parsed = parse(text);
   const position = parsed && positionOf(parsed.fields);
   if (!position) return undefined;
@@ -161,7 +161,7 @@ function requestOf(value: unknown): NodeRequest | undefined {
       const found = listOf(channels, (one) =>
         Array.isArray(one) && isSpace(one[0]) && isChannel(one[1]) ? ([one[0], one[1]] as const) : undefined,
       );
-      return found && { kind: "streams", channels: found };
+      return found && { kind: "sequences", channels: found };
     }
     case "again": {
       const from = isPlain(place)
@@ -185,7 +185,8 @@ function requestOf(value: unknown): NodeRequest | undefined {
       return isApp(app) && isCount(n) ? { kind: "capacity", app, number: n } : undefined;
     case "look":
       if (app !== undefined && !isApp(app)) return undefined;
-      return { kind: "nudge", app, ...(isText(ended) && ended.length <= NUDGE_TEXT_MAX_CHARS && { withdrawn: ended }) };
+      if (!isText(ended) || ended.length > WITHDRAWN_MAX_CHARS) return { kind: "invalidate", app };
+      return { kind: "invalidate", app, withdrawn: ended };
     case "hand": {
       const asked = nodes === undefined ? undefined : (listOf(nodes, nodeOf) ?? []);
       return isText(text) ? { kind: "deliver", text, ...(asked && { nodes: asked }) } : undefined;
@@ -213,8 +214,8 @@ export function responsePart(text: string): ResponsePart | undefined {
 function responseOf(value: Plain, node: string): NodeResponse | undefined {
   switch (value.what) {
     case "who": {
-      const streams = listOf(value[STREAMS_FIELD], (one) => streamStateOf(one, node));
-      return streams && { kind: "streams", streams };
+      const sequences = listOf(value[SEQUENCES_FIELD], (one) => sequenceStateOf(one, node));
+      return sequences && { kind: "sequences", sequences };
     }
     case "again": {
       if (value.items === null) return { kind: "replay", items: undefined };
@@ -236,14 +237,14 @@ function responseOf(value: Plain, node: string): NodeResponse | undefined {
     case "room":
       return isCount(value.taken) ? { kind: "capacity", taken: value.taken } : undefined;
     case "look":
-      return isCount(value.connections) ? { kind: "nudge", connections: value.connections } : undefined;
+      return isCount(value.connections) ? { kind: "invalidate", connections: value.connections } : undefined;
     case "hand":
       return isCount(value.count)
         ? {
             kind: "deliver",
             count: value.count,
             isLate: value.isLate === true,
-            ...(value.isHeld === true && { isHeld: true }),
+            ...(value.isHeld === true && { isDeferred: true }),
           }
         : undefined;
     case "text":
@@ -253,7 +254,7 @@ function responseOf(value: Plain, node: string): NodeResponse | undefined {
   }
 }
 
-/** In responses members are objects, in streams they are arrays. */
+/** In responses members are objects, in sequences they are arrays. */
 const memberOfObject = (value: unknown, sender: string): MemberState | undefined =>
   isPlain(value) ? memberOf(memberFields(value), sender) : undefined;
 
@@ -285,7 +286,7 @@ function memberFields({
   ];
 }
 
-function streamStateOf(value: unknown, sender: string): StreamState | undefined {
+function sequenceStateOf(value: unknown, sender: string): SequenceState | undefined {
   if (!isPlain(value)) return undefined;
   const { app, channel, epoch, n, idleMs, earlierIdleMs, clockMs } = value;
   const members = listOf(value.members, (one) => memberOfObject(one, sender));
@@ -344,5 +345,5 @@ export function deliveryCount(text: string): DeliveryCount | undefined {
   const parsed = parse(text);
   const [node, count, held, late] = parsed?.fields ?? [];
   if (parsed?.kind !== "handed" || !isNode(node) || !isCount(count)) return undefined;
-  return { node, count, ...(held === true && { isHeld: true }), ...(late === true && { isLate: true }) };
+  return { node, count, ...(held === true && { isDeferred: true }), ...(late === true && { isLate: true }) };
 }

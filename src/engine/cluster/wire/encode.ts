@@ -20,8 +20,8 @@ import {
 } from "./messages.ts";
 import { chunksOf, ITEM_MAX_BYTES } from "./payload.ts";
 
-/** Field of the response to `streams` that holds the streams. */
-export const STREAMS_FIELD = "lanes";
+/** Field of the response to `sequences` that holds the sequences. */
+export const SEQUENCES_FIELD = "lanes";
 
 const line = (kind: string, ...fields: readonly unknown[]): string => JSON.stringify([VERSION, kind, ...fields]);
 
@@ -31,7 +31,7 @@ const withBody = (head: string, { metadataJson, dataJson }: Envelope): string =>
 /** Where the metadata ends and the data begins; -1: there is no metadata. */
 const metadataChars = ({ metadataJson }: Envelope): number => metadataJson?.length ?? -1;
 
-// Items of streams
+// Items of sequences
 
 export const message = ({ node, app, channel, epoch, n }: Position, envelope: Envelope): string =>
   withBody(
@@ -58,7 +58,7 @@ const MEMBER_CHARS = 200;
 /** A change of at most this many estimated characters fits into one item however its texts are escaped: it is not measured. */
 const SURELY_FITS_CHARS = ITEM_MAX_BYTES / 8;
 
-/** Splits a change into several items of the stream: each can be decoded by itself and has its own sequence number. */
+/** Splits a change into several items of the sequence: each can be decoded by itself and has its own sequence number. */
 export function splitChange(change: MembersChange): MembersChange[] {
   const { joined, left } = change;
   let chars = (joined.length + left.length) * MEMBER_CHARS;
@@ -109,8 +109,8 @@ function directFields({
   isNext,
   oldest,
 }: DirectMessage): unknown[] {
-  const inTurn = oldest === undefined ? isNext : false;
-  if (sentEarlier) return [id ?? null, awaitsRoster ?? null, idScope ?? null, inTurn ?? null, oldest ?? null, true];
+  const inOrder = oldest === undefined ? isNext : false;
+  if (sentEarlier) return [id ?? null, awaitsRoster ?? null, idScope ?? null, inOrder ?? null, oldest ?? null, true];
   if (oldest !== undefined) return [id ?? null, awaitsRoster ?? null, idScope ?? null, false, oldest];
   if (isNext || (isNext === false && awaitsRoster)) return [id ?? null, awaitsRoster ?? null, idScope ?? null, isNext];
   if (idScope !== undefined) return [id, awaitsRoster ?? null, idScope];
@@ -124,9 +124,9 @@ export function directMessage(message: DirectMessage): string {
   return withBody(line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...fields), envelope);
 }
 
-export function deliveryCount({ node, count, isHeld, isLate }: DeliveryCount): string {
-  if (isLate) return line("handed", node, count, isHeld === true, true);
-  return isHeld ? line("handed", node, count, true) : line("handed", node, count);
+export function deliveryCount({ node, count, isDeferred, isLate }: DeliveryCount): string {
+  if (isLate) return line("handed", node, count, isDeferred === true, true);
+  return isDeferred ? line("handed", node, count, true) : line("handed", node, count);
 }
 
 export const peerReturned = ({ node, app, peerId }: PeerReturned): string => line("back", node, app, peerId);
@@ -162,13 +162,13 @@ export const responsePart = ({ node, part, parts, response }: ResponsePart): str
 
 function requestFields(one: NodeRequest): object {
   switch (one.kind) {
-    case "streams":
+    case "sequences":
       return { what: "who", channels: one.channels };
     case "replay":
       return { what: "again", place: one.from, to: one.to };
     case "capacity":
       return { what: "room", app: one.app, n: one.number };
-    case "nudge":
+    case "invalidate":
       return { what: "look", app: one.app, ended: one.withdrawn };
     case "channels":
       return { what: one.kind, app: one.app, page: one.page && { ...one.page, scope: one.page.scope.patterns } };
@@ -181,10 +181,10 @@ function requestFields(one: NodeRequest): object {
 
 function responseFields(one: NodeResponse, sender: string): object {
   switch (one.kind) {
-    case "streams":
+    case "sequences":
       return {
         what: "who",
-        [STREAMS_FIELD]: one.streams.map((stream) => ({ ...stream, members: membersOf(stream, sender) })),
+        [SEQUENCES_FIELD]: one.sequences.map((sequence) => ({ ...sequence, members: membersOf(sequence, sender) })),
       };
     case "members":
       return { what: one.kind, members: membersOf(one, sender) };
@@ -192,16 +192,16 @@ function responseFields(one: NodeResponse, sender: string): object {
       return { what: "again", items: one.items ?? null };
     case "capacity":
       return { what: "room", taken: one.taken };
-    case "nudge":
+    case "invalidate":
       return { what: "look", connections: one.connections };
     case "deliver":
-      return { what: "hand", count: one.count, isLate: one.isLate, isHeld: one.isHeld };
+      return { what: "hand", count: one.count, isLate: one.isLate, isHeld: one.isDeferred };
     default:
       return withSameName(one);
   }
 }
 
-/** As in items of streams, the sender's own members do not name their node. */
+/** As in items of sequences, the sender's own members do not name their node. */
 const membersOf = ({ members }: { readonly members: readonly MemberState[] }, sender: string): object[] =>
   members.map((state) => (state.node === sender ? { ...state, node: undefined } : state));
 

@@ -21,18 +21,18 @@ const members = [
 ];
 const MEMBER_OBJECTS = String.raw`[{"peerId":"ann","since":5},{"peerId":"bob","since":6,"metadataJson":"{\"b\":2}","isArriving":true}]`;
 
-describe("items of streams", () => {
+describe("items of sequences", () => {
   test("a message", () => {
     const text = '[2,"message","n1","app","chat/1",3,7,"ann",7]\n{"a":1}{"x":[1,2]}';
     expect(encode.message(position, envelope)).toBe(text);
-    expect(decode.streamItem(text)).toEqual({ kind: "message", position, envelope });
+    expect(decode.sequenceItem(text)).toEqual({ kind: "message", position, envelope });
   });
 
   test("a message without metadata", () => {
     const plain = { ...envelope, metadataJson: undefined };
     const text = '[2,"message","n1","app","chat/1",3,7,"ann",-1]\n{"x":[1,2]}';
     expect(encode.message(position, plain)).toBe(text);
-    expect(decode.streamItem(text)).toEqual({ kind: "message", position, envelope: plain });
+    expect(decode.sequenceItem(text)).toEqual({ kind: "message", position, envelope: plain });
   });
 
   test.each([
@@ -41,20 +41,20 @@ describe("items of streams", () => {
     ["with a key twice inside its metadata", { metadataJson: '{"a":{"b":1,"b":2}}' }],
   ])("a message %s, as clients may send it", (_what, fields) => {
     const sent = { ...envelope, ...fields };
-    expect(decode.streamItem(encode.message(position, sent))).toEqual({ kind: "message", position, envelope: sent });
+    expect(decode.sequenceItem(encode.message(position, sent))).toEqual({ kind: "message", position, envelope: sent });
   });
 
   test("a member change", () => {
     const change = { joined: members, left: ["eve"] };
     const text = String.raw`[2,"members","n1","app","chat/1",3,7,[["ann",5],["bob",6,"{\"b\":2}",true]],["eve"]]`;
     expect(encode.members(position, change)).toBe(text);
-    expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
+    expect(decode.sequenceItem(text)).toEqual({ kind: "members", position, change });
   });
 
   test("a repeated sequence number", () => {
     const text = '[2,"tail","n1","app","chat/1",3,7]';
     expect(encode.tail(position)).toBe(text);
-    expect(decode.streamItem(text)).toEqual({ kind: "tail", position });
+    expect(decode.sequenceItem(text)).toEqual({ kind: "tail", position });
   });
 });
 
@@ -65,7 +65,7 @@ describe("messages to all nodes", () => {
     const text = '[2,"beat","n1",[["app",3]],["n2"],true,0,2]';
     expect(encode.heartbeat(heartbeat)).toBe(text);
     expect(decode.nodeMessage(text)).toEqual({ kind: "heartbeat", ...heartbeat });
-    // Nodes that remember the ends of idle streams add their clock. Others ignore it.
+    // Nodes that remember the ends of idle sequences add their clock. Others ignore it.
     const withClock = '[2,"beat","n1",[["app",3]],["n2"],true,0,2,5000]';
     expect(encode.heartbeat({ ...heartbeat, clockMs: 5000 })).toBe(withClock);
     expect(decode.nodeMessage(withClock)).toEqual({ kind: "heartbeat", ...heartbeat, clockMs: 5000 });
@@ -90,7 +90,7 @@ test("what a return adds: a member without a roster yet, and a direct message th
   const change = { joined, left: [] };
   const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
   expect(encode.members(position, change)).toBe(text);
-  expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
+  expect(decode.sequenceItem(text)).toEqual({ kind: "members", position, change });
   const direct = {
     node: "n1",
     number: 9,
@@ -114,7 +114,7 @@ test("a member that its node has inherited names the node of its connection", ()
   ];
   const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
   expect(encode.members(position, change)).toBe(text);
-  expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
+  expect(decode.sequenceItem(text)).toEqual({ kind: "members", position, change });
   const response = { kind: "members" as const, members: [ann] };
   const answer = '[2,"answer","n1",0,1,{"what":"members","members":[{"peerId":"ann","since":5,"node":"n0"}]}]';
   expect(encode.responsePart({ node: "n1", part: 0, parts: 1, response })).toBe(answer);
@@ -141,7 +141,7 @@ test("a member that lingers, and how much of that is left, which nodes of earlie
   ];
   const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
   expect(encode.members(position, change)).toBe(text);
-  expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
+  expect(decode.sequenceItem(text)).toEqual({ kind: "members", position, change });
 });
 
 test("what attempts add: the scope of an id, whether it is the next one, late receipts, and the return of a peer", () => {
@@ -188,7 +188,7 @@ test("a notification", () => {
 describe("requests", () => {
   const scope = new Scope([parseGlob("c/*")].filter((glob) => typeof glob !== "string"));
   const examples: readonly (readonly [NodeRequest, string])[] = [
-    [{ kind: "streams", channels: [[APP, "chat/1"]] }, '{"what":"who","channels":[["app","chat/1"]]}'],
+    [{ kind: "sequences", channels: [[APP, "chat/1"]] }, '{"what":"who","channels":[["app","chat/1"]]}'],
     [
       { kind: "replay", from: position, to: 9 },
       '{"what":"again","place":{"node":"n1","app":"app","channel":"chat/1","epoch":3,"n":7},"to":9}',
@@ -202,9 +202,9 @@ describe("requests", () => {
     [{ kind: "block", app: APP, peerId: "ann", untilMs: 5 }, '{"what":"block","app":"app","peerId":"ann","untilMs":5}'],
     [{ kind: "kick", app: APP, peerId: "ann" }, '{"what":"kick","app":"app","peerId":"ann"}'],
     [{ kind: "capacity", app: APP, number: 4 }, '{"what":"room","app":"app","n":4}'],
-    [{ kind: "nudge" }, '{"what":"look"}'],
-    [{ kind: "nudge", app: APP }, '{"what":"look","app":"app"}'],
-    [{ kind: "nudge", withdrawn: '{"id":"k"}' }, String.raw`{"what":"look","ended":"{\"id\":\"k\"}"}`],
+    [{ kind: "invalidate" }, '{"what":"look"}'],
+    [{ kind: "invalidate", app: APP }, '{"what":"look","app":"app"}'],
+    [{ kind: "invalidate", withdrawn: '{"id":"k"}' }, String.raw`{"what":"look","ended":"{\"id\":\"k\"}"}`],
     [{ kind: "deliver", text: "x" }, '{"what":"hand","text":"x"}'],
     [{ kind: "deliver", text: "x", nodes: ["n2"] }, '{"what":"hand","text":"x","nodes":["n2"]}'],
     [{ kind: "text", text: '{"name":"node"}' }, String.raw`{"what":"text","text":"{\"name\":\"node\"}"}`],
@@ -217,16 +217,19 @@ describe("requests", () => {
 });
 
 describe("responses", () => {
-  const stream = { app: APP, channel: "chat/1", epoch: 3, n: 7, members };
+  const sequence = { app: APP, channel: "chat/1", epoch: 3, n: 7, members };
   const count = { channel: "c", peerIds: ["ann"], connections: 2 };
   const examples: readonly (readonly [NodeResponse, string])[] = [
     [
-      { kind: "streams", streams: [stream] },
+      { kind: "sequences", sequences: [sequence] },
       `{"what":"who","lanes":[{"app":"app","channel":"chat/1","epoch":3,"n":7,"members":${MEMBER_OBJECTS}}]}`,
     ],
-    // Nodes that remember the ends of idle streams add the ages. Others ignore them.
+    // Nodes that remember the ends of idle sequences add the ages. Others ignore them.
     [
-      { kind: "streams", streams: [{ ...stream, members: [], idleMs: 5000, earlierIdleMs: 9000, clockMs: 12000 }] },
+      {
+        kind: "sequences",
+        sequences: [{ ...sequence, members: [], idleMs: 5000, earlierIdleMs: 9000, clockMs: 12000 }],
+      },
       '{"what":"who","lanes":[{"app":"app","channel":"chat/1","epoch":3,"n":7,"members":[],"idleMs":5000,"earlierIdleMs":9000,"clockMs":12000}]}',
     ],
     [{ kind: "replay", items: undefined }, '{"what":"again","items":null}'],
@@ -239,7 +242,7 @@ describe("responses", () => {
     [{ kind: "block" }, '{"what":"block"}'],
     [{ kind: "kick", closed: 2 }, '{"what":"kick","closed":2}'],
     [{ kind: "capacity", taken: 4 }, '{"what":"room","taken":4}'],
-    [{ kind: "nudge", connections: 5 }, '{"what":"look","connections":5}'],
+    [{ kind: "invalidate", connections: 5 }, '{"what":"look","connections":5}'],
     [{ kind: "text", text: '{"a":1}' }, String.raw`{"what":"text","text":"{\"a\":1}"}`],
     [{ kind: "deliver", count: 0, isLate: true }, '{"what":"hand","count":0,"isLate":true}'],
   ];

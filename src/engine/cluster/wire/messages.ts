@@ -5,12 +5,12 @@ import type { ChannelCount, ChannelsPage, Envelope, MemberState } from "../../en
 /** Increased when nodes of two versions could not understand each other; they then ignore each other. */
 export const VERSION = 2;
 
-/** Position of an item in the stream of one node on one channel. */
+/** Position of an item in the sequence of one node on one channel. */
 export interface Position {
   readonly node: string;
   readonly app: SpaceId;
   readonly channel: string;
-  /** A stream whose end was forgotten starts again with sequence number 1 in a later epoch. */
+  /** A sequence whose end was forgotten starts again with sequence number 1 in a later epoch. */
   readonly epoch: number;
   /** Sequence number. */
   readonly n: number;
@@ -21,7 +21,7 @@ export interface MembersChange {
   readonly left: readonly string[];
 }
 
-export type StreamItem =
+export type SequenceItem =
   | { readonly kind: "message"; readonly position: Position; readonly envelope: Envelope }
   | { readonly kind: "members"; readonly position: Position; readonly change: MembersChange }
   /** Carries nothing new: it repeats the last sequence number, so that a node notices when the last item was lost. */
@@ -58,8 +58,8 @@ export interface ConnectionCount {
 }
 
 export type NodeRequest =
-  /** The state of the node's streams on these channels, with its members. */
-  | { readonly kind: "streams"; readonly channels: readonly (readonly [app: SpaceId, channel: string])[] }
+  /** The state of the node's sequences on these channels, with its members. */
+  | { readonly kind: "sequences"; readonly channels: readonly (readonly [app: SpaceId, channel: string])[] }
   /** The items from a position up to sequence number `to`. */
   | { readonly kind: "replay"; readonly from: Position; readonly to: number }
   /** `page` is undefined if a node of an earlier version asks; one that is asked ignores it, and returns all channels. */
@@ -70,7 +70,7 @@ export type NodeRequest =
   /** How many connections an application has, and claims older than the claim `number` of the requesting node. */
   | { readonly kind: "capacity"; readonly app: AppId; readonly number: number }
   /** Read shared state now; the response has the connections of the application. Nodes of earlier versions do not read `withdrawn`. */
-  | { readonly kind: "nudge"; readonly app?: AppId | undefined; readonly withdrawn?: string | undefined }
+  | { readonly kind: "invalidate"; readonly app?: AppId | undefined; readonly withdrawn?: string | undefined }
   /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
   /**
    * `nodes`: the names of the nodes whose answers are awaited. Another one must not deliver: after a partition a node can receive what
@@ -93,8 +93,8 @@ export interface Notification {
   readonly text: string;
 }
 
-/** The state of one stream of the responding node. Epoch 0: it has no stream on that channel, or does not remember its end. */
-export interface StreamState {
+/** The state of one sequence of the responding node. Epoch 0: it has no sequence on that channel, or does not remember its end. */
+export interface SequenceState {
   readonly app: SpaceId;
   readonly channel: string;
   readonly epoch: number;
@@ -109,11 +109,11 @@ export interface StreamState {
   readonly clockMs?: number | undefined;
 }
 
-/** Nodes of earlier versions report epoch 0 for a stream that was idle for this time, and do not report `idleMs`. */
+/** Nodes of earlier versions report epoch 0 for a sequence that was idle for this time, and do not report `idleMs`. */
 export const EARLIER_VERSION_FORGETS_AFTER_MS = 60_000;
 
 export type NodeResponse =
-  | { readonly kind: "streams"; readonly streams: readonly StreamState[] }
+  | { readonly kind: "sequences"; readonly sequences: readonly SequenceState[] }
   /** Items as they were sent; undefined: they are no longer kept. */
   | { readonly kind: "replay"; readonly items: readonly string[] | undefined }
   | { readonly kind: "channels"; readonly counts: readonly ChannelCount[] }
@@ -121,9 +121,9 @@ export type NodeResponse =
   | { readonly kind: "block" }
   | { readonly kind: "kick"; readonly closed: number }
   | { readonly kind: "capacity"; readonly taken: number }
-  | { readonly kind: "nudge"; readonly connections: number }
-  /** `isLate` and `isHeld` as in DeliveryCount. */
-  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean; readonly isHeld?: boolean }
+  | { readonly kind: "invalidate"; readonly connections: number }
+  /** `isLate` and `isDeferred` as in DeliveryCount. */
+  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean; readonly isDeferred?: boolean }
   /** The text, or in a part a piece of it. */
   | { readonly kind: "text"; readonly text: string };
 
@@ -143,7 +143,7 @@ export interface DirectMessage {
   readonly to: string;
   readonly envelope: Envelope;
   /**
-   * What the node has sent to the peer before is decided: it need not wait for an earlier one that was answered with `isHeld`. Nodes of
+   * What the node has sent to the peer before is decided: it need not wait for an earlier one that was answered with `isDeferred`. Nodes of
    * earlier versions do not say it: of them, those that await a roster are tried again in their order.
    */
   readonly isNext?: boolean | undefined;
@@ -163,7 +163,7 @@ export interface DeliveryCount {
   readonly node: string;
   readonly count: number;
   /** The node has no connection of the peer, but expects it back. Nodes of earlier versions read only the count, which is 0. */
-  readonly isHeld?: boolean;
+  readonly isDeferred?: boolean;
   /** The node has delivered a newer message of the same node, or this one, and does not deliver it any more. The count is 0. */
   readonly isLate?: boolean;
 }

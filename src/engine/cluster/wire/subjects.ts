@@ -38,7 +38,7 @@ export class Subjects {
     return `${this.responsesTo(this.self)}.*`;
   }
 
-  /** The streams of all nodes on one channel. */
+  /** The sequences of all nodes on one channel. */
   channel(app: SpaceId, channel: string): string {
     return joined(this.prefix, KIND.channel, token(app), token(channel));
   }

@@ -55,7 +55,7 @@ export function putU32(bytes: Uint8Array, at: number, value: number): number {
   return at + 4;
 }
 
-/** The other side does not keep to the format. The text completes the sentence "bus: the link to worker 2 is cut: …". */
+/** The other side does not keep to the format. The text completes the sentence "bus: the connection to worker 2 is closed: …". */
 export class FrameError extends Error {}
 
 /** Finds the frames in what a socket reads. Frames are views into what was read; only one that comes in parts is copied. */

@@ -1,17 +1,17 @@
 /**
- * What the other workers are subscribed to. One lookup tells which links a payload goes to, however many workers there are. A target
- * is a number made of a link and of the number that its worker gave the subscription: nothing is allocated for the many subjects that
+ * What the other workers are subscribed to. One lookup tells which connections a payload goes to, however many workers there are. A target
+ * is a number made of a connection and of the number that its worker gave the subscription: nothing is allocated for the many subjects that
  * one worker only is subscribed to.
  */
 
-/** Bound: links at one time. */
-export const LINKS_MAX = 4096;
+/** Bound: connections at one time. */
+export const CONNECTIONS_MAX = 4096;
 const WILDCARD = ".*";
 
 export type Targets = number | readonly number[];
 
-export const linkOf = (target: number): number => target % LINKS_MAX;
-export const subscriptionOf = (target: number): number => Math.floor(target / LINKS_MAX);
+export const connectionOf = (target: number): number => target % CONNECTIONS_MAX;
+export const subscriptionOf = (target: number): number => Math.floor(target / CONNECTIONS_MAX);
 const isWildcard = (subject: string): boolean => subject.endsWith(WILDCARD);
 
 export class Interests {
@@ -20,25 +20,25 @@ export class Interests {
   /** By the subject up to and with its last dot. Bound: subscriptions of all workers. */
   private readonly wildcards = new Map<string, Targets>();
 
-  add(link: number, subscription: number, subject: string): void {
+  add(connection: number, subscription: number, subject: string): void {
     const [map, key] = this.placeOf(subject);
-    const target = subscription * LINKS_MAX + link;
+    const target = subscription * CONNECTIONS_MAX + connection;
     const targets = map.get(key);
     if (targets === undefined) map.set(key, target);
     else map.set(key, typeof targets === "number" ? [targets, target] : [...targets, target]);
   }
 
-  remove(link: number, subscription: number, subject: string): void {
+  remove(connection: number, subscription: number, subject: string): void {
     const [map, key] = this.placeOf(subject);
-    const target = subscription * LINKS_MAX + link;
+    const target = subscription * CONNECTIONS_MAX + connection;
     keep(map, key, (one) => one !== target);
   }
 
-  removeLink(link: number): void {
+  removeConnection(connection: number): void {
     for (const map of [this.exact, this.wildcards])
       for (const [key, targets] of map)
-        if (typeof targets !== "number") keep(map, key, (one) => linkOf(one) !== link);
-        else if (linkOf(targets) === link) map.delete(key);
+        if (typeof targets !== "number") keep(map, key, (one) => connectionOf(one) !== connection);
+        else if (connectionOf(targets) === connection) map.delete(key);
   }
 
   /** Those that are subscribed to this subject. */

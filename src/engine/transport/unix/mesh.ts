@@ -1,20 +1,20 @@
 /**
  * The sockets between the workers of one machine: one for each pair. Each worker listens at `bus-<slot>.sock`. The worker of the
  * higher slot connects; the one of the lower slot only says hello at the other's socket, and the other then connects at once. So a
- * worker that starts is linked to all others before it serves clients, and no pair ever has two links.
+ * worker that starts is connected to all others before it serves clients, and no pair ever has two connections.
  */
 import { chmodSync, existsSync, mkdirSync, renameSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Socket, SocketHandler, UnixSocketListener } from "bun";
-import { LINKS_MAX } from "./interests.ts";
-import { Link, type LinkEvents, type Worker } from "./link.ts";
+import { CONNECTIONS_MAX } from "./interests.ts";
 import { Slots } from "./slots.ts";
+import { type Worker, WorkerConnection, type WorkerConnectionEvents } from "./worker-connection.ts";
 
 /** How often lost workers are tried. */
 const TICK_MS = 100;
 /** How often slots without a process are tried: rarely, because a worker that starts there says hello by itself. */
 const QUIET_TICK_MS = 5000;
-/** A socket that is not linked by then is closed: the other process may be stopped. */
+/** A socket that is not connected by then is closed: the other process may be stopped. */
 const GREETING_MS = 1000;
 const JOIN_MS = 2000;
 /** The kernel's limit for the path of a Unix socket, without the final 0. */
@@ -32,15 +32,15 @@ export interface MeshOptions {
   readonly slots: number;
   /** Gets a sentence for the log. */
   readonly warn: (text: string) => void;
-  /** Bound: bytes that are queued for one worker; above it the link is cut. */
+  /** Bound: bytes that are queued for one worker; above it the connection is cut. */
   readonly queueMaxBytes: number;
 }
 
-export interface MeshEvents extends Omit<LinkEvents, "greeted" | "ready" | "closed"> {
-  /** The link has an index from now on. The subscriptions are to be announced. */
-  opened(link: Link): void;
-  /** The link has lost its index. */
-  closed(link: Link): void;
+export interface MeshEvents extends Omit<WorkerConnectionEvents, "greeted" | "ready" | "closed"> {
+  /** The connection has an index from now on. The subscriptions are to be announced. */
+  opened(connection: WorkerConnection): void;
+  /** The connection has lost its index. */
+  closed(connection: WorkerConnection): void;
   down(): void;
   up(): void;
   failed(error: unknown): void;
@@ -48,12 +48,12 @@ export interface MeshEvents extends Omit<LinkEvents, "greeted" | "ready" | "clos
 
 export class Mesh {
   readonly slots: Slots;
-  /** By index; links whose worker is known. Bound: one per worker. */
-  readonly links: (Link | undefined)[] = [];
+  /** By index; connections whose worker is known. Bound: one per worker. */
+  readonly connections: (WorkerConnection | undefined)[] = [];
   private readonly me: Worker;
-  private readonly linkEvents: LinkEvents;
-  private readonly handler: SocketHandler<Link>;
-  private listener: UnixSocketListener<Link> | undefined;
+  private readonly connectionEvents: WorkerConnectionEvents;
+  private readonly handler: SocketHandler<WorkerConnection>;
+  private listener: UnixSocketListener<WorkerConnection> | undefined;
   private inode = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private isTickSoon = false;
@@ -61,7 +61,7 @@ export class Mesh {
   /** Slots that this worker is connecting to. Bound: one per slot. */
   private readonly trying = new Set<number>();
   /** Sockets that are not ready, and since when. Bound: the workers of this machine; cut after a timeout. */
-  private readonly greeting = new Map<Link, number>();
+  private readonly greeting = new Map<WorkerConnection, number>();
   /** The last warning about each slot: the same one is not repeated with each attempt. Bound: one per slot. */
   private readonly warned = new Map<number, string>();
   private isClosed = false;
@@ -79,11 +79,11 @@ export class Mesh {
       down: () => events.down(),
       up: () => events.up(),
     });
-    this.linkEvents = {
+    this.connectionEvents = {
       ...events,
-      greeted: (link, worker) => this.greeted(link, worker),
-      ready: (link) => this.ready(link),
-      closed: (link, reason) => this.closed(link, reason),
+      greeted: (connection, worker) => this.greeted(connection, worker),
+      ready: (connection) => this.ready(connection),
+      closed: (connection, reason) => this.closed(connection, reason),
     };
     this.handler = {
       open: (socket) => this.guarded(() => this.accepted(socket)),
@@ -94,7 +94,7 @@ export class Mesh {
     };
   }
 
-  /** Resolves when this worker is linked to all others that are running. Throws when the slot is in use. */
+  /** Resolves when this worker is connected to all others that are running. Throws when the slot is in use. */
   async join(): Promise<void> {
     const { folder, slot } = this.options;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -109,9 +109,9 @@ export class Mesh {
     this.isClosed = true;
     clearTimeout(this.timer);
     this.listener?.stop();
-    // Before the links: the others find no socket when they look whether this worker is gone.
+    // Before the connections: the others find no socket when they look whether this worker is gone.
     this.removeFile();
-    for (const link of [...this.links, ...this.greeting.keys()]) link?.close();
+    for (const connection of [...this.connections, ...this.greeting.keys()]) connection?.close();
   }
 
   private pathOf(slot: number): string {
@@ -126,7 +126,7 @@ export class Mesh {
     if (existsSync(path) && (await hasListener(path)))
       throw new Error(`another process listens at ${path}: a worker of slot ${this.options.slot} is already running`);
     removeQuietly(fresh);
-    this.listener = Bun.listen<Link>({ unix: fresh, socket: this.handler });
+    this.listener = Bun.listen<WorkerConnection>({ unix: fresh, socket: this.handler });
     chmodSync(fresh, 0o600);
     this.inode = statSync(fresh).ino;
     renameSync(fresh, path);
@@ -159,8 +159,8 @@ export class Mesh {
 
   private tick(): void {
     const nowMs = performance.now();
-    for (const [link, sinceMs] of this.greeting)
-      if (sinceMs < nowMs - GREETING_MS) link.cut(`it has not answered within ${GREETING_MS} ms`);
+    for (const [connection, sinceMs] of this.greeting)
+      if (sinceMs < nowMs - GREETING_MS) connection.cut(`it has not answered within ${GREETING_MS} ms`);
     const isAbsentDue = nowMs - this.absentTriedMs >= QUIET_TICK_MS;
     if (isAbsentDue) this.absentTriedMs = nowMs;
     for (const slot of this.slots.others) if (isAbsentDue || !this.slots.isAbsent(slot)) void this.attempt(slot);
@@ -172,7 +172,7 @@ export class Mesh {
     if (this.isClosed || this.slots.isLinked(slot) || this.trying.has(slot)) return;
     this.trying.add(slot);
     try {
-      await Bun.connect<Link>({
+      await Bun.connect<WorkerConnection>({
         unix: this.pathOf(slot),
         socket: {
           ...this.handler,
@@ -187,59 +187,59 @@ export class Mesh {
     }
   }
 
-  private connected(socket: Socket<Link>, slot: number): void {
-    const link = this.newLink(socket, slot);
-    if (this.isClosed) return link.close();
-    link.hello(this.me);
-    link.flush();
+  private connected(socket: Socket<WorkerConnection>, slot: number): void {
+    const connection = this.newConnection(socket, slot);
+    if (this.isClosed) return connection.close();
+    connection.hello(this.me);
+    connection.flush();
   }
 
-  private accepted(socket: Socket<Link>): void {
-    const link = this.newLink(socket);
-    if (this.isClosed || this.greeting.size > LINKS_MAX) link.close();
+  private accepted(socket: Socket<WorkerConnection>): void {
+    const connection = this.newConnection(socket);
+    if (this.isClosed || this.greeting.size > CONNECTIONS_MAX) connection.close();
   }
 
-  private newLink(socket: Socket<Link>, slot?: number): Link {
-    const link = new Link(socket, this.linkEvents, this.options.queueMaxBytes, slot);
-    socket.data = link;
-    this.greeting.set(link, performance.now());
+  private newConnection(socket: Socket<WorkerConnection>, slot?: number): WorkerConnection {
+    const connection = new WorkerConnection(socket, this.connectionEvents, this.options.queueMaxBytes, slot);
+    socket.data = connection;
+    this.greeting.set(connection, performance.now());
     this.tickSoon();
-    return link;
+    return connection;
   }
 
-  private greeted(link: Link, { slot }: Worker): boolean {
-    const { me, links } = this;
+  private greeted(connection: WorkerConnection, { slot }: Worker): boolean {
+    const { me, connections } = this;
     if (this.isClosed || !this.slots.has(slot)) return false;
-    if (link.connectedTo === undefined) {
+    if (connection.connectedTo === undefined) {
       // A worker of a lower slot asks this one to connect.
       if (slot < me.slot) void this.attempt(slot);
       if (slot < me.slot) return false;
-      link.hello(me);
-    } else if (link.connectedTo !== slot || slot > me.slot) return false;
-    const free = links.indexOf(undefined);
-    link.index = free < 0 ? links.length : free;
-    links[link.index] = link;
-    this.events.opened(link);
+      connection.hello(me);
+    } else if (connection.connectedTo !== slot || slot > me.slot) return false;
+    const free = connections.indexOf(undefined);
+    connection.index = free < 0 ? connections.length : free;
+    connections[connection.index] = connection;
+    this.events.opened(connection);
     return true;
   }
 
-  private ready(link: Link): void {
-    const slot = link.worker?.slot ?? NO_SLOT;
-    this.greeting.delete(link);
+  private ready(connection: WorkerConnection): void {
+    const slot = connection.worker?.slot ?? NO_SLOT;
+    this.greeting.delete(connection);
     this.warned.delete(slot);
-    this.slots.linked(slot, link)?.cut();
+    this.slots.connected(slot, connection)?.cut();
     this.slots.check();
   }
 
-  private closed(link: Link, reason: string | undefined): void {
-    const slot = link.worker?.slot ?? link.connectedTo ?? NO_SLOT;
-    this.greeting.delete(link);
-    if (link.connectedTo !== undefined) this.trying.delete(link.connectedTo);
+  private closed(connection: WorkerConnection, reason: string | undefined): void {
+    const slot = connection.worker?.slot ?? connection.connectedTo ?? NO_SLOT;
+    this.greeting.delete(connection);
+    if (connection.connectedTo !== undefined) this.trying.delete(connection.connectedTo);
     if (reason !== undefined) this.warnOnce(slot, reason);
-    if (link.index < 0) return;
-    this.links[link.index] = undefined;
-    this.events.closed(link);
-    if (!this.slots.lost(slot, link)) return;
+    if (connection.index < 0) return;
+    this.connections[connection.index] = undefined;
+    this.events.closed(connection);
+    if (!this.slots.lost(slot, connection)) return;
     void this.attempt(slot);
     this.tickSoon();
   }

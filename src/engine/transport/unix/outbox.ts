@@ -18,7 +18,7 @@ interface Chunk {
 
 export class Outbox {
   private current: Chunk = { bytes: Buffer.allocUnsafeSlow(CHUNK_BYTES), end: 0 };
-  /** Full chunks, oldest first. Bound: QUEUE_MAX_BYTES of unix.ts, then the link is cut. */
+  /** Full chunks, oldest first. Bound: QUEUE_MAX_BYTES of unix.ts, then the connection is cut. */
   private full: Chunk[] = [];
   /** How much of the oldest chunk the kernel has taken. */
   private taken = 0;
@@ -84,7 +84,7 @@ export class Outbox {
     else this.current.end = 0;
   }
 
-  /** Whether all of it is with the kernel. A closed socket takes nothing; its link ends with the event that follows. */
+  /** Whether all of it is with the kernel. A closed socket takes nothing; its connection ends with the event that follows. */
   private writeChunk({ bytes, end }: Chunk): boolean {
     const length = end - this.taken;
     const count = this.socket.write(bytes, this.taken, length);

@@ -1,22 +1,22 @@
 /**
- * The other workers by slot, and whether this worker is up. A link that is lost says nothing yet about its worker: if no process
- * listens in the slot any more, that worker is gone, which is no outage. If the same process links again, payloads were lost in both
+ * The other workers by slot, and whether this worker is up. A connection that is lost says nothing yet about its worker: if no process
+ * listens in the slot any more, that worker is gone, which is no outage. If the same process connects again, payloads were lost in both
  * directions, and the node protocol has to repair that: `down`, then `up`. A new process in the slot is a new node.
  */
-import type { Link } from "./link.ts";
+import type { WorkerConnection } from "./worker-connection.ts";
 
-/** A worker that has lost all its links is down after this time, unless the others turn out to be gone. A killed process takes a moment. */
+/** A worker that has lost all its connections is down after this time, unless the others turn out to be gone. A killed process takes a moment. */
 const DOUBT_MS = 250;
 
 type State =
   | { readonly is: "unknown" }
   | { readonly is: "absent" }
-  | { readonly is: "linked"; readonly link: Link }
+  | { readonly is: "connected"; readonly connection: WorkerConnection }
   | { readonly is: "lost"; readonly sinceMs: number };
 
 interface Slot {
   state: State;
-  /** The process that was linked last. */
+  /** The process that was connected last. */
   incarnation: string | undefined;
 }
 
@@ -51,21 +51,21 @@ export class Slots {
   }
 
   isLinked(slot: number): boolean {
-    return this.byNumber.get(slot)?.state.is === "linked";
+    return this.byNumber.get(slot)?.state.is === "connected";
   }
 
   isAbsent(slot: number): boolean {
     return this.byNumber.get(slot)?.state.is === "absent";
   }
 
-  /** Each other worker is linked or absent, and no repair is due. */
+  /** Each other worker is connected or absent, and no repair is due. */
   get isSettled(): boolean {
     if (this.isRepairDue) return false;
-    for (const { state } of this.byNumber.values()) if (state.is !== "linked" && state.is !== "absent") return false;
+    for (const { state } of this.byNumber.values()) if (state.is !== "connected" && state.is !== "absent") return false;
     return true;
   }
 
-  /** Resolves when each other worker is linked or absent. */
+  /** Resolves when each other worker is connected or absent. */
   settle(): Promise<void> {
     return new Promise((resolve) => {
       this.settled = resolve;
@@ -73,23 +73,23 @@ export class Slots {
     });
   }
 
-  /** Takes effect with `check`. Returns the earlier link to the same process, which that process no longer uses. */
-  linked(slot: number, link: Link): Link | undefined {
+  /** Takes effect with `check`. Returns the earlier connection to the same process, which that process no longer uses. */
+  connected(slot: number, connection: WorkerConnection): WorkerConnection | undefined {
     const one = this.byNumber.get(slot);
     if (!one) return undefined;
     const { state, incarnation } = one;
-    const isSame = incarnation === link.worker?.incarnation;
-    one.state = { is: "linked", link };
-    one.incarnation = link.worker?.incarnation;
+    const isSame = incarnation === connection.worker?.incarnation;
+    one.state = { is: "connected", connection };
+    one.incarnation = connection.worker?.incarnation;
     this.isRepairDue ||= isSame;
     // What a process that has ended still sent is read to its end.
-    return state.is === "linked" && isSame ? state.link : undefined;
+    return state.is === "connected" && isSame ? state.connection : undefined;
   }
 
-  /** Whether it was the link in use. */
-  lost(slot: number, link: Link): boolean {
+  /** Whether it was the connection in use. */
+  lost(slot: number, connection: WorkerConnection): boolean {
     const one = this.byNumber.get(slot);
-    if (one?.state.is !== "linked" || one.state.link !== link) return false;
+    if (one?.state.is !== "connected" || one.state.connection !== connection) return false;
     one.state = { is: "lost", sinceMs: this.parts.nowMs() };
     return true;
   }
@@ -97,7 +97,7 @@ export class Slots {
   /** No process listens in that slot. */
   absent(slot: number): void {
     const one = this.byNumber.get(slot);
-    if (!one || one.state.is === "linked") return;
+    if (!one || one.state.is === "connected") return;
     one.state = { is: "absent" };
     this.check();
   }
@@ -105,7 +105,7 @@ export class Slots {
   /** Called after each change, and periodically: a doubt ends with time too. */
   check(): void {
     const states = [...this.byNumber.values()].map(({ state }) => state);
-    const isAnyLinked = states.some(({ is }) => is === "linked");
+    const isAnyLinked = states.some(({ is }) => is === "connected");
     const isAnyLost = states.some(({ is }) => is === "lost");
     const before = this.parts.nowMs() - DOUBT_MS;
     const isInDoubt = states.some((state) => state.is === "lost" && state.sinceMs > before);
@@ -116,7 +116,7 @@ export class Slots {
       this.isUp = false;
       this.parts.down();
     } else if (this.isRepairDue && !isInDoubt) {
-      // Once for all links that come back together, for example after this process was stopped for a while.
+      // Once for all connections that come back together, for example after this process was stopped for a while.
       this.isUp = false;
       this.parts.down();
       this.repair();

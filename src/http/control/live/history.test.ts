@@ -121,7 +121,7 @@ test("before a message that was removed there is nothing, and that is no mistake
   expect(await get("?before=e.2.c2", { read })).toContain('"messages":[],"more":false');
 });
 
-test("a store that is away is 503 with a sentence", async () => {
+test("a store that is unavailable is 503 with a sentence", async () => {
   const read = (): Promise<Page> => Promise.reject(new HistoryUnavailable("the disk is full"));
   expect(await get("", { read })).toBe("History cannot be read or changed at the moment; try again.");
 });

@@ -187,7 +187,8 @@ export class LiveChannels {
     if (!channel) return { ...NOTHING, members: [] };
     const first = new FirstOf<Member>(limit + 1, (one, other) => one.peer.peerId < other.peer.peerId);
     for (const one of channel.members.values())
-      if ((one.hasSubscription || one.stay) && (after === undefined || one.peer.peerId > after)) first.offer(one);
+      if ((one.hasSubscription || one.lingeringState) && (after === undefined || one.peer.peerId > after))
+        first.offer(one);
     return { ...this.figuresOf(channel), members: first.sorted().flatMap(memberHere) };
   }
 
@@ -212,7 +213,7 @@ export class LiveChannels {
   }
 }
 
-/** A member through this node's own connections, or one that has none left and stays. */
+/** A member through this node's own connections, or one that has none left and lingers. */
 function memberHere(member: Member): LiveMember[] {
   const state = member.arrivedHere();
   return state ? [liveMember(state, member.subscriptions.length)] : [];

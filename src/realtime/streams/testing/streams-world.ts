@@ -1,4 +1,4 @@
-/** For tests: nodes that share one history in memory, whose calls the test can hold or make fail. */
+/** For tests: nodes that share one history in memory, whose calls the test can pause or make fail. */
 import { FakeClock } from "../../../base/testing/fake-clock.ts";
 import { openMemoryHistory } from "../../../history/testing/memory.ts";
 import { UnreliableHistory } from "../../../history/testing/unreliable.ts";

@@ -49,7 +49,7 @@ const mender: Mender = {
 
 const state = async (kit: Kit, id: string): Promise<object> => {
   const row = await kit.store.recordings.recording(kit.app, id);
-  const path = row && kit.storage.path({ app: row.app, id: row.file ?? row.id, ticket: "" });
+  const path = row && kit.storage.path({ app: row.app, id: row.file ?? row.id, locator: "" });
   const bytes = path !== undefined && existsSync(path) ? readFileSync(path, "utf8") : undefined;
   const files = ["recordings", "mending"]
     .map((name) => join(data, name))

@@ -11,10 +11,10 @@ const DAY_MS = 24 * 3_600_000;
 
 export async function* contentsOf(uploads: string, files: string): AsyncGenerator<StoredEntry> {
   for await (const name of namesIn(uploads)) {
-    const [, id = "", ticket = ""] = /^([0-9a-f]{24})(?:\.(g\d{1,16}))?$/.exec(name) ?? [];
+    const [, id = "", locator = ""] = /^([0-9a-f]{24})(?:\.(g\d{1,16}))?$/.exec(name) ?? [];
     if (id === "") continue;
     const modifiedMs = await fileTime(join(uploads, name));
-    if (modifiedMs !== undefined) yield { place: { app: NO_APP, id, ticket }, isOpen: true, modifiedMs };
+    if (modifiedMs !== undefined) yield { place: { app: NO_APP, id, locator }, isOpen: true, modifiedMs };
   }
   for await (const app of namesIn(files)) {
     if (!isObjectId(app)) continue;
@@ -22,12 +22,13 @@ export async function* contentsOf(uploads: string, files: string): AsyncGenerato
       for await (const id of namesIn(join(files, app, shard))) {
         const isOurs = isObjectId(id) && id.endsWith(shard);
         const modifiedMs = isOurs ? await fileTime(join(files, app, shard, id)) : undefined;
-        if (modifiedMs !== undefined) yield { place: { app: asAppId(app), id, ticket: "" }, isOpen: false, modifiedMs };
+        if (modifiedMs !== undefined)
+          yield { place: { app: asAppId(app), id, locator: "" }, isOpen: false, modifiedMs };
       }
   }
 }
 
-/** The ticket of a place is its day. `sinceMs` is the end of that day, so that nothing is removed too early. */
+/** The locator of a place is its day. `sinceMs` is the end of that day, so that nothing is removed too early. */
 export async function* quarantinedIn(folder: string): AsyncGenerator<Quarantined> {
   for await (const day of namesIn(folder)) {
     const begin = /^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(day) : Number.NaN;
@@ -35,7 +36,7 @@ export async function* quarantinedIn(folder: string): AsyncGenerator<Quarantined
     for await (const app of namesIn(join(folder, day)))
       for await (const id of namesIn(join(folder, day, app)))
         if (isObjectId(app) && isObjectId(id))
-          yield { place: { app: asAppId(app), id, ticket: day }, sinceMs: begin + DAY_MS };
+          yield { place: { app: asAppId(app), id, locator: day }, sinceMs: begin + DAY_MS };
   }
 }
 

@@ -25,7 +25,7 @@ storageSuite("a folder", async () => {
   return { storage, read, reopen: () => new Folder(root, 0) };
 });
 
-const PLACE: Place = { app: anAppId("a".repeat(24)), id: "b".repeat(24), ticket: "" };
+const PLACE: Place = { app: anAppId("a".repeat(24)), id: "b".repeat(24), locator: "" };
 async function* once(bytes: Uint8Array) {
   yield bytes;
 }
@@ -51,7 +51,7 @@ describe("a folder", () => {
     const full = new Folder(root, Number.MAX_SAFE_INTEGER);
     await expect(full.checkSpace(0)).rejects.toBeInstanceOf(StorageFull);
     await expect(full.append(PLACE, 10, once(pattern(10)), ALONE)).rejects.toBeInstanceOf(StorageFull);
-    expect(await full.held(PLACE)).toBe(10);
+    expect(await full.storedBytes(PLACE)).toBe(10);
     await expect(new Folder(root, 0).checkSpace(2 ** 52)).rejects.toBeInstanceOf(StorageFull);
   });
 
@@ -75,9 +75,9 @@ describe("a folder", () => {
     const root = folder();
     const storage = new Folder(root, 0);
     await storage.append(PLACE, 0, once(pattern(10)), ALONE);
-    const { ticket, clear } = await storage.takeOver(PLACE, 7, 4);
+    const { locator, clear } = await storage.takeOver(PLACE, 7, 4);
     expect(readdirSync(join(root, "uploads")).sort()).toEqual([PLACE.id, `${PLACE.id}.g7`]);
-    expect(await storage.held({ ...PLACE, ticket })).toBe(4);
+    expect(await storage.storedBytes({ ...PLACE, locator })).toBe(4);
     await clear();
     expect(readdirSync(join(root, "uploads"))).toEqual([`${PLACE.id}.g7`]);
   });
@@ -102,13 +102,13 @@ describe("a folder", () => {
 
   test("an upload that was begun in a bucket starts from its beginning, and can be removed", async () => {
     const storage = new Folder(folder(), 0);
-    for (const ticket of ["2~abc/..+", '{"uploadId":"x","void":[3]}', "../g1"]) {
-      const place = { ...PLACE, ticket };
-      expect(await storage.held(place)).toBe(0);
+    for (const locator of ["2~abc/..+", '{"uploadId":"x","void":[3]}', "../g1"]) {
+      const place = { ...PLACE, locator };
+      expect(await storage.storedBytes(place)).toBe(0);
       await storage.append(place, 0, once(pattern(10)), ALONE);
-      expect(await storage.held(place)).toBe(10);
+      expect(await storage.storedBytes(place)).toBe(10);
       await storage.remove(place);
-      expect(await storage.held(place)).toBe(0);
+      expect(await storage.storedBytes(place)).toBe(0);
     }
   });
 

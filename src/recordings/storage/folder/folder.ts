@@ -77,7 +77,7 @@ export class Folder implements Storage {
     return "";
   }
 
-  async held(place: Place): Promise<number> {
+  async storedBytes(place: Place): Promise<number> {
     return (await sizeOf(this.uploadPath(place))) ?? (await sizeOf(this.filePath(place))) ?? 0;
   }
 
@@ -87,9 +87,9 @@ export class Folder implements Storage {
 
   /** Always uses another name, even where there is no file yet: the earlier writer may be about to create it. */
   async takeOver(place: Place, generation: number, kept: number | undefined): Promise<Takeover> {
-    const ticket = `g${generation}`;
-    const [from, to] = [this.uploadPath(place), this.uploadPath({ ...place, ticket })];
-    const takeover = { ticket, clear: () => rm(from, { force: true }) };
+    const locator = `g${generation}`;
+    const [from, to] = [this.uploadPath(place), this.uploadPath({ ...place, locator })];
+    const takeover = { locator: locator, clear: () => rm(from, { force: true }) };
     const size = await sizeOf(from);
     if (size === undefined) return takeover;
     await this.checkSpace(size);
@@ -132,7 +132,7 @@ export class Folder implements Storage {
 
   async remove(place: Place): Promise<void> {
     await rm(this.uploadPath(place), { force: true });
-    if (place.ticket !== "") await rm(this.uploadPath({ ...place, ticket: "" }), { force: true });
+    if (place.locator !== "") await rm(this.uploadPath({ ...place, locator: "" }), { force: true });
     await rm(this.filePath(place), { force: true });
   }
 
@@ -213,8 +213,8 @@ export class Folder implements Storage {
 
   private uploadPath(place: Place): string {
     checkedPlace(place);
-    // Any other ticket was given by a bucket that was configured before: then this folder has no bytes of the upload yet.
-    return join(this.uploads, /^g\d{1,16}$/.test(place.ticket) ? `${place.id}.${place.ticket}` : place.id);
+    // Any other locator was given by a bucket that was configured before: then this folder has no bytes of the upload yet.
+    return join(this.uploads, /^g\d{1,16}$/.test(place.locator) ? `${place.id}.${place.locator}` : place.id);
   }
 
   private filePath(place: Place): string {
@@ -222,11 +222,11 @@ export class Folder implements Storage {
     return join(this.files, place.app, place.id.slice(-2), place.id);
   }
 
-  /** The ticket is the day. */
+  /** The locator is the day. */
   private quarantinePath(place: Place): string {
     checkedPlace(place);
-    if (!/^\d{4}-\d{2}-\d{2}$/.test(place.ticket)) throw new Error("that is not a day of this quarantine");
-    return join(this.quarantineFolder, place.ticket, place.app, place.id);
+    if (!/^\d{4}-\d{2}-\d{2}$/.test(place.locator)) throw new Error("that is not a day of this quarantine");
+    return join(this.quarantineFolder, place.locator, place.app, place.id);
   }
 }
 

@@ -207,7 +207,7 @@ class GrowingBuffer {
 }
 
 /** Runs some at a time; the others wait in order. */
-class Gate {
+class Semaphore {
   private running = 0;
   /** Bound: uploads that are being written. */
   private readonly waiting: (() => void)[] = [];
@@ -227,4 +227,4 @@ class Gate {
   }
 }
 
-const joins = new Gate(JOINS_AT_ONCE);
+const joins = new Semaphore(JOINS_AT_ONCE);

@@ -8,7 +8,7 @@
  *
  * A part is sent when it is full, so that all parts but the last have the same size, as some services require. When a writer stops, the bytes after
  * the last part become a piece. No local disk is used, and any node can continue. What an overtaken writer still sends is not counted
- * (ticket.ts).
+ * (locator.ts).
  */
 import { type AppId, asAppId } from "../../../base/ids.ts";
 import {
@@ -26,9 +26,9 @@ import {
 import type { S3Address } from "./address.ts";
 import { appendToBucket, type OpenState, readLink } from "./append.ts";
 import { type Part, PROBE_PATIENCE, S3Client, S3Refusal } from "./client.ts";
+import { formatLocator, nextNumber, parseLocator } from "./locator.ts";
 import { bytesIn, chainOf, type Piece, pieceOf } from "./pieces.ts";
 import { BucketProbe } from "./probe.ts";
-import { formatTicket, nextNumber, parseTicket } from "./ticket.ts";
 
 const MIB = 1024 * 1024;
 /** Services accept parts of at least 5 MiB, and at most 10,000 of them. */
@@ -53,7 +53,7 @@ export class Bucket implements Storage {
   private readonly probe: BucketProbe;
   private readonly partBytes: number;
   private readonly prefix: string;
-  /** What `held` has seen, for the `append` or `finish` that follows it. Bound: SEEN_MAX, the oldest is read again. */
+  /** What `storedBytes` has seen, for the `append` or `finish` that follows it. Bound: SEEN_MAX, the oldest is read again. */
   private readonly seen = new Map<string, OpenState>();
 
   constructor(address: S3Address, maxRecordingBytes: number, nowMs: () => number) {
@@ -75,14 +75,14 @@ export class Bucket implements Storage {
   async checkSpace(): Promise<void> {}
 
   begin(app: AppId, id: string): Promise<string> {
-    return this.client.createMultipart(this.objectKey({ app, id, ticket: "" }));
+    return this.client.createMultipart(this.objectKey({ app, id, locator: "" }));
   }
 
-  async held(place: Place): Promise<number> {
+  async storedBytes(place: Place): Promise<number> {
     const state = await this.open(place);
     if (!state) return (await this.client.sizeOf(this.objectKey(place))) ?? 0;
     this.remember(place, state);
-    return heldIn(state);
+    return bytesOf(state);
   }
 
   async append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>, lease: WriterLease): Promise<void> {
@@ -90,7 +90,7 @@ export class Bucket implements Storage {
     const target = {
       client: this.client,
       objectKey: this.objectKey(place),
-      uploadId: parseTicket(place.ticket).uploadId,
+      uploadId: parseLocator(place.locator).uploadId,
       piecePrefix: this.piecePrefix(place),
       partBytes: this.partBytes,
       lease,
@@ -102,12 +102,12 @@ export class Bucket implements Storage {
     const state = await this.open(place);
     // The earlier writer's void parts and pieces are removed together with the valid ones.
     const clear = async (): Promise<void> => undefined;
-    if (!state) return { ticket: place.ticket, clear };
-    const { uploadId, void: numbers, cuts } = parseTicket(place.ticket);
-    const cut = { at: heldIn(state), generation };
+    if (!state) return { locator: place.locator, clear };
+    const { uploadId, void: numbers, cuts } = parseLocator(place.locator);
+    const cut = { at: bytesOf(state), generation };
     const relevant = cuts.filter(({ at }) => at >= state.inParts);
-    const ticket = formatTicket({ uploadId, void: [...numbers, state.next], cuts: [...relevant, cut] });
-    return { ticket, clear };
+    const locator = formatLocator({ uploadId, void: [...numbers, state.next], cuts: [...relevant, cut] });
+    return { locator, clear };
   }
 
   async finish(place: Place, size: number): Promise<void> {
@@ -126,7 +126,7 @@ export class Bucket implements Storage {
 
   private async completeParts(place: Place, size: number): Promise<void> {
     const key = this.objectKey(place);
-    const { uploadId } = parseTicket(place.ticket);
+    const { uploadId } = parseLocator(place.locator);
     const state = await this.stateAt(place, size);
     if (state.inParts < size || size === 0) {
       const last = new Uint8Array(size - state.inParts);
@@ -140,14 +140,14 @@ export class Bucket implements Storage {
 
   async remove(place: Place): Promise<void> {
     const key = this.objectKey(place);
-    if (place.ticket !== "") await this.client.abortMultipart(key, parseTicket(place.ticket).uploadId);
+    if (place.locator !== "") await this.client.abortMultipart(key, parseLocator(place.locator).uploadId);
     await this.client.delete(key);
     await this.removePieces(place);
   }
 
   async discard(place: Place): Promise<void> {
-    if (place.ticket === "") await this.removePieces(place);
-    else await this.client.abortMultipart(this.objectKey(place), parseTicket(place.ticket).uploadId);
+    if (place.locator === "") await this.removePieces(place);
+    else await this.client.abortMultipart(this.objectKey(place), parseLocator(place.locator).uploadId);
   }
 
   head(place: Place, count: number): Promise<Uint8Array> {
@@ -188,7 +188,7 @@ export class Bucket implements Storage {
       for (const place of this.placeIn(key)) yield { place, isOpen: true, modifiedMs: modified };
     for await (const { key, uploadId, initiated } of this.client.openMultiparts(`${this.prefix}recordings/`))
       for (const place of this.placeIn(key))
-        yield { place: { ...place, ticket: uploadId }, isOpen: true, modifiedMs: initiated };
+        yield { place: { ...place, locator: uploadId }, isOpen: true, modifiedMs: initiated };
   }
 
   /** Both lists are sorted by key, so they are merged without holding either in memory. */
@@ -233,16 +233,16 @@ export class Bucket implements Storage {
   private placeIn(key: string): Place[] {
     const [, app = "", id = ""] = key.slice(this.prefix.length).split("/");
     // Objects with other names than Parley gives are skipped, so that they are never swept.
-    return isObjectId(app) && isObjectId(id) ? [{ app: asAppId(app), id, ticket: "" }] : [];
+    return isObjectId(app) && isObjectId(id) ? [{ app: asAppId(app), id, locator: "" }] : [];
   }
 
   /** undefined: there is no such multipart upload, or not any more. */
   private async parts(place: Place): Promise<Parts | undefined> {
-    const ticket = parseTicket(place.ticket);
-    const arrived = await this.client.parts(this.objectKey(place), ticket.uploadId);
+    const locator = parseLocator(place.locator);
+    const arrived = await this.client.parts(this.objectKey(place), locator.uploadId);
     if (!arrived) return undefined;
-    const valid = arrived.filter(({ number }) => !ticket.void.includes(number));
-    return { valid, bytes: valid.reduce((sum, part) => sum + part.size, 0), next: nextNumber(ticket, arrived) };
+    const valid = arrived.filter(({ number }) => !locator.void.includes(number));
+    return { valid, bytes: valid.reduce((sum, part) => sum + part.size, 0), next: nextNumber(locator, arrived) };
   }
 
   private async openParts(place: Place): Promise<Parts> {
@@ -260,19 +260,19 @@ export class Bucket implements Storage {
       const piece = pieceOf(object);
       if (piece) pieces.push(piece);
     }
-    const chain = chainOf(pieces, parts.bytes, parseTicket(place.ticket).cuts);
+    const chain = chainOf(pieces, parts.bytes, parseLocator(place.locator).cuts);
     return { inParts: parts.bytes, next: parts.next, chain, pieces };
   }
 
   /** What the bucket has of an upload that holds that many bytes. */
-  private async stateAt(place: Place, held: number): Promise<OpenState> {
+  private async stateAt(place: Place, bytes: number): Promise<OpenState> {
     const key = seenKey(place);
     const seen = this.seen.get(key);
     this.seen.delete(key);
-    if (seen && heldIn(seen) === held) return seen;
+    if (seen && bytesOf(seen) === bytes) return seen;
     const state = await this.open(place);
     if (!state) throw new Error("the multipart upload is gone");
-    if (heldIn(state) !== held) throw new Error("the upload does not have the bytes that were counted");
+    if (bytesOf(state) !== bytes) throw new Error("the upload does not have the bytes that were counted");
     return state;
   }
 
@@ -302,6 +302,6 @@ export class Bucket implements Storage {
   }
 }
 
-const heldIn = ({ inParts, chain }: OpenState): number => inParts + bytesIn(chain);
-const seenKey = ({ id, ticket }: Place): string => `${id} ${ticket}`;
+const bytesOf = ({ inParts, chain }: OpenState): number => inParts + bytesIn(chain);
+const seenKey = ({ id, locator }: Place): string => `${id} ${locator}`;
 const nameOf = ({ app, id }: Place): string => `${app}/${id}`;

@@ -4,11 +4,11 @@
  *   uploads/<app>/<id>/<from>.<generation>.<random>
  *
  * A piece is never changed. Several that were joined are removed after their bytes are in a part or in a larger piece, so after a crash two can
- * have the same bytes. Which of them is read does not matter, because what an overtaken writer sends late does not count (ticket.ts).
+ * have the same bytes. Which of them is read does not matter, because what an overtaken writer sends late does not count (locator.ts).
  */
 import { randomBytes } from "node:crypto";
 import type { Listed } from "./client.ts";
-import type { Cut } from "./ticket.ts";
+import type { Cut } from "./locator.ts";
 
 export interface Piece {
   readonly key: string;

@@ -3,13 +3,13 @@ import type { AppId } from "../../../base/ids.ts";
 import type { LobbyLimits, LobbyStore, WaitingRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { appId, type DbRow, searchable } from "../../engines/rows.ts";
-import type { HeldPlaces } from "./held-places.ts";
+import type { ReservedPlaces } from "./reserved-places.ts";
 import { toWaiting } from "./rows.ts";
 
 export class SqlLobby implements LobbyStore {
   constructor(
     protected readonly database: Database,
-    protected readonly places: HeldPlaces,
+    protected readonly places: ReservedPlaces,
   ) {}
 
   wait(row: WaitingRow, { max, perAddress, perSite }: LobbyLimits): Promise<"waiting" | "full"> {

@@ -60,7 +60,7 @@ function asText(texts: readonly string[], parts: readonly unknown[]): Recorded {
 }
 
 const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown>>> = {
-  hold: (meetings) => meetings.hold(A, "r", "p", 5, 9, 1),
+  hold: (meetings) => meetings.reserve(A, "r", "p", 5, 9, 1),
   enter: (meetings) =>
     meetings.enter(entering("p", "r", { accessToken: "t", externalUserId: "u", ejectAfterSec: 9 }), 5, 1),
   "enter again": (meetings) => meetings.enter(entering("p", "r", { accessToken: "t", ejectAfterSec: 9 }), 5, 1),

@@ -1,10 +1,10 @@
-/** Places, meetings and open stays of rooms in memory, where no other process uses the store (held-places.ts). */
+/** Places, meetings and open stays of rooms in memory, where no other process uses the store (reserved-places.ts). */
 import type { SQL } from "bun";
 import type { AppId } from "../../../base/ids.ts";
-import { HELD_PER_HOLDER_MAX, type MeetingRow, type PlaceHolder, type StayRow } from "../../contract/meetings.ts";
+import { type MeetingRow, type PlaceHolder, RESERVED_PER_HOLDER_MAX, type StayRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import type { DbRow } from "../../engines/rows.ts";
-import type { Current, HeldPlaces, Taken } from "./held-places.ts";
+import type { Current, ReservedPlaces, Taken } from "./reserved-places.ts";
 import { toMeeting } from "./rows.ts";
 
 interface Place {
@@ -24,8 +24,8 @@ interface Known {
 /** Bound: beyond this number the oldest is read again. */
 const KNOWN_MAX = 2000;
 
-export class PlacesInMemory implements HeldPlaces {
-  /** By participantSession, in the order in which they were held. Bound: joins of 15 s, and each room has at most its limit. */
+export class PlacesInMemory implements ReservedPlaces {
+  /** By participantSession, in the order in which they were reserved. Bound: joins of 15 s, and each room has at most its limit. */
   private readonly places = new Map<string, Place>();
   /** Bound: as `places`. */
   private readonly byRoom = new Map<string, Set<string>>();
@@ -42,7 +42,7 @@ export class PlacesInMemory implements HeldPlaces {
     // As above.
   }
 
-  hold(
+  reserve(
     app: AppId,
     room: string,
     id: string,
@@ -50,13 +50,13 @@ export class PlacesInMemory implements HeldPlaces {
     untilMs: number,
     nowMs: number,
     holder?: PlaceHolder,
-  ): Promise<"held" | "full"> {
+  ): Promise<"reserved" | "full"> {
     const key = keyOf(app, room);
     // Within the turn of the connection: no stay begins between the count and the decision.
     return this.database.quickRun(async (sql) => {
       if (holder !== undefined) this.giveUpOldest(key, id, holder.name);
       const { byOthers, isInside } = await this.taken(sql, app, room, id, nowMs);
-      if (isInside) return "held";
+      if (isInside) return "reserved";
       const missing = byOthers - max + 1;
       if (missing > 0 && !(holder?.isVerified && this.takeFromGuests(key, id, nowMs, missing))) return "full";
       this.remove(id);
@@ -64,32 +64,32 @@ export class PlacesInMemory implements HeldPlaces {
       const ids = this.byRoom.get(key);
       if (ids) ids.add(id);
       else this.byRoom.set(key, new Set([id]));
-      return "held";
+      return "reserved";
     });
   }
 
   private giveUpOldest(key: string, id: string, holder: string): void {
-    const held = [...(this.byRoom.get(key) ?? [])].filter(
+    const reserved = [...(this.byRoom.get(key) ?? [])].filter(
       (one) => one !== id && this.places.get(one)?.holder?.name === holder,
     );
-    for (const one of held.slice(0, Math.max(0, held.length + 1 - HELD_PER_HOLDER_MAX))) this.remove(one);
+    for (const one of reserved.slice(0, Math.max(0, reserved.length + 1 - RESERVED_PER_HOLDER_MAX))) this.remove(one);
   }
 
-  /** Whether that many were held by guests. */
+  /** Whether that many were reserved by guests. */
   private takeFromGuests(key: string, id: string, nowMs: number, count: number): boolean {
-    const held = [...(this.byRoom.get(key) ?? [])].filter((one) => {
+    const reserved = [...(this.byRoom.get(key) ?? [])].filter((one) => {
       const { untilMs = 0, holder } = this.places.get(one) ?? {};
       return one !== id && untilMs > nowMs && holder?.isVerified === false;
     });
-    if (held.length < count) return false;
-    for (const one of held.slice(0, count)) this.remove(one);
+    if (reserved.length < count) return false;
+    for (const one of reserved.slice(0, count)) this.remove(one);
     return true;
   }
 
   async taken(sql: SQL, app: AppId, room: string, id: string, nowMs: number): Promise<Taken> {
     const { open } = await this.of(sql, app, room);
     const isInside = open.has(id);
-    const byOthers = open.size - Number(isInside) + this.heldByOthers(keyOf(app, room), id, nowMs);
+    const byOthers = open.size - Number(isInside) + this.reservedByOthers(keyOf(app, room), id, nowMs);
     return { byOthers, isInside };
   }
 
@@ -140,15 +140,15 @@ export class PlacesInMemory implements HeldPlaces {
     this.known.set(key, known);
   }
 
-  private heldByOthers(key: string, id: string, nowMs: number): number {
-    // The oldest first: what this leaves is at most what was held within the longest time that is asked for.
-    for (const [held, { untilMs }] of this.places) {
+  private reservedByOthers(key: string, id: string, nowMs: number): number {
+    // The oldest first: what this leaves is at most what was reserved within the longest time that is asked for.
+    for (const [reserved, { untilMs }] of this.places) {
       if (untilMs > nowMs) break;
-      this.remove(held);
+      this.remove(reserved);
     }
     let count = 0;
-    for (const held of this.byRoom.get(key) ?? [])
-      if (held !== id && (this.places.get(held)?.untilMs ?? 0) > nowMs) count++;
+    for (const reserved of this.byRoom.get(key) ?? [])
+      if (reserved !== id && (this.places.get(reserved)?.untilMs ?? 0) > nowMs) count++;
     return count;
   }
 

@@ -1,17 +1,17 @@
-/** Places in rows, under a lock of the room, where several nodes use the store (held-places.ts). */
+/** Places in rows, under a lock of the room, where several nodes use the store (reserved-places.ts). */
 import type { SQL } from "bun";
 import type { AppId } from "../../../base/ids.ts";
-import { HELD_PER_HOLDER_MAX, type MeetingRow, type PlaceHolder } from "../../contract/meetings.ts";
+import { type MeetingRow, type PlaceHolder, RESERVED_PER_HOLDER_MAX } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import type { DbRow } from "../../engines/rows.ts";
-import type { Current, HeldPlaces, Taken } from "./held-places.ts";
+import type { Current, ReservedPlaces, Taken } from "./reserved-places.ts";
 import { toMeeting } from "./rows.ts";
 
 /** How often a node removes places that are over, and how many at most. */
 const SWEEP_EVERY_MS = 10_000;
 const SWEEP_ROWS = 10_000;
 
-export class PlacesInRows implements HeldPlaces {
+export class PlacesInRows implements ReservedPlaces {
   private sweptMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly database: Database) {}
@@ -26,7 +26,7 @@ export class PlacesInRows implements HeldPlaces {
     await tx`SELECT pg_advisory_xact_lock(hashtextextended(app || '/' || room, 0)) FROM stays WHERE id = ${stay}`;
   }
 
-  async hold(
+  async reserve(
     app: AppId,
     room: string,
     id: string,
@@ -34,7 +34,7 @@ export class PlacesInRows implements HeldPlaces {
     untilMs: number,
     nowMs: number,
     holder?: PlaceHolder,
-  ): Promise<"held" | "full"> {
+  ): Promise<"reserved" | "full"> {
     // Here, because only this call adds rows: without joins there is nothing to remove.
     // Either way: the clock may have been set back since.
     if (Math.abs(nowMs - this.sweptMs) >= SWEEP_EVERY_MS) await this.sweep(nowMs);
@@ -44,9 +44,9 @@ export class PlacesInRows implements HeldPlaces {
         await tx`
           DELETE FROM held_places WHERE id IN (
             SELECT id FROM held_places WHERE app = ${app} AND room = ${room} AND holder = ${holder.name} AND id <> ${id}
-            ORDER BY until_ms DESC OFFSET ${HELD_PER_HOLDER_MAX - 1})`;
+            ORDER BY until_ms DESC OFFSET ${RESERVED_PER_HOLDER_MAX - 1})`;
       const { byOthers, isInside } = await this.taken(tx, app, room, id, nowMs);
-      if (isInside) return "held";
+      if (isInside) return "reserved";
       const missing = byOthers - max + 1;
       if (missing > 0 && !(holder?.isVerified && (await this.takeFromGuests(tx, app, room, id, nowMs, missing))))
         return "full";
@@ -55,11 +55,11 @@ export class PlacesInRows implements HeldPlaces {
         VALUES (${id}, ${app}, ${room}, ${untilMs}, ${holder?.name ?? null}, ${holder?.isVerified === false ? 0 : 1})
         ON CONFLICT (id) DO UPDATE
         SET until_ms = excluded.until_ms, holder = excluded.holder, is_verified = excluded.is_verified`;
-      return "held";
+      return "reserved";
     });
   }
 
-  /** Whether that many were held by guests. Where fewer are, the limit was lowered: those who hold them could not enter either. */
+  /** Whether that many were reserved by guests. Where fewer are, the limit was lowered: those who hold them could not enter either. */
   private async takeFromGuests(
     tx: SQL,
     app: AppId,

@@ -53,11 +53,13 @@ test("a database of a version without meetings is migrated, and keeps what it ha
 
 test("the last place of a room goes to one of many who join on different nodes", async () => {
   for (const room of ["r1", "r2", "r3"]) {
-    const held = await all(45, (i) => node(i).hold(A, room, `${room}-${i}`, 3, 16_000, 1000));
-    expect(countOf(held, "held")).toBe(3);
+    const reserved = await all(45, (i) => node(i).reserve(A, room, `${room}-${i}`, 3, 16_000, 1000));
+    expect(countOf(reserved, "reserved")).toBe(3);
     // Those who hold a place come in on another node; all others come too late.
     const entered = await all(45, (i) => node(i + 1).enter(entering(`${room}-${i}`, room), 3, 2000));
-    expect(entered.map(({ outcome }) => outcome === "began")).toEqual(held.map((outcome) => outcome === "held"));
+    expect(entered.map(({ outcome }) => outcome === "began")).toEqual(
+      reserved.map((outcome) => outcome === "reserved"),
+    );
     expect(await node(0).inside(A, room)).toBe(3);
   }
 });
@@ -89,7 +91,7 @@ test("a ban waits for those who enter in the same moment, so that none of them i
   });
 });
 
-test("the last place goes to one of many who enter without a held one, and one meeting begins", async () => {
+test("the last place goes to one of many who enter without a reserved one, and one meeting begins", async () => {
   const entered = await all(45, (i) => node(i).enter(entering(`e-${i}`, "rush"), 4, 1000));
   expect(entered.filter(({ outcome }) => outcome === "began")).toHaveLength(4);
   expect(new Set(entered.flatMap((one) => ("meeting" in one ? [one.meeting.id] : []))).size).toBe(1);
@@ -118,10 +120,10 @@ test("the last ones who leave on different nodes at once leave an empty meeting,
   }
 });
 
-test("held places that are over are removed with later joins, also by several nodes at once", async () => {
+test("reserved places that are over are removed with later joins, also by several nodes at once", async () => {
   const at = 1_800_000_000_000;
-  await all(20, (i) => node(i).hold(A, "sweep", `s-${i}`, 99, at + i, at - 15_000));
-  await all(9, (i) => node(i).hold(A, "next", `t-${i}`, 99, at + 30_000, at + 10));
+  await all(20, (i) => node(i).reserve(A, "sweep", `s-${i}`, 99, at + i, at - 15_000));
+  await all(9, (i) => node(i).reserve(A, "next", `t-${i}`, 99, at + 30_000, at + 10));
   const left: { id: string }[] = await sql`SELECT id FROM held_places WHERE room = 'sweep' ORDER BY until_ms`;
   expect(left.map(({ id }) => id)).toEqual(Array.from({ length: 9 }, (_, i) => `s-${i + 11}`));
 });
@@ -130,7 +132,7 @@ test("nodes that do everything at once in a few rooms wait for each other, and n
   const MAX = 3;
   let most = 0;
   const doings: readonly ((i: number, room: string) => Promise<unknown>)[] = [
-    (i, room) => node(i).hold(A, room, `x${i}`, MAX, 16_000, 1000),
+    (i, room) => node(i).reserve(A, room, `x${i}`, MAX, 16_000, 1000),
     (i, room) => node(i).enter(entering(`x${i}`, room, { accessToken: "t", externalUserId: "u" }), MAX, 1000),
     // Ids of meetings are never used twice, those of stays are.
     (i, room) => node(i).enter(entering(`x${i % 9}`, room, { newMeeting: `m-${i}` }), MAX, 1000),

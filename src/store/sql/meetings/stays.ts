@@ -1,9 +1,9 @@
-/** Stays on SQL: how they begin, go on and end. Whatever changes who is inside holds the lock of the room (held-places.ts). */
+/** Stays on SQL: how they begin, go on and end. Whatever changes who is inside holds the lock of the room (reserved-places.ts). */
 import type { SQL } from "bun";
 import type { Entered, Entering, MeetingRow, OverdueStay, StayEnd, StayRow } from "../../contract/meetings.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
-import type { HeldPlaces } from "./held-places.ts";
 import { SqlMeetingReads } from "./reads.ts";
+import type { ReservedPlaces } from "./reserved-places.ts";
 import { toMeeting, toStay } from "./rows.ts";
 
 /** After this time, `enter` writes a beat itself. */
@@ -18,8 +18,8 @@ export class SqlStays extends SqlMeetingReads {
   /** Says that someone was removed, once that is stored. */
   protected removed: () => void = () => undefined;
 
-  hold(...place: Parameters<HeldPlaces["hold"]>): Promise<"held" | "full"> {
-    return this.places.hold(...place);
+  reserve(...place: Parameters<ReservedPlaces["reserve"]>): Promise<"reserved" | "full"> {
+    return this.places.reserve(...place);
   }
 
   async enter(one: Entering, max: number, nowMs: number): Promise<Entered> {

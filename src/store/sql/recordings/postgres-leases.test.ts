@@ -62,18 +62,18 @@ test("an expired lease goes to another node, and its first holder can change not
 test("bytes of a holder that has not released are reported as far as they are flushed, from any node", async () => {
   const [one, other] = pair();
   const look = (): Promise<unknown> => other.leases.look?.("u") ?? Promise.reject();
-  const { ticket } = uploadRow("u");
-  expect(await look()).toEqual({ ticket, flushed: undefined });
+  const { locator } = uploadRow("u");
+  expect(await look()).toEqual({ locator, flushed: undefined });
   const first = await lease(one);
-  expect(await look()).toEqual({ ticket, flushed: 0 });
+  expect(await look()).toEqual({ locator, flushed: 0 });
   await first.keep?.(123);
   await lapse();
-  expect(await look()).toEqual({ ticket, flushed: 123 });
+  expect(await look()).toEqual({ locator, flushed: 123 });
   const second = await lease(other);
   await other.recordings.moveUpload("u", second.generation, "elsewhere");
-  expect(await look()).toEqual({ ticket: "elsewhere", flushed: 123 });
+  expect(await look()).toEqual({ locator: "elsewhere", flushed: 123 });
   await second.release(true);
-  expect(await look()).toEqual({ ticket: "elsewhere", flushed: undefined });
+  expect(await look()).toEqual({ locator: "elsewhere", flushed: undefined });
   await other.recordings.endUpload("u", 1);
   expect(await look()).toBeUndefined();
   await closeAll();

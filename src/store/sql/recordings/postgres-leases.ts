@@ -18,7 +18,7 @@ import type { Database } from "../../engines/database.ts";
 import { type DbRow, toUpload } from "../../engines/rows.ts";
 
 /** A lease of this process. */
-interface Held {
+interface HeldLease {
   readonly id: string;
   readonly generation: number;
   validUntil: number;
@@ -30,7 +30,7 @@ interface Held {
 export class PostgresLeases implements Leases {
   private readonly owner = randomUUID();
   /** Bound: one entry per body or completion under way. */
-  private readonly held = new Set<Held>();
+  private readonly held = new Set<HeldLease>();
   private timer: Timer | undefined;
 
   constructor(private readonly database: Database) {}
@@ -49,7 +49,14 @@ export class PostgresLeases implements Leases {
     const [row] = rows;
     if (!row) return undefined;
     const generation = Number(row.generation);
-    const one: Held = { id, generation, validUntil: sentAt + LEASE_MS, isLost: false, isReleased: false, note: {} };
+    const one: HeldLease = {
+      id,
+      generation,
+      validUntil: sentAt + LEASE_MS,
+      isLost: false,
+      isReleased: false,
+      note: {},
+    };
     this.held.add(one);
     // No boundary: it catches what renewing throws, and a lease that is not renewed ends.
     this.timer ??= setInterval(() => void this.renewAll(), LEASE_RENEW_EVERY_MS);
@@ -74,7 +81,7 @@ export class PostgresLeases implements Leases {
     const [row] = rows;
     if (!row) return undefined;
     const isHeld = Number(row.generation) !== Number(row.released);
-    return { ticket: String(row.ticket), flushed: isHeld && row.kept !== null ? Number(row.kept) : undefined };
+    return { locator: String(row.ticket), flushed: isHeld && row.kept !== null ? Number(row.kept) : undefined };
   }
 
   close(): void {
@@ -82,12 +89,12 @@ export class PostgresLeases implements Leases {
     this.timer = undefined;
   }
 
-  private async confirm(one: Held, isFresh: boolean): Promise<void> {
+  private async confirm(one: HeldLease, isFresh: boolean): Promise<void> {
     if (!one.isLost && (isFresh || performance.now() >= one.validUntil)) await this.renew([one]);
     if (one.isLost) throw new LeaseLost();
   }
 
-  private async keep(one: Held, bytes: number): Promise<void> {
+  private async keep(one: HeldLease, bytes: number): Promise<void> {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
         UPDATE uploads SET kept = ${bytes} WHERE id = ${one.id} AND generation = ${one.generation} AND ended IS NULL
@@ -97,7 +104,7 @@ export class PostgresLeases implements Leases {
     if (one.isLost) throw new LeaseLost();
   }
 
-  private async release(one: Held, isClean: boolean): Promise<boolean> {
+  private async release(one: HeldLease, isClean: boolean): Promise<boolean> {
     if (one.isReleased) return false;
     one.isReleased = true;
     // Removed from the renewals first: if the statement fails, the lease expires by itself.
@@ -120,7 +127,7 @@ export class PostgresLeases implements Leases {
     await this.renew([...this.held]).catch(() => undefined);
   }
 
-  private async renew(all: readonly Held[]): Promise<void> {
+  private async renew(all: readonly HeldLease[]): Promise<void> {
     const sentAt = performance.now();
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`

@@ -106,12 +106,12 @@ export class SqlUploads implements UploadStore {
     );
   }
 
-  moveUpload(id: string, generation: number, ticket: string): Promise<boolean> {
+  moveUpload(id: string, generation: number, locator: string): Promise<boolean> {
     return this.changing(
       id,
       this.database.run(async (sql) => {
         const rows: DbRow[] = await sql`
-          UPDATE uploads SET ticket = ${ticket}
+          UPDATE uploads SET ticket = ${locator}
           WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
             AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
           RETURNING id`;
@@ -305,6 +305,6 @@ async function insertUpload(tx: SQL, row: UploadRow): Promise<void> {
     INSERT INTO uploads (id, app, room, participant_session, meeting_session, participant_username, type, start_time,
       ticket, total, touched, ended, kept, stay, source, sender)
     VALUES (${row.id}, ${row.app}, ${row.room}, ${row.participantSession}, ${row.meetingSession},
-      ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.ticket}, ${row.total}, ${row.touched}, ${null}, 0,
+      ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.locator}, ${row.total}, ${row.touched}, ${null}, 0,
       ${row.stay}, ${row.source}, ${row.sender})`;
 }

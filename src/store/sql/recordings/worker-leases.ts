@@ -17,7 +17,7 @@ export interface TakenLease {
   readonly row: UploadRow;
 }
 
-interface Held {
+interface HeldLease {
   readonly owner: object;
   /** undefined: its statement is under way. */
   generation: number | undefined;
@@ -25,7 +25,7 @@ interface Held {
 
 export class WorkerLeases {
   /** Bound: one entry per body or completion under way. */
-  private readonly held = new Map<string, Held>();
+  private readonly held = new Map<string, HeldLease>();
 
   /** `changed`: the row of this upload is another one now. */
   constructor(
@@ -35,7 +35,7 @@ export class WorkerLeases {
 
   async take(id: string, owner: object): Promise<TakenLease | undefined> {
     if (this.held.has(id)) return undefined;
-    const one: Held = { owner, generation: undefined };
+    const one: HeldLease = { owner, generation: undefined };
     this.held.set(id, one);
     try {
       const rows: DbRow[] = await this.database.quickRun(
@@ -85,7 +85,7 @@ export class WorkerLeases {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`SELECT ticket FROM uploads WHERE id = ${id} AND ended IS NULL`,
     );
-    return rows[0] && { ticket: String(rows[0].ticket), flushed: undefined };
+    return rows[0] && { locator: String(rows[0].ticket), flushed: undefined };
   }
 
   /** The connection of a worker is closed: its leases end, and the next holder of one takes over. */
@@ -93,7 +93,7 @@ export class WorkerLeases {
     for (const [id, one] of this.held) if (one.owner === owner) this.held.delete(id);
   }
 
-  private free(id: string, one: Held): void {
+  private free(id: string, one: HeldLease): void {
     if (this.held.get(id) === one) this.held.delete(id);
   }
 }

@@ -1,6 +1,6 @@
 /** A participant whose page records: what its recorders make, what its page sends, and ways to lose it. */
 import type { Browser, CDPSession, Page } from "playwright-core";
-import { LinkProxy, type LinkProxyOptions } from "../../../support/link-proxy.ts";
+import { NetworkProxy, type NetworkProxyOptions } from "../../../support/network-proxy.ts";
 import { Visitor } from "../../support/visitor.ts";
 import { SentRecordings } from "./sent-recordings.ts";
 
@@ -50,7 +50,7 @@ export interface Destination {
 const FAILED_REQUESTS = /ERR_|WebSocket|\b(4|5)\d\d\b/;
 
 /** A listener for each of the two directions of each connection. */
-function bothWays(sent: SentRecordings): NonNullable<LinkProxyOptions["alter"]> {
+function bothWays(sent: SentRecordings): NonNullable<NetworkProxyOptions["alter"]> {
   const taps = new Map<number, ReturnType<SentRecordings["tap"]>>();
   const tapOf = ({ number }: { readonly number: number }): ReturnType<SentRecordings["tap"]> => {
     const tap = taps.get(number) ?? sent.tap();
@@ -67,14 +67,14 @@ export class RecordedPerson {
     readonly name: string,
     readonly tab: Visitor,
     readonly sent: SentRecordings,
-    private readonly network: LinkProxy,
+    private readonly network: NetworkProxy,
     private readonly address: string,
   ) {}
 
   static async arrive(browser: Browser, name: string, { host, port, path }: Destination): Promise<RecordedPerson> {
     const tab = await Visitor.open(browser, { expected: FAILED_REQUESTS });
     const sent = new SentRecordings();
-    const network = await LinkProxy.to(port, { alter: bothWays(sent) });
+    const network = await NetworkProxy.to(port, { alter: bothWays(sent) });
     const person = new RecordedPerson(name, tab, sent, network, `http://${host}:${network.port}/${path}`);
     await tab.context.exposeBinding("recorderReports", (_source, event: RecorderEvent) => person.reported(event));
     await tab.context.addInitScript(REPORTING);

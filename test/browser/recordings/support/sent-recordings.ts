@@ -1,5 +1,5 @@
 /** What the pages of one participant have sent of their recordings, as seen on the network: which uploads, as whom, and which bytes. */
-import type { Alter } from "../../../support/link-proxy.ts";
+import type { Alter } from "../../../support/network-proxy.ts";
 import { HttpReader } from "./http-tap.ts";
 
 /** One run of a recorder, as the service has begun its upload. */

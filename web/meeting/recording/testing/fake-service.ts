@@ -1,7 +1,7 @@
 /** The service's side of uploads, with the faults that a test asks for. */
 import type { Answer, Send } from "../calls.ts";
 
-interface Held {
+interface StoredUpload {
   bytes: Uint8Array;
   isComplete: boolean;
   readonly source: string;
@@ -12,7 +12,7 @@ interface Held {
 type Fault = { readonly answer: Partial<Answer>; readonly after?: boolean } | undefined;
 
 export class FakeService {
-  readonly uploads = new Map<string, Held>();
+  readonly uploads = new Map<string, StoredUpload>();
   readonly calls: string[] = [];
   readonly tokens: string[] = [];
   fault: (call: string) => Fault = () => undefined;
@@ -38,9 +38,9 @@ export class FakeService {
     if (call.startsWith("PUT")) return this.#put(call.split("/").at(-1) ?? "", headers, init.body as Uint8Array);
     const body = JSON.parse(String(init.body)) as { _id: string; source: string; startedMsAgo: number };
     if (call.startsWith("DELETE")) {
-      const held = this.uploads.get(body._id);
-      if (!held) return refused(404, "recording_not_found");
-      held.isComplete = true;
+      const upload = this.uploads.get(body._id);
+      if (!upload) return refused(404, "recording_not_found");
+      upload.isComplete = true;
       return ok({ success: true });
     }
     const id = `u${this.uploads.size + 1}`;
@@ -50,15 +50,15 @@ export class FakeService {
   }
 
   #put(id: string, headers: Headers, body: Uint8Array | undefined): Answer {
-    const held = this.uploads.get(id);
-    if (!held) return refused(404, "recording_not_found");
+    const upload = this.uploads.get(id);
+    if (!upload) return refused(404, "recording_not_found");
     const range = headers.get("content-range");
-    if (held.isComplete) return refused(409, "upload_complete", { offset: held.bytes.length });
-    if (range === "bytes */*") return ok({ offset: held.bytes.length });
+    if (upload.isComplete) return refused(409, "upload_complete", { offset: upload.bytes.length });
+    if (range === "bytes */*") return ok({ offset: upload.bytes.length });
     const first = Number(/^bytes (\d+)-\d+\/\*$/.exec(range ?? "")?.[1]);
-    if (first !== held.bytes.length) return refused(409, "offset_mismatch", { offset: held.bytes.length });
-    held.bytes = new Uint8Array([...held.bytes, ...(body ?? [])]);
-    return ok({ offset: held.bytes.length });
+    if (first !== upload.bytes.length) return refused(409, "offset_mismatch", { offset: upload.bytes.length });
+    upload.bytes = new Uint8Array([...upload.bytes, ...(body ?? [])]);
+    return ok({ offset: upload.bytes.length });
   }
 }
 

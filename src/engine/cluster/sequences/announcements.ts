@@ -1,0 +1,65 @@
+/**
+ * Member changes of this node on their way to the other nodes. When a channel is opened, everyone who waited for that is announced
+ * in the same moment: those are joined into one item, because each costs every other node about as much as a message.
+ */
+import type { SpaceId } from "../../../base/ids.ts";
+import type { MemberState } from "../../engine.ts";
+import { members, splitChange } from "../wire/encode.ts";
+import type { OutgoingSequences } from "./outgoing-sequences.ts";
+
+export class Announcements {
+  /** The channel whose changes are collected. */
+  private app: SpaceId | undefined;
+  private channel = "";
+  /** Members that are announced together. Bound: those who waited for a channel to be opened; sent before the turn ends. */
+  private joined = new Map<string, MemberState>();
+
+  constructor(
+    private readonly outgoing: Pick<OutgoingSequences, "append">,
+    private readonly publish: (subject: string, item: string) => void,
+  ) {}
+
+  add(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+    const [only] = joined;
+    if (app === this.app && channel === this.channel && left.length === 0 && joined.length === 1 && only) {
+      // Two changes of one peer stay two changes, in this order.
+      if (this.joined.has(only.peerId)) this.flush();
+      this.joined.set(only.peerId, only);
+      return;
+    }
+    // What was announced earlier arrives earlier, also of other channels.
+    this.flush();
+    this.send(app, channel, joined, left);
+  }
+
+  /** Joins what `work` announces on this channel. It does not wait: what is collected is sent when `work` returns. */
+  collect(app: SpaceId, channel: string, work: () => void): void {
+    if (this.app !== undefined) return work();
+    this.app = app;
+    this.channel = channel;
+    try {
+      work();
+    } finally {
+      try {
+        this.flush();
+      } finally {
+        this.app = undefined;
+      }
+    }
+  }
+
+  /** Called before anything else is published: a member is known before its messages. */
+  flush(): void {
+    const { app, channel, joined } = this;
+    if (app === undefined || joined.size === 0) return;
+    this.joined = new Map();
+    this.send(app, channel, [...joined.values()], []);
+  }
+
+  private send(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+    for (const change of splitChange({ joined, left })) {
+      const { subject, item } = this.outgoing.append(app, channel, (position) => members(position, change), false);
+      this.publish(subject, item);
+    }
+  }
+}

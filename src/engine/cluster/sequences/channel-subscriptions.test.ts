@@ -1,0 +1,138 @@
+/** Items and responses that another client of the server forges in the name of a node, and nodes that do not respond. */
+import { expect, test } from "bun:test";
+import { anAppId } from "../../../base/testing/ids.ts";
+import type { EngineCallbacks } from "../../engine.ts";
+import { Nodes } from "../nodes/nodes.ts";
+import type { Requests } from "../requests/requests.ts";
+import { message, tail } from "../wire/encode.ts";
+import type { NodeRequest, NodeResponse, Position } from "../wire/messages.ts";
+import { Subjects } from "../wire/subjects.ts";
+import type { Received, Wire } from "../wire/wire.ts";
+import { ChannelSubscriptions } from "./channel-subscriptions.ts";
+
+const APP = anAppId("app");
+
+const position = (n: number, channel = "c", epoch = 1): Position => ({ node: "b", app: APP, channel, epoch, n });
+const messageOf = (n: number, channel = "c"): string =>
+  message(position(n, channel), { from: "x", metadataJson: undefined, dataJson: `"${channel}${n}"` });
+
+/** Subscribes to the channels `c` and `d`. The node `b` is at sequence number 1 in both; it answers requests from `remote`. */
+function subscribed({ isSilent = false } = {}) {
+  const delivered: string[] = [];
+  const lost: string[] = [];
+  const warnings: string[] = [];
+  const requested: NodeRequest["kind"][] = [];
+  const receivers = new Map<string, (received: Received) => void>();
+  const remote = { n: 1, items: undefined as readonly string[] | undefined };
+  /** What the node answers when it responds again. */
+  const unanswered: (() => void)[] = [];
+  const nodes = new Nodes({
+    self: "me",
+    heartbeatMs: 1000,
+    nowMs: () => 0,
+    appeared: () => undefined,
+    gone: () => undefined,
+  });
+  const nodeB = nodes.seen("b");
+  if (!nodeB) throw new Error("the node is not known");
+  const subjects = new Subjects("p", "me");
+  const respond = (request: NodeRequest): NodeResponse => {
+    requested.push(request.kind);
+    if (request.kind === "replay") return { kind: "replay", items: remote.items };
+    const channels = request.kind === "sequences" ? request.channels : [];
+    const sequences = channels.map(([app, channel]) => ({ app, channel, epoch: 1, n: remote.n, members: [] }));
+    return { kind: "sequences", sequences };
+  };
+  const local: Partial<EngineCallbacks> = {
+    deliver: (_app, channel, { dataJson }) => void delivered.push(`${channel}: ${dataJson}`),
+    lost: (_app, channel) => void lost.push(channel),
+    membersAre: () => undefined,
+  };
+  const wire: Pick<Wire, "subscribe" | "isUp"> = {
+    isUp: true,
+    subscribe: (subject, receive) => {
+      receivers.set(subject, receive);
+      return { end: () => receivers.delete(subject) };
+    },
+  };
+  const requests: Pick<Requests, "toAll" | "toOne"> = {
+    toAll: (request, done) => done(new Map(isSilent ? [] : [["b", respond(request)]])),
+    toOne: (_name, request, done) =>
+      isSilent ? void unanswered.push(() => done(respond(request))) : done(respond(request)),
+  };
+  const subscriptions = new ChannelSubscriptions({
+    local: local as EngineCallbacks,
+    wire: wire as Wire,
+    subjects,
+    nodes,
+    requests: requests as Requests,
+    warn: (text) => void warnings.push(text),
+    nowMs: () => 0,
+  });
+  for (const channel of ["c", "d"]) subscriptions.open(APP, channel, () => undefined);
+  requested.length = 0;
+  const arrive = (text: string, channel = "c"): void => {
+    const subject = subjects.channel(APP, channel);
+    receivers.get(subject)?.({ subject, text, respond: () => undefined });
+  };
+  const returns = (): void => subscriptions.resync(nodeB);
+  const answers = (): void => {
+    for (const answer of unanswered.splice(0)) answer();
+  };
+  return { arrive, delivered, lost, warnings, requested, remote, returns, answers };
+}
+
+test.each([
+  ["a sequence number", tail(position(1000))],
+  ["an epoch", tail(position(5, "c", 7))],
+])(
+  "%s that the node has not reached is not a loss: its state is requested, and later messages are delivered",
+  (_what, forged) => {
+    const { arrive, delivered, lost, requested } = subscribed();
+    arrive(forged);
+    expect([requested, lost]).toEqual([["replay", "sequences"], []]);
+    arrive(messageOf(2));
+    expect([delivered, lost]).toEqual([['c: "c2"'], []]);
+  },
+);
+
+test("items that the node has sent and no longer keeps are a loss", () => {
+  const { arrive, lost, remote } = subscribed();
+  remote.n = 1000;
+  arrive(tail(position(1000)));
+  expect(lost).toEqual(["c"]);
+});
+
+test("an item on the subject of another channel is ignored", () => {
+  const { arrive, delivered, warnings } = subscribed();
+  arrive(messageOf(2, "d"), "c");
+  expect([delivered, warnings.length]).toEqual([[], 1]);
+  arrive(messageOf(2, "d"), "d");
+  expect(delivered).toEqual(['d: "d2"']);
+});
+
+test("a replay with items of another sequence does not fill a gap", () => {
+  const { arrive, delivered, lost, remote } = subscribed();
+  [remote.n, remote.items] = [3, [messageOf(2, "d")]];
+  arrive(messageOf(3));
+  expect([delivered, lost]).toEqual([[], ["c"]]);
+});
+
+test("a node that was cut off when channels were opened may have accepted messages since: they are lost", () => {
+  const { lost, returns, answers, arrive, delivered } = subscribed({ isSilent: true });
+  returns();
+  answers();
+  expect(lost).toEqual(["c", "d"]);
+  arrive(messageOf(2));
+  returns();
+  answers();
+  expect([delivered, lost]).toEqual([['c: "c2"'], ["c", "d"]]);
+});
+
+test("one that only responds late has lost nothing", () => {
+  const { lost, answers, returns, arrive, delivered } = subscribed({ isSilent: true });
+  answers();
+  arrive(messageOf(2));
+  returns();
+  expect([delivered, lost]).toEqual([['c: "c2"'], []]);
+});

@@ -1,0 +1,313 @@
+/**
+ * The channels that have subscribers on this node. A subscription begins with a request to all nodes for the state of their
+ * sequences. It is published after the transport's subscription: everything that a node publishes after its response is received.
+ * Later the state of a node's sequences is requested whenever items of it may have been missed.
+ */
+import type { SpaceId } from "../../../base/ids.ts";
+import type { EngineCallbacks, RemoteMembers } from "../../engine.ts";
+import type { TransportSubscription } from "../../transport/transport.ts";
+import type { Nodes, OtherNode } from "../nodes/nodes.ts";
+import type { Requests } from "../requests/requests.ts";
+import { sequencesOf } from "../requests/response-parts.ts";
+import { sequenceItem } from "../wire/decode.ts";
+import {
+  EARLIER_VERSION_FORGETS_AFTER_MS,
+  type NodeResponse,
+  type Position,
+  type SequenceItem,
+  type SequenceState,
+} from "../wire/messages.ts";
+import { chunksOf, jsonBytes } from "../wire/payload.ts";
+import type { Subjects } from "../wire/subjects.ts";
+import type { Wire } from "../wire/wire.ts";
+import { type Contact, elapsedMs, type IncomingEvents } from "./incoming-sequence.ts";
+import { IncomingSequences } from "./incoming-sequences.ts";
+
+const REPLAY_TRIES = 3;
+/** For how long the places in the sequences of a node are kept that is considered gone; other nodes keep items for 30 seconds. */
+const ABSENT_KEPT_MS = 120_000;
+/** Bound: such nodes, and those that are gone for longer; the oldest is forgotten first. */
+const ABSENT_MAX = 1000;
+/** The clocks of two nodes may run at slightly different speeds, so a message may be this much newer than it seems. */
+const CLOCK_DRIFT_MS = 500;
+
+interface ChannelSubscriptionsParts {
+  readonly local: EngineCallbacks;
+  readonly wire: Wire;
+  readonly subjects: Subjects;
+  readonly nodes: Nodes;
+  readonly requests: Requests;
+  readonly warn: (text: string) => void;
+  readonly nowMs: () => number;
+}
+
+interface ChannelSubscription {
+  readonly app: SpaceId;
+  readonly channel: string;
+  readonly transport: TransportSubscription;
+  readonly sequences: IncomingSequences;
+  readonly openedMs: number;
+  /** The responses to its first request are still pending. */
+  isOpening: boolean;
+  /** Nodes whose sequences have no known beginning here, by name. undefined: none, as almost always. Bound: NODES_MAX, ABSENT_MAX. */
+  unanswered: Map<string, Unanswered> | undefined;
+}
+
+/** A node that has not responded to the first request of a subscription, or has returned when its sequences were forgotten here. */
+interface Unanswered {
+  /** What it has accepted since then, before it noticed that it was cut off, may not have arrived. */
+  readonly since: Contact;
+  /** It was cut off, or this node was. Otherwise it only responds late, and its items have arrived. */
+  readonly isReturned: boolean;
+}
+
+interface Absent extends Contact {
+  /** When it was considered gone. */
+  readonly goneMs: number;
+}
+
+const key = (app: SpaceId, channel: string): string => `${app} ${channel}`;
+
+export class ChannelSubscriptions {
+  /** Bound: channels in use here, CHANNELS_PER_CONNECTION_MAX per connection. */
+  private readonly subscriptions = new Map<string, ChannelSubscription>();
+  /** Nodes that are considered gone and may return, by name. Bound: ABSENT_MAX, for two minutes. */
+  private readonly absent = new Map<string, Absent>();
+  /** Nodes that are gone for longer: their places are forgotten, but not since when nothing was received from them. Bound: ABSENT_MAX. */
+  private readonly departed = new Map<string, Contact>();
+
+  constructor(private readonly parts: ChannelSubscriptionsParts) {}
+
+  open(app: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
+    const { requests, nodes } = this.parts;
+    const subscription = this.subscribe(app, channel);
+    this.subscriptions.set(key(app, channel), subscription);
+    // Also those that cannot be reached now: they may accept messages that this node has subscribed to.
+    const asked = [...nodes.all.map((node) => [node.name, node] as const), ...this.absent];
+    const unanswered = (last: Contact): Unanswered => ({ since: openedSince(subscription, last), isReturned: false });
+    if (asked.length > 0) subscription.unanswered = new Map(asked.map(([name, last]) => [name, unanswered(last)]));
+    requests.toAll({ kind: "sequences", channels: [[app, channel]] }, (responses) => {
+      if (!this.isCurrent(subscription)) return found(new Map());
+      const states = [...responses].flatMap(([name, response]) => {
+        const node = nodes.known(name);
+        const [state] = sequencesOf(response);
+        return node && state ? [{ node, state }] : [];
+      });
+      found(new Map(states.map(({ node, state }) => [node.id, state.members])));
+      subscription.isOpening = false;
+      // Releases items that arrived meanwhile and are newer than the reported state.
+      for (const { node, state } of states) subscription.sequences.of(node.name).start(state);
+      this.opened(subscription, new Set(responses.keys()));
+    });
+  }
+
+  private opened(subscription: ChannelSubscription, responded: ReadonlySet<string>): void {
+    const { nodes } = this.parts;
+    const { unanswered } = subscription;
+    for (const [name, { isReturned }] of unanswered ?? []) {
+      if (!responded.has(name) && !nodes.hasLeft(name)) continue;
+      answered(subscription, name);
+      // Its items may have been missed since it responded.
+      if (isReturned && nodes.known(name)) this.requestState(name, [subscription]);
+    }
+    // Nodes that have not responded in time, or appeared after the request.
+    for (const { name } of nodes.all) if (!responded.has(name)) this.requestState(name, [subscription]);
+  }
+
+  close(app: SpaceId, channel: string): void {
+    this.subscriptions.get(key(app, channel))?.transport.end();
+    this.subscriptions.delete(key(app, channel));
+  }
+
+  /** Requests the state of all sequences of one node, because items of it may have been missed. */
+  resync({ name }: OtherNode): void {
+    this.absent.delete(name);
+    this.returned(name);
+    const subscriptions = [...this.subscriptions.values()].filter(({ isOpening }) => !isOpening);
+    if (subscriptions.length === 0) return;
+    for (const some of chunksOf(subscriptions, ({ app, channel }) => jsonBytes([app, channel])))
+      this.requestState(name, some);
+  }
+
+  private returned(name: string): void {
+    const departed = this.departed.get(name);
+    this.departed.delete(name);
+    for (const subscription of this.subscriptions.values()) {
+      const since = subscription.unanswered?.get(name)?.since ?? (departed && openedSince(subscription, departed));
+      if (!since) continue;
+      subscription.unanswered ??= new Map();
+      subscription.unanswered.set(name, { since, isReturned: true });
+    }
+  }
+
+  /** The transport is down: from now on nothing is received from any node. */
+  interrupted(): void {
+    for (const { name, lastMs, clockMs } of this.parts.nodes.all)
+      for (const { sequences } of this.subscriptions.values()) sequences.interrupt(name, { lastMs, clockMs });
+  }
+
+  /**
+   * A node that was stopped or cut off goes on accepting messages until it notices. When it returns, they are requested from where
+   * its sequences had stopped here, and reported as lost if it has them no longer.
+   */
+  nodeGone({ name, hasLeft, lastMs, clockMs }: OtherNode): void {
+    if (hasLeft) return this.forget(name);
+    for (const { sequences } of this.subscriptions.values()) sequences.pause(name, { lastMs, clockMs });
+    this.absent.set(name, { goneMs: this.parts.nowMs(), lastMs, clockMs });
+    const [oldest] = this.absent.keys();
+    if (oldest !== undefined && this.absent.size > ABSENT_MAX) this.depart(oldest);
+  }
+
+  /** Called with each heartbeat: forgets the places in the sequences of nodes that have not returned. */
+  sweep(): void {
+    const before = this.parts.nowMs() - ABSENT_KEPT_MS;
+    for (const [name, { goneMs }] of this.absent) if (goneMs <= before) this.depart(name);
+  }
+
+  private depart(name: string): void {
+    const absent = this.absent.get(name);
+    this.forget(name);
+    if (absent) this.departed.set(name, absent);
+    const [oldest] = this.departed.keys();
+    if (oldest !== undefined && this.departed.size > ABSENT_MAX) this.departed.delete(oldest);
+  }
+
+  private forget(name: string): void {
+    this.absent.delete(name);
+    this.departed.delete(name);
+    for (const subscription of this.subscriptions.values()) {
+      subscription.sequences.forget(name);
+      answered(subscription, name);
+    }
+  }
+
+  private subscribe(app: SpaceId, channel: string): ChannelSubscription {
+    const { wire, subjects, nodes, warn, nowMs } = this.parts;
+    const events: IncomingEvents = {
+      deliver: (name, item) => this.deliver(name, item),
+      requestReplay: (from, to) => this.requestReplay(subscription, from, to),
+      requestState: (name) => this.requestState(name, [subscription]),
+      lost: (name) => this.lose(subscription, name),
+    };
+    const sequences = new IncomingSequences(events, nowMs);
+    const transport = wire.subscribe(subjects.channel(app, channel), ({ text }) => {
+      const item = sequenceItem(text);
+      // The subject decides the channel: an item that names another one is forged.
+      if (!item || item.position.app !== app || item.position.channel !== channel)
+        return warn("ignored a message that no node has sent, on a channel");
+      if (this.isCurrent(subscription) && nodes.seen(item.position.node)) sequences.receive(item);
+    });
+    const subscription: ChannelSubscription = {
+      app,
+      channel,
+      transport,
+      sequences,
+      openedMs: nowMs(),
+      isOpening: true,
+      unanswered: undefined,
+    };
+    return subscription;
+  }
+
+  private isCurrent(subscription: ChannelSubscription): boolean {
+    return this.subscriptions.get(key(subscription.app, subscription.channel)) === subscription;
+  }
+
+  private deliver(name: string, item: SequenceItem): void {
+    const { local, nodes } = this.parts;
+    const node = nodes.known(name);
+    if (!node) return;
+    const { app, channel } = item.position;
+    if (item.kind === "message") local.deliver(app, channel, item.envelope);
+    else if (item.kind === "members") local.membersChanged(node.id, app, channel, item.change.joined, item.change.left);
+  }
+
+  private requestState(name: string, subscriptions: readonly ChannelSubscription[]): void {
+    const { requests, nodes, wire } = this.parts;
+    const channels = subscriptions.map(({ app, channel }) => [app, channel] as const);
+    requests.toOne(name, { kind: "sequences", channels }, (response: NodeResponse | undefined) => {
+      const node = nodes.known(name);
+      const current = subscriptions.filter((subscription) => this.isCurrent(subscription));
+      if (!node || current.length === 0) return;
+      for (const state of sequencesOf(response)) this.stateReceived(node, state);
+      // Without its state the sequences stay unsynchronised: retry until the node responds or is gone.
+      if (!response && wire.isUp) this.requestState(name, current);
+    });
+  }
+
+  private stateReceived(node: OtherNode, state: SequenceState): void {
+    const { app, channel, members } = state;
+    const subscription = this.subscriptions.get(key(app, channel));
+    if (!subscription || subscription.isOpening) return;
+    const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
+    const unanswered = subscription.unanswered?.get(node.name);
+    answered(subscription, node.name);
+    subscription.sequences.of(node.name).resynchronise(state, takeMembers);
+    // Where its sequence was at that time is not known.
+    if (unanswered?.isReturned && this.hasMessageSince(state, unanswered.since)) this.reportLoss(subscription);
+  }
+
+  private hasMessageSince(state: SequenceState, since: Contact): boolean {
+    const idleMs = state.idleMs ?? (state.epoch > 0 ? 0 : EARLIER_VERSION_FORGETS_AFTER_MS);
+    return idleMs <= elapsedMs(since, this.parts.nowMs(), state) + CLOCK_DRIFT_MS;
+  }
+
+  private requestReplay(subscription: ChannelSubscription, from: Position, to: number, tries = REPLAY_TRIES): void {
+    const { requests, nodes } = this.parts;
+    requests.toOne(from.node, { kind: "replay", from, to }, (response) => {
+      if (!this.isCurrent(subscription) || !nodes.known(from.node)) return;
+      if (!response && tries > 1) return this.requestReplay(subscription, from, to, tries - 1);
+      const items = response?.kind === "replay" ? itemsOf(response.items, from) : undefined;
+      if (items) return subscription.sequences.replayed(items);
+      if (response) return this.confirmLoss(subscription, from, to);
+      this.lose(subscription, from.node);
+    });
+  }
+
+  /** The node has no such items, or no longer: before a loss is reported, its state shows whether they ever existed. */
+  private confirmLoss(subscription: ChannelSubscription, from: Position, to: number): void {
+    const { requests, nodes, local } = this.parts;
+    const { app, channel } = subscription;
+    requests.toOne(from.node, { kind: "sequences", channels: [[app, channel]] }, (response) => {
+      const node = nodes.known(from.node);
+      if (!this.isCurrent(subscription) || !node) return;
+      const [state] = sequencesOf(response);
+      // Epoch 0 proves nothing: the node has forgotten the sequence.
+      const isRefuted =
+        state && state.epoch > 0 && (state.epoch < from.epoch || (state.epoch === from.epoch && state.n < to));
+      if (!isRefuted) return this.lose(subscription, from.node);
+      const takeMembers = (): void => local.membersAre(node.id, app, channel, state.members);
+      subscription.sequences.of(node.name).refute(state, takeMembers);
+    });
+  }
+
+  private lose(subscription: ChannelSubscription, name: string): void {
+    this.reportLoss(subscription);
+    if (this.isCurrent(subscription)) subscription.sequences.of(name).giveUp();
+  }
+
+  private reportLoss({ app, channel }: ChannelSubscription): void {
+    const { local, warn } = this.parts;
+    warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
+    local.lost(app, channel);
+  }
+}
+
+/** What a node has published since the opening of the subscription, and since something was last received from it, may be missing. */
+function openedSince({ openedMs }: ChannelSubscription, { lastMs, clockMs }: Contact): Contact {
+  const laterMs = Math.max(0, openedMs - lastMs);
+  return { lastMs: lastMs + laterMs, clockMs: clockMs === undefined ? undefined : clockMs + laterMs };
+}
+
+function answered(subscription: ChannelSubscription, name: string): void {
+  subscription.unanswered?.delete(name);
+  if (subscription.unanswered?.size === 0) subscription.unanswered = undefined;
+}
+
+/** The items of a replay; undefined: they are not kept any more, or not those that were requested. */
+function itemsOf(texts: readonly string[] | undefined, { node, app, channel }: Position): SequenceItem[] | undefined {
+  const items = texts?.map(sequenceItem);
+  const isOfSequence = (item: SequenceItem | undefined): item is SequenceItem =>
+    item?.position.node === node && item.position.app === app && item.position.channel === channel;
+  return items?.every(isOfSequence) ? items.filter(isOfSequence) : undefined;
+}
