@@ -144,6 +144,8 @@ export const de: Texts = {
   isUnreached: "keine Verbindung",
   unreachedText:
     "Keine Verbindung zu {name}. Ihre Netze lassen keine direkte Verbindung zu. Fragen Sie die Leitung nach einem Relay-Server (TURN).",
+  unreachedHost:
+    "Keine Verbindung zu {name}. Ihre Netze lassen keine direkte Verbindung zu. Wer diesen Dienst betreibt, kann einen Relay-Server (TURN) einrichten.",
   unreachedWithRelay:
     "Keine Verbindung zu {name}. Ein Netz zwischen Ihnen sperrt den Anruf. Nehmen Sie ein anderes Netz, oder schalten Sie Ihr VPN aus.",
   screenOf: "Bildschirm von {name}",

@@ -135,6 +135,8 @@ export const en = {
   isUnreached: "no connection",
   unreachedText:
     "No connection to {name}. Your networks do not let you connect directly. Ask the host about a relay server (TURN).",
+  unreachedHost:
+    "No connection to {name}. Your networks do not let you connect directly. The people who run this service can set up a relay server (TURN).",
   unreachedWithRelay:
     "No connection to {name}. A network between you blocks the call. Try another network, or turn off your VPN.",
   screenOf: "Screen of {name}",

@@ -139,6 +139,8 @@ export const es: Texts = {
   isUnreached: "sin conexión",
   unreachedText:
     "Sin conexión con {name}. Sus redes no permiten una conexión directa. Pregunte al anfitrión por un servidor de retransmisión (TURN).",
+  unreachedHost:
+    "Sin conexión con {name}. Sus redes no permiten una conexión directa. Quienes gestionan este servicio pueden configurar un servidor de retransmisión (TURN).",
   unreachedWithRelay:
     "Sin conexión con {name}. Una red entre ustedes bloquea la llamada. Pruebe otra red o desactive su VPN.",
   screenOf: "Pantalla de {name}",

@@ -140,6 +140,8 @@ export const fr: Texts = {
   isUnreached: "pas de connexion",
   unreachedText:
     "Pas de connexion avec {name}. Vos réseaux ne permettent pas de connexion directe. Demandez à l’hôte un serveur relais (TURN).",
+  unreachedHost:
+    "Pas de connexion avec {name}. Vos réseaux ne permettent pas de connexion directe. Les responsables de ce service peuvent installer un serveur relais (TURN).",
   unreachedWithRelay:
     "Pas de connexion avec {name}. Un réseau entre vous bloque l’appel. Essayez un autre réseau, ou désactivez votre VPN.",
   screenOf: "Écran de {name}",
