@@ -7,8 +7,16 @@ const LOOK_AGAIN_MS = 15_000;
 /** The longest delay of a timer. */
 const TIMER_MAX_MS = 2_000_000_000;
 
-/** In how many milliseconds a room that opens at `timeMs` is looked at again. Clocks differ: one that should be open by this clock is looked at again and again. */
-export function looksAgainInMs(timeMs: number): number {
+/** A service that does not respond is asked again after that long. */
+const ASK_AGAIN_MS = 5000;
+
+/**
+ * In how many milliseconds a door that was closed is looked at again; undefined: not by itself. `timeMs`: when the room opens. Clocks differ: one that
+ * should be open by this clock is looked at again and again.
+ */
+export function looksAgainInMs(why: string, timeMs: number | undefined): number | undefined {
+  if (why === "failed") return ASK_AGAIN_MS;
+  if (why !== "not_open" || timeMs === undefined) return undefined;
   const waitMs = Math.max(LOOK_AGAIN_MS, timeMs - Date.now()) + Math.random() * OPENS_SPREAD_MS;
   return Math.min(waitMs, TIMER_MAX_MS);
 }
