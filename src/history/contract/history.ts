@@ -120,6 +120,8 @@ export interface ChangedTops {
 /** What an application has stored. */
 export interface HistoryUsage {
   readonly streams: number;
+  /** Of these, the streams that hold messages. Others are remembered because clients have subscribed to them, or had messages. */
+  readonly filled: number;
   readonly messages: number;
   readonly bytes: number;
 }
