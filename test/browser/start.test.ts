@@ -105,23 +105,6 @@ test("two tabs see each other, exchange messages, and see each other leave", asy
   await shows(a, "roster", new RegExp(`^${nameA} \\(you\\)$`));
 });
 
-test("nothing moves while the page starts", async () => {
-  for (const width of [1440, 820, 360]) {
-    const page = await openPage(`${service.url}/`, {
-      prepare: async (page) => {
-        await page.setViewportSize({ width, height: 900 });
-        await page.addInitScript(`globalThis.moved = 0;
-          new PerformanceObserver((list) => { for (const { value } of list.getEntries()) moved += value; })
-            .observe({ type: "layout-shift", buffered: true });`);
-      },
-    });
-    await shows(page, "state", /^Connected as/);
-    await shows(page, "roster", /\(you\)/);
-    expect([width, await page.evaluate<number>("moved")]).toEqual([width, expect.closeTo(0, 2) as number]);
-    await page.close();
-  }
-});
-
 test("the second tab is one click away and in the same channel", async () => {
   const a = await openPage(`${service.url}/?channel=chat/corner`);
   const opened = context.waitForEvent("page");

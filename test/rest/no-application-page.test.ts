@@ -15,7 +15,7 @@ afterAll(() => server.stop());
 const open = (path: string, headers: Record<string, string> = {}, method = "GET") =>
   call(server.url + path, { method, headers: { Accept: ACCEPT, ...headers } });
 
-test("a browser that leaves out the application's name is told where rooms are", async () => {
+test("a browser that leaves out the application's name gets a page that says where rooms are", async () => {
   const { port } = new URL(server.url);
   for (const path of ["/weekly", "/weekly/"]) {
     const { status, headers, text } = await open(path, { Host: `localhost:${port}` });

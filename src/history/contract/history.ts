@@ -120,7 +120,7 @@ export interface ChangedTops {
 /** What an application has stored. */
 export interface HistoryUsage {
   readonly streams: number;
-  /** Of these, the streams that hold messages. Others are remembered because clients have subscribed to them, or had messages. */
+  /** Streams that hold messages. The others had some, or clients have subscribed to them. */
   readonly filled: number;
   readonly messages: number;
   readonly bytes: number;

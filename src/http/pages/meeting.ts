@@ -48,7 +48,7 @@ export const meetingPage =
 export const wantsPage = ({ request: { method, headers } }: Call): boolean =>
   (method === "GET" || method === "HEAD") && (headers.get("accept") ?? "").includes("text/html");
 
-/** `/<roomName>` on a host that is not an application's: who leaves out its name in the address is told where rooms are. */
+/** `/<roomName>` on a host that is not an application's: says where rooms are, because the name of the application is easily left out. */
 export const noApplicationPage =
   ({ pages, address }: { readonly pages: PageServer; readonly address: AddressSettings }) =>
   (call: Call): Response | Promise<Response> => {
