@@ -126,6 +126,22 @@ test("where the columns are left out, a second line says on what, and when", asy
   expect(await page.locator(".second-line").filter({ visible: true }).count()).toBe(0);
 });
 
+test("the longest of the times in the audit is not cut", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
+  const page = await dashboard.page("/audit");
+  await page.locator("td > time").first().waitFor();
+  for (const width of [360, 820, 1000, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    // The seeds are too young to be that old.
+    const over = await page.evaluate<number>(`(() => {
+      const cell = document.querySelector("td:has(> time)");
+      cell.firstElementChild.textContent = "59 min ago";
+      return cell.scrollWidth - cell.clientWidth;
+    })()`);
+    expect([width, over]).toEqual([width, 0]);
+  }
+});
+
 test("no page runs two texts together", async () => {
   await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken, expected: /404/ });
   const joins: Record<string, string[]> = {};
