@@ -225,7 +225,7 @@ export interface Usage {
 
 /** What an application's channels have kept. */
 export interface StoredHistory {
-  /** One per channel. */
+  /** Channels that have messages. */
   readonly streams: number;
   readonly messages: number;
   readonly bytes: number;
