@@ -146,9 +146,7 @@ export class ClusterEngine implements Engine {
   publish(app: SpaceId, channel: string, envelope: Envelope): boolean {
     if (!this.isUp || !fits(envelope)) return false;
     this.parts.announcements.flush();
-    const { subject, item } = this.parts.outgoing.append(app, channel, (position) =>
-      encode.message(position, envelope),
-    );
+    const { subject, item } = this.parts.outgoing.append(app, channel, (place) => encode.message(place, envelope));
     this.wire.publish(subject, item);
     return true;
   }
