@@ -51,7 +51,7 @@ class OutgoingSequence implements SequenceEnd {
 }
 
 export class OutgoingSequences {
-  /** Bound: channels that were published to in the last 60 s, above STREAMS_CROWDED in the last 5 s. */
+  /** Bound: channels that were published to in the last 60 s, above SEQUENCES_CROWDED in the last 5 s. */
   private readonly sequences = new Map<string, OutgoingSequence>();
   /** The ends of sequences that are not among them. */
   private readonly remembered = new RememberedSequences();
