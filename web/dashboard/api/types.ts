@@ -35,7 +35,7 @@ export interface App {
   readonly meetingRetentionDays: number;
   readonly maxRecordingBytesTotal: number;
   /** Previous secret keys in their grace period. */
-  readonly previousSecrets?: readonly { readonly endsAt: number }[];
+  readonly previousSecrets: readonly { readonly endsAt: number }[];
 }
 
 export interface Plan {

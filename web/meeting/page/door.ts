@@ -1,4 +1,4 @@
-/** What the door of a room means for this visitor. */
+/** What the door of a room means for this person. */
 import type { Door } from "./api.ts";
 
 /** A room that opens is looked at again then, not by all pages at the same moment. */
@@ -24,6 +24,6 @@ export function looksAgainInMs(why: string, timeMs: number | undefined): number 
 /** The name of the invitation: the service takes no other. */
 export const vouchedName = (door: Door | undefined): string | undefined => door?.you?.name;
 
-/** A private room, and the visitor's invitation, if there is one, is for another room. */
+/** A private room, and the person's invitation, if there is one, is for another room. */
 export const isStranger = (door: Door | undefined): boolean =>
   door?.privacy === "private" && door.you?.isInvited !== true;

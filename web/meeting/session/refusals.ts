@@ -1,4 +1,4 @@
-/** What a refusal of the service means for a visitor. */
+/** What a refusal of the service means for a person. */
 import { Refused } from "../page/api.ts";
 import type { Ending } from "../room/contract.ts";
 import type { TextKey } from "../texts/en.ts";

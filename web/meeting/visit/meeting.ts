@@ -56,12 +56,12 @@ export class Meeting {
     this.#memory = new StayMemory(parts.roomName, parts.token);
   }
 
-  /** Whether a visitor of this room is known to the service by a token. */
+  /** Whether the person is known to the service by a token. */
   get hasToken(): boolean {
     return this.#memory.token !== undefined;
   }
 
-  /** The visitor's name, as it was given last. */
+  /** The person's name, as it was given last. */
   get name(): string {
     return this.#name;
   }
@@ -69,7 +69,7 @@ export class Meeting {
   /** Whether the service answers. */
   readonly reach = (): Promise<unknown> => this.#parts.api.door();
 
-  /** Back to the door, as a visitor without an invitation. */
+  /** Back to the door, as a person without an invitation. */
   async withoutToken(): Promise<void> {
     this.#memory.forgetToken();
     await this.returnToDoor();
