@@ -48,7 +48,7 @@ ${groups.join("\n")}
 Start with "parley up". "parley help COMMAND" explains a command, with examples; so does --help.
 
 Environment, for a service on another machine. On its own machine, commands find in its data folder (./data) what they need.
-${entry("PARLEY_URL", `the server to call (the one that runs on the data folder, else ${DEFAULT_URL})`)}\
+${entry("PARLEY_URL", `the server to call (the one that runs on the data folder; without such a folder ${DEFAULT_URL})`)}\
 ${entry("PARLEY_OPERATOR_TOKEN", "an operator's token, or the admin token, for the control plane: apps, keys, token check, operators, audit, tail")}\
 ${entry("PARLEY_APP", "an application's name (demo), for messages, rooms and recordings")}\
 ${entry("PARLEY_APP_SECRET", "that application's secret key, for rooms and recordings")}\

@@ -17,7 +17,7 @@ export const forLists = (flags: readonly Flag[]): readonly Flag[] =>
 const URL_FLAG: Flag = {
   name: "url",
   value: "URL",
-  meaning: `the server; default PARLEY_URL, else the one that runs on the data folder, else ${DEFAULT_URL}`,
+  meaning: `the server; default PARLEY_URL, else the one that runs on the data folder; without such a folder ${DEFAULT_URL}`,
 };
 /** On the machine of the service, credentials are found by these. */
 const LOCAL: readonly Flag[] = [
