@@ -41,7 +41,7 @@ const describe = (room: Room, input: Input): string =>
 
 /** The fields of --fields and of the other flags, which take precedence. */
 const fieldsOf = (input: Input): Record<string, unknown> => ({
-  ...input.object("fields"),
+  ...input.fields("fields", ROOM_FIELD_NAMES, '{"recordRoom":true}'),
   ...defined({
     privacy: input.oneOf("privacy", ["public", "private"]),
     expireUnixSec: input.timeOrNone("expires"),
@@ -59,7 +59,7 @@ export async function create(input: Input): Promise<CommandResult> {
   const roomName = input.operand(0) || undefined;
   const api = applicationApi(input);
   const room = await api.post<Room>("/room", { ...fieldsOf(input), ...defined({ roomName }) });
-  return { value: room, text: describe(room, input), notes: api.ignoredNotes(ROOM_FIELD_NAMES) };
+  return { value: room, text: describe(room, input), notes: api.ignoredNotes() };
 }
 
 export async function list(input: Input): Promise<CommandResult> {
@@ -97,7 +97,7 @@ export async function edit(input: Input): Promise<CommandResult> {
     throw new UsageError('nothing to change: name a flag, or --fields; see "parley help rooms edit"');
   const api = applicationApi(input);
   const room = await api.put<Room>(roomPath(input), change);
-  return { value: room, text: describe(room, input), notes: api.ignoredNotes(ROOM_FIELD_NAMES) };
+  return { value: room, text: describe(room, input), notes: api.ignoredNotes() };
 }
 
 export async function remove(input: Input): Promise<CommandResult> {
@@ -110,7 +110,7 @@ export async function remove(input: Input): Promise<CommandResult> {
 
 export async function token(input: Input): Promise<CommandResult> {
   const wanted = {
-    ...input.object("fields"),
+    ...input.fields("fields", TOKEN_FIELD_NAMES, '{"joinVideoOn":true}'),
     ...defined({
       roomName: input.operand(0) || undefined,
       name: input.text("name"),
@@ -130,7 +130,7 @@ export async function token(input: Input): Promise<CommandResult> {
   return {
     value: minted,
     text: `${minted.token}\n`,
-    notes: [isForOneRoom ? `It is for ${first}.` : "It is for every room.", ...api.ignoredNotes(TOKEN_FIELD_NAMES)],
+    notes: [isForOneRoom ? `It is for ${first}.` : "It is for every room.", ...api.ignoredNotes()],
   };
 }
 
