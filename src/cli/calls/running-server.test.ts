@@ -244,9 +244,13 @@ test("--url and PARLEY_URL come first; if nothing answers there, the message nam
   expect((await here(`keys list --url ${url}`, { PARLEY_URL: nowhere })).exitCode).toBe(0);
 });
 
-test("a second start on the same folder fails and leaves the note; a backup does not contain it", async () => {
+test("a second start on the same folder fails, names the first and leaves its note; a backup does not contain it", async () => {
   const { url, stop } = await start();
-  expect((await here("up --port 0")).exitCode).toBe(1);
+  for (const line of ["up --port 0", "up --port 0 --workers 2", "admin reset-token"])
+    expect(await here(line)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(`is using ${data}: it serves ${url} (process ${note().pid}); stop it first`),
+    });
   expect(note().url).toBe(url);
   await expectFound(["keys list"]);
   await stop("SIGKILL");
