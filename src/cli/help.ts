@@ -51,7 +51,7 @@ Environment, for a service on another machine. On its own machine, commands find
 ${entry("PARLEY_URL", `the server to call (the one that runs on the data folder; without such a folder ${DEFAULT_URL})`)}\
 ${entry("PARLEY_OPERATOR_TOKEN", "an operator's token, or the admin token, for the control plane: apps, keys, token check, operators, audit, tail")}\
 ${entry("PARLEY_APP", "an application's name (demo), for messages, rooms and recordings")}\
-${entry("PARLEY_APP_SECRET", "that application's secret key, for rooms and recordings")}\
+${entry("PARLEY_APP_SECRET", "that application's app secret, for rooms and recordings")}\
 ${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for messages, token mint and verify; a publishable one to connect")}\
 ${entry("PARLEY_TOKEN", "a connect token, for listen, publish and send")}\
 

@@ -51,7 +51,7 @@ const describe = (app: App): string =>
     "history at most": app.maxHistoryBytes === undefined ? undefined : `${app.maxHistoryBytes} bytes`,
     "meetings kept": app.meetingRetentionDays === undefined ? undefined : retention(app.meetingRetentionDays),
     "meetings framed by": app.allowedFrameOrigins && (app.allowedFrameOrigins.join(", ") || "none"),
-    "secret key": app.secretKey,
+    "app secret": app.secretKey,
   });
 
 export async function create(input: Input): Promise<CommandResult> {
@@ -59,7 +59,10 @@ export async function create(input: Input): Promise<CommandResult> {
   return {
     value: app,
     text: describe(app),
-    notes: [`Keep the secret key to yourself; "parley apps secret ${app.name}" prints it.`],
+    notes: [
+      `Keep the app secret to yourself; "parley apps secret ${app.name}" prints it. It is for rooms and recordings (PARLEY_APP_SECRET).`,
+      `For messages, make a key; see "parley help keys create".`,
+    ],
   };
 }
 
@@ -141,12 +144,12 @@ export async function rotateSecret(input: Input): Promise<CommandResult> {
   if (hasEnded)
     await confirm(
       input,
-      `end the present secret key of ${input.operand(0)}, and the access tokens made with it, now`,
+      `end the present app secret of ${input.operand(0)}, and the access tokens made with it, now`,
       () => server.get(path),
     );
   const response = await server.post<{ secretKey: string }>(`${path}/secret-key/rotate`, options);
   const note = hasEnded
-    ? "The old secret key no longer works, nor do the access tokens made under it."
-    : "The old secret key, and access tokens made under it, work until the grace period ends.";
+    ? "The old app secret no longer works, nor do the access tokens made under it."
+    : "The old app secret, and access tokens made under it, work until the grace period ends.";
   return { value: response, text: `${response.secretKey}\n`, notes: [note] };
 }

@@ -37,7 +37,7 @@ test("an application is created, shown, listed, changed and deleted", async () =
   const made = await run("apps create shop");
   expect(made.exitCode).toBe(0);
   expect(made.stderr).toContain('"parley apps secret shop" prints it');
-  const { id = "", "secret key": secretKey = "" } = fieldsOf(made.stdout);
+  const { id = "", "app secret": secretKey = "" } = fieldsOf(made.stdout);
   expect(id).toMatch(/^[0-9a-f]{24}$/);
 
   expect((await run("apps secret shop")).stdout).toBe(`${secretKey}\n`);
@@ -247,7 +247,9 @@ test("the admin token can come from a file, which overrides the environment", as
 test("the hint after apps create leads to the same server", async () => {
   const { url, adminToken } = cli.server;
   const made = await parley(["apps", "create", "fleet", "--url", url], { env: { PARLEY_ADMIN_TOKEN: adminToken } });
-  expect(made.stderr).toBe(`Keep the secret key to yourself; "parley apps secret fleet --url ${url}" prints it.\n`);
+  expect(made.stderr).toStartWith(
+    `Keep the app secret to yourself; "parley apps secret fleet --url ${url}" prints it. It is for rooms and recordings`,
+  );
 });
 
 test("the error about an unreachable server has its address and how to start one", async () => {
