@@ -81,5 +81,9 @@ const pad = (text: string, width: number): string => text + " ".repeat(Math.max(
 export const time = (seconds: number | undefined): string | undefined =>
   seconds === undefined ? undefined : new Date(seconds * 1000).toISOString().replace("T", " ").replace(".000Z", "Z");
 
+/** The same for a time of the application API, which is a text. */
+export const isoTime = (text: string): string | undefined =>
+  Number.isNaN(Date.parse(text)) ? text : time(Math.floor(Date.parse(text) / 1000));
+
 export const listed = (items: readonly string[] | undefined): string | undefined =>
   items && (items.length === 0 ? "none" : items.join(", "));

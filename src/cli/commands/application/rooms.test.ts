@@ -18,6 +18,7 @@ test("a room is created, shown, listed, changed, renamed and archived", async ()
   expect(made.stdout).toMatch(/^privacy +private$/m);
   expect(made.stdout).toMatch(/^expireUnixSec +2030-01-31 18:00:00Z$/m);
   expect(made.stdout).toMatch(/^enableChat +false$/m);
+  expect(made.stdout).toMatch(/^created +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ$/m);
   const room = await json("rooms show board");
   expect(room).toMatchObject({ roomName: "board", expireUnixSec: 1_896_112_800, maxParticipants: 5 });
   expect((await run("rooms list")).stdout).toMatch(/^board +\w{24} +private +- +2030-01-31 18:00:00Z +- /m);

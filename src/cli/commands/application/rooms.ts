@@ -6,7 +6,7 @@ import { Failure, UsageError } from "../../line/errors.ts";
 import { ROOM_FIELD_NAMES, TOKEN_FIELD_NAMES } from "../../line/field-names.ts";
 import type { Input } from "../../line/input.ts";
 import { confirm } from "../../terminal/confirm.ts";
-import { type Cell, fields, table, time } from "../../terminal/output.ts";
+import { type Cell, fields, isoTime, table, time } from "../../terminal/output.ts";
 import { tokenOf } from "../control/token.ts";
 
 interface Room {
@@ -34,6 +34,7 @@ const describe = (room: Room, input: Input): string =>
         TIMES.includes(name) ? time(Number(value)) : String(value),
       ]),
     ),
+    created: isoTime(room.created),
     // The API has its id, which people do not know it by.
     app: appNamed(input),
     page: roomPage(input, room.roomName),
@@ -80,7 +81,7 @@ export async function list(input: Input): Promise<CommandResult> {
     time(room.notBeforeUnixSec),
     time(room.expireUnixSec),
     room.deleteOnExp ? "is archived" : undefined,
-    `${room.created.slice(0, 19).replace("T", " ")}Z`,
+    isoTime(room.created),
   ]);
   const head = ["NAME", "ID", "PRIVACY", "NOT BEFORE", "EXPIRES", "ON EXPIRY", "CREATED"];
   return { value: data, text: table(head, rows) };

@@ -33,6 +33,20 @@ interface App {
 const limitText = (limit: number | null): string | number => limit ?? "unlimited";
 const retention = (days: number | null): string => (days === null ? "forever" : `${days} days`);
 
+const UNITS = [
+  ["TiB", 1024 ** 4],
+  ["GiB", 1024 ** 3],
+  ["MiB", 1024 ** 2],
+  ["KiB", 1024],
+] as const;
+
+/** In the largest unit that is exact, because it is a limit. */
+function exactBytes(bytes: number | undefined): string | undefined {
+  if (bytes === undefined) return undefined;
+  const [unit, size] = UNITS.find(([, size]) => bytes >= size && bytes % size === 0) ?? ["bytes", 1];
+  return `${bytes / size} ${unit}`;
+}
+
 const appPath = (input: Input): string => `/apps/${input.id(0, "the id or name of an application")}`;
 
 const describe = (app: App): string =>
@@ -45,10 +59,10 @@ const describe = (app: App): string =>
     connections: limitText(app.plan.maxConcurrentConnections),
     "messages per month": limitText(app.plan.maxMessagesPerPeriod),
     "recordings kept": retention(app.retentionDays),
-    "recordings at most": app.maxRecordingBytesTotal === undefined ? undefined : `${app.maxRecordingBytesTotal} bytes`,
+    "recordings at most": exactBytes(app.maxRecordingBytesTotal),
     "messages shown": app.consolePayloads === undefined ? undefined : app.consolePayloads ? "to operators" : "no",
     "channel rules": app.channelRules?.length,
-    "history at most": app.maxHistoryBytes === undefined ? undefined : `${app.maxHistoryBytes} bytes`,
+    "history at most": exactBytes(app.maxHistoryBytes),
     "meetings kept": app.meetingRetentionDays === undefined ? undefined : retention(app.meetingRetentionDays),
     "meetings framed by": app.allowedFrameOrigins && (app.allowedFrameOrigins.join(", ") || "none"),
     "app secret": app.secretKey,

@@ -43,6 +43,12 @@ test("an application is created, shown, listed, changed and deleted", async () =
   expect((await run("apps secret shop")).stdout).toBe(`${secretKey}\n`);
   expect(await json("apps secret shop")).toEqual({ secretKey });
   expect(fieldsOf((await run("apps show shop")).stdout)).toMatchObject({ id, name: "shop", connections: "unlimited" });
+  expect(fieldsOf(made.stdout)).toMatchObject({ "recordings at most": "100 GiB", "history at most": "1 GiB" });
+  const sized = await run("apps plan shop --max-recording-bytes-total 1500000001 --max-history-bytes 2097152000 --yes");
+  expect(fieldsOf(sized.stdout)).toMatchObject({
+    "recordings at most": "1500000001 bytes",
+    "history at most": "2000 MiB",
+  });
   expect(await json(`apps show ${id}`)).toMatchObject({ _id: id, name: "shop" });
 
   const planned = await run(
