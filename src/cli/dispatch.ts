@@ -10,12 +10,13 @@ import { fieldHint } from "./line/field-hint.ts";
 import { HELP } from "./line/flags.ts";
 import { type Env, Input } from "./line/input.ts";
 import { Output } from "./terminal/output.ts";
+import { columnsOf } from "./terminal/width.ts";
 
 /** The exit code; undefined if the command keeps running. */
 export async function dispatch(argv: readonly string[], env: Env): Promise<number | undefined> {
   const output = new Output(argv.includes("--json"));
   if (argv.length === 0) {
-    await output.guide(overview());
+    await output.guide(overview(columnsOf(process.stderr)));
     return 2;
   }
   try {
