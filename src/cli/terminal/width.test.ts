@@ -32,19 +32,19 @@ test("text is broken at spaces, below where it began; a longer word stays whole"
 describe("a table that is wider than the terminal", () => {
   const head = ["", "NAME", "LABEL", "WHAT"];
   const rows = [
-    [1, "first", null, "a text with several words in it"],
+    [1, "first", null, "a text with several parts in it"],
     [2, "second", " ", "short"],
   ];
 
   test("has a block per row, without empty cells", () => {
     expect(table(head, rows, 30)).toBe(
-      "#     1\nname  first\nwhat  a text with several\n      words in it\n\n#     2\nname  second\nwhat  short\n",
+      "#     1\nname  first\nwhat  a text with several\n      parts in it\n\n#     2\nname  second\nwhat  short\n",
     );
   });
 
   test("is a table where it just fits, and where no terminal is", () => {
     const whole = table(head, rows, undefined);
-    expect(whole.split("\n")[1]).toBe("1  first   -      a text with several words in it");
+    expect(whole.split("\n")[1]).toBe("1  first   -      a text with several parts in it");
     const width = longest(whole);
     expect(table(head, rows, width)).toBe(whole);
     expect(table(head, rows, width - 1)).not.toBe(whole);
