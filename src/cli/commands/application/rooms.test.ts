@@ -7,6 +7,9 @@ import { shell, withServer } from "../../testing/kit.ts";
 
 setDefaultTimeout(60_000);
 
+/** The rate of an application is per second. */
+const RATE_PERIOD_MS = 1000;
+
 const cli = withServer();
 const { folder, run, runWith, json, jsonLines } = cli;
 
@@ -112,7 +115,7 @@ test("a list of several pages is complete", async () => {
     if (made.status === 429) await Bun.sleep(1000 * Number(made.headers.get("retry-after")));
   }
   // The list must not be the request that is one too many.
-  await Bun.sleep(1000);
+  await Bun.sleep(RATE_PERIOD_MS);
   const names = (await jsonLines<{ roomName: string }>("rooms list"))
     .map((room) => room.roomName)
     .filter((name) => name.startsWith("many-"));
