@@ -1,5 +1,6 @@
 /** Finds and runs the command of a command line, and turns its result into output and an exit code. */
 import { didYouMean } from "../protocol/did-you-mean.ts";
+import { StoreInUse } from "../store/contract/store.ts";
 import { commandAt, commandsOf, FLAG_KINDS, flagKindsOf } from "./declarations/all.ts";
 import { noSuchCommand, overview } from "./help.ts";
 import { type Args, parseArgs } from "./line/args.ts";
@@ -9,12 +10,13 @@ import { fieldHint } from "./line/field-hint.ts";
 import { HELP } from "./line/flags.ts";
 import { type Env, Input } from "./line/input.ts";
 import { Output } from "./terminal/output.ts";
+import { columnsOf } from "./terminal/width.ts";
 
 /** The exit code; undefined if the command keeps running. */
 export async function dispatch(argv: readonly string[], env: Env): Promise<number | undefined> {
   const output = new Output(argv.includes("--json"));
   if (argv.length === 0) {
-    await output.guide(overview());
+    await output.guide(overview(columnsOf(process.stderr)));
     return 2;
   }
   try {
@@ -26,11 +28,22 @@ export async function dispatch(argv: readonly string[], env: Env): Promise<numbe
     await output.result(result);
     return result.refused ? 1 : 0;
   } catch (error) {
-    const report = reportOf(error);
+    const report = reportOf(error instanceof StoreInUse ? await withItsServer(error) : error);
     if (!report) throw error;
     await output.failure(report);
     return report.exitCode;
   }
+}
+
+/** Names the server that uses the folder, which people may have started in another terminal. */
+async function withItsServer(error: StoreInUse): Promise<StoreInUse> {
+  const { folder, remedy } = error;
+  // Loaded only where it is used.
+  const { serverOn } = await import("./calls/running-server.ts");
+  const server = serverOn(folder);
+  return server.state === "running"
+    ? new StoreInUse(folder, remedy, `: it serves ${server.url} (process ${server.pid})`)
+    : error;
 }
 
 export interface ParsedCommand {

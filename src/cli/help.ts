@@ -7,6 +7,7 @@ import { DEFAULT_URL } from "./line/defaults.ts";
 import { UsageError } from "./line/errors.ts";
 import { HELP } from "./line/flags.ts";
 import type { Input } from "./line/input.ts";
+import { columnsOf, wrapped } from "./terminal/width.ts";
 
 /** Wide enough for the longest name in a list. */
 const COLUMN = Math.max("PARLEY_OPERATOR_TOKEN".length, ...COMMANDS.map(({ name }) => name.length));
@@ -38,55 +39,63 @@ export function noSuchCommand(positionals: readonly string[]): UsageError {
   );
 }
 
-export function overview(): string {
-  const groups = GROUPS.map(({ title, commands }) => `${title}\n${commands.map(line).join("")}`);
-  return asCalled(`Parley, a realtime messaging service you host yourself.
+export function overview(columns = columnsOf(process.stdout)): string {
+  const paragraph = (text: string): string => wrapped("", asCalled(text), columns);
+  const entry = (name: string, meaning: string): string => entryOf(name, meaning, columns);
+  const groups = GROUPS.map(({ title, commands }) => `${title}\n${commandList(commands, columns)}`);
+  return `Parley, a realtime messaging service you host yourself.
 
 ${PROGRAM} COMMAND [flags]
 
 ${groups.join("\n")}
-Start with "parley up". "parley help COMMAND" explains a command, with examples; so does --help.
-
-Environment, for a service on another machine. On its own machine, commands find in its data folder (./data) what they need.
-${entry("PARLEY_URL", `the server to call (the one that runs on the data folder, else ${DEFAULT_URL})`)}\
+${paragraph(`Start with "parley up". "parley help COMMAND" explains a command, with examples; so does --help.`)}
+${paragraph("Environment, for a service on another machine. On its own machine, commands find in its data folder (./data) what they need.")}\
+${entry("PARLEY_URL", `the server to call (the one that runs on the data folder; without such a folder ${DEFAULT_URL})`)}\
 ${entry("PARLEY_OPERATOR_TOKEN", "an operator's token, or the admin token, for the control plane: apps, keys, token check, operators, audit, tail")}\
 ${entry("PARLEY_APP", "an application's name (demo), for messages, rooms and recordings")}\
-${entry("PARLEY_APP_SECRET", "that application's secret key, for rooms and recordings")}\
+${entry("PARLEY_APP_SECRET", "that application's app secret, for rooms and recordings")}\
 ${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for messages, token mint and verify; a publishable one to connect")}\
-${entry("PARLEY_TOKEN", "a connect token, for listen, publish and send")}\
-
---json prints one JSON object on stdout, lists and streams one per line, and errors as {"error","message"} on stderr.
-What deletes or ends something asks first; without a terminal it needs --yes.
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.
-`);
+${entry("PARLEY_TOKEN", "a connect token, for listen, publish and send")}
+${paragraph(`--json prints one JSON object on stdout, lists and streams one per line, and errors as {"error","message"} on stderr.`)}\
+${paragraph("What deletes or ends something asks first; without a terminal it needs --yes.")}\
+${paragraph("Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.")}`;
 }
 
-const entry = (name: string, meaning: string): string => `  ${name.padEnd(COLUMN)}  ${meaning}\n`;
-const line = ({ name, summary }: Command): string => entry(name, summary);
+const entryOf = (name: string, meaning: string, columns: number | undefined): string =>
+  wrapped(`  ${name.padEnd(COLUMN)}  `, meaning, columns);
+const commandList = (commands: readonly Command[], columns = columnsOf(process.stdout)): string =>
+  commands.map(({ name, summary }) => entryOf(name, summary, columns)).join("");
 
 const groupHelp = (group: string, commands: readonly Command[]): string =>
-  `${commands.map(line).join("")}
+  `${commandList(commands)}
 ${exampleLines(commands.flatMap((command) => command.examples))}
 ${asCalled(`"parley help ${group} …" explains one of them.`)}
 `;
 
 function commandHelp(command: Command): string {
+  const columns = columnsOf(process.stdout);
   const { operands = [], details } = command;
   const listed = [...command.flags, HELP];
   const left = (flag: Flag): string => `--${flag.name}${flag.value ? ` ${flag.value}` : ""}`;
   const width = Math.max(...listed.map((flag) => left(flag).length), ...operands.map(({ name }) => name.length));
+  const row = (name: string, meaning: string): string => wrapped(`  ${name.padEnd(width)}  `, meaning, columns);
   const rows = [
-    ...operands.map(({ name, meaning }) => `  ${name.padEnd(width)}  ${meaning}\n`),
-    ...listed.map((flag) => `  ${left(flag).padEnd(width)}  ${flag.meaning}${flag.required ? " (required)" : ""}\n`),
+    ...operands.map(({ name, meaning }) => row(name, meaning)),
+    ...listed.map((flag) => row(left(flag), `${flag.meaning}${flag.required ? " (required)" : ""}`)),
   ];
   return `${usage(command)}
 
-${command.summary[0]?.toUpperCase()}${command.summary.slice(1)}.
-${details ? `${asCalled(details)}\n` : ""}
+${wrapped("", `${command.summary[0]?.toUpperCase()}${command.summary.slice(1)}.`, columns)}\
+${details ? detailsText(asCalled(details), columns) : ""}
 ${rows.join("")}
 ${exampleLines(command.examples)}`;
 }
 
+/** The lines of declarations are as long as those of our source; on a terminal its width decides. */
+const detailsText = (details: string, columns: number | undefined): string =>
+  wrapped("", columns === undefined ? details : details.replaceAll("\n", " "), columns);
+
+/** Whole lines: a command that is broken in two cannot be pasted. */
 const exampleLines = (examples: readonly string[]): string =>
   `Example${examples.length > 1 ? "s" : ""}\n${examples.map((example) => `  ${asCalled(example)}\n`).join("")}`;
 

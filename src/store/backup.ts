@@ -18,7 +18,7 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { AppId } from "../base/ids.ts";
-import { StoreError, WrongTarget } from "./contract/store.ts";
+import { StoreError, StoreInUse, WrongTarget } from "./contract/store.ts";
 import { schemaVersion } from "./migrate.ts";
 import { APPLICATION_ID, openSqlite, sqliteFile } from "./open.ts";
 
@@ -160,7 +160,7 @@ function lock(store: string): Database | undefined {
   } catch (error) {
     db?.close();
     if (String((error as { code?: string }).code).startsWith("SQLITE_BUSY"))
-      throw new StoreError(`another Parley process is using ${dirname(store)}; stop it first`);
+      throw new StoreInUse(dirname(store), "stop it first");
     return undefined;
   }
 }

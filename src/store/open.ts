@@ -1,7 +1,7 @@
 /** Opens the store that the configuration names. */
 import { join } from "node:path";
 import type { SQL } from "bun";
-import { StoreError } from "./contract/store.ts";
+import { StoreError, StoreInUse } from "./contract/store.ts";
 import { explainDamage } from "./engines/damage.ts";
 import { prepareFile } from "./engines/data-folder.ts";
 import { OneConnection } from "./engines/database.ts";
@@ -57,10 +57,7 @@ export async function openSqlite(path: string): Promise<SQL> {
     const explanation = explainDamage(error, path);
     if (explanation instanceof StoreError) throw explanation;
     const { code, message } = error as { code?: string; message: string };
-    if (code?.startsWith("SQLITE_BUSY"))
-      throw new StoreError(
-        `another Parley process is using ${folder}; stop it first, or name another folder with --data`,
-      );
+    if (code?.startsWith("SQLITE_BUSY")) throw new StoreInUse(folder);
     throw new StoreError(`${path} cannot be opened: ${message}`);
   }
 }

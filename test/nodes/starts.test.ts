@@ -134,6 +134,25 @@ test("backup and restore name PostgreSQL's own tools, and change nothing", async
   removeFolder(data);
 });
 
+test("commands find a node that runs, if nodes that share their data folder stop", async () => {
+  using folder = scratch();
+  const env = { ...cluster.env, PARLEY_DATABASE_URL: await cluster.postgres.newDatabase() };
+  const launched = async (): Promise<Server> => {
+    const node = launchParley({ data: folder.path, env });
+    await node.logged(({ msg }) => msg === "parley is ready");
+    return node;
+  };
+  const list = (): ReturnType<typeof runParley> =>
+    runParley(["apps", "list", "--data", folder.path], { PARLEY_OPERATOR_TOKEN: cluster.env.PARLEY_ADMIN_TOKEN ?? "" });
+  const [first, second, third] = [await launched(), await launched(), await launched()];
+  for (const node of [third, first]) {
+    await node.kill("SIGTERM");
+    expect((await list()).code).toBe(0);
+  }
+  await second.kill("SIGTERM");
+  expect(await list()).toMatchObject({ code: 1, output: expect.stringContaining(`no server runs on ${folder.path}`) });
+});
+
 test("a reset on a database without a first start is refused", async () => {
   const url = await cluster.postgres.newDatabase();
   const { code, output } = await runParley(["admin", "reset-token"], { ...cluster.env, PARLEY_DATABASE_URL: url });

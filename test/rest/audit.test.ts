@@ -20,6 +20,7 @@ interface Entry {
   readonly what: string;
   readonly on: string;
   readonly app: string | null;
+  readonly appName: string | null;
   readonly address: string | null;
   readonly before?: Json;
   readonly after?: Json;
@@ -66,6 +67,18 @@ describe("the audit", () => {
     });
     const text = JSON.stringify(data);
     for (const secret of [app.secretKey, key.secret, admin.token]) expect(text).not.toContain(secret);
+  });
+
+  test("has the application and the keys that the first start made", async () => {
+    const { data } = await audit("?who=first%20start");
+    const all = { channelPatterns: ["**"], actions: expect.any(Array) };
+    expect(data).toMatchObject([
+      { what: "key created", on: expect.stringMatching(/^sk_id_/), after: { type: "secret", ...all } },
+      { what: "key created", on: expect.stringMatching(/^pk_live_/), after: { type: "publishable", ...all } },
+      { what: "app created", on: "demo" },
+    ]);
+    expect(new Set(data.map(({ appName }) => appName))).toEqual(new Set(["demo"]));
+    expect(JSON.stringify(data)).not.toContain(server.keys.secretKey.split(":")[1] ?? "");
   });
 
   test("has changes by applications with their own secret keys", async () => {

@@ -1,7 +1,7 @@
 /** What a first start creates, where it listens, and what every start reports. */
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { expectSentence } from "../support/checks.ts";
@@ -94,8 +94,8 @@ describe("what a start reports", () => {
 
   test("if commands cannot find its address in the data folder, it says what to export", async () => {
     using folder = scratch();
-    // A folder where a file should be: root may write everywhere.
-    mkdirSync(join(folder.path, "server.json/x"), { recursive: true });
+    // A file where a folder should be: root may write everywhere.
+    writeFileSync(join(folder.path, "servers"), "");
     const ready = await started(folder.path);
     expect(ready.log).toContain("commands cannot find this server by its data folder: ");
     expect(ready.log).toContain(`commands need the address of this server: export PARLEY_URL=${ready.url}`);

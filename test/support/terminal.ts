@@ -10,14 +10,14 @@ export class Terminal {
   private readonly drained = Promise.withResolvers<void>();
   private readonly child;
 
-  constructor(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  /** Wide enough that no output wraps: tests would have to match the line breaks. */
+  constructor(command: readonly string[], env: Readonly<Record<string, string>> = {}, cols = 500) {
     const decoder = new TextDecoder();
     this.child = Bun.spawn([...command], {
       cwd: PROJECT,
       env: { PATH: process.env.PATH ?? "", TERM: "xterm", ...env },
       terminal: {
-        // Wide enough that no output wraps: tests would have to match the line breaks.
-        cols: 500,
+        cols,
         rows: 100,
         data: (_terminal: unknown, bytes: Uint8Array) => {
           this.shown += decoder.decode(bytes, { stream: true });

@@ -2,23 +2,37 @@
 import { isIP } from "node:net";
 import { DEMO } from "../../node/parts/first-run.ts";
 import { DEFAULT_URL } from "../line/defaults.ts";
-import { UsageError } from "../line/errors.ts";
+import { Failure, UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
 import { dataPath, isThisMachine, type RunningServer, runningServer } from "./running-server.ts";
 
 /** Without a slash at its end. ws: and wss: are accepted too, because clients are given those. */
 export function serverUrl(input: Input): string {
-  return givenUrl(input) ?? foundServer(input)?.url ?? DEFAULT_URL;
+  return givenUrl(input) ?? foundServer(input)?.url ?? defaultUrl(input);
 }
 
 /** Where the control plane is. */
-export const controlUrl = (input: Input): string => givenUrl(input) ?? foundServer(input)?.controlUrl ?? DEFAULT_URL;
+export const controlUrl = (input: Input): string =>
+  givenUrl(input) ?? foundServer(input)?.controlUrl ?? defaultUrl(input);
 
 /** The running server of the data folder, if neither a flag nor a variable names an address. */
 export function foundServer(input: Input): Extract<RunningServer, { state: "running" }> | undefined {
   if (isUrlGiven(input)) return undefined;
   const server = runningServer(input);
   return server.state === "running" ? server : undefined;
+}
+
+/**
+ * For commands outside of the folder of a server. In the folder of one that does not run, what listens at the default address is
+ * another installation, which must get neither the credentials of this one nor what was meant for it.
+ */
+function defaultUrl(input: Input): string {
+  const server = runningServer(input);
+  if (server.state !== "stopped") return DEFAULT_URL;
+  throw new Failure(
+    "unreachable",
+    `${server.why}; start it with "parley up", or name a server with --url or PARLEY_URL (nothing was sent to ${DEFAULT_URL}, the default)`,
+  );
 }
 
 const isUrlGiven = ({ flags, env }: Input): boolean => flags.has("url") || Boolean(env.PARLEY_URL);
@@ -54,7 +68,7 @@ export function noServerHint(input: Input): string {
   if (server.state === "running")
     return `the server of ${folder} (process ${server.pid}) still runs, so it may be stopping: retry in a moment`;
   const start = 'start one with "parley up"';
-  return server.state === "unknown"
+  return "why" in server
     ? `${server.why}; ${start}, or name the right address with --url or PARLEY_URL`
     : `${start}; no server runs on the data folder ${folder}: name another with --data, or an address with --url or PARLEY_URL`;
 }

@@ -1,6 +1,5 @@
 /** Calls a running server over HTTP, and turns what goes wrong into messages that help the user. */
 import { CODES } from "../../protocol/codes.ts";
-import { didYouMean } from "../../protocol/did-you-mean.ts";
 import { isObject } from "../../protocol/json.ts";
 import { CredentialRefused, Failure } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
@@ -109,10 +108,10 @@ export class Server {
     return content as T;
   }
 
-  /** Notes about the fields that the server ignored in the last request: a typo would otherwise go unnoticed. */
-  ignoredNotes(known: readonly string[]): string[] {
+  /** Notes about the fields of the last request that the server is too old to know. */
+  ignoredNotes(): string[] {
     return this.lastIgnored.map(
-      (name) => `The field ${JSON.stringify(name)} is unknown and was ignored${didYouMean(name, known, String)}`,
+      (name) => `This server does not know the field ${JSON.stringify(name)} and ignored it.`,
     );
   }
 

@@ -82,7 +82,7 @@ export function keyCredential(value: string, from: string): Credential {
   return { value, refused: `the secret key of ${from} was refused: it is unknown or revoked, or its secret is wrong` };
 }
 
-/** The secret key of an application, for its own host; undefined if neither a flag nor a variable gives it. */
+/** The app secret, for the application's own host; undefined if neither a flag nor a variable gives it. */
 export function givenAppSecret(input: Input): Credential | undefined {
   const file = input.text("app-secret-file");
   if (file !== undefined) {
@@ -96,8 +96,8 @@ export function givenAppSecret(input: Input): Credential | undefined {
 
 export function appSecretCredential(value: string, from: string): Credential {
   refusePlaceholder(value, from);
-  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain the secret key and nothing else`);
-  return { value, refused: `there is no such application, or the secret key of ${from} belongs to another one` };
+  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain the app secret and nothing else`);
+  return { value, refused: `there is no such application, or the app secret of ${from} belongs to another one` };
 }
 
 function readSecret(flag: string, file: string): string {

@@ -46,7 +46,7 @@ test.each([
   expect([line, exitCode, stderr.includes("is needed")]).toEqual([line, 0, false]);
 });
 
-test("the secret key of another application is fetched once, kept, and replaced when it was rotated", async () => {
+test("the app secret of another application is fetched once, kept, and replaced when it was rotated", async () => {
   await cli.json("apps create bakery");
   const file = join(data, "command-line/bakery.secret");
   expect((await here("rooms create oven --app bakery")).exitCode).toBe(0);
@@ -113,7 +113,7 @@ test("what is missing is named, with what to do about it", async () => {
       none,
       'run this in the folder where the service was started with "parley up", or name its data folder with --data',
     ],
-    ["rooms list", none, "the application's secret key is needed: set PARLEY_APP_SECRET, or name a file"],
+    ["rooms list", none, "the app secret is needed: set PARLEY_APP_SECRET, or name a file"],
     ["usage", none, "a key is needed: set PARLEY_KEY to a secret key (SK_ID:SK_SECRET), or use --key"],
     [`apps list --data ${admin}`, none, `${admin}/first-run.txt does not have it; for a stopped server`],
     [`rooms list --app shop --data ${admin}`, none, "or set PARLEY_OPERATOR_TOKEN, then it is fetched and kept"],

@@ -44,7 +44,7 @@ const SECRET_KEY: Kind = {
 };
 
 const APP_SECRET: Kind = {
-  what: "the application's secret key",
+  what: "the app secret",
   give: "set PARLEY_APP_SECRET, or name a file that contains it with --app-secret-file",
   firstRunName: "app secret",
   // Kept, because the audit has an entry for each time that it is shown.
@@ -60,7 +60,7 @@ const APP_SECRET: Kind = {
 export const foundKey = (input: Input, give = SECRET_KEY.give): Promise<Credential> =>
   found(input, { ...SECRET_KEY, give });
 
-/** The application's secret key, for its own host. */
+/** The app secret, for the application's own host. */
 export const foundAppSecret = (input: Input): Promise<Credential> => found(input, APP_SECRET);
 
 async function found(input: Input, kind: Kind): Promise<Credential> {

@@ -1,14 +1,16 @@
 /** Commands find the server that runs on a data folder, wherever it listens. Nothing is exported here, and no address is given. */
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { networkInterfaces } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { DEFAULT_URL } from "../line/defaults.ts";
 import { Input } from "../line/input.ts";
 import { Commands, type Ended } from "../testing/commands.ts";
 import { parley, startServer, type TestServer, temporaryFolder } from "../testing/kit.ts";
 import { Running } from "../testing/running.ts";
-import { noServerHint } from "./address.ts";
+import { serverUrl } from "./address.ts";
 import { processMark } from "./process-mark.ts";
+import { serverOn } from "./running-server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -40,11 +42,12 @@ const start = async (extra: readonly string[] = [], host = "127.0.0.1"): Promise
 const here = (line: string, env: Record<string, string> = {}): Promise<Ended> =>
   parley(line.split(" "), { cwd: folder, env: { PARLEY_DATA: "", ...env } });
 
-const noteFile = (): string => join(data, "server.json");
+const notes = (): string[] => (existsSync(join(data, "servers")) ? readdirSync(join(data, "servers")) : []);
+const noteFile = (): string => join(data, "servers", notes()[0] ?? "none");
 const note = (): Record<string, unknown> => JSON.parse(readFileSync(noteFile(), "utf8"));
-const writeNote = (fields: Record<string, unknown>): void => {
-  mkdirSync(data, { recursive: true });
-  writeFileSync(noteFile(), JSON.stringify(fields));
+const writeNote = (fields: Record<string, unknown>, name = "this-1.json"): void => {
+  mkdirSync(join(data, "servers"), { recursive: true });
+  writeFileSync(join(data, "servers", name), JSON.stringify({ domain: "localhost", host: hostname(), ...fields }));
 };
 
 const COMMANDS = ["keys list", "rooms list", "publish chat/1 hello", "usage"];
@@ -74,9 +77,80 @@ test("commands find a server on any port, until it stops; its note is for its ow
   await here("publish chat/1 found");
   expect([await listening.exited, listening.stdout.includes("found")]).toEqual([0, true]);
   expect([statSync(noteFile()).mode & 0o777, note().url]).toEqual([0o600, url]);
-  expect(readdirSync(data).filter((name) => name.includes("partial"))).toEqual([]);
+  expect(notes()).toHaveLength(1);
   await stop();
-  expect(existsSync(noteFile())).toBe(false);
+  expect(notes()).toEqual([]);
+});
+
+test("servers on one folder have a note each: commands find one that runs, whichever stops first", async () => {
+  const { url, stop } = await start();
+  // Stands for a second node of a cluster, which shares the folder and was started later.
+  const second = Bun.spawn(["sleep", "600"]);
+  const secondUrl = "http://127.0.0.1:1";
+  const secondNote = { url: secondUrl, controlUrl: secondUrl, pid: second.pid, mark: processMark(second.pid) };
+  writeNote(secondNote, "second-1.json");
+  expect(serverOn(data)).toMatchObject({ state: "running", url: secondUrl });
+  second.kill();
+  await second.exited;
+  expect(serverOn(data)).toMatchObject({ state: "running", url });
+  await expectFound();
+  writeNote({ ...secondNote, pid: process.pid, mark: processMark(process.pid) }, "second-1.json");
+  await stop();
+  expect(notes()).toEqual(["second-1.json"]);
+  expect(serverOn(data)).toMatchObject({ state: "running", url: secondUrl });
+});
+
+test("the next start removes notes of killed servers of this machine, and keeps those of other machines", async () => {
+  const fields = { url: "http://127.0.0.1:1", controlUrl: "http://127.0.0.1:1", pid: 1, mark: "ended" };
+  writeNote(fields, "killed-1.json");
+  writeNote({ ...fields, host: "another container" }, "container-1.json");
+  await start();
+  expect(notes().toSorted()).toEqual(["container-1.json", expect.stringMatching(/-\d+\.json$/)]);
+  await expectFound(["keys list"]);
+});
+
+test("there are at most 100 notes: the oldest go first", async () => {
+  const fields = { url: "http://127.0.0.1:1", controlUrl: "http://127.0.0.1:1", pid: 1, mark: "ended", host: "gone" };
+  for (let at = 0; at < 105; at++) {
+    writeNote(fields, `gone-${at}.json`);
+    utimesSync(join(data, `servers/gone-${at}.json`), at, at);
+  }
+  await start();
+  expect(notes()).toHaveLength(100);
+  expect([notes().includes("gone-5.json"), notes().includes("gone-6.json")]).toEqual([false, true]);
+});
+
+describe("on the folder of a server that does not run, nothing is sent to the default address:", () => {
+  const GIVEN = { PARLEY_KEY: "sk_id_1:sk_secret_2", PARLEY_OPERATOR_TOKEN: "op_x", PARLEY_APP_SECRET: "x" };
+
+  test.each([
+    ["with what is in the folder", {}],
+    ["with credentials of variables", GIVEN],
+  ])("%s", async (_, env) => {
+    const { stop } = await start();
+    await stop();
+    for (const line of [...COMMANDS, "apps list", "token mint --peer a", "doctor", "listen chat/1"]) {
+      const { exitCode, stdout, stderr } = await here(line, env);
+      expect([line, exitCode, stdout, stderr]).toEqual([
+        line,
+        1,
+        "",
+        expect.stringMatching(
+          /no server runs on \.\/data; start it with ".*parley up", or name a server with --url or PARLEY_URL \(nothing was sent to http:\/\/127\.0\.0\.1:8080, the default\)\n$/,
+        ),
+      ]);
+    }
+    const json = await here("apps list --json", env);
+    expect(JSON.parse(json.stderr)).toEqual({
+      error: "unreachable",
+      message: expect.stringContaining("no server runs on ./data;"),
+    });
+  });
+
+  test("but a folder that only has the same name does not matter", () => {
+    mkdirSync(join(data, "tables"), { recursive: true });
+    expect(serverUrl(new Input([], new Map([["data", data]]), {}))).toBe(DEFAULT_URL);
+  });
 });
 
 describe("commands find a server", () => {
@@ -108,7 +182,7 @@ describe("commands find a server", () => {
     const { stop } = await start(["--workers", "2"]);
     await expectFound();
     await stop();
-    expect(existsSync(noteFile())).toBe(false);
+    expect(notes()).toEqual([]);
   });
 
   test("with a control plane and a domain of its own", async () => {
@@ -125,14 +199,11 @@ test("after kill -9 the message names the note, and what to do; the next start o
   for (const line of ["keys list", "rooms list", "publish chat/1 x"]) {
     const { exitCode, stderr } = await here(line);
     expect([line, exitCode]).toEqual([line, 1]);
-    expect(stderr).toContain(`data/server.json names ${url}, but the server that wrote it (process ${pid}) has ended`);
-    // What else it says depends on whether another program uses the default port.
-    expect(stderr).toContain("name the right address with --url or PARLEY_URL");
+    expect(stderr).toContain(`${notes()[0]} names ${url}, but the server that wrote it (process ${pid}) has ended`);
+    expect(stderr).toContain('parley up", or name a server with --url or PARLEY_URL');
   }
-  const hint = noServerHint(new Input([], new Map([["data", data]]), {}));
-  expect(hint).toEndWith('; start one with "parley up", or name the right address with --url or PARLEY_URL');
   const second = await start();
-  expect(note().url).toBe(second.url);
+  expect([notes().length, note().url]).toEqual([1, second.url]);
   await expectFound();
 });
 
@@ -140,7 +211,7 @@ test("a note of a process whose number another program has now is not used", asy
   const seen: string[] = [];
   using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: ({ url }) => Response.json({ n: seen.push(url) }) });
   const url = `http://127.0.0.1:${other.port}`;
-  const fields = { url, controlUrl: url, domain: "localhost", pid: process.pid };
+  const fields = { url, controlUrl: url, pid: process.pid };
   for (const mark of ["", "another start", undefined]) {
     writeNote({ ...fields, mark });
     const { exitCode } = await here("keys list", { PARLEY_OPERATOR_TOKEN: "op_x" });
@@ -155,9 +226,9 @@ test("a note of a process whose number another program has now is not used", asy
 test.each(["http://203.0.113.5:81", "http://parley.example.com", "http://0.0.0.0:1", "file:///etc", "nothing"])(
   "a note that names %s sends nothing there",
   async (url) => {
-    writeNote({ url, controlUrl: url, domain: "localhost", pid: process.pid, mark: processMark(process.pid) });
+    writeNote({ url, controlUrl: url, pid: process.pid, mark: processMark(process.pid) });
     const { exitCode, stderr } = await here("keys list", { PARLEY_OPERATOR_TOKEN: "op_x" });
-    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/http:\/\/127\.0\.0\.1:8080.*server\.json/)]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("servers/this-1.json ")]);
   },
 );
 
@@ -173,13 +244,17 @@ test("--url and PARLEY_URL come first; if nothing answers there, the message nam
   expect((await here(`keys list --url ${url}`, { PARLEY_URL: nowhere })).exitCode).toBe(0);
 });
 
-test("a second start on the same folder fails and leaves the note; a backup does not contain it", async () => {
+test("a second start on the same folder fails, names the first and leaves its note; a backup does not contain it", async () => {
   const { url, stop } = await start();
-  expect((await here("up --port 0")).exitCode).toBe(1);
+  for (const line of ["up --port 0", "up --port 0 --workers 2", "admin reset-token"])
+    expect(await here(line)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(`is using ${data}: it serves ${url} (process ${note().pid}); stop it first`),
+    });
   expect(note().url).toBe(url);
   await expectFound(["keys list"]);
   await stop("SIGKILL");
   expect((await here("backup b.sqlite")).exitCode).toBe(0);
   expect((await here("restore b.sqlite --data restored")).exitCode).toBe(0);
-  expect(existsSync(join(folder, "restored/server.json"))).toBe(false);
+  expect(existsSync(join(folder, "restored/servers"))).toBe(false);
 });

@@ -1,6 +1,7 @@
 /** How commands that talk identify themselves: with a secret key, a publishable key or a connect token. */
 import { UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
+import { appNamed } from "./address.ts";
 import { type Credential, hasPlaceholder, keyCredential, refusePlaceholder } from "./credentials.ts";
 import { foundKey } from "./found-credentials.ts";
 
@@ -26,6 +27,10 @@ export async function talkCredential(input: Input): Promise<TalkCredential> {
   if (PARLEY_KEY.trim()) return keyOfEitherType(PARLEY_KEY.trim(), "PARLEY_KEY");
   return { kind: "secret", credential: await foundKey(input) };
 }
+
+/** The application whose key a command of the REST API finds; undefined if a key is given, which can be that of any. */
+export const restApp = (input: Input): string | undefined =>
+  input.isOn("key") || (input.env.PARLEY_KEY?.trim() && !input.isOn("app")) ? undefined : appNamed(input);
 
 /** For the REST API, which takes only secret keys. */
 export async function restCredential(input: Input): Promise<Credential> {

@@ -1,4 +1,4 @@
-/** Applications, their plans and their secret keys. */
+/** Applications, their plans and their app secrets. */
 import type { Command, Operand } from "../line/command.ts";
 import { CONTROL, forLists, YES } from "../line/flags.ts";
 import { ROTATION } from "../line/rotation.ts";
@@ -8,7 +8,7 @@ const APP: Operand = { name: "APP", meaning: "id or name of the application" };
 export const APPS: readonly Command[] = [
   {
     name: "apps create",
-    summary: "create an application and print its secret key",
+    summary: "create an application and print its app secret",
     operands: [{ name: "NAME", meaning: "a DNS label: lower-case letters, digits, hyphens" }],
     flags: CONTROL,
     examples: ["parley apps create shop"],
@@ -93,7 +93,7 @@ without a terminal it needs --yes.`,
   },
   {
     name: "apps secret",
-    summary: "print an application's secret key",
+    summary: "print an application's app secret, for rooms and recordings",
     operands: [APP],
     flags: CONTROL,
     examples: ["parley apps secret shop"],
@@ -101,10 +101,10 @@ without a terminal it needs --yes.`,
   },
   {
     name: "apps rotate-secret",
-    summary: "replace an application's secret key and print the new one",
+    summary: "replace an application's app secret and print the new one",
     operands: [APP],
     flags: [...ROTATION, ...CONTROL],
-    details: "The old secret key, and access tokens made with it, work until the grace period ends.",
+    details: "The old app secret, and access tokens made with it, work until the grace period ends.",
     examples: ["parley apps rotate-secret shop --grace 3600", "parley apps rotate-secret shop --retire-previous --yes"],
     load: async () => (await import("../commands/control/apps.ts")).rotateSecret,
   },

@@ -96,7 +96,7 @@ export const ROOMS: readonly Command[] = [
     summary: "check whether an access token is valid",
     operands: [{ name: "TOKEN", meaning: "the token; - or nothing to read it from stdin", optional: true }],
     flags: [{ name: "room", value: "NAME", meaning: "whether it lets its holder join this room now" }, ...APPLICATION],
-    details: "The exit code is 1 if the token is refused. This command needs no secret key.",
+    details: "The exit code is 1 if the token is refused. This command needs no app secret.",
     examples: ["parley rooms token standup | parley rooms check - --room standup"],
     load: async () => (await import("../commands/application/rooms.ts")).check,
   },

@@ -1,4 +1,4 @@
-/** The fields of the application API that `--fields` takes, for suggestions. */
+/** The fields of the application API that `--fields` takes. */
 import { ROOM_FIELDS } from "../../protocol/room-fields.ts";
 
 export const ROOM_FIELD_NAMES: readonly string[] = ["roomName", ...Object.keys(ROOM_FIELDS)];

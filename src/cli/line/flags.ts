@@ -17,7 +17,7 @@ export const forLists = (flags: readonly Flag[]): readonly Flag[] =>
 const URL_FLAG: Flag = {
   name: "url",
   value: "URL",
-  meaning: `the server; default PARLEY_URL, else the one that runs on the data folder, else ${DEFAULT_URL}`,
+  meaning: `the server; default PARLEY_URL, else the one that runs on the data folder; without such a folder ${DEFAULT_URL}`,
 };
 /** On the machine of the service, credentials are found by these. */
 const LOCAL: readonly Flag[] = [
@@ -39,13 +39,13 @@ const APP: Flag = { name: "app", value: "APP", meaning: "the application's name;
 /** Flags of every command that calls the control plane. */
 export const CONTROL: readonly Flag[] = [URL_FLAG, ...LOCAL, JSON_OUT];
 
-/** Flags of every command that calls an application's own host. Its secret key is never an argument, because other users can see those. */
+/** Flags of every command that calls an application's own host. Its app secret is never an argument, because other users can see those. */
 export const APPLICATION: readonly Flag[] = [
   APP,
   {
     name: "app-secret-file",
     value: "FILE",
-    meaning: "file with its secret key; default PARLEY_APP_SECRET, else that of the data folder",
+    meaning: "file with its app secret; default PARLEY_APP_SECRET, else that of the data folder",
   },
   ...LOCAL,
   URL_FLAG,

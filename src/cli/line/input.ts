@@ -1,4 +1,5 @@
 /** The operands and flags of a command, parsed into what it needs. A wrong value is a UsageError that names the flag. */
+import { didYouMean } from "../../protocol/did-you-mean.ts";
 import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
 import { UsageError } from "./errors.ts";
 
@@ -121,12 +122,23 @@ export class Input {
     return text === undefined ? undefined : text === "on";
   }
 
-  object(name: string): JsonObject | undefined {
+  object(name: string, example = '{"name":"Ann"}'): JsonObject | undefined {
     const text = this.flags.get(name);
     if (text === undefined) return undefined;
     const value = parseJson(text);
     if (!isObject(value))
-      throw new UsageError(`--${name} must be a JSON object without duplicate keys, such as '{"name":"Ann"}'`);
+      throw new UsageError(`--${name} must be a JSON object without duplicate keys, such as '${example}'`);
+    return value;
+  }
+
+  /** An object with these fields only: the server ignores others, so that a typo would do nothing. */
+  fields(name: string, known: readonly string[], example: string): JsonObject | undefined {
+    const value = this.object(name, example);
+    const unknown = Object.keys(value ?? {}).find((field) => !known.includes(field));
+    if (unknown !== undefined)
+      throw new UsageError(
+        `--${name} has no field ${JSON.stringify(unknown)}${didYouMean(unknown, known)} See docs/rooms.md`,
+      );
     return value;
   }
 }

@@ -7,7 +7,7 @@ import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { systemClock } from "../../base/clock.ts";
-import { StoreError } from "../../store/contract/store.ts";
+import { StoreError, StoreInUse } from "../../store/contract/store.ts";
 import { prepareFile } from "../../store/engines/data-folder.ts";
 
 export type HistorySync = "process" | "disk";
@@ -143,10 +143,7 @@ function open({ path, sync }: HistoryFileOptions): Database {
   } catch (error) {
     db.close();
     if (isDamage(error) || error instanceof StoreError) throw error;
-    if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY"))
-      throw new StoreError(
-        `another Parley process is using ${dirname(path)}; stop it first, or name another folder with --data`,
-      );
+    if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY")) throw new StoreInUse(dirname(path));
     throw notOpened(path, error);
   }
 }

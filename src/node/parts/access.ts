@@ -6,6 +6,7 @@ import type { Withdrawn } from "../../access/keys/withdrawn.ts";
 import { AuditTrail } from "../../access/operators/audit-trail.ts";
 import { Operators } from "../../access/operators/operators.ts";
 import { systemClock as clock } from "../../base/clock.ts";
+import type { AppId } from "../../base/ids.ts";
 import { asCalled } from "../../config/program.ts";
 import type { Config } from "../../config/settings.ts";
 import { type Snapshot, type Store, StoreError } from "../../store/contract/store.ts";
@@ -66,10 +67,18 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const host = config.host || defaultHost(snapshot, made);
   const auditTrail = buildAuditTrail({ log, store });
-  if (made?.demo)
-    await auditTrail.record({ who: FIRST_START, what: "app created", on: DEMO, app: keyring.appNamed(DEMO)?.id });
+  if (made?.demo) await auditDemo(auditTrail, directory, keyring.appNamed(DEMO)?.id);
   const withdrawn = (one: Withdrawn): void => operators.withdraw(one);
   return { vault, keyring, directory, operators, auditTrail, firstRun: made, host, snapshotLoaded, withdrawn };
+}
+
+async function auditDemo(auditTrail: AuditTrail, directory: Directory, app: AppId | undefined): Promise<void> {
+  await auditTrail.record({ who: FIRST_START, what: "app created", on: DEMO, app });
+  const keys = await directory.keysPage(10, DEMO);
+  for (const { id, type, label, channelPatterns, actions, allowedOrigins, turn } of keys) {
+    const after = { type, label, channelPatterns, actions, allowedOrigins, turn };
+    await auditTrail.record({ who: FIRST_START, what: "key created", on: id, app, after });
+  }
 }
 
 const buildAuditTrail = ({ log, store }: Pick<NodeContext, "log" | "store">): AuditTrail =>

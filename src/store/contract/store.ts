@@ -197,6 +197,17 @@ export interface Store extends Reads {
 /** The store cannot be used; the message tells the operator what to do. */
 export class StoreError extends Error {}
 
+/** The data folder has a server. `by` says which, if that is known. */
+export class StoreInUse extends StoreError {
+  constructor(
+    readonly folder: string,
+    readonly remedy = "stop it first, or name another folder with --data",
+    by = "",
+  ) {
+    super(`another Parley process is using ${folder}${by}; ${remedy}`);
+  }
+}
+
 /** A backup cannot be written to the file that was named. */
 export class WrongTarget extends StoreError {}
 

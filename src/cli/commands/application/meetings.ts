@@ -127,8 +127,13 @@ export async function end(input: Input): Promise<CommandResult> {
   const api = applicationApi(input);
   const path = roomPath(input);
   await confirm(input, `end the meeting of ${input.operand(0)} for everyone`, () => api.get(path));
-  const response = await api.post<{ message: string; ended: number }>(`${path}/end`);
-  return { value: response, text: `${response.message}: ${response.ended} inside.\n` };
+  const response = await api.post<{ ended: number }>(`${path}/end`);
+  return { value: response, text: `${endedText(response.ended)}\n` };
+}
+
+function endedText(people: number): string {
+  if (people === 0) return "No one was in the room.";
+  return `The meeting has ended; ${people === 1 ? "1 person was" : `${people} people were`} inside.`;
 }
 
 export async function record(input: Input): Promise<CommandResult> {

@@ -33,6 +33,7 @@ test("a recording is uploaded, shown, listed, downloaded and deleted", async () 
     endTime: 1_896_116_400,
   });
   const { stdout } = await run(`recordings show ${made._id}`);
+  expect(stdout).toMatch(/^room +standup$/m);
   expect(stdout).toMatch(/^started +2030-01-31 18:00:00Z$/m);
   // The name of a download that is given none: it says which recording it is.
   expect(stdout).toMatch(new RegExp(`^file +alice-audio-20300131T180000Z-${made._id}\\.webm$`, "m"));

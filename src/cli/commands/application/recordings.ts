@@ -45,10 +45,16 @@ const mendedText = ({ mended }: Recording): string | undefined =>
 
 const recordingPath = (input: Input): string => `/recording/${input.id(0, "the id of a recording")}`;
 
-const describe = (one: Recording): string =>
+/** With the name of the room, which costs requests: JSON has the id. */
+const shown = async (input: Input, api: Server, one: Recording): Promise<Pick<CommandResult, "value" | "text">> => {
+  const names = input.isOn("json") ? undefined : await roomNames(api, new Set([one.room]));
+  return { value: one, text: describe(one, names?.get(one.room) ?? one.room) };
+};
+
+const describe = (one: Recording, room: string): string =>
   fields({
     recording: one._id,
-    room: one.room,
+    room,
     type: one.type,
     username: one.participantUsername,
     "meeting session": one.meetingSession,
@@ -120,8 +126,8 @@ function filterQuery(input: Input): string {
 }
 
 export async function show(input: Input): Promise<CommandResult> {
-  const one = await applicationApi(input).get<Recording>(recordingPath(input));
-  return { value: one, text: describe(one) };
+  const api = applicationApi(input);
+  return shown(input, api, await api.get<Recording>(recordingPath(input)));
 }
 
 export async function remove(input: Input): Promise<CommandResult> {
@@ -157,7 +163,7 @@ export async function upload(input: Input): Promise<CommandResult> {
     const endTime = input.timeOrNone("end") ?? undefined;
     const one = await api.post<Recording>(`/recording/${upload._id}/complete`, { endTime });
     state.remove();
-    return { value: one, text: describe(one), notes };
+    return { ...(await shown(input, api, one)), notes };
   } catch (error) {
     // The upload no longer exists on the server, so the next run must start a new one. After other errors it can resume.
     if (error instanceof Failure && ["recording_not_found", "link_not_valid"].includes(error.code)) state.remove();

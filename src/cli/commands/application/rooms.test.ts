@@ -7,6 +7,9 @@ import { shell, withServer } from "../../testing/kit.ts";
 
 setDefaultTimeout(60_000);
 
+/** The rate of an application is per second. */
+const RATE_PERIOD_MS = 1000;
+
 const cli = withServer();
 const { folder, run, runWith, json, jsonLines } = cli;
 
@@ -18,6 +21,7 @@ test("a room is created, shown, listed, changed, renamed and archived", async ()
   expect(made.stdout).toMatch(/^privacy +private$/m);
   expect(made.stdout).toMatch(/^expireUnixSec +2030-01-31 18:00:00Z$/m);
   expect(made.stdout).toMatch(/^enableChat +false$/m);
+  expect(made.stdout).toMatch(/^created +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ$/m);
   const room = await json("rooms show board");
   expect(room).toMatchObject({ roomName: "board", expireUnixSec: 1_896_112_800, maxParticipants: 5 });
   expect((await run("rooms list")).stdout).toMatch(/^board +\w{24} +private +- +2030-01-31 18:00:00Z +- /m);
@@ -34,17 +38,44 @@ test("a room is created, shown, listed, changed, renamed and archived", async ()
   });
 });
 
-test("a field that the server does not know is named on stderr, with the one that was probably meant", async () => {
-  const note = 'The field "recordRom" is unknown and was ignored; did you mean recordRoom?\n';
-  const fields = '--fields={"recordRom":true}';
-  const made = await run("rooms create typo", fields);
-  expect([made.exitCode, made.stderr]).toEqual([0, note]);
-  for (const line of ["rooms edit typo", "rooms edit typo --json", "rooms create typo2 --json"])
-    expect([line, (await run(line, fields)).stderr]).toEqual([line, note]);
-  const odd = await run("rooms edit typo", '--fields={"a, b é":1,"enableChat":false}');
-  expect(odd.stderr).toBe('The field "a, b é" is unknown and was ignored.\n');
-  const token = await run("rooms token typo", '--fields={"isadmn":true}');
-  expect(token.stderr).toBe('It is for typo.\nThe field "isadmn" is unknown and was ignored; did you mean isAdmin?\n');
+test("a field that there is not is refused, with the one that was probably meant", async () => {
+  await json("rooms create typo");
+  const room = '--fields={"recordRom":true}';
+  const token = '--fields={"isadmn":true}';
+  for (const [line, fields, message] of [
+    ["rooms create typo2", room, '"recordRom"; did you mean "recordRoom"?'],
+    ["rooms edit typo", room, '"recordRom"; did you mean "recordRoom"?'],
+    ["rooms edit typo", '--fields={"enableChat":false,"a, b é":1}', '"a, b é".'],
+    ["rooms token typo", token, '"isadmn"; did you mean "isAdmin"?'],
+  ] as const) {
+    const { exitCode, stdout, stderr } = await run(line, fields);
+    const said = `parley: --fields has no field ${message} See docs/rooms.md\n`;
+    expect([line, exitCode, stdout, stderr]).toEqual([line, 2, "", said]);
+  }
+  expect((await run("rooms show typo2")).exitCode).toBe(1);
+  expect((await json("rooms show typo")).enableChat).not.toBe(false);
+});
+
+test("--fields that is no JSON object gets an example that can be used", async () => {
+  for (const line of ["rooms create example", "rooms token"]) {
+    const wrong = await run(line, "--fields", "nope");
+    const [, example = ""] = /such as '(.*)'/.exec(wrong.stderr) ?? [];
+    expect([wrong.exitCode, (await run(line, "--fields", example)).exitCode]).toEqual([2, 0]);
+  }
+});
+
+test("a field that the server is too old to know is named on stderr", async () => {
+  using old = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () =>
+      Response.json({ roomName: "a", created: "" }, { headers: { "X-Parley-Ignored": "recordRoom, a%2C%20b" } }),
+  });
+  const { exitCode, stderr } = await runWith({ PARLEY_URL: `http://127.0.0.1:${old.port}` }, "rooms create a");
+  expect([exitCode, stderr]).toEqual([
+    0,
+    'This server does not know the field "recordRoom" and ignored it.\nThis server does not know the field "a, b" and ignored it.\n',
+  ]);
 });
 
 test("the server knows every field of access tokens that is suggested", async () => {
@@ -83,6 +114,8 @@ test("a list of several pages is complete", async () => {
     // The rate is 100 requests per second.
     if (made.status === 429) await Bun.sleep(1000 * Number(made.headers.get("retry-after")));
   }
+  // The list must not be the request that is one too many.
+  await Bun.sleep(RATE_PERIOD_MS);
   const names = (await jsonLines<{ roomName: string }>("rooms list"))
     .map((room) => room.roomName)
     .filter((name) => name.startsWith("many-"));

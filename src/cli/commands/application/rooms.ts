@@ -6,7 +6,7 @@ import { Failure, UsageError } from "../../line/errors.ts";
 import { ROOM_FIELD_NAMES, TOKEN_FIELD_NAMES } from "../../line/field-names.ts";
 import type { Input } from "../../line/input.ts";
 import { confirm } from "../../terminal/confirm.ts";
-import { type Cell, fields, table, time } from "../../terminal/output.ts";
+import { type Cell, fields, isoTime, table, time } from "../../terminal/output.ts";
 import { tokenOf } from "../control/token.ts";
 
 interface Room {
@@ -34,6 +34,7 @@ const describe = (room: Room, input: Input): string =>
         TIMES.includes(name) ? time(Number(value)) : String(value),
       ]),
     ),
+    created: isoTime(room.created),
     // The API has its id, which people do not know it by.
     app: appNamed(input),
     page: roomPage(input, room.roomName),
@@ -41,7 +42,7 @@ const describe = (room: Room, input: Input): string =>
 
 /** The fields of --fields and of the other flags, which take precedence. */
 const fieldsOf = (input: Input): Record<string, unknown> => ({
-  ...input.object("fields"),
+  ...input.fields("fields", ROOM_FIELD_NAMES, '{"recordRoom":true}'),
   ...defined({
     privacy: input.oneOf("privacy", ["public", "private"]),
     expireUnixSec: input.timeOrNone("expires"),
@@ -59,7 +60,7 @@ export async function create(input: Input): Promise<CommandResult> {
   const roomName = input.operand(0) || undefined;
   const api = applicationApi(input);
   const room = await api.post<Room>("/room", { ...fieldsOf(input), ...defined({ roomName }) });
-  return { value: room, text: describe(room, input), notes: api.ignoredNotes(ROOM_FIELD_NAMES) };
+  return { value: room, text: describe(room, input), notes: api.ignoredNotes() };
 }
 
 export async function list(input: Input): Promise<CommandResult> {
@@ -80,7 +81,7 @@ export async function list(input: Input): Promise<CommandResult> {
     time(room.notBeforeUnixSec),
     time(room.expireUnixSec),
     room.deleteOnExp ? "is archived" : undefined,
-    `${room.created.slice(0, 19).replace("T", " ")}Z`,
+    isoTime(room.created),
   ]);
   const head = ["NAME", "ID", "PRIVACY", "NOT BEFORE", "EXPIRES", "ON EXPIRY", "CREATED"];
   return { value: data, text: table(head, rows) };
@@ -97,7 +98,7 @@ export async function edit(input: Input): Promise<CommandResult> {
     throw new UsageError('nothing to change: name a flag, or --fields; see "parley help rooms edit"');
   const api = applicationApi(input);
   const room = await api.put<Room>(roomPath(input), change);
-  return { value: room, text: describe(room, input), notes: api.ignoredNotes(ROOM_FIELD_NAMES) };
+  return { value: room, text: describe(room, input), notes: api.ignoredNotes() };
 }
 
 export async function remove(input: Input): Promise<CommandResult> {
@@ -110,7 +111,7 @@ export async function remove(input: Input): Promise<CommandResult> {
 
 export async function token(input: Input): Promise<CommandResult> {
   const wanted = {
-    ...input.object("fields"),
+    ...input.fields("fields", TOKEN_FIELD_NAMES, '{"joinVideoOn":true}'),
     ...defined({
       roomName: input.operand(0) || undefined,
       name: input.text("name"),
@@ -130,7 +131,7 @@ export async function token(input: Input): Promise<CommandResult> {
   return {
     value: minted,
     text: `${minted.token}\n`,
-    notes: [isForOneRoom ? `It is for ${first}.` : "It is for every room.", ...api.ignoredNotes(TOKEN_FIELD_NAMES)],
+    notes: [isForOneRoom ? `It is for ${first}.` : "It is for every room.", ...api.ignoredNotes()],
   };
 }
 

@@ -138,12 +138,10 @@ test("without a terminal, a change that may remove stored messages needs --yes, 
 
 test("the size of histories is part of the plan", async () => {
   const app = await newApp();
-  expect((await run(`apps plan ${app} --max-history-bytes 2097152 --yes`)).stdout).toMatch(
-    /^history at most +2097152 bytes$/m,
-  );
+  expect((await run(`apps plan ${app} --max-history-bytes 2097152 --yes`)).stdout).toMatch(/^history at most +2 MiB$/m);
   expect(await json(`apps show ${app}`)).toMatchObject({ maxHistoryBytes: 2_097_152 });
   expect((await run(`apps plan ${app} --max-recording-bytes-total 5368709120`)).stdout).toMatch(
-    /^recordings at most +5368709120 bytes$/m,
+    /^recordings at most +5 GiB$/m,
   );
   expect(await json(`apps show ${app}`)).toMatchObject({ maxRecordingBytesTotal: 5_368_709_120 });
 });

@@ -33,6 +33,20 @@ interface App {
 const limitText = (limit: number | null): string | number => limit ?? "unlimited";
 const retention = (days: number | null): string => (days === null ? "forever" : `${days} days`);
 
+const UNITS = [
+  ["TiB", 1024 ** 4],
+  ["GiB", 1024 ** 3],
+  ["MiB", 1024 ** 2],
+  ["KiB", 1024],
+] as const;
+
+/** In the largest unit that is exact, because it is a limit. */
+function exactBytes(bytes: number | undefined): string | undefined {
+  if (bytes === undefined) return undefined;
+  const [unit, size] = UNITS.find(([, size]) => bytes >= size && bytes % size === 0) ?? ["bytes", 1];
+  return `${bytes / size} ${unit}`;
+}
+
 const appPath = (input: Input): string => `/apps/${input.id(0, "the id or name of an application")}`;
 
 const describe = (app: App): string =>
@@ -45,13 +59,13 @@ const describe = (app: App): string =>
     connections: limitText(app.plan.maxConcurrentConnections),
     "messages per month": limitText(app.plan.maxMessagesPerPeriod),
     "recordings kept": retention(app.retentionDays),
-    "recordings at most": app.maxRecordingBytesTotal === undefined ? undefined : `${app.maxRecordingBytesTotal} bytes`,
+    "recordings at most": exactBytes(app.maxRecordingBytesTotal),
     "messages shown": app.consolePayloads === undefined ? undefined : app.consolePayloads ? "to operators" : "no",
     "channel rules": app.channelRules?.length,
-    "history at most": app.maxHistoryBytes === undefined ? undefined : `${app.maxHistoryBytes} bytes`,
+    "history at most": exactBytes(app.maxHistoryBytes),
     "meetings kept": app.meetingRetentionDays === undefined ? undefined : retention(app.meetingRetentionDays),
     "meetings framed by": app.allowedFrameOrigins && (app.allowedFrameOrigins.join(", ") || "none"),
-    "secret key": app.secretKey,
+    "app secret": app.secretKey,
   });
 
 export async function create(input: Input): Promise<CommandResult> {
@@ -59,7 +73,10 @@ export async function create(input: Input): Promise<CommandResult> {
   return {
     value: app,
     text: describe(app),
-    notes: [`Keep the secret key to yourself; "parley apps secret ${app.name}" prints it.`],
+    notes: [
+      `Keep the app secret to yourself; "parley apps secret ${app.name}" prints it. It is for rooms and recordings (PARLEY_APP_SECRET).`,
+      `For messages, make a key; see "parley help keys create".`,
+    ],
   };
 }
 
@@ -141,12 +158,12 @@ export async function rotateSecret(input: Input): Promise<CommandResult> {
   if (hasEnded)
     await confirm(
       input,
-      `end the present secret key of ${input.operand(0)}, and the access tokens made with it, now`,
+      `end the present app secret of ${input.operand(0)}, and the access tokens made with it, now`,
       () => server.get(path),
     );
   const response = await server.post<{ secretKey: string }>(`${path}/secret-key/rotate`, options);
   const note = hasEnded
-    ? "The old secret key no longer works, nor do the access tokens made under it."
-    : "The old secret key, and access tokens made under it, work until the grace period ends.";
+    ? "The old app secret no longer works, nor do the access tokens made under it."
+    : "The old app secret, and access tokens made under it, work until the grace period ends.";
   return { value: response, text: `${response.secretKey}\n`, notes: [note] };
 }

@@ -37,12 +37,18 @@ test("an application is created, shown, listed, changed and deleted", async () =
   const made = await run("apps create shop");
   expect(made.exitCode).toBe(0);
   expect(made.stderr).toContain('"parley apps secret shop" prints it');
-  const { id = "", "secret key": secretKey = "" } = fieldsOf(made.stdout);
+  const { id = "", "app secret": secretKey = "" } = fieldsOf(made.stdout);
   expect(id).toMatch(/^[0-9a-f]{24}$/);
 
   expect((await run("apps secret shop")).stdout).toBe(`${secretKey}\n`);
   expect(await json("apps secret shop")).toEqual({ secretKey });
   expect(fieldsOf((await run("apps show shop")).stdout)).toMatchObject({ id, name: "shop", connections: "unlimited" });
+  expect(fieldsOf(made.stdout)).toMatchObject({ "recordings at most": "100 GiB", "history at most": "1 GiB" });
+  const sized = await run("apps plan shop --max-recording-bytes-total 1500000001 --max-history-bytes 2097152000 --yes");
+  expect(fieldsOf(sized.stdout)).toMatchObject({
+    "recordings at most": "1500000001 bytes",
+    "history at most": "2000 MiB",
+  });
   expect(await json(`apps show ${id}`)).toMatchObject({ _id: id, name: "shop" });
 
   const planned = await run(
@@ -247,7 +253,9 @@ test("the admin token can come from a file, which overrides the environment", as
 test("the hint after apps create leads to the same server", async () => {
   const { url, adminToken } = cli.server;
   const made = await parley(["apps", "create", "fleet", "--url", url], { env: { PARLEY_ADMIN_TOKEN: adminToken } });
-  expect(made.stderr).toBe(`Keep the secret key to yourself; "parley apps secret fleet --url ${url}" prints it.\n`);
+  expect(made.stderr).toStartWith(
+    `Keep the app secret to yourself; "parley apps secret fleet --url ${url}" prints it. It is for rooms and recordings`,
+  );
 });
 
 test("the error about an unreachable server has its address and how to start one", async () => {

@@ -1,7 +1,7 @@
 /** `parley channels`, `peers`, `kick` and `usage`: what a backend sees and does over REST. */
 import { isPeerId } from "../../../protocol/names.ts";
 import { backendApi, type Server } from "../../calls/client.ts";
-import { restCredential } from "../../calls/talk-credential.ts";
+import { restApp, restCredential } from "../../calls/talk-credential.ts";
 import type { CommandResult } from "../../line/command.ts";
 import { UsageError } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
@@ -101,7 +101,7 @@ export async function usage(input: Input): Promise<CommandResult> {
   return {
     value: found,
     text: fields({
-      app: found.appId,
+      app: restApp(input) ?? found.appId,
       plan: plan.name,
       period: `${time(found.periodStartUnix)} to ${time(found.periodEndUnix)}`,
       messages: `${found.messagesUsed}, ${of(plan.maxMessagesPerPeriod)}`,

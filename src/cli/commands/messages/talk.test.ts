@@ -196,7 +196,7 @@ describe("credentials", () => {
   test("for another application a key is made with the admin token, kept, and replaced when it is revoked", async () => {
     await cli.json("apps create shop");
     const file = join(folder, "data/command-line/shop.key");
-    expect((await here("usage --app shop")).exitCode).toBe(0);
+    expect((await here("usage --app shop")).stdout).toMatch(/^app +shop$/m);
     const kept = readFileSync(file, "utf8").trim();
     expect([statSync(file).mode & 0o777, kept]).toEqual([0o600, expect.stringMatching(/^sk_id_\w+:sk_secret_/)]);
     expect((await here("publish a x --app shop")).exitCode).toBe(0);

@@ -1,7 +1,6 @@
 /** What a server prints when it has started: version, data folder and addresses. */
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { VERSION } from "../../../version.ts";
-import { DEFAULT_URL } from "../../line/defaults.ts";
 
 export interface Started {
   /** The address of the server, as seen from this machine. */
@@ -63,13 +62,9 @@ export const howToOpen = ({ host, isHostDefault }: Started): string | undefined 
     ? "only this machine can connect, because the first start made a demo; --host 0.0.0.0 or PARLEY_HOST=0.0.0.0 lets other machines connect"
     : undefined;
 
-/** The variable that lets commands find a server that is not at their default address; undefined if they find it without. */
-export function commandsVariable({ url, isNoted }: Started): string | undefined {
-  if (isNoted) return undefined;
-  const { protocol, port } = new URL(url);
-  const usual = new URL(DEFAULT_URL);
-  return protocol === usual.protocol && port === usual.port ? undefined : `export PARLEY_URL=${url}`;
-}
+/** The variable that lets commands find a server whose address is not noted; undefined if they find it without. */
+export const commandsVariable = ({ url, isNoted }: Started): string | undefined =>
+  isNoted ? undefined : `export PARLEY_URL=${url}`;
 
 /** The text for a terminal. */
 export function greeting(started: Started): string {

@@ -73,7 +73,7 @@ async function newBackup(data = newData()): Promise<string> {
 test("while the server is running, no command changes its store", () => {
   for (const { exitCode, stdout, stderr } of whileRunning) {
     expect([exitCode, stdout]).toEqual([1, ""]);
-    expect(stderr).toContain(`another Parley process is using ${seed}; stop it first`);
+    expect(stderr).toContain(`another Parley process is using ${seed}: it serves http://127.0.0.1:`);
   }
   expect(existsSync(join(folder, "never"))).toBe(false);
   expect(readdirSync(seed).sort()).toEqual([
@@ -82,6 +82,7 @@ test("while the server is running, no command changes its store", () => {
     "master.key",
     "parley.sqlite",
     "recordings",
+    "servers",
   ]);
 });
 

@@ -1,0 +1,109 @@
+/**
+ * Notes of running servers in a folder: one file per process, because servers with PostgreSQL can share a data folder, and one that
+ * stops must not take the note of another with it. A note has no secret, but decides where secrets are sent.
+ */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { isObject } from "../../protocol/json.ts";
+import { processMark } from "./process-mark.ts";
+
+export interface Addresses {
+  readonly url: string;
+  /** Where the control plane is: with PARLEY_ADMIN_LISTEN it has an address of its own. */
+  readonly controlUrl: string;
+  /** PARLEY_DOMAIN. */
+  readonly domain: string;
+}
+
+export interface Note extends Addresses {
+  /** The name of the machine or container: processes of another one cannot be seen from here. */
+  readonly host: string;
+  readonly pid: number;
+  /** What `processMark` says about that process. */
+  readonly mark: string;
+}
+
+export interface FoundNote {
+  readonly file: string;
+  /** undefined: the file does not contain a note. */
+  readonly note: Note | undefined;
+}
+
+/** Notes of killed servers in containers that no longer exist stay; beyond this many files, the oldest are removed. */
+const NOTES_MAX = 100;
+
+/** Adds a note about this process; returns how to remove it. Throws what the system reports. */
+export function addNote(folder: string, addresses: Addresses): () => void {
+  const mark = processMark(process.pid);
+  if (mark === undefined) throw new Error("this system does not tell when a process was started");
+  const note: Note = { ...addresses, host: hostname(), pid: process.pid, mark };
+  // With its host: the first process of every container has the same number.
+  const file = join(folder, `${note.host.replaceAll(/[^\w.-]/g, "_")}-${note.pid}.json`);
+  const partial = `${file}.partial`;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  rmSync(partial, { force: true });
+  // Renamed, so that no command reads half of it.
+  writeFileSync(partial, `${JSON.stringify(note)}\n`, { mode: 0o600 });
+  renameSync(partial, file);
+  removeOld(folder, file);
+  return () => removeFile(file);
+}
+
+/** Newest first. Throws what the system reports. */
+export function notesIn(folder: string): FoundNote[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".json"))
+    .flatMap((name) => {
+      const file = join(folder, name);
+      const found = statSync(file, { throwIfNoEntry: false });
+      const text = found?.isFile() ? textIn(file) : undefined;
+      return found && text !== undefined ? [{ file, note: noteIn(text), at: found.mtimeMs }] : [];
+    })
+    .toSorted((a, b) => b.at - a.at);
+}
+
+export const isAlive = ({ pid, mark }: Note): boolean => processMark(pid) === mark;
+
+/** A killed process leaves its note behind. */
+function removeOld(folder: string, own: string): void {
+  for (const [at, { file, note }] of notesIn(folder).entries()) {
+    const hasEnded = note?.host === hostname() && !isAlive(note);
+    if (file !== own && (hasEnded || at >= NOTES_MAX)) removeFile(file);
+  }
+}
+
+function removeFile(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // A note that stays is recognised by its process, which has ended.
+  }
+}
+
+/** undefined: it has been removed meanwhile. */
+function textIn(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function noteIn(text: string): Note | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isObject(value)) return undefined;
+    const { url, controlUrl, domain, host, pid, mark } = value;
+    if (!isOrigin(url) || !isOrigin(controlUrl)) return undefined;
+    if (typeof domain !== "string" || typeof host !== "string" || typeof mark !== "string") return undefined;
+    const isPid = Number.isSafeInteger(pid) && Number(pid) > 0;
+    return isPid ? { url, controlUrl, domain, host, pid: Number(pid), mark } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isOrigin = (value: unknown): value is string =>
+  typeof value === "string" && /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value;
