@@ -40,7 +40,7 @@ async function withItsServer(error: StoreInUse): Promise<StoreInUse> {
   const { folder, remedy } = error;
   // Loaded only where it is used.
   const { serverOn } = await import("./calls/running-server.ts");
-  const server = serverOn(folder);
+  const server = serverOn(folder, true);
   return server.state === "running"
     ? new StoreInUse(folder, remedy, `: it serves ${server.url} (process ${server.pid})`)
     : error;

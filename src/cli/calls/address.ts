@@ -104,8 +104,10 @@ export function applicationHost(input: Input): { base: string; host: string } {
   // The documentation uses the application's own address; treat it like the server's.
   if (url.hostname === `${app}.localhost`) url.hostname = "localhost";
   const bare = url.hostname.replace(/^\[|\]$/g, "");
-  const isLocal = bare === "localhost" || isIP(bare) !== 0;
-  const domain = input.env.PARLEY_DOMAIN || foundServer(input)?.domain || (isLocal ? "localhost" : bare);
+  // The domain of a note only names the application: nothing is sent to an address that is made from it.
+  const found = foundServer(input);
+  const isLocal = found !== undefined || bare === "localhost" || isIP(bare) !== 0;
+  const domain = input.env.PARLEY_DOMAIN || found?.domain || (isLocal ? "localhost" : bare);
   const host = `${app}.${domain}${url.port ? `:${url.port}` : ""}`;
   const base = isLocal ? url.href : `${url.protocol}//${host}${url.pathname}`;
   return { base: base.replace(/\/+$/, ""), host };

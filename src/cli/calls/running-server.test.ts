@@ -1,6 +1,16 @@
 /** Commands find the server that runs on a data folder, wherever it listens. Nothing is exported here, and no address is given. */
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { DEFAULT_URL } from "../line/defaults.ts";
@@ -8,7 +18,7 @@ import { Input } from "../line/input.ts";
 import { Commands, type Ended } from "../testing/commands.ts";
 import { parley, startServer, type TestServer, temporaryFolder } from "../testing/kit.ts";
 import { Running } from "../testing/running.ts";
-import { serverUrl } from "./address.ts";
+import { applicationHost, serverUrl } from "./address.ts";
 import { processMark } from "./process-mark.ts";
 import { serverOn } from "./running-server.ts";
 
@@ -89,15 +99,15 @@ test("servers on one folder have a note each: commands find one that runs, which
   const secondUrl = "http://127.0.0.1:1";
   const secondNote = { url: secondUrl, controlUrl: secondUrl, pid: second.pid, mark: processMark(second.pid) };
   writeNote(secondNote, "second-1.json");
-  expect(serverOn(data)).toMatchObject({ state: "running", url: secondUrl });
+  expect(serverOn(data, false)).toMatchObject({ state: "running", url: secondUrl });
   second.kill();
   await second.exited;
-  expect(serverOn(data)).toMatchObject({ state: "running", url });
+  expect(serverOn(data, false)).toMatchObject({ state: "running", url });
   await expectFound();
   writeNote({ ...secondNote, pid: process.pid, mark: processMark(process.pid) }, "second-1.json");
   await stop();
   expect(notes()).toEqual(["second-1.json"]);
-  expect(serverOn(data)).toMatchObject({ state: "running", url: secondUrl });
+  expect(serverOn(data, false)).toMatchObject({ state: "running", url: secondUrl });
 });
 
 test("the next start removes notes of killed servers of this machine, and keeps those of other machines", async () => {
@@ -231,6 +241,40 @@ test.each(["http://203.0.113.5:81", "http://parley.example.com", "http://0.0.0.0
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining("servers/this-1.json ")]);
   },
 );
+
+/** Only root can give a file away. */
+describe.if(process.getuid?.() === 0)("a note of another user", () => {
+  const NOBODY = 65_534;
+  const url = "http://127.0.0.1:7999";
+
+  test("in a folder that nobody has named is not used: it would send credentials to that user's program", () => {
+    const theirs = Bun.spawn(["sleep", "600"], { uid: NOBODY });
+    try {
+      writeNote({ url, controlUrl: url, pid: theirs.pid, mark: processMark(theirs.pid) });
+      chownSync(noteFile(), NOBODY, NOBODY);
+      expect(serverOn(data, false)).toMatchObject({ state: "stopped", why: expect.stringContaining("another user") });
+      expect(serverOn(data, true)).toMatchObject({ state: "running", url });
+    } finally {
+      theirs.kill();
+    }
+  });
+
+  test("is not used either if the process it names is not that user's", () => {
+    writeNote({ url, controlUrl: url, pid: process.pid, mark: processMark(process.pid) });
+    chownSync(noteFile(), NOBODY, NOBODY);
+    expect(serverOn(data, true)).toMatchObject({ state: "stopped", why: expect.stringContaining("another user") });
+  });
+});
+
+test("the domain of a note is only named to the server, and never called", () => {
+  const url = "http://127.0.0.1:7999";
+  writeNote({ url, controlUrl: url, pid: process.pid, mark: processMark(process.pid), domain: "evil.example" });
+  const input = new Input([], new Map([["data", data]]), {});
+  expect(applicationHost(input)).toEqual({ base: url, host: "demo.evil.example:7999" });
+  const named = "http://x.localhost:7999";
+  writeNote({ url: named, controlUrl: named, pid: process.pid, mark: processMark(process.pid) });
+  expect(serverOn(data, true)).toMatchObject({ state: "stopped" });
+});
 
 test("--url and PARLEY_URL come first; if nothing answers there, the message names the server that runs", async () => {
   const { url } = await start();

@@ -1,12 +1,13 @@
 /**
  * Where the server of a data folder listens. A running server notes it in the folder, so that commands on its machine need no address.
- * An address of another machine in a note is not used.
+ * An address of another machine in a note is not used, nor what another user has put into a folder that the caller has not named.
  */
 import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { SETTINGS } from "../../config/settings.ts";
 import type { Input } from "../line/input.ts";
+import { processOwner } from "./process-mark.ts";
 import { type Addresses, addNote, type FoundNote, isAlive, notesIn } from "./server-notes.ts";
 
 export type RunningServer =
@@ -33,10 +34,14 @@ export const dataPath = (input: Input): string =>
 export const noteServer = (dataFolder: string, addresses: Addresses): (() => void) =>
   addNote(join(dataFolder, NOTES), addresses);
 
-export const runningServer = (input: Input): RunningServer => serverOn(dataPath(input));
+export const runningServer = (input: Input): RunningServer =>
+  serverOn(dataPath(input), input.text("data") !== undefined || Boolean(input.env.PARLEY_DATA));
 
-/** If several servers share the folder, the one that was started last: they serve the same. */
-export function serverOn(dataFolder: string): RunningServer {
+/**
+ * If several servers share the folder, the one that was started last: they serve the same. `isNamed`: the caller has chosen the folder,
+ * and with it whoever may write there.
+ */
+export function serverOn(dataFolder: string, isNamed: boolean): RunningServer {
   const folder = join(dataFolder, NOTES);
   let found: readonly FoundNote[] = [];
   try {
@@ -47,7 +52,7 @@ export function serverOn(dataFolder: string): RunningServer {
     if (code !== "ENOENT" && code !== "ENOTDIR")
       return { state: "unknown", why: `${folder}, which has the address of the server, cannot be read (${message})` };
   }
-  const checked = found.map(check);
+  const checked = found.map((one) => check(one, isNamed));
   const running = checked.find((one) => one.state === "running");
   if (running) return running;
   if (checked[0]) return checked[0];
@@ -58,7 +63,7 @@ export function serverOn(dataFolder: string): RunningServer {
 
 type Checked = Extract<RunningServer, { state: "running" | "stopped" }>;
 
-function check({ file, note }: FoundNote): Checked {
+function check({ file, note, owner }: FoundNote, isNamed: boolean): Checked {
   const stopped = (why: string): Checked => ({ state: "stopped", why: `${file} ${why}` });
   if (!note) return stopped("does not have the address of a server");
   const { url, controlUrl, domain, pid } = note;
@@ -66,6 +71,13 @@ function check({ file, note }: FoundNote): Checked {
     return stopped(
       `names ${url}, but the server that wrote it (process ${pid}) has ended without removing it, or runs on another machine or in a container`,
     );
+  const caller = process.getuid?.();
+  if (caller !== undefined && owner !== caller && !isNamed)
+    return stopped(
+      `belongs to another user: if that is the service's, name its data folder with --data or PARLEY_DATA`,
+    );
+  if (caller !== undefined && processOwner(pid) !== owner)
+    return stopped(`names process ${pid}, which runs as another user than the file's owner`);
   const elsewhere = [url, controlUrl].find((one) => !isOwnAddress(one));
   if (elsewhere !== undefined) return stopped(`names ${elsewhere}, which is not an IP address of this machine`);
   return { state: "running", url, controlUrl, domain, pid };
@@ -73,8 +85,8 @@ function check({ file, note }: FoundNote): Checked {
 
 /** Only loopback and IP addresses: who answers to another name is decided by the network. */
 function isOwnAddress(url: string): boolean {
-  if (isThisMachine(url)) return true;
   const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
+  if (isThisMachine(url)) return !host.endsWith(".localhost");
   try {
     return Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === host));
   } catch {

@@ -2,7 +2,18 @@
  * Notes of running servers in a folder: one file per process, because servers with PostgreSQL can share a data folder, and one that
  * stops must not take the note of another with it. A note has no secret, but decides where secrets are sent.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { isObject } from "../../protocol/json.ts";
@@ -26,12 +37,15 @@ export interface Note extends Addresses {
 
 export interface FoundNote {
   readonly file: string;
+  /** The id of the user who has written it. */
+  readonly owner: number;
   /** undefined: the file does not contain a note. */
   readonly note: Note | undefined;
 }
 
 /** Notes of killed servers in containers that no longer exist stay; beyond this many files, the oldest are removed. */
 const NOTES_MAX = 100;
+const NOTE_MAX_BYTES = 10_000;
 
 /** Adds a note about this process; returns how to remove it. Throws what the system reports. */
 export function addNote(folder: string, addresses: Addresses): () => void {
@@ -56,9 +70,8 @@ export function notesIn(folder: string): FoundNote[] {
     .filter((name) => name.endsWith(".json"))
     .flatMap((name) => {
       const file = join(folder, name);
-      const found = statSync(file, { throwIfNoEntry: false });
-      const text = found?.isFile() ? textIn(file) : undefined;
-      return found && text !== undefined ? [{ file, note: noteIn(text), at: found.mtimeMs }] : [];
+      const found = readOne(file);
+      return found ? [{ file, owner: found.owner, note: noteIn(found.text), at: found.at }] : [];
     })
     .toSorted((a, b) => b.at - a.at);
 }
@@ -81,13 +94,21 @@ function removeFile(file: string): void {
   }
 }
 
-/** undefined: it has been removed meanwhile. */
-function textIn(file: string): string | undefined {
+/** undefined: it is no file, or has been removed meanwhile. */
+function readOne(file: string): { readonly text: string; readonly owner: number; readonly at: number } | undefined {
+  let opened: number | undefined;
   try {
-    return readFileSync(file, "utf8");
+    // Without waiting for a writer, should it be a pipe. Owner and text are of one file, also if another is put in its place.
+    opened = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const found = fstatSync(opened);
+    return found.isFile() && found.size <= NOTE_MAX_BYTES
+      ? { text: readFileSync(opened, "utf8"), owner: found.uid, at: found.mtimeMs }
+      : undefined;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
+  } finally {
+    if (opened !== undefined) closeSync(opened);
   }
 }
 
