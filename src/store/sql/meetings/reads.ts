@@ -1,13 +1,23 @@
 /** What is read of meetings and stays. */
 import type { SQL } from "bun";
 import type { AppId } from "../../../base/ids.ts";
+import type { Turns } from "../../../base/turns.ts";
 import type { MeetingPage, MeetingRow, MeetingSearch, StayRow } from "../../contract/meetings.ts";
+import type { Database } from "../../engines/database.ts";
 import { type DbRow, numberOrNull, searchable } from "../../engines/rows.ts";
+import type { HeldPlaces } from "./held-places.ts";
 import { SqlLobby } from "./lobby.ts";
-import { meetingPage } from "./pages.ts";
+import { MeetingPages } from "./pages.ts";
 import { toMeeting, toStay } from "./rows.ts";
 
 export class SqlMeetingReads extends SqlLobby {
+  private readonly pages: MeetingPages;
+
+  constructor(database: Database, places: HeldPlaces, turns: Turns) {
+    super(database, places);
+    this.pages = new MeetingPages(database, turns);
+  }
+
   async stay(id: string): Promise<StayRow | undefined> {
     const rows: DbRow[] = await this.database.quickRun((sql) => sql`SELECT * FROM stays WHERE id = ${searchable(id)}`);
     return rows.map(toStay)[0];
@@ -65,7 +75,7 @@ export class SqlMeetingReads extends SqlLobby {
   }
 
   meetings(app: AppId, search: MeetingSearch): Promise<MeetingPage | undefined> {
-    return meetingPage(this.database, app, search);
+    return this.pages.page(app, search);
   }
 
   isBanned(meeting: string, accessToken: string | null, externalUserId: string | null): Promise<boolean> {
