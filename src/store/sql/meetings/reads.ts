@@ -38,6 +38,15 @@ export class SqlMeetingReads extends SqlLobby {
     return Number(rows[0]?.n);
   }
 
+  async insideEach(app: AppId, rooms: readonly string[]): Promise<readonly { room: string; n: number }[]> {
+    if (rooms.length === 0) return [];
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`
+        SELECT room, COUNT(*) AS n FROM stays WHERE app = ${app} AND room IN ${sql(rooms)} AND ended IS NULL GROUP BY room`,
+    );
+    return rows.map(({ room, n }) => ({ room: String(room), n: Number(n) }));
+  }
+
   async current(app: AppId, room: string): Promise<MeetingRow | undefined> {
     const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT * FROM meetings WHERE app = ${app} AND room = ${room} AND ended IS NULL`,
