@@ -44,7 +44,7 @@ export class SqlStore extends SqlReads implements Store {
     const turns = longReads(database);
     this.recordings = new SqlRecordings(database, turns);
     this.meetings = new SqlMeetings(database, turns, () => this.recordings.forgetAll());
-    this.audit = new SqlAudit(database);
+    this.audit = new SqlAudit(database, turns);
     this.heldMembers = new SqlHeldMembers(database);
     this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases(earlierLeases);
     this.workerLeases = new WorkerLeases(database, (id) => this.recordings.forget(id));
