@@ -25,7 +25,7 @@ export interface ListingLimits {
   readonly windowRows: number;
 }
 
-const LIMITS: ListingLimits = { narrowRows: 10_000, windowRows: 250_000 };
+const LIMITS: ListingLimits = { narrowRows: 10_000, windowRows: 25_000 };
 
 type Order = PageRequest["order"];
 
