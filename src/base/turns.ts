@@ -1,6 +1,6 @@
 /**
  * Turns for work that takes many steps, such as a total that is counted in pieces. Each step blocks the event loop or occupies a connection of
- * a pool for a few milliseconds, so what counts is how many run at the same time, whoever asks for them:
+ * a pool for a few milliseconds, so what counts is how many run at the same time, of all callers:
  *
  * - Each owner (an application) has one piece of work under way. Its others wait in their order; beyond a number they are refused.
  * - The same work that waits already is done once for all who ask for it. Work that has begun is not joined: its result may be older than the question.
@@ -81,7 +81,7 @@ export class Turns {
     try {
       return await work();
     } finally {
-      // Other work gets its turn before the next step, also where nothing that is awaited leaves the event loop.
+      // Other work gets its turn before the next step, also where nothing that is awaited leaves the event loop. No boundary: it only resolves a promise.
       setImmediate(this.passOn);
     }
   };

@@ -90,7 +90,7 @@ test("totals of many time spans are counted one after the other, one step per tu
   await store.close();
 });
 
-test("so many time spans of one application wait, and others are refused", async () => {
+test("fifty time spans of one application wait, and further ones are refused", async () => {
   const store = await withApps(await newPlace());
   await store.meetings.enter(entering("p", "room"), 9, 100);
   const pages = pagesOf(store, 2);
