@@ -218,7 +218,7 @@ describe("a search", () => {
     expect(refused).toHaveLength(9);
     for (const reason of refused) expect(reason).toBeInstanceOf(TooManyWaiting);
     expect((await one.find(APP, { limit: 2 })).data.map(({ roomName }) => roomName)).toEqual(["Room-2", "Room-1"]);
-    const rest = await one.find(APP, { limit: 2, after: "0".repeat(23) + "1" });
+    const rest = await one.find(APP, { limit: 2, after: `${"0".repeat(23)}1` });
     expect([rest.data.length, rest.next, rest.total]).toEqual([1, null, 3]);
   });
 });
