@@ -17,6 +17,9 @@ export const EVENT_RETRY_MS = 2000;
 /** Live lists, nodes and charts per operator: a page of a large service costs a few milliseconds of CPU on every node. */
 export const LIVE_READS_BURST = 200;
 export const LIVE_READS_PER_SECOND = 30;
+/** What else operators read that costs more than a row: lists, searches, the audit, usage. Pages of the dashboard ask a few times per second at most. */
+export const STORED_READS_BURST = 200;
+export const STORED_READS_PER_SECOND = 20;
 /** Recordings that are sent to operators at the same time: from a bucket with a piece of 2 MiB of each in memory, from a folder with a smaller one. */
 export const BUCKET_DOWNLOADS_MAX = 16;
 export const FOLDER_DOWNLOADS_MAX = 64;

@@ -51,16 +51,18 @@ export class Sessions {
     return { meeting, stays: await store.participants(meeting.id, PARTICIPANTS_SHOWN_MAX) };
   }
 
-  /** How many people are in it now. */
-  inside({ app, room }: MeetingRow): Promise<number> {
-    return this.parts.store.inside(app, room);
+  /** How many people are in each of these meetings now, by room. A statement per meeting would take every connection of a pool. */
+  async inside(app: AppId, meetings: readonly MeetingRow[]): Promise<ReadonlyMap<string, number>> {
+    const rooms = meetings.filter(({ ended }) => ended === null).map(({ room }) => room);
+    return new Map((await this.parts.store.insideEach(app, rooms)).map(({ room, n }) => [room, n]));
   }
 
   /** Those that go on, newest first, with the number of people inside. */
   async active(app: AppId): Promise<{ readonly meeting: MeetingRow; readonly inside: number }[]> {
     const { store } = this.parts;
     const { rows } = (await store.meetings(app, { isActive: true, limit: ACTIVE_MEETINGS_MAX })) ?? { rows: [] };
-    return Promise.all(rows.map(async (meeting) => ({ meeting, inside: await store.inside(app, meeting.room) })));
+    const inside = await this.inside(app, rows);
+    return rows.map((meeting) => ({ meeting, inside: inside.get(meeting.room) ?? 0 }));
   }
 
   /** Also the id of a room that is archived. A name that no room has finds nothing. */

@@ -201,7 +201,9 @@ export class Recordings {
     const last = await store.lastSeq(app);
     let deleted = 0;
     for (let after = 0; ; ) {
-      const page = await store.page(app, { filter: found, order: "asc", limit: DELETE_AT_ONCE, after });
+      // Once something is deleted, it goes on to the end: the caller is to know how much it was.
+      const isPatient = deleted > 0;
+      const page = await store.page(app, { filter: found, order: "asc", limit: DELETE_AT_ONCE, after, isPatient });
       const due = page.filter(({ seq }) => seq <= last);
       deleted += await this.deleteRows(
         app,

@@ -182,7 +182,7 @@ export class Sweep {
     const { store, recordings, metrics } = this.parts;
     let deleted = 0;
     while (!this.isStopped) {
-      const oldest = await store.page(app, { filter: {}, order: "asc", limit: ROWS_AT_ONCE });
+      const oldest = await store.page(app, { filter: {}, order: "asc", limit: ROWS_AT_ONCE, isPatient: true });
       const due = oldest.filter(({ completed }) => completed < before).map(({ id }) => id);
       deleted += await recordings.deleteRows(app, due, metrics.expired);
       if (due.length < ROWS_AT_ONCE) break;

@@ -5,6 +5,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { nextTurn, retried } from "../../test/support/wait.ts";
 import { anAppId } from "../base/testing/ids.ts";
+import { TooManyWaiting } from "../base/turns.ts";
 import { HistoryUnavailable } from "../history/contract/history.ts";
 import { historyFile } from "../history/sqlite/file.ts";
 import { ALL, appendTexts, batchOf, KEEP, numbers } from "../history/testing/kit.ts";
@@ -98,6 +99,7 @@ describe("calls", () => {
       new StoreUnreachable("b"),
       new HistoryUnavailable("c"),
       new LeaseLost(),
+      new TooManyWaiting("d"),
     ]) {
       const copy = decodeError(structuredClone(encodeError(error)));
       expect([copy.constructor, copy.message]).toEqual([error.constructor, error.message]);

@@ -1,9 +1,10 @@
 /** Errors on the way from the server to a worker: those of the contracts keep their class, because callers look at it. */
+import { TooManyWaiting } from "../base/turns.ts";
 import { HistoryUnavailable } from "../history/contract/history.ts";
 import { LeaseLost } from "../store/contract/leases.ts";
 import { StoreError, StoreUnreachable } from "../store/contract/store.ts";
 
-const CLASSES = { StoreUnreachable, StoreError, HistoryUnavailable, LeaseLost } as const;
+const CLASSES = { StoreUnreachable, StoreError, HistoryUnavailable, LeaseLost, TooManyWaiting } as const;
 type Kind = keyof typeof CLASSES;
 
 export interface WireError {

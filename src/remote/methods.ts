@@ -137,6 +137,7 @@ const meetings: Listed<MeetingStore> = {
   stay: true,
   openStays: true,
   inside: true,
+  insideEach: true,
   current: true,
   latest: true,
   meeting: true,

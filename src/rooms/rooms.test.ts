@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { anAppId } from "../base/testing/ids.ts";
+import { TooManyWaiting } from "../base/turns.ts";
 import type { RoomStore } from "../store/contract/rooms.ts";
 import { openStore } from "../store/open.ts";
 import type { SqlStore } from "../store/sql/store.ts";
@@ -153,5 +154,71 @@ describe("the limit of rooms", () => {
     await rooms.archive(APP, "two");
     expect((await rooms.create(APP, {})).roomName).toMatch(/^[a-z]{10}$/);
     await expect(rooms.create(APP, {})).rejects.toMatchObject({ code: "room_limit_reached" });
+  });
+});
+
+describe("a search", () => {
+  /** A store that counts the pages that are read in one turn of the event loop. */
+  function counted(): { readonly rooms: RoomStore; readonly mostPerTurn: () => number; readonly end: () => void } {
+    let [inTurn, most, isOver] = [0, 0, false];
+    const newTurn = (): void => {
+      inTurn = 0;
+      if (!isOver) setImmediate(newTurn);
+    };
+    newTurn();
+    const read: RoomStore["rooms"] = (...page) => {
+      most = Math.max(most, ++inTurn);
+      return store.rooms.rooms(...page);
+    };
+    const rooms = new Proxy(store.rooms, {
+      get: (target, name: keyof RoomStore) => (name === "rooms" ? read : target[name].bind(target)),
+    });
+    const end = (): void => {
+      isOver = true;
+    };
+    return { rooms, mostPerTurn: () => most, end };
+  }
+
+  const add = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      const id = i.toString(16).padStart(24, "0");
+      await store.rooms.addRoom({
+        id,
+        app: APP,
+        name: `Room-${i}`,
+        fields: {},
+        created: 1,
+        archiveAt: null,
+        version: 1,
+      });
+    }
+  };
+
+  test("waits for the others of its application, a page of rooms per turn of the event loop", async () => {
+    await add(450);
+    const { rooms, mostPerTurn, end } = counted();
+    const one = node(rooms);
+    const found = await Promise.all(
+      Array.from({ length: 15 }, (_, i) => one.find(APP, { limit: 50, search: `room-${i}7` })),
+    );
+    end();
+    expect(found.map(({ data }) => data.at(-1)?.roomName)).toEqual(
+      Array.from({ length: 15 }, (_, i) => (i === 0 ? undefined : `Room-${i}7`)),
+    );
+    expect(mostPerTurn()).toBe(1);
+  });
+
+  test("is refused if too many wait; lists without one are not", async () => {
+    await add(3);
+    const one = node();
+    const searches = await Promise.allSettled(
+      Array.from({ length: 30 }, (_, i) => one.find(APP, { limit: 5, search: `room-${i}` })),
+    );
+    const refused = searches.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
+    expect(refused).toHaveLength(9);
+    for (const reason of refused) expect(reason).toBeInstanceOf(TooManyWaiting);
+    expect((await one.find(APP, { limit: 2 })).data.map(({ roomName }) => roomName)).toEqual(["Room-2", "Room-1"]);
+    const rest = await one.find(APP, { limit: 2, after: `${"0".repeat(23)}1` });
+    expect([rest.data.length, rest.next, rest.total]).toEqual([1, null, 3]);
   });
 });

@@ -2,6 +2,7 @@
 import { randomInt } from "node:crypto";
 import { newObjectId } from "../access/keys/ids.ts";
 import type { AppId } from "../base/ids.ts";
+import { Turns } from "../base/turns.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { Expiry } from "./expiry.ts";
@@ -36,10 +37,13 @@ export interface RoomSearch {
   readonly search?: string | undefined;
 }
 
-export interface FoundRooms {
+interface Found {
   readonly data: RoomRecord[];
   /** null: there are no more. */
   readonly next: string | null;
+}
+
+export interface FoundRooms extends Found {
   /** All rooms of the application. */
   readonly total: number;
 }
@@ -61,12 +65,16 @@ const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 export const LIST_PAGE_ROOMS = 200;
 /** Rooms that one call of a search reads. */
 const SEARCH_ROOMS_MAX = 5000;
+/** Searches of one application that wait on a node: each takes milliseconds, and people search by hand. */
+const SEARCHES_WAITING_MAX = 20;
 /** Attempts of an edit: it is repeated when another node has changed the room meanwhile. */
 const EDIT_ATTEMPTS = 20;
 
 export class Rooms {
   /** Bound: registered at the start. */
   private readonly listeners: ((change: RoomChange) => void)[] = [];
+  /** A search reads many rooms, and SQLite runs on the event loop: one step at a time, and other work in between. */
+  private readonly searches = new Turns({ stepsAtOnce: 1, waitingMax: SEARCHES_WAITING_MAX });
 
   constructor(
     private readonly store: RoomStore,
@@ -136,21 +144,23 @@ export class Rooms {
    */
   async find(app: AppId, { limit, after, search }: RoomSearch): Promise<FoundRooms> {
     const { total = 0 } = (await this.store.roomPage(app, 1, undefined, this.nowMs())) ?? {};
-    const text = search?.toLowerCase();
-    const size = text === undefined ? limit + 1 : LIST_PAGE_ROOMS;
-    const found: RoomRow[] = [];
-    let endId = after;
-    for (let read = 0; read < SEARCH_ROOMS_MAX; read += size) {
-      const rows = await this.store.rooms(app, size, endId, this.nowMs());
-      found.push(...rows.filter(({ name }) => text === undefined || name.toLowerCase().includes(text)));
-      if (found.length > limit)
-        return { data: found.slice(0, limit).map(record), next: found[limit - 1]?.id ?? null, total };
-      if (rows.length < size) return { data: found.map(record), next: null, total };
-      endId = rows.at(-1)?.id;
-      // A search reads many rooms, and SQLite runs on the event loop: other work gets its turn in between.
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    return { data: found.map(record), next: endId ?? null, total };
+    if (search !== undefined) return { ...(await this.search(app, limit, after, search.toLowerCase())), total };
+    const rows = await this.store.rooms(app, limit + 1, after, this.nowMs());
+    return { ...foundIn(rows, limit), total };
+  }
+
+  private search(app: AppId, limit: number, after: string | undefined, text: string): Promise<Found> {
+    return this.searches.run(app, JSON.stringify([text, limit, after]), async (step) => {
+      const found: RoomRow[] = [];
+      let endId = after;
+      for (let read = 0; read < SEARCH_ROOMS_MAX; read += LIST_PAGE_ROOMS) {
+        const rows = await step(() => this.store.rooms(app, LIST_PAGE_ROOMS, endId, this.nowMs()));
+        found.push(...rows.filter(({ name }) => name.toLowerCase().includes(text)));
+        if (found.length > limit || rows.length < LIST_PAGE_ROOMS) return foundIn(found, limit);
+        endId = rows.at(-1)?.id;
+      }
+      return { data: found.map(record), next: endId ?? null };
+    });
   }
 
   async update(app: AppId, name: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
@@ -212,6 +222,12 @@ const record = (row: RoomRow): RoomRecord => ({
   created: new Date(row.created).toISOString(),
   ...shownFields(valuesOf(row)),
   archived: false,
+});
+
+/** `rows` has more than `limit` if there are further ones. */
+const foundIn = (rows: readonly RoomRow[], limit: number): Found => ({
+  data: rows.slice(0, limit).map(record),
+  next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null,
 });
 
 const archiveAt = ({ deleteOnExp, expireUnixSec }: FieldValues): number | null =>

@@ -17,7 +17,7 @@ async function patched(body: object, isSettled: boolean): Promise<{ edits: AppEd
     },
   };
   const endpoints = appEndpoints(
-    { admin: guardOf("admin"), operator: guardOf("admin") },
+    { admin: guardOf("admin"), operator: guardOf("admin"), lists: guardOf("admin") },
     {
       directory: directory as unknown as Directory,
       audit: auditedChanges().audit,

@@ -9,11 +9,12 @@ import {
   MEETINGS_KEPT_MAX_DAYS,
   RECORDINGS_LIMIT_MAX_BYTES,
 } from "../../access/limits.ts";
+import type { Operator } from "../../access/operators/operator.ts";
 import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import type { OperatorGuards } from "../guards/operator.ts";
-import { type Endpoint, endpoint } from "../server/endpoint.ts";
+import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { type Audit, changedFields } from "../shared/audit.ts";
 import {
   frameOrigins,
@@ -149,7 +150,12 @@ interface AppParts {
   readonly rulesSettled: (app: AppId) => Promise<boolean>;
 }
 
-export function appEndpoints(guards: Pick<OperatorGuards, "admin" | "operator">, parts: AppParts): Endpoint[] {
+interface AppGuards extends Pick<OperatorGuards, "admin" | "operator"> {
+  /** For the list of all applications. */
+  readonly lists: Guard<Operator>;
+}
+
+export function appEndpoints(guards: AppGuards, parts: AppParts): Endpoint[] {
   const { directory, audit, rotationGraceSeconds, clearDeleted } = parts;
   const base = { tag: "applications", guard: guards.admin, scope: "app" } as const;
   const reading = { tag: "applications", guard: guards.operator, scope: "app" } as const;
@@ -181,6 +187,7 @@ export function appEndpoints(guards: Pick<OperatorGuards, "admin" | "operator">,
     }),
     endpoint({
       ...reading,
+      guard: guards.lists,
       method: "GET",
       path: root,
       scope: "service",

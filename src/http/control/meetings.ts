@@ -111,12 +111,11 @@ function reading(guard: Guard<Operator>, { appIn, sessions }: AdminMeetingParts)
         const app = await appIn(call);
         const isActive = active === undefined ? undefined : active === "true";
         const { rows, total } = await inControlPlane(sessions.list(app.id, { ...filter, isActive, endId }));
-        const data = await Promise.all(
-          rows.map(async (row) => ({
-            ...meetingFields(row),
-            ...(row.ended === null && { inside: await sessions.inside(row) }),
-          })),
-        );
+        const inside = await sessions.inside(app.id, rows);
+        const data = rows.map((row) => ({
+          ...meetingFields(row),
+          ...(row.ended === null && { inside: inside.get(row.room) ?? 0 }),
+        }));
         return { data, next: rows.length === filter.limit ? (rows.at(-1)?.id ?? null) : null, total };
       },
     }),

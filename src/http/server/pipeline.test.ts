@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Server } from "bun";
 import { parseCidr } from "../../base/address.ts";
 import { Throttle } from "../../base/throttle.ts";
+import { TooManyWaiting } from "../../base/turns.ts";
 import { makeLog } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import { type Handler, RequestPipeline } from "./pipeline.ts";
@@ -108,4 +109,13 @@ test("a health check may send any short Host header, such as the name of a clust
   for (const host of ["outbound|80||parley.default", "httproute/default/parley", "*", "a%CC%81"])
     expect(isTaken(outcome(health, { host }))).toBe(true);
   for (const host of [PILE, "|".repeat(256)]) expect(outcome(health, { host })).toEqual(REFUSED);
+});
+
+test("a list that would wait behind too many others is refused with the time to try again", async () => {
+  const handler = pipeline.handler(pipeline.route("/a", () => Promise.reject(new TooManyWaiting("many"))));
+  const request = { method: "GET", headers: new Headers(), url: "http://localhost/a" };
+  const server = { requestIP: () => ({ address: "203.0.113.7" }) };
+  const response = await handler(request as unknown as Request, server as unknown as Server<unknown>);
+  expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
+  expect(await response.json()).toMatchObject({ error: "rate_limited" });
 });

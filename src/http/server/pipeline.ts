@@ -1,5 +1,6 @@
 /** The steps that every request passes through: request id, headers, errors in one shape, metrics, the log. */
 import type { Server } from "bun";
+import { TooManyWaiting } from "../../base/turns.ts";
 import { CODES, Problem, wireCode } from "../../protocol/codes.ts";
 import { StoreUnreachable } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -199,7 +200,7 @@ export class RequestPipeline {
   private failed(call: Call, label: string, error: unknown, errorBody: ErrorBody): Response {
     const { headers, requestId } = call;
     const problem = problemOf(error);
-    if (problem !== error)
+    if (problem !== error && !(error instanceof TooManyWaiting))
       this.parts.log.error({ requestId, route: label, err: error }, "internal error while handling a request");
     if (problem.retryAfterSeconds !== undefined) headers["Retry-After"] = String(problem.retryAfterSeconds);
     return jsonResponse(errorBody(problem, call), { status: CODES[problem.code].status, headers });
@@ -233,9 +234,12 @@ function existsFor(call: Call, { hosts }: Route): boolean {
   return hosts === "own" ? !call.target.isAppHost : call.target.app !== undefined;
 }
 
+const TOO_MANY_WAITING = "Too many long lists of this application are being read at once; try again later.";
+
 /** Internal causes go to the log; the client gets a general error. */
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  if (error instanceof TooManyWaiting) return new Problem("rate_limited", TOO_MANY_WAITING, 1);
   return error instanceof StoreUnreachable
     ? new Problem("internal_error", "The database is temporarily unavailable; try again.", 1)
     : new Problem("crash");

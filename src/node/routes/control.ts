@@ -1,5 +1,6 @@
 /** The calls of the control plane: for operators, and for their dashboard. */
 import type { Moment } from "../../access/admission/explain.ts";
+import type { Operator } from "../../access/operators/operator.ts";
 import { systemClock } from "../../base/clock.ts";
 import { type AppId, spaceOf } from "../../base/ids.ts";
 import { shownSettings } from "../../config/show.ts";
@@ -30,11 +31,13 @@ import {
   FOLDER_DOWNLOADS_MAX,
   LIVE_READS_BURST,
   LIVE_READS_PER_SECOND,
+  STORED_READS_BURST,
+  STORED_READS_PER_SECOND,
 } from "../../http/limits.ts";
 import { applicationOrigin } from "../../http/request/application-address.ts";
 import { FileDownloads } from "../../http/response/file-downloads.ts";
 import type { LogIncomplete } from "../../http/response/streamed-array.ts";
-import type { Endpoint } from "../../http/server/endpoint.ts";
+import type { Endpoint, Guard } from "../../http/server/endpoint.ts";
 import type { Audit } from "../../http/shared/audit.ts";
 import type { UsageSources } from "../../http/shared/usage-schemas.ts";
 import { HostLinks } from "../../meetings/entrance/host-link.ts";
@@ -60,20 +63,26 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
   const { hub, storeFollower } = parts.realtime;
   const { rotationGraceSeconds } = config;
   const clearDeleted = (): void => recordings.clearDeleted();
+  const reads = parts.throttle("stored-reads", STORED_READS_BURST, STORED_READS_PER_SECOND);
+  const lists = rateLimited(guards.operator, reads);
+  const limited = { ...guards, operator: lists };
   return [
-    ...appEndpoints(guards, {
-      directory,
-      audit,
-      nowMs,
-      rotationGraceSeconds,
-      clearDeleted,
-      rulesSettled: async (app) => {
-        // A change that another node has just made counts too.
-        await storeFollower?.catchUp();
-        return parts.ruleChanges.settled(app);
+    ...appEndpoints(
+      { ...guards, lists },
+      {
+        directory,
+        audit,
+        nowMs,
+        rotationGraceSeconds,
+        clearDeleted,
+        rulesSettled: async (app) => {
+          // A change that another node has just made counts too.
+          await storeFollower?.catchUp();
+          return parts.ruleChanges.settled(app);
+        },
       },
-    }),
-    ...keyEndpoints(guards, {
+    ),
+    ...keyEndpoints(limited, {
       directory,
       keyring,
       audit,
@@ -83,12 +92,13 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
       connectionsOf: keyConnections(hub.nodeRequests, hub.connections),
     }),
     factsEndpoint(guards.operator, facts),
-    ...operatorEndpoints(guards, operators, audit),
-    auditEndpoint(guards.operator, store.audit, (idOrName) => keyring.app(idOrName)),
+    ...operatorEndpoints(limited, operators, audit),
+    auditEndpoint(lists, store.audit, (idOrName) => keyring.app(idOrName)),
     settingsEndpoint(guards.operator, () =>
       shownSettings({ config, sources }, { host: facts().host, nodeId: parts.nodeId }),
     ),
-    ...consoleEndpoints(parts, guards, audit),
+    ...explaining(parts, guards.operator),
+    ...consoleEndpoints(parts, limited, audit),
     tailEndpoint(guards.stream, {
       tails: parts.tails,
       appId: (name) => keyring.app(name)?.id,
@@ -98,10 +108,8 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
   ];
 }
 
-/** The control plane's calls about one application. */
-function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
-  const { config, keyring, directory, store, realtime, metrics, pipeline } = parts;
-  const appIn = makeAppIn(keyring, directory);
+function explaining(parts: RouteParts, guard: Guard<Operator>): Endpoint[] {
+  const { config, keyring, store, realtime } = parts;
   const { hub, gateway, usage, blocks, keyRate, roomTokens, storeFollower } = realtime;
   const quota = new Quota(keyring, usage);
   const moment = (): Moment => ({
@@ -113,6 +121,13 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     }),
     isQuotaUsedUp: (app) => quota.isUsedUp(spaceOf(app)),
   });
+  return explainEndpoints(guard, { keyring, store, blocks, keyRate, roomTokens, nowMs, moment, storeFollower });
+}
+
+/** The control plane's calls about one application. */
+function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { keyring, directory, store, metrics, pipeline } = parts;
+  const appIn = makeAppIn(keyring, directory);
   const fileDownloads = {
     ofBucket: new FileDownloads(BUCKET_DOWNLOADS_MAX),
     ofFolder: new FileDownloads(FOLDER_DOWNLOADS_MAX),
@@ -125,7 +140,6 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   const logIncomplete: LogIncomplete = (call, error) =>
     pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
   return [
-    ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, roomTokens, nowMs, moment, storeFollower }),
     ...adminUsageEndpoints(guards.operator, { appIn, store, history: parts.history, ...usageSources(parts) }),
     ...adminRecordingEndpoints(guards, {
       appIn,

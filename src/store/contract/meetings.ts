@@ -170,6 +170,8 @@ export interface MeetingStore extends LobbyStore {
   openStays(app: AppId, room: string): Promise<readonly StayRow[]>;
   /** How many there are. */
   inside(app: AppId, room: string): Promise<number>;
+  /** How many there are in each of these rooms, in one statement; rooms without any are absent. */
+  insideEach(app: AppId, rooms: readonly string[]): Promise<readonly { readonly room: string; readonly n: number }[]>;
   /** The meeting of a room that has not ended. */
   current(app: AppId, room: string): Promise<MeetingRow | undefined>;
   /** The meeting of a room that began last, whether or not it has ended. */
@@ -179,7 +181,7 @@ export interface MeetingStore extends LobbyStore {
   participants(meeting: string, limit: number): Promise<readonly StayRow[]>;
   /** When this access token first entered the meeting. */
   firstEntry(meeting: string, accessToken: string): Promise<number | undefined>;
-  /** undefined: `endId` is none of the application's. */
+  /** undefined: `endId` is none of the application's. With a time span it MAY throw TooManyWaiting (base/turns.ts) where many wait. */
   meetings(app: AppId, search: MeetingSearch): Promise<MeetingPage | undefined>;
   lock(meeting: string, isLocked: boolean): Promise<void>;
   /**

@@ -8,6 +8,7 @@
  * - Deleted recordings MUST keep a row until `markRemoved` is called: after a crash, the row still says which bytes to remove.
  * - With a common filter, the cost of `page` and `totalOf` MUST depend on how many rows match, not on how many there are. No statement MUST
  *   take longer than a second, whatever the filter (docs/recordings-performance.md).
+ * - `page` and `totalOf` MAY throw TooManyWaiting (base/turns.ts) where many of the same application wait.
  */
 import type { AppId } from "../../base/ids.ts";
 import type { RecordingType, Stored, UploadRow, UploadStore } from "./uploads.ts";
@@ -80,6 +81,8 @@ export interface PageRequest {
   readonly limit: number;
   /** Only recordings after this `seq` in that order. */
   readonly after?: number | undefined;
+  /** Never refused because others wait: for work that is not a caller's, or that has begun to change something. */
+  readonly isPatient?: boolean;
 }
 
 export interface RecordingStore extends UploadStore {

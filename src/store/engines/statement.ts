@@ -1,4 +1,4 @@
-/** A statement over recordings that is put together from conditions. */
+/** A statement that is put together in parts, such as one over recordings from conditions. */
 import type { SQL } from "bun";
 import type { AppId } from "../../base/ids.ts";
 import type { DbRow } from "./rows.ts";

@@ -4,6 +4,7 @@ import type { AppId } from "../../base/ids.ts";
 import type { EarlierLease, Leases } from "../contract/leases.ts";
 import type { BlockRow, Change, Revisions, Snapshot, Store, UsageRow } from "../contract/store.ts";
 import type { Database } from "../engines/database.ts";
+import { longReads } from "../engines/long-reads.ts";
 import { type DbRow, toApp, toBlock, toKey, toOperator, toSecret, toSession, toUsage } from "../engines/rows.ts";
 import { SqlAudit } from "./audit.ts";
 import { SqlChange } from "./changes.ts";
@@ -40,9 +41,10 @@ export class SqlStore extends SqlReads implements Store {
   ) {
     super(database.run);
     this.rooms = new SqlRooms(database);
-    this.recordings = new SqlRecordings(database);
-    this.meetings = new SqlMeetings(database, () => this.recordings.forgetAll());
-    this.audit = new SqlAudit(database);
+    const turns = longReads(database);
+    this.recordings = new SqlRecordings(database, turns);
+    this.meetings = new SqlMeetings(database, turns, () => this.recordings.forgetAll());
+    this.audit = new SqlAudit(database, turns);
     this.heldMembers = new SqlHeldMembers(database);
     this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases(earlierLeases);
     this.workerLeases = new WorkerLeases(database, (id) => this.recordings.forget(id));

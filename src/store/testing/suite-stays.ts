@@ -58,6 +58,19 @@ export function staysSuite(newPlace: NewPlace): void {
       expect((await meetings.openStays(A, "written")).map(({ id }) => id)).toEqual(["p1", "p2"]);
       expect(await meetings.inside(A, "written")).toBe(2);
       expect(await meetings.inside(B, "written")).toBe(0);
+
+      await meetings.enter(entering("p3", "written too"), 5, 1002);
+      await meetings.enter(entering("p4", "left again"), 5, 1002);
+      await meetings.end("p4", "left", 1003);
+      const each = await meetings.insideEach(A, ["written", "written too", "left again", "never"]);
+      expect(new Map(each.map(({ room, n }) => [room, n]))).toEqual(
+        new Map([
+          ["written", 2],
+          ["written too", 1],
+        ]),
+      );
+      expect(await meetings.insideEach(B, ["written"])).toEqual([]);
+      expect(await meetings.insideEach(A, [])).toEqual([]);
     });
 
     test("are renamed, counted up to a limit by however many callers, until they end; coming back changes no name", async () => {

@@ -1,8 +1,10 @@
 /** Meetings on SQL. Reads are in reads.ts, stays in stays.ts, the lobby in lobby.ts. */
 import type { SQL } from "bun";
 import type { AppId } from "../../../base/ids.ts";
+import type { Turns } from "../../../base/turns.ts";
 import { AHEAD_MAX_MS, type MeetingRow, type MeetingStore } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
+import { longReads } from "../../engines/long-reads.ts";
 import { appId, type DbRow } from "../../engines/rows.ts";
 import { PlacesInMemory } from "./places-in-memory.ts";
 import { PlacesInRows } from "./places-in-rows.ts";
@@ -17,8 +19,8 @@ const FORGET_STAYS = 200;
 
 export class SqlMeetings extends SqlStays implements MeetingStore {
   /** `removed`: a person was removed from a meeting. */
-  constructor(database: Database, removed: () => void = () => undefined) {
-    super(database, database.isShared ? new PlacesInRows(database) : new PlacesInMemory(database));
+  constructor(database: Database, turns: Turns = longReads(database), removed: () => void = () => undefined) {
+    super(database, database.isShared ? new PlacesInRows(database) : new PlacesInMemory(database), turns);
     this.removed = removed;
   }
 

@@ -1,9 +1,11 @@
 /**
  * Pages and totals of meetings, newest first. Each search has an index in its order (migrations/0014_meetings.sql), so a page reads what it
  * returns. The totals of an application and of a room are kept in counters; those of a time span are counted in steps, because SQLite runs a
- * statement on the event loop and cannot interrupt it.
+ * statement on the event loop and cannot interrupt it. The steps take turns (engines/long-reads.ts): the event loop would otherwise run one of every
+ * request before anything else.
  */
 import type { AppId } from "../../../base/ids.ts";
+import type { Step, Turns } from "../../../base/turns.ts";
 import type { MeetingPage, MeetingSearch } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
@@ -18,16 +20,47 @@ interface Cursor {
 /** The most meetings that one statement counts. */
 const COUNTED_AT_ONCE = 10_000;
 
-export async function meetingPage(
-  database: Database,
-  app: AppId,
-  search: MeetingSearch,
-  countedAtOnce = COUNTED_AT_ONCE,
-): Promise<MeetingPage | undefined> {
-  const cursor = search.endId === undefined ? undefined : await cursorOf(database, app, search.endId);
-  if (search.endId !== undefined && !cursor) return undefined;
-  const rows = await database.quickRun((sql) => pageStatement(app, search, cursor).run(sql));
-  return { rows: rows.map(toMeeting), total: await totalOf(database, app, search, countedAtOnce) };
+export class MeetingPages {
+  constructor(
+    private readonly database: Database,
+    private readonly turns: Turns,
+    private readonly countedAtOnce = COUNTED_AT_ONCE,
+  ) {}
+
+  /** undefined: there is no meeting `endId`. */
+  async page(app: AppId, search: MeetingSearch): Promise<MeetingPage | undefined> {
+    const { database } = this;
+    const cursor = search.endId === undefined ? undefined : await cursorOf(database, app, search.endId);
+    if (search.endId !== undefined && !cursor) return undefined;
+    // First the total, which waits or is refused where many are asked for.
+    const total = await this.totalOf(app, search);
+    const rows = await database.quickRun((sql) => pageStatement(app, search, cursor).run(sql));
+    return { rows: rows.map(toMeeting), total };
+  }
+
+  private async totalOf(app: AppId, search: MeetingSearch): Promise<number> {
+    const { database } = this;
+    if (search.isActive === true) return activeOf(database, app, search);
+    const { room, startedAfter, startedBefore } = search;
+    const hasSpan = startedAfter !== undefined || startedBefore !== undefined;
+    const key = JSON.stringify(["meetings", room, startedAfter, startedBefore]);
+    const all = hasSpan
+      ? await this.turns.run(app, key, (step) => this.allOfSpan(app, search, step))
+      : await allOf(database, app, search);
+    // Those that have not ended are few, and have an index of their own.
+    return search.isActive === undefined ? all : all - (await activeOf(database, app, search));
+  }
+
+  private async allOfSpan(app: AppId, search: MeetingSearch, step: Step): Promise<number> {
+    const { database, countedAtOnce } = this;
+    let total = 0;
+    for (let end: Cursor | undefined; ; total += countedAtOnce) {
+      const last = await step(() => nthOf(database, app, search, end, countedAtOnce));
+      // Fewer than that are left. Only they are counted: finding the last of a step costs a third of counting it.
+      if (!last) return total + (await step(() => countOf(database, app, search, end, countedAtOnce)));
+      end = last;
+    }
+  }
 }
 
 async function cursorOf(database: Database, app: AppId, id: string): Promise<Cursor | undefined> {
@@ -64,14 +97,6 @@ function addFrom(statement: Statement, app: AppId, search: MeetingSearch, isActi
   if (startedBefore !== undefined) statement.add(` AND ${column} < ${statement.value(startedBefore)}`);
 }
 
-async function totalOf(database: Database, app: AppId, search: MeetingSearch, atOnce: number): Promise<number> {
-  if (search.isActive === true) return activeOf(database, app, search);
-  const hasSpan = search.startedAfter !== undefined || search.startedBefore !== undefined;
-  const all = await (hasSpan ? allOfSpan(database, app, search, atOnce) : allOf(database, app, search));
-  // Those that have not ended are few, and have an index of their own.
-  return search.isActive === undefined ? all : all - (await activeOf(database, app, search));
-}
-
 async function allOf(database: Database, app: AppId, search: MeetingSearch): Promise<number> {
   // The counter of the room '' is that of all rooms.
   if (search.room === "") return 0;
@@ -87,20 +112,6 @@ async function activeOf(database: Database, app: AppId, search: MeetingSearch): 
   addFrom(statement, app, search, true);
   const rows = await database.quickRun((sql) => statement.run(sql));
   return Number(rows[0]?.n);
-}
-
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-/** In steps of `atOnce` meetings, newest first, with other work between two of them. */
-async function allOfSpan(database: Database, app: AppId, search: MeetingSearch, atOnce: number): Promise<number> {
-  let total = 0;
-  for (let end: Cursor | undefined; ; total += atOnce) {
-    const counted = await countOf(database, app, search, end, atOnce);
-    const last = counted < atOnce ? undefined : await nthOf(database, app, search, end, atOnce);
-    if (!last) return total + counted;
-    end = last;
-    await otherWork();
-  }
 }
 
 /** How many meetings of the span are older than `end`, at most `max`. */

@@ -4,13 +4,14 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { anAppId } from "../../../base/testing/ids.ts";
 import type { MeetingSearch } from "../../contract/meetings.ts";
 import type { Store } from "../../contract/store.ts";
+import { longReads } from "../../engines/long-reads.ts";
 import { openStore } from "../../open.ts";
 import { entering, inside } from "../../testing/meetings.ts";
 import { withApps } from "../../testing/places.ts";
 import { mostRowsOf } from "../../testing/plans.ts";
 import { PostgresServer } from "../../testing/postgres.ts";
 import { databaseOf } from "../../testing/recordings.ts";
-import { meetingPage } from "./pages.ts";
+import { MeetingPages } from "./pages.ts";
 
 setDefaultTimeout(60_000);
 
@@ -41,7 +42,11 @@ afterAll(async () => {
 
 const LIMIT = 9;
 const find = (search: Partial<MeetingSearch>, atOnce?: number) =>
-  meetingPage(databaseOf(store), anAppId("a"), { limit: LIMIT, room: "r", ...search }, atOnce);
+  new MeetingPages(databaseOf(store), longReads(databaseOf(store)), atOnce).page(anAppId("a"), {
+    limit: LIMIT,
+    room: "r",
+    ...search,
+  });
 
 test.each<[Partial<MeetingSearch>, total: number]>([
   [{ isActive: true }, 1],

@@ -1,13 +1,23 @@
 /** What is read of meetings and stays. */
 import type { SQL } from "bun";
 import type { AppId } from "../../../base/ids.ts";
+import type { Turns } from "../../../base/turns.ts";
 import type { MeetingPage, MeetingRow, MeetingSearch, StayRow } from "../../contract/meetings.ts";
+import type { Database } from "../../engines/database.ts";
 import { type DbRow, numberOrNull, searchable } from "../../engines/rows.ts";
+import type { ReservedPlaces } from "./reserved-places.ts";
 import { SqlLobby } from "./lobby.ts";
-import { meetingPage } from "./pages.ts";
+import { MeetingPages } from "./pages.ts";
 import { toMeeting, toStay } from "./rows.ts";
 
 export class SqlMeetingReads extends SqlLobby {
+  private readonly pages: MeetingPages;
+
+  constructor(database: Database, places: ReservedPlaces, turns: Turns) {
+    super(database, places);
+    this.pages = new MeetingPages(database, turns);
+  }
+
   async stay(id: string): Promise<StayRow | undefined> {
     const rows: DbRow[] = await this.database.quickRun((sql) => sql`SELECT * FROM stays WHERE id = ${searchable(id)}`);
     return rows.map(toStay)[0];
@@ -26,6 +36,15 @@ export class SqlMeetingReads extends SqlLobby {
       (sql) => sql`SELECT COUNT(*) AS n FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL`,
     );
     return Number(rows[0]?.n);
+  }
+
+  async insideEach(app: AppId, rooms: readonly string[]): Promise<readonly { room: string; n: number }[]> {
+    if (rooms.length === 0) return [];
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`
+        SELECT room, COUNT(*) AS n FROM stays WHERE app = ${app} AND room IN ${sql(rooms)} AND ended IS NULL GROUP BY room`,
+    );
+    return rows.map(({ room, n }) => ({ room: String(room), n: Number(n) }));
   }
 
   async current(app: AppId, room: string): Promise<MeetingRow | undefined> {
@@ -65,7 +84,7 @@ export class SqlMeetingReads extends SqlLobby {
   }
 
   meetings(app: AppId, search: MeetingSearch): Promise<MeetingPage | undefined> {
-    return meetingPage(this.database, app, search);
+    return this.pages.page(app, search);
   }
 
   isBanned(meeting: string, accessToken: string | null, externalUserId: string | null): Promise<boolean> {

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import type { SQL } from "bun";
 import { nextTurn } from "../../../../test/support/wait.ts";
 import { anAppId } from "../../../base/testing/ids.ts";
+import { TooManyWaiting } from "../../../base/turns.ts";
 import type { Database, Work } from "../../engines/database.ts";
 import { sqlitePlaces, withApps } from "../../testing/places.ts";
 import { databaseOf, fill } from "../../testing/recordings.ts";
@@ -36,7 +37,8 @@ test("the event loop runs other work between two windows of a list", async () =>
 });
 
 /** A database whose statements end when the test says so. */
-class HeldDatabase implements Pick<Database, "run"> {
+class HeldDatabase implements Pick<Database, "run" | "isShared"> {
+  readonly isShared = true;
   readonly waiting: (() => void)[] = [];
 
   run = async <T>(work: Work<T>): Promise<T> => {
@@ -55,7 +57,8 @@ class HeldDatabase implements Pick<Database, "run"> {
 test("lists of one application use one connection at a time, and do not delay those of another", async () => {
   const database = new HeldDatabase();
   const lists = new RecordingLists(database as unknown as Database);
-  const totals = ["a", "a", "a", "b"].map(anAppId).map((app) => lists.totalOf(app, {}));
+  // They have no field in common: the same ones would be read once.
+  const totals = ["a", "a", "a", "b"].map((app, i) => lists.totalOf(anAppId(app), { [`not a filter ${i}`]: i }));
   await nextTurn();
   expect(database.waiting).toHaveLength(2);
   for (let ended = 0; ended < totals.length; ended++) {
@@ -63,6 +66,36 @@ test("lists of one application use one connection at a time, and do not delay th
     await nextTurn();
   }
   expect(await Promise.all(totals)).toEqual([7, 7, 7, 7]);
+});
+
+test("lists of many applications leave most connections to other work", async () => {
+  const database = new HeldDatabase();
+  const lists = new RecordingLists(database as unknown as Database);
+  const totals = Array.from({ length: 20 }, (_, i) => lists.totalOf(anAppId(`app-${i}`), {}));
+  await nextTurn();
+  expect(database.waiting).toHaveLength(4);
+  for (let ended = 0; ended < totals.length; ended++) {
+    database.release();
+    await nextTurn();
+    expect(database.waiting.length).toBeLessThanOrEqual(4);
+  }
+  expect(await Promise.all(totals)).toEqual(totals.map(() => 7));
+});
+
+test("lists of one application that wait are bounded, except for work that has begun", async () => {
+  const database = new HeldDatabase();
+  const lists = new RecordingLists(database as unknown as Database);
+  const page = (after: number, isPatient = false) =>
+    lists.page(A, { filter: {}, order: "asc", limit: 9, after, isPatient });
+  const waiting = Array.from({ length: 51 }, (_, i) => page(i));
+  await expect(page(51)).rejects.toBeInstanceOf(TooManyWaiting);
+  await expect(lists.totalOf(A, {})).rejects.toBeInstanceOf(TooManyWaiting);
+  waiting.push(page(51, true), lists.page(anAppId("b"), { filter: {}, order: "asc", limit: 9 }));
+  for (let ended = 0; ended < waiting.length; ended++) {
+    await nextTurn();
+    database.release();
+  }
+  expect(await Promise.all(waiting)).toEqual(waiting.map(() => []));
 });
 
 test("a list that fails does not keep the next one of its application from running", async () => {

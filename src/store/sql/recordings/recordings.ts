@@ -1,5 +1,6 @@
 /** Recordings on SQL. Lists are in listing.ts, uploads in uploads.ts. */
 import type { AppId } from "../../../base/ids.ts";
+import type { Turns } from "../../../base/turns.ts";
 import type {
   Completion,
   PageRequest,
@@ -16,9 +17,9 @@ import { addFileToRemove, SqlUploads } from "./uploads.ts";
 export class SqlRecordings extends SqlUploads implements RecordingStore {
   private readonly lists: RecordingLists;
 
-  constructor(database: Database) {
+  constructor(database: Database, turns: Turns) {
     super(database);
-    this.lists = new RecordingLists(database);
+    this.lists = new RecordingLists(database, undefined, turns);
   }
 
   complete(id: string, generation: number, made: Completion): Promise<RecordingRow | undefined> {
