@@ -4,6 +4,7 @@
  * statement on the event loop and cannot interrupt it.
  */
 import type { AppId } from "../../../base/ids.ts";
+import { otherWork } from "../../../base/other-work.ts";
 import type { MeetingPage, MeetingSearch } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
@@ -88,8 +89,6 @@ async function activeOf(database: Database, app: AppId, search: MeetingSearch): 
   const rows = await database.quickRun((sql) => statement.run(sql));
   return Number(rows[0]?.n);
 }
-
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** In steps of `atOnce` meetings, newest first, with other work between two of them. */
 async function allOfSpan(database: Database, app: AppId, search: MeetingSearch, atOnce: number): Promise<number> {

@@ -11,6 +11,7 @@
  *   statement reads more than `windowRows` recordings, and other work gets its turn between two windows.
  */
 import type { AppId } from "../../../base/ids.ts";
+import { otherWork } from "../../../base/other-work.ts";
 import type { PageRequest, RecordingFilter, RecordingRow } from "../../contract/recordings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, toRecording } from "../../engines/rows.ts";
@@ -55,8 +56,6 @@ function conditionsOf(filter: RecordingFilter): Conditions {
   if (span.length > 0) return { fields, span, lead: span, rest: others };
   return { fields, span, lead: fields.length === 1 ? fields : [], rest: [] };
 }
-
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export class RecordingLists {
   /** Bound: one entry per application with a list under way. */
