@@ -1,5 +1,6 @@
 /** Channels over REST: list the active ones, list a channel's members, publish. */
 import { z } from "zod";
+import type { KeyRate } from "../../access/keys/coverage.ts";
 import type { Credential } from "../../access/keys/credential.ts";
 import { spaceOf } from "../../base/ids.ts";
 import type { MemberState } from "../../engine/engine.ts";
@@ -50,11 +51,12 @@ interface ChannelParts {
   readonly occupancy: Pick<Occupancy, "channels" | "members">;
   readonly publishing: Pick<Publishing, "publish">;
   readonly streams: Streams;
+  readonly keyRate: KeyRate;
   readonly logIncomplete: LogIncomplete;
 }
 
 export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts): Endpoint[] {
-  const { occupancy, publishing, streams, logIncomplete } = parts;
+  const { occupancy, publishing, streams, keyRate, logIncomplete } = parts;
   const base = { tag: "channels", guard } as const;
   return [
     endpoint({
@@ -71,8 +73,12 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       problems: ["action_not_permitted", "backend_error"],
       handle: async (_call, { caller, query }) => {
         permit(caller, "presence");
-        const { app, scope } = caller.key;
-        return completeList(await occupancy.channels(spaceOf(app), { ...query, prefix: query.prefix ?? "", scope }));
+        const { id, app, scope } = caller.key;
+        // Requests that were let in at the same time could otherwise all read very many channels.
+        const debtSeconds = keyRate.debt(id);
+        if (debtSeconds > 0) throw new Problem("rate_limited", undefined, debtSeconds);
+        const page = { ...query, prefix: query.prefix ?? "", scope };
+        return completeList(await occupancy.channels(spaceOf(app), page, (requests) => keyRate.charge(id, requests)));
       },
     }),
     endpoint({

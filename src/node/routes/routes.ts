@@ -141,6 +141,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
       occupancy: hub.occupancy,
       publishing: hub.publishing,
       streams,
+      keyRate,
       logIncomplete,
     }),
     ...memberStateEndpoints(guards.secret, hub.states),
