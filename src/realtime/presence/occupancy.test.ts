@@ -37,7 +37,7 @@ describe("pages of channels", () => {
   /** All channels of all nodes, from what each of them has. */
   function everyChannel(world: World): Map<string, { peers: Set<string>; connections: number }> {
     const all = new Map<string, { peers: Set<string>; connections: number }>();
-    for (const one of world.nodes.flatMap(({ hub }) => hub.occupancy.localChannels(APP))) {
+    for (const one of world.nodes.flatMap(({ hub }) => hub.occupancy.localChannels(APP).counts)) {
       const known = all.get(one.channel) ?? { peers: new Set(), connections: 0 };
       const connections = known.connections + one.connections;
       all.set(one.channel, { peers: new Set([...known.peers, ...one.peerIds]), connections });
@@ -79,7 +79,7 @@ describe("pages of channels", () => {
         const { channels } = engine;
         engine.channels = async (app, page) => {
           const found = await channels.call(engine, app, page);
-          asked.push(found?.length);
+          asked.push(found?.counts.length);
           return found;
         };
         return engine;
@@ -134,6 +134,16 @@ describe("pages of channels", () => {
       expect(await chargedFor(world, { after: "c/09999" })).toBe(4);
       expect(await chargedFor(world, { limit: 1000 })).toBeWithin(5, 12);
       expect(await chargedFor(withChannels(100), { limit: 1000 })).toBe(0);
+    });
+
+    test("on every node", async () => {
+      const world = worldOf(2);
+      for (let nr = 0; nr < 2000; nr += CHANNELS_PER_CONNECTION_MAX) {
+        const far = world.connect(`p${nr}`, { node: 1 });
+        for (let at = nr; at < nr + CHANNELS_PER_CONNECTION_MAX; at++) far.subscribe(`c/${at}`);
+      }
+      world.settle();
+      expect(await chargedFor(world, { limit: 1, prefix: "none" })).toBe(2);
     });
 
     test("more for patterns that take long to compare with each name", async () => {

@@ -2,9 +2,9 @@
 import type { Clock } from "../../base/clock.ts";
 import { FirstOf } from "../../base/first-of.ts";
 import type { AppId, SpaceId } from "../../base/ids.ts";
-import type { ChannelCount, ChannelsPage, Engine, MemberState } from "../../engine/engine.ts";
+import type { ChannelCount, ChannelsPage, Engine, FoundChannels, MemberState } from "../../engine/engine.ts";
 import { COUNTED_MEMBER_STEPS, LISTED_CHANNEL_STEPS } from "../../protocol/limits.ts";
-import { Effort } from "../../protocol/patterns/containment.ts";
+import { Effort, requestsOf } from "../../protocol/patterns/containment.ts";
 import type { Channel } from "../state/channel.ts";
 import type { Member } from "../state/member.ts";
 import { newestOfEach } from "../state/newest.ts";
@@ -55,13 +55,15 @@ export class Occupancy {
     });
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
-    const found = page ? this.firstActive(app, page, new Effort()) : [...this.active(app)];
-    return found.map((channel) => ({
+  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
+    const effort = new Effort();
+    const found = page ? this.firstActive(app, page, effort) : [...this.active(app)];
+    const counts = found.map((channel) => ({
       channel: channel.name,
       peerIds: [...channel.members.values()].filter(isCounted).map((one) => one.peer.peerId),
       connections: connectionsIn(channel),
     }));
+    return { counts, steps: effort.spent };
   }
 
   private *active(app: SpaceId): Generator<Channel> {
@@ -100,7 +102,7 @@ export class Occupancy {
   /**
    * A page of the channels in use, by name; `undefined` if a node has not answered. Each node has the first of its own: a channel that is
    * among the first of all nodes is among the first wherever it is, so its counts are complete. Every channel is read for each page:
-   * `charge` gets what that costs, in requests beyond this one, before anything is awaited.
+   * `charge` gets what that costs, in requests beyond this one: for this node before another one is asked.
    */
   async channels(
     app: SpaceId,
@@ -119,7 +121,8 @@ export class Occupancy {
     charge(effort.requests);
     const remote = await this.engine.channels(app, page);
     if (!remote) return undefined;
-    const elsewhere = Map.groupBy(remote, ({ channel }) => channel);
+    charge(requestsOf(effort.spent + remote.steps) - requestsOf(effort.spent));
+    const elsewhere = Map.groupBy(remote.counts, ({ channel }) => channel);
     const first = new FirstOf<string>(page.limit, (one, other) => one < other);
     for (const name of here.keys()) first.offer(name);
     for (const name of elsewhere.keys())
