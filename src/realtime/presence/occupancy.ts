@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { FirstOf } from "../../base/first-of.ts";
 import type { AppId, SpaceId } from "../../base/ids.ts";
 import type { ChannelCount, ChannelsPage, Engine, FoundChannels, MemberState } from "../../engine/engine.ts";
-import { COUNTED_MEMBER_STEPS, LISTED_CHANNEL_STEPS } from "../../protocol/limits.ts";
+import { COUNTED_MEMBER_STEPS, LISTED_ENTRY_STEPS } from "../../protocol/limits.ts";
 import { Effort, requestsOf } from "../../protocol/patterns/containment.ts";
 import type { Channel } from "../state/channel.ts";
 import type { Member } from "../state/member.ts";
@@ -73,10 +73,10 @@ export class Occupancy {
   /** Without sorting all of them, and without a look at their members: an application may have very many channels. */
   private firstActive(app: SpaceId, page: ChannelsPage, effort: Effort): Channel[] {
     const first = new FirstOf<Channel>(page.limit, (one, other) => one.name < other.name);
-    effort.spend(LISTED_CHANNEL_STEPS * (this.spaces.get(app)?.channels.size ?? 0));
+    effort.spend(LISTED_ENTRY_STEPS * (this.spaces.get(app)?.channels.size ?? 0));
     for (const channel of this.active(app)) {
       if (!first.wouldKeep(channel) || !isOnPage(channel.name, page)) continue;
-      effort.spend(LISTED_CHANNEL_STEPS + page.scope.stepsToMatch(channel.name));
+      effort.spend(LISTED_ENTRY_STEPS + page.scope.stepsToMatch(channel.name));
       if (page.scope.matches(channel.name)) first.offer(channel);
     }
     const found = first.sorted();
