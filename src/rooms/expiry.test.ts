@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { nextTurn } from "../../test/support/wait.ts";
 import { anAppId } from "../base/testing/ids.ts";
 import type { RoomRow } from "../store/contract/rooms.ts";
 import { openStore } from "../store/open.ts";
@@ -153,7 +154,7 @@ describe("rooms that expire", () => {
     const nodes = Array.from({ length: 5 }, () => looking());
     await Promise.all(nodes.map(({ expiry }) => expiry.start()));
     // A node whose rooms were archived by others looks again at once.
-    while ((await store.rooms.nextDue()) !== undefined) await Bun.sleep(1);
+    while ((await store.rooms.nextDue()) !== undefined) await nextTurn();
     await Promise.all(nodes.map(({ expiry }) => expiry.stop()));
     const all = nodes.flatMap(({ counts }) => counts);
     expect(all.reduce((sum, one) => sum + one, 0)).toBe(300);

@@ -8,6 +8,7 @@ import type { AppId } from "../../base/ids.ts";
 export interface Turn<Owner, Work> {
   readonly app: AppId;
   readonly owner: Owner;
+  /** Bound: what waits for one owner; the user of the line says how much. */
   readonly works: Set<Work>;
 }
 
