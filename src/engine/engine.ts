@@ -127,6 +127,18 @@ export interface ChannelCount {
   readonly connections: number;
 }
 
+export interface FoundChannels {
+  readonly counts: readonly ChannelCount[];
+  /** What it took to find them, in the steps of `Effort`; 0 where a node of an earlier version has answered. */
+  readonly steps: number;
+}
+
+/** What several nodes have found. */
+export const allOf = (found: readonly FoundChannels[]): FoundChannels => ({
+  counts: found.flatMap(({ counts }) => counts),
+  steps: found.reduce((sum, { steps }) => sum + steps, 0),
+});
+
 /** Which active channels are asked for: the first ones by name (in the order of `<`) that are behind `after` and within the scope. */
 export interface ChannelsPage {
   readonly prefix: string;
@@ -208,7 +220,7 @@ export interface Engine {
    * Active channels on other nodes, one entry per node and channel. undefined: not every node has responded. With a page, those of
    * the page on each node; there MAY be others beside them, because nodes of earlier versions return all.
    */
-  channels(app: SpaceId, page?: ChannelsPage): Complete<readonly ChannelCount[]>;
+  channels(app: SpaceId, page?: ChannelsPage): Complete<FoundChannels>;
   /** Members of one channel on other nodes, including those not announced yet. undefined: not every node has responded. */
   members(app: SpaceId, channel: string): Complete<RemoteMembers>;
   /** The number of this node's connections of an application has changed: other nodes must learn it soon. */
@@ -276,7 +288,7 @@ export interface EngineCallbacks {
   /** Members of this node, including those not announced yet. */
   localPeers(app: SpaceId, channel: string): readonly MemberState[];
   /** Without a page, which nodes of earlier versions do not name, all of them. */
-  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[];
+  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels;
   localConnections(app: AppId): number;
   /** Another node has reported its connections of an application. */
   connectionsChanged(app: AppId): void;

@@ -4,7 +4,7 @@
  */
 import type { AppId, SpaceId } from "../base/ids.ts";
 import {
-  type ChannelCount,
+  allOf,
   type ChannelsPage,
   type Claim,
   DEFERRED,
@@ -12,6 +12,7 @@ import {
   type Engine,
   type EngineCallbacks,
   type Envelope,
+  type FoundChannels,
   type MemberState,
   type NodeId,
   type NodeName,
@@ -188,8 +189,8 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(app, peerId), 0);
   }
 
-  channels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
-    return this.exchange.others(this.id).flatMap((node) => node.localChannels(app, page));
+  channels(app: SpaceId, page?: ChannelsPage): FoundChannels {
+    return allOf(this.exchange.others(this.id).map((node) => node.localChannels(app, page)));
   }
 
   members(app: SpaceId, channel: string): RemoteMembers {

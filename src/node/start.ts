@@ -8,7 +8,8 @@ export interface RunningNode extends NodeParts {
 
 /** What one worker does for all of them. Several may do it for a moment, and nodes without a team all do: nothing is done twice. */
 async function startOnce({ rooms, historyTrimming, meetingRetention, recordings }: NodeParts): Promise<void> {
-  await rooms.expiry.start();
+  // Not awaited: very many rooms may have come due while no node was running. Until they are archived they are hidden.
+  void rooms.expiry.start();
   historyTrimming.start();
   meetingRetention.start();
   recordings.start();

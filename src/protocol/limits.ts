@@ -34,6 +34,12 @@ export const PATTERN_MAX_BYTES = 256;
 export const CONTAINMENT_SEARCH_MAX_STEPS = 4_000_000;
 /** Work that counts as one more request against the key's rate, about 0.1 ms. */
 export const CONTAINMENT_STEPS_PER_REQUEST = 20_000;
+/**
+ * What one channel that a list reads costs in such steps, or one member that it contains, and what one member that it only counts: 1,000
+ * channels are one more request.
+ */
+export const LISTED_ENTRY_STEPS = 20;
+export const COUNTED_MEMBER_STEPS = 10;
 
 /**
  * The request head, in whose query tokens are sent. The longest valid token has 12 KiB of metadata, counted as it is written, and 100

@@ -6,6 +6,7 @@
  * Several nodes may sweep at once: the node whose statement changed a row acts on it, and removing the same bytes twice does no harm.
  */
 import type { AppId } from "../base/ids.ts";
+import { withBreaks } from "../base/other-work.ts";
 import type { RecordingStore } from "../store/contract/recordings.ts";
 import type { AppRow } from "../store/contract/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
@@ -46,6 +47,8 @@ const SWEEP_EVERY_MS = 3_600_000;
 const STRAYS_EVERY_SWEEPS = 24;
 const DAY_MS = 24 * 3_600_000;
 const ROWS_AT_ONCE = 200;
+/** Uploads that are ended before other work of the process gets its turn. */
+const ENDED_AT_ONCE = 10;
 
 export class Sweep {
   private timer: Timer | undefined;
@@ -152,7 +155,8 @@ export class Sweep {
   private async deleteOfDeletedApps(): Promise<void> {
     const { store, nowMs } = this.parts;
     for (const app of await store.deletedApps()) {
-      for (const { id } of await store.uploadsOf(app)) await store.endUpload(id, nowMs());
+      for await (const { id } of withBreaks(await store.uploadsOf(app), ENDED_AT_ONCE))
+        await store.endUpload(id, nowMs());
       await this.deleteOlder(app, Number.POSITIVE_INFINITY);
     }
   }
@@ -161,7 +165,8 @@ export class Sweep {
     const { store, locks, metrics, nowMs, retentionMs } = this.parts;
     const before = retentionMs() - UPLOAD_ABANDONED_MS;
     let ended = 0;
-    for (const { id } of await store.uploadsTouchedBefore(before, ROWS_AT_ONCE)) {
+    const untouched = await store.uploadsTouchedBefore(before, ROWS_AT_ONCE);
+    for await (const { id } of withBreaks(untouched, ENDED_AT_ONCE)) {
       if (locks.isBusy(id) || !(await store.endUpload(id, nowMs(), before))) continue;
       ended++;
       metrics.abandoned.inc();

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { nextTurn } from "../../test/support/wait.ts";
 import { anAppId } from "../base/testing/ids.ts";
 import type { RoomRow } from "../store/contract/rooms.ts";
 import { openStore } from "../store/open.ts";
@@ -73,6 +74,55 @@ describe("rooms that expire", () => {
     await expiry.stop();
   });
 
+  test("other events have their turn between two batches", async () => {
+    const order: string[] = [];
+    let left = 20;
+    const many = {
+      // As the embedded store does, it answers without a turn of the event loop.
+      archiveDue: async (_nowMs: number, limit: number) => {
+        order.push("batch");
+        setImmediate(() => order.push("turn"));
+        return left-- > 0 ? limit : 0;
+      },
+      nextDue: async () => undefined,
+    };
+    const { expiry } = looking(Date.now, many);
+    await expiry.start();
+    await expiry.stop();
+    expect(order.slice(0, 40)).toEqual(Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? "batch" : "turn")));
+  });
+
+  test("a sweep with more to do ends with the next batch when the node stops", async () => {
+    const second = Promise.withResolvers<void>();
+    let batches = 0;
+    const endless = {
+      archiveDue: async (_nowMs: number, limit: number) => {
+        if (++batches === 2) second.resolve();
+        return limit;
+      },
+      nextDue: async () => undefined,
+    };
+    const { expiry } = looking(Date.now, endless);
+    void expiry.start();
+    await second.promise;
+    await expiry.stop();
+    expect(batches).toBe(2);
+  });
+
+  test("a name or a place that is needed now is freed without all the others that are due", async () => {
+    for (let i = 0; i < 120; i++) await store.rooms.addRoom(room(`r${i}`, 5));
+    await store.rooms.addRoom(room("later", Date.now() + 60_000));
+    await store.change((change) => change.putApp(appRow("other")));
+    const { expiry, counts } = looking();
+    expect(await expiry.archiveOf(anAppId("other"), "r7")).toBe(0);
+    expect(await expiry.archiveOf(APP, "later")).toBe(0);
+    expect(await expiry.archiveOf(APP, "r7")).toBe(1);
+    expect(await expiry.archiveOf(APP, "r7")).toBe(0);
+    expect(await expiry.archiveOf(anAppId("other"), undefined)).toBe(0);
+    expect(await expiry.archiveOf(APP, undefined)).toBeWithin(1, 119);
+    expect(counts).toHaveLength(2);
+  });
+
   test("a room that is due later is archived then, without delay", async () => {
     const { expiry, archived, counts } = looking();
     await expiry.start();
@@ -103,9 +153,11 @@ describe("rooms that expire", () => {
     for (let i = 0; i < 300; i++) await store.rooms.addRoom(room(`r${i}`, 5));
     const nodes = Array.from({ length: 5 }, () => looking());
     await Promise.all(nodes.map(({ expiry }) => expiry.start()));
+    // A node whose rooms were archived by others looks again at once.
+    while ((await store.rooms.nextDue()) !== undefined) await nextTurn();
+    await Promise.all(nodes.map(({ expiry }) => expiry.stop()));
     const all = nodes.flatMap(({ counts }) => counts);
     expect(all.reduce((sum, one) => sum + one, 0)).toBe(300);
-    await Promise.all(nodes.map(({ expiry }) => expiry.stop()));
   });
 
   test("a failure of the store is reported, and the check is repeated", async () => {

@@ -3,10 +3,14 @@
  * seconds, for rooms of a node that has stopped, and for clocks that were corrected. Rooms that came due while no node was running are
  * archived at the start. However many nodes run this, each room is archived once.
  */
+import type { AppId } from "../base/ids.ts";
 import type { RoomStore } from "../store/contract/rooms.ts";
 
 const CHECK_EVERY_MS = 10_000;
-const BATCH_ROOMS = 500;
+/** Rooms per transaction: about 3 ms of SQLite. */
+const BATCH_ROOMS = 50;
+/** Between two batches: very many rooms may be due at once, and everything else goes first. */
+const PAUSE_MS = 1;
 
 interface ExpiryParts {
   readonly store: Pick<RoomStore, "archiveDue" | "nextDue">;
@@ -35,11 +39,12 @@ export class Expiry {
     if (archiveAt !== null && archiveAt < this.dueMs) this.arm(archiveAt);
   }
 
-  /** Archives all rooms that are due, and returns how many. */
-  async sweep(): Promise<number> {
-    let count = 0;
-    for (let batch = BATCH_ROOMS; batch === BATCH_ROOMS; count += batch)
-      batch = await this.parts.store.archiveDue(this.parts.nowMs(), BATCH_ROOMS);
+  /**
+   * Archives the application's room of that name if it is due, or some of its rooms that are, and returns how many. For a change that needs
+   * the name or the place now: all rooms that are due may take seconds.
+   */
+  async archiveOf(app: AppId, name: string | undefined): Promise<number> {
+    const count = await this.parts.store.archiveDue(this.parts.nowMs(), BATCH_ROOMS, { app, name });
     if (count > 0) this.parts.archived(count);
     return count;
   }
@@ -56,6 +61,20 @@ export class Expiry {
     // Also after a check that failed unexpectedly: it must not be the last one.
     this.running = this.running.then(check, check);
     return this.running;
+  }
+
+  /** Archives all rooms that are due. */
+  private async sweep(): Promise<void> {
+    let count = 0;
+    try {
+      for (let batch = BATCH_ROOMS; batch === BATCH_ROOMS && !this.stopped; ) {
+        if (count > 0) await Bun.sleep(PAUSE_MS);
+        batch = await this.parts.store.archiveDue(this.parts.nowMs(), BATCH_ROOMS);
+        count += batch;
+      }
+    } finally {
+      if (count > 0) this.parts.archived(count);
+    }
   }
 
   private async check(): Promise<void> {

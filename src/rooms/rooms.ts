@@ -102,7 +102,7 @@ export class Rooms {
       archiveAt: archiveAt(fields),
       version: 1,
     };
-    const outcome = await this.withFreeName(() => this.store.addRoom(row, this.maxPerApp));
+    const outcome = await this.withFreeName(row, () => this.store.addRoom(row, this.maxPerApp));
     if (outcome === "taken") throw alreadyExists(row.name);
     if (outcome === "full")
       throw new Problem(
@@ -169,7 +169,7 @@ export class Rooms {
       if (roomName !== undefined && roomName !== old.name) refuseReserved(roomName);
       const fields = merged(valuesOf(old), edits);
       const row = { ...old, name: roomName ?? old.name, fields, archiveAt: archiveAt(fields) };
-      const outcome = await this.withFreeName(() => this.store.replaceRoom(row));
+      const outcome = await this.withFreeName(row, () => this.store.replaceRoom(row));
       if (outcome === "taken") throw alreadyExists(row.name);
       if (outcome === "changed") continue;
       this.expiry.schedule(row.archiveAt);
@@ -197,10 +197,11 @@ export class Rooms {
   }
 
   /** A room that is due but not archived yet still holds its name, and counts: it is archived now, and the write is repeated. */
-  private async withFreeName<T extends string>(write: () => Promise<T>): Promise<T> {
+  private async withFreeName<T extends string>({ app, name }: RoomRow, write: () => Promise<T>): Promise<T> {
     const outcome = await write();
-    if (!["taken", "full"].includes(outcome) || (await this.expiry.sweep()) === 0) return outcome;
-    return write();
+    if (outcome !== "taken" && outcome !== "full") return outcome;
+    const archived = await this.expiry.archiveOf(app, outcome === "taken" ? name : undefined);
+    return archived === 0 ? outcome : write();
   }
 }
 

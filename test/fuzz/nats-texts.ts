@@ -138,7 +138,11 @@ const ITEMS: Readonly<Record<string, Make>> = {
     kind: "replay",
     items: chance.once(3) ? undefined : list(chance, (one) => ITEMS.message?.(one) ?? ""),
   })),
-  "response channels": response((chance) => ({ kind: "channels", counts: list(chance, channelCount) })),
+  "response channels": response((chance) => ({
+    kind: "channels",
+    counts: list(chance, channelCount),
+    steps: count(chance),
+  })),
   "response members": response((chance) => ({ kind: "members", members: list(chance, state) })),
   "response kick": response((chance) => ({ kind: "kick", closed: count(chance) })),
   "response block": response(() => ({ kind: "block" })),

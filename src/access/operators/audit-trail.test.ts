@@ -54,6 +54,26 @@ function setup() {
 
 const entry = (app: AppId, on = "room") => ({ who: "application secret", what: "room created", on, app });
 
+test("other events have their turn between two slices", async () => {
+  const { store, trail } = setup();
+  const order: string[] = [];
+  const noted = <T extends unknown[], R>(call: (...args: T) => R) => {
+    return (...args: T): R => {
+      order.push("slice");
+      setImmediate(() => order.push("turn"));
+      return call(...args);
+    };
+  };
+  store.removeBefore = noted(store.removeBefore.bind(store));
+  store.add = noted(store.add.bind(store));
+  store.removable = 1000;
+  await trail.sweep();
+  for (let i = 0; i < 700; i++) trail.recordByApp(entry(A, String(i)));
+  await trail.flush();
+  expect(order.length).toBeGreaterThan(20);
+  expect(order.join(" ")).not.toContain("slice slice");
+});
+
 test("changes by applications are written in batches, in their order, after what the caller waits for", async () => {
   const { store, trail } = setup();
   for (let i = 0; i < 700; i++) trail.recordByApp(entry(A, String(i)));
@@ -94,7 +114,7 @@ test("a sweep removes old changes in slices, and trims the applications that cha
   const { store, trail } = setup();
   trail.recordByApp(entry(A));
   await trail.flush();
-  store.removable = 1200;
+  store.removable = 250;
   await trail.sweep();
   const before = `before ${1_800_000_000_000 - AUDIT_DAYS * 86_400_000}`;
   expect(store.calls).toEqual([before, before, before, `trim a to ${AUDIT_PER_APP_MAX}`]);

@@ -3,6 +3,7 @@
  * applications make with their own secret keys are queued and written in batches, so that their calls do not wait for it.
  */
 import type { AppId } from "../../base/ids.ts";
+import { otherWork } from "../../base/other-work.ts";
 import { Repeating } from "../../base/repeating.ts";
 import type { AuditRow } from "../../store/contract/operators.ts";
 import type { Store } from "../../store/contract/store.ts";
@@ -16,9 +17,9 @@ const DAY_MS = 86_400_000;
 const PENDING_MAX = 5000;
 const PENDING_PER_APP_MAX = 1000;
 /** Rows per transaction and per statement of a sweep: other work gets its turn in between. */
-const SLICE_ROWS = 500;
+const SLICE_ROWS = 100;
 /** Slices per sweep and application; the rest is left to the next sweep. */
-const SLICES_PER_SWEEP = 20;
+const SLICES_PER_SWEEP = 100;
 const TEXT_MAX_CHARS = 256;
 const DETAILS_MAX_CHARS = 16_384;
 
@@ -112,6 +113,7 @@ export class AuditTrail {
       await this.parts.store.audit.add(slice);
       this.pending = this.pending.slice(slice.length);
       for (const { app } of slice) if (app !== null) this.written(app);
+      await otherWork();
     }
   }
 
@@ -140,7 +142,11 @@ export class AuditTrail {
 }
 
 async function inSlices(removeSome: () => Promise<number>): Promise<void> {
-  for (let i = 0; i < SLICES_PER_SWEEP; i++) if ((await removeSome()) < SLICE_ROWS) return;
+  for (let i = 0; i < SLICES_PER_SWEEP; i++) {
+    const removed = await removeSome();
+    await otherWork();
+    if (removed < SLICE_ROWS) return;
+  }
 }
 
 const bounded = (text: string): string => text.slice(0, TEXT_MAX_CHARS).toWellFormed();

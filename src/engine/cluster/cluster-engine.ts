@@ -18,13 +18,14 @@
  */
 import type { AppId, SpaceId } from "../../base/ids.ts";
 import {
-  type ChannelCount,
+  allOf,
   type ChannelsPage,
   type Claim,
   type DirectAttempt,
   type Engine,
   type EngineCallbacks,
   type Envelope,
+  type FoundChannels,
   type MemberState,
   type NodeResponses,
   type RemoteMembers,
@@ -39,7 +40,7 @@ import { FailureBoundary, type ReportFault } from "./nodes/failure-boundary.ts";
 import { HEARTBEAT_MS, type OtherNode } from "./nodes/nodes.ts";
 import { claimCapacity } from "./requests/capacity-requests.ts";
 import { PendingRequests } from "./requests/pending-requests.ts";
-import { countsOf } from "./requests/response-parts.ts";
+import { channelsOf } from "./requests/response-parts.ts";
 import * as encode from "./wire/encode.ts";
 import { fits } from "./wire/payload.ts";
 import { Wire } from "./wire/wire.ts";
@@ -205,9 +206,9 @@ export class ClusterEngine implements Engine {
     return responses.reduce((sum, [, response]) => sum + (response.kind === "kick" ? response.closed : 0), 0);
   }
 
-  async channels(app: SpaceId, page?: ChannelsPage): Promise<readonly ChannelCount[] | undefined> {
+  async channels(app: SpaceId, page?: ChannelsPage): Promise<FoundChannels | undefined> {
     const { responses, isComplete } = await this.parts.requests.collect({ kind: "channels", app, page });
-    return isComplete ? responses.flatMap(([, response]) => countsOf(response)) : undefined;
+    return isComplete ? allOf(responses.map(([, response]) => channelsOf(response))) : undefined;
   }
 
   async members(app: SpaceId, channel: string): Promise<RemoteMembers | undefined> {

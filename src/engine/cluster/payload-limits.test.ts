@@ -156,11 +156,14 @@ describe("a missing response", () => {
     const results = await Promise.all([nodeA.engine.channels(APP), nodeA.engine.members(APP, "c")]);
     expect(results).toEqual([undefined, undefined]);
     [nodeB.localChannels, nodeB.localPeers] = [channels, peers];
-    expect(await nodeA.engine.channels(APP)).toEqual([{ channel: "c", peerIds: ["eve"], connections: 1 }]);
+    expect(await nodeA.engine.channels(APP)).toEqual({
+      counts: [{ channel: "c", peerIds: ["eve"], connections: 1 }],
+      steps: 1,
+    });
     // No response is expected from a node that is gone.
     await nodes?.close(nodeB);
     await settle();
-    expect(await nodeA.engine.channels(APP)).toEqual([]);
+    expect(await nodeA.engine.channels(APP)).toEqual({ counts: [], steps: 0 });
   });
 
   test("does so during an outage, too", async () => {

@@ -46,7 +46,7 @@ export class Responder {
       case "replay":
         return { kind: "replay", items: outgoing.replay(request.from, request.to) };
       case "channels":
-        return { kind: "channels", counts: local.localChannels(request.app, request.page) };
+        return { kind: "channels", ...local.localChannels(request.app, request.page) };
       case "members":
         return { kind: "members", members: local.localPeers(request.app, request.channel) };
       case "kick":

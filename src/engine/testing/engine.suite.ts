@@ -38,7 +38,7 @@ function alone(makeCluster: MakeCluster): void {
     node.publish("c");
     expect(await nodes.answer(node.send("ann").count)).toBe(0);
     expect(await nodes.answer(node.engine.kick(APP, "ann"))).toBe(0);
-    expect(await nodes.answer(node.engine.channels(APP))).toEqual([]);
+    expect(await nodes.answer(node.engine.channels(APP))).toEqual({ counts: [], steps: 0 });
     expect(await node.engine.members(APP, "c")).toEqual(new Map());
     expect(node.engine.connections(APP)).toBe(0);
     expect([node.receivedOn("c"), node.deliveredTo("ann"), node.roster("c"), node.kicks]).toEqual([[], [], {}, []]);

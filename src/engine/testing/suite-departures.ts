@@ -63,7 +63,7 @@ export function departures(start: Start): void {
     expect(nodeA.roster("c")).toEqual({});
     expect(await nodes.answer(nodeA.send("eve").count)).toBe(0);
     expect(await nodes.answer(nodeA.engine.kick(APP, "eve"))).toBe(0);
-    expect(await nodes.answer(nodeA.engine.channels(APP))).toEqual([]);
+    expect(await nodes.answer(nodeA.engine.channels(APP))).toEqual({ counts: [], steps: 0 });
     expect(nodeA.engine.connections(APP)).toBe(0);
   });
 }

@@ -66,10 +66,13 @@ export function sizes(start: Start, size: number, payloadBytes: number): void {
     expect(nodeB.roster("large")).toEqual(plain([[nodeA.id, large]]));
     const members = await nodes.answer(nodeB.engine.members(APP, "large"));
     expect(members === LATE || members === undefined ? members : plain(members)).toEqual(plain([[nodeA.id, large]]));
-    expect(await nodes.answer(nodeB.engine.channels(APP))).toEqual([
-      { channel: "large", peerIds: large.map(({ peerId }) => peerId), connections: large.length },
-      { channel: "many", peerIds: many.map(({ peerId }) => peerId), connections: many.length },
-    ]);
+    expect(await nodes.answer(nodeB.engine.channels(APP))).toEqual({
+      counts: [
+        { channel: "large", peerIds: large.map(({ peerId }) => peerId), connections: large.length },
+        { channel: "many", peerIds: many.map(({ peerId }) => peerId), connections: many.length },
+      ],
+      steps: 2,
+    });
   });
 
   test("the connections of very many applications arrive complete", async () => {

@@ -5,13 +5,13 @@
 import type { AppId, SpaceId } from "../../base/ids.ts";
 import { anAppId } from "../../base/testing/ids.ts";
 import {
-  type ChannelCount,
   type ChannelsPage,
   DEFERRED,
   type DeliverResult,
   type Engine,
   type EngineCallbacks,
   type Envelope,
+  type FoundChannels,
   type MemberState,
   type NodeId,
   type NodeName,
@@ -301,15 +301,16 @@ export class TestNode implements EngineCallbacks {
     return [...(this.ownMembers.get(key(app, channel))?.values() ?? [])];
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
+  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
     this.askedPages.push(page);
-    return [...this.ownMembers]
+    const counts = [...this.ownMembers]
       .filter(([name, members]) => name.startsWith(`${app} `) && members.size > 0)
       .map(([name, members]) => ({
         channel: name.slice(app.length + 1),
         peerIds: [...members.keys()],
         connections: members.size,
       }));
+    return { counts, steps: counts.length };
   }
 
   localConnections(app: AppId): number {

@@ -1,9 +1,12 @@
 /** Channels over REST: list the active ones, list a channel's members, publish. */
 import { z } from "zod";
+import type { KeyRate } from "../../access/keys/coverage.ts";
 import type { Credential } from "../../access/keys/credential.ts";
 import { spaceOf } from "../../base/ids.ts";
 import type { MemberState } from "../../engine/engine.ts";
 import { Problem } from "../../protocol/codes.ts";
+import { LISTED_ENTRY_STEPS } from "../../protocol/limits.ts";
+import { requestsOf } from "../../protocol/patterns/containment.ts";
 import type { Occupancy } from "../../realtime/presence/occupancy.ts";
 import { keyIdScope } from "../../realtime/state/connection.ts";
 import type { Publishing } from "../../realtime/streams/publishing.ts";
@@ -50,12 +53,18 @@ interface ChannelParts {
   readonly occupancy: Pick<Occupancy, "channels" | "members">;
   readonly publishing: Pick<Publishing, "publish">;
   readonly responses: StreamedResponses;
+  readonly keyRate: KeyRate;
   readonly logIncomplete: LogIncomplete;
 }
 
 export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts): Endpoint[] {
-  const { occupancy, publishing, responses, logIncomplete } = parts;
+  const { occupancy, publishing, responses, keyRate, logIncomplete } = parts;
   const base = { tag: "channels", guard } as const;
+  /** Long lists are charged when they are read. Requests that were let in at the same time could otherwise all be for long ones. */
+  const refuseInDebt = (keyId: string): void => {
+    const seconds = keyRate.debt(keyId);
+    if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);
+  };
   return [
     endpoint({
       ...base,
@@ -71,8 +80,10 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       problems: ["action_not_permitted", "backend_error"],
       handle: async (_call, { caller, query }) => {
         permit(caller, "presence");
-        const { app, scope } = caller.key;
-        return completeList(await occupancy.channels(spaceOf(app), { ...query, prefix: query.prefix ?? "", scope }));
+        const { id, app, scope } = caller.key;
+        refuseInDebt(id);
+        const page = { ...query, prefix: query.prefix ?? "", scope };
+        return completeList(await occupancy.channels(spaceOf(app), page, (requests) => keyRate.charge(id, requests)));
       },
     }),
     endpoint({
@@ -92,7 +103,9 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       handle: async (call, { caller, recheck }) => {
         const channel = channelOf(call, caller);
         permit(caller, "presence");
+        refuseInDebt(caller.key.id);
         const members = completeList(await occupancy.members(spaceOf(caller.key.app), channel));
+        keyRate.charge(caller.key.id, requestsOf(members.length * LISTED_ENTRY_STEPS));
         const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
         const list = { pages: pagesOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: recheck, around };
         const owner = caller.key.app;

@@ -3,6 +3,7 @@
  * made asks all of them to read the room again. A request between nodes can be lost, so each also reads its rooms again from time to time.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
+import { otherWork } from "../../base/other-work.ts";
 import { isObject } from "../../protocol/json.ts";
 import { valuesOf } from "../../rooms/rooms.ts";
 import type { MeetingRow, MeetingStore } from "../../store/contract/meetings.ts";
@@ -13,6 +14,7 @@ import {
   CHANGES_REMEMBERED_MAX,
   ROOM_CHECKED_EVERY_MS,
   ROOMS_CHECKED_PER_SECOND,
+  ROWS_AT_ONCE,
 } from "../contract/limits.ts";
 import type { Lobby } from "../entrance/lobby.ts";
 import type { Notices, RoomRef } from "../notices/notices.ts";
@@ -101,8 +103,10 @@ export class Changes {
     for (const room of [...present.all()]) {
       const last = this.read.get(room);
       if (last === undefined) this.read.set(room, now);
-      else if (now - last >= ROOM_CHECKED_EVERY_MS && reads++ < ROOMS_CHECKED_PER_SECOND)
+      else if (now - last >= ROOM_CHECKED_EVERY_MS && reads++ < ROOMS_CHECKED_PER_SECOND) {
         await this.check(room).catch(failed);
+        if (reads % ROWS_AT_ONCE === 0) await otherWork();
+      }
     }
   }
 

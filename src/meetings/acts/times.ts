@@ -3,6 +3,7 @@
  * archived by the clock. The server's clock decides. Several nodes may find the same; the store lets one of them do it.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
+import { otherWork } from "../../base/other-work.ts";
 import { isObject } from "../../protocol/json.ts";
 import { valuesOf } from "../../rooms/rooms.ts";
 import type { MeetingStore } from "../../store/contract/meetings.ts";
@@ -63,7 +64,8 @@ export class Times {
   async tick(): Promise<void> {
     for (const room of [...this.parts.present.all()]) {
       try {
-        if (!(await this.checkRoom(room))) await this.checkStays(room);
+        if (await this.checkRoom(room)) await otherWork();
+        else await this.checkStays(room);
       } catch (error) {
         this.parts.failed(error);
       }
@@ -90,7 +92,9 @@ export class Times {
       const { ejectAt, seat } = stay;
       const { id } = seat.claims;
       await this.warn(stay, row, ejectAt === roomEnd ? null : ejectAt, id);
-      if (ejectAt !== null && ejectAt <= this.parts.nowMs()) await this.parts.exits.timeOver(refOf(row), id);
+      if (ejectAt === null || ejectAt > this.parts.nowMs()) continue;
+      await this.parts.exits.timeOver(refOf(row), id);
+      await otherWork();
     }
   }
 

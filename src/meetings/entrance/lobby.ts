@@ -4,6 +4,7 @@
  * time. All of this knows a visitor by its waitId; the ticket comes in with a join, and is kept nowhere (tickets.ts).
  */
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
+import { withBreaks } from "../../base/other-work.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { MeetingStore, WaitingRow } from "../../store/contract/meetings.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
@@ -15,6 +16,7 @@ import {
   LOBBY_MAX,
   LOBBY_SEEN_EVERY_MS,
   LOBBY_SITE_MAX,
+  ROWS_AT_ONCE,
   WAIT_MAX_SEC,
 } from "../contract/limits.ts";
 import type { LobbyPlace, Visitor } from "../contract/ports.ts";
@@ -167,7 +169,8 @@ export class Lobby {
 
   /** The room has changed so that no one needs to wait any more, or cannot. */
   async decideAll(room: RoomRef, state: "admitted" | "declined", reason?: LobbyEnd): Promise<void> {
-    for (const { waitId } of await this.parts.store.waiting(room.app, room.room))
+    const waiting = await this.parts.store.waiting(room.app, room.room);
+    for await (const { waitId } of withBreaks(waiting, ROWS_AT_ONCE))
       await this.decide(room, waitId, state, reason).catch((error: unknown) => {
         if (!(error instanceof Problem)) throw error;
       });
@@ -178,7 +181,8 @@ export class Lobby {
     try {
       await this.endWithSecret();
       this.connections.forgetUnopened();
-      for (const one of this.connections.all()) {
+      for await (const one of withBreaks(this.connections.all(), ROWS_AT_ONCE)) {
+        if (!this.connections.has(one)) continue;
         const now = this.parts.steadyMs();
         if (now >= one.untilMs) await this.close(one);
         else if (now - one.seen >= LOBBY_SEEN_EVERY_MS) await this.noteSeen(one, now);
@@ -194,13 +198,12 @@ export class Lobby {
   async endWithSecret(): Promise<void> {
     const { store, floor, isLive } = this.parts;
     const over = this.connections.all().filter(({ claims }) => !isLive(claims));
+    // All are closed before the store is asked: it may be unreachable, and no one would close the connections later.
     for (const one of over) {
-      const { claims } = one;
       this.connections.remove(one);
-      // Closed before the store is asked: it may be unreachable, and no one would close the connection later.
-      floor.close(claims.app, claims.id, "ended");
-      await store.setSeen(claims.id, GONE_FOR_GOOD);
+      floor.close(one.claims.app, one.claims.id, "ended");
     }
+    for await (const { claims } of withBreaks(over, ROWS_AT_ONCE)) await store.setSeen(claims.id, GONE_FOR_GOOD);
     if (over.length > 0) await this.forget();
   }
 

@@ -1,9 +1,10 @@
 /** People are put out: their stays end in the store, which decides who does it, and their connections are closed on every node. */
 import { asAppId } from "../../base/ids.ts";
+import { withBreaks } from "../../base/other-work.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { Floor, PutOut } from "../contract/floor.ts";
-import { ENDING_ROUNDS } from "../contract/limits.ts";
+import { ENDING_ROUNDS, ROWS_AT_ONCE } from "../contract/limits.ts";
 import type { Notices, RoomRef } from "../notices/notices.ts";
 import type { Stays } from "./stays.ts";
 import type { Upkeep } from "./upkeep.ts";
@@ -50,7 +51,7 @@ export class Exits {
   /** The secret key that these stays depend on has ended; the others of the meeting stay. */
   async endStaysOf(room: RoomRef, ids: readonly string[]): Promise<void> {
     const { stays, notices, nowMs, failed } = this.parts;
-    for (const id of ids) {
+    for await (const id of withBreaks(ids, ROWS_AT_ONCE)) {
       const atMs = nowMs();
       // Its connections are closed also if no node can reach the store: what the secret has made must not go on meanwhile.
       await stays.endHereOrElsewhere(id, "ended", atMs).catch((error: unknown) => {
@@ -116,7 +117,7 @@ export class Exits {
   private async endStays(room: RoomRef, open: readonly StayRow[]): Promise<void> {
     const { stays, nowMs, notices } = this.parts;
     if (open.length === 0) return;
-    for (const { id } of open) await stays.end(id, "ended", nowMs());
+    for await (const { id } of withBreaks(open, ROWS_AT_ONCE)) await stays.end(id, "ended", nowMs());
     await notices.ending(room, 0);
     await this.close(
       room,

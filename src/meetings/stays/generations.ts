@@ -3,6 +3,7 @@
  * what made an admin. Every node looks after the people on it, so it is enough that each of them knows of the rotation.
  */
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
+import { otherWork } from "../../base/other-work.ts";
 import { refOf } from "../notices/notices.ts";
 import type { Exits } from "./exits.ts";
 import type { Present } from "./present.ts";
@@ -25,7 +26,9 @@ export class Generations {
     const { present, exits, isLive, failed } = this.parts;
     for (const { row, stays } of [...present.all()]) {
       const over = [...stays.values()].filter(({ seat }) => !isLive(seat.claims)).map(({ seat }) => seat.claims.id);
-      if (over.length > 0) await exits.endStaysOf(refOf(row), over).catch(failed);
+      if (over.length === 0) continue;
+      await exits.endStaysOf(refOf(row), over).catch(failed);
+      await otherWork();
     }
   }
 }

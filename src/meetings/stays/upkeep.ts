@@ -4,11 +4,12 @@
  */
 import { STAY_GRACE_SEC } from "../../access/keys/room-rules.ts";
 import type { AppId } from "../../base/ids.ts";
+import { withBreaks } from "../../base/other-work.ts";
 import { chatChannel } from "../../protocol/room-channels.ts";
 import type { MeetingRow, MeetingStore } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
 import type { Floor } from "../contract/floor.ts";
-import { BEAT_EVERY_MS, SWEEP_ROWS } from "../contract/limits.ts";
+import { BEAT_EVERY_MS, ROWS_AT_ONCE, SWEEP_ROWS } from "../contract/limits.ts";
 import { flagOf } from "../rules/rights.ts";
 import type { Stays } from "./stays.ts";
 import type { StayWrites } from "./writes.ts";
@@ -96,7 +97,8 @@ export class Upkeep {
 
   private async endEmpty(): Promise<void> {
     const { store, nowMs } = this.parts;
-    for (const meeting of await store.endEmpty(nowMs() - GRACE_MS, SWEEP_ROWS)) await this.meetingEnded(meeting);
+    const ended = await store.endEmpty(nowMs() - GRACE_MS, SWEEP_ROWS);
+    for await (const meeting of withBreaks(ended, ROWS_AT_ONCE)) await this.meetingEnded(meeting);
   }
 
   private async endOverdue(stays: Stays): Promise<void> {

@@ -141,6 +141,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, responses: Streame
       occupancy: hub.occupancy,
       publishing: hub.publishing,
       responses,
+      keyRate,
       logIncomplete,
     }),
     ...memberStateEndpoints(guards.secret, hub.states),

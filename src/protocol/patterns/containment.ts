@@ -37,11 +37,13 @@ export class Effort {
     this.spent += steps;
   }
 
-  /** The work in whole requests, to be charged to the rate of the key that caused it. */
   get requests(): number {
-    return Math.floor(this.spent / CONTAINMENT_STEPS_PER_REQUEST);
+    return requestsOf(this.spent);
   }
 }
+
+/** The work in whole requests, to be charged to the rate of the key that caused it. */
+export const requestsOf = (steps: number): number => Math.floor(steps / CONTAINMENT_STEPS_PER_REQUEST);
 
 /**
  * `example` makes a text that the part matches and the patterns do not, from a character that no pattern contains.

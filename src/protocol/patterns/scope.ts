@@ -54,6 +54,11 @@ export class Scope {
     return this.everything || this.exact.has(channel) || (this.matcher?.matches(channel) ?? false);
   }
 
+  /** What `matches` costs for this name, in the steps of `Effort`. */
+  stepsToMatch(channel: string): number {
+    return this.everything || !this.matcher ? 0 : this.matcher.width * channel.length;
+  }
+
   /** Whether every name that `glob` matches is matched by some pattern of this set; undefined: deciding it takes too much work. */
   covers(glob: Glob, effort = new Effort()): boolean | undefined {
     if (isReserved(glob.exact ?? glob.source)) return false;

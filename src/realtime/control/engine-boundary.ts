@@ -6,11 +6,11 @@
  */
 import type { AppId, SpaceId } from "../../base/ids.ts";
 import type {
-  ChannelCount,
   ChannelsPage,
   DeliverResult,
   EngineCallbacks,
   Envelope,
+  FoundChannels,
   MemberState,
   NodeId,
   NodeName,
@@ -137,7 +137,7 @@ export class EngineBoundary implements EngineCallbacks {
     return this.handler.localPeers(app, channel);
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
+  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
     return this.handler.localChannels(app, page);
   }
 

@@ -3,11 +3,11 @@ import type { Blocks } from "../../access/admission/blocks.ts";
 import type { Clock } from "../../base/clock.ts";
 import { type AppId, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type {
-  ChannelCount,
   ChannelsPage,
   DeliverResult,
   EngineCallbacks,
   Envelope,
+  FoundChannels,
   MemberState,
   NodeId,
   NodeName,
@@ -141,7 +141,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconn
     return this.parts.occupancy.localPeers(app, name);
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
+  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
     return this.parts.occupancy.localChannels(app, page);
   }
 

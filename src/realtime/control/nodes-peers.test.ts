@@ -1,6 +1,6 @@
 /** A peer with connections on several nodes is one member. */
 import { describe, expect, test } from "bun:test";
-import { ALL_CHANNELS, APP, type Client, turn } from "../testing/kit.ts";
+import { ALL_CHANNELS, APP, type Client, turn, UNCHARGED } from "../testing/kit.ts";
 import { everywhere, LATE_MS, watching, worldOf } from "../testing/watchers.ts";
 
 describe("a peer with connections on several nodes", () => {
@@ -170,7 +170,7 @@ describe("a peer with connections on several nodes", () => {
     world.connect("ben", { node: 2 }).subscribe("d");
     world.settle();
     for (const { hub } of world.nodes) {
-      expect(await hub.occupancy.channels(APP, ALL_CHANNELS)).toEqual({
+      expect(await hub.occupancy.channels(APP, ALL_CHANNELS, UNCHARGED)).toEqual({
         data: [
           { channel: "c", peers: 1, connections: 3 },
           { channel: "d", peers: 1, connections: 1 },

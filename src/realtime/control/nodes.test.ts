@@ -135,7 +135,7 @@ describe("between nodes", () => {
     const world = worldOf(2);
     for (const node of [0, 1]) world.connect(`p${node}`, { node }).subscribe("c");
     world.settle();
-    expect(world.nodes.map(({ hub }) => hub.occupancy.localChannels(APP))).toEqual([
+    expect(world.nodes.map(({ hub }) => hub.occupancy.localChannels(APP).counts)).toEqual([
       [{ channel: "c", peerIds: ["p0"], connections: 1 }],
       [{ channel: "c", peerIds: ["p1"], connections: 1 }],
     ]);

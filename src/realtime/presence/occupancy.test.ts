@@ -1,6 +1,8 @@
 /** Kicks, and what REST shows of channels and members. */
 import { describe, expect, test } from "bun:test";
-import { ALL_CHANNELS, APP, OTHER_KEY, scopeOf, World } from "../testing/kit.ts";
+import type { ChannelsPage } from "../../engine/engine.ts";
+import { CHANNELS_PER_CONNECTION_MAX } from "../../protocol/limits.ts";
+import { ALL_CHANNELS, APP, OTHER_KEY, scopeOf, UNCHARGED, World } from "../testing/kit.ts";
 import { worldOf } from "../testing/watchers.ts";
 
 describe("a kick", () => {
@@ -35,7 +37,7 @@ describe("pages of channels", () => {
   /** All channels of all nodes, from what each of them has. */
   function everyChannel(world: World): Map<string, { peers: Set<string>; connections: number }> {
     const all = new Map<string, { peers: Set<string>; connections: number }>();
-    for (const one of world.nodes.flatMap(({ hub }) => hub.occupancy.localChannels(APP))) {
+    for (const one of world.nodes.flatMap(({ hub }) => hub.occupancy.localChannels(APP).counts)) {
       const known = all.get(one.channel) ?? { peers: new Set(), connections: 0 };
       const connections = known.connections + one.connections;
       all.set(one.channel, { peers: new Set([...known.peers, ...one.peerIds]), connections });
@@ -55,7 +57,7 @@ describe("pages of channels", () => {
             const seen: unknown[] = [];
             let after: string | undefined;
             do {
-              const page = await hub.occupancy.channels(APP, { prefix, after, limit, scope });
+              const page = await hub.occupancy.channels(APP, { prefix, after, limit, scope }, UNCHARGED);
               expect(page?.data.length).toBeLessThanOrEqual(limit);
               seen.push(...(page?.data ?? []));
               after = page?.next ?? undefined;
@@ -77,7 +79,7 @@ describe("pages of channels", () => {
         const { channels } = engine;
         engine.channels = async (app, page) => {
           const found = await channels.call(engine, app, page);
-          asked.push(found?.length);
+          asked.push(found?.counts.length);
           return found;
         };
         return engine;
@@ -96,13 +98,59 @@ describe("pages of channels", () => {
           return values.call(members);
         };
       }
-    const page = await world.node.hub.occupancy.channels(APP, { ...ALL_CHANNELS, after: "c10", limit: 2 });
+    const page = await world.node.hub.occupancy.channels(APP, { ...ALL_CHANNELS, after: "c10", limit: 2 }, UNCHARGED);
     expect(page).toEqual({
       data: ["c11", "c12"].map((channel) => ({ channel, peers: 1, connections: 2 })),
       next: "c12",
     });
     expect(asked).toEqual([3]);
     expect(new Set(read)).toEqual(new Set(["c11", "c12", "c13"]));
+  });
+
+  describe("are charged for the channels that are read for them", () => {
+    /** What a page costs, in requests beyond the one for it. */
+    async function chargedFor(world: World, page: Partial<ChannelsPage>): Promise<number> {
+      let charged = 0;
+      await world.node.hub.occupancy.channels(APP, { ...ALL_CHANNELS, ...page }, (requests) => {
+        charged += requests;
+      });
+      return charged;
+    }
+
+    function withChannels(count: number): World {
+      const world = new World();
+      for (let nr = 0, client = world.connect("p0"); nr < count; nr++) {
+        if (nr % CHANNELS_PER_CONNECTION_MAX === 0) client = world.connect(`p${nr}`);
+        client.subscribe(`c/${String(count - nr).padStart(5, "0")}`);
+      }
+      world.settle();
+      return world;
+    }
+
+    test("whatever the limit, the prefix and the position", async () => {
+      const world = withChannels(4000);
+      expect(await chargedFor(world, { limit: 1 })).toBeWithin(4, 10);
+      expect(await chargedFor(world, { limit: 1, prefix: "none" })).toBe(4);
+      expect(await chargedFor(world, { after: "c/09999" })).toBe(4);
+      expect(await chargedFor(world, { limit: 1000 })).toBeWithin(5, 12);
+      expect(await chargedFor(withChannels(100), { limit: 1000 })).toBe(0);
+    });
+
+    test("on every node", async () => {
+      const world = worldOf(2);
+      for (let nr = 0; nr < 2000; nr += CHANNELS_PER_CONNECTION_MAX) {
+        const far = world.connect(`p${nr}`, { node: 1 });
+        for (let at = nr; at < nr + CHANNELS_PER_CONNECTION_MAX; at++) far.subscribe(`c/${at}`);
+      }
+      world.settle();
+      expect(await chargedFor(world, { limit: 1, prefix: "none" })).toBe(2);
+    });
+
+    test("more for patterns that take long to compare with each name", async () => {
+      const world = withChannels(1000);
+      const scope = scopeOf(...Array.from({ length: 100 }, (_, nr) => `**${nr}**${"x".repeat(200)}**`));
+      expect(await chargedFor(world, { scope })).toBeGreaterThan(100);
+    });
   });
 
   test("a node of an earlier version answers with all of its channels: the page is the same", async () => {
@@ -117,12 +165,11 @@ describe("pages of channels", () => {
     for (const name of ["d", "b", "a", "x/1"]) world.connect("far", { node: 1 }).subscribe(name);
     for (const name of ["c", "b"]) world.connect("near", { node: 0 }).subscribe(name);
     world.settle();
-    const page = await world.node.hub.occupancy.channels(APP, {
-      prefix: "",
-      after: "a",
-      limit: 2,
-      scope: scopeOf("*"),
-    });
+    const page = await world.node.hub.occupancy.channels(
+      APP,
+      { prefix: "", after: "a", limit: 2, scope: scopeOf("*") },
+      UNCHARGED,
+    );
     expect(page).toEqual({
       data: [
         { channel: "b", peers: 2, connections: 2 },
@@ -157,8 +204,8 @@ describe("occupancy, for REST", () => {
     world.join("ann", "secret", { key: OTHER_KEY });
     const { occupancy } = world.node.hub;
     const names = async (): Promise<string[] | undefined> =>
-      (await occupancy.channels(APP, ALL_CHANNELS))?.data.map((one) => one.channel);
-    expect(await occupancy.channels(APP, ALL_CHANNELS)).toEqual({
+      (await occupancy.channels(APP, ALL_CHANNELS, UNCHARGED))?.data.map((one) => one.channel);
+    expect(await occupancy.channels(APP, ALL_CHANNELS, UNCHARGED)).toEqual({
       data: [
         { channel: "c", peers: 1, connections: 2 },
         { channel: "d", peers: 1, connections: 2 },

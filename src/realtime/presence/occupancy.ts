@@ -2,7 +2,9 @@
 import type { Clock } from "../../base/clock.ts";
 import { FirstOf } from "../../base/first-of.ts";
 import type { AppId, SpaceId } from "../../base/ids.ts";
-import type { ChannelCount, ChannelsPage, Engine, MemberState } from "../../engine/engine.ts";
+import type { ChannelCount, ChannelsPage, Engine, FoundChannels, MemberState } from "../../engine/engine.ts";
+import { COUNTED_MEMBER_STEPS, LISTED_ENTRY_STEPS } from "../../protocol/limits.ts";
+import { Effort, requestsOf } from "../../protocol/patterns/containment.ts";
 import type { Channel } from "../state/channel.ts";
 import type { Member } from "../state/member.ts";
 import { newestOfEach } from "../state/newest.ts";
@@ -15,6 +17,9 @@ interface ActiveChannel {
   readonly peers: number;
   readonly connections: number;
 }
+
+/** A channel on this node. The connections are those when it was found: it may be empty when the other nodes have answered. */
+type Here = Pick<Channel, "members"> & { readonly connections: number };
 
 export interface ActiveChannels {
   readonly data: readonly ActiveChannel[];
@@ -50,13 +55,15 @@ export class Occupancy {
     });
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
-    const found = page ? this.firstActive(app, page) : [...this.active(app)];
-    return found.map((channel) => ({
+  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
+    const effort = new Effort();
+    const found = page ? this.firstActive(app, page, effort) : [...this.active(app)];
+    const counts = found.map((channel) => ({
       channel: channel.name,
       peerIds: [...channel.members.values()].filter(isCounted).map((one) => one.peer.peerId),
       connections: connectionsIn(channel),
     }));
+    return { counts, steps: effort.spent };
   }
 
   private *active(app: SpaceId): Generator<Channel> {
@@ -64,11 +71,17 @@ export class Occupancy {
   }
 
   /** Without sorting all of them, and without a look at their members: an application may have very many channels. */
-  private firstActive(app: SpaceId, page: ChannelsPage): Channel[] {
+  private firstActive(app: SpaceId, page: ChannelsPage, effort: Effort): Channel[] {
     const first = new FirstOf<Channel>(page.limit, (one, other) => one.name < other.name);
-    for (const channel of this.active(app))
-      if (first.wouldKeep(channel) && isWithin(channel.name, page)) first.offer(channel);
-    return first.sorted();
+    effort.spend(LISTED_ENTRY_STEPS * (this.spaces.get(app)?.channels.size ?? 0));
+    for (const channel of this.active(app)) {
+      if (!first.wouldKeep(channel) || !isOnPage(channel.name, page)) continue;
+      effort.spend(LISTED_ENTRY_STEPS + page.scope.stepsToMatch(channel.name));
+      if (page.scope.matches(channel.name)) first.offer(channel);
+    }
+    const found = first.sorted();
+    for (const { members } of found) effort.spend(COUNTED_MEMBER_STEPS * members.size);
+    return found;
   }
 
   localConnections(app: AppId): number {
@@ -88,18 +101,32 @@ export class Occupancy {
 
   /**
    * A page of the channels in use, by name; `undefined` if a node has not answered. Each node has the first of its own: a channel that is
-   * among the first of all nodes is among the first wherever it is, so its counts are complete.
+   * among the first of all nodes is among the first wherever it is, so its counts are complete. Every channel is read for each page:
+   * `charge` gets what that costs, in requests beyond this one: for this node before another one is asked.
    */
-  async channels(app: SpaceId, asked: ChannelsPage): Promise<ActiveChannels | undefined> {
+  async channels(
+    app: SpaceId,
+    asked: ChannelsPage,
+    charge: (requests: number) => void,
+  ): Promise<ActiveChannels | undefined> {
     // One more than asked for: it says whether there is a next page.
     const page = { ...asked, limit: asked.limit + 1 };
+    const effort = new Effort();
+    const here = new Map<string, Here>(
+      this.firstActive(app, page, effort).map((channel) => [
+        channel.name,
+        { members: channel.members, connections: connectionsIn(channel) },
+      ]),
+    );
+    charge(effort.requests);
     const remote = await this.engine.channels(app, page);
     if (!remote) return undefined;
-    const here = new Map(this.firstActive(app, page).map((channel) => [channel.name, channel]));
-    const elsewhere = Map.groupBy(remote, ({ channel }) => channel);
+    charge(requestsOf(effort.spent + remote.steps) - requestsOf(effort.spent));
+    const elsewhere = Map.groupBy(remote.counts, ({ channel }) => channel);
     const first = new FirstOf<string>(page.limit, (one, other) => one < other);
     for (const name of here.keys()) first.offer(name);
-    for (const name of elsewhere.keys()) if (!here.has(name) && isWithin(name, page)) first.offer(name);
+    for (const name of elsewhere.keys())
+      if (!here.has(name) && isOnPage(name, page) && page.scope.matches(name)) first.offer(name);
     const names = first.sorted();
     const data = names.slice(0, asked.limit).map((name) => added(name, here.get(name), elsewhere.get(name) ?? []));
     return { data, next: names.length > data.length ? (data.at(-1)?.channel ?? null) : null };
@@ -115,13 +142,12 @@ const connectionsIn = ({ subscribers, replaying }: Channel): number => subscribe
 /** Not one that has just left: it is a member until the others have been shown that. */
 const isCounted = (member: Member): boolean => member.hasSubscription || member.lingeringState !== undefined;
 
-/** The scope last: its patterns cost more than the rest. */
-const isWithin = (name: string, { prefix, after, scope }: ChannelsPage): boolean =>
-  (after === undefined || name > after) && name.startsWith(prefix) && scope.matches(name);
+const isOnPage = (name: string, { prefix, after }: ChannelsPage): boolean =>
+  (after === undefined || name > after) && name.startsWith(prefix);
 
 /** A peer with connections to several nodes counts once. */
-function added(channel: string, here: Channel | undefined, elsewhere: readonly ChannelCount[]): ActiveChannel {
-  const connections = elsewhere.reduce((sum, one) => sum + one.connections, here ? connectionsIn(here) : 0);
+function added(channel: string, here: Here | undefined, elsewhere: readonly ChannelCount[]): ActiveChannel {
+  const connections = elsewhere.reduce((sum, one) => sum + one.connections, here?.connections ?? 0);
   const members = here?.members.values().filter(isCounted) ?? [];
   if (elsewhere.length === 0) return { channel, peers: countOf(members), connections };
   const peerIds = new Set(elsewhere.flatMap((one) => one.peerIds));

@@ -1,9 +1,13 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Replay } from "../state/replay.ts";
 import { TURN_SHARE_MIN_MS } from "./limits.ts";
 import { Pacer } from "./pacer.ts";
+
+const aReplay = (connection = {} as Connection, app = "app"): Replay =>
+  ({ subscription: { connection, channel: { space: { owner: anAppId(app) } } } }) as unknown as Replay;
 
 /** Replays of which each piece of work takes a millisecond. */
 class Paced {
@@ -22,11 +26,11 @@ class Paced {
   });
 
   /** `name`: its connection, and which one of that it is. */
-  add(name: string, pieces: number): Replay {
+  add(name: string, pieces: number, app = "app"): Replay {
     const peer = name.slice(0, 1);
     const connection = this.connections.get(peer) ?? ({} as Connection);
     this.connections.set(peer, connection);
-    const replay = { subscription: { connection } } as Replay;
+    const replay = aReplay(connection, app);
     this.names.set(replay, name);
     this.left.set(replay, pieces);
     this.pacer.add(replay);
@@ -52,6 +56,14 @@ test("one replay is worked on at once, for a few milliseconds of each turn", () 
   expect(paced.nextTurn()).toEqual(["a", "a"]);
   expect(paced.nextTurn()).toEqual([]);
   expect(paced.isIdle).toBe(true);
+});
+
+test("applications take turns, whatever the number of their connections", () => {
+  const paced = new Paced();
+  paced.add("-", TURN_SHARE_MIN_MS);
+  for (const name of ["a", "b", "c", "d", "e", "f"]) paced.add(name, 1);
+  paced.add("other", 1, "other");
+  expect(paced.nextTurn().slice(0, 2)).toEqual(["a", "other"]);
 });
 
 test("connections take turns, whatever the number of their replays", () => {
@@ -92,8 +104,7 @@ test("a replay that has ended is not worked on", () => {
 test("work that begins another replay does not nest", () => {
   const clock = new FakeClock();
   const order: string[] = [];
-  const replay = (): Replay => ({ subscription: { connection: {} as Connection } }) as Replay;
-  const [outer, inner] = [replay(), replay()];
+  const [outer, inner] = [aReplay(), aReplay()];
   const pacer = new Pacer({ clock, defer: () => undefined }, (one) => {
     order.push(one === outer ? "outer" : "inner");
     if (one === outer) pacer.add(inner);

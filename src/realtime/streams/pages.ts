@@ -1,5 +1,5 @@
 /** Pages of a channel's history, for frames, for REST and for operators: all reads wait for their turn, and fail if the store hangs. */
-import type { SpaceId } from "../../base/ids.ts";
+import { appOfSpace, type SpaceId } from "../../base/ids.ts";
 import type { HistoryStore, Page, StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";
 import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
@@ -57,7 +57,8 @@ export class HistoryPages {
     const { history, streams } = this.parts;
     const named = before ?? after;
     const range = { ...(before ? { before: before.offset } : after && { after: after.offset }), limit, maxBytes };
-    const page = await streams.reads.run(reader, () => streams.calls.run(history.read(app, channel, range)));
+    const read = (): Promise<Page | undefined> => streams.calls.run(history.read(app, channel, range));
+    const page = await streams.reads.run(appOfSpace(app), reader, read);
     if (!page || !named) return named ? "not here" : page;
     // A position whose message was removed is no mistake where older ones are asked for: they are gone too.
     const isRemoved = named === before && page.check === undefined && named.offset < page.state.first;

@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
 import { nextTurn } from "../../../test/support/wait.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { LONG_READS_MAX, TURN_SHARE_MIN_MS } from "./limits.ts";
 import { ReadQueue } from "./read-queue.ts";
+
+const APP = anAppId("app");
 
 class Reads {
   readonly clock = new FakeClock();
@@ -11,9 +14,9 @@ class Reads {
   private readonly queue = new ReadQueue({ clock: this.clock, defer: (callback) => this.deferred.push(callback) });
 
   /** As with the embedded store: the read is over when the call returns, and has taken a millisecond. */
-  embedded(reader: string, count: number): void {
+  embedded(reader: string, count: number, app = APP): void {
     for (let nr = 1; nr <= count; nr++)
-      void this.queue.run(reader, async () => {
+      void this.queue.run(app, reader, async () => {
         this.clock.advance(1);
         this.done.push(`${reader}${nr}`);
       });
@@ -22,7 +25,7 @@ class Reads {
   /** As with a server: the test says when it is over. */
   distant(reader: string): () => void {
     let end: () => void = () => undefined;
-    void this.queue.run(reader, () => {
+    void this.queue.run(APP, reader, () => {
       this.done.push(reader);
       return new Promise<void>((resolve) => {
         end = resolve;
@@ -66,6 +69,16 @@ test("readers take turns: who asks for much does not hold up the others", async 
   expect(reads.done.filter((one) => one.startsWith("a"))).toEqual(["a1", "a2", "a3", "a4", "a5", "a6"]);
 });
 
+test("applications take turns: one with many readers does not hold up the others", async () => {
+  const reads = new Reads();
+  for (let nr = 0; nr < 20; nr++) reads.embedded(`many-${nr}-`, 1);
+  reads.embedded("other", 2, anAppId("other"));
+  for (let turn = 0; turn < 5; turn++) await reads.nextTurn();
+  // The first turn was over before it came.
+  expect(reads.done.indexOf("other1")).toBeWithin(TURN_SHARE_MIN_MS, TURN_SHARE_MIN_MS + 2);
+  expect(reads.done.indexOf("other2")).toBeLessThan(TURN_SHARE_MIN_MS + LONG_READS_MAX);
+});
+
 test("a reader has one read under way, all together a few; one that fails makes room as well", async () => {
   const reads = new Reads();
   const ends = Array.from({ length: LONG_READS_MAX + 2 }, (_, nr) => reads.distant(`${nr}`));
@@ -84,8 +97,8 @@ test("a reader has one read under way, all together a few; one that fails makes 
 test("what a read rejects with reaches its caller, and the next one runs", async () => {
   const clock = new FakeClock();
   const queue = new ReadQueue({ clock, defer: () => undefined });
-  const failed = queue.run("a", () => Promise.reject(new Error("away")));
-  const next = queue.run("a", async () => "read");
+  const failed = queue.run(APP, "a", () => Promise.reject(new Error("away")));
+  const next = queue.run(APP, "a", async () => "read");
   expect(failed).rejects.toThrow("away");
   expect(await next).toBe("read");
 });

@@ -164,7 +164,8 @@ export class Recovery {
 
   /** A read that may hold REPLAY_MAX_BYTES: in turns with those of other connections. */
   private long<T>(replay: Replay, read: () => Promise<T>): Promise<T> {
-    return this.parts.streams.reads.run(replay.subscription.connection, async () => {
+    const { channel, connection } = replay.subscription;
+    return this.parts.streams.reads.run(channel.space.owner, connection, async () => {
       if (replay.stage === "ended") throw new Error("the subscription has ended meanwhile");
       return read();
     });

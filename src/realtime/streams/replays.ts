@@ -234,7 +234,7 @@ export class Replays {
     const { name, space } = subscription.channel;
     const range = { after: cursor, upTo: stream.delivered, limit: READ_MAX_MESSAGES, maxBytes: READ_MAX_BYTES };
     try {
-      const page = await streams.reads.run(subscription.connection, async () => {
+      const page = await streams.reads.run(space.owner, subscription.connection, async () => {
         // Another replay of this connection has taken the room meanwhile.
         if (replay.stage !== "following" || !this.hasRoom(replay, replay.neededBytes)) return "later";
         return streams.calls.run(history.read(space.app, name, range));

@@ -15,7 +15,7 @@ import { buildNode, NodeClock, type NodeOptions, type TestNode } from "./node.ts
 export { Client, type Entry, inShort, type Received } from "./client.ts";
 export { APP, OTHER_KEY, OTHER_SECRET_KEY, PUBLISHABLE_KEY, SECOND_KEY, SECRET_KEY } from "./keys.ts";
 export { leftovers } from "./leftovers.ts";
-export { ALL_CHANNELS, scopeOf } from "./pages.ts";
+export { ALL_CHANNELS, scopeOf, UNCHARGED } from "./pages.ts";
 
 /** Lets promises that are decided go on. */
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -10,6 +10,10 @@
  * - `addRoom` MUST return "full" if the application has `max` rooms that are not archived, also when many are added at once.
  */
 import type { AppId } from "../../base/ids.ts";
+
+/** Rooms that are due but not archived yet, of which `total` is made right. */
+export const ROOMS_DUE_COUNTED = 1000;
+
 export interface RoomRow {
   readonly id: string;
   readonly app: AppId;
@@ -23,8 +27,14 @@ export interface RoomRow {
 
 export interface RoomPage {
   readonly rows: readonly RoomRow[];
-  /** Live rooms of the application. */
+  /** Live rooms of the application. While more than ROOMS_DUE_COUNTED wait to be archived, some of those are counted too. */
   readonly total: number;
+}
+
+/** The rooms of an application, or the one of that name. */
+export interface RoomsOf {
+  readonly app: AppId;
+  readonly name?: string | undefined;
 }
 
 export interface RoomStore {
@@ -39,8 +49,8 @@ export interface RoomStore {
   replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed">;
   /** false: there is no such live room. */
   archiveRoom(app: AppId, name: string, nowMs: number): Promise<boolean>;
-  /** Archives rooms that are due, at most `limit`, and returns how many. */
-  archiveDue(nowMs: number, limit: number): Promise<number>;
+  /** Archives rooms that are due, at most `limit`, and returns how many: of all applications, or only those of `of`. */
+  archiveDue(nowMs: number, limit: number, of?: RoomsOf): Promise<number>;
   /** When the next room is due. */
   nextDue(): Promise<number | undefined>;
   /** Recomputes the counters of `addRoom` and `roomPage`: nodes of a version without counters may have written rooms. */

@@ -44,6 +44,18 @@ export function roomsSuite(newPlace: NewPlace): void {
       expect(await rooms.archiveDue(100, 5)).toBe(0);
     });
 
+    test("that are due are archived by name, or of one application, where that is asked for", async () => {
+      for (const id of ["1", "2", "3"]) await rooms.addRoom(row(id, { archiveAt: 100 }));
+      expect(await rooms.archiveDue(99, 5, { app: A, name: "name-1" })).toBe(0);
+      expect(await rooms.archiveDue(100, 5, { app: A, name: "name-9" })).toBe(0);
+      expect(await rooms.archiveDue(100, 5, { app: B, name: "name-1" })).toBe(0);
+      expect(await rooms.archiveDue(100, 5, { app: B })).toBe(0);
+      expect(await rooms.archiveDue(100, 5, { app: A, name: "name-1" })).toBe(1);
+      expect(await rooms.archiveDue(100, 1, { app: A })).toBe(1);
+      expect(await rooms.archiveDue(100, 5, { app: A })).toBe(1);
+      expect(await rooms.archiveDue(100, 5)).toBe(0);
+    });
+
     test("a read shows every change before it, also of rooms that were read before", async () => {
       const both = async (name: string, nowMs = 5) => [
         await rooms.room(A, name, nowMs),

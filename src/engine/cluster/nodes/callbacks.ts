@@ -7,11 +7,11 @@
  */
 import type { AppId, SpaceId } from "../../../base/ids.ts";
 import type {
-  ChannelCount,
   ChannelsPage,
   DeliverResult,
   EngineCallbacks,
   Envelope,
+  FoundChannels,
   MemberState,
   NodeId,
   NodeName,
@@ -118,7 +118,7 @@ export class NodeCallbacks implements EngineCallbacks {
     return this.end.localPeers(app, channel);
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): readonly ChannelCount[] {
+  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
     return this.end.localChannels(app, page);
   }
 

@@ -3,7 +3,7 @@ import { responsePart } from "../wire/decode.ts";
 import type { NodeResponse, ResponsePart } from "../wire/messages.ts";
 import { ITEM_MAX_BYTES, PARTS_MAX } from "../wire/payload.ts";
 import { PendingRequests } from "./pending-requests.ts";
-import { countsOf, encodeParts } from "./response-parts.ts";
+import { channelsOf, encodeParts } from "./response-parts.ts";
 
 function pendingRequest() {
   let now = 0;
@@ -90,7 +90,7 @@ test("long responses are split into parts that can be decoded one by one, and jo
     { channel: "large", peerIds, connections: 30_000 },
     { channel: "empty", peerIds: [], connections: 1 },
   ];
-  expect(countsOf(joinedOf({ kind: "channels", counts }))).toEqual(counts);
+  expect(channelsOf(joinedOf({ kind: "channels", counts, steps: 9 }))).toEqual({ counts, steps: 9 });
   const items = peerIds.slice(0, 2000);
   expect(joinedOf({ kind: "replay", items })).toEqual({ kind: "replay", items });
 });

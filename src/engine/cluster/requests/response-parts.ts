@@ -1,5 +1,5 @@
 /** Long responses: split into parts of bounded size, and joined again. */
-import type { ChannelCount } from "../../engine.ts";
+import { allOf, type ChannelCount, type FoundChannels } from "../../engine.ts";
 import { responsePart } from "../wire/encode.ts";
 import type { NodeResponse, SequenceState } from "../wire/messages.ts";
 import { chunksOf, PARTS_MAX } from "../wire/payload.ts";
@@ -16,7 +16,11 @@ function split(response: NodeResponse): NodeResponse[] {
     case "replay":
       return response.items ? chunksOf(response.items).map((items) => ({ kind: "replay", items })) : [response];
     case "channels":
-      return chunksOf(response.counts.flatMap(splitCount)).map((counts) => ({ kind: "channels", counts }));
+      return chunksOf(response.counts.flatMap(splitCount)).map((counts, at) => ({
+        kind: "channels",
+        counts,
+        steps: at === 0 ? response.steps : 0,
+      }));
     case "members":
       return chunksOf(response.members).map((members) => ({ kind: "members", members }));
     default:
@@ -40,7 +44,7 @@ export function joinParts(parts: readonly NodeResponse[]): NodeResponse {
         items: first.items && parts.flatMap((one) => (one.kind === "replay" && one.items) || []),
       };
     case "channels":
-      return { kind: "channels", counts: parts.flatMap((one) => (one.kind === "channels" ? one.counts : [])) };
+      return { kind: "channels", ...allOf(parts.filter((one) => one.kind === "channels")) };
     case "members":
       return { kind: "members", members: parts.flatMap((one) => (one.kind === "members" ? one.members : [])) };
     case "text":
@@ -62,11 +66,12 @@ export function sequencesOf(response: NodeResponse | undefined): SequenceState[]
 }
 
 /** The channels of a response; entries of one channel are joined. */
-export function countsOf(response: NodeResponse): ChannelCount[] {
-  if (response.kind !== "channels") return [];
-  return [...Map.groupBy(response.counts, ({ channel }) => channel)].map(([channel, all]) => ({
+export function channelsOf(response: NodeResponse): FoundChannels {
+  if (response.kind !== "channels") return { counts: [], steps: 0 };
+  const counts = [...Map.groupBy(response.counts, ({ channel }) => channel)].map(([channel, all]) => ({
     channel,
     peerIds: all.flatMap(({ peerIds }) => peerIds),
     connections: all.reduce((sum, { connections }) => sum + connections, 0),
   }));
+  return { counts, steps: response.steps };
 }

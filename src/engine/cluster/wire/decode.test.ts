@@ -91,7 +91,7 @@ describe("encoding and decoding", () => {
           { kind: "sequences", sequences },
           { kind: "replay", items: undefined },
           { kind: "replay", items: ["one", "two"] },
-          { kind: "channels", counts: [{ channel: "c", peerIds: ["x"], connections: 2 }] },
+          { kind: "channels", counts: [{ channel: "c", peerIds: ["x"], connections: 2 }], steps: 9 },
           { kind: "members", members: sequences.flatMap(({ members }) => members) },
           { kind: "kick", closed: 2 },
         ];

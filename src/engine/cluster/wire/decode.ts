@@ -222,7 +222,7 @@ function responseOf(value: Plain, node: string): NodeResponse | undefined {
     }
     case "channels": {
       const counts = listOf(value.counts, channelCountOf);
-      return counts && { kind: "channels", counts };
+      return counts && { kind: "channels", counts, steps: isCount(value.steps) ? value.steps : 0 };
     }
     case "members": {
       const members = listOf(value.members, (one) => memberOfObject(one, node));

@@ -235,8 +235,8 @@ describe("responses", () => {
     [{ kind: "replay", items: undefined }, '{"what":"again","items":null}'],
     [{ kind: "replay", items: ["one"] }, '{"what":"again","items":["one"]}'],
     [
-      { kind: "channels", counts: [count] },
-      '{"what":"channels","counts":[{"channel":"c","peerIds":["ann"],"connections":2}]}',
+      { kind: "channels", counts: [count], steps: 9 },
+      '{"what":"channels","counts":[{"channel":"c","peerIds":["ann"],"connections":2}],"steps":9}',
     ],
     [{ kind: "members", members }, `{"what":"members","members":${MEMBER_OBJECTS}}`],
     [{ kind: "block" }, '{"what":"block"}'],

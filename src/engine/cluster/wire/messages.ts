@@ -1,6 +1,6 @@
 /** What nodes say to each other. encode.ts writes these messages, decode.ts reads them. */
 import type { AppId, SpaceId } from "../../../base/ids.ts";
-import type { ChannelCount, ChannelsPage, Envelope, MemberState } from "../../engine.ts";
+import type { ChannelsPage, Envelope, FoundChannels, MemberState } from "../../engine.ts";
 
 /** Increased when nodes of two versions could not understand each other; they then ignore each other. */
 export const VERSION = 2;
@@ -116,7 +116,7 @@ export type NodeResponse =
   | { readonly kind: "sequences"; readonly sequences: readonly SequenceState[] }
   /** Items as they were sent; undefined: they are no longer kept. */
   | { readonly kind: "replay"; readonly items: readonly string[] | undefined }
-  | { readonly kind: "channels"; readonly counts: readonly ChannelCount[] }
+  | ({ readonly kind: "channels" } & FoundChannels)
   | { readonly kind: "members"; readonly members: readonly MemberState[] }
   | { readonly kind: "block" }
   | { readonly kind: "kick"; readonly closed: number }

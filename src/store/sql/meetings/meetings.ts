@@ -1,6 +1,7 @@
 /** Meetings on SQL. Reads are in reads.ts, stays in stays.ts, the lobby in lobby.ts. */
 import type { SQL } from "bun";
 import type { AppId } from "../../../base/ids.ts";
+import { withBreaks } from "../../../base/other-work.ts";
 import type { Turns } from "../../../base/turns.ts";
 import { AHEAD_MAX_MS, type MeetingRow, type MeetingStore } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
@@ -9,7 +10,7 @@ import { appId, type DbRow } from "../../engines/rows.ts";
 import { PlacesInMemory } from "./places-in-memory.ts";
 import { PlacesInRows } from "./places-in-rows.ts";
 import { toMeeting } from "./rows.ts";
-import { SqlStays } from "./stays.ts";
+import { ENDED_AT_ONCE, SqlStays } from "./stays.ts";
 
 const DAY_MS = 86_400_000;
 /** A node without open stays is forgotten after this time without a beat. */
@@ -84,7 +85,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
         ORDER BY last_end LIMIT ${limit}`,
     );
     const ended: MeetingRow[] = [];
-    for (const one of found) {
+    for await (const one of withBreaks(found, ENDED_AT_ONCE)) {
       const meeting = await this.endOne(one, beforeMs);
       if (meeting) ended.push(meeting);
     }

@@ -5,9 +5,9 @@ import type { Turns } from "../../../base/turns.ts";
 import type { MeetingPage, MeetingRow, MeetingSearch, StayRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, numberOrNull, searchable } from "../../engines/rows.ts";
-import type { ReservedPlaces } from "./reserved-places.ts";
 import { SqlLobby } from "./lobby.ts";
 import { MeetingPages } from "./pages.ts";
+import type { ReservedPlaces } from "./reserved-places.ts";
 import { toMeeting, toStay } from "./rows.ts";
 
 export class SqlMeetingReads extends SqlLobby {

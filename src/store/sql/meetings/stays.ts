@@ -1,5 +1,6 @@
 /** Stays on SQL: how they begin, go on and end. Whatever changes who is inside holds the lock of the room (reserved-places.ts). */
 import type { SQL } from "bun";
+import { withBreaks } from "../../../base/other-work.ts";
 import type { Entered, Entering, MeetingRow, OverdueStay, StayEnd, StayRow } from "../../contract/meetings.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
 import { SqlMeetingReads } from "./reads.ts";
@@ -10,6 +11,9 @@ import { toMeeting, toStay } from "./rows.ts";
 const BEAT_KNOWN_MS = 600_000;
 /** A stay that was seen this long after the time before which it counts as overdue was seen by a clock that was ahead. */
 const SEEN_AHEAD_MS = 300_000;
+
+/** Stays, and meetings, that are ended before other work gets its turn: about 3 ms of SQLite. */
+export const ENDED_AT_ONCE = 10;
 
 export class SqlStays extends SqlMeetingReads {
   /** The last beats of the nodes that use the store through this process: one, or one per worker. Bound: nodes of the last BEAT_KNOWN_MS. */
@@ -181,7 +185,7 @@ export class SqlStays extends SqlMeetingReads {
 
   async endOverdue(beforeMs: number, limit: number): Promise<readonly StayRow[]> {
     const ended: StayRow[] = [];
-    for (const { stay, lastSeen } of await this.overdue(beforeMs, limit)) {
+    for await (const { stay, lastSeen } of withBreaks(await this.overdue(beforeMs, limit), ENDED_AT_ONCE)) {
       const one = await this.database.quickTransaction(async (tx) => {
         await this.places.lock(tx, stay.app, stay.room);
         // Only if nothing has happened to it since it was read, and its node is still silent.
