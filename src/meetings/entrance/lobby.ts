@@ -194,13 +194,12 @@ export class Lobby {
   async endWithSecret(): Promise<void> {
     const { store, floor, isLive } = this.parts;
     const over = this.connections.all().filter(({ claims }) => !isLive(claims));
+    // All are closed before the store is asked: it may be unreachable, and no one would close the connections later.
     for (const one of over) {
-      const { claims } = one;
       this.connections.remove(one);
-      // Closed before the store is asked: it may be unreachable, and no one would close the connection later.
-      floor.close(claims.app, claims.id, "ended");
-      await store.setSeen(claims.id, GONE_FOR_GOOD);
+      floor.close(one.claims.app, one.claims.id, "ended");
     }
+    for (const { claims } of over) await store.setSeen(claims.id, GONE_FOR_GOOD);
     if (over.length > 0) await this.forget();
   }
 

@@ -23,9 +23,11 @@ export class Generations {
   /** Every second: after a rotation without a grace period, and when a grace period ends. */
   async tick(): Promise<void> {
     const { present, exits, isLive, failed } = this.parts;
-    for (const { row, stays } of [...present.all()]) {
+    // All rooms at once: none of them waits for the nodes that are asked about another one.
+    const ending = [...present.all()].map(async ({ row, stays }) => {
       const over = [...stays.values()].filter(({ seat }) => !isLive(seat.claims)).map(({ seat }) => seat.claims.id);
       if (over.length > 0) await exits.endStaysOf(refOf(row), over).catch(failed);
-    }
+    });
+    await Promise.all(ending);
   }
 }

@@ -10,6 +10,7 @@ import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
 import type { Floor } from "../contract/floor.ts";
 import { BEAT_EVERY_MS, SWEEP_ROWS } from "../contract/limits.ts";
 import { flagOf } from "../rules/rights.ts";
+import type { Doubts } from "./doubts.ts";
 import type { Stays } from "./stays.ts";
 import type { StayWrites } from "./writes.ts";
 
@@ -20,6 +21,7 @@ interface UpkeepParts {
   readonly rooms: RoomStore;
   readonly floor: Floor;
   readonly writes: StayWrites;
+  readonly doubts: Pick<Doubts, "settle">;
   readonly nodeId: string;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
@@ -63,9 +65,10 @@ export class Upkeep {
 
   /** Every BEAT_EVERY_MS. */
   async run(stays: Stays): Promise<void> {
-    const { nowMs, monotonicMs, writes, store, nodeId } = this.parts;
+    const { nowMs, monotonicMs, writes, doubts, store, nodeId } = this.parts;
     try {
       stays.releaseUnopened();
+      doubts.settle();
       writes.retry();
       if (!stays.isEmpty) {
         const beganMs = monotonicMs();
