@@ -173,17 +173,18 @@ describe("after the store was away, a stay has ended", () => {
     const other = world.node();
     await node.rooms.update(APP, "standup", { maxParticipants: 3 });
     const enter = meetings.enter.bind(meetings);
-    const claims = (await world.enter(node, room)).seat.claims;
-    const people = ["here", "there"].map((id) => ({ ...claims, id }));
-    await leave({ ...(await world.connect(node.meetings, claims)) }, "goodbye");
+    const bob = await world.enter(node, room);
+    await leave(bob, "goodbye");
+    const people = ["here", "there"].map((id) => ({ ...bob.seat.claims, id }));
     const restore = answered("enter", async (...args) => {
       await enter(...args);
       return away();
     });
     for (const one of people) await expect(node.meetings.enter(seatOf(one))).rejects.toThrow("away");
     restore();
-    for (const [i, at] of [node, other].entries()) await world.connect(at.meetings, people[i] ?? claims);
-    await pass(65_000, node, other);
+    for (const [i, at] of [node, other].entries()) await world.connect(at.meetings, people[i] ?? bob.seat.claims);
+    await pass(20_000, node, other);
+    await node.meetings.stop();
     expect(await stay("here")).toMatchObject({ ended: null, node: "node-1" });
     expect(await stay("there")).toMatchObject({ ended: null, node: "node-2" });
     await other.inside.stop();
