@@ -16,6 +16,7 @@ import {
   type NodeId,
   type NodeName,
   type NodeResponses,
+  type Nudged,
   type RemoteMembers,
   type Sent,
 } from "./engine.ts";
@@ -215,7 +216,7 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 
-  async nudge(app?: AppId, withdrawn?: string): Promise<void> {
+  async nudge(app?: AppId, withdrawn?: string): Promise<Nudged> {
     const finished = this.exchange
       .others(this.id)
       .map(
@@ -225,6 +226,7 @@ class LocalEngine implements Engine {
           ),
       );
     await Promise.all(finished);
+    return "answered";
   }
 
   async request(text: string): Promise<NodeResponses> {

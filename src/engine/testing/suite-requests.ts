@@ -142,7 +142,7 @@ export function requests(start: Start, size: number): void {
 
   test("a nudge carries what was withdrawn to every other node", async () => {
     const { nodes, nodeA } = await start();
-    await nodes.answer(nodeA.engine.nudge(undefined, '{"kind":"key"}'));
+    expect(await nodes.answer(nodeA.engine.nudge(undefined, '{"kind":"key"}'))).toBe("answered");
     for (const node of nodes.others(nodeA)) expect(node.withdrawn).toBe('{"kind":"key"}');
   });
 
