@@ -27,7 +27,7 @@
  *
  * Other calls
  * - Simultaneous claims on all nodes together MUST NOT get more than the capacity, as long as the nodes can reach each other.
- * - `invalidate` resolves when every other node has finished its work, or after one second. It MAY be lost: it makes other nodes read
+ * - `invalidate` resolves when every other node has finished its work, or after one second. It MAY be lost, and MUST say so: it makes other nodes read
  *   shared state earlier than they would. `withdrawn` is a text that only the node's parts understand: what the change takes away, for
  *   nodes that cannot read it. It MUST have at most WITHDRAWN_MAX_CHARS, and nodes of earlier versions ignore it.
  * - `request` and `notify` are for what operators look at: lists, charts, the live tail. They carry text that only the node's parts
@@ -233,7 +233,7 @@ export interface Engine {
    * Makes the other nodes read shared state now. For an application they also write what they have not written yet, and its
    * `connections` are then as of that moment.
    */
-  invalidate(app?: AppId, withdrawn?: string): Promise<void>;
+  invalidate(app?: AppId, withdrawn?: string): Promise<Nudged>;
   /** Asks every other node. Resolves when all have responded, or after a second. */
   request(text: string): Promise<NodeResponses>;
   /** Sends a text to one other node; unknown nodes and an outage are ignored. Texts to one node arrive in order, if they arrive. */
@@ -249,6 +249,9 @@ export interface NodeResponses {
 }
 
 export type RemoteMembers = ReadonlyMap<NodeId, readonly MemberState[]>;
+
+/** Every other node has finished its work, some have not in time or did not get it, or the transport is down. */
+export type Nudged = "answered" | "unanswered" | "unsent";
 
 /** Longer texts of `invalidate` are not passed on. */
 export const WITHDRAWN_MAX_CHARS = 2048;

@@ -17,6 +17,7 @@ import {
   type NodeId,
   type NodeName,
   type NodeResponses,
+  type Nudged,
   type RemoteMembers,
   type Sent,
 } from "./engine.ts";
@@ -216,7 +217,7 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 
-  async invalidate(app?: AppId, withdrawn?: string): Promise<void> {
+  async invalidate(app?: AppId, withdrawn?: string): Promise<Nudged> {
     const finished = this.exchange
       .others(this.id)
       .map(
@@ -228,6 +229,7 @@ class LocalEngine implements Engine {
           ),
       );
     await Promise.all(finished);
+    return "answered";
   }
 
   async request(text: string): Promise<NodeResponses> {

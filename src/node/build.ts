@@ -6,7 +6,7 @@
  * its clock is guarded.
  */
 import { BlockSweep } from "../access/admission/block-sweep.ts";
-import { encodeWithdrawn, type Withdrawn } from "../access/keys/withdrawn.ts";
+import { ChangeAnnouncements } from "../access/admission/change-announcements.ts";
 import { RoomTokens } from "../access/tokens/room-token.ts";
 import { systemClock as clock, DOUBTED_STEP_MS } from "../base/clock.ts";
 import { Repeating } from "../base/repeating.ts";
@@ -52,6 +52,7 @@ import { readyChecks } from "./status/readiness.ts";
 /** How late a stream ends whose session has expired. */
 const SESSION_SWEEP_EVERY_MS = 5000;
 const CLOCK_CHECK_EVERY_MS = 5000;
+const ANNOUNCED_AGAIN_EVERY_MS = 2000;
 
 export interface NodeParts {
   readonly context: NodeContext;
@@ -67,6 +68,8 @@ export interface NodeParts {
   readonly ruleChanges: RuleChanges;
   readonly blockSweep: BlockSweep;
   readonly sessionSweep: Repeating;
+  /** Announces again what the other nodes may not know of. */
+  readonly announcing: Repeating;
   readonly clockWatch: Repeating;
   /** What a worker tells the others about its state. */
   readonly reporting: Repeating | undefined;
@@ -106,11 +109,10 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const realtime = await buildRealtime({ ...context, ...ofAccess, broadcast, roomTokens, roomHooks, turn });
   answerNodeStatus(context, realtime);
   const { storeFollower } = realtime;
+  const announcements = new ChangeAnnouncements((withdrawn) => realtime.engine.invalidate(undefined, withdrawn));
   if (storeFollower) {
-    const announce = (withdrawn: Withdrawn | undefined): Promise<void> =>
-      realtime.engine.invalidate(undefined, withdrawn && encodeWithdrawn(withdrawn));
-    directory.onChange(announce);
-    operators.onChange(announce);
+    directory.onChange((withdrawn, app) => announcements.announce(withdrawn, app));
+    operators.onChange((withdrawn) => announcements.announce(withdrawn));
   }
   const tails = buildTail({ ...context, keyring, realtime });
 
@@ -138,6 +140,11 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     SESSION_SWEEP_EVERY_MS,
     () => operators.endExpired(),
     (err) => log.error({ err }, "sessions that have expired could not be ended; trying again"),
+  );
+  const announcing = new Repeating(
+    ANNOUNCED_AGAIN_EVERY_MS,
+    () => announcements.repeat(),
+    (err) => log.error({ err }, "what was taken away could not be announced to other nodes; trying again"),
   );
   const clockWatch = watchClock(log, () => meetings.upkeep.clockSetBack());
   const headLimit = new HeadLimit({
@@ -209,6 +216,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     ruleChanges,
     blockSweep,
     sessionSweep,
+    announcing,
     clockWatch,
     reporting:
       team &&

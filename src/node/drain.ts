@@ -29,6 +29,7 @@ export async function drainNode(node: RunningNode, drainMs = node.context.config
   await node.meetings.stop();
   await node.blockSweep.stop();
   await node.sessionSweep.stop();
+  await node.announcing.stop();
   await node.reporting?.stop();
   await node.clockWatch.stop();
   await node.historyTrimming.stop();

@@ -28,6 +28,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   parts.ruleChanges.start(parts.access.keyring.appIds);
   blockSweep.start();
   sessionSweep.start();
+  parts.announcing.start();
   parts.reporting?.start();
   parts.clockWatch.start();
   parts.access.auditTrail.start();

@@ -16,13 +16,18 @@ setDefaultTimeout(90_000);
 
 let cluster: Cluster;
 let proxy: NetworkProxy;
+let natsProxy: NetworkProxy;
 let one: Server;
 let cutOff: Server;
 let app: { readonly _id: string };
 let key: SecretKey;
 
 beforeAll(async () => {
-  cluster = await Cluster.start({ nodes: 1 });
+  cluster = await Cluster.start({ nodes: 0 });
+  const natsUrl = new URL(String(cluster.env.PARLEY_NATS_URL));
+  natsProxy = await NetworkProxy.to(Number(natsUrl.port));
+  natsUrl.port = String(natsProxy.port);
+  await cluster.add(1, { PARLEY_NATS_URL: natsUrl.href });
   proxy = await NetworkProxy.to(cluster.postgres.port);
   const url = String(cluster.env.PARLEY_DATABASE_URL);
   const viaProxy = url.replace(`:${cluster.postgres.port}/`, `:${proxy.port}/`);
@@ -38,12 +43,14 @@ beforeEach(async () => {
   key = await one.admin.createKey(app._id);
 });
 afterEach(async () => {
+  natsProxy.mend();
   proxy.mend();
   await until("the node reads the store again", async () => (await call(`${cutOff.url}/readyz`)).status === 200);
+  await until("the other node reaches NATS again", async () => !(await isWithoutNats()));
 });
 afterAll(async () => {
   await cluster.stop();
-  await proxy.close();
+  await Promise.all([proxy.close(), natsProxy.close()]);
 });
 
 /** Without PostgreSQL the node has answered that it is unreachable. */
@@ -51,6 +58,9 @@ async function cut(): Promise<void> {
   proxy.cut();
   await until("the node has noticed it", async () => (await call(`${cutOff.url}/readyz`)).status === 503);
 }
+
+const isWithoutNats = async (): Promise<boolean> =>
+  (await call<{ degraded: readonly string[] }>(`${one.url}/readyz`)).body.degraded.includes("nats");
 
 const token = ({ keyId, secret }: Pick<SecretKey, "keyId" | "secret">, sub = "ann"): string =>
   tokenQuery(selfSigned(keyId, secret, { sub }));
@@ -84,6 +94,18 @@ test("a revoked key: its connections are closed with 4001, connects and REST are
   ]);
   proxy.mend();
   await until("it is unknown, and not only unreadable", async () => (await connectStatus(token(key))) === 401);
+});
+
+test("a key that was revoked while the node that did it could not reach NATS: it is refused once that can", async () => {
+  const ann = await connect(cutOff, token(key));
+  await cut();
+  natsProxy.cut();
+  await until("the other node has noticed it", isWithoutNats);
+  await one.admin.revoke(key.keyId);
+  expect(await connectStatus(token(key, "ben"))).toBe(101);
+  natsProxy.mend();
+  expect((await ann.closed()).code).toBe(4001);
+  expect(await connectStatus(token(key))).toBe(503);
 });
 
 test("a narrowed key: its connections come back elsewhere, and work here again when the store was read", async () => {

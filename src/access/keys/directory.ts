@@ -72,7 +72,7 @@ const DEFAULT_PLAN = "default";
 
 export class Directory {
   /** Bound: registered at the start. */
-  private readonly listeners: ((withdrawn: Withdrawn | undefined) => Promise<void>)[] = [];
+  private readonly listeners: ((withdrawn: Withdrawn | undefined, app: AppId | undefined) => Promise<void>)[] = [];
 
   constructor(
     private readonly store: Store,
@@ -82,7 +82,7 @@ export class Directory {
   ) {}
 
   /** Called when a change is durable and in force on this node; the change resolves after its listeners. */
-  onChange(listener: (withdrawn: Withdrawn | undefined) => Promise<void>): void {
+  onChange(listener: (withdrawn: Withdrawn | undefined, app: AppId | undefined) => Promise<void>): void {
     this.listeners.push(listener);
   }
 
@@ -286,10 +286,11 @@ export class Directory {
   }
 
   private async change<T>(work: (change: Change) => Promise<Outcome<T>>): Promise<T> {
-    const { result, withdrawn } = await this.store.change(work, ({ touched }, revision) =>
+    const { result, withdrawn, touched } = await this.store.change(work, ({ touched }, revision) =>
       this.keyring.apply(touched, revision),
     );
-    await Promise.all(this.listeners.map((listener) => listener(withdrawn)));
+    const app = touched.apps?.[0]?.id ?? touched.keys?.[0]?.row.app;
+    await Promise.all(this.listeners.map((listener) => listener(withdrawn, app)));
     return result;
   }
 

@@ -28,6 +28,7 @@ import {
   type FoundChannels,
   type MemberState,
   type NodeResponses,
+  type Nudged,
   type RemoteMembers,
   type Sent,
   UNAVAILABLE,
@@ -217,13 +218,16 @@ export class ClusterEngine implements Engine {
     return new Map(responses.map(([node, response]) => [node.id, response.kind === "members" ? response.members : []]));
   }
 
-  async invalidate(app?: AppId, withdrawn?: string): Promise<void> {
+  async invalidate(app?: AppId, withdrawn?: string): Promise<Nudged> {
     const startedMs = this.nowMs();
-    const { responses } = await this.parts.requests.collect({ kind: "invalidate", app, withdrawn });
-    if (app === undefined) return;
+    const isSent = this.isUp;
+    const { responses, isComplete } = await this.parts.requests.collect({ kind: "invalidate", app, withdrawn });
     // A count that the node has sent meanwhile may be newer than its response.
     for (const [node, response] of responses)
-      if (response.kind === "invalidate" && node.countedMs < startedMs) node.connections.set(app, response.connections);
+      if (app !== undefined && response.kind === "invalidate" && node.countedMs < startedMs)
+        node.connections.set(app, response.connections);
+    if (isComplete) return "answered";
+    return isSent && this.isUp ? "unanswered" : "unsent";
   }
 
   request(text: string): Promise<NodeResponses> {

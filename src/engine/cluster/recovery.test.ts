@@ -177,3 +177,17 @@ test("what cannot be replayed when a node returns is reported lost", async () =>
   expect(await nodes.until(() => nodeB.lostChannels.length > 0)).toBeTrue();
   expect(nodeB.lostChannels).toEqual(["c"]);
 });
+
+test("a nudge says whether it may not have reached every node", async () => {
+  const { nodes, nodeA, nodeB, transportA } = await pair();
+  transportA.setUp(false);
+  expect(await nodes.answer(nodeA.engine.invalidate(undefined, "first"))).toBe("unsent");
+  transportA.setUp(true);
+  let lost: Promise<unknown> | undefined;
+  losing(transportA, () => {
+    lost = nodeA.engine.invalidate(undefined, "second");
+  });
+  expect([await lost, nodeB.withdrawn]).toEqual(["unanswered", undefined]);
+  expect(await nodes.answer(nodeA.engine.invalidate(undefined, "third"))).toBe("answered");
+  expect(nodeB.withdrawn).toBe("third");
+});

@@ -143,7 +143,7 @@ export function requests(start: Start, size: number): void {
 
   test("an invalidation carries what was withdrawn to every other node", async () => {
     const { nodes, nodeA } = await start();
-    await nodes.answer(nodeA.engine.invalidate(undefined, '{"kind":"key"}'));
+    expect(await nodes.answer(nodeA.engine.invalidate(undefined, '{"kind":"key"}'))).toBe("answered");
     for (const node of nodes.others(nodeA)) expect(node.withdrawn).toBe('{"kind":"key"}');
   });
 

@@ -3,7 +3,6 @@
  * archived by the clock. The server's clock decides. Several nodes may find the same; the store lets one of them do it.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
-import { otherWork } from "../../base/other-work.ts";
 import { isObject } from "../../protocol/json.ts";
 import { valuesOf } from "../../rooms/rooms.ts";
 import type { MeetingStore } from "../../store/contract/meetings.ts";
@@ -62,21 +61,19 @@ export class Times {
   }
 
   async tick(): Promise<void> {
-    for (const room of [...this.parts.present.all()]) {
-      try {
-        if (await this.checkRoom(room)) await otherWork();
-        else await this.checkStays(room);
-      } catch (error) {
-        this.parts.failed(error);
-      }
-    }
+    // All rooms at once: one whose end the store does not answer must not keep the others open.
+    const checks = [...this.parts.present.all()].map(async (room) => {
+      if (!(await this.checkRoom(room))) await this.checkStays(room);
+    });
+    for (const check of await Promise.allSettled(checks))
+      if (check.status === "rejected") this.parts.failed(check.reason);
   }
 
   /** true: the meeting is over. */
   private async checkRoom(room: PresentRoom): Promise<boolean> {
     const { nowMs } = this.parts;
     const { archiveAt } = room.row;
-    if (archiveAt !== null && archiveAt <= nowMs()) return this.end(room.row);
+    if (archiveAt !== null && archiveAt <= nowMs()) return this.end(room);
     await this.warn(room, room.row, roomEndOf(room.row));
     const idleSec = valuesOf(room.row).endMeetingAfterNoActivityInSec;
     if (idleSec !== undefined) return this.checkActivity(room, idleSec * 1000);
@@ -88,14 +85,14 @@ export class Times {
 
   private async checkStays({ row, stays }: PresentRoom): Promise<void> {
     const roomEnd = roomEndOf(row);
+    const over: string[] = [];
     for (const stay of [...stays.values()]) {
       const { ejectAt, seat } = stay;
       const { id } = seat.claims;
       await this.warn(stay, row, ejectAt === roomEnd ? null : ejectAt, id);
-      if (ejectAt === null || ejectAt > this.parts.nowMs()) continue;
-      await this.parts.exits.timeOver(refOf(row), id);
-      await otherWork();
+      if (ejectAt !== null && ejectAt <= this.parts.nowMs()) over.push(id);
     }
+    if (over.length > 0) await this.parts.exits.timeOver(refOf(row), over);
   }
 
   /**
@@ -158,7 +155,7 @@ export class Times {
     if (watch.wasActive) watch.lastActive = Math.max(watch.lastActive, now - TICK_MS);
     watch.wasActive = false;
     const leftMs = watch.lastActive + idleMs - now;
-    if (leftMs <= 0) return this.end(room.row);
+    if (leftMs <= 0) return this.end(room);
     if (leftMs > Math.min(WARNED_BEFORE_MS, idleMs / 2)) await this.takeBack(room, watch);
     else if (!watch.warning?.isShown) {
       const warning: Warning = { isShown: true };
@@ -168,9 +165,16 @@ export class Times {
     return false;
   }
 
-  private async end(row: RoomRow): Promise<true> {
-    const meeting = await this.parts.store.current(row.app, row.id);
-    if (meeting) await this.parts.exits.endMeeting(meeting);
+  private async end({ row, stays }: PresentRoom): Promise<true> {
+    const { store, exits } = this.parts;
+    try {
+      const meeting = await store.current(row.app, row.id);
+      if (meeting) await exits.endMeeting(meeting);
+    } catch (error) {
+      // The store is away. The others are put out by their own nodes, which find the same.
+      await exits.endStaysOf(refOf(row), [...stays.keys()]);
+      throw error;
+    }
     return true;
   }
 }

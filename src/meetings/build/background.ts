@@ -24,31 +24,36 @@ export function buildBackground(
   { lobby }: Pick<EntranceBuilt, "lobby">,
   { times, changes, repeats }: Pick<ActsBuilt, "times" | "changes" | "repeats">,
 ): BackgroundBuilt {
-  const tick = async (): Promise<void> => {
+  const putOut = async (): Promise<void> => {
     await generations.tick();
     await times.tick();
-    await changes.tick();
   };
   const endWithSecret = async (): Promise<void> => {
     await generations.tick();
     await lobby.endWithSecret();
   };
-  const ticking = new Repeating(TICK_MS, tick, failed);
+  const ticking = new Repeating(TICK_MS, putOut, failed);
+  // By itself: it reads the store room by room, and people are put out on time also while that does not answer.
+  const checking = new Repeating(TICK_MS, () => changes.tick(), failed);
   const repeating = new Repeating(MISSED_REPEATED_EVERY_MS, () => repeats.run(), failed);
   const sweeping = new Repeating(LOBBY_SWEEP_EVERY_MS, () => lobby.sweep(), failed);
   return {
-    tick,
+    tick: async () => {
+      await putOut();
+      await changes.tick();
+    },
     repeatMissed: () => repeats.run(),
     secretRotated: () => void endWithSecret().catch(failed),
     start: () => {
       ticking.start();
+      checking.start();
       sweeping.start();
       repeating.start();
     },
     stop: async () => {
       recording.stop();
       lobby.stop();
-      await Promise.all([ticking.stop(), sweeping.stop(), repeating.stop()]);
+      await Promise.all([ticking.stop(), checking.stop(), sweeping.stop(), repeating.stop()]);
     },
   };
 }

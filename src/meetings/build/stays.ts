@@ -3,6 +3,7 @@ import type { RoomTokens } from "../../access/tokens/room-token.ts";
 import type { MeetingStore } from "../../store/contract/meetings.ts";
 import type { RoomStore } from "../../store/contract/rooms.ts";
 import type { Floor } from "../contract/floor.ts";
+import { Doubts } from "../stays/doubts.ts";
 import { Entry } from "../stays/entry.ts";
 import { Exits } from "../stays/exits.ts";
 import { Generations, type IsLive } from "../stays/generations.ts";
@@ -42,7 +43,9 @@ export function buildStays(outside: StaysOutside, { notices, recording }: Notice
   const { store, rooms, roomTokens, floor, isLive, nodeId, nowMs, monotonicMs, meshMax, failed } = outside;
   const present = new Present();
   const writes = new StayWrites(failed);
-  const upkeep = new Upkeep({ store, rooms, floor, writes, nodeId, nowMs, monotonicMs, failed });
+  const isExpected = (room: string, id: string): boolean => stays.isExpected(room, id);
+  const doubts = new Doubts({ store, writes, isExpected, nodeId, nowMs, monotonicMs });
+  const upkeep = new Upkeep({ store, rooms, floor, writes, doubts, nodeId, nowMs, monotonicMs, failed });
   const entry = new Entry({
     store,
     rooms,
@@ -55,6 +58,7 @@ export function buildStays(outside: StaysOutside, { notices, recording }: Notice
       await upkeep.meetingBegan(meeting, room);
       await recording.meetingBegan(meeting);
     },
+    inDoubt: (claims) => doubts.add(claims),
   });
   const stays = new Stays({ store, floor, present, entry, writes, nodeId, nowMs, monotonicMs, failed });
   const exits = new Exits({ store, floor, stays, upkeep, notices, nowMs, failed });

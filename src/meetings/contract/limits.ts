@@ -18,6 +18,11 @@ export const CONNECT_TOKEN_SPARE_SEC = 60;
 export const BEAT_EVERY_MS = 5000;
 /** A connection that was let in but did not open is taken for lost after that. */
 export const OPENS_WITHIN_MS = 10_000;
+/**
+ * How long after a transaction without an answer it may still be committed: PostgreSQL ends one that is idle for 10 s
+ * (store/engines/postgres.ts), and the rest is spare.
+ */
+export const DOUBTED_FOR_MS = 15_000;
 /** A node that is asked which stays it has enters them again within that time, or says that it cannot: who asks waits for a second. */
 export const ENTERED_AGAIN_WITHIN_MS = 500;
 /** Rows that one sweep reads of stays and of meetings. */

@@ -25,6 +25,8 @@ interface EntryParts {
   readonly beat: () => Promise<void>;
   /** The meeting begins: its chat may have to be empty, and it may have to be recorded. */
   readonly meetingBegan: (meeting: MeetingRow, room: RoomRow) => Promise<void>;
+  /** The store may have let the stay in, and its connection does not open. */
+  readonly inDoubt: (claims: RoomClaims) => void;
 }
 
 export interface Admission {
@@ -52,11 +54,18 @@ export class Entry {
     const refusal = refusalToBegin(claims, row, now);
     if (refusal && !(await store.stay(claims.id))) throw refusal;
     await beat();
-    const entered = await store.enter(await this.entering(claims, row), capacityOf(row, meshMax), now);
-    if (!("stay" in entered)) throw refusalOf(entered, await store.stay(claims.id));
-    const { stay, meeting, outcome, isFirst } = entered;
-    if (isFirst) await this.parts.meetingBegan(meeting, row);
-    return { row, stay, access: accessOf(row, claims), enteredMs: stay.seen, isBack: outcome === "back" };
+    const entering = await this.entering(claims, row);
+    try {
+      const entered = await store.enter(entering, capacityOf(row, meshMax), now);
+      if (!("stay" in entered)) throw refusalOf(entered, await store.stay(claims.id));
+      const { stay, meeting, outcome, isFirst } = entered;
+      if (isFirst) await this.parts.meetingBegan(meeting, row);
+      return { row, stay, access: accessOf(row, claims), enteredMs: stay.seen, isBack: outcome === "back" };
+    } catch (error) {
+      // A refusal is an answer.
+      if (!(error instanceof Problem)) this.parts.inDoubt(claims);
+      throw error;
+    }
   }
 
   /** As `enter`, but nothing begins. */

@@ -17,7 +17,7 @@ const REASONS: readonly unknown[] = ["time", "ended", "removed"] satisfies reado
 interface ExitParts {
   readonly store: Pick<MeetingStore, "openStays" | "endMeeting" | "ban">;
   readonly floor: Pick<Floor, "ask" | "on">;
-  readonly stays: Pick<Stays, "end" | "endHereOrElsewhere" | "endLater" | "closeHere" | "isHere">;
+  readonly stays: Pick<Stays, "end" | "endLater" | "closeHere" | "isHere">;
   readonly upkeep: Pick<Upkeep, "meetingEnded">;
   readonly notices: Notices;
   readonly nowMs: () => number;
@@ -42,25 +42,24 @@ export class Exits {
     });
   }
 
-  /** Its time is over. */
-  async timeOver(room: RoomRef, id: string): Promise<void> {
-    await this.parts.stays.end(id, "time", this.parts.nowMs());
-    await this.close(room, [id], "time");
+  /** The time of these stays is over. */
+  timeOver(room: RoomRef, ids: readonly string[]): Promise<void> {
+    return this.putOut(room, ids, "time");
   }
 
-  /** The secret key that these stays depend on has ended; the others of the meeting stay. */
+  /** The secret key that these stays depend on has ended, or their meeting, and the store cannot be asked who else is in it. */
   async endStaysOf(room: RoomRef, ids: readonly string[]): Promise<void> {
-    const { stays, notices, nowMs, failed } = this.parts;
-    for await (const id of withBreaks(ids, ROWS_AT_ONCE)) {
-      const atMs = nowMs();
-      // Its connections are closed also if no node can reach the store: what the secret has made must not go on meanwhile.
-      await stays.endHereOrElsewhere(id, "ended", atMs).catch((error: unknown) => {
-        failed(error);
-        stays.endLater(id, "ended", atMs);
-      });
-      await notices.ending(room, 0, id);
-    }
-    await this.close(room, ids, "ended");
+    await Promise.all(ids.map((id) => this.parts.notices.ending(room, 0, id)));
+    await this.putOut(room, ids, "ended");
+  }
+
+  /** Stays of this node. They are closed before the store is asked: it may take seconds to fail, and no one may stay inside meanwhile. */
+  private async putOut(room: RoomRef, ids: readonly string[], why: "time" | "ended"): Promise<void> {
+    const { stays, nowMs } = this.parts;
+    const atMs = nowMs();
+    const closed = this.close(room, ids, why);
+    for (const id of ids) stays.endLater(id, why, atMs);
+    await closed;
   }
 
   /**

@@ -3,7 +3,6 @@
  * what made an admin. Every node looks after the people on it, so it is enough that each of them knows of the rotation.
  */
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
-import { otherWork } from "../../base/other-work.ts";
 import { refOf } from "../notices/notices.ts";
 import type { Exits } from "./exits.ts";
 import type { Present } from "./present.ts";
@@ -24,11 +23,11 @@ export class Generations {
   /** Every second: after a rotation without a grace period, and when a grace period ends. */
   async tick(): Promise<void> {
     const { present, exits, isLive, failed } = this.parts;
-    for (const { row, stays } of [...present.all()]) {
+    // All rooms at once: none of them waits for the nodes that are asked about another one.
+    const ending = [...present.all()].map(async ({ row, stays }) => {
       const over = [...stays.values()].filter(({ seat }) => !isLive(seat.claims)).map(({ seat }) => seat.claims.id);
-      if (over.length === 0) continue;
-      await exits.endStaysOf(refOf(row), over).catch(failed);
-      await otherWork();
-    }
+      if (over.length > 0) await exits.endStaysOf(refOf(row), over).catch(failed);
+    });
+    await Promise.all(ending);
   }
 }

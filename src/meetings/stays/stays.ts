@@ -73,6 +73,9 @@ interface Opening extends Admission, Pick<Coming, "closing"> {
   readonly letInMs: number;
 }
 
+/** How a stay ends whose connection was on this node. */
+type EndedHere = "left" | "ended" | "time";
+
 /** Asked of all nodes: a stay has a newer connection; which of these stays have a connection there; end a stay in the store. */
 const REPLACED = "meetings.replaced";
 const CONNECTED = "meetings.connected";
@@ -103,7 +106,10 @@ export class Stays {
 
   /** Before the upgrade. Rejects with a Problem. */
   async enter(seat: RoomSeat): Promise<void> {
-    await this.parts.writes.settled(seat.claims.id);
+    await this.parts.writes.arrive(seat.claims.id, () => this.letIn(seat));
+  }
+
+  private async letIn(seat: RoomSeat): Promise<void> {
     // Its stay may begin, and be ended by an act, before the answer of the store is here.
     const coming: Coming = { seat };
     this.coming.add(coming);
@@ -165,9 +171,9 @@ export class Stays {
     present.add(room.row, { ...stay, seat });
   }
 
-  /** Ends a stay once, and says so to the listeners here. undefined: it had ended before. */
-  async end(id: string, why: StayEnd, atMs: number): Promise<StayRow | undefined> {
-    const stay = await this.parts.store.end(id, why, atMs);
+  /** Ends a stay once, and says so to the listeners here. undefined: it had ended before. `node` is that of `MeetingStore.end`. */
+  async end(id: string, why: StayEnd, atMs: number, node?: string): Promise<StayRow | undefined> {
+    const stay = await this.parts.store.end(id, why, atMs, node);
     if (stay) this.ended(stay);
     return stay;
   }
@@ -176,28 +182,28 @@ export class Stays {
    * The same for a stay that was on this node, which may be the only one that cannot reach the store: then another one writes it. Otherwise
    * the stay would hold its place until it counts as lost, and the record would say so.
    */
-  async endHereOrElsewhere(id: string, why: "left" | "ended", atMs: number): Promise<void> {
+  private async endHereOrElsewhere(id: string, why: EndedHere, atMs: number): Promise<void> {
+    const { floor, nodeId, failed } = this.parts;
     try {
-      await this.end(id, why, atMs);
+      await this.end(id, why, atMs, onlyOn(nodeId, why));
     } catch (error) {
-      const { floor, nodeId, failed } = this.parts;
       const answers = await floor.ask(END, { id, why, atMs, node: nodeId }).catch(failed);
       if (!answers?.includes(true)) throw error;
     }
   }
 
-  /** It was put out, and no node can write that now: it is repeated until one can. */
-  endLater(id: string, why: "ended", atMs: number): void {
-    this.parts.writes.put(id, () => this.endHereOrElsewhere(id, why, atMs));
+  /** It was put out, and its connections are closed. That is written as soon as any node can. */
+  endLater(id: string, why: "ended" | "time", atMs: number): void {
+    this.parts.writes.put(id, () => this.endHereOrElsewhere(id, why, atMs), true);
   }
 
   private async endForOther(payload: unknown): Promise<boolean> {
     const { id, why, atMs, node } = isObject(payload) ? payload : {};
     if (typeof id !== "string" || typeof atMs !== "number" || node === this.parts.nodeId) return false;
-    if (why !== "left" && why !== "ended") return false;
+    if (why !== "left" && why !== "ended" && why !== "time") return false;
     try {
       // This node's clock bounds the other's: a stay must not end in the future.
-      await this.end(id, why, Math.min(atMs, this.parts.nowMs()));
+      await this.end(id, why, Math.min(atMs, this.parts.nowMs()), onlyOn(node, why));
       return true;
     } catch {
       // It cannot reach the store either; who asks repeats it, and reports why it has to.
@@ -223,6 +229,12 @@ export class Stays {
   /** Whether a connection of the stay is open on this node. */
   isHere(room: string, id: string): boolean {
     return this.parts.present.room(room)?.stays.has(id) === true;
+  }
+
+  /** The same, or one is on its way in. */
+  isExpected(room: string, id: string): boolean {
+    const arriving = [...this.coming.values().map(({ seat }) => seat), ...this.opening.keys()];
+    return this.isHere(room, id) || arriving.some(({ claims }) => claims.id === id);
   }
 
   /** On this node: the connections of a stay show this name, also those that are being opened. */
@@ -316,6 +328,10 @@ export class Stays {
     else opening.isBack = true;
   }
 }
+
+/** A goodbye may be written late: it is that of one connection, and the stay may have another one on another node by then. */
+const onlyOn = (node: unknown, why: EndedHere): string | undefined =>
+  why === "left" && typeof node === "string" ? node : undefined;
 
 /** The order of two connections of a stay on two nodes, the same on both. */
 function isOlder(one: Elsewhere | undefined, other: Elsewhere): boolean {

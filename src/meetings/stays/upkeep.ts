@@ -11,6 +11,7 @@ import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
 import type { Floor } from "../contract/floor.ts";
 import { BEAT_EVERY_MS, ROWS_AT_ONCE, SWEEP_ROWS } from "../contract/limits.ts";
 import { flagOf } from "../rules/rights.ts";
+import type { Doubts } from "./doubts.ts";
 import type { Stays } from "./stays.ts";
 import type { StayWrites } from "./writes.ts";
 
@@ -21,6 +22,7 @@ interface UpkeepParts {
   readonly rooms: RoomStore;
   readonly floor: Floor;
   readonly writes: StayWrites;
+  readonly doubts: Pick<Doubts, "settle">;
   readonly nodeId: string;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
@@ -64,9 +66,10 @@ export class Upkeep {
 
   /** Every BEAT_EVERY_MS. */
   async run(stays: Stays): Promise<void> {
-    const { nowMs, monotonicMs, writes, store, nodeId } = this.parts;
+    const { nowMs, monotonicMs, writes, doubts, store, nodeId } = this.parts;
     try {
       stays.releaseUnopened();
+      doubts.settle();
       writes.retry();
       if (!stays.isEmpty) {
         const beganMs = monotonicMs();

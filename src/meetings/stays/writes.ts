@@ -4,7 +4,11 @@
  */
 interface Write {
   readonly run: () => Promise<void>;
+  /** The stay was put out: it must not come back before that is written. */
+  readonly isFinal: boolean;
   running: Promise<void> | undefined;
+  /** Connections of the stay that are on their way in. */
+  arriving: number;
 }
 
 export class StayWrites {
@@ -20,24 +24,39 @@ export class StayWrites {
     return this.open.size;
   }
 
-  put(id: string, run: () => Promise<void>): void {
+  has(id: string): boolean {
+    return this.open.has(id);
+  }
+
+  put(id: string, run: () => Promise<void>, isFinal = false): void {
     const before = this.open.get(id)?.running;
-    const write: Write = { run, running: undefined };
+    const write: Write = { run, isFinal, running: undefined, arriving: 0 };
     this.open.set(id, write);
     this.start(id, write, before);
   }
 
-  /** Resolves when nothing is being written about the stay. A write that has failed is given up: the stay is coming back. */
-  async settled(id: string): Promise<void> {
+  /**
+   * The stay is coming back: calls `enter` when nothing is being written about it. A write that has failed is not repeated meanwhile. It is given
+   * up only if the stay is back: otherwise no one would write any more that it has no connection.
+   */
+  async arrive<T>(id: string, enter: () => Promise<T>): Promise<T> {
     const write = this.open.get(id);
-    if (!write) return;
-    await write.running;
-    if (this.open.get(id) === write) this.open.delete(id);
+    if (!write) return enter();
+    write.arriving++;
+    try {
+      await write.running;
+      if (write.isFinal && this.open.get(id) === write) await write.run();
+      const entered = await enter();
+      if (this.open.get(id) === write) this.open.delete(id);
+      return entered;
+    } finally {
+      write.arriving--;
+    }
   }
 
   /** Repeats what has failed. */
   retry(): void {
-    for (const [id, write] of this.open) if (!write.running) this.start(id, write, undefined);
+    for (const [id, write] of this.open) if (!write.running && write.arriving === 0) this.start(id, write, undefined);
   }
 
   async idle(): Promise<void> {

@@ -163,8 +163,11 @@ export interface MeetingStore extends LobbyStore {
   lost(id: string, node: string, nowMs: number): Promise<void>;
   /** With `maxTimes` it is counted, and refused when it was counted that often before. */
   rename(id: string, name: string, maxTimes?: number): Promise<StayRow | "too often" | "ended">;
-  /** undefined: it had ended before, or there is no such stay. */
-  end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined>;
+  /**
+   * With `node` it ends only if its connection is on that node or on none: it may be on another by now. undefined: it was not ended, because of that, because it
+   * had ended before, or because there is no such stay.
+   */
+  end(id: string, why: StayEnd, nowMs: number, node?: string): Promise<StayRow | undefined>;
   stay(id: string): Promise<StayRow | undefined>;
   /** Stays that have not ended. */
   openStays(app: AppId, room: string): Promise<readonly StayRow[]>;

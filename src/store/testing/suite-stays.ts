@@ -129,6 +129,17 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await meetings.stay("end")).toEqual(ended);
     });
 
+    test("end with a node's goodbye unless another node has the connection by then", async () => {
+      await meetings.enter(entering("moved", "goodbyes", { node: "n1" }), 5, 1000);
+      await meetings.enter(entering("moved", "goodbyes", { node: "n2" }), 5, 1500);
+      expect(await meetings.end("moved", "left", 2000, "n1")).toBeUndefined();
+      expect(await meetings.stay("moved")).toMatchObject({ ended: null, node: "n2" });
+      expect(await meetings.end("moved", "left", 2000, "n2")).toMatchObject({ why: "left", ended: 2000 });
+      await meetings.enter(entering("nowhere", "goodbyes", { node: "n1" }), 5, 1000);
+      await meetings.lost("nowhere", "n1", 1500);
+      expect(await meetings.end("nowhere", "left", 2000, "n2")).toMatchObject({ why: "left" });
+    });
+
     test("begin once, also when one participantSession enters many times at once", async () => {
       const all = await Promise.all(
         Array.from({ length: 10 }, (_, i) => meetings.enter(entering("one", "once", { node: `n${i}` }), 1, 1000 + i)),

@@ -123,13 +123,17 @@ export class SqlStays extends SqlMeetingReads {
     });
   }
 
-  async end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined> {
+  async end(id: string, why: StayEnd, nowMs: number, node?: string): Promise<StayRow | undefined> {
+    const isOnAny = node === undefined ? 1 : 0;
+    const only = node ?? "";
     const stay = await this.database.quickTransaction(async (tx) => {
       await this.places.lockByStay(tx, id);
       // Not `ended IS NULL`: PostgreSQL would prefer the index of all open stays when it expects few.
       const rows: DbRow[] = await tx`
         UPDATE stays SET ended = ${nowMs}, why = ${why}, node = ${null}
-        WHERE id = ${id} AND COALESCE(ended, 0) = 0 RETURNING *`;
+        WHERE id = ${id} AND COALESCE(ended, 0) = 0
+          AND (${isOnAny} = 1 OR COALESCE(node, ${only}) = ${only})
+        RETURNING *`;
       return this.leave(tx, rows, nowMs);
     });
     if (stay && why === "removed") this.removed();
