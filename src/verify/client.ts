@@ -19,7 +19,7 @@ import {
   outcomeOf,
   PASSING_CODES,
   type PendingRequest,
-  SUBSCRIPTION_ENDING_CODES,
+  SUBSCRIPTION_ENDING_CODE,
 } from "./requests.ts";
 import { idOf, Retries, type Retry } from "./retries.ts";
 import type { Tally } from "./tally.ts";
@@ -306,7 +306,7 @@ export class Client {
 
   /** An error without a request id is a notification. It may say that an edit of the key has ended the subscription. */
   private notified(connection: number, code: string, message: string): void {
-    if (!SUBSCRIPTION_ENDING_CODES.includes(code) || !message.includes(JSON.stringify(this.channel))) return;
+    if (code !== SUBSCRIPTION_ENDING_CODE || !message.includes(JSON.stringify(this.channel))) return;
     this.context.checker.unsubscribed(connection, this.channel);
     this.isSubscribed = this.hasRoster = false;
     this.context.changed();
