@@ -37,13 +37,13 @@ const page = z
 
 interface ChannelHistoryParts {
   readonly pages: Pick<HistoryPages, "page">;
-  readonly responses: Pick<Streams, "retentionOf" | "remove">;
+  readonly streams: Pick<Streams, "retentionOf" | "remove">;
   readonly audit: AppAudit;
 }
 
 export function channelHistoryEndpoints(
   guard: Guard<Credential>,
-  { pages, responses, audit }: ChannelHistoryParts,
+  { pages, streams, audit }: ChannelHistoryParts,
 ): Endpoint[] {
   const path = "/v1/channels/:channel/history";
   const base = { tag: "channels", guard, path, hasRawSlashes: true } as const;
@@ -85,8 +85,8 @@ export function channelHistoryEndpoints(
         const channel = channelOf(call, caller);
         permit(caller, "publish");
         const { app, id } = caller.key;
-        if (!responses.retentionOf(spaceOf(app), channel)) throw noHistory();
-        await inHistory(responses.remove(spaceOf(app), channel));
+        if (!streams.retentionOf(spaceOf(app), channel)) throw noHistory();
+        await inHistory(streams.remove(spaceOf(app), channel));
         audit(call, id, { what: "history deleted", on: channel, app });
         return { channel, deleted: true };
       },

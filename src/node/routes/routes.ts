@@ -146,7 +146,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, responses: Streame
     ...memberStateEndpoints(guards.secret, hub.states),
     ...channelHistoryEndpoints(guards.secret, {
       pages: hub.pages,
-      responses: hub.streams,
+      streams: hub.streams,
       audit: makeAppAudit(parts.auditTrail),
     }),
     ...peerEndpoints(guards.secret, {
