@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import { spaceOf } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { pageRequest } from "../../realtime/streams/page-request.ts";
+import { historyPageRequest } from "../../realtime/streams/page-request.ts";
 import type { HistoryPages } from "../../realtime/streams/pages.ts";
 import type { Streams } from "../../realtime/streams/streams.ts";
 import { notHere } from "../../realtime/streams/texts.ts";
@@ -64,7 +64,7 @@ export function channelHistoryEndpoints(
       response: page,
       problems,
       handle: async (call, { caller, query }) => {
-        const request = pageRequest(query);
+        const request = historyPageRequest(query);
         if (typeof request === "string") throw new Problem("invalid_request", request);
         const channel = channelOf(call, caller);
         permit(caller, "subscribe");
