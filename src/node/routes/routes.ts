@@ -1,5 +1,5 @@
 /** Every path that a node serves: the public ones and the operator's. */
-import { ADMIN_WRONG_TRIES_PER_MINUTE, SIGN_INS_BURST } from "../../access/limits.ts";
+import { OPERATOR_WRONG_TRIES_PER_MINUTE, SIGN_INS_BURST } from "../../access/limits.ts";
 import { systemClock } from "../../base/clock.ts";
 import { accessTokenEndpoints } from "../../http/application/access-tokens.ts";
 import { fileEndpoints } from "../../http/application/files.ts";
@@ -122,7 +122,7 @@ function guardPartsOf({
     operators,
     nowMs,
     requests: keyRate,
-    wrongTries: throttle("wrong-tries", ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60),
+    wrongTries: throttle("wrong-tries", OPERATOR_WRONG_TRIES_PER_MINUTE, OPERATOR_WRONG_TRIES_PER_MINUTE / 60),
     guesses: new GuessPace(clock),
     isOwnHost: (call) => ownHosts.has(call.host),
     hasDashboard: config.dashboard,
