@@ -1,4 +1,7 @@
-/** One peer of a fleet. It reconnects as the public SDK does, and reports every event to the checker. */
+/**
+ * One peer of a fleet, which reports every event to the checker. It reconnects by the rules for authors of clients (pauses.ts), not as
+ * parley-client does.
+ */
 import { SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { Checker } from "./checker.ts";
 import {
@@ -49,11 +52,11 @@ const LOST_CODE = 1006;
 export class Client {
   /** Connects that failed or ended since the start: every attempt goes to the next address. */
   tries = 0;
-  /** Why the service refuses this client for good; undefined if it does not. */
+  /** Why the service refuses this client for good, or why its first subscribe failed; undefined if neither is so. */
   refusal: string | undefined;
   /** It has been connected at least once; until then the fleet decides when it retries. */
   wasWelcome = false;
-  private wasListening = false;
+  private wasSubscribed = false;
   private socket: WebSocket | undefined;
   /** The checker's id of the connection; undefined before the welcome and after the end. */
   private connection: number | undefined;
@@ -253,20 +256,21 @@ export class Client {
     if (request.kind === "subscribe") {
       this.isJoining = false;
       if (ack) this.subscribed(connection, ack);
-      else if (PASSING_CODES.includes(code) && (this.wasListening || reconnect === "always"))
+      else if (PASSING_CODES.includes(code) && (this.wasSubscribed || reconnect === "always"))
         this.timer = setTimeout(() => this.join(), FIRST_PAUSE_MS);
       else this.refusal = `subscribing to ${this.channel} was refused: ${code}: ${message}`;
       return changed();
     }
     if (!ack) tally.error(code);
     if (request.kind === "publish") return this.publishAnswered(connection, request, ack, code);
+    // After `backend_error` it may have been delivered all the same (UNAVAILABLE in engine.ts).
     const outcome = ack ? "acked" : PASSING_CODES.includes(code) ? "unknown" : "refused";
     tally[outcome]++;
     checker.sent(connection, request.peer, request.number, outcome);
   }
 
   private subscribed(connection: number, { pos, recovered, replay }: AckFields): void {
-    this.isSubscribed = this.wasListening = true;
+    this.isSubscribed = this.wasSubscribed = true;
     this.subscribedOn = { connection, wireId: this.wireId };
     // After a recovery the position moves with the replayed messages.
     if (recovered !== true) this.position = pos;
