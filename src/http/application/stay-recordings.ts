@@ -76,6 +76,7 @@ export function stayRecordingEndpoints({
         return { _id: id, uploadUrl: linkFrom(call, url), offset: 0 };
       },
     }),
+    // DELETE ends the run of the recorder, not the recording.
     endpoint({
       ...base,
       guard: guard("recording-end"),

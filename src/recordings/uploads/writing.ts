@@ -10,7 +10,7 @@
  *     locks.exclusively()   one writer at a time, of an open upload             upload_busy, upload_complete, recording_not_found
  *     take()                the stay, the size, the offset, space, budgets      offset_mismatch and others; no byte is written
  *     noteBefore()          notes the total, if it is new                       recording_not_found
- *     append()              the body goes to the storage, piece by piece        upload_stalled, a budget; what came is kept
+ *     append()              the body goes to the storage, chunk by chunk        upload_stalled, a budget; what came is kept
  *                           more bytes than a recording may have                recording_too_large; the upload ends, unless of a page
  *     noteAfter()           notes the bytes, at the latest with the release     recording_not_found
  *
@@ -39,7 +39,7 @@ export interface Sent {
   readonly body: ReadableStream<Uint8Array> | null;
   /** Called when the body is accepted and about to be read, which may take hours. */
   readonly onTaken?: () => void;
-  /** Called before each piece of the body is kept: throws a Problem if its sender may not write any more. */
+  /** Called before each chunk of the body is kept: throws a Problem if its sender may not write any more. */
   readonly check?: (() => void) | undefined;
 }
 
@@ -247,7 +247,7 @@ export class UploadWriting {
     return received.count;
   }
 
-  /** How much of a body is taken. Each piece that the budgets grant is noted, so that other nodes count them, and the budgets are asked again. */
+  /** How much of a body is taken. Each share that the budgets grant is noted, so that other nodes count them, and the budgets are asked again. */
   private limitOf(row: UploadRow, offset: number, { count, granted }: Expected, lease: Lease): BodyLimit {
     const { store, maxBytes, nowMs } = this.parts;
     const isPart = row.stay !== null && maxBytes - offset > STAY_PART_MAX_BYTES;
