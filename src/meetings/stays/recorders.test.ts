@@ -19,7 +19,7 @@ beforeEach(async () => {
   begun = [];
   recorders = new StayRecorders({
     store: world.store.meetings,
-    stayTokens: node.inside.stayTokens,
+    stayTokens: node.services.stayTokens,
     nowMs: world.nowMs,
     uploads: {
       keptMs: 30 * MINUTE_MS,
@@ -34,7 +34,7 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
-  await node.inside.stop();
+  await node.services.stop();
   expect(world.failures).toEqual([]);
   await world.close();
 });
@@ -42,7 +42,7 @@ afterEach(async () => {
 const begin = ({ token }: Someone, more: Partial<StayUploadRequest> = {}): Promise<unknown> =>
   recorders.begin(APP, "standup", { token, address: "a" }, { source: "camera", ...more });
 const end = ({ token }: Someone, name = "standup"): Promise<void> => recorders.end(APP, name, token, "upload");
-const record = (on: boolean): Promise<boolean> => node.inside.acts.record(APP, "standup", on);
+const record = (on: boolean): Promise<boolean> => node.services.acts.record(APP, "standup", on);
 const leave = async (who: Someone): Promise<void> => {
   await world.store.meetings.end(who.id, "left", world.now);
 };
@@ -67,7 +67,7 @@ test("so may one of a stay, or of a meeting, that has ended; and it ends its upl
   const ann = await world.enter(node, room);
   await record(true);
   world.now += MINUTE_MS;
-  await node.inside.acts.end(APP, "standup");
+  await node.services.acts.end(APP, "standup");
   world.now += 20 * MINUTE_MS;
   await expect(begin(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
   await begin(ann, { startedMsAgo: 20 * MINUTE_MS + 1 });
@@ -82,7 +82,7 @@ test("a person who was removed begins none, whenever the recorder was started, a
   await record(true);
   await begin(eve);
   world.now += MINUTE_MS;
-  await node.inside.acts.remove(APP, "standup", eve.id);
+  await node.services.acts.remove(APP, "standup", eve.id);
   for (const startedMsAgo of [0, 1, MINUTE_MS])
     await expect(begin(eve, { startedMsAgo })).rejects.toMatchObject({
       code: "action_not_permitted",

@@ -175,7 +175,7 @@ function applicationEndpoints(parts: RouteParts, responses: StreamedResponses): 
   const audit = makeAppAudit(parts.auditTrail);
   const { rooms, accessTokens } = parts.rooms;
   const { recordings, uploads, links, stayUploads } = parts.recordings;
-  const { stayTokens } = parts.meetings.inside;
+  const { stayTokens } = parts.meetings.services;
   const recorders = new StayRecorders({ store: parts.store.meetings, stayTokens, uploads: stayUploads, nowMs });
   const rates: MakeRates = (name) => new MeetingRates(name, parts.throttle, unauthenticated);
   const stay: MakeStayGuard = (name, keptMs = 0) => stayGuard({ guards, stayTokens, rates: rates(name), keptMs });
@@ -215,7 +215,7 @@ function meetingEndpoints(
   { keyring, meetings, recordings: { links, stayUploads } }: RouteParts,
   { recorders, guards, audit, rates, stay }: MeetingEndpointParts,
 ): Endpoint[] {
-  const { acts, sessions } = meetings.inside;
+  const { acts, sessions } = meetings.services;
   const frameOrigins: Origins = (call) => keyring.appNamed(call.target.app ?? "")?.allowedFrameOrigins ?? [];
   return [
     ...meetingJoinEndpoints(guards, { meetings, rates, frameOrigins }),
