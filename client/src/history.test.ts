@@ -37,10 +37,10 @@ test("the next page goes on behind the last message, in the same direction", asy
 test("an empty page can be polled: its next page is asked for at the same position", async () => {
   const [, empty] = await answered(history(chat, { after: "p9", limit: 5 }), []);
   expect(empty).toMatchObject({ messages: [], pos: "end", more: false });
-  const [again, stillEmpty] = await answered(empty.next(), []);
-  expect(again).toEqual({ after: "p9", limit: 5 });
-  const [once, page] = await answered(stillEmpty.next(), ["p10"]);
-  expect(once).toEqual({ after: "p9", limit: 5 });
+  const [second, stillEmpty] = await answered(empty.next(), []);
+  expect(second).toEqual({ after: "p9", limit: 5 });
+  const [third, page] = await answered(stillEmpty.next(), ["p10"]);
+  expect(third).toEqual({ after: "p9", limit: 5 });
   expect(kit.service.socket.of("history")).toHaveLength(3);
   expect(page.messages.map(({ pos }) => pos)).toEqual(["p10"]);
 });
