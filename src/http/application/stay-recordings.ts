@@ -95,7 +95,7 @@ export function stayRecordingEndpoints({
         "insufficient_storage",
       ],
       handle: async (call, { caller: { app, token }, body }) => {
-        await recorders.end(app.id, roomNameOf(call), token, body._id);
+        await recorders.sentAll(app.id, roomNameOf(call), token, body._id);
         return { success: true };
       },
     }),

@@ -100,7 +100,7 @@ describe("what a stay can do after its secret key has ended", () => {
   test("is nothing: it neither acts nor records, and its token does not go on with it", async () => {
     await world.room(node.rooms, { enableRecording: true });
     const host = await enter({ token: await mint() });
-    const uploads = { keptMs: 60_000, begin: async () => ({ id: "upload" }), end: async () => undefined };
+    const uploads = { keptMs: 60_000, begin: async () => ({ id: "upload" }), sentAll: async () => undefined };
     const recorders = new StayRecorders({
       store: world.store.meetings,
       stayTokens: node.services.stayTokens,
@@ -119,7 +119,7 @@ describe("what a stay can do after its secret key has ended", () => {
     await expect(
       recorders.begin(APP, "standup", { token: host.token, address: "a" }, { source: "camera" }),
     ).rejects.toMatchObject(gone);
-    await expect(recorders.end(APP, "standup", host.token, "upload")).rejects.toMatchObject(gone);
+    await expect(recorders.sentAll(APP, "standup", host.token, "upload")).rejects.toMatchObject(gone);
     const asGuest = (await join({ resume: host.token, name: "Eve" })) as Joined;
     expect(asGuest).toMatchObject({ isAdmin: false, isGuest: true, name: "Eve" });
     expect(asGuest.participantSession).not.toBe(host.id);

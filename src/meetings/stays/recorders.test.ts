@@ -27,7 +27,7 @@ beforeEach(async () => {
         begun.push(`${id} ${source} ${startedMsAgo}`);
         return { id: "upload" };
       },
-      end: async ({ id }, upload) => {
+      sentAll: async ({ id }, upload) => {
         begun.push(`${id} ends ${upload}`);
       },
     },
@@ -41,7 +41,7 @@ afterEach(async () => {
 
 const begin = ({ token }: Someone, more: Partial<StayUploadRequest> = {}): Promise<unknown> =>
   recorders.begin(APP, "standup", { token, address: "a" }, { source: "camera", ...more });
-const end = ({ token }: Someone, name = "standup"): Promise<void> => recorders.end(APP, name, token, "upload");
+const sentAll = ({ token }: Someone, name = "standup"): Promise<void> => recorders.sentAll(APP, name, token, "upload");
 const record = (on: boolean): Promise<boolean> => node.services.acts.record(APP, "standup", on);
 const leave = async (who: Someone): Promise<void> => {
   await world.store.meetings.end(who.id, "left", world.now);
@@ -71,10 +71,10 @@ test("so may one of a stay, or of a meeting, that has ended; and it ends its upl
   world.now += 20 * MINUTE_MS;
   await expect(begin(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
   await begin(ann, { startedMsAgo: 20 * MINUTE_MS + 1 });
-  await end(ann);
+  await sentAll(ann);
   world.now += 11 * MINUTE_MS;
   await expect(begin(ann, { startedMsAgo: 32 * MINUTE_MS })).rejects.toMatchObject({ code: "action_not_permitted" });
-  await expect(end(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
+  await expect(sentAll(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
 });
 
 test("a person who was removed begins none, whenever the recorder was started, and may still say that one has ended", async () => {
@@ -89,7 +89,7 @@ test("a person who was removed begins none, whenever the recorder was started, a
       message: expect.stringContaining("removed"),
     });
   await begin(ann);
-  await end(eve);
+  await sentAll(eve);
   expect(begun.map((one) => one.split(" ")[0])).toEqual([eve.id, ann.id, eve.id]);
 });
 
@@ -98,9 +98,9 @@ test("a token that has expired ends uploads for half an hour, and begins none wh
   await record(true);
   world.now += MINUTE_MS;
   await expect(begin(ann)).rejects.toMatchObject({ code: "token_expired" });
-  await end(ann);
+  await sentAll(ann);
   world.now += 30 * MINUTE_MS;
-  await expect(end(ann)).rejects.toMatchObject({ code: "token_expired" });
+  await expect(sentAll(ann)).rejects.toMatchObject({ code: "token_expired" });
 });
 
 test("a renamed room has both names, an archived one only ends what was begun, another room neither", async () => {
@@ -109,12 +109,12 @@ test("a renamed room has both names, an archived one only ends what was begun, a
   await node.rooms.update(APP, "standup", { roomName: "renamed" });
   await begin(ann);
   await recorders.begin(APP, "renamed", { token: ann.token, address: "a" }, { source: "screen" });
-  await expect(end(ann, "other")).rejects.toMatchObject({ code: "action_not_permitted" });
+  await expect(sentAll(ann, "other")).rejects.toMatchObject({ code: "action_not_permitted" });
   await leave(ann);
   await node.rooms.archive(APP, "renamed");
   await expect(begin(ann, { startedMsAgo: 1 })).rejects.toMatchObject({ code: "room_not_found" });
-  await end(ann);
-  await expect(recorders.end(anAppId("another"), "standup", ann.token, "upload")).rejects.toMatchObject({
+  await sentAll(ann);
+  await expect(recorders.sentAll(anAppId("another"), "standup", ann.token, "upload")).rejects.toMatchObject({
     code: "invalid_token",
   });
 });

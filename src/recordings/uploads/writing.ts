@@ -73,8 +73,8 @@ interface Expected extends Pick<Wanted, "count"> {
   readonly granted: number;
 }
 
-/** Ends an upload and removes its bytes; false: another writer has taken over. */
-export type EndUpload = (place: Place, lease: Lease) => Promise<boolean>;
+/** Removes an upload and its bytes; false: another writer has taken over. */
+export type DiscardUpload = (place: Place, lease: Lease) => Promise<boolean>;
 
 /** How often a long write marks its upload as active, so that it is not ended as abandoned. */
 const TOUCH_EVERY_MS = 600_000;
@@ -91,7 +91,7 @@ export class UploadWriting {
   constructor(
     private readonly parts: WritingParts,
     private readonly budgets: Budgets,
-    private readonly end: EndUpload,
+    private readonly discard: DiscardUpload,
   ) {}
 
   /** Returns how many bytes are held afterwards; throws a Problem if the request is refused. */
@@ -235,7 +235,7 @@ export class UploadWriting {
       // This upload cannot be completed any more: its bytes are removed now, not when it is abandoned. Of a page's recording nothing that has
       // come is lost.
       const isUseless = error instanceof Problem && error.code === "recording_too_large" && row.stay === null;
-      if (isUseless) await this.end(place, lease);
+      if (isUseless) await this.discard(place, lease);
       // They count in the budgets, although the request has failed.
       else if (!lease.note && received.count > 0)
         await store.noteBytes(row.id, lease.generation, offset + received.count, nowMs()).catch(() => false);
