@@ -7,7 +7,7 @@ import type { ChatLine } from "../room/contract.ts";
 import { t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";
-import { panel, useMeeting } from "./view.ts";
+import { panel, useVisit } from "./view.ts";
 
 /** Nearer to the end than this: new messages are scrolled to. */
 const AT_END_PX = 80;
@@ -19,7 +19,7 @@ export const unread = signal(0);
 
 /** Counts, also while the chat is not shown. */
 export function useUnread(): void {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const seen = useRef(new Set<string>());
   const lines = session.chat.value;
   const isOpen = panel.value === "chat";
@@ -38,7 +38,7 @@ export function useUnread(): void {
 }
 
 export function ChatPanel() {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const list = useRef<HTMLOListElement>(null);
   const isAtEnd = useRef(true);
   const lines = session.chat.value;
@@ -71,7 +71,7 @@ const follows = (line: ChatLine, before: ChatLine | undefined): boolean =>
   line.timeMs - before.timeMs < TOGETHER_MS;
 
 function Line({ line, isFollowing }: { readonly line: ChatLine; readonly isFollowing: boolean }) {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const isMe = line.from === session.me.value.participantSession;
   const isServer = line.from === undefined;
   const name = isServer ? t("fromServer") : isMe ? t("you") : line.name;
@@ -104,7 +104,7 @@ function Line({ line, isFollowing }: { readonly line: ChatLine; readonly isFollo
 }
 
 function Writer() {
-  const meeting = useMeeting();
+  const visit = useVisit();
   const text = useSignal("");
   const error = useSignal("");
   const isBusy = useSignal(false);
@@ -121,7 +121,7 @@ function Writer() {
     isBusy.value = true;
     error.value = "";
     try {
-      await meeting.say(written);
+      await visit.say(written);
       text.value = "";
     } catch {
       error.value = t("somethingFailed");
