@@ -28,7 +28,7 @@ export interface HistoryPage<T, M = unknown> {
   next(): Promise<HistoryPage<T, M>>;
 }
 
-/** The service answers five pages per second. */
+/** The wait after `rate_limited`, repeated without end. A connection may ask for ten pages at once, then for five per second. */
 const AGAIN_MS = 250;
 
 export async function history<T, M>(channel: Channel<T, M>, options: HistoryOptions = {}): Promise<HistoryPage<T, M>> {

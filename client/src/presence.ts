@@ -15,6 +15,8 @@ export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
   /** Members of the time before this subscription that its roster has not confirmed. */
   #stale: Set<string> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** @internal While `left` is emitted for members whom a new roster does not have: the service has not said that they left. */
+  isSettling = false;
 
   constructor(used: () => void, ownId: () => string | undefined) {
     super("channel.presence");
@@ -70,7 +72,9 @@ export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
   #settle(): void {
     const stale = this.#stale ?? [];
     this.#stale = undefined;
+    this.isSettling = true;
     for (const peerId of stale) this.#remove(peerId);
+    this.isSettling = false;
     if (!this.#list) this.emit("changed", this.members);
   }
 

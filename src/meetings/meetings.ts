@@ -140,7 +140,7 @@ export class Meetings {
   }
 
   enter(seat: RoomSeat): Promise<void> {
-    return seat.claims.kind === "stay" ? this.stays.enter(seat) : this.services.lobby.enter(seat.claims);
+    return seat.claims.kind === "stay" ? this.stays.enter(seat) : this.services.lobby.enterLobby(seat.claims);
   }
 
   /** As `enter`, but nothing begins: browsers cannot see why a WebSocket was refused, and ask by HTTP. */

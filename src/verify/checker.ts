@@ -8,7 +8,8 @@
  * - When all messages have arrived, every roster equals the actual members, and no member has left whose connection did not end.
  *
  * Memory grows with connections, pairs of sender and receiver, and problems, but not with messages. A long run calls `prune` from
- * time to time; then it grows only with the open connections.
+ * time to time; then what is left of one that has ended is a small record, and one number per subscription in the ends of its peer
+ * (roster.ts).
  */
 import type { Beginning, Resume } from "./cursor.ts";
 import { type Connection, type Destination, destinationAt, type Subscription, trackOf } from "./destinations.ts";

@@ -8,7 +8,7 @@ import { type MessageSequence, Track } from "./sequence.ts";
 export interface Destination {
   /** For messages: "in chat/1". */
   readonly where: string;
-  /** The oldest first. Streams of ended connections are removed by prune.ts. */
+  /** The oldest first. Sequences of ended connections are removed by prune.ts. */
   sequences: MessageSequence[];
   /** The number of sequences so far, including removed ones: the index of the next one. */
   sequenceCount: number;

@@ -52,7 +52,7 @@ test("a subscriber that ended is judged when the last answer has arrived", () =>
   expect(scene.problems()).toEqual({ lost: `1: bob never got number ${number} of ann in c` });
 });
 
-test("later connections are judged as before, and memory does not grow with connections that ended", () => {
+test("later connections are judged as before, and what those that ended have received is not kept", () => {
   const scene = new Scene();
   const ann = scene.join("ann");
   const visit = (peer: string): void => {

@@ -1,6 +1,6 @@
 /**
- * Removes what has ended, after a final verdict on it, so that the memory of a long run depends on what is open and not on its
- * length.
+ * Removes what has ended, after a final verdict on it: its sequences, its subscriptions and what they have received. Of a connection
+ * only a small record remains, because marks name it by its number, and the times at which its subscriptions ended.
  */
 import type { Connection, Destination, Subscription } from "./destinations.ts";
 import type { Findings } from "./findings.ts";

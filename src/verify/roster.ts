@@ -9,7 +9,7 @@ const SEEN_EARLY_MS = 5000;
 /** The actual members: a peer is one while at least one of its connections is subscribed. */
 export class Members {
   private readonly connections = new Map<string, number>();
-  /** When each peer's subscriptions ended, in order. Each end can explain one `left`. */
+  /** When each peer's subscriptions ended, in order. Each end can explain one `left`. Bound: one number per subscription of the run. */
   private readonly ends = new Map<string, number[]>();
 
   add(peer: string): void {
@@ -48,7 +48,7 @@ export interface PresenceChange {
 export class View {
   /** undefined: the roster has not arrived yet. */
   private roster: Set<string> | undefined;
-  /** How many ends of each peer have explained a `left`, or are too old to explain one. */
+  /** How many ends of each peer have explained a `left`, or will explain one that was shown early, or are too old to explain one. */
   private readonly usedEnds = new Map<string, number>();
   /** A `left` of a peer whose connection, as far as was known then, had not ended. */
   private readonly unexplained: { readonly peer: string; readonly atMs: number }[] = [];

@@ -34,6 +34,7 @@ export type FromWorker =
   | ({ readonly type: "ready" } & Ready)
   | ({ readonly type: "failed" } & StartReport)
   | { readonly type: "beat" }
+  /** What was charged to rates in this worker; the others charge it too. */
   | { readonly type: "took"; readonly rates: Rates }
   /** What does not work in this worker, by the name of its check in /readyz. */
   | { readonly type: "report"; readonly found: Readonly<Record<string, string>> }
@@ -53,6 +54,7 @@ export type ToWorker =
   | ({ readonly type: "state" } & TeamState)
   | { readonly type: "drain" }
   | { readonly type: "reload-tls" }
+  /** The same message of another worker. */
   | { readonly type: "took"; readonly rates: Rates }
   | { readonly type: "measure"; readonly id: number }
   | { readonly type: "gathered"; readonly id: number; readonly text: string }

@@ -1,6 +1,6 @@
 /**
  * Runs the workers of a service: starts them, replaces those that end or fall silent, restarts them one after another on request, and
- * stops them. It serves no clients itself; it holds the port's lock and the embedded stores.
+ * stops them. It serves no clients itself. Its process holds the locks of the ports and the embedded stores (service.ts).
  *
  * There is one slot more than workers: a worker is replaced by one in the free slot, which is ready before the old one drains.
  */
@@ -163,12 +163,12 @@ export class Supervisor {
     worker.heardMs = performance.now();
     switch (message.type) {
       case "ready": {
-        worker.isReady(message, performance.now());
+        worker.becameReady(message, performance.now());
         this.parts.log.info({ worker: worker.slot, workerPid: worker.pid }, "worker is ready");
         return this.announce();
       }
       case "failed":
-        return worker.hasFailed(message);
+        return worker.failedWith(message);
       case "took": {
         for (const other of this.live) if (other !== worker) other.send(message);
         return;
@@ -193,7 +193,7 @@ export class Supervisor {
   }
 
   private leaves(worker: WorkerProcess): void {
-    if (worker.isDraining) return;
+    if (worker.isDismissed) return;
     this.parts.log.warn({ worker: worker.slot, workerPid: worker.pid }, "a worker drains by itself");
     worker.leaves();
     this.announce();
@@ -253,14 +253,14 @@ export class Supervisor {
 
   private hasEnded(worker: WorkerProcess, how: string): void {
     const { slot, pid } = worker;
-    const isExpected = worker.isDraining;
+    const isExpected = worker.isDismissed;
     this.gathering.hasEnded(worker, isExpected);
     if (this.workers.get(slot) === worker) this.workers.delete(slot);
     if (wasStable(worker)) this.failures.delete(slot);
     this.announce();
     if (isExpected) return this.topUp();
     if (this.isStopping || !this.isComplete) return;
-    // The one in the free slot is not kept: the worker that it was to replace still runs.
+    // Enough without it: the worker that it was to replace in a reload still runs, or its own replacement is there already.
     if (this.kept >= this.parts.count) return;
     const waitMs = this.waitOf(slot);
     this.parts.log.error({ worker: slot, workerPid: pid, waitMs }, `a worker ended ${how}; it is replaced`);
@@ -274,6 +274,7 @@ export class Supervisor {
       const slot = this.freeSlot();
       // The end of one that leaves frees its slot, and leads here again.
       if (slot === undefined) return;
+      // `worker` is the slot of its replacement: which one is missing is not known here.
       this.parts.log.error({ worker: slot }, "a worker is missing; it is replaced");
       this.launchLater(slot, this.waitOf(slot));
     }

@@ -29,8 +29,8 @@ export class WorkerProcess {
   readyMs: number | undefined;
   /** What it last reported that does not work. */
   report: Readonly<Record<string, string>> = {};
-  /** Its supervisor drains it: its end is expected. */
-  isDraining = false;
+  /** Its supervisor drains it: its end is expected. One that drains by itself has the state `draining` only. */
+  isDismissed = false;
   private current: WorkerState = "starting";
   private readonly started = Promise.withResolvers<Ready>();
   private startReport: StartReport | undefined;
@@ -68,21 +68,21 @@ export class WorkerProcess {
     if (this.current !== "ended") this.lines?.send(message);
   }
 
-  isReady(ready: Ready, nowMs: number): void {
+  becameReady(ready: Ready, nowMs: number): void {
     if (this.current !== "starting") return;
     this.current = "ready";
     this.readyMs = nowMs;
     this.started.resolve(ready);
   }
 
-  hasFailed(report: StartReport): void {
+  failedWith(report: StartReport): void {
     this.startReport = report;
   }
 
   drain(): void {
     if (this.current === "ended") return;
     this.current = "draining";
-    this.isDraining = true;
+    this.isDismissed = true;
     // Before it has connected, there is nothing to drain.
     if (this.lines) this.send({ type: "drain" });
     else this.kill();

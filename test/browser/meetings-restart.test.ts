@@ -42,6 +42,53 @@ test.skipIf(!isFull)("people in a meeting go on after a restart of the service",
   }
 });
 
+test.skipIf(!isFull)(
+  "the door, the lobby and the chat say that the service is away, and come back by themselves",
+  async () => {
+    const service = await Service.start({ PARLEY_TRUSTED_PROXIES: "127.0.0.1" });
+    const browser = await launchChromium();
+    try {
+      const app = new Application(service.url, "demo", service.keys.appSecret);
+      await app.must("POST", "/room", { roomName: "standup" });
+      await app.must("POST", "/room", { roomName: "board", privacy: "private", enableRequestToJoin: true });
+      const visit = async (room: string): Promise<Visitor> =>
+        (await Visitor.open(browser, { expected: /ERR_|WebSocket|50\d/ })).goto(`http://${app.host}/${room}`);
+      const ada = await (await visit("standup")).enter("Ada");
+      await ada.button("Open the chat").click();
+      const ben = await visit("standup");
+      await ben.page.getByLabel("Your name").fill("Ben");
+      const cy = await visit("board");
+      await cy.page.getByLabel("Your name").fill("Cy");
+      await cy.button("Ask to enter").click();
+      const alone = cy.page.getByText("No host is here yet.");
+      await alone.waitFor();
+      await service.down();
+      await cy.page.getByText("You keep your place if it is back soon.").waitFor();
+      await ben.button("Enter").click();
+      await ben.page.getByText("This page tries again by itself.").waitFor();
+      await ada.page.locator(".banner", { hasText: "The connection was lost" }).waitFor();
+      await ada.page.getByLabel("Write a message").fill("Hello");
+      await ada.button("Send").click();
+      const notSent = ada.page.getByText("Not sent: there is no connection.");
+      await notSent.waitFor();
+      // What is written stays also while the chat is closed.
+      await ada.button("Close the chat").first().click();
+      await ada.button("Open the chat").click();
+      await service.up();
+      await ada.announced("The connection is back.");
+      await notSent.waitFor({ state: "detached" });
+      await ada.button("Send").click();
+      await ada.page.getByRole("list", { name: "Chat" }).getByText("Hello").waitFor();
+      await ben.enter("Ben");
+      await alone.waitFor();
+      expect([ada, ben, cy].flatMap(({ complaints }) => complaints)).toEqual([]);
+    } finally {
+      await browser.close();
+      await service.stop();
+    }
+  },
+);
+
 test.skipIf(!isFull)("a recording goes on over a restart of the service, and is one file", async () => {
   const service = await Service.start({ PARLEY_TRUSTED_PROXIES: "127.0.0.1" });
   const browser = await launchChromium();

@@ -1,6 +1,7 @@
 /** The start page `/` without a browser: how a node serves it, which key it shows, and that it loads nothing from other hosts. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
+import { commandAt } from "../../src/cli/declarations/all.ts";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { MARKUP_FROM_TEXT, scriptsOf } from "./support/page-scripts.ts";
@@ -56,6 +57,17 @@ describe("the start page", () => {
     const script = await scriptsOf(`${server.url}/`, html);
     expect(script.length).toBeGreaterThan(1000);
     expect(script.match(MARKUP_FROM_TEXT)).toBeNull();
+  });
+
+  test("names commands that exist, among them those that lead to a meeting", async () => {
+    const html = await page();
+    const named = [...html.matchAll(/<code>bin\/parley ([^<]+)<\/code>/g)].map(([, command = ""]) =>
+      command.split(" "),
+    );
+    expect(named.filter((parts) => parts[0] !== "help" && commandAt(parts.slice(0, 2)) === undefined)).toEqual([]);
+    expect(named.map((parts) => parts.slice(0, 2).join(" "))).toEqual(
+      expect.arrayContaining(["rooms create", "rooms open"]),
+    );
   });
 
   test("links to pages that exist", async () => {

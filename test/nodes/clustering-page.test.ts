@@ -1,6 +1,6 @@
 /** The first section of docs/clustering.md, pasted into shells, with a PostgreSQL and a NATS of this test instead of Debian's services. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
+import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type NatsServer, startNats } from "../../src/engine/testing/nats-server.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
@@ -75,9 +75,12 @@ test("two nodes on one machine: every command does what the page says", async ()
   ]);
   hold(await paste(script(1), env()), [
     { command: /^mkdir /, holds: nothing },
-    { command: /^umask 077$/, holds: nothing },
+    { command: /^install -m 600 /, holds: nothing },
     ...Array.from({ length: 5 }, () => ({ command: /^echo "export PARLEY_/, holds: nothing })),
   ]);
+  // It holds secrets, and the reader's shell keeps its own mask.
+  expect(statSync(join(folder.path, "cluster.env")).mode & 0o777).toBe(0o600);
+  expect(script(1)).not.toContain("umask");
   const nodes: Child[] = [2, 3].map((at) => stay(script(at), env()));
   try {
     // All addresses, so that other machines reach it.

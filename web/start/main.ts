@@ -40,4 +40,6 @@ $("connect").addEventListener("submit", (event) => {
   enter(key, channel);
 });
 
-enter(ownKey || storedKey(), new URLSearchParams(location.search).get("channel") || "chat/lobby");
+// Without one in the address, what index.html shows from the first paint: nothing moves.
+const shown = $("channel-name").textContent ?? "";
+enter(ownKey || storedKey(), new URLSearchParams(location.search).get("channel") || shown);

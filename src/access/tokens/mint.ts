@@ -28,6 +28,7 @@ export interface MintRequest {
   readonly permissions: readonly string[] | undefined;
   /** If undefined, TOKEN_DEFAULT_SECONDS applies. */
   readonly expiresInSec: number | undefined;
+  /** `metadata` and `peerMetadata`, each as its JSON text. */
   readonly raw: RawClaims;
 }
 

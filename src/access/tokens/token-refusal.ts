@@ -7,12 +7,16 @@ import type { SecretKey } from "../keys/keyring.ts";
 /** `reason` is for the holder of the key and the operator; a client that presents the token gets only the code. */
 export class TokenRefusal {
   constructor(
+    /** `internal_error`: the key's signing secret cannot be decrypted (token.ts); `known` is empty then. */
     readonly code: "invalid_token" | "token_expired" | "internal_error" | "rate_limited",
     readonly reason: string,
     readonly check: TokenCheck,
     /** This node's copy of the key may be stale: another node may have just changed it in a way that would let the token in. */
     readonly mayBeStale = false,
-    /** What the comparison with the key's patterns has cost, in requests beyond this one. */
+    /**
+     * What the comparison with the key's patterns has cost, in requests beyond this one. They are charged to the key already; the
+     * gateway charges as many connects to the address.
+     */
     readonly extraRequests = 0,
     /** Only with the code `rate_limited`. */
     readonly retryAfterSeconds?: number,

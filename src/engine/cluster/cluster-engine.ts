@@ -12,8 +12,9 @@
  *   parts of the nodes say to each other. responder.ts answers those of other nodes
  * - wire/: messages.ts, encode.ts, decode.ts with decode-entries.ts and decode-page.ts; payload.ts and fragments.ts for long ones
  *
- * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Received
- * messages are handled in control-messages.ts, periodic work in ticker.ts; attached.ts builds all of it.
+ * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Messages of
+ * channels arrive in sequences/channel-subscriptions.ts, direct messages in direct-messages/, all others in control-messages.ts.
+ * Periodic work is in ticker.ts; attached.ts builds all of it.
  */
 import type { AppId, SpaceId } from "../../base/ids.ts";
 import {
@@ -146,9 +147,7 @@ export class ClusterEngine implements Engine {
   publish(app: SpaceId, channel: string, envelope: Envelope): boolean {
     if (!this.isUp || !fits(envelope)) return false;
     this.parts.announcements.flush();
-    const { subject, item } = this.parts.outgoing.append(app, channel, (position) =>
-      encode.message(position, envelope),
-    );
+    const { subject, item } = this.parts.outgoing.append(app, channel, (place) => encode.message(place, envelope));
     this.wire.publish(subject, item);
     return true;
   }

@@ -120,6 +120,8 @@ export interface ChangedHeads {
 /** What an application has stored. */
 export interface HistoryUsage {
   readonly streams: number;
+  /** Streams that hold messages. The others had some, or clients have subscribed to them. */
+  readonly filled: number;
   readonly messages: number;
   readonly bytes: number;
 }

@@ -181,11 +181,11 @@ export class PostgresHistory implements HistoryStore {
 
   usage = (app: SpaceId): Promise<HistoryUsage> =>
     this.reader.run(async (sql) => {
-      const rows: { streams: string; messages: string; bytes: string }[] = await sql`
-        SELECT count(*) AS streams, coalesce(sum(top - low + 1), 0) AS messages, coalesce(sum(bytes), 0) AS bytes
+      const rows: { streams: string; filled: string; messages: string; bytes: string }[] = await sql`
+        SELECT count(*) AS streams, count(*) FILTER (WHERE top >= low) AS filled, coalesce(sum(top - low + 1), 0) AS messages, coalesce(sum(bytes), 0) AS bytes
           FROM history_streams WHERE app = ${app}`;
-      const [{ streams, messages, bytes } = { streams: 0, messages: 0, bytes: 0 }] = rows;
-      return { streams: Number(streams), messages: Number(messages), bytes: Number(bytes) };
+      const [{ streams, filled, messages, bytes } = { streams: 0, filled: 0, messages: 0, bytes: 0 }] = rows;
+      return { streams: Number(streams), filled: Number(filled), messages: Number(messages), bytes: Number(bytes) };
     });
 
   trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> =>

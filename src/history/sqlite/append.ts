@@ -83,7 +83,9 @@ export class SqliteAppend {
       throw error;
     }
     for (const { row, isNew, messages, bytes } of touched.values()) {
-      streams.count(row.app, Number(isNew), messages.length, bytes);
+      const wasEmpty = row.top - messages.length < row.low;
+      const filled = Number(wasEmpty && messages.length > 0);
+      streams.count(row.app, Number(isNew), filled, messages.length, bytes);
       if (row.top - row.low + 1 > row.keep_messages) overfull(row.id);
     }
     return results;

@@ -77,7 +77,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
         streams.use(opened, nowMs);
         return opened;
       })();
-      if (!found) streams.count(app, 1, 0, 0);
+      if (!found) streams.count(app, 1, 0, 0, 0);
       return streams.state(row, this.clocks.retentionMs());
     });
 
@@ -100,7 +100,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
         streams.deleteRow(row);
         streams.insert(app, channel, keep, this.clocks.wallMs(), idsOf(row));
       })();
-      streams.count(app, 0, row.low - row.top - 1, -row.bytes);
+      streams.countDeleted(row, 0);
       return true;
     });
 
@@ -224,6 +224,6 @@ function changeStreams(opened: Opened, app: SpaceId, channels: readonly string[]
   const { db, streams } = opened;
   const found = channels.map((channel) => streams.find(app, channel)).filter((row) => row !== undefined);
   const removed = db.transaction(() => found.filter((row) => change(opened, row)))();
-  for (const row of removed) streams.count(app, -1, row.low - row.top - 1, -row.bytes);
+  for (const row of removed) streams.countDeleted(row);
   return found;
 }

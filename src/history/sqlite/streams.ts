@@ -32,9 +32,12 @@ export const idsOf = ({ id, ids_of }: StreamRow): number => ids_of ?? id;
 
 interface Totals {
   streams: number;
+  filled: number;
   messages: number;
   bytes: number;
 }
+
+const NOTHING: HistoryUsage = { streams: 0, filled: 0, messages: 0, bytes: 0 };
 
 const keepMs = ({ seconds }: Retention): number => seconds * 1000;
 
@@ -74,9 +77,9 @@ export class SqliteStreams {
       "UPDATE streams SET keep_messages = ?, keep_ms = ?, expires = ? WHERE id = ?",
     );
     const sums = db.query<Totals & { app: SpaceId }, []>(
-      "SELECT app, COUNT(*) AS streams, SUM(top - low + 1) AS messages, SUM(bytes) AS bytes FROM streams GROUP BY app",
+      "SELECT app, COUNT(*) AS streams, SUM(top >= low) AS filled, SUM(top - low + 1) AS messages, SUM(bytes) AS bytes FROM streams GROUP BY app",
     );
-    for (const { app, streams, messages, bytes } of sums.all()) this.totals.set(app, { streams, messages, bytes });
+    for (const { app, ...totals } of sums.all()) this.totals.set(app, totals);
   }
 
   find(app: SpaceId, channel: string): StreamRow | undefined {
@@ -151,17 +154,22 @@ export class SqliteStreams {
   }
 
   usage(app: SpaceId): HistoryUsage {
-    const { streams = 0, messages = 0, bytes = 0 } = this.totals.get(app) ?? {};
-    return { streams, messages, bytes };
+    return { ...(this.totals.get(app) ?? NOTHING) };
   }
 
   /** Counts a change that has been committed. */
-  count(app: SpaceId, streams: number, messages: number, bytes: number): void {
-    const totals = this.totals.get(app) ?? { streams: 0, messages: 0, bytes: 0 };
+  count(app: SpaceId, streams: number, filled: number, messages: number, bytes: number): void {
+    const totals = this.totals.get(app) ?? { ...NOTHING };
     totals.streams += streams;
+    totals.filled += filled;
     totals.messages += messages;
     totals.bytes += bytes;
     if (totals.streams > 0) this.totals.set(app, totals);
     else this.totals.delete(app);
+  }
+
+  /** Counts the messages of a stream that was deleted, and the stream itself unless an empty one has taken its place. */
+  countDeleted({ app, top, low, bytes }: StreamRow, streams = -1): void {
+    this.count(app, streams, top >= low ? -1 : 0, low - top - 1, -bytes);
   }
 }

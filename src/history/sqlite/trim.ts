@@ -181,7 +181,7 @@ export class SqliteTrim {
       this.raiseLow.run(end + 1, check ?? row.low_check, row.bytes - deleted, expires, row.id);
       return deleted;
     })();
-    streams.count(row.app, 0, row.low - end - 1, -bytes);
+    streams.count(row.app, 0, end === row.top ? -1 : 0, row.low - end - 1, -bytes);
     return end === last;
   }
 
@@ -204,7 +204,7 @@ export class SqliteTrim {
     db.transaction(() => {
       for (const row of rows) streams.deleteRow(row);
     })();
-    for (const row of rows) streams.count(row.app, -1, row.low - row.top - 1, -row.bytes);
+    for (const row of rows) streams.countDeleted(row);
   }
 
   private deleteGone(): boolean {

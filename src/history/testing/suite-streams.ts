@@ -148,20 +148,25 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     for (const channel of numbers(1, 5)) await appendTexts(store, ["a"], { channel });
     await appendTexts(store, ["x"], { app: OTHER });
     await store.removeApp(APP);
-    expect(await store.usage(APP)).toEqual({ streams: 0, messages: 0, bytes: 0 });
+    expect(await store.usage(APP)).toEqual({ streams: 0, filled: 0, messages: 0, bytes: 0 });
     expect(await store.read(APP, "3", ALL)).toBeUndefined();
     expect((await store.usage(OTHER)).messages).toBe(1);
   });
 
   test("usage counts what an application has stored", async () => {
     const store = await newHistory();
-    expect(await store.usage(APP)).toEqual({ streams: 0, messages: 0, bytes: 0 });
+    expect(await store.usage(APP)).toEqual({ streams: 0, filled: 0, messages: 0, bytes: 0 });
     await store.append(batchOf({ id: "i" }, { channel: "x" }, { id: "i" }));
     await store.open(APP, "empty", KEEP);
     const bytes = messageBytes(message({ id: "i" })) + messageBytes(message());
-    expect(await store.usage(APP)).toEqual({ streams: 3, messages: 2, bytes });
+    expect(await store.usage(APP)).toEqual({ streams: 3, filled: 2, messages: 2, bytes });
     await store.remove(APP, "x");
-    expect(await store.usage(APP)).toEqual({ streams: 3, messages: 1, bytes: messageBytes(message({ id: "i" })) });
+    expect(await store.usage(APP)).toEqual({
+      streams: 3,
+      filled: 1,
+      messages: 1,
+      bytes: messageBytes(message({ id: "i" })),
+    });
   });
 }
 

@@ -27,7 +27,7 @@ export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
     await appendTexts(store, numbers(1, 50), { keep: { messages: 10, seconds: 3600 } });
     await store.close();
     const reopened = await reopen();
-    expect((await reopened.usage(APP)).messages).toBe(50);
+    expect(await reopened.usage(APP)).toMatchObject({ streams: 1, filled: 1, messages: 50 });
     await trimAll(reopened);
     expect((await reopened.usage(APP)).messages).toBe(10);
   });
@@ -49,9 +49,10 @@ export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
     await trimAll(store);
     const empty = await store.open(APP, "channel", keep);
     expect(empty).toEqual({ ...before, first: 6, firstCheck: before.topCheck });
-    expect(await store.usage(APP)).toEqual({ streams: 1, messages: 0, bytes: 0 });
+    expect(await store.usage(APP)).toEqual({ streams: 1, filled: 0, messages: 0, bytes: 0 });
     expect((await appendTexts(store, ["6"], { keep }))[0]?.offset).toBe(6);
     expect(await readTexts(store)).toEqual(["6"]);
+    expect(await store.usage(APP)).toMatchObject({ streams: 1, filled: 1, messages: 1 });
   });
 
   test("an application over its bytes loses the oldest messages of its largest channel", async () => {
@@ -76,7 +77,7 @@ export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
     const store = await newHistory();
     await appendTexts(store, numbers(1, 400));
     await trimAll(store, () => 0);
-    expect(await store.usage(APP)).toEqual({ streams: 1, messages: 0, bytes: 0 });
+    expect(await store.usage(APP)).toEqual({ streams: 1, filled: 0, messages: 0, bytes: 0 });
     const { top, first } = await store.open(APP, "channel", KEEP);
     expect([top, first]).toEqual([400, 401]);
   });
@@ -108,7 +109,7 @@ export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
     });
     wait(EXPIRED_STREAM_KEPT_MS);
     await trimAll(store);
-    expect(await store.usage(APP)).toEqual({ streams: 0, messages: 0, bytes: 0 });
+    expect(await store.usage(APP)).toEqual({ streams: 0, filled: 0, messages: 0, bytes: 0 });
     const [second] = await appendTexts(store, ["b"]);
     expect(second?.offset).toBe(1);
     expect(second?.epoch).not.toBe(first?.epoch as string);

@@ -12,7 +12,7 @@ import { adminUsageEndpoints } from "./usage.ts";
 const APP = anAppId("app");
 
 interface Answer {
-  readonly history?: HistoryUsage;
+  readonly history?: Pick<HistoryUsage, "streams" | "messages" | "bytes">;
   readonly concurrentNow: number;
   readonly data: readonly {
     periodStartUnix: number;
@@ -25,7 +25,7 @@ interface Answer {
 const month = (year: number, index: number): number => Date.UTC(year, index, 1) / 1000;
 const NOW = Date.UTC(2027, 1, 10);
 
-const STORED = { streams: 2, messages: 30, bytes: 4000 };
+const STORED = { streams: 9, filled: 2, messages: 30, bytes: 4000 };
 
 /** The usage of an application that was created at this time. */
 async function usageOf(
@@ -75,7 +75,7 @@ test("there are twelve periods if none are named, and none from before the appli
 test("what is stored in histories is shown, and left out while that cannot be read", async () => {
   // The rooms of the application count too: they are within the same limit.
   const stored = async (space: string): Promise<HistoryUsage> =>
-    space === "app#rooms" ? { streams: 1, messages: 2, bytes: 300 } : STORED;
+    space === "app#rooms" ? { streams: 4, filled: 1, messages: 2, bytes: 300 } : STORED;
   expect((await usageOf(0, "", [], stored)).history).toEqual({ streams: 3, messages: 32, bytes: 4300 });
   const answer = await usageOf(0, "", [], () => Promise.reject(new HistoryUnavailable("away")));
   expect([answer.history, answer.concurrentNow]).toEqual([undefined, 4]);

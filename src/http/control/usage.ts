@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
 import { type AppId, roomSpaceOf, spaceOf } from "../../base/ids.ts";
-import { type HistoryStore, HistoryUnavailable, type HistoryUsage } from "../../history/contract/history.ts";
+import { type HistoryStore, HistoryUnavailable } from "../../history/contract/history.ts";
 import { periodOf } from "../../realtime/counting/usage.ts";
 import type { AppRow, Store } from "../../store/contract/store.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
@@ -77,11 +77,14 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
 }
 
 /** With its rooms, whose history is within the same limit. While history cannot be read, the rest is still shown. */
-async function storedNow(app: AppId, history: Pick<HistoryStore, "usage">): Promise<HistoryUsage | undefined> {
+async function storedNow(
+  app: AppId,
+  history: Pick<HistoryStore, "usage">,
+): Promise<z.infer<typeof response>["history"]> {
   try {
     const [own, rooms] = [await history.usage(spaceOf(app)), await history.usage(roomSpaceOf(app))];
     return {
-      streams: own.streams + rooms.streams,
+      streams: own.filled + rooms.filled,
       messages: own.messages + rooms.messages,
       bytes: own.bytes + rooms.bytes,
     };

@@ -6,6 +6,7 @@ import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 import type { AppRow } from "../../store/contract/store.ts";
+import { type AddressSettings, applicationOrigin } from "../request/application-address.ts";
 import type { Call } from "../request/call.ts";
 import { contentSecurityPolicy, type Fill, type PageServer } from "./pages.ts";
 
@@ -32,7 +33,7 @@ export const meetingPage =
     const found = app && (await ifFound(room(app.id, call.params.roomName ?? "")));
     const framedBy = app?.allowedFrameOrigins ?? [];
     const headers = headersOf(call, framedBy);
-    if (!found) return pages.page("meeting", call, noSuchRoom(languageOf(call)), { status: 404, headers });
+    if (!found) return pages.page("meeting", call, closed(call, NO_ROOM), { status: 404, headers });
     const { lang = "", expireUnixSec = "" } = found.fields;
     const values = { origins: framedBy.join(" "), ice: iceUrls().join(" "), lang, expires: expireUnixSec };
     const fill: Fill = (html) =>
@@ -41,6 +42,21 @@ export const meetingPage =
         html,
       );
     return pages.page("meeting", call, fill, { headers });
+  };
+
+/** People and their browsers, not programs: those get the error as JSON. */
+export const wantsPage = ({ request: { method, headers } }: Call): boolean =>
+  (method === "GET" || method === "HEAD") && (headers.get("accept") ?? "").includes("text/html");
+
+/** `/<roomName>` on a host that is not an application's: says where rooms are, because the name of the application is easily left out. */
+export const noApplicationPage =
+  ({ pages, address }: { readonly pages: PageServer; readonly address: AddressSettings }) =>
+  (call: Call): Response | Promise<Response> => {
+    // The Host header has plain characters, and need not be a host.
+    if (!URL.canParse(call.origin)) throw new Problem("not_found");
+    // This is where browsers of others come, also if operators have an address of their own.
+    const rooms = `${applicationOrigin("APP", { ...address, adminListen: "" }, call)}/NAME`;
+    return pages.page("meeting", call, closed(call, NO_APPLICATION, escaped(rooms)), { status: 404 });
   };
 
 async function ifFound<T>(room: Promise<T>): Promise<T | undefined> {
@@ -64,13 +80,16 @@ function headersOf({ origin }: Call, framedBy: readonly string[]): Record<string
   };
 }
 
-interface NoRoomTexts {
+interface ClosedTexts {
   readonly title: string;
   readonly text: string;
 }
 
+type Language = "en" | "de" | "fr" | "es";
+type Closed = Readonly<Record<Language, ClosedTexts>>;
+
 /** In the languages of the page (web/meeting/texts). */
-const NO_ROOM = {
+const NO_ROOM: Closed = {
   en: {
     title: "There is no such room",
     text: "Check the link, or ask the person who sent it for a new one. Rooms that have been archived cannot be entered any more.",
@@ -87,9 +106,15 @@ const NO_ROOM = {
     title: "Esta sala no existe",
     text: "Compruebe el enlace o pida uno nuevo a la persona que se lo envió. Ya no se puede entrar en las salas archivadas.",
   },
-} as const satisfies Readonly<Record<string, NoRoomTexts>>;
+};
 
-type Language = keyof typeof NO_ROOM;
+/** Followed by the address. */
+const NO_APPLICATION: Closed = {
+  en: { title: "There is nothing here", text: "Rooms are at" },
+  de: { title: "Hier ist nichts", text: "Räume finden Sie unter" },
+  fr: { title: "Il n’y a rien ici", text: "Les salles sont à l’adresse" },
+  es: { title: "Aquí no hay nada", text: "Las salas están en" },
+};
 
 const isLanguage = (tag: string): tag is Language => Object.hasOwn(NO_ROOM, tag);
 
@@ -101,10 +126,11 @@ function languageOf({ request }: Call): Language {
 }
 
 /** Complete without scripts: there is nothing to find out. The only one takes a token out of the address. */
-const noSuchRoom =
-  (language: Language): Fill =>
-  (html) => {
-    const { title, text } = NO_ROOM[language];
+function closed(call: Call, texts: Closed, code = ""): Fill {
+  const language = languageOf(call);
+  const { title, text } = texts[language];
+  const body = code === "" ? text : `${text} <code>${code}</code>.`;
+  return (html) => {
     const [, script = ""] = /data-no-room="([^"]*)"/.exec(html) ?? [];
     return html
       .replace('lang="en"', `lang="${language}"`)
@@ -113,9 +139,10 @@ const noSuchRoom =
       .replace(/<title>[^<]*<\/title>/, `<title>${title}</title>`)
       .replace(
         '<div id="app"></div>',
-        `<main class="closed"><div class="card closed-card"><h1>${title}</h1><p class="muted">${text}</p></div></main>`,
+        `<main class="closed"><div class="card closed-card"><h1>${title}</h1><p class="muted">${body}</p></div></main>`,
       )
       .replace(/<noscript>[\s\S]*?<\/noscript>/, "");
   };
+}
 
 const escaped = (text: string): string => text.replace(/[&"<>]/g, (one) => `&#${one.charCodeAt(0)};`);

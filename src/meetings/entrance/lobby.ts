@@ -99,7 +99,7 @@ export class Lobby {
     return row && !this.isOver(row) ? row : undefined;
   }
 
-  /** As `enter`, but nothing begins. */
+  /** As `enterLobby`, but nothing begins. */
   async check(claims: RoomClaims): Promise<WaitingRow> {
     const row = await this.find(claims, claims.id);
     if (!row || this.isOver(row)) throw new Problem("token_expired", "Your place in the lobby is gone; ask again.");
@@ -108,7 +108,7 @@ export class Lobby {
   }
 
   /** For a connection that waits: rejects with a Problem if the visitor does not wait any more. */
-  async enter(claims: RoomClaims): Promise<void> {
+  async enterLobby(claims: RoomClaims): Promise<void> {
     const row = await this.check(claims);
     await this.parts.store.setSeen(row.waitId, this.connections.opens(claims, row));
   }

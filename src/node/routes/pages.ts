@@ -1,7 +1,7 @@
 /** The pages that browsers open: the start page, the API reference, the dashboard, meetings; and the client that other pages import. */
 import type { Config } from "../../config/settings.ts";
 import { ASSETS_PATH } from "../../http/pages/bundle.ts";
-import { type MeetingPageParts, meetingPage } from "../../http/pages/meeting.ts";
+import { type MeetingPageParts, meetingPage, noApplicationPage, wantsPage } from "../../http/pages/meeting.ts";
 import { CLIENT_PATH, type PageServer } from "../../http/pages/pages.ts";
 import { startPage } from "../../http/pages/start.ts";
 import type { Call } from "../../http/request/call.ts";
@@ -29,10 +29,15 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost, appNam
   const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call));
   const assets: Routes = { [`${ASSETS_PATH}:name`]: pipeline.handler(asset) };
   const start = startPage({ pages, demoKey, linksDashboard: config.dashboard && config.adminListen === "" });
-  const meeting = pipeline.handler(
-    pipeline.publicRoute("/:roomName", meetingPage({ pages, appNamed, room, iceUrls: () => config.turnUrls }), {
-      hosts: "application",
-    }),
+  const inApplication = pipeline.publicRoute(
+    "/:roomName",
+    meetingPage({ pages, appNamed, room, iceUrls: () => config.turnUrls }),
+    { hosts: "application" },
+  );
+  const elsewhere = pipeline.publicRoute("/:roomName", noApplicationPage({ pages, address: config }));
+  const meeting = pipeline.dynamicHandler(
+    (call) => (call.target.app === undefined && wantsPage(call) ? elsewhere : inApplication),
+    inApplication,
   );
   const publicPages = {
     ...assets,

@@ -12,7 +12,8 @@
  *     a duplicate             its position, in order     before
  *     stored                  its position, in order     accept() for other nodes, offer() to the stream of this one
  *
- * In order: behind the delivery of that offset to the publisher. A publisher without a subscription to the channel does not wait.
+ * In order: when the stream of this node has reached that offset, and a replay to the publisher, if there is one, has passed it. A
+ * publisher without a subscription to the channel does not wait.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { SpaceId } from "../../base/ids.ts";
@@ -48,7 +49,7 @@ interface Publication {
   readonly channel: string;
   readonly keep: Retention;
   readonly envelope: Envelope;
-  /** Absent for REST. */
+  /** Absent for REST and for the service itself. */
   readonly sender: Connection | undefined;
 }
 
@@ -100,7 +101,7 @@ export class Publishing {
 
   /**
    * `answer` is called once: within this call if the message is delivered or refused at once, otherwise when it is stored. `sender`
-   * is the connection it comes from, absent for REST.
+   * is the connection it comes from, absent for REST and for the service itself.
    */
   publish(app: SpaceId, channel: string, envelope: Envelope, answer: Answer, sender?: Connection): void {
     const keep = this.parts.streams.retentionOf(app, channel);

@@ -29,11 +29,12 @@ export class Links {
     return this.proof("file", app, recording, disposition, String(expires));
   }
 
+  /** The caller checks `expires`. */
   isFileProof(link: FileLink, proof: string): boolean {
     return isSame(this.fileProof(link), proof);
   }
 
-  /** `generation`: of the application's secret key, for the upload of a stay, which ends with it. */
+  /** `generation`: of the app secret that the token of the upload's stay was made under; absent for other uploads. The caller checks that it is live. */
   uploadProof(app: AppId, upload: string, generation?: number): string {
     return this.proof("upload", app, upload, ...(generation === undefined ? [] : [String(generation)]));
   }

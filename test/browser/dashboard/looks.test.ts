@@ -75,13 +75,18 @@ test.each([
   expect(faults).toEqual({});
 });
 
-/** Columns that are cut or lie over each other. */
+/** Columns and times that are cut or lie over each other, rows that have grown, and buttons over the text that they copy. */
 const CUT = `[...document.querySelectorAll("main table")].flatMap((table) => {
   const frame = table.parentElement;
   const cut = [...(table.tHead?.rows[0]?.cells ?? [])].filter((cell) => cell.scrollWidth > cell.clientWidth + 1 && getComputedStyle(cell).fontSize !== "0px");
   const actions = [...table.querySelectorAll("td button")].filter((one) => one.getBoundingClientRect().right > frame.getBoundingClientRect().right + 1);
-  return [...cut, ...actions].map((one) => table.ariaLabel + ": " + one.textContent);
-})`;
+  const times = [...table.querySelectorAll("td:has(> time)")].filter((cell) => cell.scrollWidth > cell.clientWidth + 1);
+  const grown = table.matches(".virtual:not(.stacked)") ? [...table.tBodies[0].rows].filter((row) => row.getBoundingClientRect().height > 42) : [];
+  return [...cut, ...actions, ...times, ...grown].map((one) => table.ariaLabel + ": " + one.textContent);
+}).concat([...document.querySelectorAll("main .snippet")].filter((one) => {
+  const [text, button] = ["pre", ".copy"].map((part) => one.querySelector(part).getBoundingClientRect());
+  return text.right > button.left && text.bottom > button.top && text.top < button.bottom;
+}).map((one) => "covered: " + one.textContent))`;
 
 test.each(isFull ? [820, 1000] : [820])(
   "at %d px, between a phone and a desk, no column is cut or lies over another",
@@ -102,6 +107,40 @@ test.each(isFull ? [820, 1000] : [820])(
     expect(faults).toEqual({});
   },
 );
+
+test("where the columns are left out, a second line says on what, and when", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { width: 360, token: server.adminToken });
+  const page = await dashboard.page("/audit");
+  const row = page.getByRole("row", { name: /room created/ }).first();
+  await row.locator(".second-line").filter({ visible: true }).getByText(/\S/).waitFor();
+  for (const [path, label, text] of [
+    ["recordings", "Recordings", /ago|now/],
+    ["rooms", "Rooms", /created/],
+  ] as const) {
+    await page.goto(`${server.url}/dashboard/apps/${shop.name}/${path}`);
+    const table = page.getByRole("table", { name: label });
+    await table.locator(".second-line").filter({ visible: true, hasText: text }).first().waitFor();
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.getByRole("columnheader", { name: "Created" }).waitFor();
+  expect(await page.locator(".second-line").filter({ visible: true }).count()).toBe(0);
+});
+
+test("the longest of the times in the audit is not cut", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
+  const page = await dashboard.page("/audit");
+  await page.locator("td > time").first().waitFor();
+  for (const width of [360, 820, 1000, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    // The seeds are too young to be that old.
+    const over = await page.evaluate<number>(`(() => {
+      const cell = document.querySelector("td:has(> time)");
+      cell.firstElementChild.textContent = "59 min ago";
+      return cell.scrollWidth - cell.clientWidth;
+    })()`);
+    expect([width, over]).toEqual([width, 0]);
+  }
+});
 
 test("no page runs two texts together", async () => {
   await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken, expected: /404/ });

@@ -85,3 +85,19 @@ test("the link for the host leads into the room as an admin; an operator of role
   for (const name of ["Join as host", "Put out Host", "End the meeting …"])
     expect([name, await button(seen, name).count()]).toEqual([name, 0]);
 });
+
+test("an empty room advises to join as host, but not an operator of role read, who has no button for it", async () => {
+  const { app, name } = await newRoom(server);
+  const path = `/apps/${app.name}/rooms/${name}`;
+  const advice = "People who open the link appear here.";
+  await using dashboard = await open();
+  await (await dashboard.page(path))
+    .getByText(`${advice} Without an access token no one is an admin: join as host.`)
+    .waitFor();
+  const reader = await server.admin.must<{ token: string }>("POST", "/operators", {
+    name: "second reader",
+    role: "read",
+  });
+  await using reading = await open(reader.token);
+  await (await reading.page(path)).getByText(advice, { exact: true }).waitFor();
+});

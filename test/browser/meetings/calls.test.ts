@@ -103,7 +103,7 @@ test("two pages: a call with chat, a reload, screen and mute, which ends with a 
   expect(await goings()).toEqual(["Ann: Bob left"]);
 });
 
-test("two pages: the network of one is gone for a while, then the node restarts", async () => {
+test("two pages: the network of one is gone for a while, the node restarts, and then it is killed", async () => {
   const [ann, bob] = (await come("Ann", "Bob")) as [Attendee, Attendee];
   await bob.mayLoseNetwork();
   for (const one of [ann, bob]) await one.enter();
@@ -121,6 +121,19 @@ test("two pages: the network of one is gone for a while, then the node restarts"
   await Promise.all([ann.online(true), bob.online(true)]);
   await bob.say("still here");
   await ann.noticed("Bob: still here");
+  await allFlow();
+  await service.killed();
+  await Promise.all([ann.online(false), bob.online(false)]);
+  // His line to the service stays cut, so that she is back before him. The call does not use it.
+  bob.line.cut();
+  await service.up();
+  await ann.online(true);
+  await ann.isLost(bob);
+  await ann.flows([bob, "audio"], [bob, "video"]);
+  bob.line.mend();
+  await bob.online(true);
+  await bob.say("back again");
+  await ann.noticed("Bob: back again");
   await allFlow();
   expect(await goings()).toEqual([]);
 });

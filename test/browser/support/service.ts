@@ -38,6 +38,12 @@ export class Service {
     this.node = undefined;
   }
 
+  /** Without the note about people inside that a node leaves when it stops: the next start knows of none. */
+  async killed(): Promise<void> {
+    await this.node?.kill("SIGKILL");
+    this.node = undefined;
+  }
+
   /** `changes`: settings that are others than at the first start. */
   async up(changes: Readonly<Record<string, string>> = {}): Promise<void> {
     const flags = ["up", "--port", String(this.port), "--host", "127.0.0.1", "--data", this.data];

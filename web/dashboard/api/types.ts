@@ -35,7 +35,7 @@ export interface App {
   readonly meetingRetentionDays: number;
   readonly maxRecordingBytesTotal: number;
   /** Previous secret keys in their grace period. */
-  readonly previousSecrets?: readonly { readonly endsAt: number }[];
+  readonly previousSecrets: readonly { readonly endsAt: number }[];
 }
 
 export interface Plan {
@@ -225,7 +225,7 @@ export interface Usage {
 
 /** What an application's channels have kept. */
 export interface StoredHistory {
-  /** One per channel. */
+  /** Channels that have messages. */
   readonly streams: number;
   readonly messages: number;
   readonly bytes: number;

@@ -1,6 +1,6 @@
 /**
- * The live tail: events as they come, in a bounded list that changes at most once per animation frame. It knows no browser:
- * use-tail.ts connects it to an EventSource, and its test to a source that is written by hand.
+ * The live tail: events as they come, in a bounded list that changes at most once per `nextFrame` (use-tail.ts: every 100 ms). It knows no
+ * browser: use-tail.ts connects it to an EventSource, and its test to a source that is written by hand.
  */
 import { batch, signal } from "@preact/signals";
 import type { TailEvent } from "../api/types.ts";
@@ -45,7 +45,7 @@ export interface KeptEvent {
   readonly text: string;
 }
 
-/** `refused`: the service does not accept the filters. `ended`: the session is over. */
+/** `refused`: the service has answered 4xx, for example because of the filters, or other tabs have all TAIL_PLACES. `ended`: the session is over. */
 export type TailState = "connecting" | "live" | "reconnecting" | "refused" | "ended";
 
 /** What a source cannot say itself: an EventSource shows no status. */
@@ -72,7 +72,7 @@ interface TailParts {
 
 export class Tail {
   readonly state = signal<TailState>("connecting");
-  /** Why the filters were refused. */
+  /** Why it was refused. */
   readonly refusal = signal("");
   /** Oldest first. Bound: KEPT_MAX. */
   readonly events = signal<readonly KeptEvent[]>([]);

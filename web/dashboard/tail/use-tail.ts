@@ -1,4 +1,4 @@
-/** The tail in a page: connected by an EventSource while the page is shown. */
+/** The tail in a page: connected by an EventSource while the page is mounted. A tab in the background keeps its connection and its place. */
 import { useEffect, useMemo } from "preact/hooks";
 import { ApiError, addressOf, HEADER, query, sessions } from "../api/client.ts";
 import { signedOut } from "../api/session.ts";

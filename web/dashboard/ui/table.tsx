@@ -10,6 +10,8 @@ export interface Column<T> {
   readonly isNumber?: boolean;
   /** Left out where the table is narrow. */
   readonly isMinor?: boolean;
+  /** A second line of the cell where minor columns are left out: the most important of them. One line, as the rows are not to grow. */
+  readonly below?: (row: T) => ComponentChildren;
   /** Percent of the whole. Columns without one share the rest. */
   readonly width?: number;
 }
@@ -110,6 +112,7 @@ export function Table<T>({
               {columns.map((column) => (
                 <td key={column.title} class={classOf(column)} data-title={column.title}>
                   {column.cell(row)}
+                  {column.below && <div class="second-line muted small">{column.below(row)}</div>}
                 </td>
               ))}
             </tr>

@@ -10,7 +10,7 @@ export interface Door {
   /** Unix seconds. */
   readonly opensAt?: number;
   readonly state: "open" | "not_open" | "over";
-  /** Whether a visitor without an invitation may ask to be let into a private room. */
+  /** Whether a person without an invitation may ask to be let into a private room. */
   readonly enableRequestToJoin: boolean;
   /** How many are inside; only public rooms say it. */
   readonly inside?: number;

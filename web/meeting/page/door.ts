@@ -1,4 +1,4 @@
-/** What the door of a room means for this visitor. */
+/** What the door of a room means for this person. */
 import type { Door } from "./api.ts";
 
 /** A room that opens is looked at again then, not by all pages at the same moment. */
@@ -7,8 +7,16 @@ const LOOK_AGAIN_MS = 15_000;
 /** The longest delay of a timer. */
 const TIMER_MAX_MS = 2_000_000_000;
 
-/** In how many milliseconds a room that opens at `timeMs` is looked at again. Clocks differ: one that should be open by this clock is looked at again and again. */
-export function looksAgainInMs(timeMs: number): number {
+/** A service that does not respond is asked again after that long. */
+const ASK_AGAIN_MS = 5000;
+
+/**
+ * In how many milliseconds a door that was closed is looked at again; undefined: not by itself. `timeMs`: when the room opens. Clocks differ: one that
+ * should be open by this clock is looked at again and again.
+ */
+export function looksAgainInMs(why: string, timeMs: number | undefined): number | undefined {
+  if (why === "failed") return ASK_AGAIN_MS;
+  if (why !== "not_open" || timeMs === undefined) return undefined;
   const waitMs = Math.max(LOOK_AGAIN_MS, timeMs - Date.now()) + Math.random() * OPENS_SPREAD_MS;
   return Math.min(waitMs, TIMER_MAX_MS);
 }
@@ -16,6 +24,6 @@ export function looksAgainInMs(timeMs: number): number {
 /** The name of the invitation: the service takes no other. */
 export const vouchedName = (door: Door | undefined): string | undefined => door?.you?.name;
 
-/** A private room, and the visitor's invitation, if there is one, is for another room. */
+/** A private room, and the person's invitation, if there is one, is for another room. */
 export const isStranger = (door: Door | undefined): boolean =>
   door?.privacy === "private" && door.you?.isInvited !== true;

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { closedBy, refusedAct } from "../session/refusals.ts";
+import { ParleyError } from "../../../client/src/events/errors.ts";
+import { closedBy, refusedAct, unsent } from "../session/refusals.ts";
 import { carriedBy, roomNameIn } from "./address.ts";
 import { Refused } from "./api.ts";
 import { framingOf } from "./frame.ts";
@@ -94,6 +95,13 @@ test("refusals have a page each", () => {
   expect(closed(404, "anything")).toBe("missing");
   expect(closed(0, "unreachable")).toBe("failed");
   expect(closed(500, "constructor")).toBe("failed");
+  expect(closed(400, "constructor")).toBe("refused");
+});
+
+test("a message for the chat that could not be sent: without a connection the page says so", () => {
+  expect(unsent(new ParleyError("not_connected", ""))).toBe("notSent");
+  expect(unsent(new ParleyError("connection_lost", ""))).toBe("notSent");
+  expect(unsent(new ParleyError("action_not_permitted", ""))).toBe("somethingFailed");
 });
 
 test("an act that is refused says what to do; what another admin has answered already needs no text", () => {

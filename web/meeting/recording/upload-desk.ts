@@ -21,7 +21,7 @@ interface DeskParts {
   readonly random?: () => number;
 }
 
-/** The service ends uploads by then. */
+/** What an earlier page has left of a run is removed after this time: the service has finished an upload without new bytes by then. */
 const KEPT_MS = 24 * 3_600_000;
 const REPORT_EVERY_MS = 250;
 /** Bytes per millisecond of a run that an earlier page has recorded, for the time that is shown. */

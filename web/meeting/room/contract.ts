@@ -111,6 +111,8 @@ export interface LobbyEvents {
   declined: [answer: Declined];
   /** Whether a host is inside: when the page begins to wait, and when it changes. */
   hosts: [inside: boolean];
+  /** false: the connection is lost and is being restored. */
+  online: [isOnline: boolean];
   /** The place in the lobby is over, or the connection could not be restored. */
   ended: [];
 }

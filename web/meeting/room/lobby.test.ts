@@ -57,11 +57,12 @@ test("a place that is over ends once", async () => {
   expect(story).toEqual([["ended"]]);
 });
 
-test("a lost connection keeps the place", async () => {
+test("a lost connection keeps the place, and is noticed", async () => {
+  lobby.on("online", (isOnline) => story.push(["online", isOnline]));
   await kit.reconnected();
   await kit.service.socket.ack("subscribe");
   await message("service", { notice: "admitted" });
-  expect(story).toEqual([["admitted"]]);
+  expect(story).toEqual([["online", false], ["online", true], ["admitted"]]);
 });
 
 test("after leaving nothing is shown", async () => {

@@ -10,6 +10,7 @@ import { claimsOf, serviceOf } from "./token.ts";
 export function openLobby({ connect }: LobbyOpening): LobbyConnection {
   const listeners = new Listeners<LobbyEvents>();
   let isOver = false;
+  let isOnline = false;
   // There is no second token for a place: when this one is refused, the place is over.
   const parley = new Parley({
     url: serviceOf(connect.url),
@@ -25,7 +26,10 @@ export function openLobby({ connect }: LobbyOpening): LobbyConnection {
     listeners.emit("ended");
   };
   parley.on("status", ({ state, error }) => {
-    if (state === "closed" || (error && isFinalRefusal(error))) end();
+    if (state === "closed" || (error && isFinalRefusal(error))) return end();
+    if (isOnline === (state === "connected")) return;
+    isOnline = !isOnline;
+    listeners.emit("online", isOnline);
   });
   const { room, id: waitId } = claimsOf(connect.token);
   const channel = parley.channel(waitChannel(room, waitId));

@@ -124,6 +124,46 @@ test("a blip is no coming or going, but the signalling learns that the page is b
   ]);
 });
 
+/** The connection is lost and made again; the service knows of these people by now. */
+async function backWith(...people: string[]): Promise<void> {
+  await kit.reconnected();
+  await enter(...people);
+}
+
+const comings = (): string[] =>
+  story.flatMap((one) => {
+    const [event, person] = one as [string, { readonly name?: string } | undefined];
+    return event === "joined" || event === "left" ? [`${event} ${person?.name}`] : [];
+  });
+
+test("people are missed only while this page is connected", async () => {
+  await open();
+  await enter("ann");
+  await backWith();
+  expect(room.signalling.others()).toEqual(["ann"]);
+  await kit.clock.advance(20_000);
+  await kit.service.socket.end();
+  await kit.clock.advance(20_000);
+  expect(names()).toEqual(["ANN"]);
+  await kit.comesBack();
+  await kit.service.socket.welcome();
+  await enter();
+  await kit.clock.advance(20_000);
+  expect([names(), comings()]).toEqual([["ANN"], []]);
+  await kit.clock.advance(11_000);
+  expect([names(), comings()]).toEqual([[], ["left ANN"]]);
+});
+
+test("a person who leaves, or is removed while missing, has left at once", async () => {
+  await open();
+  await enter("ann", "bob");
+  await backWith("bob");
+  await presence({ left: [{ peerId: "bob" }] });
+  expect(comings()).toEqual(["left BOB"]);
+  await message("room", "service", { notice: "removed", participantSession: "ann", inSec: 0 });
+  expect([names(), comings()]).toEqual([[], ["left BOB", "left ANN"]]);
+});
+
 test("signals go into the inbox of the other one, and wait while there is no connection", async () => {
   await open();
   await enter("ann");

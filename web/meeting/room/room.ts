@@ -12,7 +12,8 @@ import type { Ending, Person, PersonState, RoomConnection, RoomEvents, RoomOpeni
 import { endingOf, isFinalRefusal, isStayLost } from "./ending.ts";
 import { Inboxes } from "./inboxes.ts";
 import { iceServersIn, noticeOf, queueOf } from "./notices.ts";
-import { type Metadata, personOf } from "./people.ts";
+import type { Metadata } from "./people.ts";
+import { Roster } from "./roster.ts";
 import { claimsOf, serviceOf } from "./token.ts";
 
 export const openRoom = (opening: RoomOpening): RoomConnection => new Room(opening);
@@ -25,12 +26,12 @@ class Room implements RoomConnection {
   readonly #parley: Parley;
   readonly #channel: Channel<unknown, Metadata>;
   readonly #states: States<PersonState>;
+  readonly #roster: Roster;
   readonly #chat: ChatLog;
   readonly #listeners = new Listeners<RoomEvents>();
   #state: PersonState | undefined;
   #isFirstToken = true;
   #isInside = false;
-  #hasRoster = false;
   #isOnline = false;
   #isEnded = false;
 
@@ -44,10 +45,16 @@ class Room implements RoomConnection {
     parley.on("status", (status) => this.#statusChanged(status));
     parley.on("welcome", ({ metadata }) => this.#metadataCame(metadata));
     parley.on("metadata", (metadata) => this.#metadataCame(metadata));
-    this.#inboxes = new Inboxes(parley, { room, self, isResumed, others: () => this.#others() });
+    this.#inboxes = new Inboxes(parley, { room, self, isResumed, others: () => this.#roster.ids });
     this.signalling = this.#inboxes;
     this.#channel = parley.channel<unknown, Metadata>(roomChannel(room));
     this.#states = stateOf<PersonState>(this.#channel as Channel<never, never>);
+    this.#roster = new Roster(this.#channel, {
+      joined: (person) => this.#listeners.emit("joined", person),
+      left: (person) => this.#listeners.emit("left", person),
+      changed: () => this.#listeners.emit("people"),
+      listed: () => this.#inboxes.othersChanged(),
+    });
     const writer = { participantSession: self, name, isGuest };
     this.#chat = new ChatLog(parley.channel(chatChannel(room)), writer, (line) => this.#listeners.emit("chat", line));
     if (isAdmin) this.#followLobby(room);
@@ -59,8 +66,7 @@ class Room implements RoomConnection {
   }
 
   people(): readonly Person[] {
-    const states = this.#states.all;
-    return this.#channel.presence.members.map((member) => personOf(member, states.get(member.peerId)));
+    return this.#roster.people;
   }
 
   setState(state: PersonState): void {
@@ -78,20 +84,19 @@ class Room implements RoomConnection {
 
   close(): void {
     this.#isEnded = true;
+    this.#roster.pause();
     this.#parley.close();
-  }
-
-  #others(): readonly string[] {
-    return this.#channel.presence.members.map(({ peerId }) => peerId);
   }
 
   #enter(): void {
     if (this.#isEnded) return;
     this.#isInside = true;
-    this.#followPeople();
+    this.#roster.follow();
     this.#channel.on("message", (message) => {
       const notice = noticeOf(message);
-      if (notice) this.#listeners.emit("notice", notice);
+      if (!notice) return;
+      if (notice.notice === "removed") this.#roster.removed(notice.participantSession ?? "");
+      this.#listeners.emit("notice", notice);
     });
     if (this.#state) this.#sendState(this.#state);
   }
@@ -99,27 +104,6 @@ class Room implements RoomConnection {
   #sendState(state: PersonState): void {
     // Without a connection it is sent with the next one; one that the service does not allow is not shown to the others.
     this.#states.set(state).catch(() => undefined);
-  }
-
-  #followPeople(): void {
-    const { presence } = this.#channel;
-    presence.on("joined", (member) => {
-      if (this.#hasRoster) this.#listeners.emit("joined", personOf(member, this.#states.all.get(member.peerId)));
-    });
-    presence.on("left", (member) => this.#listeners.emit("left", personOf(member, undefined)));
-    presence.on("changed", () => {
-      this.#listeners.emit("people");
-      this.#inboxes.othersChanged();
-    });
-    this.#states.on("changed", () => this.#listeners.emit("people"));
-    this.#channel.extend({
-      received: ({ type, snapshot }) => {
-        if (type !== "presence" || !snapshot) return;
-        this.#hasRoster = true;
-        // Also when it is the same as before: this page is back.
-        this.#inboxes.othersChanged();
-      },
-    });
   }
 
   #followLobby(room: string): void {
@@ -152,6 +136,7 @@ class Room implements RoomConnection {
     const isOnline = state === "connected";
     if (isOnline === this.#isOnline) return;
     this.#isOnline = isOnline;
+    if (!isOnline) this.#roster.pause();
     this.#listeners.emit("online", isOnline);
   }
 
@@ -169,6 +154,7 @@ class Room implements RoomConnection {
   #end(why: Ending): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#roster.pause();
     this.#listeners.emit("ended", why);
   }
 }

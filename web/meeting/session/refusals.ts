@@ -1,4 +1,4 @@
-/** What a refusal of the service means for a visitor. */
+/** What a refusal of the service means for a person. */
 import { Refused } from "../page/api.ts";
 import type { Ending } from "../room/contract.ts";
 import type { TextKey } from "../texts/en.ts";
@@ -23,7 +23,8 @@ export function closedBy({ status, code, more }: Refused): Closed {
   if (known) return known;
   if (code.includes("token")) return "stale";
   if (status === 404) return "missing";
-  return status === 429 ? "busy" : "failed";
+  if (status === 429) return "busy";
+  return status === 0 || status >= 500 ? "failed" : "refused";
 }
 
 /** When another try has another answer, if the service says so; Unix seconds. */
@@ -43,6 +44,12 @@ export function endingBy({ code, more }: Refused): Ending | undefined {
 /** Why a stay that was away cannot go on; undefined: no one knows. */
 export const stayEndedBy = (refusal: Refused): Ending | undefined =>
   endingBy(refusal) ?? (refusal.code === "room_not_found" ? "ended" : undefined);
+
+/** What a person is shown whose message for the chat was not accepted. */
+export function unsent(error: unknown): TextKey {
+  const { code } = error as { readonly code?: string };
+  return code === "not_connected" || code === "connection_lost" ? "notSent" : "somethingFailed";
+}
 
 /** What an admin is shown about an act that was refused; undefined: nothing, because the list of who waits shows it already. */
 export function refusedAct(error: unknown): TextKey | undefined {

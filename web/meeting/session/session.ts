@@ -15,7 +15,10 @@ export type Closed =
   | "stale"
   | "missing"
   | "busy"
+  /** No answer, or the service has failed: the page tries again by itself. */
   | "failed"
+  /** For a reason that this page does not know. */
+  | "refused"
   | "declined"
   | "lobby_full"
   | "waiting_over";
@@ -27,8 +30,8 @@ export type Stage =
   | { readonly at: "entering" }
   /** The meeting is recorded: a click on the notice goes on. */
   | { readonly at: "consent"; readonly by: string }
-  /** `hasHost` is undefined until the service has said it. */
-  | { readonly at: "waiting"; readonly sinceMs: number; readonly hasHost?: boolean }
+  /** `hasHost` is undefined until the service has said it. `isLost`: the connection is being restored. */
+  | { readonly at: "waiting"; readonly sinceMs: number; readonly hasHost?: boolean; readonly isLost?: boolean }
   /** `timeMs`: when the room opens or has closed, or when a visitor who was declined may ask again. */
   | { readonly at: "closed"; readonly why: Closed; readonly timeMs?: number; readonly text?: string }
   | { readonly at: "inside" }

@@ -54,9 +54,10 @@ function waitedFor({ isOnline, people, qualities }: Session): ReadonlySet<string
 const isRelay = ({ urls }: RTCIceServer): boolean => [urls].flat().some((url) => /^turns?:/i.test(url));
 
 /** Empty if there is nothing to say. */
-export function unreachedText({ people, unreached, iceServers }: Session): string {
+export function unreachedText({ me, people, unreached, iceServers }: Session): string {
   const names = people.value.filter(({ participantSession }) => unreached.value.has(participantSession));
   if (names.length === 0) return "";
   const name = listed(names.map((one) => one.name));
-  return t(iceServers.value.some(isRelay) ? "unreachedWithRelay" : "unreachedText", { name });
+  if (iceServers.value.some(isRelay)) return t("unreachedWithRelay", { name });
+  return t(me.value.isAdmin ? "unreachedHost" : "unreachedText", { name });
 }

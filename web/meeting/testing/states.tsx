@@ -1,5 +1,6 @@
 /** Every state of the page without a service, by the name in the address: `?state=door&lang=de`. For tests and pictures; it is not served. */
 import { render } from "preact";
+import { ParleyError } from "../../../client/src/events/errors.ts";
 import type { Kind } from "../call/contract.ts";
 import { DeviceError } from "../call/devices.ts";
 import { type Joined, Refused } from "../page/api.ts";
@@ -121,15 +122,20 @@ async function enter(
     room.emit("chat", { ...line, id: `${at}`, from, name, text, isGuest: from === "p1", timeMs: at * 60_000 });
 }
 
+/** The page draws at the end of the turn. */
+async function shown(selector: string): Promise<void> {
+  while (!document.querySelector(selector)) await new Promise((resolve) => requestAnimationFrame(resolve));
+}
+
 const admin = { joined: { isAdmin: true } } as const;
 const queue = (fakes: Fakes, count: number): void =>
   fakes.room().emit(
     "queue",
     Array.from({ length: count }, (_, at) => ({ waitId: `w${at}`, name: at === 2 ? LONG : `Visitor ${at}`, since: 0 })),
   );
-const refuse = (fakes: Fakes, code: string, more: Refused["more"] = {}): Promise<void> => {
+const refuse = (fakes: Fakes, code: string, more: Refused["more"] = {}, status = 403): Promise<void> => {
   fakes.api.doorNow = () => {
-    throw new Refused(403, code, "", more);
+    throw new Refused(status, code, "", more);
   };
   return fakes.visit.look();
 };
@@ -158,10 +164,16 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
     await visit.enter("Ada");
     lobby().emit("hosts", false);
   },
+  "waiting-lost": async ({ visit, api, lobby }) => {
+    api.answer = () => ({ waiting: true, ticket: "t", connect: JOINED.connect });
+    await visit.enter("Ada");
+    lobby().emit("online", false);
+  },
   "not-open": (fakes) => refuse(fakes, "room_not_open", { opensAt: 1_900_000_000 }),
   over: (fakes) => refuse(fakes, "room_over"),
   full: (fakes) => refuse(fakes, "room_full"),
   stale: (fakes) => refuse(fakes, "invalid_access_token"),
+  failed: (fakes) => refuse(fakes, "unreachable", {}, 0),
   declined: (fakes) => refuse(fakes, "declined", { retryAfterSec: 60 }),
   removed: async (fakes) => {
     await enter(fakes, {});
@@ -220,9 +232,26 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
     await enter(fakes, {});
     fakes.room().emit("online", false);
   },
+  "offline-chat": async (fakes) => {
+    await enter(fakes, { count: 5 });
+    panel.value = "chat";
+    fakes.room().say = () => Promise.reject(new ParleyError("not_connected", ""));
+    fakes.room().emit("online", false);
+    await shown(".writer textarea");
+    const field = document.querySelector<HTMLTextAreaElement>(".writer textarea");
+    if (!field) throw new Error("There is no chat.");
+    field.value = "Did you hear me?";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.form?.requestSubmit();
+    await shown(".writer p:not(:empty)");
+  },
   unreached: async (fakes) => {
     await enter(fakes, { count: 2, isLong: true });
     fakes.visit.session.unreached.value = new Set(["p0", "p1"]);
+  },
+  "unreached-host": async (fakes) => {
+    await enter(fakes, { count: 2, ...admin });
+    fakes.visit.session.unreached.value = new Set(["p0"]);
   },
   devices: async (fakes) => {
     await enter(fakes, {});

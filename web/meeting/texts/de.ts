@@ -70,6 +70,8 @@ export const de: Texts = {
     "Die Leitung sieht, dass Sie warten. Sie treten ein, sobald man Sie hereinlässt. Lassen Sie diese Seite offen.",
   waitingAlone:
     "Noch ist niemand von der Leitung da. Ihre Anfrage gilt 30 Minuten, und die Leitung sieht sie, sobald sie kommt. Lassen Sie diese Seite offen.",
+  waitingLost:
+    "Die Verbindung ging verloren und wird wiederhergestellt. Sie behalten Ihren Platz, wenn sie bald wieder da ist.",
   waitingSince: "Sie warten seit {time}",
   stopWaiting: "Nicht länger warten",
   waitingOverTitle: "Ihr Platz in der Warteschlange ist abgelaufen",
@@ -104,7 +106,7 @@ export const de: Texts = {
   busyTitle: "Zu viele Versuche",
   busyText: "Warten Sie eine Minute, und versuchen Sie es dann noch einmal.",
   failedTitle: "Der Raum ist nicht erreichbar",
-  failedText: "Prüfen Sie Ihre Netzverbindung, und versuchen Sie es noch einmal.",
+  failedText: "Der Dienst antwortet nicht. Diese Seite versucht es von selbst noch einmal.",
 
   removedTitle: "Sie wurden aus der Besprechung entfernt",
   removedText: "Die Leitung hat Sie aus dieser Besprechung entfernt. Sie können erst zurück, wenn sie beendet ist.",
@@ -144,6 +146,8 @@ export const de: Texts = {
   isUnreached: "keine Verbindung",
   unreachedText:
     "Keine Verbindung zu {name}. Ihre Netze lassen keine direkte Verbindung zu. Fragen Sie die Leitung nach einem Relay-Server (TURN).",
+  unreachedHost:
+    "Keine Verbindung zu {name}. Ihre Netze lassen keine direkte Verbindung zu. Wer diesen Dienst betreibt, kann einen Relay-Server (TURN) einrichten.",
   unreachedWithRelay:
     "Keine Verbindung zu {name}. Ein Netz zwischen Ihnen sperrt den Anruf. Nehmen Sie ein anderes Netz, oder schalten Sie Ihr VPN aus.",
   screenOf: "Bildschirm von {name}",
@@ -202,6 +206,8 @@ export const de: Texts = {
   chatOff: "In diesem Raum ist der Chat ausgeschaltet.",
   writeMessage: "Nachricht schreiben",
   send: "Senden",
+  notSent:
+    "Nicht gesendet: Es gibt keine Verbindung. Ihr Text bleibt erhalten; senden Sie ihn, wenn die Verbindung wieder da ist.",
   fromServer: "Durchsage",
   newMessage: "Nachricht von {name}: {text}",
   unread: "{count} ungelesen",

@@ -64,6 +64,7 @@ export const en = {
   waitingSeen: "The hosts see that you are waiting. You enter as soon as one of them lets you in. Keep this page open.",
   waitingAlone:
     "No host is here yet. Your request is kept for 30 minutes, and hosts see it when they arrive. Keep this page open.",
+  waitingLost: "The connection was lost and is being restored. You keep your place if it is back soon.",
   waitingSince: "Waiting since {time}",
   stopWaiting: "Stop waiting",
   waitingOverTitle: "Your place in the queue has ended",
@@ -96,7 +97,7 @@ export const en = {
   busyTitle: "Too many tries",
   busyText: "Wait a minute, then try again.",
   failedTitle: "The room cannot be reached",
-  failedText: "Check your network connection, then try again.",
+  failedText: "The service does not respond. This page tries again by itself.",
 
   removedTitle: "You were removed from the meeting",
   removedText: "A host removed you from this meeting. You cannot return until it has ended.",
@@ -135,6 +136,8 @@ export const en = {
   isUnreached: "no connection",
   unreachedText:
     "No connection to {name}. Your networks do not let you connect directly. Ask the host about a relay server (TURN).",
+  unreachedHost:
+    "No connection to {name}. Your networks do not let you connect directly. The people who run this service can set up a relay server (TURN).",
   unreachedWithRelay:
     "No connection to {name}. A network between you blocks the call. Try another network, or turn off your VPN.",
   screenOf: "Screen of {name}",
@@ -193,6 +196,7 @@ export const en = {
   chatOff: "The chat is turned off in this room.",
   writeMessage: "Write a message",
   send: "Send",
+  notSent: "Not sent: there is no connection. Your text is kept; send it when the connection is back.",
   fromServer: "Announcement",
   newMessage: "Message of {name}: {text}",
   unread: "{count} unread",

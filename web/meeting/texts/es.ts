@@ -68,6 +68,7 @@ export const es: Texts = {
     "Los anfitriones ven que está esperando. Entrará en cuanto uno de ellos le deje. Mantenga abierta esta página.",
   waitingAlone:
     "Todavía no hay ningún anfitrión. Su solicitud se guarda 30 minutos y los anfitriones la ven al llegar. Mantenga abierta esta página.",
+  waitingLost: "Se perdió la conexión y se está restableciendo. Conserva su lugar si vuelve pronto.",
   waitingSince: "Esperando desde {time}",
   stopWaiting: "Dejar de esperar",
   waitingOverTitle: "Su lugar en la cola ha caducado",
@@ -100,7 +101,7 @@ export const es: Texts = {
   busyTitle: "Demasiados intentos",
   busyText: "Espere un minuto e inténtelo de nuevo.",
   failedTitle: "No se puede llegar a la sala",
-  failedText: "Compruebe su conexión de red e inténtelo de nuevo.",
+  failedText: "El servicio no responde. Esta página vuelve a intentarlo por sí sola.",
 
   removedTitle: "Le han sacado de la reunión",
   removedText: "Un anfitrión le ha sacado de esta reunión. No podrá volver hasta que termine.",
@@ -139,6 +140,8 @@ export const es: Texts = {
   isUnreached: "sin conexión",
   unreachedText:
     "Sin conexión con {name}. Sus redes no permiten una conexión directa. Pregunte al anfitrión por un servidor de retransmisión (TURN).",
+  unreachedHost:
+    "Sin conexión con {name}. Sus redes no permiten una conexión directa. Quienes gestionan este servicio pueden configurar un servidor de retransmisión (TURN).",
   unreachedWithRelay:
     "Sin conexión con {name}. Una red entre ustedes bloquea la llamada. Pruebe otra red o desactive su VPN.",
   screenOf: "Pantalla de {name}",
@@ -197,6 +200,7 @@ export const es: Texts = {
   chatOff: "El chat está desactivado en esta sala.",
   writeMessage: "Escribir un mensaje",
   send: "Enviar",
+  notSent: "No enviado: no hay conexión. Su texto se conserva; envíelo cuando vuelva la conexión.",
   fromServer: "Aviso",
   newMessage: "Mensaje de {name}: {text}",
   unread: "{count} sin leer",

@@ -69,6 +69,8 @@ export const fr: Texts = {
     "Les hôtes voient que vous attendez. Vous entrez dès que l’un d’eux vous admet. Laissez cette page ouverte.",
   waitingAlone:
     "Aucun hôte n’est encore là. Votre demande est gardée 30 minutes, et les hôtes la voient à leur arrivée. Laissez cette page ouverte.",
+  waitingLost:
+    "La connexion a été perdue, elle est en cours de rétablissement. Vous gardez votre place si elle revient vite.",
   waitingSince: "En attente depuis {time}",
   stopWaiting: "Ne plus attendre",
   waitingOverTitle: "Votre place dans la file a expiré",
@@ -101,7 +103,7 @@ export const fr: Texts = {
   busyTitle: "Trop d’essais",
   busyText: "Attendez une minute, puis réessayez.",
   failedTitle: "La salle est injoignable",
-  failedText: "Vérifiez votre connexion au réseau, puis réessayez.",
+  failedText: "Le service ne répond pas. Cette page réessaie d’elle-même.",
 
   removedTitle: "Vous avez été retiré de la réunion",
   removedText: "Un hôte vous a retiré de cette réunion. Vous ne pourrez revenir qu’une fois la réunion terminée.",
@@ -140,6 +142,8 @@ export const fr: Texts = {
   isUnreached: "pas de connexion",
   unreachedText:
     "Pas de connexion avec {name}. Vos réseaux ne permettent pas de connexion directe. Demandez à l’hôte un serveur relais (TURN).",
+  unreachedHost:
+    "Pas de connexion avec {name}. Vos réseaux ne permettent pas de connexion directe. Les responsables de ce service peuvent installer un serveur relais (TURN).",
   unreachedWithRelay:
     "Pas de connexion avec {name}. Un réseau entre vous bloque l’appel. Essayez un autre réseau, ou désactivez votre VPN.",
   screenOf: "Écran de {name}",
@@ -198,6 +202,8 @@ export const fr: Texts = {
   chatOff: "Le chat est désactivé dans cette salle.",
   writeMessage: "Écrire un message",
   send: "Envoyer",
+  notSent:
+    "Non envoyé : il n’y a pas de connexion. Votre texte est gardé ; envoyez-le quand la connexion sera rétablie.",
   fromServer: "Annonce",
   newMessage: "Message de {name} : {text}",
   unread: "{count} non lus",

@@ -1,4 +1,4 @@
-/** Every text of the page, in the language of the visitor: the menu's choice, or the room's language, or the browser's. */
+/** Every text of the page, in the language of the person: the menu's choice, or the room's language, or the browser's. */
 import { signal } from "@preact/signals";
 import { de } from "./de.ts";
 import { en, type TextKey, type Texts } from "./en.ts";

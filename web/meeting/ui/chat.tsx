@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { CHAT_MAX_CHARS } from "../../../src/protocol/chat-text.ts";
 import { partsOf } from "../page/links.ts";
 import type { ChatLine } from "../room/contract.ts";
+import { unsent } from "../session/refusals.ts";
 import { t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";
@@ -16,6 +17,9 @@ const TOGETHER_MS = 120_000;
 
 /** Messages that came while the chat was closed. */
 export const unread = signal(0);
+
+/** What is written and not sent yet; kept while the chat is closed. */
+const draft = signal("");
 
 /** Counts, also while the chat is not shown. */
 export function useUnread(): void {
@@ -32,6 +36,7 @@ export function useUnread(): void {
   useEffect(
     () => () => {
       unread.value = 0;
+      draft.value = "";
     },
     [],
   );
@@ -105,7 +110,6 @@ function Line({ line, isFollowing }: { readonly line: ChatLine; readonly isFollo
 
 function Writer() {
   const visit = useVisit();
-  const text = useSignal("");
   const error = useSignal("");
   const isBusy = useSignal(false);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -114,17 +118,21 @@ function Writer() {
     const timer = setTimeout(() => field.current?.focus({ preventScroll: true }));
     return () => clearTimeout(timer);
   }, []);
+  const isOnline = visit.session.isOnline.value;
+  useEffect(() => {
+    if (isOnline) error.value = "";
+  }, [isOnline]);
   const send = async (event?: Event): Promise<void> => {
     event?.preventDefault();
-    const written = text.value.trim();
+    const written = draft.value.trim();
     if (written === "" || isBusy.value) return;
     isBusy.value = true;
     error.value = "";
     try {
       await visit.say(written);
-      text.value = "";
-    } catch {
-      error.value = t("somethingFailed");
+      draft.value = "";
+    } catch (cause) {
+      error.value = t(unsent(cause));
     }
     isBusy.value = false;
     field.current?.focus();
@@ -138,12 +146,12 @@ function Writer() {
         <textarea
           ref={field}
           rows={1}
-          value={text.value}
+          value={draft.value}
           maxLength={CHAT_MAX_CHARS}
           aria-label={t("writeMessage")}
           placeholder={t("writeMessage")}
           dir="auto"
-          onInput={(event) => (text.value = event.currentTarget.value)}
+          onInput={(event) => (draft.value = event.currentTarget.value)}
           onKeyDown={(event) => {
             // While a text is composed (Chinese, Japanese), Enter chooses a character.
             if (event.key === "Enter" && !event.shiftKey && !event.isComposing) void send(event);

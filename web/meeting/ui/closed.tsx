@@ -48,15 +48,21 @@ export function LoadingPage() {
   );
 }
 
-export function WaitingPage({ sinceMs, hasHost }: Extract<Stage, { readonly at: "waiting" }>) {
+type Waiting = Extract<Stage, { readonly at: "waiting" }>;
+
+function waitingText({ hasHost, isLost }: Waiting): TextKey {
+  if (isLost) return "waitingLost";
+  return hasHost === undefined ? "waitingText" : hasHost ? "waitingSeen" : "waitingAlone";
+}
+
+export function WaitingPage(waiting: Waiting) {
   const visit = useVisit();
-  const text = hasHost === undefined ? "waitingText" : hasHost ? "waitingSeen" : "waitingAlone";
   return (
     <Message title={t("waitingTitle")} isBusy>
       <p class="muted" aria-live="polite">
-        {t(text)}
+        {t(waitingText(waiting))}
       </p>
-      <p class="muted small">{t("waitingSince", { time: timeOfDay(sinceMs) })}</p>
+      <p class="muted small">{t("waitingSince", { time: timeOfDay(waiting.sinceMs) })}</p>
       <button type="button" onClick={() => visit.stopWaiting()}>
         {t("stopWaiting")}
       </button>
@@ -76,6 +82,7 @@ const CLOSED: Readonly<Record<Closed, MessageKeys>> = {
   missing: ["missingTitle", "missingText"],
   busy: ["busyTitle", "busyText"],
   failed: ["failedTitle", "failedText"],
+  refused: ["failedTitle", "somethingFailed"],
   declined: ["declinedTitle", "declinedText"],
   lobby_full: ["lobbyFullTitle", "lobbyFullText"],
   waiting_over: ["waitingOverTitle", "waitingOverText"],

@@ -1,6 +1,6 @@
 /** What becomes of a place in the lobby. */
 import type { Declined, LobbyConnection } from "../room/contract.ts";
-import type { Closed, Session } from "../session/session.ts";
+import type { Closed, Session, Stage } from "../session/session.ts";
 
 /** Without a host's decision: what the visitor is shown then. */
 const ENDS: Readonly<Record<string, Closed>> = {
@@ -19,15 +19,19 @@ export interface LobbyOutcome {
 
 /** `isOurs`: the visit still waits at this place. */
 export function waitIn(session: Session, lobby: LobbyConnection, isOurs: () => boolean, outcome: LobbyOutcome): void {
-  const sinceMs = Date.now();
-  session.stage.value = { at: "waiting", sinceMs };
+  let place: Extract<Stage, { readonly at: "waiting" }> = { at: "waiting", sinceMs: Date.now() };
+  session.stage.value = place;
+  const show = (news: Partial<typeof place>): void => {
+    if (!isOurs()) return;
+    place = { ...place, ...news };
+    session.stage.value = place;
+  };
   const close = (why: Closed, more: { readonly text?: string; readonly timeMs?: number } = {}): void => {
     outcome.over();
     session.stage.value = { at: "closed", why, ...more };
   };
-  lobby.on("hosts", (hasHost) => {
-    if (isOurs()) session.stage.value = { at: "waiting", sinceMs, hasHost };
-  });
+  lobby.on("hosts", (hasHost) => show({ hasHost }));
+  lobby.on("online", (isOnline) => show({ isLost: !isOnline }));
   lobby.on("admitted", () => {
     if (isOurs()) outcome.admitted();
   });

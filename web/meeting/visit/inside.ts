@@ -64,7 +64,7 @@ export class Inside {
     session.stage.value = { at: "inside" };
   }
 
-  /** Microphone and camera as the visitor wishes, or as the room says. */
+  /** Microphone and camera as the person wishes, or as the room says. */
   async start(wishes: Readonly<Partial<Record<Kind, boolean>>>): Promise<void> {
     const { session, media } = this.#parts;
     const { joinAudioOn, joinVideoOn } = session.room.value;

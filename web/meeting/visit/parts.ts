@@ -21,6 +21,6 @@ export interface VisitParts {
   readonly isFramed: boolean;
   /** When the room's time is over, in Unix seconds. */
   readonly expiresAt?: number | undefined;
-  /** The name of a visitor who gives none. A host is never called a guest. */
+  /** The name of a person who gives none. A host is never called a guest. */
   readonly defaultName: (isHost: boolean) => string;
 }

@@ -33,7 +33,7 @@ test("the door, then inside with camera and microphone", async () => {
   expect(room().states.at(-1)).toEqual({ ...SILENT, audio: true, video: true });
 });
 
-test("what the room says about camera and microphone at entry counts until the visitor has chosen", async () => {
+test("what the room says about camera and microphone at entry counts until the person has chosen", async () => {
   const room = { joinVideoOn: false, joinAudioOn: false };
   expect(states(await inside({ room }))).toEqual(SILENT);
   const chosen = newVisit();

@@ -37,6 +37,8 @@ export class Visit {
   /** Why the stay could not be renewed; its connection then ends without a reason. */
   #refusedStay: Ending | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** What an earlier look at the door finds is of no interest any more. */
+  #looks = 0;
   readonly #memory: StayMemory;
 
   constructor(parts: VisitParts) {
@@ -54,12 +56,12 @@ export class Visit {
     this.#memory = new StayMemory(parts.roomName, parts.token);
   }
 
-  /** Whether a visitor of this room is known to the service by a token. */
+  /** Whether the person is known to the service by a token. */
   get hasToken(): boolean {
     return this.#memory.token !== undefined;
   }
 
-  /** The visitor's name, as it was given last. */
+  /** The person's name, as it was given last. */
   get name(): string {
     return this.#name;
   }
@@ -67,7 +69,7 @@ export class Visit {
   /** Whether the service answers. */
   readonly reach = (): Promise<unknown> => this.#parts.api.door();
 
-  /** Back to the door, as a visitor without an invitation. */
+  /** Back to the door, as a person without an invitation. */
   async withoutToken(): Promise<void> {
     this.#memory.forgetToken();
     await this.returnToDoor();
@@ -93,8 +95,10 @@ export class Visit {
     // What was agreed to here before has led to no visit.
     this.recording.forget();
     const { session } = this;
+    const look = ++this.#looks;
     try {
       const door = await this.#parts.api.door(this.#memory.token);
+      if (look !== this.#looks) return;
       session.door.value = door;
       // The times in an access token win over the room's: then joining says whether it is open.
       if (door.state === "not_open" && !this.hasToken) return this.#close("not_open", door.opensAt);
@@ -106,7 +110,7 @@ export class Visit {
       session.stage.value = { at: "door" };
       this.#wishes.preview(door.audioOnlyRoom);
     } catch (error) {
-      this.#refused(error);
+      if (look === this.#looks) this.#refused(error);
     }
   }
 
@@ -163,6 +167,8 @@ export class Visit {
 
   async #join(more: { readonly ticket?: string }): Promise<void> {
     const { api } = this.#parts;
+    this.#looks++;
+    clearTimeout(this.#timer);
     this.session.stage.value = { at: "entering" };
     const other = this.#resume === undefined ? this.#memory.ofOtherTab() : undefined;
     this.#resume ??= other;
@@ -300,10 +306,14 @@ export class Visit {
   /** `at`: when it opens, was closed, or one may ask again; Unix seconds. */
   #close(why: Closed, at?: number): void {
     this.media.closeAll();
+    const { stage } = this.session;
     const timeMs = at === undefined ? undefined : at * 1000;
-    this.session.stage.value = { at: "closed", why, ...(timeMs !== undefined && { timeMs }) };
-    if (why !== "not_open" || timeMs === undefined) return;
-    this.#timer = setTimeout(() => void this.look(), looksAgainInMs(timeMs));
+    const isAsBefore = why === "failed" && stage.value.at === "closed" && stage.value.why === why;
+    // Not anew with each try: a page that frames this one would get an error each time.
+    if (!isAsBefore) stage.value = { at: "closed", why, ...(timeMs !== undefined && { timeMs }) };
+    const waitMs = looksAgainInMs(why, timeMs);
+    clearTimeout(this.#timer);
+    if (waitMs !== undefined) this.#timer = setTimeout(() => void this.look(), waitMs);
   }
 
   #refused(error: unknown): void {

@@ -1,4 +1,4 @@
-/** Whether the visitor wants to be heard and seen. Known only after a click: otherwise the room decides. */
+/** Whether the person wants to be heard and seen. Known only after a click: otherwise the room decides. */
 import type { Kind } from "../call/contract.ts";
 import type { OwnMedia } from "../session/own-media.ts";
 

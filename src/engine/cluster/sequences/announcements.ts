@@ -58,7 +58,7 @@ export class Announcements {
 
   private send(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     for (const change of splitChange({ joined, left })) {
-      const { subject, item } = this.outgoing.append(app, channel, (position) => members(position, change), false);
+      const { subject, item } = this.outgoing.append(app, channel, (place) => members(place, change), false);
       this.publish(subject, item);
     }
   }

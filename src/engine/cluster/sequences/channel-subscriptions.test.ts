@@ -5,16 +5,16 @@ import type { EngineCallbacks } from "../../engine.ts";
 import { Nodes } from "../nodes/nodes.ts";
 import type { Requests } from "../requests/requests.ts";
 import { message, tail } from "../wire/encode.ts";
-import type { NodeRequest, NodeResponse, Position } from "../wire/messages.ts";
+import type { NodeRequest, NodeResponse, SequencePlace } from "../wire/messages.ts";
 import { Subjects } from "../wire/subjects.ts";
 import type { Received, Wire } from "../wire/wire.ts";
 import { ChannelSubscriptions } from "./channel-subscriptions.ts";
 
 const APP = anAppId("app");
 
-const position = (n: number, channel = "c", epoch = 1): Position => ({ node: "b", app: APP, channel, epoch, n });
+const place = (n: number, channel = "c", epoch = 1): SequencePlace => ({ node: "b", app: APP, channel, epoch, n });
 const messageOf = (n: number, channel = "c"): string =>
-  message(position(n, channel), { from: "x", metadataJson: undefined, dataJson: `"${channel}${n}"` });
+  message(place(n, channel), { from: "x", metadataJson: undefined, dataJson: `"${channel}${n}"` });
 
 /** Subscribes to the channels `c` and `d`. The node `b` is at sequence number 1 in both; it answers requests from `remote`. */
 function subscribed({ isSilent = false } = {}) {
@@ -83,8 +83,8 @@ function subscribed({ isSilent = false } = {}) {
 }
 
 test.each([
-  ["a sequence number", tail(position(1000))],
-  ["an epoch", tail(position(5, "c", 7))],
+  ["a sequence number", tail(place(1000))],
+  ["an epoch", tail(place(5, "c", 7))],
 ])(
   "%s that the node has not reached is not a loss: its state is requested, and later messages are delivered",
   (_what, forged) => {
@@ -99,7 +99,7 @@ test.each([
 test("items that the node has sent and no longer keeps are a loss", () => {
   const { arrive, lost, remote } = subscribed();
   remote.n = 1000;
-  arrive(tail(position(1000)));
+  arrive(tail(place(1000)));
   expect(lost).toEqual(["c"]);
 });
 

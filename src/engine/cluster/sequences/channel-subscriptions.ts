@@ -13,8 +13,8 @@ import { sequenceItem } from "../wire/decode.ts";
 import {
   EARLIER_VERSION_FORGETS_AFTER_MS,
   type NodeResponse,
-  type Position,
   type SequenceItem,
+  type SequencePlace,
   type SequenceState,
 } from "../wire/messages.ts";
 import { chunksOf, jsonBytes } from "../wire/payload.ts";
@@ -193,9 +193,9 @@ export class ChannelSubscriptions {
     const transport = wire.subscribe(subjects.channel(app, channel), ({ text }) => {
       const item = sequenceItem(text);
       // The subject decides the channel: an item that names another one is forged.
-      if (!item || item.position.app !== app || item.position.channel !== channel)
+      if (!item || item.place.app !== app || item.place.channel !== channel)
         return warn("ignored a message that no node has sent, on a channel");
-      if (this.isCurrent(subscription) && nodes.seen(item.position.node)) sequences.receive(item);
+      if (this.isCurrent(subscription) && nodes.seen(item.place.node)) sequences.receive(item);
     });
     const subscription: ChannelSubscription = {
       app,
@@ -217,7 +217,7 @@ export class ChannelSubscriptions {
     const { local, nodes } = this.parts;
     const node = nodes.known(name);
     if (!node) return;
-    const { app, channel } = item.position;
+    const { app, channel } = item.place;
     if (item.kind === "message") local.deliver(app, channel, item.envelope);
     else if (item.kind === "members") local.membersChanged(node.id, app, channel, item.change.joined, item.change.left);
   }
@@ -252,7 +252,12 @@ export class ChannelSubscriptions {
     return idleMs <= elapsedMs(since, this.parts.nowMs(), state) + CLOCK_DRIFT_MS;
   }
 
-  private requestReplay(subscription: ChannelSubscription, from: Position, to: number, tries = REPLAY_TRIES): void {
+  private requestReplay(
+    subscription: ChannelSubscription,
+    from: SequencePlace,
+    to: number,
+    tries = REPLAY_TRIES,
+  ): void {
     const { requests, nodes } = this.parts;
     requests.toOne(from.node, { kind: "replay", from, to }, (response) => {
       if (!this.isCurrent(subscription) || !nodes.known(from.node)) return;
@@ -265,7 +270,7 @@ export class ChannelSubscriptions {
   }
 
   /** The node has no such items, or no longer: before a loss is reported, its state shows whether they ever existed. */
-  private confirmLoss(subscription: ChannelSubscription, from: Position, to: number): void {
+  private confirmLoss(subscription: ChannelSubscription, from: SequencePlace, to: number): void {
     const { requests, nodes, local } = this.parts;
     const { app, channel } = subscription;
     requests.toOne(from.node, { kind: "sequences", channels: [[app, channel]] }, (response) => {
@@ -305,9 +310,12 @@ function answered(subscription: ChannelSubscription, name: string): void {
 }
 
 /** The items of a replay; undefined: they are not kept any more, or not those that were requested. */
-function itemsOf(texts: readonly string[] | undefined, { node, app, channel }: Position): SequenceItem[] | undefined {
+function itemsOf(
+  texts: readonly string[] | undefined,
+  { node, app, channel }: SequencePlace,
+): SequenceItem[] | undefined {
   const items = texts?.map(sequenceItem);
   const isOfSequence = (item: SequenceItem | undefined): item is SequenceItem =>
-    item?.position.node === node && item.position.app === app && item.position.channel === channel;
+    item?.place.node === node && item.place.app === app && item.place.channel === channel;
   return items?.every(isOfSequence) ? items.filter(isOfSequence) : undefined;
 }

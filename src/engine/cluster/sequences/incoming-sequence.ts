@@ -15,7 +15,7 @@
  * - unsynchronised: the node has not reported the state of its sequence. Items are buffered.
  * - following: items are delivered. When one is missing, a replay is requested, and later items are buffered until it arrives.
  * - unconfirmed: as `following`, in a later epoch than the node has reported. Almost always the node has started a new sequence, so
- *   its items are delivered at once. In case the epoch is forged, the position in the trusted epoch is kept. An epoch that is
+ *   its items are delivered at once. In case the epoch is forged, the place in the trusted epoch is kept. An epoch that is
  *   never disputed needs no confirmation, so the state lasts.
  * - disputed: items of two epochs arrive, or the node denies items that arrived. Some are forged, and only the node knows which:
  *   items are buffered until it reports its state. Then the sequence continues in the epoch of that state, where it had stopped. It is
@@ -34,8 +34,8 @@
  */
 import {
   EARLIER_VERSION_FORGETS_AFTER_MS,
-  type Position,
   type SequenceItem,
+  type SequencePlace,
   type SequenceState,
 } from "../wire/messages.ts";
 import { ItemBuffer } from "./item-buffer.ts";
@@ -46,8 +46,8 @@ export const UNNOTICED_MS = 20_000;
 export interface IncomingEvents {
   /** Called with each message and member change of a node's sequence, in order. */
   deliver(node: string, item: SequenceItem): void;
-  /** Items from a position up to sequence number `to` are missing. */
-  requestReplay(from: Position, to: number): void;
+  /** Items from a place up to sequence number `to` are missing. */
+  requestReplay(from: SequencePlace, to: number): void;
   /** The sequence stays unsynchronised or disputed until the node reports its state. */
   requestState(node: string): void;
   /** Items may be missing, and no state of the node can show which: their loss must be reported, and the sequence given up. */
@@ -134,7 +134,7 @@ export class IncomingSequence {
     this.interruption = undefined;
     if (interruption && this.mayHaveMissedEnd(reported, interruption)) return this.events.lost(this.node);
     const hasOnlyMembers = interruption !== undefined && this.hasNoMessageSince(reported, interruption);
-    const tail: SequenceItem = { kind: "tail", position: { node: this.node, app, channel, epoch, n } };
+    const tail: SequenceItem = { kind: "tail", place: { node: this.node, app, channel, epoch, n } };
     if (!isDelivering(state)) {
       takeMembers();
       if (hasOnlyMembers) return this.follow(epoch, n + 1, n);
@@ -204,10 +204,10 @@ export class IncomingSequence {
       this.addToBuffer(item);
       return false;
     }
-    const { epoch } = item.position;
+    const { epoch } = item.place;
     if (epoch === state.epoch) return this.advance(state, item);
     if (epoch > state.epoch) return this.advance(this.enterEpoch(state, epoch), item);
-    if (state.kind === "unconfirmed" && !isBefore(item.position, state.trusted)) {
+    if (state.kind === "unconfirmed" && !isBefore(item.place, state.trusted)) {
       this.dispute(state);
       if (this.addToBuffer(item)) this.events.requestState(this.node);
     }
@@ -215,19 +215,19 @@ export class IncomingSequence {
   }
 
   private advance(state: Delivering, item: SequenceItem): boolean {
-    const { position } = item;
+    const { place } = item;
     const isTail = item.kind === "tail";
-    if (position.n < state.next) return false;
-    if (position.n === state.next && !isTail) {
+    if (place.n < state.next) return false;
+    if (place.n === state.next && !isTail) {
       state.next++;
-      if (item.kind === "message" || position.n > state.membersKnownTo) this.events.deliver(this.node, item);
+      if (item.kind === "message" || place.n > state.membersKnownTo) this.events.deliver(this.node, item);
       return true;
     }
     if (!this.addToBuffer(item)) return false;
     const from = Math.max(state.next, state.requestedTo + 1);
-    const to = isTail ? position.n : position.n - 1;
-    state.requestedTo = Math.max(state.requestedTo, position.n);
-    if (from <= to) this.events.requestReplay({ ...position, n: from }, to);
+    const to = isTail ? place.n : place.n - 1;
+    state.requestedTo = Math.max(state.requestedTo, place.n);
+    if (from <= to) this.events.requestReplay({ ...place, n: from }, to);
     return false;
   }
 
@@ -262,7 +262,7 @@ export class IncomingSequence {
   private follow(epoch: number, next: number, membersKnownTo: number): void {
     // After a dispute, items of a later epoch than the node's own count as forged. If the node has started that epoch since, they
     // are detected as missing.
-    if (this.state.kind === "disputed") this.buffer.keepOnly((position) => position.epoch <= epoch);
+    if (this.state.kind === "disputed") this.buffer.keepOnly((place) => place.epoch <= epoch);
     this.state = { kind: "following", epoch, next, requestedTo: next - 1, membersKnownTo };
     this.processBuffered();
   }
@@ -321,8 +321,8 @@ function cursorsOf(state: State): readonly Cursor[] {
 
 const isSame = (a: Cursor, b: Cursor): boolean => a.epoch === b.epoch && a.next === b.next;
 
-const isBefore = ({ epoch, n }: Position, cursor: Cursor): boolean =>
+const isBefore = ({ epoch, n }: SequencePlace, cursor: Cursor): boolean =>
   epoch < cursor.epoch || (epoch === cursor.epoch && n < cursor.next);
 
-const isAfter = ({ epoch, n }: Position, cursor: Cursor): boolean =>
+const isAfter = ({ epoch, n }: SequencePlace, cursor: Cursor): boolean =>
   epoch > cursor.epoch || (epoch === cursor.epoch && n > cursor.next);

@@ -8,10 +8,10 @@ import { BUFFERED_MAX, BUFFERED_MAX_CHARS } from "./item-buffer.ts";
 
 const APP = anAppId("app");
 
-const position = (n: number, epoch = 1) => ({ node: "b", app: APP, channel: "c", epoch, n });
+const place = (n: number, epoch = 1) => ({ node: "b", app: APP, channel: "c", epoch, n });
 const message = (n: number, epoch = 1): SequenceItem => ({
   kind: "message",
-  position: position(n, epoch),
+  place: place(n, epoch),
   envelope: { from: "x", metadataJson: undefined, dataJson: `"${epoch}.${n}"` },
 });
 const state = (n: number, epoch = 1) => ({ app: APP, channel: "c", epoch, n, members: [] });
@@ -47,7 +47,7 @@ describe("before a node has reported its state", () => {
 
   test("an existing subscription gets every message, but no member change that the state includes", () => {
     const { sequences, received, requested, synchronise } = receiver();
-    const change: SequenceItem = { kind: "members", position: position(4), change: { joined: [], left: ["x"] } };
+    const change: SequenceItem = { kind: "members", place: place(4), change: { joined: [], left: ["x"] } };
     for (const item of [message(3), change, message(5), message(7), message(9)]) sequences.receive(item);
     synchronise(8);
     expect([received, requested]).toEqual([
@@ -73,10 +73,10 @@ describe("a missing sequence number", () => {
     const { sequences, requested, synchronise } = receiver();
     synchronise(0);
     sequences.receive(message(1));
-    sequences.receive({ kind: "tail", position: position(1) });
+    sequences.receive({ kind: "tail", place: place(1) });
     expect(requested).toEqual([]);
-    sequences.receive({ kind: "tail", position: position(3) });
-    sequences.receive({ kind: "tail", position: position(3) });
+    sequences.receive({ kind: "tail", place: place(3) });
+    sequences.receive({ kind: "tail", place: place(3) });
     expect(requested).toEqual(["1: 2–3"]);
   });
 
@@ -98,7 +98,7 @@ test("items buffered behind a gap are bounded in size, and above the bound the g
   const dataJson = JSON.stringify("x".repeat(BUFFERED_MAX_CHARS / 8));
   const large = (n: number): SequenceItem => ({
     kind: "message",
-    position: position(n),
+    place: place(n),
     envelope: { from: "x", metadataJson: undefined, dataJson },
   });
   for (let n = 2; n < 9; n++) sequences.receive(large(n));
@@ -170,7 +170,7 @@ describe("a forged epoch", () => {
     (n) => {
       const { sequences, received, stateRequests, synchronise } = receiver();
       synchronise(1);
-      sequences.receive({ kind: "tail", position: position(0, forged) });
+      sequences.receive({ kind: "tail", place: place(0, forged) });
       if (n > 0) sequences.receive(message(n, forged));
       received.length = 0;
       sequences.receive(message(2));
@@ -209,7 +209,7 @@ describe("a forged epoch", () => {
   test("does not stop the sequence when it follows another forged one", () => {
     const { sequences, received, stateRequests, synchronise } = receiver();
     synchronise(1);
-    for (const epoch of [forged - 1, forged]) sequences.receive({ kind: "tail", position: position(0, epoch) });
+    for (const epoch of [forged - 1, forged]) sequences.receive({ kind: "tail", place: place(0, epoch) });
     sequences.receive(message(2));
     expect(stateRequests).toEqual(["b"]);
     synchronise(2);
@@ -219,7 +219,7 @@ describe("a forged epoch", () => {
   test("does not cause a request for the state when items arrive a second time", () => {
     const { sequences, stateRequests, synchronise } = receiver();
     synchronise(2);
-    sequences.receive({ kind: "tail", position: position(0, forged) });
+    sequences.receive({ kind: "tail", place: place(0, forged) });
     for (const n of [1, 2]) sequences.receive(message(n));
     expect(stateRequests).toEqual([]);
   });
@@ -227,7 +227,7 @@ describe("a forged epoch", () => {
   test("leaves nothing behind when its items arrive while the state is requested and the node reports another epoch", () => {
     const { sequences, received, requested, stateRequests, synchronise } = receiver();
     synchronise(1);
-    sequences.receive({ kind: "tail", position: position(0, forged) });
+    sequences.receive({ kind: "tail", place: place(0, forged) });
     sequences.receive(message(2));
     sequences.receive(message(2, forged));
     synchronise(2);
@@ -280,7 +280,7 @@ test("with replays every item is received once and in order, whatever is lost, d
       const received: number[] = [];
       const replays: (() => void)[] = [];
       const events: IncomingEvents = {
-        deliver: (_node, item) => received.push(item.position.n),
+        deliver: (_node, item) => received.push(item.place.n),
         requestReplay: ({ n }, to) => {
           const replay = (): void => sequences.replayed(Array.from({ length: to - n + 1 }, (_, i) => message(n + i)));
           if (isLate) replays.push(replay);
@@ -291,8 +291,7 @@ test("with replays every item is received once and in order, whatever is lost, d
       };
       const sequences = new IncomingSequences(events, () => 0);
       sequences.of("b").resynchronise(state(0), () => undefined);
-      for (const { n, isTail } of list)
-        sequences.receive(isTail ? { kind: "tail", position: position(n) } : message(n));
+      for (const { n, isTail } of list) sequences.receive(isTail ? { kind: "tail", place: place(n) } : message(n));
       for (let at = 0; at < replays.length; at++) replays[at]?.();
       const most = Math.max(0, ...list.map(({ n }) => n));
       expect(received).toEqual(Array.from({ length: most }, (_, i) => i + 1));

@@ -12,7 +12,7 @@ export class IncomingSequences {
   ) {}
 
   receive(item: SequenceItem): void {
-    this.of(item.position.node).receive(item);
+    this.of(item.place.node).receive(item);
   }
 
   /** Items that were requested. */

@@ -11,7 +11,7 @@ const OUTAGE_MS = 300_000;
 
 const message = (n: number, epoch = 1): SequenceItem => ({
   kind: "message",
-  position: { node: "b", app: APP, channel: "c", epoch, n },
+  place: { node: "b", app: APP, channel: "c", epoch, n },
   envelope: { from: "x", metadataJson: undefined, dataJson: `"${epoch}.${n}"` },
 });
 

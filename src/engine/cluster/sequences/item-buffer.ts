@@ -1,5 +1,5 @@
 /** Items of one incoming sequence that cannot be processed yet: an earlier item is missing, or the sequence is not synchronised. */
-import type { Position, SequenceItem } from "../wire/messages.ts";
+import type { SequenceItem, SequencePlace } from "../wire/messages.ts";
 
 /** Bounds of one buffer: per other node and channel. Above them it is dropped and the sequence synchronised anew. */
 export const BUFFERED_MAX = 10_000;
@@ -10,10 +10,10 @@ export class ItemBuffer {
   private items: SequenceItem[] = [];
   private chars = 0;
   /** Known without a search: it is read after each delivered item, and a long gap has thousands of items on both sides. */
-  private earliest: Position | undefined;
+  private earliest: SequencePlace | undefined;
 
-  /** Position of the earliest item. */
-  get first(): Position | undefined {
+  /** Place of the earliest item. */
+  get first(): SequencePlace | undefined {
     return this.earliest;
   }
 
@@ -24,19 +24,19 @@ export class ItemBuffer {
   add(item: SequenceItem): void {
     this.items.push(item);
     this.chars += charsOf(item);
-    if (!this.earliest || compare(item.position, this.earliest) < 0) this.earliest = item.position;
+    if (!this.earliest || compare(item.place, this.earliest) < 0) this.earliest = item.place;
   }
 
   /** The lowest sequence number of an epoch; undefined when the buffer has no item of it. */
   firstOf(epoch: number): number | undefined {
     let first: number | undefined;
-    for (const { position } of this.items)
-      if (position.epoch === epoch && (first === undefined || position.n < first)) first = position.n;
+    for (const { place } of this.items)
+      if (place.epoch === epoch && (first === undefined || place.n < first)) first = place.n;
     return first;
   }
 
-  keepOnly(isKept: (position: Position) => boolean): void {
-    const kept = this.items.filter(({ position }) => isKept(position));
+  keepOnly(isKept: (place: SequencePlace) => boolean): void {
+    const kept = this.items.filter(({ place }) => isKept(place));
     this.clear();
     for (const item of kept) this.add(item);
   }
@@ -49,14 +49,14 @@ export class ItemBuffer {
 
   /** Empties the buffer. The items are returned as a stack: `pop` takes the earliest first. */
   takeAll(): SequenceItem[] {
-    const items = this.items.sort((a, b) => compare(a.position, b.position));
+    const items = this.items.sort((a, b) => compare(a.place, b.place));
     this.clear();
     return items.reverse();
   }
 }
 
 /** By epoch, then by sequence number. */
-const compare = (a: Position, b: Position): number => a.epoch - b.epoch || a.n - b.n;
+const compare = (a: SequencePlace, b: SequencePlace): number => a.epoch - b.epoch || a.n - b.n;
 
 /** Characters of data and metadata; the rest of an item is small. */
 function charsOf(item: SequenceItem): number {

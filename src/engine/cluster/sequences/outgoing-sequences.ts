@@ -4,7 +4,7 @@
  * node would notice that the very last item was lost.
  */
 import type { SpaceId } from "../../../base/ids.ts";
-import type { Position, SequenceState } from "../wire/messages.ts";
+import type { SequencePlace, SequenceState } from "../wire/messages.ts";
 import { RememberedSequences, type SequenceEnd } from "./remembered-sequences.ts";
 
 /** Idle delays after which a sequence's last sequence number is repeated. */
@@ -51,7 +51,7 @@ class OutgoingSequence implements SequenceEnd {
 }
 
 export class OutgoingSequences {
-  /** Bound: channels that were published to in the last 60 s, above STREAMS_CROWDED in the last 5 s. */
+  /** Bound: channels that were published to in the last 60 s, above SEQUENCES_CROWDED in the last 5 s. */
   private readonly sequences = new Map<string, OutgoingSequence>();
   /** The ends of sequences that are not among them. */
   private readonly remembered = new RememberedSequences();
@@ -78,7 +78,7 @@ export class OutgoingSequences {
   append(
     app: SpaceId,
     channel: string,
-    encode: (position: Position) => string,
+    encode: (place: SequencePlace) => string,
     isMessage = true,
   ): { readonly subject: string; readonly item: string } {
     const sequence = this.sequence(app, channel);
@@ -109,8 +109,8 @@ export class OutgoingSequences {
     };
   }
 
-  /** Items from a position up to sequence number `to`; undefined: not all of them are kept any more. */
-  replay({ app, channel, epoch, n }: Position, to: number): readonly string[] | undefined {
+  /** Items from a place up to sequence number `to`; undefined: not all of them are kept any more. */
+  replay({ app, channel, epoch, n }: SequencePlace, to: number): readonly string[] | undefined {
     const sequence = this.sequences.get(key(app, channel));
     if (!sequence || sequence.epoch !== epoch || to > sequence.n) return undefined;
     const firstKept = sequence.n - sequence.kept.length + 1;

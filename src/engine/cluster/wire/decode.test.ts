@@ -24,7 +24,7 @@ const envelope = fc.record({
 const count = fc.nat();
 const node = fc.stringMatching(/^[\w~-]{1,64}$/);
 const app = fc.string().map(anAppId);
-const position = fc.record({ node, app, channel: fc.string(), epoch: count, n: count });
+const place = fc.record({ node, app, channel: fc.string(), epoch: count, n: count });
 const state = fc.record({
   peerId,
   metadataJson: metadata,
@@ -36,15 +36,15 @@ const states = fc.array(state, { maxLength: 5 });
 describe("encoding and decoding", () => {
   test("items of sequences", () => {
     fc.assert(
-      fc.property(position, envelope, states, fc.array(peerId), (at, content, joined, left) => {
+      fc.property(place, envelope, states, fc.array(peerId), (at, content, joined, left) => {
         const change = { joined, left };
         expect(decode.sequenceItem(encode.message(at, content))).toEqual({
           kind: "message",
-          position: at,
+          place: at,
           envelope: content,
         });
-        expect(decode.sequenceItem(encode.members(at, change))).toEqual({ kind: "members", position: at, change });
-        expect(decode.sequenceItem(encode.tail(at))).toEqual({ kind: "tail", position: at });
+        expect(decode.sequenceItem(encode.members(at, change))).toEqual({ kind: "members", place: at, change });
+        expect(decode.sequenceItem(encode.tail(at))).toEqual({ kind: "tail", place: at });
       }),
     );
   });
@@ -69,7 +69,7 @@ describe("encoding and decoding", () => {
   test("heartbeats, farewells, requests and responses", () => {
     const sequence = fc.record({ app, channel: fc.string(), epoch: count, n: count, members: states });
     fc.assert(
-      fc.property(node, fc.array(sequence, { maxLength: 3 }), position, (node, sequences, at) => {
+      fc.property(node, fc.array(sequence, { maxLength: 3 }), place, (node, sequences, at) => {
         const heartbeat = {
           node,
           connections: new Map([[anAppId("app"), 3]]),

@@ -19,10 +19,10 @@ import {
   type NodeResponse,
   type Notification,
   type PeerReturned,
-  type Position,
   type RequestMessage,
   type ResponsePart,
   type SequenceItem,
+  type SequencePlace,
   type SequenceState,
   VERSION,
 } from "./messages.ts";
@@ -62,7 +62,7 @@ function partOf(part: unknown, parts: unknown): { readonly part: number; readonl
   return isCount(part) && isCount(parts) && part < parts && parts <= PARTS_MAX ? { part, parts } : undefined;
 }
 
-function positionOf([node, app, channel, epoch, n]: Fields): Position | undefined {
+function placeOf([node, app, channel, epoch, n]: Fields): SequencePlace | undefined {
   if (!isNode(node) || !isSpace(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n)) return undefined;
   return { node, app, channel, epoch, n };
 }
@@ -80,20 +80,20 @@ const peerIdOf = (value: unknown): string | undefined => (isPeerId(value) ? valu
 
 export function sequenceItem(text: string): SequenceItem | undefined {
   const parsed = parse(text);
-  const position = parsed && positionOf(parsed.fields);
-  if (!position) return undefined;
+  const place = parsed && placeOf(parsed.fields);
+  if (!place) return undefined;
   const [first, second, ...rest] = parsed.fields.slice(5);
   switch (parsed.kind) {
     case "message": {
       const envelope = envelopeOf(first, second, parsed.body, rest);
-      return envelope && { kind: "message", position, envelope };
+      return envelope && { kind: "message", place, envelope };
     }
     case "members": {
-      const [joined, left] = [listOf(first, (one) => memberOf(one, position.node)), listOf(second, peerIdOf)];
-      return joined && left && { kind: "members", position, change: { joined, left } };
+      const [joined, left] = [listOf(first, (one) => memberOf(one, place.node)), listOf(second, peerIdOf)];
+      return joined && left && { kind: "members", place, change: { joined, left } };
     }
     case "tail":
-      return { kind: "tail", position };
+      return { kind: "tail", place };
     default:
       return undefined;
   }
@@ -164,9 +164,7 @@ function requestOf(value: unknown): NodeRequest | undefined {
       return found && { kind: "sequences", channels: found };
     }
     case "again": {
-      const from = isPlain(place)
-        ? positionOf([place.node, place.app, place.channel, place.epoch, place.n])
-        : undefined;
+      const from = isPlain(place) ? placeOf([place.node, place.app, place.channel, place.epoch, place.n]) : undefined;
       return from && isCount(to) ? { kind: "replay", from, to } : undefined;
     }
     case "channels": {

@@ -14,8 +14,8 @@ import {
   type NodeRequest,
   type NodeResponse,
   type PeerReturned,
-  type Position,
   type ResponsePart,
+  type SequencePlace,
   VERSION,
 } from "./messages.ts";
 import { chunksOf, ITEM_MAX_BYTES } from "./payload.ts";
@@ -33,13 +33,13 @@ const metadataChars = ({ metadataJson }: Envelope): number => metadataJson?.leng
 
 // Items of sequences
 
-export const message = ({ node, app, channel, epoch, n }: Position, envelope: Envelope): string =>
+export const message = ({ node, app, channel, epoch, n }: SequencePlace, envelope: Envelope): string =>
   withBody(
     line("message", node, app, channel, epoch, n, envelope.from, metadataChars(envelope), ...storedFields(envelope)),
     envelope,
   );
 
-export const members = ({ node, app, channel, epoch, n }: Position, { joined, left }: MembersChange): string =>
+export const members = ({ node, app, channel, epoch, n }: SequencePlace, { joined, left }: MembersChange): string =>
   line(
     "members",
     node,
@@ -51,7 +51,8 @@ export const members = ({ node, app, channel, epoch, n }: Position, { joined, le
     left,
   );
 
-export const tail = ({ node, app, channel, epoch, n }: Position): string => line("tail", node, app, channel, epoch, n);
+export const tail = ({ node, app, channel, epoch, n }: SequencePlace): string =>
+  line("tail", node, app, channel, epoch, n);
 
 /** Estimated characters per member, besides its texts. */
 const MEMBER_CHARS = 200;

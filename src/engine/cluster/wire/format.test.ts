@@ -13,7 +13,7 @@ import { Subjects } from "./subjects.ts";
 
 const APP = anAppId("app");
 
-const position = { node: "n1", app: APP, channel: "chat/1", epoch: 3, n: 7 };
+const place = { node: "n1", app: APP, channel: "chat/1", epoch: 3, n: 7 };
 const envelope = { from: "ann", metadataJson: '{"a":1}', dataJson: '{"x":[1,2]}' };
 const members = [
   { peerId: "ann", since: 5, node: "n1", metadataJson: undefined },
@@ -24,15 +24,15 @@ const MEMBER_OBJECTS = String.raw`[{"peerId":"ann","since":5},{"peerId":"bob","s
 describe("items of sequences", () => {
   test("a message", () => {
     const text = '[2,"message","n1","app","chat/1",3,7,"ann",7]\n{"a":1}{"x":[1,2]}';
-    expect(encode.message(position, envelope)).toBe(text);
-    expect(decode.sequenceItem(text)).toEqual({ kind: "message", position, envelope });
+    expect(encode.message(place, envelope)).toBe(text);
+    expect(decode.sequenceItem(text)).toEqual({ kind: "message", place, envelope });
   });
 
   test("a message without metadata", () => {
     const plain = { ...envelope, metadataJson: undefined };
     const text = '[2,"message","n1","app","chat/1",3,7,"ann",-1]\n{"x":[1,2]}';
-    expect(encode.message(position, plain)).toBe(text);
-    expect(decode.sequenceItem(text)).toEqual({ kind: "message", position, envelope: plain });
+    expect(encode.message(place, plain)).toBe(text);
+    expect(decode.sequenceItem(text)).toEqual({ kind: "message", place, envelope: plain });
   });
 
   test.each([
@@ -41,20 +41,20 @@ describe("items of sequences", () => {
     ["with a key twice inside its metadata", { metadataJson: '{"a":{"b":1,"b":2}}' }],
   ])("a message %s, as clients may send it", (_what, fields) => {
     const sent = { ...envelope, ...fields };
-    expect(decode.sequenceItem(encode.message(position, sent))).toEqual({ kind: "message", position, envelope: sent });
+    expect(decode.sequenceItem(encode.message(place, sent))).toEqual({ kind: "message", place, envelope: sent });
   });
 
   test("a member change", () => {
     const change = { joined: members, left: ["eve"] };
     const text = String.raw`[2,"members","n1","app","chat/1",3,7,[["ann",5],["bob",6,"{\"b\":2}",true]],["eve"]]`;
-    expect(encode.members(position, change)).toBe(text);
-    expect(decode.sequenceItem(text)).toEqual({ kind: "members", position, change });
+    expect(encode.members(place, change)).toBe(text);
+    expect(decode.sequenceItem(text)).toEqual({ kind: "members", place, change });
   });
 
   test("a repeated sequence number", () => {
     const text = '[2,"tail","n1","app","chat/1",3,7]';
-    expect(encode.tail(position)).toBe(text);
-    expect(decode.sequenceItem(text)).toEqual({ kind: "tail", position });
+    expect(encode.tail(place)).toBe(text);
+    expect(decode.sequenceItem(text)).toEqual({ kind: "tail", place });
   });
 });
 
@@ -89,8 +89,8 @@ test("what a return adds: a member without a roster yet, and a direct message th
   const fields = '["ann",5,null,null,null,null,null,null,true],["ann",5,null,null,null,null,null,"k",true]';
   const change = { joined, left: [] };
   const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
-  expect(encode.members(position, change)).toBe(text);
-  expect(decode.sequenceItem(text)).toEqual({ kind: "members", position, change });
+  expect(encode.members(place, change)).toBe(text);
+  expect(decode.sequenceItem(text)).toEqual({ kind: "members", place, change });
   const direct = {
     node: "n1",
     number: 9,
@@ -113,8 +113,8 @@ test("a member that its node has inherited names the node of its connection", ()
     '["ann",5,null,null,null,null,null,null,true,null,"n0"]',
   ];
   const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
-  expect(encode.members(position, change)).toBe(text);
-  expect(decode.sequenceItem(text)).toEqual({ kind: "members", position, change });
+  expect(encode.members(place, change)).toBe(text);
+  expect(decode.sequenceItem(text)).toEqual({ kind: "members", place, change });
   const response = { kind: "members" as const, members: [ann] };
   const answer = '[2,"answer","n1",0,1,{"what":"members","members":[{"peerId":"ann","since":5,"node":"n0"}]}]';
   expect(encode.responsePart({ node: "n1", part: 0, parts: 1, response })).toBe(answer);
@@ -140,8 +140,8 @@ test("a member that lingers, and how much of that is left, which nodes of earlie
     '["ann",5,null,null,null,"held",20000,"k",null,9000,"n0",true]',
   ];
   const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
-  expect(encode.members(position, change)).toBe(text);
-  expect(decode.sequenceItem(text)).toEqual({ kind: "members", position, change });
+  expect(encode.members(place, change)).toBe(text);
+  expect(decode.sequenceItem(text)).toEqual({ kind: "members", place, change });
 });
 
 test("what attempts add: the scope of an id, whether it is the next one, late receipts, and the return of a peer", () => {
@@ -190,7 +190,7 @@ describe("requests", () => {
   const examples: readonly (readonly [NodeRequest, string])[] = [
     [{ kind: "sequences", channels: [[APP, "chat/1"]] }, '{"what":"who","channels":[["app","chat/1"]]}'],
     [
-      { kind: "replay", from: position, to: 9 },
+      { kind: "replay", from: place, to: 9 },
       '{"what":"again","place":{"node":"n1","app":"app","channel":"chat/1","epoch":3,"n":7},"to":9}',
     ],
     [{ kind: "channels", app: APP }, '{"what":"channels","app":"app"}'],

@@ -5,8 +5,8 @@ import type { ChannelCount, ChannelsPage, Envelope, MemberState } from "../../en
 /** Increased when nodes of two versions could not understand each other; they then ignore each other. */
 export const VERSION = 2;
 
-/** Position of an item in the sequence of one node on one channel. */
-export interface Position {
+/** Place of an item in the sequence of one node on one channel. */
+export interface SequencePlace {
   readonly node: string;
   readonly app: SpaceId;
   readonly channel: string;
@@ -22,10 +22,10 @@ export interface MembersChange {
 }
 
 export type SequenceItem =
-  | { readonly kind: "message"; readonly position: Position; readonly envelope: Envelope }
-  | { readonly kind: "members"; readonly position: Position; readonly change: MembersChange }
+  | { readonly kind: "message"; readonly place: SequencePlace; readonly envelope: Envelope }
+  | { readonly kind: "members"; readonly place: SequencePlace; readonly change: MembersChange }
   /** Carries nothing new: it repeats the last sequence number, so that a node notices when the last item was lost. */
-  | { readonly kind: "tail"; readonly position: Position };
+  | { readonly kind: "tail"; readonly place: SequencePlace };
 
 export interface Heartbeat {
   readonly kind: "heartbeat";
@@ -60,8 +60,8 @@ export interface ConnectionCount {
 export type NodeRequest =
   /** The state of the node's sequences on these channels, with its members. */
   | { readonly kind: "sequences"; readonly channels: readonly (readonly [app: SpaceId, channel: string])[] }
-  /** The items from a position up to sequence number `to`. */
-  | { readonly kind: "replay"; readonly from: Position; readonly to: number }
+  /** The items from a place up to sequence number `to`. */
+  | { readonly kind: "replay"; readonly from: SequencePlace; readonly to: number }
   /** `page` is undefined if a node of an earlier version asks; one that is asked ignores it, and returns all channels. */
   | { readonly kind: "channels"; readonly app: SpaceId; readonly page?: ChannelsPage | undefined }
   | { readonly kind: "members"; readonly app: SpaceId; readonly channel: string }

@@ -6,7 +6,7 @@ import { isObjectId, type Quarantined, type StoredEntry } from "../storage.ts";
 import { isAbsent } from "./files.ts";
 
 /** The path of an upload's bytes does not name the application, so this id stands for it. */
-const NO_APP = asAppId("0".repeat(24));
+const UNKNOWN_APP = asAppId("0".repeat(24));
 const DAY_MS = 24 * 3_600_000;
 
 export async function* contentsOf(uploads: string, files: string): AsyncGenerator<StoredEntry> {
@@ -14,7 +14,7 @@ export async function* contentsOf(uploads: string, files: string): AsyncGenerato
     const [, id = "", locator = ""] = /^([0-9a-f]{24})(?:\.(g\d{1,16}))?$/.exec(name) ?? [];
     if (id === "") continue;
     const modifiedMs = await fileTime(join(uploads, name));
-    if (modifiedMs !== undefined) yield { place: { app: NO_APP, id, locator }, isOpen: true, modifiedMs };
+    if (modifiedMs !== undefined) yield { place: { app: UNKNOWN_APP, id, locator }, isOpen: true, modifiedMs };
   }
   for await (const app of namesIn(files)) {
     if (!isObjectId(app)) continue;

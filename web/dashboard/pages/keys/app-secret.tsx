@@ -62,7 +62,7 @@ export function AppSecret({ app, origin, reload }: AppSecretProps) {
           )}
         </div>
         {!mayChange.value && <p class="muted small">Only operators with the role admin can see it.</p>}
-        {app.previousSecrets?.map(({ endsAt }) => (
+        {app.previousSecrets.map(({ endsAt }) => (
           <p key={endsAt} class="small">
             A previous secret key still works: it <Countdown endsAt={endsAt} />.
           </p>

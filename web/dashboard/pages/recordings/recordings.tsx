@@ -237,7 +237,15 @@ function columnsOf(app: string, { isChosen, choose }: RowActions): readonly Colu
   };
   return [
     ...(mayChange.value ? [mark] : []),
-    { title: "Name", cell: (one) => <PlayLink app={app} of={one} /> },
+    {
+      title: "Name",
+      cell: (one) => <PlayLink app={app} of={one} />,
+      below: (one) => (
+        <>
+          <Time at={one.startTime} /> · {sourceOf(one)} · {one.roomName ?? one.room}
+        </>
+      ),
+    },
     { title: "Room", width: 18, isMinor: true, cell: ({ room, roomName }) => <Name>{roomName ?? room}</Name> },
     { title: "Source", width: 14, isMinor: true, cell: (one) => <Badge>{sourceOf(one)}</Badge> },
     { title: "Started", width: 13, isMinor: true, cell: ({ startTime }) => <Time at={startTime} /> },

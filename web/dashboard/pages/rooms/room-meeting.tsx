@@ -52,7 +52,8 @@ export function RoomMeeting({ app, room: { _id }, link, meeting, reload }: RoomM
         reload={reload}
         empty={
           <Empty title={meeting ? "The last person has just left." : "No one is inside."}>
-            People who open the link appear here. Without an access token no one is an admin: join as host.
+            People who open the link appear here.
+            {mayChange.value && " Without an access token no one is an admin: join as host."}
           </Empty>
         }
       />

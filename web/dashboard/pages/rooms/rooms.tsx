@@ -126,6 +126,11 @@ const columnsOf = (app: string, now: ReadonlyMap<string, Meeting>): readonly Col
         <Name href={roomPage(app, roomName)}>{roomName}</Name> <RecordingMark of={now.get(_id) ?? {}} isShort />
       </span>
     ),
+    below: (room) => (
+      <>
+        {String(room.privacy)} · created <Time at={Date.parse(room.created) / 1000} />
+      </>
+    ),
   },
   {
     title: "Inside",

@@ -22,7 +22,11 @@ const addressOf = (entry: string): string => {
 const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: "When", width: 17, cell: ({ at }) => <Time at={at} /> },
   { title: "Who", width: 18, cell: (row) => <Name>{row.who}</Name> },
-  { title: "What", cell: ({ _id, what }) => <a href={addressOf(_id)}>{what}</a> },
+  {
+    title: "What",
+    cell: ({ _id, what }) => <a href={addressOf(_id)}>{what}</a>,
+    below: ({ on }) => <Name>{on}</Name>,
+  },
   { title: "On", isMinor: true, cell: ({ on }) => <Name>{on}</Name> },
   {
     title: "Application",
