@@ -24,7 +24,7 @@ export interface HistoryPage<T, M = unknown> {
   readonly pos?: string;
   /** There is a next page. */
   readonly more: boolean;
-  /** The page that follows in the same direction. */
+  /** The page that follows in the same direction. Of an empty page, the same page again: there may be messages by now. */
   next(): Promise<HistoryPage<T, M>>;
 }
 
@@ -45,13 +45,13 @@ export async function history<T, M>(channel: Channel<T, M>, options: HistoryOpti
     messages,
     ...(frame.pos !== undefined && { pos: frame.pos }),
     more: frame.more === true,
-    next: () => {
-      if (last === undefined) return Promise.resolve({ messages: [], more: false, next: async () => history(channel) });
-      return history(channel, {
-        ...(limit !== undefined && { limit }),
-        ...(after === undefined ? { before: last } : { after: last }),
-      });
-    },
+    next: () =>
+      history(
+        channel,
+        last === undefined
+          ? options
+          : { ...(limit !== undefined && { limit }), ...(after === undefined ? { before: last } : { after: last }) },
+      ),
   };
 }
 

@@ -1,4 +1,4 @@
-/** Limits of tokens, keys, applications and blocks. */
+/** Limits of tokens, keys, applications and blocks; of operators, sessions, the audit and TURN; of what an application may keep of history, meetings and recordings. */
 import { KIB } from "../protocol/limits.ts";
 
 export const BLOCK_MAX_SECONDS = 86_400;
@@ -43,9 +43,12 @@ export const PREVIOUS_SECRETS_MAX = 5;
 export const RETIRED_SECRETS_KEPT = 20;
 export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
 
-/** Wrong admin tokens per address before it has to wait. */
-export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
-/** Tokens of addresses beyond that, which are checked per second and process, and how long one waits for its turn. */
+/** Wrong tokens of the control plane, of whichever operator, per address before it has to wait. */
+export const OPERATOR_WRONG_TRIES_PER_MINUTE = 10;
+/**
+ * An address beyond that may go on trying: the tokens of all such addresses together are checked at this rate per process, and one waits
+ * this long for its turn at most. Those in the form that the service makes are not paced (guess-pace.ts).
+ */
 export const GUESSES_PER_SECOND = 20;
 export const GUESS_WAIT_MAX_MS = 2000;
 /** Sign-ins per operator at once, then one per second: each is a change of the store, and an entry of the audit. */

@@ -27,7 +27,7 @@ export function buildMeetings(outside: MeetingsOutside): Meetings {
   const { recording } = noticesBuilt;
   const signals = new Signals({ present, floor, store, nowMs });
   const sessions = new Sessions({ store, rooms, nowMs });
-  const inside = { lobby, signals, times, changes, recording, acts, stayTokens, sessions, ...background };
+  const services = { lobby, signals, times, changes, recording, acts, stayTokens, sessions, ...background };
   return new Meetings({
     store,
     rooms,
@@ -40,6 +40,6 @@ export function buildMeetings(outside: MeetingsOutside): Meetings {
     writes,
     earlierStays,
     joining,
-    inside,
+    services,
   });
 }

@@ -97,18 +97,18 @@ describe("the clock is set back by ten minutes", () => {
 
   test("a change of the room that this node was not notified of is found in time", async () => {
     const ada = await world.enter(node, room);
-    await node.inside.tick();
+    await node.services.tick();
     world.setMs -= STEP_MS;
     await world.store.rooms.archiveRoom(APP, room.name, world.nowMs());
     for (let n = 0; n < 11; n++) {
       world.now += 1000;
-      await node.inside.tick();
+      await node.services.tick();
     }
     expect(await whyOf(ada)).toBe("ended");
   });
 
   test("who was declined waits a minute, and a place in the lobby is forgotten in time", async () => {
-    const { lobby } = node.inside;
+    const { lobby } = node.services;
     const [bob, eve] = [await world.wait(node, room, "Bob"), await world.wait(node, room, "Eve", "elsewhere")];
     await lobby.decide({ app: APP, room: room.id }, bob.id, "declined");
     node.meetings.disconnected(eve.seat, eve.connection, "lost");
@@ -131,7 +131,7 @@ describe("a meeting in which nothing happens", () => {
       const tick = async (seconds: number): Promise<void> => {
         for (let n = 0; n < seconds; n++) {
           world.now += 1000;
-          await node.inside.tick();
+          await node.services.tick();
         }
       };
       await tick(2);

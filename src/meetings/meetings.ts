@@ -33,8 +33,8 @@ import type { StayTokens } from "./stays/tokens.ts";
 import type { Upkeep } from "./stays/upkeep.ts";
 import type { StayWrites } from "./stays/writes.ts";
 
-/** What is about people who are inside or wait. */
-export interface Inside extends BackgroundBuilt {
+/** The parts that act for people who are inside or wait. */
+export interface MeetingServices extends BackgroundBuilt {
   readonly lobby: Lobby;
   readonly signals: Signals;
   readonly times: Times;
@@ -57,7 +57,7 @@ interface MeetingParts {
   readonly writes: StayWrites;
   readonly earlierStays: EarlierStays;
   readonly joining: Joining;
-  readonly inside: Inside;
+  readonly services: MeetingServices;
 }
 
 /** Stands for an application that does not exist, so that its rooms are looked up like those of others. */
@@ -67,15 +67,15 @@ export class Meetings {
   readonly present: Present;
   readonly upkeep: Upkeep;
   readonly stays: Stays;
-  readonly inside: Inside;
+  readonly services: MeetingServices;
   private readonly work: Repeating;
 
   constructor(private readonly parts: MeetingParts) {
-    const { present, upkeep, stays, inside, failed } = parts;
+    const { present, upkeep, stays, services, failed } = parts;
     this.present = present;
     this.upkeep = upkeep;
     this.stays = stays;
-    this.inside = inside;
+    this.services = services;
     this.work = new Repeating(BEAT_EVERY_MS, () => upkeep.run(stays), failed);
   }
 
@@ -83,12 +83,12 @@ export class Meetings {
   async start(): Promise<void> {
     await this.upkeep.begin();
     this.work.start();
-    this.inside.start();
+    this.services.start();
   }
 
   /** After the connections were closed. */
   async stop(): Promise<void> {
-    await Promise.all([this.work.stop(), this.inside.stop()]);
+    await Promise.all([this.work.stop(), this.services.stop()]);
     await this.parts.writes.idle();
   }
 
@@ -140,23 +140,23 @@ export class Meetings {
   }
 
   enter(seat: RoomSeat): Promise<void> {
-    return seat.claims.kind === "stay" ? this.stays.enter(seat) : this.inside.lobby.enterLobby(seat.claims);
+    return seat.claims.kind === "stay" ? this.stays.enter(seat) : this.services.lobby.enterLobby(seat.claims);
   }
 
   /** As `enter`, but nothing begins: browsers cannot see why a WebSocket was refused, and ask by HTTP. */
   async check({ claims }: RoomSeat): Promise<void> {
-    await (claims.kind === "stay" ? this.parts.entry.check(claims) : this.inside.lobby.check(claims));
+    await (claims.kind === "stay" ? this.parts.entry.check(claims) : this.services.lobby.check(claims));
   }
 
   connected(seat: RoomSeat, connection: string): void {
     if (seat.claims.kind === "stay") this.stays.connected(seat, connection);
-    else this.inside.lobby.connected(seat.claims, connection);
+    else this.services.lobby.connected(seat.claims, connection);
   }
 
   disconnected(seat: RoomSeat, connection: string, departure: Departure): void {
     const isGoodbye = departure === "goodbye";
     if (seat.claims.kind === "stay") this.stays.disconnected(seat, connection, isGoodbye);
-    else this.inside.lobby.disconnected(seat.claims, connection, isGoodbye);
+    else this.services.lobby.disconnected(seat.claims, connection, isGoodbye);
   }
 
   renewed(seat: RoomSeat, before: RoomSeat): void {
@@ -165,16 +165,16 @@ export class Meetings {
 
   subscribed(seat: RoomSeat, channel: string): void {
     const kind = roomChannelKind(channel);
-    if (kind === "admin") this.inside.lobby.queueWanted(seat.claims);
-    else if (kind === "wait") this.inside.lobby.answerWanted(seat.claims);
+    if (kind === "admin") this.services.lobby.queueWanted(seat.claims);
+    else if (kind === "wait") this.services.lobby.answerWanted(seat.claims);
     else if (kind === "room") {
-      const { times, changes, recording } = this.inside;
+      const { times, changes, recording } = this.services;
       for (const part of [recording, times, changes]) part.noticesWanted(seat);
     }
   }
 
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
-    return this.inside.signals.refusalOfMessage(seat, channel, dataJson);
+    return this.services.signals.refusalOfMessage(seat, channel, dataJson);
   }
 
   refusalOfReceiver(
@@ -182,11 +182,11 @@ export class Meetings {
     channel: string,
     dataJson: string,
   ): RoomRefusal | undefined | Promise<RoomRefusal | undefined> {
-    return this.inside.signals.refusalOfReceiver(seat, channel, dataJson);
+    return this.services.signals.refusalOfReceiver(seat, channel, dataJson);
   }
 
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined {
-    return this.inside.signals.refusalOfState(seat, channel, stateJson);
+    return this.services.signals.refusalOfState(seat, channel, stateJson);
   }
 
   private async room(app: AppRow | undefined, name: string): Promise<RoomRow> {

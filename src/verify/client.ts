@@ -1,4 +1,7 @@
-/** One peer of a fleet. It reconnects as the public SDK does, and reports every event to the checker. */
+/**
+ * One peer of a fleet, which reports every event to the checker. It reconnects by the rules for authors of clients (pauses.ts), not as
+ * parley-client does.
+ */
 import { SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { Checker } from "./checker.ts";
 import {
@@ -19,7 +22,7 @@ import {
   outcomeOf,
   PASSING_CODES,
   type PendingRequest,
-  SUBSCRIPTION_ENDING_CODES,
+  SUBSCRIPTION_ENDING_CODE,
 } from "./requests.ts";
 import { idOf, Retries, type Retry } from "./retries.ts";
 import type { Tally } from "./tally.ts";
@@ -49,11 +52,11 @@ const LOST_CODE = 1006;
 export class Client {
   /** Connects that failed or ended since the start: every attempt goes to the next address. */
   tries = 0;
-  /** Why the service refuses this client for good; undefined if it does not. */
+  /** Why the service refuses this client for good, or why its first subscribe failed; undefined if neither is so. */
   refusal: string | undefined;
   /** It has been connected at least once; until then the fleet decides when it retries. */
   wasWelcome = false;
-  private wasListening = false;
+  private wasSubscribed = false;
   private socket: WebSocket | undefined;
   /** The checker's id of the connection; undefined before the welcome and after the end. */
   private connection: number | undefined;
@@ -253,20 +256,21 @@ export class Client {
     if (request.kind === "subscribe") {
       this.isJoining = false;
       if (ack) this.subscribed(connection, ack);
-      else if (PASSING_CODES.includes(code) && (this.wasListening || reconnect === "always"))
+      else if (PASSING_CODES.includes(code) && (this.wasSubscribed || reconnect === "always"))
         this.timer = setTimeout(() => this.join(), FIRST_PAUSE_MS);
       else this.refusal = `subscribing to ${this.channel} was refused: ${code}: ${message}`;
       return changed();
     }
     if (!ack) tally.error(code);
     if (request.kind === "publish") return this.publishAnswered(connection, request, ack, code);
+    // After `backend_error` it may have been delivered all the same (UNAVAILABLE in engine.ts).
     const outcome = ack ? "acked" : PASSING_CODES.includes(code) ? "unknown" : "refused";
     tally[outcome]++;
     checker.sent(connection, request.peer, request.number, outcome);
   }
 
   private subscribed(connection: number, { pos, recovered, replay }: AckFields): void {
-    this.isSubscribed = this.wasListening = true;
+    this.isSubscribed = this.wasSubscribed = true;
     this.subscribedOn = { connection, wireId: this.wireId };
     // After a recovery the position moves with the replayed messages.
     if (recovered !== true) this.position = pos;
@@ -306,7 +310,7 @@ export class Client {
 
   /** An error without a request id is a notification. It may say that an edit of the key has ended the subscription. */
   private notified(connection: number, code: string, message: string): void {
-    if (!SUBSCRIPTION_ENDING_CODES.includes(code) || !message.includes(JSON.stringify(this.channel))) return;
+    if (code !== SUBSCRIPTION_ENDING_CODE || !message.includes(JSON.stringify(this.channel))) return;
     this.context.checker.unsubscribed(connection, this.channel);
     this.isSubscribed = this.hasRoster = false;
     this.context.changed();

@@ -7,6 +7,7 @@ export class Ranges {
   /** Ascending, with at least one number missing between two of them. */
   private ranges: Range[];
 
+  /** Ascending, with a gap between two. */
   constructor(ranges: readonly Range[] = []) {
     this.ranges = [...ranges];
   }
@@ -31,7 +32,7 @@ export class Ranges {
   add(first: number, last = first): void {
     if (last < first) return;
     const newest = this.ranges.at(-1);
-    // The common case: numbers are added in ascending order.
+    // Behind all others, with a gap.
     if (!newest || newest[1] < first - 1) {
       this.ranges.push([first, last]);
       return;

@@ -14,8 +14,8 @@ export type PendingRequest =
 export const FINAL_CODES: readonly number[] = [4001, 4020];
 /** Codes of errors that say that the service could not do it at the moment. */
 export const PASSING_CODES: readonly string[] = ["backend_error", "internal_error"];
-/** Codes of errors that end a subscription. */
-export const SUBSCRIPTION_ENDING_CODES: readonly string[] = ["channel_not_authorized", "action_not_permitted"];
+/** The code of an error that ends a subscription, also if only the action `subscribe` was taken away. */
+export const SUBSCRIPTION_ENDING_CODE = "channel_not_authorized";
 
 /** Repetitions are counted separately. */
 export const isMessage = (request: PendingRequest): boolean =>

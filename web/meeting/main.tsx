@@ -17,7 +17,7 @@ import { OwnMedia } from "./session/own-media.ts";
 import { postRecording, postStages } from "./session/stage-events.ts";
 import { chosenLanguage, language, t } from "./texts/texts.ts";
 import { App } from "./ui/app.tsx";
-import { Meeting } from "./visit/meeting.ts";
+import { Visit } from "./visit/visit.ts";
 
 const carried = takeFromAddress();
 const roomName = roomNameIn(location.pathname);
@@ -27,7 +27,7 @@ const listed = (text: string): string[] => text.split(" ").filter((one) => one !
 language.value = chosenLanguage([kept("local", "language") ?? "", lang, ...navigator.languages]);
 const framing = framingOf(window, listed(origins), roomName);
 const uploads = new UploadWorkerClient({ makeWorker: () => new Worker(worker, { type: "module" }), hasRuns });
-const meeting = new Meeting({
+const visit = new Visit({
   roomName,
   api: apiOf(location.origin, roomName),
   media: new OwnMedia(devices),
@@ -41,14 +41,14 @@ const meeting = new Meeting({
   expiresAt: Number(expires) || undefined,
   defaultName: (isHost) => t(isHost ? "defaultHostName" : "defaultName"),
 });
-meeting.session.iceServers.value = listed(ice).map((urls) => ({ urls }));
-effect(postStages(meeting.session, framing));
-effect(postRecording(meeting.session, framing));
+visit.session.iceServers.value = listed(ice).map((urls) => ({ urls }));
+effect(postStages(visit.session, framing));
+effect(postRecording(visit.session, framing));
 effect(warnWhilePending(uploads, window));
 uploads.resume();
 
 const root = document.getElementById("app");
 if (root) {
-  render(<App meeting={meeting} />, root);
-  void meeting.start(carried.name ?? kept("local", "name") ?? "");
+  render(<App visit={visit} />, root);
+  void visit.start(carried.name ?? kept("local", "name") ?? "");
 }

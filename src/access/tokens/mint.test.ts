@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Credential } from "../keys/credential.ts";
-import { TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS } from "../limits.ts";
+import { TOKEN_CONNECT_MARGIN_MS, TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS } from "../limits.ts";
 import { GRACE_ENDS, KEY, keyring, NOW, NOW_S, SEALED_KEY, verdict } from "../testing/tokens.ts";
 import { type MintRequest, mintToken } from "./mint.ts";
 
@@ -54,6 +54,22 @@ test("a previous secret signs no further than its grace period: more is refused,
   expect(mint({}, previous).expiresAt).toBe(Math.floor(GRACE_ENDS / 1000));
   expect(mint({ expiresInSec: 5 }, previous).expiresAt).toBe(NOW_S + 6);
   expect(() => mint({ expiresInSec: 11 }, previous)).toThrow("this secret was rotated and expires in 10 s");
+});
+
+test("a previous secret mints no token that would be too short for a connect", () => {
+  const previous = credential(KEY, 1);
+  const nearEnd = Array.from({ length: 60 }, (_, i) => GRACE_ENDS - 50 * (i + 1));
+  const minted: string[] = [];
+  for (const nowMs of nearEnd) {
+    try {
+      const { token } = mint({}, previous, nowMs);
+      minted.push(`${verdict(token, nowMs + TOKEN_CONNECT_MARGIN_MS)} ${GRACE_ENDS - nowMs} ms before the end`);
+    } catch (error) {
+      expect(String(error)).toContain("this secret was rotated and expires in");
+    }
+  }
+  expect(minted.filter((one) => !one.startsWith("ok"))).toEqual([]);
+  expect(minted).toContain("ok 2000 ms before the end");
 });
 
 test("channels and permissions must be within the key's, and a refusal gives the position, not the value", () => {

@@ -19,7 +19,7 @@ import { type Credential, canSign } from "../keys/credential.ts";
 import { TOKEN_CONNECT_MARGIN_MS, TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS, TOKEN_MIN_LEFT_MS } from "../limits.ts";
 import { type RawClaims, signToken } from "./token.ts";
 
-/** Already validated by the schema; whether the key allows it is decided here. */
+/** Shapes and sizes are validated; which actions exist, and what the key allows, is decided here. */
 export interface MintRequest {
   readonly peerId: string;
   /** Names or patterns. If undefined, the token gets all channels of the key. */
@@ -68,7 +68,7 @@ export function mintToken(credential: Credential, request: MintRequest, rate: Ke
  * they could expire before their first use. Never more than TOKEN_MAX_SECONDS after `iat`.
  *
  * A token signed by a previous secret expires no later than that secret's grace period ends: a longer lifetime is refused if it was
- * requested, and the default is shortened.
+ * requested, and the default is shortened. If that leaves too little for a connect, nothing is minted.
  */
 function expiry(requestedSeconds: number | undefined, secretEndsMs: number | null, nowMs: number): number {
   const seconds = requestedSeconds ?? TOKEN_DEFAULT_SECONDS;
@@ -76,8 +76,9 @@ function expiry(requestedSeconds: number | undefined, secretEndsMs: number | nul
   const exp = Math.min(Math.ceil((nowMs + lifetimeMs) / 1000), Math.floor(nowMs / 1000) + TOKEN_MAX_SECONDS);
   if (secretEndsMs === null) return exp;
   const left = Math.floor((secretEndsMs - nowMs) / 1000);
-  if (left >= 1 && (requestedSeconds === undefined || requestedSeconds <= left))
-    return Math.min(exp, Math.floor(secretEndsMs / 1000));
+  const shortened = Math.min(exp, Math.floor(secretEndsMs / 1000));
+  const isUsable = shortened * 1000 - nowMs >= TOKEN_MIN_LEFT_MS + TOKEN_CONNECT_MARGIN_MS;
+  if (isUsable && (requestedSeconds === undefined || requestedSeconds <= left)) return shortened;
   throw new Problem(
     "invalid_request",
     `expiresInSec: this secret was rotated and expires in ${left} s; use the new secret.`,

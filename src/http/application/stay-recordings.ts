@@ -76,6 +76,7 @@ export function stayRecordingEndpoints({
         return { _id: id, uploadUrl: linkFrom(call, url), offset: 0 };
       },
     }),
+    // DELETE ends the run of the recorder, not the recording.
     endpoint({
       ...base,
       guard: guard("recording-end"),
@@ -94,7 +95,7 @@ export function stayRecordingEndpoints({
         "insufficient_storage",
       ],
       handle: async (call, { caller: { app, token }, body }) => {
-        await recorders.end(app.id, roomNameOf(call), token, body._id);
+        await recorders.sentAll(app.id, roomNameOf(call), token, body._id);
         return { success: true };
       },
     }),

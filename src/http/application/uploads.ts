@@ -32,8 +32,8 @@ interface UploadParts {
   readonly uploads: Uploads;
   readonly recordings: Recordings;
   readonly links: Links;
-  readonly stayUploads: Pick<StayUploads, "endByServer">;
-  readonly recorders: Pick<StayRecorders, "end">;
+  readonly stayUploads: Pick<StayUploads, "sentAllByServer">;
+  readonly recorders: Pick<StayRecorders, "sentAll">;
   readonly stay: Guard<StayCaller>;
   readonly rates: UploadRates;
   readonly nowMs: () => number;
@@ -129,10 +129,10 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       handle: async (call, { caller, body }) => {
         const id = idOf(call);
         if (caller.by === "stay") {
-          await recorders.end(caller.app.id, undefined, caller.token, id, body.total);
+          await recorders.sentAll(caller.app.id, undefined, caller.token, id, body.total);
           return { success: true };
         }
-        if (await stayUploads.endByServer(caller.app.id, id, body.total)) return { success: true };
+        if (await stayUploads.sentAllByServer(caller.app.id, id, body.total)) return { success: true };
         return recordingFields(await recordings.complete(caller.app.id, id, body));
       },
     }),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import { spaceOf } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { pageRequest } from "../../realtime/streams/page-request.ts";
+import { historyPageRequest } from "../../realtime/streams/page-request.ts";
 import type { HistoryPages } from "../../realtime/streams/pages.ts";
 import type { Streams } from "../../realtime/streams/streams.ts";
 import { notHere } from "../../realtime/streams/texts.ts";
@@ -37,13 +37,13 @@ const page = z
 
 interface ChannelHistoryParts {
   readonly pages: Pick<HistoryPages, "page">;
-  readonly responses: Pick<Streams, "retentionOf" | "remove">;
+  readonly streams: Pick<Streams, "retentionOf" | "remove">;
   readonly audit: AppAudit;
 }
 
 export function channelHistoryEndpoints(
   guard: Guard<Credential>,
-  { pages, responses, audit }: ChannelHistoryParts,
+  { pages, streams, audit }: ChannelHistoryParts,
 ): Endpoint[] {
   const path = "/v1/channels/:channel/history";
   const base = { tag: "channels", guard, path, hasRawSlashes: true } as const;
@@ -64,7 +64,7 @@ export function channelHistoryEndpoints(
       response: page,
       problems,
       handle: async (call, { caller, query }) => {
-        const request = pageRequest(query);
+        const request = historyPageRequest(query);
         if (typeof request === "string") throw new Problem("invalid_request", request);
         const channel = channelOf(call, caller);
         permit(caller, "subscribe");
@@ -85,8 +85,8 @@ export function channelHistoryEndpoints(
         const channel = channelOf(call, caller);
         permit(caller, "publish");
         const { app, id } = caller.key;
-        if (!responses.retentionOf(spaceOf(app), channel)) throw noHistory();
-        await inHistory(responses.remove(spaceOf(app), channel));
+        if (!streams.retentionOf(spaceOf(app), channel)) throw noHistory();
+        await inHistory(streams.remove(spaceOf(app), channel));
         audit(call, id, { what: "history deleted", on: channel, app });
         return { channel, deleted: true };
       },

@@ -5,7 +5,7 @@ import { HistoryUnavailable, type Page, type StoredMessage } from "../../history
 import { Problem } from "../../protocol/codes.ts";
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
 import { type Position, parsePosition, positionText } from "../../protocol/position.ts";
-import type { PageRequest } from "../../realtime/streams/page-request.ts";
+import type { HistoryPageRequest } from "../../realtime/streams/page-request.ts";
 import type { HistoryPages } from "../../realtime/streams/pages.ts";
 import { NOT_HERE } from "../../realtime/streams/texts.ts";
 import { limit } from "./schemas.ts";
@@ -34,7 +34,7 @@ export async function readHistory(
   return page;
 }
 
-function requestOf({ limit: count, before, after }: z.infer<typeof historyQuery>): PageRequest {
+function requestOf({ limit: count, before, after }: z.infer<typeof historyQuery>): HistoryPageRequest {
   if (before !== undefined && after !== undefined) throw refused("before", "cannot be used together with after");
   const field = before === undefined ? "after" : "before";
   const position = positionIn(field, before ?? after);

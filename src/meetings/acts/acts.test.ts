@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 const act = (token: string, request: StayAct, roomName = "standup", app = APP): Promise<void> =>
-  node.inside.acts.act(app, roomName, token, request);
+  node.services.acts.act(app, roomName, token, request);
 const notices = (): unknown[] => world.floors.on(`${room.id}/room`);
 
 describe("an act", () => {
@@ -111,7 +111,7 @@ describe("remove", () => {
     const second = await world.room(node.rooms, { roomName: "second" });
     const elsewhere = await world.enter(node, second);
     await expect(remove(elsewhere.id)).rejects.toMatchObject({ code: "participant_not_found" });
-    await expect(node.inside.acts.remove(APP, "standup", elsewhere.id)).rejects.toMatchObject({
+    await expect(node.services.acts.remove(APP, "standup", elsewhere.id)).rejects.toMatchObject({
       code: "participant_not_found",
     });
   });
@@ -128,7 +128,7 @@ describe("remove", () => {
   test("of a person who has left bars no one", async () => {
     other.meetings.disconnected(ada.seat, ada.connection, "goodbye");
     await until("the end", async () => (await world.store.meetings.stay(ada.id))?.ended !== null);
-    await expect(node.inside.acts.remove(APP, "standup", ada.id)).rejects.toMatchObject({
+    await expect(node.services.acts.remove(APP, "standup", ada.id)).rejects.toMatchObject({
       code: "participant_not_found",
     });
     await world.enter(node, room, { accessToken: "digest" });
@@ -149,7 +149,7 @@ describe("remove", () => {
   });
 
   test("by the application's server is the same", async () => {
-    await other.inside.acts.remove(APP, "standup", admin.id);
+    await other.services.acts.remove(APP, "standup", admin.id);
     for (const { floor } of [node, other]) expect(floor.closed).toEqual([{ peerId: admin.id, reason: "removed" }]);
   });
 });
@@ -173,13 +173,13 @@ describe("end", () => {
   });
 
   test("by the application's server says how many were inside", async () => {
-    expect(await node.inside.acts.end(APP, "standup")).toBe(2);
-    expect(await node.inside.acts.end(APP, "standup")).toBe(0);
-    await expect(node.inside.acts.end(APP, "nowhere")).rejects.toMatchObject({ code: "room_not_found" });
+    expect(await node.services.acts.end(APP, "standup")).toBe(2);
+    expect(await node.services.acts.end(APP, "standup")).toBe(0);
+    await expect(node.services.acts.end(APP, "nowhere")).rejects.toMatchObject({ code: "room_not_found" });
   });
 
   test("by two nodes at once ends each stay once", async () => {
-    await Promise.all([node.inside.acts.end(APP, "standup"), other.inside.acts.end(APP, "standup")]);
+    await Promise.all([node.services.acts.end(APP, "standup"), other.services.acts.end(APP, "standup")]);
     expect(await world.store.meetings.inside(APP, room.id)).toBe(0);
     expect(await world.store.meetings.current(APP, room.id)).toBeUndefined();
   });
@@ -206,7 +206,7 @@ test("lock keeps others out until unlock, but not admins nor those inside", asyn
 });
 
 test("a line from the server is in the chat, marked as such; not in a chat that is about to begin", async () => {
-  const { acts } = node.inside;
+  const { acts } = node.services;
   await acts.say(APP, "standup", "The room closes at five.");
   expect(world.floors.on("/chat")).toEqual([{ text: "The room closes at five.", server: true }]);
   await acts.end(APP, "standup");

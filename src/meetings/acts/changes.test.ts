@@ -82,14 +82,14 @@ describe("a PUT on another node", () => {
     // What has passed already counts.
     world.now += 60_000;
     await change({ ejectAfterElapsedTimeInSec: 30 });
-    await other.inside.tick();
+    await other.services.tick();
     expect(other.floor.closed).toEqual([{ peerId: ada.id, reason: "time" }]);
   });
 
   test("that lowers the cap puts no one out", async () => {
     await world.enter(node, room);
     await change({ maxParticipants: 1 });
-    await other.inside.tick();
+    await other.services.tick();
     expect(other.floor.closed).toEqual([]);
     await expect(world.enter(node, room)).rejects.toMatchObject({ code: "room_full" });
   });
@@ -109,7 +109,7 @@ describe("a PUT on another node", () => {
     expect(mayChat(ada)).toBe(true);
     for (let second = 0; second < 12; second++) {
       world.now += 1000;
-      await other.inside.tick();
+      await other.services.tick();
     }
     expect(mayChat(ada)).toBe(false);
   });
@@ -123,7 +123,7 @@ describe("a stay that ended while it was connected here", () => {
       await world.store.meetings.end(ada.id, why, world.now);
       for (let second = 0; second < 12; second++) {
         world.now += 1000;
-        await other.inside.tick();
+        await other.services.tick();
       }
       expect(other.floor.closed).toEqual([{ peerId: ada.id, reason: why }]);
       expect(other.meetings.present.stay(ada.seat)).toBeUndefined();
@@ -159,7 +159,7 @@ describe("archiving", () => {
     await world.store.rooms.archiveRoom(APP, "standup", world.now);
     for (let second = 0; second < 12; second++) {
       world.now += 1000;
-      await other.inside.tick();
+      await other.services.tick();
     }
     expect(other.floor.closed).toEqual([{ peerId: ada.id, ...ended }]);
   });
@@ -168,11 +168,11 @@ describe("archiving", () => {
 test("a stay that was ended on another node, unheard, is closed within ten seconds with its reason", async () => {
   const admin = await world.enter(node, room, { isAdmin: true });
   world.floors.isCut = true;
-  await node.inside.acts.act(APP, "standup", admin.token, { do: "remove", participantSession: ada.id });
+  await node.services.acts.act(APP, "standup", admin.token, { do: "remove", participantSession: ada.id });
   expect(other.floor.closed).toEqual([]);
   for (let second = 0; second < 12; second++) {
     world.now += 1000;
-    await other.inside.tick();
+    await other.services.tick();
   }
   expect(other.floor.closed).toEqual([{ peerId: ada.id, reason: "removed" }]);
 });

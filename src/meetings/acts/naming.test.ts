@@ -38,7 +38,7 @@ const enters = async (request: JoinRequest, at: WorldNode = node): Promise<Someo
   world.take(at, await join(request));
 
 const act = ({ token }: Someone, request: StayAct): Promise<void> =>
-  node.inside.acts.act(APP, "standup", token, request);
+  node.services.acts.act(APP, "standup", token, request);
 const rename = (who: Someone, name: string, participantSession?: string): Promise<void> =>
   act(who, { do: "rename", name, participantSession });
 const stored = async ({ id }: Someone): Promise<string | undefined> => (await world.store.meetings.stay(id))?.name;
@@ -72,7 +72,7 @@ describe("a stay keeps its name", () => {
   test("that its ticket of the lobby has", async () => {
     room = await world.room(node.rooms, { roomName: "private", privacy: "private", enableRequestToJoin: true });
     const bob = await world.wait(node, room, "Bob");
-    await node.inside.lobby.decide({ app: APP, room: room.id }, bob.id, "admitted");
+    await node.services.lobby.decide({ app: APP, room: room.id }, bob.id, "admitted");
     const caller = callerAt();
     const joined = await node.meetings.join(app, "private", { ticket: bob.ticket, name: "Boss" }, caller);
     if ("waiting" in joined) throw new Error("waits");

@@ -17,14 +17,14 @@ beforeEach(async () => {
   room = await world.room(node.rooms, { enableRecording: true });
 });
 afterEach(async () => {
-  await Promise.all([node.inside.stop(), other.inside.stop()]);
+  await Promise.all([node.services.stop(), other.services.stop()]);
   expect(world.failures).toEqual([]);
   await world.close();
 });
 
 const act = ({ token }: Someone, what: "record" | "stopRecord"): Promise<void> =>
-  node.inside.acts.act(APP, "standup", token, { do: what });
-const byServer = (on: boolean, name = "standup"): Promise<boolean> => node.inside.acts.record(APP, name, on);
+  node.services.acts.act(APP, "standup", token, { do: what });
+const byServer = (on: boolean, name = "standup"): Promise<boolean> => node.services.acts.record(APP, name, on);
 const put = (edits: RoomEdits): Promise<unknown> => node.rooms.update(APP, "standup", edits);
 const recording = async (): Promise<unknown> => (await world.store.meetings.current(APP, room.id))?.recording;
 const notices = (): unknown[] => world.floors.on(`${room.id}/room`).filter(({ notice }) => notice === "recording");
@@ -72,7 +72,7 @@ describe("acts", () => {
     await world.connect(other.meetings, admin.seat.claims);
     await act(admin, "record");
     await expect(act(ada, "stopRecord")).rejects.toMatchObject(refused);
-    await node.inside.acts.remove(APP, "standup", admin.id);
+    await node.services.acts.remove(APP, "standup", admin.id);
     await act(ada, "stopRecord");
     await act(ada, "record");
     expect(await recording()).toMatchObject({ by: "Ada" });
@@ -110,7 +110,7 @@ describe("the application's server", () => {
   test("is refused where no one is inside, also a moment after the last one has left", async () => {
     await expect(byServer(true)).rejects.toMatchObject({ code: "meeting_not_found" });
     const ada = await world.enter(node, room);
-    await node.inside.acts.remove(APP, "standup", ada.id);
+    await node.services.acts.remove(APP, "standup", ada.id);
     await expect(byServer(true)).rejects.toMatchObject({ code: "meeting_not_found" });
     await expect(byServer(true, "nowhere")).rejects.toMatchObject({ code: "room_not_found" });
   });
@@ -140,7 +140,7 @@ describe("a participant that subscribes", () => {
     subscribe(ben, other);
     await noticed(before + 1);
     expect((await settled()).slice(before)).toEqual([{ notice: "recording", on: false, by: "" }]);
-    await node.inside.acts.end(APP, "standup");
+    await node.services.acts.end(APP, "standup");
     subscribe(await world.enter(node, room));
     expect(await settled()).toHaveLength(before + 1);
   });
@@ -192,7 +192,7 @@ describe("a room that records every meeting", () => {
     await put({ recordRoom: true });
     await until("recording", async () => (await recording()) !== null);
     await world.store.meetings.setRecording(meeting.id, null, world.now);
-    await node.inside.recording.meetingBegan({ ...meeting, recording: null });
+    await node.services.recording.meetingBegan({ ...meeting, recording: null });
     expect(await recording()).toEqual({ by: "", since: world.now });
     expect(ada.seat.claims.room).toBe(room.id);
   });
@@ -238,7 +238,7 @@ test("the end of a meeting ends its recording", async () => {
   const ada = await world.enter(node, room);
   await act(ada, "record");
   const meeting = await world.store.meetings.current(APP, room.id);
-  await node.inside.acts.end(APP, "standup");
+  await node.services.acts.end(APP, "standup");
   expect((await world.store.meetings.meeting(APP, meeting?.id ?? ""))?.recording).toBeNull();
   await world.enter(node, room);
   expect(await recording()).toBeNull();

@@ -28,13 +28,13 @@ const fieldsOf = (id: string): RoomEdits => valuesOf(node.meetings.present.room(
 /** A check that comes late: the machine, or the store, has stood still for that long. */
 const lateTick = async (seconds: number): Promise<void> => {
   world.now += seconds * 1000;
-  await node.inside.tick();
+  await node.services.tick();
 };
 const tick = async (seconds: number): Promise<void> => {
   for (let n = 0; n < seconds; n++) {
     world.now += 1000;
-    await node.inside.tick();
-    await other.inside.tick();
+    await node.services.tick();
+    await other.services.tick();
   }
 };
 

@@ -16,7 +16,7 @@ export const CONNECT_TOKEN_MAX_SEC = 24 * 3600;
 export const CONNECT_TOKEN_SPARE_SEC = 60;
 /** A node says that often that it is alive, while people are on it. */
 export const BEAT_EVERY_MS = 5000;
-/** A connection that was let in but did not open is taken for lost after that. */
+/** A connection that was accepted but did not open is taken for lost after that. */
 export const OPENS_WITHIN_MS = 10_000;
 /**
  * How long after a transaction without an answer it may still be committed: PostgreSQL ends one that is idle for 10 s

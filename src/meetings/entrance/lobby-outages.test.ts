@@ -31,8 +31,8 @@ afterEach(() => world.close());
 async function pass(ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += LOBBY_SWEEP_EVERY_MS) {
     world.now += LOBBY_SWEEP_EVERY_MS;
-    for (const { inside } of [other, node])
-      await inside.lobby.sweep().catch((error: unknown) => expect(error).toBeInstanceOf(StoreUnreachable));
+    for (const { services } of [other, node])
+      await services.lobby.sweep().catch((error: unknown) => expect(error).toBeInstanceOf(StoreUnreachable));
   }
 }
 

@@ -107,9 +107,9 @@ describe("the queue", () => {
 describe("an answer", () => {
   test("lets in: the page asks again with its ticket, and is gone from the queue", async () => {
     const bob = await world.wait(node, room);
-    await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
+    await other.services.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
     expect(answers(bob.id)).toEqual([{ notice: "admitted" }]);
-    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "admitted" });
+    expect(await node.services.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "admitted" });
     await shown([]);
   });
 
@@ -117,19 +117,19 @@ describe("an answer", () => {
     const bob = await world.wait(node, room);
     node.meetings.disconnected(bob.seat, bob.connection, "lost");
     world.now += LOBBY_GONE_MS - 1000;
-    await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
+    await other.services.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
     const back = await world.connect(node.meetings, bob.seat.claims);
     node.meetings.disconnected(back.seat, back.connection, "goodbye");
     world.now += LOBBY_GONE_MS - 1000;
-    await other.inside.lobby.sweep();
-    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "admitted" });
+    await other.services.lobby.sweep();
+    expect(await node.services.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "admitted" });
     world.now += 2000;
-    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toBeUndefined();
+    expect(await node.services.lobby.placeOf(room, bob.ticket)).toBeUndefined();
   });
 
   test("declines: the ticket cannot join for a minute", async () => {
     const bob = await world.wait(node, room);
-    await other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "declined");
+    await other.services.lobby.decide({ app: room.app, room: room.id }, bob.id, "declined");
     expect(answers(bob.id)).toEqual([{ notice: "declined", retryAfterSec: DECLINED_MS / 1000 }]);
     world.now += 20_500;
     // The page has reloaded or lost its connection: what is left of the wait is rounded up.
@@ -137,17 +137,17 @@ describe("an answer", () => {
     await until("the answer again", () => answers(bob.id).length > 1);
     expect(answers(bob.id).at(-1)).toEqual({ notice: "declined", retryAfterSec: 40 });
     world.now += DECLINED_MS - 20_501;
-    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "declined" });
+    expect(await node.services.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "declined" });
     await expect(node.meetings.enter(bob.seat)).rejects.toMatchObject({ code: "declined", retryAfterSeconds: 1 });
     world.now += 1;
-    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toBeUndefined();
+    expect(await node.services.lobby.placeOf(room, bob.ticket)).toBeUndefined();
   });
 
   test("is given once", async () => {
     const bob = await world.wait(node, room);
     const ref = { app: room.app, room: room.id };
-    await node.inside.lobby.decide(ref, bob.id, "admitted");
-    await expect(other.inside.lobby.decide(ref, bob.id, "declined")).rejects.toMatchObject({
+    await node.services.lobby.decide(ref, bob.id, "admitted");
+    await expect(other.services.lobby.decide(ref, bob.id, "declined")).rejects.toMatchObject({
       code: "ticket_not_found",
     });
     expect(answers(bob.id)).toEqual([{ notice: "admitted" }]);
@@ -157,29 +157,29 @@ describe("an answer", () => {
     const second = await world.room(node.rooms, { roomName: "second", privacy: "private" });
     const bob = await world.wait(node, room);
     await expect(
-      node.inside.lobby.decide({ app: second.app, room: second.id }, bob.id, "admitted"),
+      node.services.lobby.decide({ app: second.app, room: second.id }, bob.id, "admitted"),
     ).rejects.toMatchObject({ code: "ticket_not_found" });
-    expect(await node.inside.lobby.placeOf(second, bob.ticket)).toBeUndefined();
+    expect(await node.services.lobby.placeOf(second, bob.ticket)).toBeUndefined();
     expect(answers(bob.id)).toEqual([]);
   });
 
   test("is given by waitId, which is no ticket; and a ticket is no waitId", async () => {
     const ref = { app: room.app, room: room.id };
     const bob = await world.wait(node, room);
-    await expect(node.inside.lobby.decide(ref, bob.ticket, "admitted")).rejects.toMatchObject({
+    await expect(node.services.lobby.decide(ref, bob.ticket, "admitted")).rejects.toMatchObject({
       code: "ticket_not_found",
     });
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
-    await node.inside.lobby.decide(ref, bob.id, "admitted");
-    expect(await node.inside.lobby.placeOf(room, bob.id)).toBeUndefined();
-    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "admitted" });
+    expect(await node.services.lobby.placeOf(room, bob.id)).toBeUndefined();
+    await node.services.lobby.decide(ref, bob.id, "admitted");
+    expect(await node.services.lobby.placeOf(room, bob.id)).toBeUndefined();
+    expect(await node.services.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "admitted" });
   });
 
   test("that came before the page listened is repeated when it does", async () => {
     const bob = await world.wait(node, room);
-    await node.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
+    await node.services.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
     world.floors.published.length = 0;
-    node.inside.lobby.answerWanted(bob.seat.claims);
+    node.services.lobby.answerWanted(bob.seat.claims);
     await until("the answer", () => answers(bob.id).length > 0);
     expect(answers(bob.id)).toEqual([{ notice: "admitted" }]);
   });
@@ -190,15 +190,15 @@ describe("a place in the lobby", () => {
     const bob = await world.wait(node, room);
     for (let passed = 0; passed < 3 * LOBBY_GONE_MS; passed += LOBBY_GONE_MS / 3) {
       world.now += LOBBY_GONE_MS / 3;
-      await node.inside.lobby.sweep();
-      await other.inside.lobby.sweep();
+      await node.services.lobby.sweep();
+      await other.services.lobby.sweep();
     }
-    expect(await other.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "waiting" });
+    expect(await other.services.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "waiting" });
     node.meetings.disconnected(bob.seat, bob.connection, "lost");
     world.now += LOBBY_GONE_MS;
-    expect(await other.inside.lobby.placeOf(room, bob.ticket)).toBeUndefined();
+    expect(await other.services.lobby.placeOf(room, bob.ticket)).toBeUndefined();
     world.now += 1;
-    await other.inside.lobby.sweep();
+    await other.services.lobby.sweep();
     await shown([]);
     await expect(node.meetings.enter(bob.seat)).rejects.toMatchObject({ code: "token_expired" });
   });
@@ -209,8 +209,8 @@ describe("a place in the lobby", () => {
     world.now += LOBBY_GONE_MS - 1000;
     await world.connect(other.meetings, bob.seat.claims);
     world.now += 5000;
-    await node.inside.lobby.sweep();
-    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "waiting" });
+    await node.services.lobby.sweep();
+    expect(await node.services.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "waiting" });
   });
 
   test("is not kept by asking whether it is there", async () => {
@@ -219,7 +219,7 @@ describe("a place in the lobby", () => {
     world.now += LOBBY_GONE_MS - 1000;
     await node.meetings.check(bob.seat);
     world.now += 2000;
-    await node.inside.lobby.sweep();
+    await node.services.lobby.sweep();
     await expect(node.meetings.check(bob.seat)).rejects.toMatchObject({ code: "token_expired" });
   });
 
@@ -227,7 +227,7 @@ describe("a place in the lobby", () => {
     const bob = await world.wait(node, room);
     const secondTab = await world.connect(node.meetings, bob.seat.claims);
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
-    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "waiting" });
+    expect(await node.services.lobby.placeOf(room, bob.ticket)).toMatchObject({ state: "waiting" });
     node.meetings.disconnected(secondTab.seat, secondTab.connection, "goodbye");
     await shown([]);
   });
@@ -240,11 +240,11 @@ describe("a place in the lobby", () => {
   });
 
   test("whose page never came ends too, and so does one of a node that was killed", async () => {
-    await node.inside.lobby.ask(room, { name: "Bob", address: "1", generation: 1 });
+    await node.services.lobby.ask(room, { name: "Bob", address: "1", generation: 1 });
     await world.wait(node, room, "Eve");
     world.now += LOBBY_GONE_MS + 1;
     // The first node beats no more.
-    await other.inside.lobby.sweep();
+    await other.services.lobby.sweep();
     expect(await world.store.meetings.waiting(room.app, room.id)).toEqual([]);
   });
 
@@ -252,20 +252,20 @@ describe("a place in the lobby", () => {
     const bob = await world.wait(node, room);
     for (let passed = 0; passed < WAIT_MAX_SEC; passed += 15) {
       world.now += 15_000;
-      await node.inside.lobby.sweep();
+      await node.services.lobby.sweep();
     }
     expect(answers(bob.id)).toEqual([
       { notice: "declined", reason: "time", text: expect.stringContaining("30 minutes") },
     ]);
     expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "time" }]);
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
-    expect(await node.inside.lobby.placeOf(room, bob.ticket)).toBeUndefined();
+    expect(await node.services.lobby.placeOf(room, bob.ticket)).toBeUndefined();
   });
 });
 
 describe("flooding", () => {
   const ask = (name: string, address: string): Promise<string> =>
-    node.inside.lobby.ask(room, { name, address, generation: 1 });
+    node.services.lobby.ask(room, { name, address, generation: 1 });
 
   test("from one address: three wait, and those that were declined count for their minute", async () => {
     const tickets: string[] = [];
@@ -274,10 +274,10 @@ describe("flooding", () => {
     await expect(ask("more", "one")).rejects.toMatchObject(refusal);
     await ask("another person", "two");
     for (const ticket of tickets)
-      await node.inside.lobby.decide({ app: room.app, room: room.id }, waitIdOf(ticket), "declined");
+      await node.services.lobby.decide({ app: room.app, room: room.id }, waitIdOf(ticket), "declined");
     await expect(ask("again", "one")).rejects.toMatchObject(refusal);
     world.now += DECLINED_MS + 1;
-    await node.inside.lobby.sweep();
+    await node.services.lobby.sweep();
     await ask("later", "one");
   });
 
@@ -292,7 +292,7 @@ describe("flooding", () => {
 
   test("of the queue's channel: many subscribes are one notice", async () => {
     const admin = await world.enter(node, room, { isAdmin: true });
-    for (let n = 0; n < 200; n++) node.inside.lobby.queueWanted(admin.seat.claims);
+    for (let n = 0; n < 200; n++) node.services.lobby.queueWanted(admin.seat.claims);
     await until("a notice", () => world.floors.on("/admin").length > 0);
     expect(world.floors.on("/admin").length).toBeLessThan(3);
   });

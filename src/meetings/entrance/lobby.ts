@@ -112,7 +112,7 @@ export class Lobby {
   /** For a connection that waits: rejects with a Problem if the visitor does not wait any more. */
   async enterLobby(claims: RoomClaims): Promise<void> {
     const row = await this.check(claims);
-    await this.parts.store.setSeen(row.waitId, this.connections.letIn(claims, row));
+    await this.parts.store.setSeen(row.waitId, this.connections.opens(claims, row));
   }
 
   connected(claims: RoomClaims, connection: string): void {

@@ -71,7 +71,7 @@ describe("a held place", () => {
   test("of a visitor who was let in is taken from a guest, and by none", async () => {
     const room = await world.room(node.rooms, { privacy: "private", maxParticipants: 1 });
     const bob = await world.wait(node, room);
-    await node.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
+    await node.services.lobby.decide({ app: room.app, room: room.id }, bob.id, "admitted");
     await world.store.meetings.reserve(room.app, room.id, "guest", 1, world.now + 15_000, world.now, {
       name: "guest",
       isVerified: false,

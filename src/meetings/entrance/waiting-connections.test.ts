@@ -30,9 +30,9 @@ afterEach(async () => {
 });
 
 const connect = (on: WorldNode) => world.connect(on.meetings, { ...bob.seat.claims });
-const place = () => other.inside.lobby.placeOf(room, bob.ticket);
+const place = () => other.services.lobby.placeOf(room, bob.ticket);
 const decide = (state: "admitted" | "declined") =>
-  other.inside.lobby.decide({ app: room.app, room: room.id }, bob.id, state);
+  other.services.lobby.decide({ app: room.app, room: room.id }, bob.id, state);
 
 describe("the newest connection of a visitor", () => {
   test("replaces the older one on the same node", async () => {
@@ -41,7 +41,7 @@ describe("the newest connection of a visitor", () => {
     // The older one has gone: that is no goodbye of the visitor.
     node.meetings.disconnected(bob.seat, bob.connection, "goodbye");
     world.now += LOBBY_SEEN_EVERY_MS;
-    await node.inside.lobby.sweep();
+    await node.services.lobby.sweep();
     expect(await place()).toMatchObject({ state: "waiting" });
   });
 
@@ -82,7 +82,7 @@ describe("the newest connection of a visitor", () => {
     node.meetings.connected(seat, "next");
     for (let passed = 0; passed <= LOBBY_GONE_MS; passed += LOBBY_SEEN_EVERY_MS) {
       world.now += LOBBY_SEEN_EVERY_MS;
-      await node.inside.lobby.sweep();
+      await node.services.lobby.sweep();
     }
     expect(await place()).toMatchObject({ state: "waiting" });
     expect(node.floor.closed).toEqual([]);
@@ -93,7 +93,7 @@ test("a connection that opens far too late is closed, because nothing would clos
   const seat = seatOf({ ...bob.seat.claims });
   await node.meetings.enter(seat);
   world.now += OPENS_WITHIN_MS;
-  await node.inside.lobby.sweep();
+  await node.services.lobby.sweep();
   node.meetings.connected(seat, "late");
   expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "replaced", except: bob.connection }]);
 });
@@ -108,10 +108,10 @@ describe("a visitor who has an answer", () => {
       await decide(state);
       expect(world.floors.on(`/wait/${bob.id}`)).toMatchObject([{ notice: state }]);
       world.now += leavesMs - 1;
-      await node.inside.lobby.sweep();
+      await node.services.lobby.sweep();
       expect(node.floor.closed).toEqual([]);
       world.now += 1;
-      await node.inside.lobby.sweep();
+      await node.services.lobby.sweep();
       expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "ended" }]);
       expect(world.floors.on(`/wait/${bob.id}`)).toHaveLength(1);
       // A visitor who was let in has its whole time to join.
@@ -124,9 +124,9 @@ describe("a visitor who has an answer", () => {
     world.floors.isCut = true;
     await decide("declined");
     world.now += LOBBY_SEEN_EVERY_MS;
-    await node.inside.lobby.sweep();
+    await node.services.lobby.sweep();
     world.now += DECLINED_LEAVES_MS;
-    await node.inside.lobby.sweep();
+    await node.services.lobby.sweep();
     expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "ended" }]);
   });
 
@@ -135,7 +135,7 @@ describe("a visitor who has an answer", () => {
     await decide("admitted");
     await connect(node);
     world.now += ADMITTED_LEAVES_MS;
-    await node.inside.lobby.sweep();
+    await node.services.lobby.sweep();
     expect(node.floor.closed).toEqual([{ peerId: bob.id, reason: "ended" }]);
   });
 });

@@ -22,18 +22,18 @@ interface WaitingConnectionParts {
 interface Until {
   /** Steady ms. */
   untilMs: number;
-  /** It was let in or declined. */
+  /** The visitor was admitted or declined. */
   isAnswered: boolean;
   /** The answer was published while it was connected. */
   isTold: boolean;
 }
 
-/** Let in, but not open yet. */
+/** Accepted, but not open yet. */
 interface Opening extends Until {
   /** Unix ms: decides which of two connections on different nodes is the newer one. */
   readonly enteredMs: number;
   /** Steady ms. */
-  readonly letInMs: number;
+  readonly openingSinceMs: number;
 }
 
 /** A visitor with a connection on this node. */
@@ -78,17 +78,17 @@ export class WaitingConnections {
     return [...this.here.values()];
   }
 
-  /** It is about to open. Returns the time to be noted in the store, Unix ms. */
-  letIn(claims: RoomClaims, { since, seen, state }: WaitingRow): number {
+  /** A connection to the lobby is about to open. Returns the time to be noted in the store, Unix ms. */
+  opens(claims: RoomClaims, { since, seen, state }: WaitingRow): number {
     const { nowMs, steadyMs } = this.parts;
     const now = nowMs();
-    const letInMs = steadyMs();
+    const openingSinceMs = steadyMs();
     // Later than what was noted before, by whichever node's clock.
     const enteredMs = seen > now ? seen + 1 : now;
     const leftMs = Math.min(WAIT_MAX_MS, since + WAIT_MAX_MS - now);
     const isAnswered = state !== "waiting";
-    const untilMs = letInMs + (isAnswered ? Math.min(leftMs, LEAVES_MS[state]) : leftMs);
-    this.opening.set(claims, { enteredMs, letInMs, untilMs, isAnswered, isTold: false });
+    const untilMs = openingSinceMs + (isAnswered ? Math.min(leftMs, LEAVES_MS[state]) : leftMs);
+    this.opening.set(claims, { enteredMs, openingSinceMs, untilMs, isAnswered, isTold: false });
     return enteredMs;
   }
 
@@ -142,10 +142,10 @@ export class WaitingConnections {
     await this.parts.floor.ask(ANSWERED, { id: waitId, state, isTold }).catch(this.parts.failed);
   }
 
-  /** Connections that were let in and did not open. */
+  /** Connections that were accepted and did not open. */
   forgetUnopened(): void {
     const before = this.parts.steadyMs() - OPENS_WITHIN_MS;
-    for (const [claims, { letInMs }] of this.opening) if (letInMs <= before) this.opening.delete(claims);
+    for (const [claims, { openingSinceMs }] of this.opening) if (openingSinceMs <= before) this.opening.delete(claims);
   }
 
   private isOpening(waitId: string): boolean {

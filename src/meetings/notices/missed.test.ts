@@ -83,12 +83,12 @@ describe("after an outage", () => {
     admin = await world.enter(node, room, { isAdmin: true, name: "Admin" });
   });
   afterEach(async () => {
-    await Promise.all([node.inside.stop(), other.inside.stop()]);
+    await Promise.all([node.services.stop(), other.services.stop()]);
     for (const error of world.failures) expect(error instanceof Problem && error.code).toBe("backend_error");
     await world.close();
   });
 
-  const act = (request: StayAct): Promise<void> => node.inside.acts.act(APP, "standup", admin.token, request);
+  const act = (request: StayAct): Promise<void> => node.services.acts.act(APP, "standup", admin.token, request);
   const all = (notice: string): object[] =>
     world.floors.published.map(({ data }) => data).filter((data) => data.notice === notice);
   /** NATS is unavailable, and with it the way between nodes. */
@@ -99,11 +99,11 @@ describe("after an outage", () => {
   /** A notice fails; then it is tried in vain once more. */
   const failing = async (): Promise<void> => {
     await until("the failure", () => world.failures.length > 0);
-    await node.inside.repeatMissed();
+    await node.services.repeatMissed();
   };
   const repeated = (what: string, isTrue: () => boolean): Promise<unknown> =>
     until(what, async () => {
-      for (const { inside } of [node, other]) await inside.repeatMissed();
+      for (const { services } of [node, other]) await services.repeatMissed();
       return isTrue();
     });
 
@@ -137,7 +137,7 @@ describe("after an outage", () => {
     goAway(false);
     for (let second = 0; second < 12; second++) {
       world.now += 1000;
-      await other.inside.tick();
+      await other.services.tick();
     }
     await until("the notice", () => all("recording").length > 1);
     expect(all("recording").at(-1)).toMatchObject({ on: false });
@@ -177,10 +177,10 @@ describe("after an outage", () => {
     for (const at of [node, other]) {
       const bob = await world.wait(at, room, "Bob");
       goAway(true);
-      await node.inside.lobby.decide({ app: APP, room: room.id }, bob.id, state);
+      await node.services.lobby.decide({ app: APP, room: room.id }, bob.id, state);
       for (let ms = 0; ms < seconds * 1000; ms += LOBBY_SWEEP_EVERY_MS) {
         world.now += LOBBY_SWEEP_EVERY_MS;
-        for (const { inside } of [other, node]) await inside.lobby.sweep();
+        for (const { services } of [other, node]) await services.lobby.sweep();
       }
       expect(at.floor.closed.filter(({ peerId }) => peerId === bob.id)).toEqual([]);
       goAway(false);
@@ -188,8 +188,8 @@ describe("after an outage", () => {
       expect((await world.store.meetings.waitingOne(bob.id))?.state).toBe(state);
       // Now it is closed as always.
       world.now += 30_000;
-      await at.inside.lobby.sweep();
-      await at.inside.lobby.sweep();
+      await at.services.lobby.sweep();
+      await at.services.lobby.sweep();
       expect(at.floor.closed.filter(({ peerId }) => peerId === bob.id)).toEqual([{ peerId: bob.id, reason: "ended" }]);
     }
   });
@@ -199,19 +199,19 @@ describe("after an outage", () => {
     await until("the change", () => all("flags").length > 0);
     goAway(true);
     world.now += 20_000;
-    await node.inside.tick();
+    await node.services.tick();
     goAway(false);
     world.now += 1000;
-    await node.inside.tick();
-    await node.inside.tick();
+    await node.services.tick();
+    await node.services.tick();
     expect(all("ending")).toEqual([{ notice: "ending", inSec: 49 }]);
     goAway(true);
     await node.rooms.update(APP, "standup", { ejectAtRoomExp: false });
     await until("the change", () => node.meetings.present.room(room.id)?.row.fields.ejectAtRoomExp === false);
-    await node.inside.tick();
+    await node.services.tick();
     goAway(false);
-    await node.inside.tick();
-    await node.inside.tick();
+    await node.services.tick();
+    await node.services.tick();
     expect(all("continues")).toHaveLength(1);
   });
 
@@ -222,7 +222,7 @@ describe("after an outage", () => {
     goAway(false);
     for (let second = 0; second < 12; second++) {
       world.now += 1000;
-      await other.inside.tick();
+      await other.services.tick();
     }
     expect(other.floor.renamed).toEqual([{ peerId: ada.id, name: "Ada L." }]);
   });

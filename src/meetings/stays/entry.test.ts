@@ -106,7 +106,7 @@ describe("a place that is held while the room", () => {
     await world.take(node, host);
     const people = { guest: await join(), token: await join({ token: await mint({ roomName: "standup" }) }) };
     const admin = await join({ token: await mint({ roomName: "standup", isAdmin: true, name: "Second" }) });
-    await node.inside.acts.act(APP, "standup", host.connect.token, { do: "lock" });
+    await node.services.acts.act(APP, "standup", host.connect.token, { do: "lock" });
     expect(await outcomes({ ...people, admin })).toEqual({ guest: "room_locked", token: "room_locked", admin: "in" });
   });
 
@@ -141,7 +141,7 @@ test("a visitor who was let in enters a private room, and one that is over by th
   const room = await world.room(node.rooms, { privacy: "private" });
   const letIn = async (): Promise<Joined> => {
     const visitor = await world.wait(node, room, "Bob", `address ${++addresses}`);
-    await node.inside.lobby.decide({ app: APP, room: room.id }, visitor.id, "admitted");
+    await node.services.lobby.decide({ app: APP, room: room.id }, visitor.id, "admitted");
     return join({ ticket: visitor.ticket });
   };
   const [first, second] = [await letIn(), await letIn()];
@@ -156,7 +156,7 @@ test("a room can be entered after meetings that were held before and after the c
   for (const backMs of [0, 3_600_000, 0]) {
     world.now -= backMs;
     expect(await outcome(await join())).toBe("in");
-    expect(await node.inside.acts.end(APP, "standup")).toBe(1);
+    expect(await node.services.acts.end(APP, "standup")).toBe(1);
   }
   expect((await world.store.meetings.meetings(APP, { limit: 9 }))?.total).toBe(3);
 });

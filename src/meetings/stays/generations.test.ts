@@ -14,7 +14,7 @@ beforeEach(async () => {
   other = world.node();
 });
 afterEach(async () => {
-  await Promise.all([node.inside.stop(), other.inside.stop()]);
+  await Promise.all([node.services.stop(), other.services.stop()]);
   expect(world.failures).toEqual([]);
   await world.close();
 });
@@ -29,8 +29,8 @@ const join = (request: JoinRequest): Promise<Joined | Waiting> =>
 const enter = async (request: JoinRequest, on = node): Promise<Someone> =>
   world.take(on, (await join(request)) as Joined);
 const tick = async (): Promise<void> => {
-  await node.inside.tick();
-  await other.inside.tick();
+  await node.services.tick();
+  await other.services.tick();
 };
 
 describe("a rotation", () => {
@@ -41,9 +41,9 @@ describe("a rotation", () => {
     await tick();
     expect([node.floor.closed, other.floor.closed]).toEqual([[], []]);
     world.rotate();
-    await other.inside.tick();
+    await other.services.tick();
     expect(other.floor.closed).toEqual([{ peerId: guest.id, reason: "ended" }]);
-    await node.inside.tick();
+    await node.services.tick();
     expect(node.floor.closed).toContainEqual({ peerId: host.id, reason: "ended" });
     for (const { id } of [host, guest])
       expect(await world.store.meetings.stay(id)).toMatchObject({ why: "ended", ended: world.now });
@@ -61,7 +61,7 @@ describe("a rotation", () => {
     const end = meetings.end.bind(meetings);
     meetings.end = () => Promise.reject(new Error("away"));
     world.rotate();
-    await node.inside.tick();
+    await node.services.tick();
     expect(node.floor.closed).toContainEqual({ peerId: host.id, reason: "ended" });
     meetings.end = end;
     await node.meetings.stop();
@@ -100,14 +100,14 @@ describe("what a stay can do after its secret key has ended", () => {
   test("is nothing: it neither acts nor records, and its token does not go on with it", async () => {
     await world.room(node.rooms, { enableRecording: true });
     const host = await enter({ token: await mint() });
-    const uploads = { keptMs: 60_000, begin: async () => ({ id: "upload" }), end: async () => undefined };
+    const uploads = { keptMs: 60_000, begin: async () => ({ id: "upload" }), sentAll: async () => undefined };
     const recorders = new StayRecorders({
       store: world.store.meetings,
-      stayTokens: node.inside.stayTokens,
+      stayTokens: node.services.stayTokens,
       uploads,
       nowMs: world.nowMs,
     });
-    await node.inside.acts.act(APP, "standup", host.token, { do: "record" });
+    await node.services.acts.act(APP, "standup", host.token, { do: "record" });
     expect(await recorders.begin(APP, "standup", { token: host.token, address: "a" }, { source: "camera" })).toEqual({
       id: "upload",
       generation: 1,
@@ -115,11 +115,11 @@ describe("what a stay can do after its secret key has ended", () => {
     expect(await join({ resume: host.token })).toMatchObject({ participantSession: host.id, isAdmin: true });
     world.rotate();
     const gone = { code: "token_expired" };
-    await expect(node.inside.acts.act(APP, "standup", host.token, { do: "end" })).rejects.toMatchObject(gone);
+    await expect(node.services.acts.act(APP, "standup", host.token, { do: "end" })).rejects.toMatchObject(gone);
     await expect(
       recorders.begin(APP, "standup", { token: host.token, address: "a" }, { source: "camera" }),
     ).rejects.toMatchObject(gone);
-    await expect(recorders.end(APP, "standup", host.token, "upload")).rejects.toMatchObject(gone);
+    await expect(recorders.sentAll(APP, "standup", host.token, "upload")).rejects.toMatchObject(gone);
     const asGuest = (await join({ resume: host.token, name: "Eve" })) as Joined;
     expect(asGuest).toMatchObject({ isAdmin: false, isGuest: true, name: "Eve" });
     expect(asGuest.participantSession).not.toBe(host.id);
@@ -137,7 +137,7 @@ describe("what a stay can do after its secret key has ended", () => {
     await world.room(node.rooms);
     const host = await enter({ token: await mint() });
     const eve = await enter({ name: "Eve" });
-    await node.inside.acts.act(APP, "standup", host.token, { do: "remove", participantSession: eve.id });
+    await node.services.acts.act(APP, "standup", host.token, { do: "remove", participantSession: eve.id });
     world.rotate();
     await expect(join({ resume: eve.token })).rejects.toMatchObject({ code: "removed" });
   });
@@ -147,7 +147,7 @@ describe("a ticket of the lobby", () => {
   test("that an admin of the old secret let in opens nothing after it", async () => {
     const room = await world.room(node.rooms, { privacy: "private" });
     const eve = await world.wait(node, room, "Eve");
-    await node.inside.lobby.decide({ app: APP, room: room.id }, eve.id, "admitted");
+    await node.services.lobby.decide({ app: APP, room: room.id }, eve.id, "admitted");
     expect(await join({ ticket: eve.ticket })).toMatchObject({ name: "Eve", isGuest: true });
     world.rotate();
     const asked = (await join({ ticket: eve.ticket, name: "Eve" })) as Waiting;
@@ -160,7 +160,7 @@ describe("a ticket of the lobby", () => {
     const eve = await world.wait(node, room, "Eve");
     world.rotate();
     const bob = await world.wait(node, room, "Bob");
-    await node.inside.lobby.sweep();
+    await node.services.lobby.sweep();
     expect(node.floor.closed).toEqual([{ peerId: eve.id, reason: "ended" }]);
     expect((await world.store.meetings.waiting(APP, room.id)).map(({ waitId }) => waitId)).toEqual([bob.id]);
   });
@@ -168,7 +168,7 @@ describe("a ticket of the lobby", () => {
   test("gives a stay that ends with the ticket's own generation", async () => {
     const room = await world.room(node.rooms, { privacy: "private" });
     const eve = await world.wait(node, room, "Eve");
-    await node.inside.lobby.decide({ app: APP, room: room.id }, eve.id, "admitted");
+    await node.services.lobby.decide({ app: APP, room: room.id }, eve.id, "admitted");
     world.rotate(60);
     const inside = await enter({ ticket: eve.ticket });
     expect(inside.seat.claims.gen).toBe(1);

@@ -10,7 +10,7 @@ export interface PresentStay {
   readonly seat: RoomSeat;
   /** The newest connection of the stay on this node. */
   readonly connection: string;
-  /** When it was let in, Unix ms: the newest of all nodes wins. */
+  /** When it was accepted, Unix ms: the newest of all nodes wins. */
   readonly enteredMs: number;
   /** When its time is over, Unix ms; null: never. Replaced when the room's times change. */
   ejectAt: number | null;

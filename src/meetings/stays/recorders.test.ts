@@ -19,7 +19,7 @@ beforeEach(async () => {
   begun = [];
   recorders = new StayRecorders({
     store: world.store.meetings,
-    stayTokens: node.inside.stayTokens,
+    stayTokens: node.services.stayTokens,
     nowMs: world.nowMs,
     uploads: {
       keptMs: 30 * MINUTE_MS,
@@ -27,22 +27,22 @@ beforeEach(async () => {
         begun.push(`${id} ${source} ${startedMsAgo}`);
         return { id: "upload" };
       },
-      end: async ({ id }, upload) => {
+      sentAll: async ({ id }, upload) => {
         begun.push(`${id} ends ${upload}`);
       },
     },
   });
 });
 afterEach(async () => {
-  await node.inside.stop();
+  await node.services.stop();
   expect(world.failures).toEqual([]);
   await world.close();
 });
 
 const begin = ({ token }: Someone, more: Partial<StayUploadRequest> = {}): Promise<unknown> =>
   recorders.begin(APP, "standup", { token, address: "a" }, { source: "camera", ...more });
-const end = ({ token }: Someone, name = "standup"): Promise<void> => recorders.end(APP, name, token, "upload");
-const record = (on: boolean): Promise<boolean> => node.inside.acts.record(APP, "standup", on);
+const sentAll = ({ token }: Someone, name = "standup"): Promise<void> => recorders.sentAll(APP, name, token, "upload");
+const record = (on: boolean): Promise<boolean> => node.services.acts.record(APP, "standup", on);
 const leave = async (who: Someone): Promise<void> => {
   await world.store.meetings.end(who.id, "left", world.now);
 };
@@ -67,14 +67,14 @@ test("so may one of a stay, or of a meeting, that has ended; and it ends its upl
   const ann = await world.enter(node, room);
   await record(true);
   world.now += MINUTE_MS;
-  await node.inside.acts.end(APP, "standup");
+  await node.services.acts.end(APP, "standup");
   world.now += 20 * MINUTE_MS;
   await expect(begin(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
   await begin(ann, { startedMsAgo: 20 * MINUTE_MS + 1 });
-  await end(ann);
+  await sentAll(ann);
   world.now += 11 * MINUTE_MS;
   await expect(begin(ann, { startedMsAgo: 32 * MINUTE_MS })).rejects.toMatchObject({ code: "action_not_permitted" });
-  await expect(end(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
+  await expect(sentAll(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
 });
 
 test("a person who was removed begins none, whenever the recorder was started, and may still say that one has ended", async () => {
@@ -82,14 +82,14 @@ test("a person who was removed begins none, whenever the recorder was started, a
   await record(true);
   await begin(eve);
   world.now += MINUTE_MS;
-  await node.inside.acts.remove(APP, "standup", eve.id);
+  await node.services.acts.remove(APP, "standup", eve.id);
   for (const startedMsAgo of [0, 1, MINUTE_MS])
     await expect(begin(eve, { startedMsAgo })).rejects.toMatchObject({
       code: "action_not_permitted",
       message: expect.stringContaining("removed"),
     });
   await begin(ann);
-  await end(eve);
+  await sentAll(eve);
   expect(begun.map((one) => one.split(" ")[0])).toEqual([eve.id, ann.id, eve.id]);
 });
 
@@ -98,9 +98,9 @@ test("a token that has expired ends uploads for half an hour, and begins none wh
   await record(true);
   world.now += MINUTE_MS;
   await expect(begin(ann)).rejects.toMatchObject({ code: "token_expired" });
-  await end(ann);
+  await sentAll(ann);
   world.now += 30 * MINUTE_MS;
-  await expect(end(ann)).rejects.toMatchObject({ code: "token_expired" });
+  await expect(sentAll(ann)).rejects.toMatchObject({ code: "token_expired" });
 });
 
 test("a renamed room has both names, an archived one only ends what was begun, another room neither", async () => {
@@ -109,12 +109,12 @@ test("a renamed room has both names, an archived one only ends what was begun, a
   await node.rooms.update(APP, "standup", { roomName: "renamed" });
   await begin(ann);
   await recorders.begin(APP, "renamed", { token: ann.token, address: "a" }, { source: "screen" });
-  await expect(end(ann, "other")).rejects.toMatchObject({ code: "action_not_permitted" });
+  await expect(sentAll(ann, "other")).rejects.toMatchObject({ code: "action_not_permitted" });
   await leave(ann);
   await node.rooms.archive(APP, "renamed");
   await expect(begin(ann, { startedMsAgo: 1 })).rejects.toMatchObject({ code: "room_not_found" });
-  await end(ann);
-  await expect(recorders.end(anAppId("another"), "standup", ann.token, "upload")).rejects.toMatchObject({
+  await sentAll(ann);
+  await expect(recorders.sentAll(anAppId("another"), "standup", ann.token, "upload")).rejects.toMatchObject({
     code: "invalid_token",
   });
 });

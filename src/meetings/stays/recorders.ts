@@ -1,4 +1,4 @@
-/** The recorders of pages: whether a stay may upload what it records, and which of its uploads it may end. */
+/** The recorders of pages: whether a stay may upload what it records, and of which of its uploads it may say that everything was sent. */
 import { FIRST_GENERATION } from "../../access/keys/app-secret.ts";
 import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
@@ -13,7 +13,7 @@ export interface StayUploadsPort {
   readonly keptMs: number;
   /** `sender`: a digest of the client's address. */
   begin(stay: StayRow, source: RecordingSource, startedMsAgo: number, sender: string): Promise<{ readonly id: string }>;
-  end(stay: StayRow, id: string, total?: number): Promise<void>;
+  sentAll(stay: StayRow, id: string, total?: number): Promise<void>;
 }
 
 /** An upload that its page may write to as long as this generation of the application's secret key works. */
@@ -69,10 +69,10 @@ export class StayRecorders {
   }
 
   /** Everything has been sent. Also for a while after the stay has ended, and without a room's name if the call has none. */
-  async end(app: AppId, roomName: string | undefined, token: string, id: string, total?: number): Promise<void> {
+  async sentAll(app: AppId, roomName: string | undefined, token: string, id: string, total?: number): Promise<void> {
     const { stayTokens, uploads } = this.parts;
     const { stay } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
-    await uploads.end(stay, id, total);
+    await uploads.sentAll(stay, id, total);
   }
 }
 

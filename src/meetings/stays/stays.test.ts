@@ -96,7 +96,7 @@ describe("a stay", () => {
     meetings.end = end;
     expect(await stay(ada.id)).toMatchObject({ why: "left", ended: world.now });
     expect(await inside()).toBe(0);
-    await other.inside.stop();
+    await other.services.stop();
   });
 
   test("whose goodbye no node can write ends when the store is there again", async () => {
@@ -111,7 +111,7 @@ describe("a stay", () => {
     await sweep();
     await node.meetings.stop();
     expect(await stay(ada.id)).toMatchObject({ why: "left" });
-    await other.inside.stop();
+    await other.services.stop();
   });
 
   test("is written as lost when the store is there again", async () => {
@@ -214,7 +214,7 @@ describe("a stay", () => {
     const enter = meetings.enter.bind(meetings);
     meetings.enter = async (...entering) => {
       const entered = await enter(...entering);
-      await node.inside.acts.end(APP, "standup");
+      await node.services.acts.end(APP, "standup");
       return entered;
     };
     const ada = await world.enter(node, room);

@@ -10,7 +10,7 @@
  *     replaced, here        -                   when it opens                     when the newer one opens
  *     replaced, elsewhere   when it opens, if   when it opens, if the other one   at once, if the other one is newer
  *                           the other is newer  is newer
- *     renamed               when let in         at once                           at once, by the floor
+ *     renamed               when accepted       at once                           at once, by the floor
  *     ended by its client   -                   written, unless one is present    written
  *     not opened in time    -                   as if it had been lost            -
  *
@@ -65,12 +65,12 @@ interface Elsewhere {
   readonly node: string;
 }
 
-/** Let in, but not open yet. */
+/** Accepted, but not open yet. */
 interface Opening extends Admission, Pick<Coming, "closing"> {
   /** Other nodes may have a connection of the stay. */
   isBack: boolean;
   /** Monotonic ms. */
-  readonly letInMs: number;
+  readonly openingSinceMs: number;
 }
 
 /** How a stay ends whose connection was on this node. */
@@ -118,8 +118,8 @@ export class Stays {
       seat.access = admission.access;
       // Not the token's: two joins of one page may have been given different names, and the stay may have been renamed.
       seat.name = coming.name ?? admission.stay.name;
-      const letInMs = this.parts.monotonicMs();
-      const opening: Opening = { ...admission, letInMs, ...(coming.closing && { closing: coming.closing }) };
+      const openingSinceMs = this.parts.monotonicMs();
+      const opening: Opening = { ...admission, openingSinceMs, ...(coming.closing && { closing: coming.closing }) };
       this.opening.set(seat, opening);
       if (coming.elsewhere) this.meet(opening, coming.elsewhere);
     } finally {
@@ -245,10 +245,11 @@ export class Stays {
     this.parts.floor.rename(app, id, name);
   }
 
-  /** Connections that were let in and did not open: their stays have none. */
+  /** Connections that were accepted and did not open: their stays have none. */
   releaseUnopened(): void {
     const before = this.parts.monotonicMs() - OPENS_WITHIN_MS;
-    for (const [seat, { letInMs }] of this.opening) if (letInMs <= before) this.disconnected(seat, "", false);
+    for (const [seat, { openingSinceMs }] of this.opening)
+      if (openingSinceMs <= before) this.disconnected(seat, "", false);
   }
 
   /**

@@ -21,7 +21,7 @@ import type { Joined } from "../contract/contract.ts";
 import type { JoinBudget } from "../contract/ports.ts";
 import type { Caller } from "../entrance/joining.ts";
 import { generationOfTicket, waitIdOf } from "../entrance/tickets.ts";
-import type { Inside, Meetings } from "../meetings.ts";
+import type { MeetingServices, Meetings } from "../meetings.ts";
 import type { IsLive } from "../stays/generations.ts";
 import { type FakeFloor, FakeFloors } from "./fake-floor.ts";
 
@@ -45,7 +45,7 @@ export const callerAt = (address = "a", budget = NO_LIMITS): Caller => ({
 
 export interface WorldNode {
   readonly meetings: Meetings;
-  readonly inside: Inside;
+  readonly services: MeetingServices;
   readonly floor: FakeFloor;
 }
 
@@ -139,7 +139,7 @@ export class World {
       isLive,
       failed,
     });
-    return { meetings, inside: meetings.inside, floor, rooms };
+    return { meetings, services: meetings.services, floor, rooms };
   }
 
   async room(rooms: Rooms, edits: RoomEdits = {}): Promise<RoomRow> {
@@ -182,8 +182,8 @@ export class World {
   }
 
   /** A person waits in the lobby, on that node. */
-  async wait({ inside, meetings }: WorldNode, room: RoomRow, name = "Bob", address = "address"): Promise<Visitor> {
-    const ticket = await inside.lobby.ask(room, { name, address, generation: this.app.secretSeq });
+  async wait({ services, meetings }: WorldNode, room: RoomRow, name = "Bob", address = "address"): Promise<Visitor> {
+    const ticket = await services.lobby.ask(room, { name, address, generation: this.app.secretSeq });
     const visitor = await this.connect(meetings, {
       kind: "wait",
       id: waitIdOf(ticket),

@@ -58,7 +58,7 @@ export function buildMeetingService(parts: MeetingServiceParts): Meetings {
     failed: (err: unknown) => log.error({ err }, "something about people in rooms failed; it is tried again"),
   });
   roomHooks.use(meetings);
-  keyring.onRotation(() => meetings.inside.secretRotated());
+  keyring.onRotation(() => meetings.services.secretRotated());
   return meetings;
 }
 

@@ -160,8 +160,8 @@ function meetingEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   const { config, keyring, directory, store, rooms, meetings } = parts;
   return adminMeetingEndpoints(guards, {
     appIn: makeAppIn(keyring, directory),
-    sessions: meetings.inside.sessions,
-    acts: meetings.inside.acts,
+    sessions: meetings.services.sessions,
+    acts: meetings.services.acts,
     hostLinks: new HostLinks({ rooms: store.rooms, accessTokens: rooms.accessTokens, nowMs }),
     roomNamed: async (app, idOrName) => {
       const room = await findRoom(store.rooms, app, idOrName, nowMs());

@@ -1,5 +1,5 @@
 /** Every path that a node serves: the public ones and the operator's. */
-import { ADMIN_WRONG_TRIES_PER_MINUTE, SIGN_INS_BURST } from "../../access/limits.ts";
+import { OPERATOR_WRONG_TRIES_PER_MINUTE, SIGN_INS_BURST } from "../../access/limits.ts";
 import { systemClock } from "../../base/clock.ts";
 import { accessTokenEndpoints } from "../../http/application/access-tokens.ts";
 import { fileEndpoints } from "../../http/application/files.ts";
@@ -122,7 +122,7 @@ function guardPartsOf({
     operators,
     nowMs,
     requests: keyRate,
-    wrongTries: throttle("wrong-tries", ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60),
+    wrongTries: throttle("wrong-tries", OPERATOR_WRONG_TRIES_PER_MINUTE, OPERATOR_WRONG_TRIES_PER_MINUTE / 60),
     guesses: new GuessPace(clock),
     isOwnHost: (call) => ownHosts.has(call.host),
     hasDashboard: config.dashboard,
@@ -147,7 +147,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, responses: Streame
     ...memberStateEndpoints(guards.secret, hub.states),
     ...channelHistoryEndpoints(guards.secret, {
       pages: hub.pages,
-      responses: hub.streams,
+      streams: hub.streams,
       audit: makeAppAudit(parts.auditTrail),
     }),
     ...peerEndpoints(guards.secret, {
@@ -176,7 +176,7 @@ function applicationEndpoints(parts: RouteParts, responses: StreamedResponses): 
   const audit = makeAppAudit(parts.auditTrail);
   const { rooms, accessTokens } = parts.rooms;
   const { recordings, uploads, links, stayUploads } = parts.recordings;
-  const { stayTokens } = parts.meetings.inside;
+  const { stayTokens } = parts.meetings.services;
   const recorders = new StayRecorders({ store: parts.store.meetings, stayTokens, uploads: stayUploads, nowMs });
   const rates: MakeRates = (name) => new MeetingRates(name, parts.throttle, unauthenticated);
   const stay: MakeStayGuard = (name, keptMs = 0) => stayGuard({ guards, stayTokens, rates: rates(name), keptMs });
@@ -216,7 +216,7 @@ function meetingEndpoints(
   { keyring, meetings, recordings: { links, stayUploads } }: RouteParts,
   { recorders, guards, audit, rates, stay }: MeetingEndpointParts,
 ): Endpoint[] {
-  const { acts, sessions } = meetings.inside;
+  const { acts, sessions } = meetings.services;
   const frameOrigins: Origins = (call) => keyring.appNamed(call.target.app ?? "")?.allowedFrameOrigins ?? [];
   return [
     ...meetingJoinEndpoints(guards, { meetings, rates, frameOrigins }),

@@ -120,6 +120,6 @@ function buildDispatch(outside: FramesOutside, needs: FramesNeeds): Dispatch {
     clock,
     metrics,
     rates,
-    rateWindow,
+    shownRates: rateWindow,
   });
 }

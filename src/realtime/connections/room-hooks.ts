@@ -8,7 +8,7 @@ import type { Departure } from "../../protocol/close.ts";
 import { Problem } from "../../protocol/codes.ts";
 
 export interface RoomHooks {
-  /** Before the upgrade: the stay begins or goes on, and the seat gets its access. Rejects with a Problem. */
+  /** Before the upgrade: the stay begins or goes on (of a visitor, its place in the lobby is noted as connected), and the seat gets its access. Rejects with a Problem. */
   enter(seat: RoomSeat): Promise<void>;
   /** As `enter`, but nothing begins: for a plain GET, with which browsers find out why their WebSocket was refused. */
   check(seat: RoomSeat): Promise<void>;

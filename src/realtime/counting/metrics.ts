@@ -86,7 +86,7 @@ export class RealtimeMetrics {
     this.closes = metrics.counters("parley_closes_total", "Connections ended, by close code.");
     metrics.histogramReading(
       "parley_publish_seconds",
-      "From a publish frame's arrival to its fan-out's return.",
+      "From a publish frame's arrival to its fan-out's return; with history, to its ack, the store included.",
       PUBLISH_BOUNDS_US.map((us) => us / US_PER_SECOND),
       () => {
         const { latency } = this.traffic.total();

@@ -10,7 +10,7 @@ import { PRESENCE, type StateRefusal, type States } from "../presence/states.ts"
 import { hasUncommitted, putOff } from "../state/backlog.ts";
 import type { Connection } from "../state/connection.ts";
 import type { HistoryFrames } from "../streams/history-frames.ts";
-import { pageRequest } from "../streams/page-request.ts";
+import { historyPageRequest } from "../streams/page-request.ts";
 import { HISTORY_AWAY, TOO_MUCH_WAITS } from "../streams/texts.ts";
 import type { Channels } from "../subscriptions/channels.ts";
 import type { Replies, Request } from "./replies.ts";
@@ -108,7 +108,7 @@ export class ChannelFrames {
   history(connection: Connection, frame: ClientFrame): void {
     const { channel, requestId, fields } = frame;
     const { replies, historyFrames } = this.parts;
-    const request = pageRequest(fields);
+    const request = historyPageRequest(fields);
     if (typeof request === "string") return replies.refuse(connection, "malformed_message", frame, request);
     if (!this.mayRead(connection, channel, frame)) return;
     historyFrames.request(connection, { ...request, channel, requestId }, (code, message) =>

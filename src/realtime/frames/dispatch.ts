@@ -1,6 +1,6 @@
 /**
  * What a client's frame does: its rate is charged here, then its type decides where it is checked and carried out. A failed check
- * leaves the connection open, except for the rate. Nothing here waits.
+ * leaves the connection open, except for the rates that are charged here and an expired token. Nothing here waits.
  */
 import type { Clock } from "../../base/clock.ts";
 import { OVER_RATE } from "../../protocol/close.ts";
@@ -28,7 +28,8 @@ interface DispatchParts {
   readonly clock: Clock;
   readonly metrics: RealtimeMetrics;
   readonly rates: Rates;
-  readonly rateWindow: Pick<RateWindow, "number">;
+  /** For the live lists of operators; limits nothing. */
+  readonly shownRates: Pick<RateWindow, "number">;
 }
 
 /** How long a reading of the wall clock is good for: thousands of frames may come within a few milliseconds. */
@@ -53,7 +54,7 @@ export class Dispatch {
   /** A text frame. */
   text(connection: Connection, text: string): void {
     if (!this.arrived(connection, utf8Bytes(text))) return;
-    connection.countFrame(this.parts.rateWindow.number);
+    connection.countFrame(this.parts.shownRates.number);
     if (text === PLAIN_PING) return this.ping(connection, undefined);
     const { rates } = this.parts;
     const paid = takeFrame(connection, rates);
@@ -99,7 +100,7 @@ export class Dispatch {
   /** A binary frame counts against the rate like any other, and is always malformed. */
   binary(connection: Connection, bytes: number): void {
     if (!this.arrived(connection, bytes)) return;
-    connection.countFrame(this.parts.rateWindow.number);
+    connection.countFrame(this.parts.shownRates.number);
     if (!takeFrame(connection, this.parts.rates)) return this.cut(connection);
     this.parts.metrics.framesIn.other.inc();
     this.replies.refuse(connection, "malformed_message", undefined);

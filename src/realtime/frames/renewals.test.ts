@@ -63,7 +63,7 @@ describe("a renewed token", () => {
       "ack",
     ]);
     expect(frames[0]?.channel).toBe("a/1");
-    expect(frames[0]?.message).toBe('The token no longer covers the channel "a/1".');
+    expect(frames[0]?.message).toBe('The token no longer allows subscribing to the channel "a/1".');
     world.advance(10);
     expect(ann.take().map((frame) => [frame.channel, frame.left])).toEqual([
       ["a/1", [{ peerId: "ben" }]],

@@ -8,7 +8,7 @@ import type { Roster } from "./roster.ts";
  */
 export type Overrides = Map<string, string | undefined>;
 
-/** Why a subscription ended. `revoked`: the key no longer covers the channel. */
+/** Why a subscription ended. `revoked`: the key, the token or the room no longer allows it. */
 export type EndReason = "left" | "revoked";
 
 /** A roster of which the first part is written. The other parts follow as the client reads them. */

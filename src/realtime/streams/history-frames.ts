@@ -11,11 +11,11 @@ import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { Connection } from "../state/connection.ts";
 import type { HistoryRequests } from "../state/connection-extras.ts";
 import { HISTORY_FRAMES_BURST, HISTORY_FRAMES_PER_SECOND } from "./limits.ts";
-import type { PageRequest } from "./page-request.ts";
+import type { HistoryPageRequest } from "./page-request.ts";
 import type { HistoryPages } from "./pages.ts";
 import { HISTORY_AWAY, notHere } from "./texts.ts";
 
-export interface HistoryRequest extends PageRequest {
+export interface HistoryRequest extends HistoryPageRequest {
   readonly channel: string;
   readonly requestId: string | undefined;
 }

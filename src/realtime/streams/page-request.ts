@@ -1,8 +1,8 @@
-/** What is asked for of a channel's history, in a frame. */
+/** What is asked for of a channel's history, in a frame or a REST query; whether the position is of this stream is found out in pages.ts. */
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
 import { type Position, parsePosition } from "../../protocol/position.ts";
 
-export interface PageRequest {
+export interface HistoryPageRequest {
   /** Messages before this one, newest first. With neither: the newest. */
   readonly before?: Position;
   /** Messages behind this one, oldest first. */
@@ -11,7 +11,7 @@ export interface PageRequest {
 }
 
 /** A sentence if a field is not what it must be. */
-export function pageRequest(fields: Readonly<Record<string, unknown>>): PageRequest | string {
+export function historyPageRequest(fields: Readonly<Record<string, unknown>>): HistoryPageRequest | string {
   const { before, after, limit = HISTORY_PAGE_DEFAULT } = fields;
   if (before !== undefined && after !== undefined) return "before, after: send at most one of them";
   if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > HISTORY_PAGE_MAX)

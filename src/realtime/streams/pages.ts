@@ -5,7 +5,7 @@ import * as encode from "../../protocol/encode.ts";
 import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
-import type { PageRequest } from "./page-request.ts";
+import type { HistoryPageRequest } from "./page-request.ts";
 import type { Reader } from "./read-queue.ts";
 import type { Streams } from "./streams.ts";
 
@@ -31,7 +31,7 @@ export class HistoryPages {
   async page(
     app: SpaceId,
     channel: string,
-    request: PageRequest,
+    request: HistoryPageRequest,
     reader: Reader = app,
   ): Promise<HistoryPage | "not here" | undefined> {
     const keep = this.parts.streams.retentionOf(app, channel);
@@ -50,7 +50,7 @@ export class HistoryPages {
   async read(
     app: SpaceId,
     channel: string,
-    { before, after, limit }: PageRequest,
+    { before, after, limit }: HistoryPageRequest,
     maxBytes = HISTORY_PAGE_MAX_BYTES,
     reader: Reader = app,
   ): Promise<Page | "not here" | undefined> {

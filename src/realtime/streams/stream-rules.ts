@@ -1,7 +1,8 @@
 /**
  * Applies the channel rules of an application to the channels in use: which of them have a stream. For a moment after a change of
  * rules, nodes disagree: a message without an offset on a channel that keeps history here, or the reverse, shows that. The order of
- * that channel is lost then, so its history begins anew, and its subscribers are closed with 1001.
+ * that channel is lost then, so its history begins anew, and its subscribers are closed with 1001. Stored messages of other nodes
+ * come through `arrived`, where this is noticed.
  */
 import { type AppId, spaceOf } from "../../base/ids.ts";
 import type { Envelope } from "../../engine/engine.ts";

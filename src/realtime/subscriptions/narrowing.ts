@@ -21,7 +21,10 @@ interface NarrowingParts {
 export class Narrowing {
   constructor(private readonly parts: NarrowingParts) {}
 
-  /** `narrow` has changed, and is named in the errors. Returns how many subscriptions have ended or lost their presence. */
+  /**
+   * `narrow` has changed, and is named in the errors. `covers`: whether what has changed covers a channel; for an edit of a key that
+   * is the key alone, and the caller remembers the answers. Returns how many subscriptions have ended or lost their presence.
+   */
   endFor(connection: Connection, narrow: Narrow, covers: (channel: string) => boolean): number {
     const { channels } = this.parts;
     let changed = 0;
@@ -42,7 +45,7 @@ export class Narrowing {
     const { connection, channel } = subscription;
     this.parts.channels.end(subscription, "revoked");
     this.parts.metrics.errors.inc();
-    const message = `The ${narrow} no longer covers the channel ${channel.json}.`;
+    const message = `The ${narrow} no longer allows subscribing to the channel ${channel.json}.`;
     connection.socket.send(encode.channelError("channel_not_authorized", channel.json, message));
     this.parts.emitter.failed(connection, "channel_not_authorized", channel.name);
   }

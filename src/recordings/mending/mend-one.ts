@@ -1,4 +1,4 @@
-/** Mends the file of one finished upload and lists it as a recording. */
+/** Mends the file of one finished upload and makes a recording of it, which is listed from then on. */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { newObjectId } from "../../access/keys/ids.ts";
@@ -53,7 +53,7 @@ export class MendOne {
   }
 
   /** `unmended`: why it is not even tried. Throws if the storage or the store fails, if the upload is gone, or if mending was stopped. */
-  async list(row: UploadRow, lease: Lease, unmended?: string): Promise<void> {
+  async mendAndAdd(row: UploadRow, lease: Lease, unmended?: string): Promise<void> {
     const { storage, ownership, metrics, recent, log } = this.parts;
     await ownership.requirePresent();
     const format = formatOf(await storage.head({ ...row, locator: "" }, SIGNATURE_BYTES));

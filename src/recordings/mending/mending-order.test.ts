@@ -40,7 +40,7 @@ async function listed(
     one: {
       removeLeftovers: async () => undefined,
       stop: async () => undefined,
-      list: async ({ id }, _lease, why) => {
+      mendAndAdd: async ({ id }, _lease, why) => {
         rows = rows.filter((row) => row.id !== id);
         ids.push(id);
         if (why !== undefined) unmended.push(`${id}: ${why}`);

@@ -1,5 +1,5 @@
 /**
- * Lists finished uploads: each is mended first, one at a time per node. The rows of the store are the queue, so that nothing in it is lost,
+ * Makes recordings of finished uploads: each is mended first, one at a time per node. The rows of the store are the queue, so that nothing in it is lost,
  * and a lease decides which node takes a row. Applications, senders and stays take turns (mending-order.ts).
  *
  * The steps of one upload: its row notes the place of the mended file, the file is mended, stored under that place, and the upload becomes a
@@ -19,7 +19,7 @@ import { beyondBounds, MendingOrder } from "./mending-order.ts";
 interface MendingQueueParts {
   readonly store: { finishedUploads(limit: number): Promise<WaitingUpload[]> };
   readonly locks: Pick<UploadLocks, "exclusively">;
-  readonly one: Pick<MendOne, "list" | "removeLeftovers" | "stop">;
+  readonly one: Pick<MendOne, "mendAndAdd" | "removeLeftovers" | "stop">;
   readonly faults: Pick<Faults, "guarded">;
   readonly log: Pick<Log, "error">;
 }
@@ -122,7 +122,7 @@ export class MendingQueue {
 
   private async take(row: WaitingUpload): Promise<boolean> {
     const { locks, one, log } = this.parts;
-    const work = (mine: UploadRow, lease: Lease): Promise<void> => one.list(mine, lease, beyondBounds(row));
+    const work = (mine: UploadRow, lease: Lease): Promise<void> => one.mendAndAdd(mine, lease, beyondBounds(row));
     try {
       await locks.exclusively(row.app, row.id, work, "finished");
       return true;

@@ -176,15 +176,15 @@ test("a page ends its own uploads only, as often as it likes", async () => {
     [ann, byServer],
     [ann, "f".repeat(24)],
   ] as const)
-    await expect(uploads.end(stay, one)).rejects.toMatchObject({ code: "recording_not_found" });
-  await expect(uploads.end(ann, id, 11)).rejects.toMatchObject({
+    await expect(uploads.sentAll(stay, one)).rejects.toMatchObject({ code: "recording_not_found" });
+  await expect(uploads.sentAll(ann, id, 11)).rejects.toMatchObject({
     code: "upload_incomplete",
     more: { fields: { offset: 10 } },
   });
-  await Promise.all([uploads.end(ann, id, 10), uploads.end(ann, id).catch(() => undefined)]);
-  await uploads.end(ann, id);
+  await Promise.all([uploads.sentAll(ann, id, 10), uploads.sentAll(ann, id).catch(() => undefined)]);
+  await uploads.sentAll(ann, id);
   expect(await finished()).toEqual([[id, 10]]);
-  expect(await uploads.endByServer(kit.app, byServer)).toBe(false);
-  expect(await uploads.endByServer(kit.app, id)).toBe(true);
+  expect(await uploads.sentAllByServer(kit.app, byServer)).toBe(false);
+  expect(await uploads.sentAllByServer(kit.app, id)).toBe(true);
   expect(metrics.text()).toContain('parley_stay_uploads_finished_total{by="page"} 1');
 });

@@ -86,7 +86,7 @@ export class StayUploads {
   }
 
   /** The page has sent everything. Can be repeated: an answer may get lost. `total`: how many bytes the page has sent. */
-  async end(stay: StayRow, id: string, total?: number): Promise<void> {
+  async sentAll(stay: StayRow, id: string, total?: number): Promise<void> {
     const { store } = this.parts;
     const row = await store.upload(stay.app, id);
     if (!row) {
@@ -97,8 +97,8 @@ export class StayUploads {
     await this.finish(row, total);
   }
 
-  /** The application's server says so. false: it is no upload of a stay, or is listed already. */
-  async endByServer(app: AppId, id: string, total?: number): Promise<boolean> {
+  /** The application's server says that everything was sent. false: it is no upload of a stay, or is listed already. */
+  async sentAllByServer(app: AppId, id: string, total?: number): Promise<boolean> {
     const row = await this.parts.store.upload(app, id);
     if (!row || row.stay === null) return false;
     await this.finish(row, total);

@@ -62,7 +62,7 @@ export class Uploads {
 
   constructor(private readonly parts: UploadParts) {
     this.budgets = new Budgets(parts.store, parts.nowMs, parts.stayBytesMax);
-    this.writing = new UploadWriting(parts, this.budgets, (place, lease) => this.end(place, lease));
+    this.writing = new UploadWriting(parts, this.budgets, (place, lease) => this.discard(place, lease));
   }
 
   async begin(app: AppId, wanted: NewUpload): Promise<UploadRow> {
@@ -162,14 +162,14 @@ export class Uploads {
   }
 
   private cancelIn(app: AppId, id: string, state: "open" | "finished"): Promise<boolean> {
-    return this.parts.locks.exclusively(app, id, (mine, lease) => this.end(placeOf(mine), lease), state);
+    return this.parts.locks.exclusively(app, id, (mine, lease) => this.discard(placeOf(mine), lease), state);
   }
 
   /**
    * What has come of an upload becomes its file, which then waits to be mended and listed. `total`: how many bytes the caller has sent. Without a
-   * byte the upload is ended. Can be repeated, also after a crash at any point.
+   * byte the upload is discarded. Can be repeated, also after a crash at any point.
    */
-  finish(app: AppId, id: string, total?: number): Promise<"finished" | "ended"> {
+  finish(app: AppId, id: string, total?: number): Promise<"finished" | "discarded"> {
     const { store, locks, log } = this.parts;
     return withStorageProblems(log, async () => {
       const row = await store.upload(app, id);
@@ -178,7 +178,11 @@ export class Uploads {
     });
   }
 
-  private async finishAlone(row: UploadRow, lease: Lease, total: number | undefined): Promise<"finished" | "ended"> {
+  private async finishAlone(
+    row: UploadRow,
+    lease: Lease,
+    total: number | undefined,
+  ): Promise<"finished" | "discarded"> {
     const { store, storage, locks, ownership, nowMs } = this.parts;
     await ownership.requirePresent();
     const place = placeOf(row);
@@ -187,8 +191,8 @@ export class Uploads {
     if (stored === 0) {
       // What came may be on a volume that is not mounted any more.
       await ownership.requirePresent(true);
-      if (!(await this.end(place, lease))) await locks.open(row.app, row.id);
-      return "ended";
+      if (!(await this.discard(place, lease))) await locks.open(row.app, row.id);
+      return "discarded";
     }
     // First, so that no byte comes after those of the file: what a bucket joins cannot be continued.
     const fixed = await store.touchUpload(row.id, lease.generation, stored, this.writing.lastWritten(row));
@@ -200,8 +204,8 @@ export class Uploads {
     return "finished";
   }
 
-  /** Conditional on the lease: a writer that was overtaken must not end the upload of its successor. */
-  private async end(place: Place, lease: Lease): Promise<boolean> {
+  /** The upload and its bytes. Conditional on the lease: a writer that was overtaken must not discard the upload of its successor. */
+  private async discard(place: Place, lease: Lease): Promise<boolean> {
     const { store, storage, metrics, log, nowMs } = this.parts;
     if (!(await store.endUpload(place.id, nowMs(), undefined, lease.generation))) {
       await lease.confirm(true);

@@ -10,7 +10,7 @@
  *     locks.exclusively()   one writer at a time, of an open upload             upload_busy, upload_complete, recording_not_found
  *     take()                the stay, the size, the offset, space, budgets      offset_mismatch and others; no byte is written
  *     noteBefore()          notes the total, if it is new                       recording_not_found
- *     append()              the body goes to the storage, piece by piece        upload_stalled, a budget; what came is kept
+ *     append()              the body goes to the storage, chunk by chunk        upload_stalled, a budget; what came is kept
  *                           more bytes than a recording may have                recording_too_large; the upload ends, unless of a page
  *     noteAfter()           notes the bytes, at the latest with the release     recording_not_found
  *
@@ -39,7 +39,7 @@ export interface Sent {
   readonly body: ReadableStream<Uint8Array> | null;
   /** Called when the body is accepted and about to be read, which may take hours. */
   readonly onTaken?: () => void;
-  /** Called before each piece of the body is kept: throws a Problem if its sender may not write any more. */
+  /** Called before each chunk of the body is kept: throws a Problem if its sender may not write any more. */
   readonly check?: (() => void) | undefined;
 }
 
@@ -73,8 +73,8 @@ interface Expected extends Pick<Wanted, "count"> {
   readonly granted: number;
 }
 
-/** Ends an upload and removes its bytes; false: another writer has taken over. */
-export type EndUpload = (place: Place, lease: Lease) => Promise<boolean>;
+/** Removes an upload and its bytes; false: another writer has taken over. */
+export type DiscardUpload = (place: Place, lease: Lease) => Promise<boolean>;
 
 /** How often a long write marks its upload as active, so that it is not ended as abandoned. */
 const TOUCH_EVERY_MS = 600_000;
@@ -91,7 +91,7 @@ export class UploadWriting {
   constructor(
     private readonly parts: WritingParts,
     private readonly budgets: Budgets,
-    private readonly end: EndUpload,
+    private readonly discard: DiscardUpload,
   ) {}
 
   /** Returns how many bytes are held afterwards; throws a Problem if the request is refused. */
@@ -235,7 +235,7 @@ export class UploadWriting {
       // This upload cannot be completed any more: its bytes are removed now, not when it is abandoned. Of a page's recording nothing that has
       // come is lost.
       const isUseless = error instanceof Problem && error.code === "recording_too_large" && row.stay === null;
-      if (isUseless) await this.end(place, lease);
+      if (isUseless) await this.discard(place, lease);
       // They count in the budgets, although the request has failed.
       else if (!lease.note && received.count > 0)
         await store.noteBytes(row.id, lease.generation, offset + received.count, nowMs()).catch(() => false);
@@ -247,7 +247,7 @@ export class UploadWriting {
     return received.count;
   }
 
-  /** How much of a body is taken. Each piece that the budgets grant is noted, so that other nodes count them, and the budgets are asked again. */
+  /** How much of a body is taken. Each share that the budgets grant is noted, so that other nodes count them, and the budgets are asked again. */
   private limitOf(row: UploadRow, offset: number, { count, granted }: Expected, lease: Lease): BodyLimit {
     const { store, maxBytes, nowMs } = this.parts;
     const isPart = row.stay !== null && maxBytes - offset > STAY_PART_MAX_BYTES;

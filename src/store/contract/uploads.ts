@@ -118,7 +118,7 @@ export interface UploadStore {
   openUploadsOfStay(app: AppId, stay: string): Promise<UploadRow[]>;
   /** Read with one statement. */
   bytesUsed(app: AppId, stay: string | null): Promise<BytesUsed>;
-  /** false: it is not open, was touched at `touchedBy` or later, or has another generation than the given one. */
+  /** Discards an upload; its bytes are removed after that. false: it is not open, was touched at `touchedBy` or later, or has another generation than the given one. */
   endUpload(id: string, nowMs: number, touchedBy?: number, generation?: number): Promise<boolean>;
   /** Open uploads that were begun with a secret key and not touched since. */
   uploadsTouchedBefore(ms: number, limit: number): Promise<UploadRow[]>;

@@ -38,7 +38,7 @@ export function SignIn() {
           <summary class="small muted">Where is the admin token?</summary>
           <p class="small muted">
             The first start printed it, or wrote it to <code>first-run.txt</code> in the data folder; else it is
-            <code> PARLEY_ADMIN_TOKEN</code>. If it is lost, stop the service and run{" "}
+            <code> PARLEY_ADMIN_TOKEN</code>. If that is not set and the token is lost, stop the service and run{" "}
             <code>bin/parley admin reset-token</code>.
           </p>
         </details>

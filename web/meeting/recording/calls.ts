@@ -14,7 +14,7 @@ export interface Answer {
 export type Send = (url: string, init: RequestInit) => Promise<Answer>;
 
 /**
- * A part of some hundred KB takes a minute at most; after that it is tried again. A call without one has nothing to carry: if its answer does
+ * A part, which has at most 4 MiB, takes a minute at most; after that it is tried again. A call without one has nothing to carry: if its answer does
  * not come, as from a node that is gone, the parts behind it must not wait for a minute.
  */
 export const answerWithinMs = ({ body }: RequestInit): number => (body instanceof Uint8Array ? 60_000 : 15_000);

@@ -1,7 +1,7 @@
 /** Consent and recorders of a page inside a meeting. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { Joined } from "../page/api.ts";
-import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED } from "../testing/fakes.ts";
+import { DOOR, type Fakes, fakeDevices, fakeVisit, JOINED } from "../testing/fakes.ts";
 
 const RECORDING = { by: "Hana", since: 500 };
 
@@ -27,13 +27,13 @@ afterEach(() => {
   Reflect.deleteProperty(globalThis, "localStorage");
 });
 
-const visit = (): Fakes => fakeMeeting(fakeDevices(() => new FakeTrack() as unknown as MediaStreamTrack));
+const newVisit = (): Fakes => fakeVisit(fakeDevices(() => new FakeTrack() as unknown as MediaStreamTrack));
 
 async function inside(joined: Partial<Joined> = {}): Promise<Fakes> {
-  const fakes = visit();
+  const fakes = newVisit();
   fakes.api.answer = () => ({ ...JOINED, ...joined });
-  await fakes.meeting.start("Ada");
-  await fakes.meeting.enter("Ada");
+  await fakes.visit.start("Ada");
+  await fakes.visit.enter("Ada");
   return fakes;
 }
 
@@ -41,15 +41,15 @@ const notice = ({ room }: Fakes, on: boolean, fact = RECORDING): void =>
   room().emit("notice", { notice: "recording", on, fact });
 const live = ({ recorders }: Fakes): string[] =>
   recorders.filter(({ isStopped }) => !isStopped).map(({ source, tracks }) => `${source} ${tracks.length}`);
-const stage = ({ meeting }: Fakes): string => meeting.session.stage.value.at;
+const stage = ({ visit }: Fakes): string => visit.session.stage.value.at;
 
 test("people inside are asked, and nothing of them is recorded before they agree", async () => {
   const fakes = await inside();
   notice(fakes, true);
-  expect(fakes.meeting.session.recording.value).toEqual({ ...RECORDING, hasAgreed: false });
+  expect(fakes.visit.session.recording.value).toEqual({ ...RECORDING, hasAgreed: false });
   expect(live(fakes)).toEqual([]);
   expect(fakes.room().states.at(-1)?.recording).toBe(false);
-  fakes.meeting.recording.agree();
+  fakes.visit.recording.agree();
   expect(live(fakes)).toEqual(["camera 2"]);
   expect(fakes.uploads.opened[0]).toMatchObject({ stay: "me", token: "rt_1", source: "camera", roomName: "standup" });
   expect(fakes.room().states.at(-1)?.recording).toBe(true);
@@ -62,23 +62,23 @@ test("people inside are asked, and nothing of them is recorded before they agree
   expect(fakes.room().states.at(-1)?.recording).toBe(false);
   // The next one is asked about again.
   notice(fakes, true, { by: "Hana", since: 501 });
-  expect([fakes.meeting.session.recording.value?.hasAgreed, live(fakes)]).toEqual([false, []]);
+  expect([fakes.visit.session.recording.value?.hasAgreed, live(fakes)]).toEqual([false, []]);
 });
 
 test("another recording that began at once, or while the connection was lost, is asked about", async () => {
   const fakes = await inside();
   notice(fakes, true);
-  fakes.meeting.recording.agree();
+  fakes.visit.recording.agree();
   notice(fakes, true, { by: "Ben", since: 501 });
-  expect([fakes.meeting.session.recording.value?.by, live(fakes)]).toEqual(["Ben", []]);
+  expect([fakes.visit.session.recording.value?.by, live(fakes)]).toEqual(["Ben", []]);
 });
 
 test("the time of a join is a little earlier than that of the room's recording, which begins with it", async () => {
-  const fakes = visit();
+  const fakes = newVisit();
   fakes.api.doorNow = () => ({ ...DOOR, recording: true });
   fakes.api.answer = () => ({ ...JOINED, recording: { by: "", since: 500 } });
-  await fakes.meeting.start("Ada");
-  await fakes.meeting.enter("Ada");
+  await fakes.visit.start("Ada");
+  await fakes.visit.enter("Ada");
   await settled();
   notice(fakes, true, { by: "", since: 502 });
   expect([live(fakes), fakes.recorders.length]).toEqual([["camera 2"], 1]);
@@ -87,94 +87,94 @@ test("the time of a join is a little earlier than that of the room's recording, 
 test("who starts it has agreed; a refused start is no agreement", async () => {
   const fakes = await inside({ isAdmin: true });
   fakes.api.act = () => Promise.reject(new Error("no"));
-  expect(fakes.meeting.recording.record(true)).rejects.toThrow("no");
+  expect(fakes.visit.recording.record(true)).rejects.toThrow("no");
   await settled();
   notice(fakes, true);
   expect(live(fakes)).toEqual([]);
   const host = await inside({ isAdmin: true });
-  await host.meeting.recording.record(true);
+  await host.visit.recording.record(true);
   expect(host.api.acts).toEqual([{ do: "record" }]);
   notice(host, true);
   expect(live(host)).toEqual(["camera 2"]);
-  await host.meeting.recording.record(false);
+  await host.visit.recording.record(false);
   expect(host.api.acts.at(-1)).toEqual({ do: "stopRecord" });
   // The notice may come late, or not at all.
-  expect([host.meeting.session.recording.value, live(host)]).toEqual([undefined, []]);
+  expect([host.visit.session.recording.value, live(host)]).toEqual([undefined, []]);
 });
 
 test("the door of a meeting that is recorded: the click to enter is the one to agree", async () => {
-  const fakes = visit();
+  const fakes = newVisit();
   fakes.api.doorNow = () => ({ ...DOOR, recording: true });
   fakes.api.answer = () => ({ ...JOINED, recording: RECORDING });
-  await fakes.meeting.start("Ada");
-  await fakes.meeting.enter("Ada");
+  await fakes.visit.start("Ada");
+  await fakes.visit.enter("Ada");
   expect(stage(fakes)).toBe("inside");
   await settled();
   expect(live(fakes)).toEqual(["camera 2"]);
 });
 
 test("a door that said no more than that it was recorded is no agreement to a later recording", async () => {
-  const fakes = visit();
+  const fakes = newVisit();
   fakes.api.doorNow = () => ({ ...DOOR, recording: true });
-  await fakes.meeting.start("Ada");
-  await fakes.meeting.enter("Ada");
+  await fakes.visit.start("Ada");
+  await fakes.visit.enter("Ada");
   notice(fakes, true);
   expect(live(fakes)).toEqual([]);
 });
 
 test("who has agreed at the door, and then did not enter, is asked again", async () => {
-  const fakes = visit();
-  const { meeting, api } = fakes;
+  const fakes = newVisit();
+  const { visit, api } = fakes;
   let isRecorded = true;
   api.doorNow = () => ({ ...DOOR, recording: isRecorded });
   api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
-  await meeting.start("Ada");
-  await meeting.enter("Ada");
-  meeting.stopWaiting();
+  await visit.start("Ada");
+  await visit.enter("Ada");
+  visit.stopWaiting();
   isRecorded = false;
-  await meeting.returnToDoor();
+  await visit.returnToDoor();
   api.answer = () => ({ ...JOINED, recording: RECORDING });
-  void meeting.enter("Ada");
+  void visit.enter("Ada");
   await settled();
   expect(stage(fakes)).toBe("consent");
 });
 
 test("autoJoin waits for a click on the notice", async () => {
-  const fakes = visit();
+  const fakes = newVisit();
   fakes.api.doorNow = () => ({ ...DOOR, recording: true, autoJoin: true });
   fakes.api.answer = () => ({ ...JOINED, recording: RECORDING });
-  void fakes.meeting.start("Ada");
+  void fakes.visit.start("Ada");
   await settled();
   expect([stage(fakes), fakes.api.joins.length]).toEqual(["consent", 0]);
-  fakes.meeting.recording.agree();
+  fakes.visit.recording.agree();
   await settled();
   expect(stage(fakes)).toBe("inside");
-  expect(fakes.meeting.session.recording.value?.hasAgreed).toBe(true);
+  expect(fakes.visit.session.recording.value?.hasAgreed).toBe(true);
 });
 
 test("a recording that begins between the door and the join is asked about before entering", async () => {
-  const fakes = visit();
+  const fakes = newVisit();
   fakes.api.answer = () => ({ ...JOINED, recording: RECORDING });
-  await fakes.meeting.start("Ada");
-  void fakes.meeting.enter("Ada");
+  await fakes.visit.start("Ada");
+  void fakes.visit.enter("Ada");
   await settled();
-  expect(fakes.meeting.session.stage.value).toEqual({ at: "consent", by: "Hana" });
-  fakes.meeting.recording.agree();
+  expect(fakes.visit.session.stage.value).toEqual({ at: "consent", by: "Hana" });
+  fakes.visit.recording.agree();
   await settled();
   expect([stage(fakes), fakes.api.joins.length]).toEqual(["inside", 1]);
 });
 
 test("who is let in from the lobby is asked too, and keeps the place until then", async () => {
-  const fakes = visit();
-  const { meeting, api, lobby } = fakes;
+  const fakes = newVisit();
+  const { visit, api, lobby } = fakes;
   api.answer = ({ ticket }) =>
     ticket ? { ...JOINED, recording: RECORDING } : { waiting: true, ticket: "t1", connect: JOINED.connect };
-  await meeting.start("Ada");
-  await meeting.enter("Ada");
+  await visit.start("Ada");
+  await visit.enter("Ada");
   lobby().emit("admitted");
   await settled();
   expect([stage(fakes), lobby().isClosed]).toEqual(["consent", false]);
-  meeting.recording.agree();
+  visit.recording.agree();
   await settled();
   expect([stage(fakes), lobby().isClosed]).toEqual(["inside", true]);
 });
@@ -182,43 +182,43 @@ test("who is let in from the lobby is asked too, and keeps the place until then"
 test("a reload goes on with what was agreed to, and with no other recording", async () => {
   const before = await inside();
   notice(before, true);
-  before.meeting.recording.agree();
-  const after = visit();
+  before.visit.recording.agree();
+  const after = newVisit();
   after.api.answer = () => ({ ...JOINED, recording: RECORDING });
-  await after.meeting.start("Ada");
-  expect([stage(after), after.meeting.session.recording.value?.hasAgreed]).toEqual(["inside", true]);
-  const other = visit();
+  await after.visit.start("Ada");
+  expect([stage(after), after.visit.session.recording.value?.hasAgreed]).toEqual(["inside", true]);
+  const other = newVisit();
   other.api.answer = () => ({ ...JOINED, recording: { by: "Hana", since: 777 } });
-  void other.meeting.start("Ada");
+  void other.visit.start("Ada");
   await settled();
   expect(stage(other)).toBe("consent");
 });
 
 test("runs: one for camera and microphone, one for the screen, one for the microphone alone", async () => {
   const fakes = await inside();
-  const { meeting } = fakes;
+  const { visit } = fakes;
   notice(fakes, true);
-  meeting.recording.agree();
-  await meeting.toggle("audio");
+  visit.recording.agree();
+  await visit.toggle("audio");
   expect([fakes.recorders.length, fakes.recorders[0]?.isMuted]).toEqual([1, true]);
-  await meeting.toggle("audio");
+  await visit.toggle("audio");
   expect([fakes.recorders.length, fakes.recorders[0]?.isMuted]).toEqual([1, false]);
-  await meeting.toggle("screen");
+  await visit.toggle("screen");
   expect(live(fakes)).toEqual(["camera 2", "screen 1"]);
-  await meeting.toggle("video");
+  await visit.toggle("video");
   expect(live(fakes)).toEqual(["screen 1", "microphone 1"]);
-  await meeting.toggle("screen");
-  await meeting.toggle("video");
+  await visit.toggle("screen");
+  await visit.toggle("video");
   expect(live(fakes)).toEqual(["camera 2"]);
-  await meeting.media.choose("video", "other");
+  await visit.media.choose("video", "other");
   expect([live(fakes), fakes.recorders.length]).toEqual([["camera 2"], 5]);
   // A muted microphone alone is not worth a recording, until it is heard.
-  await meeting.toggle("audio");
-  await meeting.toggle("video");
+  await visit.toggle("audio");
+  await visit.toggle("video");
   expect(live(fakes)).toEqual([]);
-  await meeting.toggle("audio");
+  await visit.toggle("audio");
   expect(live(fakes)).toEqual(["microphone 1"]);
-  meeting.leave();
+  visit.leave();
   expect(live(fakes)).toEqual([]);
   expect(fakes.uploads.ended.length).toBe(fakes.uploads.opened.length);
 });
@@ -226,9 +226,9 @@ test("runs: one for camera and microphone, one for the screen, one for the micro
 test("a run that fails after leaving says why too; runs of earlier pages do not", async () => {
   const fakes = await inside();
   notice(fakes, true);
-  fakes.meeting.recording.agree();
-  fakes.meeting.leave();
-  const { failure } = fakes.meeting.recording.own;
+  fakes.visit.recording.agree();
+  fakes.visit.leave();
+  const { failure } = fakes.visit.recording.own;
   fakes.uploads.fail("refused", "of another page");
   expect(failure.value).toBeUndefined();
   fakes.uploads.fail("too_large");
@@ -239,18 +239,18 @@ test("runs that cannot be uploaded are not begun without end", async () => {
   const fakes = await inside();
   fakes.uploads.pending.value = { runs: 40, seconds: 1, bytes: 1 };
   notice(fakes, true);
-  fakes.meeting.recording.agree();
-  expect([live(fakes), fakes.meeting.recording.own.failure.value]).toEqual([[], "queue_full"]);
+  fakes.visit.recording.agree();
+  expect([live(fakes), fakes.visit.recording.own.failure.value]).toEqual([[], "queue_full"]);
 });
 
 test("a run that fails ends all, says why, and begins none again", async () => {
   const fakes = await inside();
   notice(fakes, true);
-  fakes.meeting.recording.agree();
+  fakes.visit.recording.agree();
   fakes.uploads.fail("storage_full");
-  expect([live(fakes), fakes.meeting.recording.own.failure.value]).toEqual([[], "storage_full"]);
-  await fakes.meeting.toggle("video");
-  await fakes.meeting.toggle("video");
+  expect([live(fakes), fakes.visit.recording.own.failure.value]).toEqual([[], "storage_full"]);
+  await fakes.visit.toggle("video");
+  await fakes.visit.toggle("video");
   expect(live(fakes)).toEqual([]);
   expect(fakes.room().states.at(-1)?.recording).toBe(false);
 });

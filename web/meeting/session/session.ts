@@ -1,4 +1,4 @@
-/** What the page knows about the meeting, as signals that its elements read; meeting.ts changes them. */
+/** What the page knows about the meeting, as signals that its elements read; visit.ts changes them. */
 import { type Signal, signal } from "@preact/signals";
 import type { Quality, RemoteTrack } from "../call/contract.ts";
 import { type Door, flagsOf, type May, type RoomFlags } from "../page/api.ts";

@@ -21,8 +21,8 @@ import type {
   RoomEvents,
 } from "../room/contract.ts";
 import { type DeviceAccess, OwnMedia } from "../session/own-media.ts";
-import { Meeting } from "../visit/meeting.ts";
-import type { MeetingParts } from "../visit/parts.ts";
+import type { VisitParts } from "../visit/parts.ts";
+import { Visit } from "../visit/visit.ts";
 
 type Listener = (...args: readonly unknown[]) => void;
 
@@ -251,7 +251,7 @@ export interface FakeRecorder {
 export interface Fakes {
   readonly uploads: FakeUploads;
   readonly recorders: readonly FakeRecorder[];
-  readonly meeting: Meeting;
+  readonly visit: Visit;
   readonly api: FakeApi;
   /** The last one that was opened. */
   readonly room: () => FakeRoom;
@@ -259,14 +259,14 @@ export interface Fakes {
   readonly engine: () => FakeEngine;
 }
 
-export function fakeMeeting(devices: DeviceAccess, more: Partial<MeetingParts> = {}): Fakes {
+export function fakeVisit(devices: DeviceAccess, more: Partial<VisitParts> = {}): Fakes {
   const api = new FakeApi();
   let room = new FakeRoom();
   let lobby = new FakeLobby();
   let engine = new FakeEngine();
   const uploads = new FakeUploads();
   const recorders: FakeRecorder[] = [];
-  const meeting = new Meeting({
+  const visit = new Visit({
     roomName: "standup",
     api,
     media: new OwnMedia(devices),
@@ -299,5 +299,5 @@ export function fakeMeeting(devices: DeviceAccess, more: Partial<MeetingParts> =
     defaultName: () => "Guest",
     ...more,
   });
-  return { meeting, api, uploads, recorders, room: () => room, lobby: () => lobby, engine: () => engine };
+  return { visit, api, uploads, recorders, room: () => room, lobby: () => lobby, engine: () => engine };
 }

@@ -16,29 +16,29 @@ async function recorded(fakes: Fakes, enter: Enter, by = "Grace Hopper"): Promis
   await enter(fakes, HOST);
   const people = fakes.room().inside;
   fakes.room().show(...people.map((one, at) => ({ ...one, state: { ...one.state, recording: at !== 1 } })));
-  await fakes.meeting.recording.record(true);
+  await fakes.visit.recording.record(true);
   started(fakes, by);
 }
 
 const recordedDoor = { ...DOOR, recording: true };
 
 export const recordingStates = (enter: Enter): Readonly<Record<string, State>> => ({
-  "door-recorded": async ({ meeting, api, uploads }) => {
+  "door-recorded": async ({ visit, api, uploads }) => {
     api.doorNow = () => recordedDoor;
     uploads.pending.value = { runs: 1, seconds: 40, bytes: MINUTE_BYTES };
-    await meeting.start("Ada Lovelace");
+    await visit.start("Ada Lovelace");
   },
-  "door-recorded-private": async ({ meeting, api }) => {
+  "door-recorded-private": async ({ visit, api }) => {
     api.doorNow = () => ({ ...recordedDoor, privacy: "private" });
-    await meeting.start("");
+    await visit.start("");
   },
-  consent: ({ meeting, api }) => {
+  consent: ({ visit, api }) => {
     api.doorNow = () => ({ ...recordedDoor, autoJoin: true });
-    void meeting.start("Ada Lovelace");
+    void visit.start("Ada Lovelace");
   },
-  "consent-by": ({ meeting, api }) => {
+  "consent-by": ({ visit, api }) => {
     api.answer = () => ({ ...JOINED, recording: { by: "Grace Hopper", since: 1 } });
-    void meeting.enter("Ada Lovelace");
+    void visit.enter("Ada Lovelace");
   },
   "consent-inside": async (fakes) => {
     await enter(fakes, {});
@@ -70,14 +70,14 @@ export const recordingStates = (enter: Enter): Readonly<Record<string, State>> =
   },
   "left-uploading": async (fakes) => {
     await recorded(fakes, enter);
-    fakes.meeting.leave();
+    fakes.visit.leave();
     fakes.uploads.pending.value = { runs: 2, seconds: 60, bytes: MINUTE_BYTES };
     await drawn();
     fakes.uploads.pending.value = { runs: 2, seconds: 24, bytes: MINUTE_BYTES * 0.4 };
   },
   "left-uploaded": async (fakes) => {
     await recorded(fakes, enter);
-    fakes.meeting.leave();
+    fakes.visit.leave();
     fakes.uploads.pending.value = { runs: 1, seconds: 2, bytes: 1 };
     await drawn();
     fakes.uploads.pending.value = { runs: 0, seconds: 0, bytes: 0 };

@@ -8,8 +8,8 @@ import type { Person } from "../room/contract.ts";
 import { chosenLanguage, language } from "../texts/texts.ts";
 import { App } from "../ui/app.tsx";
 import { dialog, layout, panel, pinned } from "../ui/view.ts";
-import type { Meeting } from "../visit/meeting.ts";
-import { DOOR, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "./fakes.ts";
+import type { Visit } from "../visit/visit.ts";
+import { DOOR, type Fakes, fakeDevices, fakeVisit, JOINED, person, SILENT } from "./fakes.ts";
 import { recordingStates } from "./recording-states.ts";
 
 const NAMES = [
@@ -102,7 +102,7 @@ async function enter(
   { count = 3, isLong = false, hasScreen = false, joined = {} }: Inside,
 ): Promise<void> {
   fakes.api.answer = () => ({ ...JOINED, name: isLong ? LONG : JOINED.name, ...joined });
-  await fakes.meeting.enter("Ada Lovelace");
+  await fakes.visit.enter("Ada Lovelace");
   const room = fakes.room();
   const engine = fakes.engine();
   const all = people(count, isLong).map((one, at) =>
@@ -137,36 +137,36 @@ const refuse = (fakes: Fakes, code: string, more: Refused["more"] = {}, status =
   fakes.api.doorNow = () => {
     throw new Refused(status, code, "", more);
   };
-  return fakes.meeting.look();
+  return fakes.visit.look();
 };
 
 const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> = {
-  door: ({ meeting }) => meeting.start("Ada Lovelace"),
-  "door-private": async ({ meeting, api }) => {
+  door: ({ visit }) => visit.start("Ada Lovelace"),
+  "door-private": async ({ visit, api }) => {
     api.doorNow = () => ({ ...DOOR, privacy: "private", audioOnlyRoom: true });
-    await meeting.start("");
+    await visit.start("");
   },
-  "door-denied": ({ meeting }) => meeting.start(LONG),
-  "door-invited": async ({ meeting, api }) => {
+  "door-denied": ({ visit }) => visit.start(LONG),
+  "door-invited": async ({ visit, api }) => {
     api.doorNow = () => ({ ...DOOR, privacy: "private", you: { name: LONG, isAdmin: true, isInvited: true } });
-    await meeting.start("");
+    await visit.start("");
   },
-  invitation: async ({ meeting, api }) => {
+  invitation: async ({ visit, api }) => {
     api.doorNow = () => ({ ...DOOR, privacy: "private", enableRequestToJoin: false });
-    await meeting.start("");
+    await visit.start("");
   },
-  waiting: async ({ meeting, api }) => {
+  waiting: async ({ visit, api }) => {
     api.answer = () => ({ waiting: true, ticket: "t", connect: JOINED.connect });
-    await meeting.enter("Ada");
+    await visit.enter("Ada");
   },
-  "waiting-alone": async ({ meeting, api, lobby }) => {
+  "waiting-alone": async ({ visit, api, lobby }) => {
     api.answer = () => ({ waiting: true, ticket: "t", connect: JOINED.connect });
-    await meeting.enter("Ada");
+    await visit.enter("Ada");
     lobby().emit("hosts", false);
   },
-  "waiting-lost": async ({ meeting, api, lobby }) => {
+  "waiting-lost": async ({ visit, api, lobby }) => {
     api.answer = () => ({ waiting: true, ticket: "t", connect: JOINED.connect });
-    await meeting.enter("Ada");
+    await visit.enter("Ada");
     lobby().emit("online", false);
   },
   "not-open": (fakes) => refuse(fakes, "room_not_open", { opensAt: 1_900_000_000 }),
@@ -185,7 +185,7 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
   },
   left: async (fakes) => {
     await enter(fakes, {});
-    fakes.meeting.leave();
+    fakes.visit.leave();
   },
   alone: (fakes) => enter(fakes, { count: 0 }),
   two: (fakes) => enter(fakes, { count: 1 }),
@@ -247,11 +247,11 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
   },
   unreached: async (fakes) => {
     await enter(fakes, { count: 2, isLong: true });
-    fakes.meeting.session.unreached.value = new Set(["p0", "p1"]);
+    fakes.visit.session.unreached.value = new Set(["p0", "p1"]);
   },
   "unreached-host": async (fakes) => {
     await enter(fakes, { count: 2, ...admin });
-    fakes.meeting.session.unreached.value = new Set(["p0"]);
+    fakes.visit.session.unreached.value = new Set(["p0"]);
   },
   devices: async (fakes) => {
     await enter(fakes, {});
@@ -270,17 +270,17 @@ const STATES: Readonly<Record<string, (fakes: Fakes) => Promise<void> | void>> =
 
 declare global {
   var stateNames: readonly string[];
-  var meeting: Meeting;
+  var visit: Visit;
 }
 
 const asked = new URLSearchParams(location.search);
 const state = asked.get("state") ?? "door";
 language.value = chosenLanguage([asked.get("lang") ?? "en"]);
 if (asked.has("rtl")) document.documentElement.dir = "rtl";
-const fakes = fakeMeeting(state === "door-denied" ? denied : devices);
+const fakes = fakeVisit(state === "door-denied" ? denied : devices);
 globalThis.stateNames = Object.keys(STATES);
-globalThis.meeting = fakes.meeting;
+globalThis.visit = fakes.visit;
 const root = document.getElementById("app");
-if (root) render(<App meeting={fakes.meeting} />, root);
+if (root) render(<App visit={fakes.visit} />, root);
 await STATES[state]?.(fakes);
 document.body.dataset.ready = "";

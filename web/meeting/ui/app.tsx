@@ -1,16 +1,16 @@
 /** The page: what is shown depends on how far the visit has come. */
 import { useSignalEffect } from "@preact/signals";
 import { LANGUAGES, language } from "../texts/texts.ts";
-import type { Meeting } from "../visit/meeting.ts";
+import type { Visit } from "../visit/visit.ts";
 import { ClosedPage, ConsentPage, LeftPage, LoadingPage, OutPage, WaitingPage } from "./closed.tsx";
 import { DoorPage } from "./door.tsx";
 import { InsidePage } from "./inside.tsx";
 import { LanguageMenu } from "./language.tsx";
 import { Announcements } from "./live.tsx";
-import { MeetingContext } from "./view.ts";
+import { VisitContext } from "./view.ts";
 
-export function App({ meeting }: { readonly meeting: Meeting }) {
-  const { session } = meeting;
+export function App({ visit }: { readonly visit: Visit }) {
+  const { session } = visit;
   useSignalEffect(() => {
     document.documentElement.lang = language.value;
     document.documentElement.dir = LANGUAGES[language.value].direction;
@@ -18,20 +18,20 @@ export function App({ meeting }: { readonly meeting: Meeting }) {
   });
   const isInside = session.stage.value.at === "inside";
   return (
-    <MeetingContext.Provider value={meeting}>
-      <Page meeting={meeting} />
+    <VisitContext.Provider value={visit}>
+      <Page visit={visit} />
       {!isInside && (
         <footer class="foot">
           <LanguageMenu />
         </footer>
       )}
       <Announcements />
-    </MeetingContext.Provider>
+    </VisitContext.Provider>
   );
 }
 
-function Page({ meeting }: { readonly meeting: Meeting }) {
-  const { session } = meeting;
+function Page({ visit }: { readonly visit: Visit }) {
+  const { session } = visit;
   const stage = session.stage.value;
   switch (stage.at) {
     case "loading":

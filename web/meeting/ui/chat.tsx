@@ -8,7 +8,7 @@ import { unsent } from "../session/refusals.ts";
 import { t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";
-import { panel, useMeeting } from "./view.ts";
+import { panel, useVisit } from "./view.ts";
 
 /** Nearer to the end than this: new messages are scrolled to. */
 const AT_END_PX = 80;
@@ -23,7 +23,7 @@ const draft = signal("");
 
 /** Counts, also while the chat is not shown. */
 export function useUnread(): void {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const seen = useRef(new Set<string>());
   const lines = session.chat.value;
   const isOpen = panel.value === "chat";
@@ -43,7 +43,7 @@ export function useUnread(): void {
 }
 
 export function ChatPanel() {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const list = useRef<HTMLOListElement>(null);
   const isAtEnd = useRef(true);
   const lines = session.chat.value;
@@ -76,7 +76,7 @@ const follows = (line: ChatLine, before: ChatLine | undefined): boolean =>
   line.timeMs - before.timeMs < TOGETHER_MS;
 
 function Line({ line, isFollowing }: { readonly line: ChatLine; readonly isFollowing: boolean }) {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const isMe = line.from === session.me.value.participantSession;
   const isServer = line.from === undefined;
   const name = isServer ? t("fromServer") : isMe ? t("you") : line.name;
@@ -109,7 +109,7 @@ function Line({ line, isFollowing }: { readonly line: ChatLine; readonly isFollo
 }
 
 function Writer() {
-  const meeting = useMeeting();
+  const visit = useVisit();
   const error = useSignal("");
   const isBusy = useSignal(false);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -118,7 +118,7 @@ function Writer() {
     const timer = setTimeout(() => field.current?.focus({ preventScroll: true }));
     return () => clearTimeout(timer);
   }, []);
-  const isOnline = meeting.session.isOnline.value;
+  const isOnline = visit.session.isOnline.value;
   useEffect(() => {
     if (isOnline) error.value = "";
   }, [isOnline]);
@@ -129,7 +129,7 @@ function Writer() {
     isBusy.value = true;
     error.value = "";
     try {
-      await meeting.say(written);
+      await visit.say(written);
       draft.value = "";
     } catch (cause) {
       error.value = t(unsent(cause));

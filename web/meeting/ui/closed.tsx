@@ -7,7 +7,7 @@ import type { Closed, Stage } from "../session/session.ts";
 import type { TextKey } from "../texts/en.ts";
 import { duration, moment, recordedBy, t, timeOfDay } from "../texts/texts.ts";
 import { UploadStatus } from "./recording.tsx";
-import { useMeeting } from "./view.ts";
+import { useVisit } from "./view.ts";
 
 interface MessageProps {
   readonly title: string;
@@ -18,7 +18,7 @@ interface MessageProps {
 
 function Message({ title, text, children, isBusy }: MessageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const { session } = useMeeting();
+  const { session } = useVisit();
   // Screen readers begin here; the button that had the focus is gone.
   useLayoutEffect(() => heading.current?.focus(), [title]);
   return (
@@ -37,7 +37,7 @@ function Message({ title, text, children, isBusy }: MessageProps) {
 }
 
 export function LoadingPage() {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   return (
     <main class="closed" aria-busy="true">
       <div class="closed-card">
@@ -56,14 +56,14 @@ function waitingText({ hasHost, isLost }: Waiting): TextKey {
 }
 
 export function WaitingPage(waiting: Waiting) {
-  const meeting = useMeeting();
+  const visit = useVisit();
   return (
     <Message title={t("waitingTitle")} isBusy>
       <p class="muted" aria-live="polite">
         {t(waitingText(waiting))}
       </p>
       <p class="muted small">{t("waitingSince", { time: timeOfDay(waiting.sinceMs) })}</p>
-      <button type="button" onClick={() => meeting.stopWaiting()}>
+      <button type="button" onClick={() => visit.stopWaiting()}>
         {t("stopWaiting")}
       </button>
     </Message>
@@ -92,7 +92,7 @@ const CLOSED: Readonly<Record<Closed, MessageKeys>> = {
 const FINAL: readonly Closed[] = ["over", "missing", "invitation", "not_open"];
 
 export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: "closed" }>) {
-  const meeting = useMeeting();
+  const visit = useVisit();
   const [title, explanation] = CLOSED[why];
   const time = timeMs === undefined ? undefined : moment(timeMs, Date.now());
   const isLater = why === "not_open" && time === undefined;
@@ -101,13 +101,13 @@ export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: 
       {why === "over" && time !== undefined && <p class="muted small">{t("overAt", { time })}</p>}
       {text !== undefined && text !== "" && <p>{t("declinedSaid", { text })}</p>}
       {why === "stale" && (
-        <button type="button" onClick={() => void meeting.withoutToken()}>
+        <button type="button" onClick={() => void visit.withoutToken()}>
           {t("enterWithout")}
         </button>
       )}
       {why === "declined" && <AskAgain timeMs={timeMs ?? 0} />}
       {why !== "stale" && why !== "declined" && !FINAL.includes(why) && (
-        <button type="button" class="primary" onClick={() => void meeting.returnToDoor()}>
+        <button type="button" class="primary" onClick={() => void visit.returnToDoor()}>
           {t("tryAgain")}
         </button>
       )}
@@ -117,7 +117,7 @@ export function ClosedPage({ why, timeMs, text }: Extract<Stage, { readonly at: 
 
 /** The service refuses a declined visitor for a while: without the countdown that would look like a second decision of a host. */
 function AskAgain({ timeMs }: { readonly timeMs: number }) {
-  const meeting = useMeeting();
+  const visit = useVisit();
   const now = useSignal(Date.now());
   const seconds = Math.max(0, Math.ceil((timeMs - now.value) / 1000));
   const isEarly = seconds > 0;
@@ -132,7 +132,7 @@ function AskAgain({ timeMs }: { readonly timeMs: number }) {
       <p class="muted small" role="status">
         {isEarly ? <span aria-live="off">{t("askAgainIn", { time: duration(seconds) })}</span> : t("askAgainNow")}
       </p>
-      <button type="button" class="primary" disabled={isEarly} onClick={() => void meeting.returnToDoor()}>
+      <button type="button" class="primary" disabled={isEarly} onClick={() => void visit.returnToDoor()}>
         {t("tryAgain")}
       </button>
     </>
@@ -149,12 +149,12 @@ const OUT: Readonly<Record<Ending, MessageKeys>> = {
 
 /** A meeting that is recorded is entered by a click on this, also where the page would enter by itself. */
 export function ConsentPage({ by }: { readonly by: string }) {
-  const meeting = useMeeting();
+  const visit = useVisit();
   return (
     <Message title={t("consentTitle")}>
       {by !== "" && <p>{recordedBy(by)}</p>}
       <p class="muted">{t("recordingMeaning")}</p>
-      <button type="button" class="primary" onClick={() => meeting.recording.agree()}>
+      <button type="button" class="primary" onClick={() => visit.recording.agree()}>
         {t("agreeAndEnter")}
       </button>
       <p class="muted small">{t("consentOrClose")}</p>
@@ -163,20 +163,20 @@ export function ConsentPage({ by }: { readonly by: string }) {
 }
 
 export function OutPage({ why }: { readonly why: Ending }) {
-  const meeting = useMeeting();
+  const visit = useVisit();
   const [title, text] = OUT[why];
   // Without an invitation a person is not recognised: it could enter again.
-  const isGuest = why === "removed" && !meeting.hasToken;
+  const isGuest = why === "removed" && !visit.hasToken;
   return (
     <Message title={t(title)} text={t(isGuest ? "removedGuestText" : text)}>
       <UploadStatus />
       {why === "replaced" && (
-        <button type="button" class="primary" onClick={() => void meeting.bringBack()}>
+        <button type="button" class="primary" onClick={() => void visit.bringBack()}>
           {t("bringBack")}
         </button>
       )}
       {why === "lost" && (
-        <button type="button" class="primary" onClick={() => void meeting.returnToDoor()}>
+        <button type="button" class="primary" onClick={() => void visit.returnToDoor()}>
           {t("enterAgain")}
         </button>
       )}
@@ -185,11 +185,11 @@ export function OutPage({ why }: { readonly why: Ending }) {
 }
 
 export function LeftPage() {
-  const meeting = useMeeting();
+  const visit = useVisit();
   return (
     <Message title={t("leftTitle")}>
       <UploadStatus done={t("leftText")} />
-      <button type="button" class="primary" onClick={() => void meeting.returnToDoor()}>
+      <button type="button" class="primary" onClick={() => void visit.returnToDoor()}>
         {t("enterAgain")}
       </button>
     </Message>

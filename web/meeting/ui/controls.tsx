@@ -6,7 +6,7 @@ import { unread } from "./chat.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 import { MoreMenu } from "./more.tsx";
 import { RecordingMark } from "./recording.tsx";
-import { panel, togglePanel, useMeeting } from "./view.ts";
+import { panel, togglePanel, useVisit } from "./view.ts";
 
 interface ControlProps {
   readonly icon: IconName;
@@ -50,8 +50,8 @@ const REFUSED: Readonly<Record<Kind, TextKey>> = {
 const SHORT = { audio: "shortMicrophone", video: "shortCamera", screen: "shortScreen" } as const;
 
 export function Controls() {
-  const meeting = useMeeting();
-  const { session, media } = meeting;
+  const visit = useVisit();
+  const { session, media } = visit;
   const may = session.may.value;
   const room = session.room.value;
   const isOn = media.isOn.value;
@@ -71,7 +71,7 @@ export function Controls() {
         shortcut="M"
         tone={isOn.audio ? undefined : "off"}
         isDisabled={!may.audio}
-        onClick={() => void meeting.toggle("audio")}
+        onClick={() => void visit.toggle("audio")}
       />
       {!room.audioOnlyRoom && (
         <Control
@@ -81,7 +81,7 @@ export function Controls() {
           shortcut="V"
           tone={isOn.video ? undefined : "off"}
           isDisabled={!may.video}
-          onClick={() => void meeting.toggle("video")}
+          onClick={() => void visit.toggle("video")}
         />
       )}
       {media.canShareScreen && room.enableScreenSharing && !room.audioOnlyRoom && (
@@ -92,7 +92,7 @@ export function Controls() {
           shortcut="S"
           tone={isOn.screen ? "active" : undefined}
           isDisabled={!may.screen}
-          onClick={() => void meeting.toggle("screen")}
+          onClick={() => void visit.toggle("screen")}
         />
       )}
       <Control
@@ -101,7 +101,7 @@ export function Controls() {
         label={t(isHandUp ? "lowerHand" : "raiseHand")}
         shortcut="H"
         tone={isHandUp ? "active" : undefined}
-        onClick={() => meeting.setHand(!isHandUp)}
+        onClick={() => visit.setHand(!isHandUp)}
       />
       {room.enableChat && (
         <Control
@@ -120,7 +120,7 @@ export function Controls() {
         class="control leave"
         aria-label={t("leave")}
         title={t("leave")}
-        onClick={() => meeting.leave()}
+        onClick={() => visit.leave()}
       >
         <Icon name="leave" />
         <span class="control-text" aria-hidden="true">
@@ -133,7 +133,7 @@ export function Controls() {
 
 /** Above the stage: the room, who is here, who waits. */
 export function Header() {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const waiting = session.queue.value.length;
   const people = session.people.value.length + 1;
   return (

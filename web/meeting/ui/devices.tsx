@@ -7,7 +7,7 @@ import { checkServers, checkService, connectivity, type Outcome } from "../page/
 import type { TextKey } from "../texts/en.ts";
 import { t } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
-import { useMeeting } from "./view.ts";
+import { useVisit } from "./view.ts";
 
 const NAMES: Readonly<Record<Device["kind"], TextKey>> = {
   audio: "microphone",
@@ -16,7 +16,7 @@ const NAMES: Readonly<Record<Device["kind"], TextKey>> = {
 };
 
 export function DeviceChoices({ isAudioOnly }: { readonly isAudioOnly: boolean }) {
-  const { media } = useMeeting();
+  const { media } = useVisit();
   const hasOutputs = media.devices.value.some(({ kind }) => kind === "output");
   return (
     <div class="devices">
@@ -28,7 +28,7 @@ export function DeviceChoices({ isAudioOnly }: { readonly isAudioOnly: boolean }
 }
 
 function Choice({ kind }: { readonly kind: Device["kind"] }) {
-  const { media } = useMeeting();
+  const { media } = useVisit();
   const id = useId();
   const name = t(NAMES[kind]);
   const found = media.devices.value.filter((one) => one.kind === kind && one.deviceId !== "default");
@@ -57,7 +57,7 @@ function Choice({ kind }: { readonly kind: Device["kind"] }) {
 
 /** A bar that follows the voice. It says nothing to screen readers: it changes many times per second. */
 export function LevelMeter() {
-  const { media } = useMeeting();
+  const { media } = useVisit();
   const bar = useRef<HTMLDivElement>(null);
   const track = media.tracks.value.audio;
   const isOn = media.isOn.value.audio;
@@ -82,7 +82,7 @@ const OUTCOMES: Readonly<Record<Outcome, TextKey>> = {
 };
 
 export function ConnectionCheck() {
-  const { session, reach } = useMeeting();
+  const { session, reach } = useVisit();
   const isAsked = useSignal(0);
   const servers = session.iceServers.value;
   useEffect(() => {

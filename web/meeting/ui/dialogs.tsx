@@ -7,10 +7,10 @@ import { ConnectionCheck, DeviceChoices, LevelMeter } from "./devices.tsx";
 import { Dialog, Question } from "./dialog.tsx";
 import { LanguageMenu } from "./language.tsx";
 import { isRecordable } from "./recording.tsx";
-import { dialog, hasShortcuts, setShortcuts, useMeeting } from "./view.ts";
+import { dialog, hasShortcuts, setShortcuts, useVisit } from "./view.ts";
 
 export function Dialogs() {
-  const meeting = useMeeting();
+  const visit = useVisit();
   const open = dialog.value;
   const close = (): void => {
     dialog.value = undefined;
@@ -25,7 +25,7 @@ export function Dialogs() {
         title={t("endQuestion")}
         text={t("endMeaning")}
         submit={t("end")}
-        run={() => meeting.act({ do: "end" })}
+        run={() => visit.act({ do: "end" })}
         onClose={close}
       />
     );
@@ -36,7 +36,7 @@ export function Dialogs() {
         text={t("recordMeaning")}
         submit={t("recordStart")}
         tone="primary"
-        run={() => meeting.recording.record(true)}
+        run={() => visit.recording.record(true)}
         onClose={close}
       />
     );
@@ -45,7 +45,7 @@ export function Dialogs() {
       title={t("removeQuestion", { name: open.name })}
       text={t("removeMeaning")}
       submit={t("remove")}
-      run={() => meeting.act({ do: "remove", participantSession: open.remove })}
+      run={() => visit.act({ do: "remove", participantSession: open.remove })}
       onClose={close}
     />
   );
@@ -56,7 +56,7 @@ interface Props {
 }
 
 function Devices({ onClose }: Props) {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   return (
     <Dialog title={t("devices")} onClose={onClose}>
       <DeviceChoices isAudioOnly={session.room.value.audioOnlyRoom} />
@@ -96,8 +96,8 @@ function Invite({ onClose }: Props) {
 }
 
 function Shortcuts({ onClose }: Props) {
-  const meeting = useMeeting();
-  const shown = SHORTCUTS.filter(({ key }) => key !== "R" || isRecordable(meeting));
+  const visit = useVisit();
+  const shown = SHORTCUTS.filter(({ key }) => key !== "R" || isRecordable(visit));
   return (
     <Dialog title={t("shortcuts")} onClose={onClose}>
       <dl class="keys">

@@ -9,11 +9,11 @@ import { Icon } from "./icons.tsx";
 import { DeviceProblems } from "./problems.tsx";
 import { EarlierUpload, RecordingNotice } from "./recording.tsx";
 import { Video } from "./video.tsx";
-import { useMeeting } from "./view.ts";
+import { useVisit } from "./view.ts";
 
 export function DoorPage() {
-  const meeting = useMeeting();
-  const { session } = meeting;
+  const visit = useVisit();
+  const { session } = visit;
   const door = session.door.value;
   const isAudioOnly = door?.audioOnlyRoom === true;
   const isChecking = useSignal(false);
@@ -46,9 +46,9 @@ const insideText = (inside: number | undefined): string => {
 };
 
 function EnterForm() {
-  const meeting = useMeeting();
-  const { session } = meeting;
-  const name = useSignal(meeting.name);
+  const visit = useVisit();
+  const { session } = visit;
+  const name = useSignal(visit.name);
   const id = useId();
   const isAsking = isStranger(session.door.value);
   const given = vouchedName(session.door.value);
@@ -58,7 +58,7 @@ function EnterForm() {
   const isBusy = session.stage.value.at === "entering";
   const enter = (event: Event): void => {
     event.preventDefault();
-    void meeting.enter(name.value);
+    void visit.enter(name.value);
   };
   return (
     <form class="enter" onSubmit={enter}>
@@ -94,8 +94,8 @@ function EnterForm() {
 }
 
 function Preview({ isAudioOnly }: { readonly isAudioOnly: boolean }) {
-  const meeting = useMeeting();
-  const { media } = meeting;
+  const visit = useVisit();
+  const { media } = visit;
   const { video } = media.tracks.value;
   const isOn = media.isOn.value;
   const isStarting = media.starting.value.includes("video");
@@ -113,7 +113,7 @@ function Preview({ isAudioOnly }: { readonly isAudioOnly: boolean }) {
             class={isOn.audio ? "round" : "round off"}
             aria-label={t(isOn.audio ? "mute" : "unmute")}
             title={t(isOn.audio ? "mute" : "unmute")}
-            onClick={() => void meeting.toggle("audio")}
+            onClick={() => void visit.toggle("audio")}
           >
             <Icon name={isOn.audio ? "microphone" : "microphoneOff"} />
           </button>
@@ -123,7 +123,7 @@ function Preview({ isAudioOnly }: { readonly isAudioOnly: boolean }) {
               class={isOn.video ? "round" : "round off"}
               aria-label={t(isOn.video ? "cameraOff" : "cameraOn")}
               title={t(isOn.video ? "cameraOff" : "cameraOn")}
-              onClick={() => void meeting.toggle("video")}
+              onClick={() => void visit.toggle("video")}
             >
               <Icon name={isOn.video ? "camera" : "cameraOff"} />
             </button>

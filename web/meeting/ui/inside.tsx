@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { isWritingIn, type Shortcut, shortcutOf } from "../page/shortcuts.ts";
 import { unreachedText } from "../session/unreached.ts";
 import { duration, t } from "../texts/texts.ts";
-import type { Meeting } from "../visit/meeting.ts";
+import type { Visit } from "../visit/visit.ts";
 import { ChatPanel, useUnread } from "./chat.tsx";
 import { Controls, Header } from "./controls.tsx";
 import { Dialogs } from "./dialogs.tsx";
@@ -13,21 +13,21 @@ import { DeviceProblems } from "./problems.tsx";
 import { ConsentDialog, isRecordable, RecordingProblems, toggleRecording } from "./recording.tsx";
 import { Sound } from "./sound.tsx";
 import { Stage } from "./stage.tsx";
-import { dialog, hasShortcuts, panel, resetView, togglePanel, useMeeting } from "./view.ts";
+import { dialog, hasShortcuts, panel, resetView, togglePanel, useVisit } from "./view.ts";
 
 /** The end of the meeting, or of one's own stay, is shown this long before. */
 const ENDING_SHOWN_SECONDS = 300;
 
 export function InsidePage() {
-  const meeting = useMeeting();
-  const { session } = meeting;
+  const visit = useVisit();
+  const { session } = visit;
   useUnread();
   useLayoutEffect(() => {
     // Screen readers begin with the room's name; the button that had the focus is gone.
     document.querySelector<HTMLElement>(".head-room")?.focus();
     return resetView;
   }, []);
-  useEffect(() => followKeys(meeting), []);
+  useEffect(() => followKeys(visit), []);
   const isChatShown = panel.value === "chat" && session.room.value.enableChat;
   return (
     <div class="inside">
@@ -60,13 +60,13 @@ export function InsidePage() {
 }
 
 function UnreachedBanner() {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const text = unreachedText(session);
   return text === "" ? null : <p class="banner warn">{text}</p>;
 }
 
 function EndingBanner() {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const now = useSignal(Date.now());
   const ending = session.ending.value;
   useEffect(() => {
@@ -79,15 +79,15 @@ function EndingBanner() {
   return <p class="banner warn">{t(ending.isForAll ? "endsIn" : "youLeaveIn", { time: duration(seconds) })}</p>;
 }
 
-function followKeys(meeting: Meeting): () => void {
-  const { session, media } = meeting;
+function followKeys(visit: Visit): () => void {
+  const { session, media } = visit;
   const run: Readonly<Record<Shortcut, () => void>> = {
-    M: () => void meeting.toggle("audio"),
-    V: () => void meeting.toggle("video"),
-    S: () => media.canShareScreen && void meeting.toggle("screen"),
+    M: () => void visit.toggle("audio"),
+    V: () => void visit.toggle("video"),
+    S: () => media.canShareScreen && void visit.toggle("screen"),
     C: () => session.room.value.enableChat && togglePanel("chat"),
-    H: () => meeting.setHand(!session.isHandUp.value),
-    R: () => isRecordable(meeting) && toggleRecording(meeting),
+    H: () => visit.setHand(!session.isHandUp.value),
+    R: () => isRecordable(visit) && toggleRecording(visit),
     "?": () => (dialog.value = "shortcuts"),
   };
   const pressed = (event: KeyboardEvent): void => {

@@ -6,7 +6,7 @@ import { refusedAct } from "../session/refusals.ts";
 import { t } from "../texts/texts.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { isRecordable, toggleRecording } from "./recording.tsx";
-import { type DialogName, dialog, layout, togglePanel, useMeeting } from "./view.ts";
+import { type DialogName, dialog, layout, togglePanel, useVisit } from "./view.ts";
 
 interface Entry {
   readonly icon: IconName;
@@ -87,13 +87,13 @@ export function MoreMenu() {
 }
 
 function useEntries(): readonly Entry[] {
-  const meeting = useMeeting();
-  const { session } = meeting;
+  const visit = useVisit();
+  const { session } = visit;
   const isGrid = layout.value === "grid";
   const isLocked = session.isLocked.value;
   const isRecorded = session.recording.value !== undefined;
   const lock = (): void => {
-    meeting
+    visit
       .act({ do: isLocked ? "unlock" : "lock" })
       .catch((error: unknown) => announce(t(refusedAct(error) ?? "somethingFailed")));
   };
@@ -115,12 +115,12 @@ function useEntries(): readonly Entry[] {
       : []),
     { icon: "settings", text: t("devices"), run: open("devices") },
     ...(session.room.value.showInviteBox ? [{ icon: "invite" as const, text: t("invite"), run: open("invite") }] : []),
-    ...(isRecordable(meeting)
+    ...(isRecordable(visit)
       ? [
           {
             icon: isRecorded ? ("stop" as const) : ("record" as const),
             text: t(isRecorded ? "stopRecording" : "record"),
-            run: () => toggleRecording(meeting),
+            run: () => toggleRecording(visit),
           },
         ]
       : []),

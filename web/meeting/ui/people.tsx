@@ -7,10 +7,10 @@ import { refusedAct } from "../session/refusals.ts";
 import { counted, t, timeOfDay } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SidePanel } from "./panel.tsx";
-import { dialog, panel, useMeeting } from "./view.ts";
+import { dialog, panel, useVisit } from "./view.ts";
 
 export function PeoplePanel() {
-  const { session, media, recording } = useMeeting();
+  const { session, media, recording } = useVisit();
   const me = session.me.value;
   const mine: Person = {
     ...me,
@@ -45,7 +45,7 @@ export function PeoplePanel() {
 }
 
 function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: boolean }) {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const act = useAct();
   const { participantSession, name, isAdmin, isGuest, isLost, state } = person;
   const mayManage = session.me.value.isAdmin && !isMe;
@@ -108,9 +108,9 @@ function PersonRow({ person, isMe }: { readonly person: Person; readonly isMe: b
 
 /** Runs an act of an admin; a refusal is shown. */
 function useAct(): (act: Act) => void {
-  const meeting = useMeeting();
+  const visit = useVisit();
   return (act) => {
-    meeting.act(act).catch((error: unknown) => {
+    visit.act(act).catch((error: unknown) => {
       const text = refusedAct(error);
       if (text) announce(t(text));
     });
@@ -118,7 +118,7 @@ function useAct(): (act: Act) => void {
 }
 
 function Queue() {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   return (
     <ul class="people">
       {session.queue.value.map(({ waitId, name, since }) => (
@@ -160,7 +160,7 @@ function Answers({ waitId, name }: { readonly waitId: string; readonly name: str
 
 /** Above the stage, while the list of people is closed. */
 export function LobbyCard() {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const queue = session.queue.value;
   const [first] = queue;
   if (!first || panel.value === "people") return null;

@@ -4,7 +4,7 @@ import type { DeviceReason } from "../call/devices.ts";
 import type { DeviceProblem } from "../session/own-media.ts";
 import type { TextKey } from "../texts/en.ts";
 import { listed, t } from "../texts/texts.ts";
-import { useMeeting } from "./view.ts";
+import { useVisit } from "./view.ts";
 
 const TEXTS: Readonly<Record<DeviceReason, TextKey>> = {
   denied: "deviceDenied",
@@ -47,7 +47,7 @@ function problemsOf(problems: readonly DeviceProblem[]): readonly Problem[] {
 }
 
 export function DeviceProblems() {
-  const { media } = useMeeting();
+  const { media } = useVisit();
   return (
     <div role="alert" class="problems">
       {problemsOf(media.problems.value).map((problem) => (
@@ -58,7 +58,7 @@ export function DeviceProblems() {
 }
 
 function ProblemNotice({ kinds, reason }: Problem) {
-  const { media } = useMeeting();
+  const { media } = useVisit();
   const device = listed(kinds.map((kind) => t(DEVICES[kind])));
   return (
     <p class="notice warn">

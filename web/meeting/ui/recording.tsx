@@ -6,13 +6,13 @@ import type { Failure } from "../recording/contract.ts";
 import { refusedAct } from "../session/refusals.ts";
 import type { TextKey } from "../texts/en.ts";
 import { duration, recordedBy, t } from "../texts/texts.ts";
-import type { Meeting } from "../visit/meeting.ts";
+import type { Visit } from "../visit/visit.ts";
 import { Dialog } from "./dialog.tsx";
-import { dialog, useMeeting } from "./view.ts";
+import { dialog, useVisit } from "./view.ts";
 
 /** In the head, as long as the meeting is recorded. */
 export function RecordingMark() {
-  const { session } = useMeeting();
+  const { session } = useVisit();
   const now = session.recording.value;
   if (!now) return null;
   return (
@@ -28,8 +28,8 @@ export function RecordingMark() {
 
 /** For those who are inside when it starts. It cannot be closed without an answer. */
 export function ConsentDialog() {
-  const meeting = useMeeting();
-  const now = meeting.session.recording.value;
+  const visit = useVisit();
+  const now = visit.session.recording.value;
   if (!now || now.hasAgreed) return null;
   return (
     <Dialog title={t("consentTitle")}>
@@ -38,10 +38,10 @@ export function ConsentDialog() {
         {t("recordingMeaning")} {t("consentNothingYet")}
       </p>
       <div class="dialog-actions">
-        <button type="button" onClick={() => meeting.leave()}>
+        <button type="button" onClick={() => visit.leave()}>
           {t("leave")}
         </button>
-        <button type="button" class="primary" onClick={() => meeting.recording.agree()}>
+        <button type="button" class="primary" onClick={() => visit.recording.agree()}>
           {t("agreeAndStay")}
         </button>
       </div>
@@ -73,7 +73,7 @@ const FAILURES: Readonly<Record<Failure, TextKey>> = {
 
 /** Why this page does not record; or that it does, and could lose something. */
 export function RecordingProblems() {
-  const { recording, uploads } = useMeeting();
+  const { recording, uploads } = useVisit();
   const failure = recording.own.failure.value;
   return (
     <div role="alert" class="problems">
@@ -85,7 +85,7 @@ export function RecordingProblems() {
 
 /** After leaving: how much is still to upload. `done` is shown when nothing is. */
 export function UploadStatus({ done = "" }: { readonly done?: string }) {
-  const { uploads, recording } = useMeeting();
+  const { uploads, recording } = useVisit();
   const { runs, bytes, seconds } = uploads.pending.value;
   const most = useRef(0);
   const hadRuns = useRef(false);
@@ -117,21 +117,21 @@ export function UploadStatus({ done = "" }: { readonly done?: string }) {
 
 /** At the door: what an earlier page has left is finished here. */
 export function EarlierUpload() {
-  const { uploads } = useMeeting();
+  const { uploads } = useVisit();
   const { runs, bytes, seconds } = uploads.pending.value;
   if (runs === 0 || bytes === 0) return null;
   return <p class="muted small">{t("uploadEarlier", { time: duration(Math.max(1, seconds)) })}</p>;
 }
 
 /** Whether the person at this page may start and stop the recording. */
-export const isRecordable = ({ session }: Meeting): boolean =>
+export const isRecordable = ({ session }: Visit): boolean =>
   mayRecord(session.room.value, session.me.value, session.people.value);
 
 /** Starting is asked about first. */
-export function toggleRecording(meeting: Meeting): void {
-  if (!meeting.session.recording.value) {
+export function toggleRecording(visit: Visit): void {
+  if (!visit.session.recording.value) {
     dialog.value = "record";
     return;
   }
-  meeting.recording.record(false).catch((error: unknown) => announce(t(refusedAct(error) ?? "somethingFailed")));
+  visit.recording.record(false).catch((error: unknown) => announce(t(refusedAct(error) ?? "somethingFailed")));
 }

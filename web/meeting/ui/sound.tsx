@@ -2,12 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../texts/texts.ts";
-import { useMeeting } from "./view.ts";
+import { useVisit } from "./view.ts";
 
 type Playable = HTMLAudioElement & { setSinkId?: (deviceId: string) => Promise<void> };
 
 export function Sound() {
-  const { session, media } = useMeeting();
+  const { session, media } = useVisit();
   const isBlocked = useSignal(false);
   const box = useRef<HTMLDivElement>(null);
   const output = media.chosen("output");

@@ -4,12 +4,12 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { focusOf, gridSize, type Tile, tilesOf } from "../session/tiles.ts";
 import { t } from "../texts/texts.ts";
 import { TileItem } from "./tile.tsx";
-import { layout, pinned, useMeeting } from "./view.ts";
+import { layout, pinned, useVisit } from "./view.ts";
 
 const GAP_PX = 12;
 
 export function Stage() {
-  const { session, media } = useMeeting();
+  const { session, media } = useVisit();
   const lastSpeaker = useRef<string | undefined>(undefined);
   const speaker = session.speaker.value;
   if (speaker !== undefined) lastSpeaker.current = speaker;

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { keep, kept } from "../page/storage.ts";
-import type { Meeting } from "../visit/meeting.ts";
+import type { Visit } from "../visit/visit.ts";
 
 export type Panel = "chat" | "people";
 export type DialogName =
@@ -37,10 +37,10 @@ export function resetView(): void {
   dialog.value = undefined;
 }
 
-export const MeetingContext = createContext<Meeting | undefined>(undefined);
+export const VisitContext = createContext<Visit | undefined>(undefined);
 
-export function useMeeting(): Meeting {
-  const meeting = useContext(MeetingContext);
-  if (!meeting) throw new Error("There is no meeting around this element.");
-  return meeting;
+export function useVisit(): Visit {
+  const visit = useContext(VisitContext);
+  if (!visit) throw new Error("There is no visit around this element.");
+  return visit;
 }

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, setSystemTime, test } from "bun:test";
 import type { Kind } from "../call/contract.ts";
 import type { Joined } from "../page/api.ts";
-import { type Fakes, fakeDevices, fakeMeeting, JOINED } from "../testing/fakes.ts";
+import { type Fakes, fakeDevices, fakeVisit, JOINED } from "../testing/fakes.ts";
 
 const NOW = 1_700_000_000_000;
 beforeEach(() => setSystemTime(new Date(NOW)));
@@ -12,16 +12,16 @@ const track = (kind: Kind) =>
   Object.assign(new EventTarget(), { kind, stop: () => undefined }) as unknown as MediaStreamTrack;
 
 async function inside(joined: Partial<Joined> = {}): Promise<Fakes> {
-  const fakes = fakeMeeting(fakeDevices(track));
+  const fakes = fakeVisit(fakeDevices(track));
   fakes.api.answer = () => ({ ...JOINED, ...joined });
-  await fakes.meeting.start("Ada");
-  await fakes.meeting.enter("Ada");
+  await fakes.visit.start("Ada");
+  await fakes.visit.enter("Ada");
   return fakes;
 }
 
 test("the countdown to the end of a meeting ends when the meeting goes on", async () => {
-  const { meeting, room } = await inside();
-  const { ending } = meeting.session;
+  const { visit, room } = await inside();
+  const { ending } = visit.session;
   room().emit("notice", { notice: "ending", inSec: 30 });
   expect(ending.value).toEqual({ timeMs: NOW + 30_000, isForAll: true });
   room().emit("notice", { notice: "continues", participantSession: "me" });
@@ -31,8 +31,8 @@ test("the countdown to the end of a meeting ends when the meeting goes on", asyn
 });
 
 test("one's own end stays when that of the meeting is taken back, and the earlier one is shown", async () => {
-  const { meeting, room } = await inside({ ejectAt: NOW / 1000 + 50 });
-  const { ending } = meeting.session;
+  const { visit, room } = await inside({ ejectAt: NOW / 1000 + 50 });
+  const { ending } = visit.session;
   const own = { timeMs: NOW + 50_000, isForAll: false };
   expect(ending.value).toEqual(own);
   room().emit("notice", { notice: "ending", inSec: 30 });
@@ -47,27 +47,27 @@ test("one's own end stays when that of the meeting is taken back, and the earlie
 });
 
 test("the end of the room is shown as that of the meeting, although it is one's own too", async () => {
-  const { meeting, room } = await inside({ ejectAt: NOW / 1000 + 50 });
+  const { visit, room } = await inside({ ejectAt: NOW / 1000 + 50 });
   room().emit("notice", { notice: "ending", inSec: 51 });
-  expect(meeting.session.ending.value).toEqual({ timeMs: NOW + 51_000, isForAll: true });
+  expect(visit.session.ending.value).toEqual({ timeMs: NOW + 51_000, isForAll: true });
 });
 
 test("a page that was away forgets the notices before: the service repeats what still holds", async () => {
-  const { meeting, room } = await inside();
+  const { visit, room } = await inside();
   room().emit("notice", { notice: "ending", inSec: 30 });
   room().emit("online", false);
-  expect(meeting.session.ending.value).toBeDefined();
+  expect(visit.session.ending.value).toBeDefined();
   room().emit("online", true);
-  expect(meeting.session.ending.value).toBeUndefined();
+  expect(visit.session.ending.value).toBeUndefined();
 });
 
 test("connections use the ICE servers of the stay as soon as they come, and the newest ones from then on", async () => {
   const ofJoin = [{ urls: ["turn:a"], username: "join" }];
-  const { meeting, room, engine } = await inside({ iceServers: ofJoin });
+  const { visit, room, engine } = await inside({ iceServers: ofJoin });
   expect(engine().iceServers).toEqual([ofJoin]);
   const [ofStay, renewed] = [[{ urls: ["turn:a"], username: "stay" }], [{ urls: ["turn:a"], username: "renewed" }]];
   room().emit("iceServers", ofStay);
   room().emit("iceServers", renewed);
   expect(engine().iceServers).toEqual([ofJoin, ofStay, renewed]);
-  expect(meeting.session.iceServers.value).toEqual(renewed);
+  expect(visit.session.iceServers.value).toEqual(renewed);
 });

@@ -6,7 +6,7 @@ import type { OwnRecordingParts } from "../recording/own-recording.ts";
 import type { LobbyConnection, LobbyOpening, RoomConnection, RoomOpening } from "../room/contract.ts";
 import type { OwnMedia } from "../session/own-media.ts";
 
-export interface MeetingParts {
+export interface VisitParts {
   readonly roomName: string;
   readonly api: Api;
   readonly media: OwnMedia;

@@ -32,7 +32,7 @@ const query = z.object({
     .enum(SERIES_METRICS)
     .describe(
       "connections: open ones. connects, refusals: made and refused. messages: publishes and sends that were accepted. deliveries, " +
-        "bytesOut: messages handed to sockets, and their bytes. p50Ms, p99Ms: from a publish frame's arrival to its fan-out's return; " +
+        "bytesOut: messages handed to sockets, and their bytes. p50Ms, p99Ms: from a publish frame's arrival to its fan-out's return; with history, to its ack, the store included; " +
         "half and 99 % of the frames took at most this long. errors: error frames.",
     ),
   app: z
@@ -52,7 +52,8 @@ const ofNode = z.object({
   nodeId: z.string().max(NAME_MAX_CHARS),
   start: unixSeconds.describe("When the first step begins"),
   values: values.describe(
-    "One per step, the newest last. null: not known, because the node was not running, or no message was published (p50Ms, p99Ms).",
+    "One per step, the newest last. null: not known, because the node was not running or took no sample, the application has no " +
+      "counters of its own on that node, or no message was published (p50Ms, p99Ms).",
   ),
   byReason: z
     .record(z.string().max(NAME_MAX_CHARS), values)

@@ -16,15 +16,15 @@ import { type Closed, newSession, type Session } from "../session/session.ts";
 import { t } from "../texts/texts.ts";
 import { waitIn } from "./in-lobby.ts";
 import { Inside } from "./inside.ts";
-import type { MeetingParts } from "./parts.ts";
+import type { VisitParts } from "./parts.ts";
 import { Wishes } from "./wishes.ts";
 
-export class Meeting {
+export class Visit {
   readonly session: Session;
   readonly media: OwnMedia;
   readonly recording: MeetingRecording;
   readonly uploads: Uploads;
-  readonly #parts: MeetingParts;
+  readonly #parts: VisitParts;
   readonly #wishes: Wishes;
   #lobby: LobbyConnection | undefined;
   #inside: Inside | undefined;
@@ -41,7 +41,7 @@ export class Meeting {
   #looks = 0;
   readonly #memory: StayMemory;
 
-  constructor(parts: MeetingParts) {
+  constructor(parts: VisitParts) {
     this.#parts = parts;
     this.media = parts.media;
     this.uploads = parts.uploads;

@@ -2,33 +2,33 @@ import { expect, setSystemTime, test } from "bun:test";
 import type { Kind } from "../call/contract.ts";
 import { announcements } from "../page/announce.ts";
 import { type Joined, Refused } from "../page/api.ts";
-import { DOOR, FakeRoom, type Fakes, fakeDevices, fakeMeeting, JOINED, person, SILENT } from "../testing/fakes.ts";
-import type { MeetingParts } from "./parts.ts";
+import { DOOR, FakeRoom, type Fakes, fakeDevices, fakeVisit, JOINED, person, SILENT } from "../testing/fakes.ts";
+import type { VisitParts } from "./parts.ts";
 
 const track = (kind: Kind) =>
   Object.assign(new EventTarget(), { kind, stop: () => undefined }) as unknown as MediaStreamTrack;
 
-const visit = (more: Partial<MeetingParts> = {}): Fakes => fakeMeeting(fakeDevices(track), more);
+const newVisit = (more: Partial<VisitParts> = {}): Fakes => fakeVisit(fakeDevices(track), more);
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
 async function inside(joined: Partial<Joined> = {}): Promise<Fakes> {
-  const fakes = visit();
+  const fakes = newVisit();
   fakes.api.answer = () => ({ ...JOINED, ...joined });
-  await fakes.meeting.start("Ada");
+  await fakes.visit.start("Ada");
   await settled();
-  await fakes.meeting.enter("Ada");
+  await fakes.visit.enter("Ada");
   return fakes;
 }
 
 const states = ({ room }: Fakes) => room().states.at(-1);
 
 test("the door, then inside with camera and microphone", async () => {
-  const { meeting, api, room, engine } = visit({ token: "access" });
-  await meeting.start(" Ada\u202e ");
-  expect(meeting.session.stage.value.at).toBe("door");
-  await meeting.enter("Ada");
+  const { visit, api, room, engine } = newVisit({ token: "access" });
+  await visit.start(" Ada\u202e ");
+  expect(visit.session.stage.value.at).toBe("door");
+  await visit.enter("Ada");
   expect(api.joins).toEqual([{ token: "access", name: "Ada", resume: undefined }]);
-  expect(meeting.session.stage.value.at).toBe("inside");
+  expect(visit.session.stage.value.at).toBe("inside");
   expect([...engine().published.keys()]).toEqual(["audio", "video"]);
   expect(room().states.at(-1)).toEqual({ ...SILENT, audio: true, video: true });
 });
@@ -36,66 +36,66 @@ test("the door, then inside with camera and microphone", async () => {
 test("what the room says about camera and microphone at entry counts until the person has chosen", async () => {
   const room = { joinVideoOn: false, joinAudioOn: false };
   expect(states(await inside({ room }))).toEqual(SILENT);
-  const chosen = visit();
+  const chosen = newVisit();
   chosen.api.answer = () => ({ ...JOINED, room });
-  await chosen.meeting.start("Ada");
+  await chosen.visit.start("Ada");
   await settled();
-  await chosen.meeting.toggle("video");
-  await chosen.meeting.toggle("video");
-  await chosen.meeting.enter("Ada");
+  await chosen.visit.toggle("video");
+  await chosen.visit.toggle("video");
+  await chosen.visit.enter("Ada");
   expect(states(chosen)).toEqual({ ...SILENT, video: true });
 });
 
 test("autoJoin enters muted and dark, unless an allowed page frames it", async () => {
   for (const isFramed of [false, true]) {
-    const fakes = visit({ isFramed });
+    const fakes = newVisit({ isFramed });
     fakes.api.doorNow = () => ({ ...DOOR, autoJoin: true });
-    await fakes.meeting.start("");
+    await fakes.visit.start("");
     expect(fakes.api.joins[0]?.name).toBe("Guest");
     expect(states(fakes)).toEqual({ ...SILENT, audio: isFramed, video: isFramed });
   }
 });
 
 test("the lobby: the join is repeated with the ticket, and the place is kept until it is answered", async () => {
-  const { meeting, api, lobby } = visit();
+  const { visit, api, lobby } = newVisit();
   api.answer = ({ ticket }) => (ticket ? JOINED : { waiting: true, ticket: "t1", connect: JOINED.connect });
-  await meeting.start("Ada");
-  await meeting.enter("Ada");
-  expect(meeting.session.stage.value.at).toBe("waiting");
+  await visit.start("Ada");
+  await visit.enter("Ada");
+  expect(visit.session.stage.value.at).toBe("waiting");
   lobby().emit("admitted");
   expect(lobby().isClosed).toBe(false);
   await settled();
   expect(api.joins[1]?.ticket).toBe("t1");
-  expect(meeting.session.stage.value.at).toBe("inside");
+  expect(visit.session.stage.value.at).toBe("inside");
   expect(lobby().isClosed).toBe(true);
 });
 
 test("declined, and a place that is over", async () => {
-  const { meeting, api, lobby } = visit();
+  const { visit, api, lobby } = newVisit();
   api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
-  await meeting.enter("Ada");
+  await visit.enter("Ada");
   lobby().emit("declined", { text: "Not today" });
-  expect(meeting.session.stage.value).toEqual({ at: "closed", why: "declined", text: "Not today" });
-  await meeting.enter("Ada");
+  expect(visit.session.stage.value).toEqual({ at: "closed", why: "declined", text: "Not today" });
+  await visit.enter("Ada");
   // The service lets a declined ticket wait.
   expect(api.joins.map(({ ticket }) => ticket)).toEqual([undefined, "t1"]);
   lobby().emit("ended");
-  expect(meeting.session.stage.value).toEqual({ at: "closed", why: "waiting_over" });
+  expect(visit.session.stage.value).toEqual({ at: "closed", why: "waiting_over" });
 });
 
 test("declined: the page knows when one may ask again, from the notice and from the refusal", async () => {
   setSystemTime(new Date(1_000_000));
   try {
-    const { meeting, api, lobby } = visit();
+    const { visit, api, lobby } = newVisit();
     api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
-    await meeting.enter("Ada");
+    await visit.enter("Ada");
     lobby().emit("declined", { retryAfterSec: 60 });
-    expect(meeting.session.stage.value).toEqual({ at: "closed", why: "declined", timeMs: 1_060_000 });
+    expect(visit.session.stage.value).toEqual({ at: "closed", why: "declined", timeMs: 1_060_000 });
     api.answer = () => {
       throw new Refused(403, "declined", "", { retryAfterSec: 40 });
     };
-    await meeting.enter("Ada");
-    expect(meeting.session.stage.value).toEqual({ at: "closed", why: "declined", timeMs: 1_040_000 });
+    await visit.enter("Ada");
+    expect(visit.session.stage.value).toEqual({ at: "closed", why: "declined", timeMs: 1_040_000 });
   } finally {
     setSystemTime();
   }
@@ -104,48 +104,48 @@ test("declined: the page knows when one may ask again, from the notice and from 
 test("a place in the lobby that ends without a host: says why, and no host has declined", async () => {
   const whys = { time: "waiting_over", room_not_found: "missing", token_required: "invitation" } as const;
   for (const [reason, why] of Object.entries(whys)) {
-    const { meeting, api, lobby } = visit();
+    const { visit, api, lobby } = newVisit();
     api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
-    await meeting.enter("Ada");
+    await visit.enter("Ada");
     lobby().emit("declined", { reason, text: "No one has let you in." });
-    expect(meeting.session.stage.value).toEqual({ at: "closed", why });
+    expect(visit.session.stage.value).toEqual({ at: "closed", why });
     expect(lobby().isClosed).toBe(true);
   }
 });
 
 test("in the lobby: whether a host is there, as soon as the service says it", async () => {
-  const { meeting, api, lobby } = visit();
+  const { visit, api, lobby } = newVisit();
   api.answer = () => ({ waiting: true, ticket: "t1", connect: JOINED.connect });
-  await meeting.enter("Ada");
-  expect(meeting.session.stage.value).not.toHaveProperty("hasHost");
+  await visit.enter("Ada");
+  expect(visit.session.stage.value).not.toHaveProperty("hasHost");
   for (const hasHost of [false, true, false]) {
     lobby().emit("hosts", hasHost);
-    expect(meeting.session.stage.value).toMatchObject({ at: "waiting", hasHost });
+    expect(visit.session.stage.value).toMatchObject({ at: "waiting", hasHost });
   }
 });
 
 test("the door: a private room that takes no requests needs an invitation, and says so before it asks for anything", async () => {
   const closed = { ...DOOR, privacy: "private", enableRequestToJoin: false };
-  const stranger = visit();
+  const stranger = newVisit();
   stranger.api.doorNow = () => closed;
-  await stranger.meeting.start("Ada");
-  expect(stranger.meeting.session.stage.value).toEqual({ at: "closed", why: "invitation" });
-  expect(stranger.meeting.media.tracks.value).toEqual({});
-  const invited = visit({ token: "access" });
+  await stranger.visit.start("Ada");
+  expect(stranger.visit.session.stage.value).toEqual({ at: "closed", why: "invitation" });
+  expect(stranger.visit.media.tracks.value).toEqual({});
+  const invited = newVisit({ token: "access" });
   invited.api.doorNow = () => ({ ...closed, you: { isAdmin: false, isInvited: true } });
-  await invited.meeting.start("Ada");
-  expect(invited.meeting.session.stage.value.at).toBe("door");
+  await invited.visit.start("Ada");
+  expect(invited.visit.session.stage.value.at).toBe("door");
   expect(invited.api.tokens).toEqual(["access"]);
 });
 
 test("refusals: an expired invitation is no closed room, and one's own time no room's", async () => {
   const refusedBy = async (code: string, over?: string) => {
-    const { meeting, api } = visit({ token: "access" });
+    const { visit, api } = newVisit({ token: "access" });
     api.doorNow = () => {
       throw new Refused(403, code, "", { over });
     };
-    await meeting.start("Ada");
-    return meeting.session.stage.value;
+    await visit.start("Ada");
+    return visit.session.stage.value;
   };
   expect(await refusedBy("room_over", "token")).toEqual({ at: "closed", why: "stale" });
   expect(await refusedBy("room_over", "room")).toEqual({ at: "closed", why: "over" });
@@ -154,68 +154,68 @@ test("refusals: an expired invitation is no closed room, and one's own time no r
 });
 
 test("a host who gives no name is called so", async () => {
-  const { meeting, api } = visit({ defaultName: (isHost) => (isHost ? "Host" : "Guest"), token: "access" });
+  const { visit, api } = newVisit({ defaultName: (isHost) => (isHost ? "Host" : "Guest"), token: "access" });
   api.doorNow = () => ({ ...DOOR, you: { isAdmin: true, isInvited: true } });
-  await meeting.start("");
-  await meeting.enter("  ");
+  await visit.start("");
+  await visit.enter("  ");
   expect(api.joins[0]?.name).toBe("Host");
 });
 
 test("put out: says why, closes all devices, and does not return by itself", async () => {
   for (const why of ["removed", "ended", "time", "replaced", "lost"] as const) {
-    const { meeting, api, room, engine } = await inside();
+    const { visit, api, room, engine } = await inside();
     const joins = api.joins.length;
     room().emit("ended", why);
-    expect(meeting.session.stage.value).toEqual({ at: "out", why });
+    expect(visit.session.stage.value).toEqual({ at: "out", why });
     expect(engine().hasLeft).toBe(true);
-    expect(meeting.media.tracks.value).toEqual({});
+    expect(visit.media.tracks.value).toEqual({});
     await settled();
     expect(api.joins.length).toBe(joins);
     if (why !== "replaced") continue;
-    await meeting.bringBack();
+    await visit.bringBack();
     expect(api.joins.at(-1)?.resume).toBe("rt_1");
   }
 });
 
 test("a stay that the service took for lost while the page was connected: the person goes on in another one, with the devices that are on", async () => {
-  const { meeting, api, room, engine } = await inside();
-  await meeting.toggle("audio");
+  const { visit, api, room, engine } = await inside();
+  await visit.toggle("audio");
   const [lost, left] = [room(), engine()];
   api.answer = () => ({ ...JOINED, participantSession: "again" });
   lost.emit("stayLost");
   await settled();
   expect([lost.isClosed, left.hasLeft]).toEqual([true, true]);
   expect(api.joins.at(-1)?.resume).toBeUndefined();
-  expect(meeting.session.stage.value).toEqual({ at: "inside" });
-  expect(meeting.session.me.value.participantSession).toBe("again");
-  expect(meeting.media.isOn.value).toMatchObject({ audio: false, video: true });
+  expect(visit.session.stage.value).toEqual({ at: "inside" });
+  expect(visit.session.me.value.participantSession).toBe("again");
+  expect(visit.media.isOn.value).toMatchObject({ audio: false, video: true });
   api.answer = () => {
     throw new Refused(409, "room_full", "");
   };
   room().emit("stayLost");
   await settled();
-  expect(meeting.session.stage.value).toEqual({ at: "closed", why: "full" });
-  expect(meeting.media.tracks.value).toEqual({});
+  expect(visit.session.stage.value).toEqual({ at: "closed", why: "full" });
+  expect(visit.media.tracks.value).toEqual({});
 });
 
 test("removed while it was away: says so, and not that the connection was lost", async () => {
   let renew: (() => Promise<string | null>) | undefined;
   const room = new FakeRoom();
-  const { meeting, api } = visit({
+  const { visit, api } = newVisit({
     openRoom: (opening) => {
       renew = opening.renew;
       return room;
     },
   });
-  await meeting.start("Ada");
-  await meeting.enter("Ada");
+  await visit.start("Ada");
+  await visit.enter("Ada");
   const endsWith = async (code: string) => {
     api.answer = () => {
       throw new Refused(403, code, "");
     };
     expect(await renew?.()).toBeNull();
     room.emit("ended", "lost");
-    return meeting.session.stage.value;
+    return visit.session.stage.value;
   };
   expect(await endsWith("removed")).toEqual({ at: "out", why: "removed" });
 });
@@ -230,29 +230,29 @@ test("a second tab goes on under the name of the stay, and says so if another on
   Object.assign(globalThis, { localStorage: storage });
   try {
     await inside();
-    const second = visit();
+    const second = newVisit();
     second.api.answer = ({ resume }) => ({ ...JOINED, name: resume ? "Ada" : "Eve" });
-    await second.meeting.start("Ada");
-    await second.meeting.enter("Eve");
+    await second.visit.start("Ada");
+    await second.visit.enter("Eve");
     expect(announcements.value.map(({ text }) => text)).toContain("You are already in this meeting as Ada.");
-    expect(second.meeting.name).toBe("Ada");
+    expect(second.visit.name).toBe("Ada");
   } finally {
     Reflect.deleteProperty(globalThis, "localStorage");
   }
 });
 
 test("a refused token can be left out", async () => {
-  const { meeting, api } = visit({ token: "stale" });
+  const { visit, api } = newVisit({ token: "stale" });
   api.answer = ({ token }) => {
     if (token) throw new Refused(400, "invalid_access_token", "");
     return JOINED;
   };
-  await meeting.start("Ada");
-  await meeting.enter("Ada");
-  expect(meeting.session.stage.value).toEqual({ at: "closed", why: "stale" });
-  await meeting.withoutToken();
-  await meeting.enter("Ada");
-  expect(meeting.session.stage.value.at).toBe("inside");
+  await visit.start("Ada");
+  await visit.enter("Ada");
+  expect(visit.session.stage.value).toEqual({ at: "closed", why: "stale" });
+  await visit.withoutToken();
+  await visit.enter("Ada");
+  expect(visit.session.stage.value.at).toBe("inside");
 });
 
 test("a host mutes: the page obeys, for itself alone", async () => {
@@ -269,11 +269,11 @@ test("a host mutes: the page obeys, for itself alone", async () => {
 
 test("nothing is sent or shown that the room does not allow, also after its flags change", async () => {
   const fakes = await inside({ may: { ...JOINED.may, video: false } });
-  const { meeting, room, engine } = fakes;
+  const { visit, room, engine } = fakes;
   room().show(person("host", { isAdmin: true }), person("guest"));
   expect(states(fakes)).toEqual({ ...SILENT, audio: true });
-  await meeting.toggle("video");
-  expect(meeting.media.tracks.value.video).toBeUndefined();
+  await visit.toggle("video");
+  expect(visit.media.tracks.value.video).toBeUndefined();
   const shown = (who: string) =>
     (["audio", "video", "screen"] as const).filter((kind) => engine().isAllowed(who, kind));
   expect(shown("guest")).toEqual(["audio", "video", "screen"]);
@@ -283,31 +283,31 @@ test("nothing is sent or shown that the room does not allow, also after its flag
   room().emit("notice", { notice: "flags", room: { ownerOnlyBroadcast: true, enableScreenSharing: true } });
   expect(shown("guest")).toEqual([]);
   expect(shown("host")).toEqual(["audio", "video", "screen"]);
-  expect(meeting.session.may.value).toEqual({ audio: false, video: false, screen: false, chat: true, record: false });
-  expect(meeting.media.tracks.value).toEqual({});
+  expect(visit.session.may.value).toEqual({ audio: false, video: false, screen: false, chat: true, record: false });
+  expect(visit.media.tracks.value).toEqual({});
   // The token's own prohibition stays when the room allows it once more.
   room().emit("notice", { notice: "flags", room: { ownerOnlyBroadcast: false } });
-  expect(meeting.session.may.value).toEqual({ audio: true, video: false, screen: true, chat: true, record: false });
+  expect(visit.session.may.value).toEqual({ audio: true, video: false, screen: true, chat: true, record: false });
 });
 
 test("the chat is bounded, and a message that comes twice is shown once", async () => {
-  const { meeting, room } = await inside();
+  const { visit, room } = await inside();
   const line = { from: "p", name: "P", isGuest: false, text: "x", timeMs: 0, isEarlier: false };
   for (let at = 0; at < 600; at++) room().emit("chat", { ...line, id: `${at}` });
   room().emit("chat", { ...line, id: "599" });
-  expect(meeting.session.chat.value.length).toBe(500);
-  expect(meeting.session.chat.value[0]?.id).toBe("100");
+  expect(visit.session.chat.value.length).toBe(500);
+  expect(visit.session.chat.value[0]?.id).toBe("100");
 });
 
 test("a room that is not open yet: with a token the join decides", async () => {
-  const closed = visit();
+  const closed = newVisit();
   closed.api.doorNow = () => ({ ...DOOR, state: "not_open", opensAt: 4_000_000_000 });
-  await closed.meeting.start("Ada");
-  expect(closed.meeting.session.stage.value).toEqual({ at: "closed", why: "not_open", timeMs: 4e12 });
-  const invited = visit({ token: "access" });
+  await closed.visit.start("Ada");
+  expect(closed.visit.session.stage.value).toEqual({ at: "closed", why: "not_open", timeMs: 4e12 });
+  const invited = newVisit({ token: "access" });
   invited.api.doorNow = closed.api.doorNow;
-  await invited.meeting.start("Ada");
-  expect(invited.meeting.session.stage.value.at).toBe("door");
+  await invited.visit.start("Ada");
+  expect(invited.visit.session.stage.value.at).toBe("door");
 });
 
 test("a tab that is restored after its stay has ended is at the door, and a reload within it is inside", async () => {
@@ -320,19 +320,19 @@ test("a tab that is restored after its stay has ended is at the door, and a relo
   Object.assign(globalThis, { sessionStorage: session });
   try {
     await inside();
-    const reloaded = visit();
-    await reloaded.meeting.start("Ada");
+    const reloaded = newVisit();
+    await reloaded.visit.start("Ada");
     expect(reloaded.api.joins[0]?.resume).toBe("rt_1");
-    expect(reloaded.meeting.session.stage.value.at).toBe("inside");
-    const restored = visit();
+    expect(reloaded.visit.session.stage.value.at).toBe("inside");
+    const restored = newVisit();
     restored.api.answer = () => ({ ...JOINED, participantSession: "another" });
-    await restored.meeting.start("Ada");
-    expect(restored.meeting.session.stage.value.at).toBe("door");
-    const automatic = visit();
+    await restored.visit.start("Ada");
+    expect(restored.visit.session.stage.value.at).toBe("door");
+    const automatic = newVisit();
     automatic.api.doorNow = () => ({ ...DOOR, autoJoin: true });
     automatic.api.answer = restored.api.answer;
     await inside();
-    await automatic.meeting.start("Ada");
+    await automatic.visit.start("Ada");
     expect(states(automatic)).toEqual(SILENT);
   } finally {
     Reflect.deleteProperty(globalThis, "sessionStorage");
