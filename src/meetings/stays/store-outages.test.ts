@@ -54,7 +54,7 @@ describe("while the store does not answer", () => {
     for (const one of [room, room, other]) people.push(await world.enter(node, one));
     const restore = answered("end", silent);
     world.rotate();
-    void node.inside.tick();
+    void node.services.tick();
     await nextTurn();
     expect(node.floor.closed).toEqual(people.map(({ id }) => ({ peerId: id, reason: "ended" })));
     restore();
@@ -65,7 +65,7 @@ describe("while the store does not answer", () => {
     const visitors = [await world.wait(node, closedRoom, "Bob", "a"), await world.wait(node, closedRoom, "Eve", "b")];
     const restore = answered("setSeen", away);
     world.rotate();
-    await expect(node.inside.lobby.endWithSecret()).rejects.toThrow("away");
+    await expect(node.services.lobby.endWithSecret()).rejects.toThrow("away");
     expect(node.floor.closed.map(({ peerId }) => peerId)).toEqual(visitors.map(({ id }) => id));
     restore();
   });
@@ -75,7 +75,7 @@ describe("while the store does not answer", () => {
     const people = [await world.enter(node, room), await world.enter(node, room)];
     const restore = answered("end", away);
     world.now += 60_000;
-    await node.inside.times.tick();
+    await node.services.times.tick();
     const overMs = world.now;
     await node.meetings.stop();
     expect(node.floor.closed).toEqual(people.map(({ id }) => ({ peerId: id, reason: "time" })));
@@ -95,11 +95,11 @@ describe("while the store does not answer", () => {
     // The first call is that of its own node.
     const restore = answered("end", (...args) => (calls++ === 0 ? away() : end(...args)));
     world.now += 60_000;
-    await node.inside.times.tick();
+    await node.services.times.tick();
     await node.meetings.stop();
     expect(await stay(ada.id)).toMatchObject({ why: "time" });
     restore();
-    await other.inside.stop();
+    await other.services.stop();
   });
 
   test("a room that is archived by the clock puts out the people on this node", async () => {
@@ -111,7 +111,7 @@ describe("while the store does not answer", () => {
     if (present) present.row = archived;
     const restore = answered("current", away);
     world.now += 61_000;
-    await node.inside.times.tick();
+    await node.services.times.tick();
     expect(node.floor.closed).toContainEqual({ peerId: ada.id, reason: "ended" });
     expect(world.failures.splice(0)).toHaveLength(1);
     restore();
@@ -124,7 +124,7 @@ describe("while the store does not answer", () => {
     const ada = await world.enter(node, room);
     const restore = answered("end", away);
     world.now += 60_000;
-    await node.inside.times.tick();
+    await node.services.times.tick();
     await node.meetings.stop();
     await expect(node.meetings.enter(seatOf(ada.seat.claims))).rejects.toThrow("away");
     expect(world.failures.splice(0)).toHaveLength(1);
@@ -187,7 +187,7 @@ describe("after the store was away, a stay has ended", () => {
     await node.meetings.stop();
     expect(await stay("here")).toMatchObject({ ended: null, node: "node-1" });
     expect(await stay("there")).toMatchObject({ ended: null, node: "node-2" });
-    await other.inside.stop();
+    await other.services.stop();
   });
 });
 
@@ -205,7 +205,7 @@ describe("a goodbye that is written late", () => {
     await node.meetings.stop();
     restore();
     expect(await stay(ada.id)).toMatchObject({ ended: null, node: "node-2" });
-    await other.inside.stop();
+    await other.services.stop();
   });
 
   test("does not either if a third node writes it", async () => {
@@ -222,6 +222,6 @@ describe("a goodbye that is written late", () => {
     restore();
     expect(calls).toBeGreaterThan(1);
     expect(await stay(ada.id)).toMatchObject({ ended: null, node: "node-2" });
-    await Promise.all([other.inside.stop(), third.inside.stop()]);
+    await Promise.all([other.services.stop(), third.services.stop()]);
   });
 });
