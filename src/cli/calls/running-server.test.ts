@@ -244,14 +244,14 @@ test.each(["http://203.0.113.5:81", "http://parley.example.com", "http://0.0.0.0
 
 /** Only root can give a file away. */
 describe.if(process.getuid?.() === 0)("a note of another user", () => {
-  const NOBODY = 65_534;
+  const OTHER_USER = 65_534;
   const url = "http://127.0.0.1:7999";
 
-  test("in a folder that nobody has named is not used: it would send credentials to that user's program", () => {
-    const theirs = Bun.spawn(["sleep", "600"], { uid: NOBODY });
+  test("in a folder that the caller has not named is not used: it would send credentials to that user's program", () => {
+    const theirs = Bun.spawn(["sleep", "600"], { uid: OTHER_USER });
     try {
       writeNote({ url, controlUrl: url, pid: theirs.pid, mark: processMark(theirs.pid) });
-      chownSync(noteFile(), NOBODY, NOBODY);
+      chownSync(noteFile(), OTHER_USER, OTHER_USER);
       expect(serverOn(data, false)).toMatchObject({ state: "stopped", why: expect.stringContaining("another user") });
       expect(serverOn(data, true)).toMatchObject({ state: "running", url });
     } finally {
@@ -261,7 +261,7 @@ describe.if(process.getuid?.() === 0)("a note of another user", () => {
 
   test("is not used either if the process it names is not that user's", () => {
     writeNote({ url, controlUrl: url, pid: process.pid, mark: processMark(process.pid) });
-    chownSync(noteFile(), NOBODY, NOBODY);
+    chownSync(noteFile(), OTHER_USER, OTHER_USER);
     expect(serverOn(data, true)).toMatchObject({ state: "stopped", why: expect.stringContaining("another user") });
   });
 });

@@ -39,7 +39,7 @@ export const runningServer = (input: Input): RunningServer =>
 
 /**
  * If several servers share the folder, the one that was started last: they serve the same. `isNamed`: the caller has chosen the folder,
- * and with it whoever may write there.
+ * and with it all who may write there.
  */
 export function serverOn(dataFolder: string, isNamed: boolean): RunningServer {
   const folder = join(dataFolder, NOTES);
