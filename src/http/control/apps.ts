@@ -9,12 +9,11 @@ import {
   MEETINGS_KEPT_MAX_DAYS,
   RECORDINGS_LIMIT_MAX_BYTES,
 } from "../../access/limits.ts";
-import type { Operator } from "../../access/operators/operator.ts";
 import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { AppRow } from "../../store/contract/store.ts";
-import type { OperatorGuards } from "../guards/operator.ts";
-import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
+import type { ListGuards } from "../guards/operator.ts";
+import { type Endpoint, endpoint } from "../server/endpoint.ts";
 import { type Audit, changedFields } from "../shared/audit.ts";
 import {
   frameOrigins,
@@ -150,12 +149,7 @@ interface AppParts {
   readonly rulesSettled: (app: AppId) => Promise<boolean>;
 }
 
-interface AppGuards extends Pick<OperatorGuards, "admin" | "operator"> {
-  /** For the list of all applications. */
-  readonly lists: Guard<Operator>;
-}
-
-export function appEndpoints(guards: AppGuards, parts: AppParts): Endpoint[] {
+export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
   const { directory, audit, rotationGraceSeconds, clearDeleted } = parts;
   const base = { tag: "applications", guard: guards.admin, scope: "app" } as const;
   const reading = { tag: "applications", guard: guards.operator, scope: "app" } as const;

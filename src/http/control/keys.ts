@@ -8,7 +8,7 @@ import { TokenRefusal } from "../../access/tokens/token-refusal.ts";
 import { actionList } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { KeyRow } from "../../store/contract/store.ts";
-import type { OperatorGuards } from "../guards/operator.ts";
+import type { ListGuards } from "../guards/operator.ts";
 import { type Endpoint, endpoint } from "../server/endpoint.ts";
 import { type Audit, changedFields } from "../shared/audit.ts";
 import {
@@ -101,10 +101,10 @@ interface KeyParts {
   readonly connectionsOf: KeyConnections;
 }
 
-export function keyEndpoints(guards: OperatorGuards, parts: KeyParts): Endpoint[] {
+export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
   const { directory, audit } = parts;
   const base = { tag: "keys", guard: guards.admin, scope: "app" } as const;
-  const reading = { tag: "keys", guard: guards.operator, scope: "app" } as const;
+  const reading = { tag: "keys", guard: guards.lists, scope: "app" } as const;
   const fieldsOf = (row: KeyRow): z.infer<typeof key> => keyFields(row, parts);
   const root = "/api/internal/v1/signalling/keys";
   const one = `${root}/:keyId`;
@@ -219,8 +219,9 @@ export function keyEndpoints(guards: OperatorGuards, parts: KeyParts): Endpoint[
       },
     }),
     endpoint({
-      // It changes nothing, and says nothing that the token does not.
+      // It changes nothing, says nothing that the token does not, and reads no list.
       ...reading,
+      guard: guards.operator,
       method: "POST",
       path: "/api/internal/v1/signalling/tokens/check",
       summary: "Check a connect token; says exactly why it is refused",

@@ -47,6 +47,11 @@ export interface OperatorGuards {
   readonly observer: Guard<Operator>;
 }
 
+export interface ListGuards extends Pick<OperatorGuards, "admin" | "operator"> {
+  /** An operator within the rate of long lists. */
+  readonly lists: Guard<Operator>;
+}
+
 /** An operator's token; the form decides whether the store is asked for its latest changes. */
 const OPERATOR_TOKEN = /^op_[\w-]{48}$/;
 
