@@ -13,6 +13,7 @@ import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { launchParley, readFirstRun, runParley, type Server } from "../support/parley.ts";
 import { Backend } from "../support/recordings.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { Cluster, connect, refusal } from "./support/cluster.ts";
@@ -134,7 +135,7 @@ test("backup and restore name PostgreSQL's own tools, and change nothing", async
   removeFolder(data);
 });
 
-test("commands find a node that runs, if nodes that share their data folder stop", async () => {
+test.if(IS_FULL)("commands find a node that runs, if nodes that share their data folder stop", async () => {
   using folder = scratch();
   const env = { ...cluster.env, PARLEY_DATABASE_URL: await cluster.postgres.newDatabase() };
   const launched = async (): Promise<Server> => {

@@ -35,7 +35,8 @@ test("a program that does not start is found, and so is its return", async () =>
   const { trial, changes } = trialOf([program]);
   expect(await trial.run()).toBe(false);
   expect(changes).toEqual([[false, "its process ended with 127 and without a result"]]);
-  expect(trial.hasWorked).toBe(false);
+  // Asking begins another trial, which must have ended before the next.
+  expect([trial.hasWorked, await trial.works()]).toEqual([false, false]);
   writeFileSync(program, `#!/bin/sh\necho x >"$3"; echo '{"durationMs":80}'\n`, { mode: 0o755 });
   expect(await trial.run()).toBe(true);
   expect(changes.at(-1)).toEqual([true, ""]);
