@@ -33,6 +33,8 @@ export async function call<T = Json>(url: string, { method, body, bearer, header
     redirect: "manual",
     ...(body !== undefined && { body: isRaw(body) ? body : JSON.stringify(body) }),
     tls: { rejectUnauthorized: false },
+    // The service closes connections that were idle for 10 s: a call that uses one of them again in that moment would fail.
+    keepalive: false,
   });
   const text = await textOf(response);
   rememberAnswer(text, response.headers);
