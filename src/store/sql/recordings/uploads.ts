@@ -220,7 +220,7 @@ export class SqlUploads implements UploadStore {
     });
   }
 
-  endUpload(
+  discardUpload(
     id: string,
     nowMs: number,
     touchedBy = Number.MAX_SAFE_INTEGER,
@@ -250,7 +250,7 @@ export class SqlUploads implements UploadStore {
     });
   }
 
-  endedUploads(limit: number, skipped = 0): Promise<UploadRow[]> {
+  discardedUploads(limit: number, skipped = 0): Promise<UploadRow[]> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT * FROM uploads WHERE ended IS NOT NULL ORDER BY ended, id LIMIT ${limit} OFFSET ${skipped}`;
