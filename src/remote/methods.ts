@@ -27,7 +27,7 @@ export interface SessionCalls {
   /** `worker`: a random id of the worker's process. */
   hello(version: string, worker: string): Promise<Welcome>;
   ping(): Promise<void>;
-  /** Resolves when it is this change's turn, with its number. */
+  /** Resolves when this change is next, with its number. */
   beginChange(): Promise<number>;
   inChange(change: number, method: string, args: readonly unknown[]): Promise<unknown>;
   /** Rejects if the server undoes the change; resolves when it has ended otherwise. */

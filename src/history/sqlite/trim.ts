@@ -82,7 +82,7 @@ export class SqliteTrim {
       () => this.deleteIds.run(this.parts.idMs()).changes > 0,
       () => this.deleteGone(),
     ];
-    // In turns, so that much work of one kind does not keep the others waiting.
+    // Alternating, so that much work of one kind does not keep the others waiting.
     let active = steps;
     while (active.length > 0) {
       const still: Step[] = [];
@@ -125,7 +125,7 @@ export class SqliteTrim {
       const excesses = excessOf(app, own.bytes, rooms.bytes, maxBytesOf(app)).filter(
         ({ space }) => streams.usage(space).messages > 0,
       );
-      // In turns, each to its end: people who keep writing in a room must not keep the application's own channels from being trimmed.
+      // Alternating, each to its end: people who keep writing in a room must not keep the application's own channels from being trimmed.
       const excess =
         excesses.find(({ space }) => this.scan.isAt(space)) ??
         excesses.find(({ space }) => space !== this.cutLast) ??

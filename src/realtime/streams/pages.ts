@@ -1,4 +1,4 @@
-/** Pages of a channel's history, for frames, for REST and for operators: all reads wait for their turn, and fail if the store hangs. */
+/** Pages of a channel's history, for frames, for REST and for operators: all reads wait in one queue, and fail if the store hangs. */
 import { appOfSpace, type SpaceId } from "../../base/ids.ts";
 import type { HistoryStore, Page, StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";

@@ -60,7 +60,7 @@ test("reads take a few milliseconds of each turn, however many wait", async () =
   expect(reads.isIdle).toBe(true);
 });
 
-test("readers take turns: who asks for much does not hold up the others", async () => {
+test("readers alternate: who asks for much does not hold up the others", async () => {
   const reads = new Reads();
   reads.embedded("a", 6);
   reads.embedded("b", 2);
@@ -69,7 +69,7 @@ test("readers take turns: who asks for much does not hold up the others", async 
   expect(reads.done.filter((one) => one.startsWith("a"))).toEqual(["a1", "a2", "a3", "a4", "a5", "a6"]);
 });
 
-test("applications take turns: one with many readers does not hold up the others", async () => {
+test("applications alternate: one with many readers does not hold up the others", async () => {
   const reads = new Reads();
   for (let nr = 0; nr < 20; nr++) reads.embedded(`many-${nr}-`, 1);
   reads.embedded("other", 2, anAppId("other"));

@@ -1,15 +1,15 @@
 /**
- * Long reads of the store, for those who come back and for pages of history: a few at the same time, one for each reader, in turns
+ * Long reads of the store, for those who come back and for pages of history: a few at the same time, one for each reader, in rotation
  * between applications and then between their readers, so that neither an application nor a client that asks for much holds up the
  * others.
  *
  * The embedded store answers within the call. Without a pause, the reads of a thousand clients that come back would follow each other
- * in one turn of the process, for many seconds: once they have taken some of a turn, the rest waits for the next.
+ * in one turn of the event loop, for many seconds: once they have taken some of a turn, the rest waits for the next.
  */
 import type { AppId } from "../../base/ids.ts";
 import { LONG_READS_MAX } from "./limits.ts";
 import { LoopShare, type LoopShareParts } from "./loop-share.ts";
-import { firstOf, TurnLine } from "./turn-line.ts";
+import { firstOf, RoundRobin } from "./round-robin.ts";
 
 /** A connection; for calls over REST, the application. */
 export type Reader = object | string;
@@ -18,7 +18,7 @@ type Job = () => Promise<void>;
 
 export class ReadQueue {
   /** Bound: one per connection and application, each with its subscriptions that begin and one page. */
-  private readonly waiting = new TurnLine<Reader, Job>();
+  private readonly waiting = new RoundRobin<Reader, Job>();
   /** Bound: LONG_READS_MAX. */
   private readonly reading = new Set<Reader>();
   private readonly share: LoopShare;
@@ -27,7 +27,7 @@ export class ReadQueue {
     this.share = new LoopShare(parts, () => this.next());
   }
 
-  /** Calls `read` when it is its turn. */
+  /** Calls `read` when it is next. */
   run<T>(app: AppId, reader: Reader, read: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.waiting.add(app, reader, (): Promise<void> => read().then(resolve, reject));
@@ -37,11 +37,11 @@ export class ReadQueue {
 
   private next(): void {
     while (!this.waiting.isEmpty && this.reading.size < LONG_READS_MAX && !this.share.isOver()) {
-      const turn = this.waiting.next((reader) => !this.reading.has(reader));
-      if (!turn) return;
-      const job = firstOf(turn);
-      this.waiting.putBack(turn);
-      if (job) this.begin(turn.owner, job);
+      const next = this.waiting.next((reader) => !this.reading.has(reader));
+      if (!next) return;
+      const job = firstOf(next);
+      this.waiting.putBack(next);
+      if (job) this.begin(next.owner, job);
     }
   }
 

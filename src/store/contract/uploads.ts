@@ -52,7 +52,7 @@ export interface UploadRow {
 /** A finished upload, and which one of those that wait it is: 1 is the first. */
 export interface WaitingUpload extends UploadRow {
   readonly nthOfStay: number;
-  /** In a room, senders and their stays take turns. */
+  /** In a room, senders and their stays alternate. */
   readonly nthOfRoom: number;
 }
 
@@ -100,7 +100,7 @@ export interface UploadStore {
   /** Its file is whole and has `size` bytes. undefined: it is not open, or has another generation. */
   finish(id: string, generation: number, size: number, nowMs: number): Promise<UploadRow | undefined>;
   /**
-   * Finished uploads. Applications take turns, within them senders, and within these stays: beyond `limit`, each of them has its first ones in the
+   * Finished uploads. Applications alternate, within them senders, and within these stays: beyond `limit`, each of them has its first ones in the
    * list. Of one stay, in the order in which they were finished.
    */
   finishedUploads(limit: number): Promise<WaitingUpload[]>;

@@ -93,7 +93,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       expect(ids(await store.dueStayUploads(1, 10))).toEqual([hers.id]);
     });
 
-    test("of finished ones, applications take turns, within them senders, and within these stays", async () => {
+    test("of finished ones, applications alternate, within them senders, and within these stays", async () => {
       const wait = async (app: AppId, sender: string, stay: string, at: number): Promise<string> => {
         const row = stayUpload(stay, { app, sender, room: "r9" });
         expect(await store.addStayUpload(row, 99)).toBe(true);

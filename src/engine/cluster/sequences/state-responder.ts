@@ -1,6 +1,6 @@
 /**
  * Responses to `sequences` requests: the state of sequences and their members. Such a response can be a thousand times longer than its
- * request, and clients of another node can cause one with each subscribe. Long responses are therefore rate-limited, taken in turns
+ * request, and clients of another node can cause one with each subscribe. Long responses are therefore rate-limited, taken in rotation
  * by requesting node, and made part by part. Short ones are sent at once: a busy channel must not delay subscribers of others.
  */
 import type { SpaceId } from "../../../base/ids.ts";
@@ -44,7 +44,7 @@ interface SequenceStateResponderParts {
 
 export class SequenceStateResponder {
   /**
-   * By requesting node: its requests in order, by channel. The node whose turn is next comes first. Bound: QUEUED_CHANNELS_MAX
+   * By requesting node: its requests in order, by channel. The next node comes first. Bound: QUEUED_CHANNELS_MAX
    * channels and the requests' own timeout; one for a single channel replaces an earlier one.
    */
   private readonly queued = new Map<string, Map<string, QueuedRequest>>();
@@ -103,7 +103,7 @@ export class SequenceStateResponder {
       if (!next) return;
       const [from, queue] = next;
       const [first] = queue;
-      // Removed and added again below: the other nodes have their turn first.
+      // Removed and added again below: the other nodes come first.
       this.queued.delete(from);
       if (!first) continue;
       if (this.isFinished(first[1])) {
