@@ -21,7 +21,7 @@ const SETTLE_MAX_MS = 10_000;
 interface RuleChangesParts {
   readonly history: Pick<HistoryStore, "applyRules" | "removeApp">;
   readonly keyring: {
-    rulesOf(space: SpaceId): ChannelRules;
+    rulesOf(spaceId: SpaceId): ChannelRules;
     onRulesChange(listener: (app: AppId) => void): void;
     onDeletion(listener: (app: AppId) => void): void;
     /** `undefined`: the application was deleted. */

@@ -31,10 +31,11 @@ export function remoteHistory({ server, history, calls, closed }: RemoteHistoryP
     remove: open(history.remove),
     removeApp: open(history.removeApp),
     usage: open(history.usage),
-    applyRules: open(async (app: SpaceId, keep: (channel: string) => Retention | undefined) => {
+    applyRules: open(async (spaceId: SpaceId, keep: (channel: string) => Retention | undefined) => {
       for (let after: string | undefined = ""; after !== undefined; ) {
-        const channels: readonly string[] = await calls.channelsAfter(app, after);
-        if (channels.length > 0) await calls.applyTo(app, new Map(channels.map((channel) => [channel, keep(channel)])));
+        const channels: readonly string[] = await calls.channelsAfter(spaceId, after);
+        if (channels.length > 0)
+          await calls.applyTo(spaceId, new Map(channels.map((channel) => [channel, keep(channel)])));
         after = channels.at(-1);
       }
     }),

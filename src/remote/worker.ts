@@ -276,8 +276,8 @@ export class WorkerConnection {
         });
         return { more, unknown: [...unknown] };
       },
-      channelsAfter: (app, channel) => history.channelsAfter(app, channel),
-      applyTo: (app, keeps) => history.applyTo(app, keeps),
+      channelsAfter: (spaceId, channel) => history.channelsAfter(spaceId, channel),
+      applyTo: (spaceId, keeps) => history.applyTo(spaceId, keeps),
     };
   }
 }

@@ -90,7 +90,7 @@ export class Recorder {
     const now = this.clock.wallMs();
     this.add(connection, CLOSE, code, undefined, now);
     const { peer, peerId, keyId, number, lastEvent } = connection;
-    this.ended.add(peer.space.app, peerId, keyId, number, lastEvent, now);
+    this.ended.add(peer.space.id, peerId, keyId, number, lastEvent, now);
   }
 
   /** Only where the credential proves who the peer is. */
@@ -102,10 +102,10 @@ export class Recorder {
   }
 
   /** The newest is last. */
-  ofPeer(app: SpaceId, peerId: string): readonly RecordedEvent[] {
+  ofPeer(spaceId: SpaceId, peerId: string): readonly RecordedEvent[] {
     const now = this.clock.wallMs();
-    const live = this.spaces.peer(app, peerId)?.connections.slice(-CONNECTIONS_PER_PEER_MAX) ?? [];
-    const ended = this.ended.of(app, peerId, now - READABLE_AFTER_END_MS).slice(-CONNECTIONS_PER_PEER_MAX);
+    const live = this.spaces.peer(spaceId, peerId)?.connections.slice(-CONNECTIONS_PER_PEER_MAX) ?? [];
+    const ended = this.ended.of(spaceId, peerId, now - READABLE_AFTER_END_MS).slice(-CONNECTIONS_PER_PEER_MAX);
     const events = [
       ...ended.flatMap(({ number, keyId, lastEvent }) => this.chain(connectionId(number), keyId, lastEvent)),
       ...live.flatMap((one) => this.chain(one.id, one.keyId, one.lastEvent, { published: one.published, at: now })),

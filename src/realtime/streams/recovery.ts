@@ -172,7 +172,7 @@ export class Recovery {
   }
 
   private read({ channel }: Stream, range: Range): Promise<Page | undefined> {
-    return this.parts.streams.calls.run(this.parts.history.read(channel.space.app, channel.name, range));
+    return this.parts.streams.calls.run(this.parts.history.read(channel.space.id, channel.name, range));
   }
 }
 

@@ -28,7 +28,7 @@ function responding() {
   const responder = new SequenceStateResponder({
     local: {
       id: "here",
-      localMembers: (_app, channel) => {
+      localMembers: (_spaceId, channel) => {
         reads++;
         if (channel === "broken") throw new Error("planted");
         if (channel.startsWith("medium")) return members.slice(0, 7);

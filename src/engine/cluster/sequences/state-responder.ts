@@ -24,7 +24,7 @@ const MEMBER_CHARS = 100;
 /** A state of at most this many estimated characters fits into one part however its texts are escaped: it is not measured. */
 const SURELY_FITS_CHARS = ITEM_MAX_BYTES / 8;
 
-type Channels = readonly (readonly [app: SpaceId, channel: string])[];
+type Channels = readonly (readonly [spaceId: SpaceId, channel: string])[];
 
 interface QueuedRequest {
   readonly receivedMs: number;
@@ -147,9 +147,14 @@ export class SequenceStateResponder {
     this.lastRefillMs = now;
   }
 
-  private stateOf([app, channel]: Channels[number]): SequenceState {
+  private stateOf([spaceId, channel]: Channels[number]): SequenceState {
     const { outgoing, local } = this.parts;
-    return { app, channel, ...outgoing.state(app, channel), members: local.localMembers(app, channel) };
+    return {
+      app: spaceId,
+      channel,
+      ...outgoing.state(spaceId, channel),
+      members: local.localMembers(spaceId, channel),
+    };
   }
 
   private whole(state: SequenceState): string {
