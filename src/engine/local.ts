@@ -30,7 +30,7 @@ const immediately: Carrier = (_route, arrive) => arrive();
 export class Exchange {
   /** Bound: the nodes of this process: one, or several in tests. */
   private readonly nodes = new Map<NodeId, EngineCallbacks>();
-  /** By node: `<app> <channel>` → the number of its watch. Bound: channels in use here. */
+  /** By node: `<spaceId> <channel>` → the number of its watch. Bound: channels in use here. */
   private readonly watches = new Map<NodeId, Map<string, number>>();
   private lastWatch = 0;
 

@@ -87,7 +87,7 @@ export class MeteredHistory implements HistoryStore {
   remove = (spaceId: SpaceId, channel: string): Promise<boolean> => this.watch(this.inner.remove(spaceId, channel));
   applyRules = (spaceId: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
     this.watch(this.inner.applyRules(spaceId, keep));
-  removeApp = (spaceId: SpaceId): Promise<void> => this.watch(this.inner.removeApp(spaceId));
+  removeSpace = (spaceId: SpaceId): Promise<void> => this.watch(this.inner.removeSpace(spaceId));
   usage = (spaceId: SpaceId): Promise<HistoryUsage> => this.watch(this.inner.usage(spaceId));
   trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> => this.watch(this.inner.trim(maxBytesOf));
 

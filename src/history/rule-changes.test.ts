@@ -57,7 +57,7 @@ beforeEach(() => {
   changes = new RuleChanges({
     history: {
       applyRules: (spaceId, keep) => attempt(`${spaceId}: ${keep("chat/1")?.messages ?? "none"}`),
-      removeApp: (spaceId) => attempt(`${spaceId}: removed`),
+      removeSpace: (spaceId) => attempt(`${spaceId}: removed`),
     },
     keyring: {
       rulesOf: (spaceId) => rules.get(spaceId) ?? ChannelRules.NONE,

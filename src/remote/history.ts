@@ -29,7 +29,7 @@ export function remoteHistory({ server, history, calls, closed }: RemoteHistoryP
     read: open(history.read),
     heads: open(history.heads),
     remove: open(history.remove),
-    removeApp: open(history.removeApp),
+    removeSpace: open(history.removeSpace),
     usage: open(history.usage),
     applyRules: open(async (spaceId: SpaceId, keep: (channel: string) => Retention | undefined) => {
       for (let after: string | undefined = ""; after !== undefined; ) {

@@ -136,7 +136,7 @@ export class LateHistory {
       heads: (sinceMs) => call(() => inner.heads(sinceMs)),
       remove: (spaceId, channel) => call(() => this.remove(spaceId, channel)),
       applyRules: (spaceId, keep) => call(() => inner.applyRules(spaceId, keep)),
-      removeApp: (spaceId) => call(() => inner.removeApp(spaceId)),
+      removeSpace: (spaceId) => call(() => inner.removeSpace(spaceId)),
       usage: (spaceId) => call(() => inner.usage(spaceId)),
       trim: (maxBytesOf) => call(() => inner.trim(maxBytesOf)),
       onRewound: (listener) => inner.onRewound(listener),

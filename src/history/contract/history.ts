@@ -149,8 +149,8 @@ export interface HistoryStore {
   remove(spaceId: SpaceId, channel: string): Promise<boolean>;
   /** After a change of rules: `keep` says what a channel keeps now, or `undefined` if it has no history any more. */
   applyRules(spaceId: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void>;
-  /** Forgets all streams of an application. */
-  removeApp(spaceId: SpaceId): Promise<void>;
+  /** Forgets all streams of a space. */
+  removeSpace(spaceId: SpaceId): Promise<void>;
   usage(spaceId: SpaceId): Promise<HistoryUsage>;
   /**
    * Removes some of what is over its limits: count, age, bytes per application together with its rooms (base/ids.ts), old ids,

@@ -175,7 +175,7 @@ export class PostgresHistory implements HistoryStore {
     }
   }
 
-  async removeApp(spaceId: SpaceId): Promise<void> {
+  async removeSpace(spaceId: SpaceId): Promise<void> {
     await this.applyRules(spaceId, () => undefined);
   }
 

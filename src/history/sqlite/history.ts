@@ -121,7 +121,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
     );
   };
 
-  removeApp = (spaceId: SpaceId): Promise<void> =>
+  removeSpace = (spaceId: SpaceId): Promise<void> =>
     this.visit(spaceId, ({ streams }, row) => {
       streams.deleteRow(row);
       return true;

@@ -147,7 +147,7 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
     const store = await newHistory();
     for (const channel of numbers(1, 5)) await appendTexts(store, ["a"], { channel });
     await appendTexts(store, ["x"], { spaceId: OTHER });
-    await store.removeApp(APP);
+    await store.removeSpace(APP);
     expect(await store.usage(APP)).toEqual({ streams: 0, filled: 0, messages: 0, bytes: 0 });
     expect(await store.read(APP, "3", ALL)).toBeUndefined();
     expect((await store.usage(OTHER)).messages).toBe(1);

@@ -100,7 +100,7 @@ export class UnreliableHistory implements HistoryStore {
     this.call("remove", () => this.inner.remove(spaceId, channel));
   applyRules = (spaceId: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
     this.inner.applyRules(spaceId, keep);
-  removeApp = (spaceId: SpaceId): Promise<void> => this.inner.removeApp(spaceId);
+  removeSpace = (spaceId: SpaceId): Promise<void> => this.inner.removeSpace(spaceId);
   usage = (spaceId: SpaceId): Promise<HistoryUsage> => this.inner.usage(spaceId);
   trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> => this.inner.trim(maxBytesOf);
 

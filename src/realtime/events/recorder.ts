@@ -22,7 +22,7 @@ const EVENTS_PER_PEER_MAX = 256;
 const ENDED_MAX = 1 << 14;
 const READABLE_AFTER_END_MS = 60_000;
 
-/** References to app, peer id and key id, three numbers, and the text of the peer id, which only this may keep alive. */
+/** References to the space, peer id and key id, three numbers, and the text of the peer id, which only this may keep alive. */
 const ENDED_BYTES = 6 * 8 + nameBytes("x".repeat(PEER_ID_MAX_CHARS));
 export const MEMORY_MAX_BYTES = RING_ENTRIES_MAX * ENTRY_BYTES + NAMES_MAX_BYTES + ENDED_MAX * ENDED_BYTES;
 

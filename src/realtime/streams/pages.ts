@@ -6,7 +6,7 @@ import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
 import type { HistoryPageRequest } from "./page-request.ts";
-import type { Reader } from "./read-queue.ts";
+import type { Requester } from "./read-queue.ts";
 import type { Streams } from "./streams.ts";
 
 /** What is around the messages of a page, at most: type, request id, channel, position. */
@@ -32,12 +32,12 @@ export class HistoryPages {
     spaceId: SpaceId,
     channel: string,
     request: HistoryPageRequest,
-    reader: Reader = spaceId,
+    requester: Requester = spaceId,
   ): Promise<HistoryPage | "not here" | undefined> {
     const keep = this.parts.streams.retentionOf(spaceId, channel);
     if (!keep) return undefined;
     const maxBytes = Math.min(HISTORY_PAGE_MAX_BYTES, this.parts.maxBytes) - ENVELOPE_BYTES;
-    const page = await this.read(spaceId, channel, request, maxBytes, reader);
+    const page = await this.read(spaceId, channel, request, maxBytes, requester);
     if (page === "not here") return page;
     if (!page) return { fields: `${positionOf(await this.open(spaceId, channel, keep))},"messages":[],"more":false` };
     const { epoch, top, topCheck } = page.state;
@@ -52,13 +52,13 @@ export class HistoryPages {
     channel: string,
     { before, after, limit }: HistoryPageRequest,
     maxBytes = HISTORY_PAGE_MAX_BYTES,
-    reader: Reader = spaceId,
+    requester: Requester = spaceId,
   ): Promise<Page | "not here" | undefined> {
     const { history, streams } = this.parts;
     const named = before ?? after;
     const range = { ...(before ? { before: before.offset } : after && { after: after.offset }), limit, maxBytes };
     const read = (): Promise<Page | undefined> => streams.calls.run(history.read(spaceId, channel, range));
-    const page = await streams.reads.run(appOfSpace(spaceId), reader, read);
+    const page = await streams.reads.run(appOfSpace(spaceId), requester, read);
     if (!page || !named) return named ? "not here" : page;
     // A position whose message was removed is no mistake where older ones are asked for: they are gone too.
     const isRemoved = named === before && page.check === undefined && named.offset < page.state.first;

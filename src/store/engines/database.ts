@@ -36,7 +36,7 @@ export interface Database {
   /** Like `run`, but it does not queue behind long work and fails after a short timeout: it shows whether the database answers. */
   readonly probe: Run;
   /** Takes a lock of that name among all processes, until it is released or this process ends. */
-  claim(name: string): Promise<() => Promise<void>>;
+  lock(name: string): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export class OneConnection implements Database {
   probe = this.run;
 
   /** The file is locked, so there are no other processes. */
-  async claim(): Promise<() => Promise<void>> {
+  async lock(): Promise<() => Promise<void>> {
     return async () => undefined;
   }
 

@@ -162,8 +162,8 @@ export class SqlStore extends SqlReads implements Store {
     );
   }
 
-  claim(name: string): Promise<() => Promise<void>> {
-    return this.database.claim(name);
+  lock(name: string): Promise<() => Promise<void>> {
+    return this.database.lock(name);
   }
 
   async close(): Promise<void> {
