@@ -47,7 +47,7 @@ export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
 export const OPERATOR_WRONG_TRIES_PER_MINUTE = 10;
 /**
  * An address beyond that may go on trying: the tokens of all such addresses together are checked at this rate per process, and one waits
- * this long for its turn at most. Those in the form that the service makes are not paced (guess-pace.ts).
+ * this long at most. Those in the form that the service makes are not paced (guess-pace.ts).
  */
 export const GUESSES_PER_SECOND = 20;
 export const GUESS_WAIT_MAX_MS = 2000;

@@ -11,7 +11,8 @@
  * - A text becomes an id where it enters, with `asAppId` and `asSpaceId`: in rows of the store, in messages of other nodes that were
  *   checked, in names of files. What a client names is looked up (Keyring.app, Directory.app), and the row that is found has the id.
  * - An id becomes a text by itself, in JSON, SQL, keys of maps made of several parts, and the log.
- * - Many values named `app` are a SpaceId, also on the wire between nodes and in the tables of history: the type says which it is.
+ * - In the code an `app` is an AppId and a `spaceId` is a SpaceId. Messages between nodes, rows of history, the requests of live lists and lines of the log
+ *   have an `app` that is a SpaceId, because its name is in what is sent or stored: the type says which it is.
  */
 declare const ofApp: unique symbol;
 declare const ofSpace: unique symbol;
@@ -37,8 +38,8 @@ export const spaceOf = (app: AppId): SpaceId => app as string as SpaceId;
 /** The space of the people in an application's rooms. */
 export const roomSpaceOf = (app: AppId): SpaceId => (app + ROOMS_SUFFIX) as SpaceId;
 
-export const isRoomSpace = (space: SpaceId): boolean => space.endsWith(ROOMS_SUFFIX);
+export const isRoomSpace = (spaceId: SpaceId): boolean => spaceId.endsWith(ROOMS_SUFFIX);
 
 /** The application that a space belongs to. */
-export const appOfSpace = (space: SpaceId): AppId =>
-  (isRoomSpace(space) ? space.slice(0, -ROOMS_SUFFIX.length) : (space as string)) as AppId;
+export const appOfSpace = (spaceId: SpaceId): AppId =>
+  (isRoomSpace(spaceId) ? spaceId.slice(0, -ROOMS_SUFFIX.length) : (spaceId as string)) as AppId;

@@ -60,7 +60,7 @@ export interface Envelope {
 
 /** One direct message, over all attempts to deliver it. */
 export interface DirectAttempt {
-  readonly app: SpaceId;
+  readonly spaceId: SpaceId;
   readonly to: string;
   /** Called as soon as a node has answered that it expects the peer back, before the attempt is decided; not with `isHere`. */
   readonly onDeferred: OnDeferred;
@@ -184,45 +184,45 @@ export interface Engine {
   /** Resolves when this node knows those that were there when it was attached, or after about a heartbeat. undefined: it does now. */
   othersKnown?(): Promise<void> | undefined;
   /** false: the other nodes cannot be reached. */
-  publish(app: SpaceId, channel: string, envelope: Envelope): boolean;
+  publish(spaceId: SpaceId, channel: string, envelope: Envelope): boolean;
   /**
    * A connection of this peer is about to be made here. Where another node has one already, resolves when all nodes know that messages
    * to the peer are wanted here too, or after a moment: what is sent after the welcome must reach both. undefined: there is nothing
    * to wait for, as for almost every connect. Without a connection afterwards, the caller MUST call `release`.
    */
-  prepare?(app: SpaceId, peerId: string): Promise<void> | undefined;
+  prepare?(spaceId: SpaceId, peerId: string): Promise<void> | undefined;
   /** This node has the first connection of a peer. */
-  serve(app: SpaceId, peerId: string): void;
+  serve(spaceId: SpaceId, peerId: string): void;
   /** This node has lost the last connection of a peer. */
-  release(app: SpaceId, peerId: string): void;
+  release(spaceId: SpaceId, peerId: string): void;
   /**
    * This node has closed the last connection of a peer and expects it back. When another node calls `serve` for the peer, `returned` is
    * called here, until `release` or the next `serve` of this node. The call MAY be lost.
    */
-  expect(app: SpaceId, peerId: string): void;
+  expect(spaceId: SpaceId, peerId: string): void;
   /**
    * To how many connections of that peer on other nodes it was delivered, as far as known; 0: none; or UNAVAILABLE.
    * `isHere`: this node delivers it too, so that 0 need not be certain. DEFERRED: no connection, but a node has answered that it
    * expects the peer back. Without `attempt` there is one attempt.
    */
-  send(app: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent;
+  send(spaceId: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent;
   /** This node has the first subscriber of a channel. `found` gets the members on other nodes, now or later. */
-  watch(app: SpaceId, channel: string, found: (members: RemoteMembers) => void): void;
+  watch(spaceId: SpaceId, channel: string, found: (members: RemoteMembers) => void): void;
   /** This node has lost the last subscriber of a channel. */
-  unwatch(app: SpaceId, channel: string): void;
+  unwatch(spaceId: SpaceId, channel: string): void;
   /** The members that this node's own connections have in a channel have changed. */
-  announce(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void;
+  announce(spaceId: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void;
   /** The peer must not connect to other nodes until then. Resolves when they know, or after one second. */
   block(app: AppId, peerId: string, untilMs: number): void | Promise<void>;
   /** Closes the peer's connections on other nodes, and counts them. */
-  kick(app: SpaceId, peerId: string): number | Promise<number>;
+  kick(spaceId: SpaceId, peerId: string): number | Promise<number>;
   /**
    * Active channels on other nodes, one entry per node and channel. undefined: not every node has responded. With a page, those of
    * the page on each node; there MAY be others beside them, because nodes of earlier versions return all.
    */
-  channels(app: SpaceId, page?: ChannelsPage): Complete<FoundChannels>;
+  channels(spaceId: SpaceId, page?: ChannelsPage): Complete<FoundChannels>;
   /** Members of one channel on other nodes, including those not announced yet. undefined: not every node has responded. */
-  members(app: SpaceId, channel: string): Complete<RemoteMembers>;
+  members(spaceId: SpaceId, channel: string): Complete<RemoteMembers>;
   /** The number of this node's connections of an application has changed: other nodes must learn it soon. */
   counted(app: AppId, connections: number): void;
   /** Capacity for one more connection under the cap of an application on all nodes together. undefined: there is none. */
@@ -260,22 +260,22 @@ export const WITHDRAWN_MAX_CHARS = 2048;
 export interface EngineCallbacks {
   /** Also the id under which other nodes know this one, until they consider it gone. */
   readonly id: NodeName;
-  deliver(app: SpaceId, channel: string, envelope: Envelope): void;
+  deliver(spaceId: SpaceId, channel: string, envelope: Envelope): void;
   /** Returns to how many connections it was delivered, or DEFERRED if this node has none and expects the peer back. */
-  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult;
+  deliverTo(spaceId: SpaceId, to: string, envelope: Envelope): DeliverResult;
   /** A peer that this node expects back (`expect`) has connected to another one. */
-  returned(app: SpaceId, peerId: string): void;
+  returned(spaceId: SpaceId, peerId: string): void;
   membersChanged(
     node: NodeId,
-    app: SpaceId,
+    spaceId: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
   ): void;
   /** All members of one channel on one node; replaces what was known. */
-  membersAre(node: NodeId, app: SpaceId, channel: string, members: readonly MemberState[]): void;
+  membersAre(node: NodeId, spaceId: SpaceId, channel: string, members: readonly MemberState[]): void;
   /** Messages of that channel were lost: its subscribers on this node must resynchronise. */
-  lost(app: SpaceId, channel: string): void;
+  lost(spaceId: SpaceId, channel: string): void;
   /** `name`: what the node has left in the store is under this. */
   nodeGone(node: NodeId, name: NodeName): void;
   /** The other nodes can be reached again: what they have stored meanwhile was not announced to this node. */
@@ -285,13 +285,13 @@ export interface EngineCallbacks {
   /** The peer must not connect until then. Its connections are closed by a kick. */
   blocked(app: AppId, peerId: string, untilMs: number): void;
   /** Closes the peer's connections, and counts them. */
-  kicked(app: SpaceId, peerId: string): number;
+  kicked(spaceId: SpaceId, peerId: string): number;
   /** Members of this node, as announced. */
-  localMembers(app: SpaceId, channel: string): readonly MemberState[];
+  localMembers(spaceId: SpaceId, channel: string): readonly MemberState[];
   /** Members of this node, including those not announced yet. */
-  localPeers(app: SpaceId, channel: string): readonly MemberState[];
+  localPeers(spaceId: SpaceId, channel: string): readonly MemberState[];
   /** Without a page, which nodes of earlier versions do not name, all of them. */
-  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels;
+  localChannels(spaceId: SpaceId, page?: ChannelsPage): FoundChannels;
   localConnections(app: AppId): number;
   /** Another node has reported its connections of an application. */
   connectionsChanged(app: AppId): void;

@@ -30,7 +30,7 @@ const immediately: Carrier = (_route, arrive) => arrive();
 export class Exchange {
   /** Bound: the nodes of this process: one, or several in tests. */
   private readonly nodes = new Map<NodeId, EngineCallbacks>();
-  /** By node: `<app> <channel>` → the number of its watch. Bound: channels in use here. */
+  /** By node: `<spaceId> <channel>` → the number of its watch. Bound: channels in use here. */
   private readonly watches = new Map<NodeId, Map<string, number>>();
   private lastWatch = 0;
 
@@ -54,8 +54,8 @@ export class Exchange {
       this.carry(`${other.id} ${id} gone`, () => this.nodes.get(other.id)?.nodeGone(id, id));
   }
 
-  setWatching(id: NodeId, app: SpaceId, channel: string, on: boolean): void {
-    const key = `${app} ${channel}`;
+  setWatching(id: NodeId, spaceId: SpaceId, channel: string, on: boolean): void {
+    const key = `${spaceId} ${channel}`;
     const watched = this.watches.get(id) ?? new Map<string, number>();
     if (on) watched.set(key, ++this.lastWatch);
     else watched.delete(key);
@@ -92,9 +92,9 @@ export class Exchange {
   }
 
   /** Calls `arrive` for each other node that watches a channel, if it is still the same watch by then. */
-  toWatchers(from: NodeId, app: SpaceId, channel: string, arrive: (node: EngineCallbacks) => void): void {
+  toWatchers(from: NodeId, spaceId: SpaceId, channel: string, arrive: (node: EngineCallbacks) => void): void {
     if (this.nodes.size <= 1) return;
-    const key = `${app} ${channel}`;
+    const key = `${spaceId} ${channel}`;
     for (const other of this.others(from)) {
       const watch = this.watches.get(other.id)?.get(key);
       if (watch === undefined) continue;
@@ -127,13 +127,13 @@ class LocalEngine implements Engine {
     this.exchange.join(node);
   }
 
-  publish(app: SpaceId, channel: string, envelope: Envelope): boolean {
+  publish(spaceId: SpaceId, channel: string, envelope: Envelope): boolean {
     if (this.exchange.isAlone) return true;
-    this.exchange.toWatchers(this.id, app, channel, (node) => node.deliver(app, channel, envelope));
+    this.exchange.toWatchers(this.id, spaceId, channel, (node) => node.deliver(spaceId, channel, envelope));
     return true;
   }
 
-  send(app: SpaceId, to: string, envelope: Envelope): Sent {
+  send(spaceId: SpaceId, to: string, envelope: Envelope): Sent {
     if (this.exchange.isAlone) return 0;
     const others = this.exchange.others(this.id);
     return sum(
@@ -141,7 +141,7 @@ class LocalEngine implements Engine {
         (other) =>
           new Promise<DeliverResult>((resolve) =>
             this.exchange.to(this.id, other, `${this.id} direct ${to}`, (node) =>
-              resolve(node?.deliverTo(app, to, envelope) ?? 0),
+              resolve(node?.deliverTo(spaceId, to, envelope) ?? 0),
             ),
           ),
       ),
@@ -149,53 +149,55 @@ class LocalEngine implements Engine {
   }
 
   /** `send` asks every node, so that only those which expect the peer have to know. */
-  serve(app: SpaceId, peerId: string): void {
+  serve(spaceId: SpaceId, peerId: string): void {
     if (this.exchange.isAlone) return;
     for (const other of this.exchange.others(this.id))
-      this.exchange.to(this.id, other, `${this.id} direct ${peerId}`, (node) => node?.returned(app, peerId));
+      this.exchange.to(this.id, other, `${this.id} direct ${peerId}`, (node) => node?.returned(spaceId, peerId));
   }
 
   /** No-op: every node is notified of every peer. */
   release(): void {}
   expect(): void {}
 
-  watch(app: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
-    this.exchange.setWatching(this.id, app, channel, true);
-    found(this.onOthers((node) => node.localMembers(app, channel)));
+  watch(spaceId: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
+    this.exchange.setWatching(this.id, spaceId, channel, true);
+    found(this.onOthers((node) => node.localMembers(spaceId, channel)));
   }
 
-  unwatch(app: SpaceId, channel: string): void {
-    this.exchange.setWatching(this.id, app, channel, false);
+  unwatch(spaceId: SpaceId, channel: string): void {
+    this.exchange.setWatching(this.id, spaceId, channel, false);
   }
 
-  announce(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
-    if (!this.exchange.isAlone) this.announceToOthers(app, channel, joined, left);
+  announce(spaceId: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+    if (!this.exchange.isAlone) this.announceToOthers(spaceId, channel, joined, left);
   }
 
   private announceToOthers(
-    app: SpaceId,
+    spaceId: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
   ): void {
     // On the same route as messages: a member must be known before its messages arrive.
-    this.exchange.toWatchers(this.id, app, channel, (node) => node.membersChanged(this.id, app, channel, joined, left));
+    this.exchange.toWatchers(this.id, spaceId, channel, (node) =>
+      node.membersChanged(this.id, spaceId, channel, joined, left),
+    );
   }
 
   block(app: AppId, peerId: string, untilMs: number): void {
     for (const other of this.exchange.others(this.id)) other.blocked(app, peerId, untilMs);
   }
 
-  kick(app: SpaceId, peerId: string): number {
-    return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(app, peerId), 0);
+  kick(spaceId: SpaceId, peerId: string): number {
+    return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(spaceId, peerId), 0);
   }
 
-  channels(app: SpaceId, page?: ChannelsPage): FoundChannels {
-    return allOf(this.exchange.others(this.id).map((node) => node.localChannels(app, page)));
+  channels(spaceId: SpaceId, page?: ChannelsPage): FoundChannels {
+    return allOf(this.exchange.others(this.id).map((node) => node.localChannels(spaceId, page)));
   }
 
-  members(app: SpaceId, channel: string): RemoteMembers {
-    return this.onOthers((node) => node.localPeers(app, channel));
+  members(spaceId: SpaceId, channel: string): RemoteMembers {
+    return this.onOthers((node) => node.localPeers(spaceId, channel));
   }
 
   private onOthers(membersOf: (node: EngineCallbacks) => readonly MemberState[]): RemoteMembers {

@@ -5,8 +5,8 @@ import { anAppId } from "../base/testing/ids.ts";
 import { Appender } from "./appender.ts";
 import type { Appended, Batch, NewMessage } from "./contract/history.ts";
 
-const message = (n: number, bytes = 1, app: SpaceId = anAppId("app")): NewMessage => ({
-  app,
+const message = (n: number, bytes = 1, spaceId: SpaceId = anAppId("app")): NewMessage => ({
+  spaceId,
   channel: "room",
   keep: { messages: 10, seconds: 10 },
   from: "ann",
@@ -57,9 +57,9 @@ class World {
     failed: (error) => this.failed.push(error),
   });
 
-  append(n: number, bytes?: number, app?: SpaceId): boolean {
+  append(n: number, bytes?: number, spaceId?: SpaceId): boolean {
     return this.appender.append({
-      message: message(n, bytes, app),
+      message: message(n, bytes, spaceId),
       sinceMs: this.nowMs,
       done: (appended) => this.answers.push(`${n} ${appended ? appended.offset : "unknown"}`),
     });

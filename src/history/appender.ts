@@ -78,13 +78,13 @@ export class Appender {
 
   /** Returns false if too much waits already: `done` is not called then. */
   append(one: Append): boolean {
-    const { app, bytes } = one.message;
-    const ofApp = (this.queuedBytesOf.get(app) ?? 0) + bytes;
+    const { spaceId, bytes } = one.message;
+    const ofApp = (this.queuedBytesOf.get(spaceId) ?? 0) + bytes;
     const isFull = this.queuedBytes + bytes > QUEUE_MAX_BYTES || ofApp > QUEUE_PER_APP_MAX_BYTES;
     if (this.isClosed || isFull) return false;
     this.queue.push(one);
     this.queuedBytes += bytes;
-    this.queuedBytesOf.set(app, ofApp);
+    this.queuedBytesOf.set(spaceId, ofApp);
     this.schedule();
     return true;
   }
@@ -146,10 +146,10 @@ export class Appender {
     return taken;
   }
 
-  private countTaken({ app, bytes }: NewMessage): void {
-    const left = (this.queuedBytesOf.get(app) ?? 0) - bytes;
-    if (left > 0) this.queuedBytesOf.set(app, left);
-    else this.queuedBytesOf.delete(app);
+  private countTaken({ spaceId, bytes }: NewMessage): void {
+    const left = (this.queuedBytesOf.get(spaceId) ?? 0) - bytes;
+    if (left > 0) this.queuedBytesOf.set(spaceId, left);
+    else this.queuedBytesOf.delete(spaceId);
   }
 
   private async send(sent: Sent): Promise<void> {

@@ -79,16 +79,16 @@ export class MeteredHistory implements HistoryStore {
     return results;
   };
 
-  open = (app: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
-    this.watch(this.inner.open(app, channel, keep));
-  read = (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
-    this.watch(this.inner.read(app, channel, range));
+  open = (spaceId: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
+    this.watch(this.inner.open(spaceId, channel, keep));
+  read = (spaceId: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
+    this.watch(this.inner.read(spaceId, channel, range));
   heads = (agoMs: number): Promise<ChangedHeads> => this.watch(this.inner.heads(agoMs));
-  remove = (app: SpaceId, channel: string): Promise<boolean> => this.watch(this.inner.remove(app, channel));
-  applyRules = (app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
-    this.watch(this.inner.applyRules(app, keep));
-  removeApp = (app: SpaceId): Promise<void> => this.watch(this.inner.removeApp(app));
-  usage = (app: SpaceId): Promise<HistoryUsage> => this.watch(this.inner.usage(app));
+  remove = (spaceId: SpaceId, channel: string): Promise<boolean> => this.watch(this.inner.remove(spaceId, channel));
+  applyRules = (spaceId: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
+    this.watch(this.inner.applyRules(spaceId, keep));
+  removeSpace = (spaceId: SpaceId): Promise<void> => this.watch(this.inner.removeSpace(spaceId));
+  usage = (spaceId: SpaceId): Promise<HistoryUsage> => this.watch(this.inner.usage(spaceId));
   trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> => this.watch(this.inner.trim(maxBytesOf));
 
   onRewound(listener: () => void): void {

@@ -56,11 +56,11 @@ beforeEach(() => {
   };
   changes = new RuleChanges({
     history: {
-      applyRules: (app, keep) => attempt(`${app}: ${keep("chat/1")?.messages ?? "none"}`),
-      removeApp: (app) => attempt(`${app}: removed`),
+      applyRules: (spaceId, keep) => attempt(`${spaceId}: ${keep("chat/1")?.messages ?? "none"}`),
+      removeSpace: (spaceId) => attempt(`${spaceId}: removed`),
     },
     keyring: {
-      rulesOf: (app) => rules.get(app) ?? ChannelRules.NONE,
+      rulesOf: (spaceId) => rules.get(spaceId) ?? ChannelRules.NONE,
       onRulesChange: (listener) => void listeners.push(listener),
       onDeletion: (listener) => {
         deleted = listener;

@@ -19,9 +19,9 @@ const RETRY_MAX_MS = 30_000;
 const SETTLE_MAX_MS = 10_000;
 
 interface RuleChangesParts {
-  readonly history: Pick<HistoryStore, "applyRules" | "removeApp">;
+  readonly history: Pick<HistoryStore, "applyRules" | "removeSpace">;
   readonly keyring: {
-    rulesOf(space: SpaceId): ChannelRules;
+    rulesOf(spaceId: SpaceId): ChannelRules;
     onRulesChange(listener: (app: AppId) => void): void;
     onDeletion(listener: (app: AppId) => void): void;
     /** `undefined`: the application was deleted. */
@@ -129,8 +129,8 @@ export class RuleChanges {
   private async apply(app: AppId): Promise<void> {
     const { history, keyring } = this.parts;
     if (!keyring.app(app)) {
-      await history.removeApp(roomSpaceOf(app));
-      return history.removeApp(spaceOf(app));
+      await history.removeSpace(roomSpaceOf(app));
+      return history.removeSpace(spaceOf(app));
     }
     // The same rules for all channels, even if they change while this runs.
     const rules = keyring.rulesOf(spaceOf(app));

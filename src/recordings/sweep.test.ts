@@ -52,7 +52,7 @@ describe("abandoned uploads", () => {
     expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 1 });
     expect(names(kit)).toEqual([alive]);
     expect(await kit.store.recordings.upload(kit.app, quiet)).toBeUndefined();
-    expect(await kit.store.recordings.endedUploads(10)).toEqual([]);
+    expect(await kit.store.recordings.discardedUploads(10)).toEqual([]);
     await expect(part(kit, quiet)).rejects.toThrow("There is no such upload");
     expect(kit.metrics.text()).toContain('parley_uploads_ended_total{why="abandoned"} 1');
   });
@@ -95,7 +95,7 @@ describe("an abandoned upload whose file is finished", () => {
     expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 1 });
     expect(existsSync(fileOf(kit, id))).toBe(false);
     expect(quarantined(kit).filter((path) => path.endsWith(id))).toHaveLength(1);
-    expect(await kit.store.recordings.endedUploads(10)).toEqual([]);
+    expect(await kit.store.recordings.discardedUploads(10)).toEqual([]);
     expect(kit.metrics.text()).toContain('parley_recording_strays_total{outcome="quarantined"} 1');
   });
 
@@ -118,7 +118,7 @@ describe("an abandoned upload whose file is finished", () => {
     writeFileSync(join(kit.folder, MARK_NAME), JSON.stringify({ owner: "another", refused: [] }));
     expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 2 });
     expect(names(kit)).toEqual([partial, id].sort());
-    expect(await kit.store.recordings.endedUploads(10)).toEqual([]);
+    expect(await kit.store.recordings.discardedUploads(10)).toEqual([]);
   });
 });
 
@@ -156,7 +156,7 @@ describe("bytes", () => {
     await part(kit, open);
     const made = await kit.record();
     // The state after a crash: the rows are changed, and the bytes are still there.
-    await kit.store.recordings.endUpload(open, 1);
+    await kit.store.recordings.discardUpload(open, 1);
     await kit.store.recordings.deleteRecordings(kit.app, [made.id]);
     expect(names(kit)).toEqual([open, made.id].sort());
     expect(await kit.sweep()).toEqual(NOTHING);

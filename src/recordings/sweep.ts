@@ -15,7 +15,7 @@ import { UPLOAD_ABANDONED_MS } from "./budgets/limits.ts";
 import type { RecordingMetrics } from "./budgets/metrics.ts";
 import type { Recordings } from "./recordings.ts";
 import type { Ownership, Standing } from "./storage/ownership.ts";
-import { discardUpload, type Place, type Storage } from "./storage/storage.ts";
+import { discardBytes, type Place, type Storage } from "./storage/storage.ts";
 import type { Strays, SweptStrays } from "./strays.ts";
 import { placeOf, type UploadLocks } from "./uploads/locks.ts";
 
@@ -47,8 +47,8 @@ const SWEEP_EVERY_MS = 3_600_000;
 const STRAYS_EVERY_SWEEPS = 24;
 const DAY_MS = 24 * 3_600_000;
 const ROWS_AT_ONCE = 200;
-/** Uploads that are ended before other work of the process gets its turn. */
-const ENDED_AT_ONCE = 10;
+/** Uploads that are discarded before other work of the process gets its turn. */
+const DISCARDED_AT_ONCE = 10;
 
 export class Sweep {
   private timer: Timer | undefined;
@@ -100,12 +100,12 @@ export class Sweep {
       return { abandoned: 0, expired: 0, ...(await strays.sweep("missing", isStopped)) };
     await this.removeDeleted();
     await this.deleteOfDeletedApps();
-    // Before ended uploads, whose finished files would be set aside instead.
+    // Before discarded uploads, whose finished files would be set aside instead.
     await this.parts.recordings.removeUnused();
     // After the removals: files that are about to be removed would count as files that the store does not know.
     const standing = await ownership.determine();
-    const abandoned = await this.endAbandoned();
-    await this.removeEnded(standing);
+    const abandoned = await this.discardAbandoned();
+    await this.removeDiscarded(standing);
     return {
       abandoned,
       expired: await this.deleteExpired(),
@@ -113,12 +113,12 @@ export class Sweep {
     };
   }
 
-  /** Removes the bytes of uploads that were ended now, or before a crash. */
-  private async removeEnded(standing: Standing): Promise<void> {
+  /** Removes the bytes of uploads that were discarded now, or before a crash. */
+  private async removeDiscarded(standing: Standing): Promise<void> {
     const { store, log } = this.parts;
     let failed = 0;
     while (!this.isStopped) {
-      const rows = await store.endedUploads(ROWS_AT_ONCE, failed);
+      const rows = await store.discardedUploads(ROWS_AT_ONCE, failed);
       if (rows.length === 0) return;
       for (const row of rows) {
         try {
@@ -136,7 +136,7 @@ export class Sweep {
   /** In another store's storage, bytes under the same id may be that store's: its own sweep removes them. */
   private async removeUpload(place: Place, standing: Standing): Promise<void> {
     if (standing !== "own") return;
-    await discardUpload(this.parts.storage, place);
+    await discardBytes(this.parts.storage, place);
     await this.parts.strays.setAsideFinished(place);
   }
 
@@ -155,23 +155,23 @@ export class Sweep {
   private async deleteOfDeletedApps(): Promise<void> {
     const { store, nowMs } = this.parts;
     for (const app of await store.deletedApps()) {
-      for await (const { id } of withBreaks(await store.uploadsOf(app), ENDED_AT_ONCE))
-        await store.endUpload(id, nowMs());
+      for await (const { id } of withBreaks(await store.uploadsOf(app), DISCARDED_AT_ONCE))
+        await store.discardUpload(id, nowMs());
       await this.deleteOlder(app, Number.POSITIVE_INFINITY);
     }
   }
 
-  private async endAbandoned(): Promise<number> {
+  private async discardAbandoned(): Promise<number> {
     const { store, locks, metrics, nowMs, retentionMs } = this.parts;
     const before = retentionMs() - UPLOAD_ABANDONED_MS;
-    let ended = 0;
+    let discarded = 0;
     const untouched = await store.uploadsTouchedBefore(before, ROWS_AT_ONCE);
-    for await (const { id } of withBreaks(untouched, ENDED_AT_ONCE)) {
-      if (locks.isBusy(id) || !(await store.endUpload(id, nowMs(), before))) continue;
-      ended++;
+    for await (const { id } of withBreaks(untouched, DISCARDED_AT_ONCE)) {
+      if (locks.isBusy(id) || !(await store.discardUpload(id, nowMs(), before))) continue;
+      discarded++;
       metrics.abandoned.inc();
     }
-    return ended === ROWS_AT_ONCE && !this.isStopped ? ended + (await this.endAbandoned()) : ended;
+    return discarded === ROWS_AT_ONCE && !this.isStopped ? discarded + (await this.discardAbandoned()) : discarded;
   }
 
   private async deleteExpired(): Promise<number> {

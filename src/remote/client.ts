@@ -38,11 +38,11 @@ export async function connectStore({ path, waitMs }: { path: string; waitMs?: nu
     isShared: true,
     onChange: (listener) => server.onChanged(listener),
     change: changes.change,
-    claim: async (name) => {
+    lock: async (name) => {
       const { connection } = server;
-      const claim = await session.claim(name);
-      // A claim ends with its connection.
-      return async () => (server.connection === connection ? session.unclaim(claim) : undefined);
+      const lock = await session.lock(name);
+      // A lock ends with its connection.
+      return async () => (server.connection === connection ? session.unlock(lock) : undefined);
     },
     close: async () => closed(),
   };

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { nextTurn, retried } from "../../test/support/wait.ts";
+import { TooManyWaiting } from "../base/fair-queue.ts";
 import { anAppId } from "../base/testing/ids.ts";
-import { TooManyWaiting } from "../base/turns.ts";
 import { HistoryUnavailable } from "../history/contract/history.ts";
 import { historyFile } from "../history/sqlite/file.ts";
 import { ALL, appendTexts, batchOf, KEEP, numbers } from "../history/testing/kit.ts";
@@ -110,7 +110,7 @@ describe("calls", () => {
 
   test("that are too long are refused with both numbers, and the connection stays", async () => {
     const { store } = await served.worker();
-    const release = await store.claim("held");
+    const release = await store.lock("held");
     const huge = "x".repeat(REQUEST_MAX_BYTES);
     const changing = store.change((change) => change.putMeta("m", huge));
     await expect(changing).rejects.toThrow(`and ${REQUEST_MAX_BYTES} are allowed`);
@@ -130,7 +130,7 @@ describe("a server that is gone", () => {
     await expect(store.meta("m")).rejects.toBeInstanceOf(StoreUnreachable);
     await expect(history.heads(0)).rejects.toBeInstanceOf(HistoryUnavailable);
     await expect(store.change(async () => 1)).rejects.toBeInstanceOf(StoreUnreachable);
-    await expect(store.claim("c")).rejects.toBeInstanceOf(StoreUnreachable);
+    await expect(store.lock("c")).rejects.toBeInstanceOf(StoreUnreachable);
     await served.serve();
     await retried("the store answers again", () => store.revisions());
     await store.change((change) => change.putMeta("m", "back"));

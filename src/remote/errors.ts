@@ -1,5 +1,5 @@
 /** Errors on the way from the server to a worker: those of the contracts keep their class, because callers look at it. */
-import { TooManyWaiting } from "../base/turns.ts";
+import { TooManyWaiting } from "../base/fair-queue.ts";
 import { HistoryUnavailable } from "../history/contract/history.ts";
 import { LeaseLost } from "../store/contract/leases.ts";
 import { StoreError, StoreUnreachable } from "../store/contract/store.ts";

@@ -29,12 +29,13 @@ export function remoteHistory({ server, history, calls, closed }: RemoteHistoryP
     read: open(history.read),
     heads: open(history.heads),
     remove: open(history.remove),
-    removeApp: open(history.removeApp),
+    removeSpace: open(history.removeSpace),
     usage: open(history.usage),
-    applyRules: open(async (app: SpaceId, keep: (channel: string) => Retention | undefined) => {
+    applyRules: open(async (spaceId: SpaceId, keep: (channel: string) => Retention | undefined) => {
       for (let after: string | undefined = ""; after !== undefined; ) {
-        const channels: readonly string[] = await calls.channelsAfter(app, after);
-        if (channels.length > 0) await calls.applyTo(app, new Map(channels.map((channel) => [channel, keep(channel)])));
+        const channels: readonly string[] = await calls.channelsAfter(spaceId, after);
+        if (channels.length > 0)
+          await calls.applyTo(spaceId, new Map(channels.map((channel) => [channel, keep(channel)])));
         after = channels.at(-1);
       }
     }),

@@ -27,15 +27,15 @@ export interface SessionCalls {
   /** `worker`: a random id of the worker's process. */
   hello(version: string, worker: string): Promise<Welcome>;
   ping(): Promise<void>;
-  /** Resolves when it is this change's turn, with its number. */
+  /** Resolves when this change is next, with its number. */
   beginChange(): Promise<number>;
   inChange(change: number, method: string, args: readonly unknown[]): Promise<unknown>;
   /** Rejects if the server undoes the change; resolves when it has ended otherwise. */
   changeOver(change: number): Promise<void>;
   /** Resolves with the revision when the change is durable. `isKept` is false: it is undone. */
   endChange(change: number, isKept: boolean): Promise<number>;
-  claim(name: string): Promise<number>;
-  unclaim(claim: number): Promise<void>;
+  lock(name: string): Promise<number>;
+  unlock(lock: number): Promise<void>;
   takeLease(id: string): Promise<TakenLease | undefined>;
   isLeaseHeld(id: string, generation: number): Promise<boolean>;
   releaseLease(id: string, generation: number, isClean: boolean, note: LeaseNote): Promise<boolean>;
@@ -60,8 +60,8 @@ const session: Listed<SessionCalls> = {
   inChange: true,
   changeOver: true,
   endChange: true,
-  claim: true,
-  unclaim: true,
+  lock: true,
+  unlock: true,
   takeLease: true,
   isLeaseHeld: true,
   releaseLease: true,
@@ -82,7 +82,7 @@ const reads = {
   sessions: true,
 } as const;
 
-const store: Listed<Store, "change" | "claim" | "close"> = {
+const store: Listed<Store, "change" | "lock" | "close"> = {
   ...reads,
   revisions: true,
   snapshot: true,
@@ -171,9 +171,9 @@ const recordings: Listed<RecordingStore> = {
   dueStayUploads: true,
   openUploadsOfStay: true,
   bytesUsed: true,
-  endUpload: true,
+  discardUpload: true,
   uploadsTouchedBefore: true,
-  endedUploads: true,
+  discardedUploads: true,
   forgetUpload: true,
   uploadsOf: true,
   filesToRemove: true,
@@ -207,7 +207,7 @@ const history: Listed<HistoryStore, "applyRules" | "trim" | "close"> = {
   read: true,
   heads: true,
   remove: true,
-  removeApp: true,
+  removeSpace: true,
   usage: true,
 };
 

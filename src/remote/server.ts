@@ -3,7 +3,7 @@
  * through the same contracts. client.ts is the other side.
  *
  * - Calls of one worker begin in the order in which it made them.
- * - Leases, claims and an open change end when the connection of their worker closes.
+ * - Leases, locks and an open change end when the connection of their worker closes.
  * - A worker whose connection was lost connects again: its earlier connection is ended first, with everything in it that was not read yet. So
  *   a batch that `settle` has reported as not stored is never stored later.
  */
@@ -12,8 +12,8 @@ import { chmodSync, rmSync } from "node:fs";
 import type { SqliteHistory } from "../history/sqlite/history.ts";
 import { StoreError } from "../store/contract/store.ts";
 import type { SqlStore } from "../store/sql/store.ts";
-import { Claims } from "./claims.ts";
 import { CONNECTIONS_MAX, SOCKET_PATH_MAX_BYTES } from "./limits.ts";
+import { NamedLocks } from "./named-locks.ts";
 import { WorkerConnection } from "./worker.ts";
 
 export interface ServeOptions {
@@ -38,7 +38,7 @@ export async function serveStore(options: ServeOptions): Promise<StoreServer> {
       `the path ${path} is too long for a socket (at most ${SOCKET_PATH_MAX_BYTES} bytes); name a shorter folder`,
     );
   const incarnation = randomUUID();
-  const claims = new Claims();
+  const locks = new NamedLocks();
   /** Bound: CONNECTIONS_MAX. */
   const workers = new Set<WorkerConnection>();
   let rewinds = 0;
@@ -54,7 +54,7 @@ export async function serveStore(options: ServeOptions): Promise<StoreServer> {
   const changed = (worker: WorkerConnection): void => {
     for (const other of workers) if (other !== worker) other.changed();
   };
-  const parts = { store, history, claims, arrived, changed, warn, changeMaxMs };
+  const parts = { store, history, locks, arrived, changed, warn, changeMaxMs };
   // An earlier process has left it: only the process that has the stores open listens here.
   rmSync(path, { force: true });
   const listener = Bun.listen<WorkerConnection | undefined>({

@@ -1,4 +1,4 @@
-/** What several workers share: claims, leases of uploads, and everything that the embedded store keeps in memory. */
+/** What several workers share: locks, leases of uploads, and everything that the embedded store keeps in memory. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { retried } from "../../test/support/wait.ts";
 import { anAppId } from "../base/testing/ids.ts";
@@ -36,21 +36,21 @@ const disconnect = async ({ store, history }: RemoteStores): Promise<void> => {
   await history.close();
 };
 
-describe("claims", () => {
+describe("locks", () => {
   test("have one holder at a time, and end with the connection of their worker", async () => {
-    const release = await one.claim("name");
+    const release = await one.lock("name");
     let given = false;
-    const waiting = other.claim("name").then((release) => {
+    const waiting = other.lock("name").then((release) => {
       given = true;
       return release;
     });
-    const free = await other.claim("another name");
+    const free = await other.lock("another name");
     await free();
     expect(given).toBe(false);
     await release();
     await (await waiting)();
-    await one.claim("name");
-    const next = other.claim("name");
+    await one.lock("name");
+    const next = other.lock("name");
     await disconnect(first);
     await (await next)();
   });

@@ -4,7 +4,6 @@ import type { SqliteHistory } from "../history/sqlite/history.ts";
 import { StoreError } from "../store/contract/store.ts";
 import type { SqlStore } from "../store/sql/store.ts";
 import { VERSION } from "../version.ts";
-import type { Claims } from "./claims.ts";
 import { encodeError } from "./errors.ts";
 import { type ByteSink, decode, encode, FrameReader, FrameWriter } from "./frames.ts";
 import {
@@ -25,12 +24,13 @@ import {
   type SessionCalls,
   type Welcome,
 } from "./methods.ts";
+import type { NamedLocks } from "./named-locks.ts";
 import { OpenChanges } from "./open-changes.ts";
 
 interface WorkerParts {
   readonly store: SqlStore;
   readonly history: SqliteHistory;
-  readonly claims: Claims;
+  readonly locks: NamedLocks;
   /** A worker has introduced itself; throws if it is refused. */
   readonly arrived: (worker: WorkerConnection) => Welcome;
   /** A worker has changed what the revisions count. */
@@ -72,9 +72,9 @@ export class WorkerConnection {
   private readonly reader: FrameReader;
   private readonly methods: readonly AnyMethod[];
   private readonly changes: OpenChanges;
-  /** Claims that it holds, by number. Bound: UNANSWERED_MAX_CALLS at once, and its code releases them. */
-  private readonly claims = new Map<number, () => void>();
-  private lastClaim = 0;
+  /** Locks that it holds, by number. Bound: UNANSWERED_MAX_CALLS at once, and its code releases them. */
+  private readonly locks = new Map<number, () => void>();
+  private lastLock = 0;
   /** Bytes of history that applications may have, as the worker last said. Bound: applications. */
   private readonly maxBytes = new Map<AppId, number>();
   /** Responses of this turn: number, kind and value of each. Bound: UNANSWERED_MAX_CALLS. */
@@ -142,7 +142,7 @@ export class WorkerConnection {
     if (this.isGone) return;
     this.isGone = true;
     this.changes.endAll();
-    this.parts.claims.end(this);
+    this.parts.locks.end(this);
     this.parts.store.workerLeases.end(this);
   }
 
@@ -238,14 +238,14 @@ export class WorkerConnection {
       inChange: (change, method, args) => changes.call(change, method, args),
       changeOver: (change) => changes.over(change),
       endChange: (change, isKept) => changes.end(change, isKept),
-      claim: async (name) => {
-        const release = await this.parts.claims.claim(name, this);
-        this.claims.set(++this.lastClaim, release);
-        return this.lastClaim;
+      lock: async (name) => {
+        const release = await this.parts.locks.lock(name, this);
+        this.locks.set(++this.lastLock, release);
+        return this.lastLock;
       },
-      unclaim: async (claim) => {
-        this.claims.get(claim)?.();
-        this.claims.delete(claim);
+      unlock: async (lock) => {
+        this.locks.get(lock)?.();
+        this.locks.delete(lock);
       },
       takeLease: (id) => leases.take(id, this),
       isLeaseHeld: async (id, generation) => leases.isHeld(id, generation),
@@ -276,8 +276,8 @@ export class WorkerConnection {
         });
         return { more, unknown: [...unknown] };
       },
-      channelsAfter: (app, channel) => history.channelsAfter(app, channel),
-      applyTo: (app, keeps) => history.applyTo(app, keeps),
+      channelsAfter: (spaceId, channel) => history.channelsAfter(spaceId, channel),
+      applyTo: (spaceId, keeps) => history.applyTo(spaceId, keeps),
     };
   }
 }

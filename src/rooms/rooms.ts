@@ -1,8 +1,8 @@
 /** Rooms of an application: their rules, without HTTP. */
 import { randomInt } from "node:crypto";
 import { newObjectId } from "../access/keys/ids.ts";
+import { FairQueue } from "../base/fair-queue.ts";
 import type { AppId } from "../base/ids.ts";
-import { Turns } from "../base/turns.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { RoomRow, RoomStore } from "../store/contract/rooms.ts";
 import type { Expiry } from "./expiry.ts";
@@ -74,7 +74,7 @@ export class Rooms {
   /** Bound: registered at the start. */
   private readonly listeners: ((change: RoomChange) => void)[] = [];
   /** A search reads many rooms, and SQLite runs on the event loop: one step at a time, and other work in between. */
-  private readonly searches = new Turns({ stepsAtOnce: 1, waitingMax: SEARCHES_WAITING_MAX });
+  private readonly searches = new FairQueue({ stepsAtOnce: 1, waitingMax: SEARCHES_WAITING_MAX });
 
   constructor(
     private readonly store: RoomStore,

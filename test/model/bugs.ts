@@ -313,7 +313,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: "renew: with a token of another peer",
     in: "renew",
-    find: "admitted.app === app && admitted.peerId === peerId",
-    replace: "admitted.app === app",
+    find: "admitted.spaceId === spaceId && admitted.peerId === peerId",
+    replace: "admitted.spaceId === spaceId",
   },
 ];

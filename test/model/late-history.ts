@@ -121,23 +121,23 @@ export class LateHistory {
           if (appended) streams.committed(batch, appended);
           return appended;
         }),
-      open: (app, channel, keep) =>
+      open: (spaceId, channel, keep) =>
         call(async () => {
-          const state = await inner.open(app, channel, keep);
-          noteState(app, channel, state);
+          const state = await inner.open(spaceId, channel, keep);
+          noteState(spaceId, channel, state);
           return state;
         }),
-      read: (app, channel, range) =>
+      read: (spaceId, channel, range) =>
         call(async () => {
-          const page = await inner.read(app, channel, range);
-          if (page) noteState(app, channel, page.state);
+          const page = await inner.read(spaceId, channel, range);
+          if (page) noteState(spaceId, channel, page.state);
           return page;
         }),
       heads: (sinceMs) => call(() => inner.heads(sinceMs)),
-      remove: (app, channel) => call(() => this.remove(app, channel)),
-      applyRules: (app, keep) => call(() => inner.applyRules(app, keep)),
-      removeApp: (app) => call(() => inner.removeApp(app)),
-      usage: (app) => call(() => inner.usage(app)),
+      remove: (spaceId, channel) => call(() => this.remove(spaceId, channel)),
+      applyRules: (spaceId, keep) => call(() => inner.applyRules(spaceId, keep)),
+      removeSpace: (spaceId) => call(() => inner.removeSpace(spaceId)),
+      usage: (spaceId) => call(() => inner.usage(spaceId)),
       trim: (maxBytesOf) => call(() => inner.trim(maxBytesOf)),
       onRewound: (listener) => inner.onRewound(listener),
       close: async () => {},

@@ -54,7 +54,7 @@ const PLANTED: readonly Bug[] = [
     name: "history: an id counts for all peers",
     in: "Connection",
     find: "return this.isFromToken ? ",
-    replace: "if (this.isFromToken) return keyIdScope(this.peer.space.app);\n    return this.isFromToken ? ",
+    replace: "if (this.isFromToken) return keyIdScope(this.peer.space.id);\n    return this.isFromToken ? ",
   },
   {
     name: "history: a duplicate is acked like a new message",
@@ -142,7 +142,7 @@ const PLANTED: readonly Bug[] = [
   {
     name: "graces: a kick does not end them",
     in: "ExpectedBack",
-    find: "lingering.endPeer(app, peerId);",
+    find: "lingering.endPeer(spaceId, peerId);",
     replace: "",
   },
   {

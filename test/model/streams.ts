@@ -61,8 +61,8 @@ export class Streams {
     for (const [at, { epoch: name, offset, check, time, isDuplicate }] of appended.entries()) {
       const message = messages[at];
       if (!message || isDuplicate || this.epochs.get(name)?.messages[offset - 1]?.check === check) continue;
-      const { app, channel, dataJson, connection } = message;
-      const epoch = this.enter(app, channel, name);
+      const { spaceId, channel, dataJson, connection } = message;
+      const epoch = this.enter(spaceId, channel, name);
       if (offset !== epoch.messages.length + 1)
         throw new RuleBroken(`the store gave offset ${offset} on ${channel} after ${epoch.messages.length}`);
       const { n: number } = JSON.parse(dataJson) as { n: number };

@@ -18,8 +18,8 @@ import type { Blocks } from "./blocks.ts";
 export type Grant = KeyGrant | RoomGrant;
 
 interface AnyGrant {
-  /** The space that the connection lives in: the application's id, or that of its rooms (base/ids.ts). */
-  readonly app: SpaceId;
+  /** The space that the connection lives in: that of the application, or that of its rooms (base/ids.ts). */
+  readonly spaceId: SpaceId;
   readonly peerId: string;
   readonly expiresAtMs: number | null;
   /** Sent once, in `welcome`. */
@@ -110,7 +110,7 @@ function withKey(id: string, origin: string | null, keyring: Keyring): Grant | R
       keyId: id,
     });
   return {
-    app: spaceOf(key.app),
+    spaceId: spaceOf(key.app),
     key,
     peerId: randomUUID(),
     tokenScope: undefined,
@@ -143,7 +143,7 @@ export function admitToken(token: string, parts: AdmitParts, nowMs: number): Gra
       peerId,
     });
   return {
-    app: spaceOf(key.app),
+    spaceId: spaceOf(key.app),
     key,
     peerId,
     tokenScope: verified.scope,
@@ -175,7 +175,7 @@ function withRoomToken(
   if (!isLiveRoomToken(row, claims, nowMs))
     return new Refusal("token_expired", "the application's secret key was rotated", "expiry");
   return {
-    app: roomSpaceOf(app),
+    spaceId: roomSpaceOf(app),
     peerId,
     expiresAtMs: claims.exp * 1000,
     metadataJson: undefined,

@@ -109,8 +109,8 @@ function frameChecks({ channel, action }: Question): FrameCheck[] {
   return FRAME_CHECKS.filter((check) => applies[check]);
 }
 
-function capacityFailure({ app }: Grant, { connectionsOf }: Moment): Failure | undefined {
-  const { now, max } = connectionsOf(appOfSpace(app));
+function capacityFailure({ spaceId }: Grant, { connectionsOf }: Moment): Failure | undefined {
+  const { now, max } = connectionsOf(appOfSpace(spaceId));
   if (max === null || now < max) return undefined;
   return {
     check: CAPACITY_CHECK,
@@ -130,7 +130,7 @@ function frameFailure(grant: Grant, question: Question, moment: Moment): Failure
   const refusal = frameRefusal(grant, question);
   if (refusal) return { check: CHECK_OF[refusal], ...frameAdvice(refusal, grant, question) };
   const { action } = question;
-  if ((action !== "publish" && action !== "send") || !moment.isQuotaUsedUp(appOfSpace(grant.app))) return undefined;
+  if ((action !== "publish" && action !== "send") || !moment.isQuotaUsedUp(appOfSpace(grant.spaceId))) return undefined;
   return {
     check: "message quota",
     why: "The application's messages of this period are used up.",
@@ -179,9 +179,13 @@ function remarksOn(grant: Grant, { token, origin }: Question, nowMs: number): Pa
 }
 
 /** A client that is allowed to subscribe may still wonder why there is no history. */
-function ruleRemark({ app }: Grant, { channel }: Question, { keyring }: AdviceParts): Partial<Record<Check, string>> {
+function ruleRemark(
+  { spaceId }: Grant,
+  { channel }: Question,
+  { keyring }: AdviceParts,
+): Partial<Record<Check, string>> {
   if (channel === undefined) return {};
-  const rule = keyring.rulesOf(app).ruleFor(channel);
+  const rule = keyring.rulesOf(spaceId).ruleFor(channel);
   if (!rule) return { channel: "No channel rule matches this name: its messages are not kept." };
   const { history } = rule;
   const kept = history

@@ -5,7 +5,7 @@ import { Refusal } from "./admit.ts";
 import { Blocks } from "./blocks.ts";
 import { OTHER_PEER, renew } from "./renew.ts";
 
-const ALICE = { app: anAppId("app"), peerId: "alice" };
+const ALICE = { spaceId: anAppId("app"), peerId: "alice" };
 
 function renewed(parts: TokenParts, blocks = new Blocks(), identity = ALICE) {
   return renew(token(parts), identity, { keyring, blocks, keyRate: { debt: () => 0, charge: () => {} } }, NOW);
@@ -40,16 +40,16 @@ describe("a token that replaces the one of a connection", () => {
     const refusals = [
       renewed({ claims: { sub: "bob" } }),
       renewed({ header: { kid: OTHER_KEY }, secret: SECRETS.other }),
-      renewed({}, new Blocks(), { app: anAppId("other app"), peerId: "alice" }),
+      renewed({}, new Blocks(), { spaceId: anAppId("other app"), peerId: "alice" }),
     ];
     for (const refusal of refusals) expect(refusal).toMatchObject({ code: "invalid_token", reason: OTHER_PEER });
   });
 
   test("is not valid for a peer that is blocked", () => {
     const blocks = new Blocks();
-    blocks.add({ ...ALICE, untilMs: NOW + 1000 });
+    blocks.add({ app: anAppId("app"), peerId: "alice", untilMs: NOW + 1000 });
     expect(verdict({}, blocks)).toBe("invalid_token");
-    blocks.add({ ...ALICE, untilMs: NOW - 1000 });
+    blocks.add({ app: anAppId("app"), peerId: "alice", untilMs: NOW - 1000 });
     expect(verdict({}, blocks)).toBe("ok");
   });
 });

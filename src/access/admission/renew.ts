@@ -6,7 +6,7 @@ import { type AdmitParts, admitToken, type Grant, Refusal } from "./admit.ts";
 
 /** Who a connection belongs to. A renewal cannot change that. */
 export interface Identity {
-  readonly app: SpaceId;
+  readonly spaceId: SpaceId;
   readonly peerId: string;
   /** The place of a connection in a room. */
   readonly seat?: RoomSeat | undefined;
@@ -17,7 +17,7 @@ export const OTHER_PEER = "The token is for another peer or another application:
 
 export function renew(
   token: string,
-  { app, peerId, seat }: Identity,
+  { spaceId, peerId, seat }: Identity,
   parts: AdmitParts,
   nowMs: number,
 ): Grant | Refusal {
@@ -28,7 +28,7 @@ export function renew(
     return admitted.check === BLOCK_CHECK
       ? new Refusal("invalid_token", admitted.reason, BLOCK_CHECK, false, extraConnects)
       : admitted;
-  if (admitted.app === app && admitted.peerId === peerId && isSameRoom(admitted.seat, seat)) return admitted;
+  if (admitted.spaceId === spaceId && admitted.peerId === peerId && isSameRoom(admitted.seat, seat)) return admitted;
   return new Refusal("invalid_token", OTHER_PEER, "claims", false, extraConnects);
 }
 

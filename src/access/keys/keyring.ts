@@ -111,8 +111,8 @@ export class Keyring {
   }
 
   /** The channel rules of a space: those of an application, or of its rooms. */
-  rulesOf(space: SpaceId): ChannelRules {
-    return this.rules.get(space) ?? (isRoomSpace(space) ? ROOM_RULES : ChannelRules.NONE);
+  rulesOf(spaceId: SpaceId): ChannelRules {
+    return this.rules.get(spaceId) ?? (isRoomSpace(spaceId) ? ROOM_RULES : ChannelRules.NONE);
   }
 
   /** Replaces the whole state. Keys whose rows have not changed stay the same objects. */

@@ -146,54 +146,54 @@ export class ClusterEngine implements Engine {
 
   // Messages and members
 
-  publish(app: SpaceId, channel: string, envelope: Envelope): boolean {
+  publish(spaceId: SpaceId, channel: string, envelope: Envelope): boolean {
     if (!this.isUp || !fits(envelope)) return false;
     this.parts.announcements.flush();
-    const { subject, item } = this.parts.outgoing.append(app, channel, (place) => encode.message(place, envelope));
+    const { subject, item } = this.parts.outgoing.append(spaceId, channel, (place) => encode.message(place, envelope));
     this.wire.publish(subject, item);
     return true;
   }
 
-  announce(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+  announce(spaceId: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     if (this.isClosed) return;
     // Sequence numbers are given during an outage too: afterwards the other nodes find the gap and request a replay.
-    this.parts.announcements.add(app, channel, joined, left);
+    this.parts.announcements.add(spaceId, channel, joined, left);
   }
 
-  send(app: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent {
+  send(spaceId: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Sent {
     if (!this.isUp || !fits(envelope)) return UNAVAILABLE;
     this.parts.announcements.flush();
-    return this.parts.directSends.send(app, to, envelope, isHere, attempt);
+    return this.parts.directSends.send(spaceId, to, envelope, isHere, attempt);
   }
 
-  prepare(app: SpaceId, peerId: string): Promise<void> | undefined {
-    return this.isUp ? this.parts.directMessages.prepare(app, peerId) : undefined;
+  prepare(spaceId: SpaceId, peerId: string): Promise<void> | undefined {
+    return this.isUp ? this.parts.directMessages.prepare(spaceId, peerId) : undefined;
   }
 
-  serve(app: SpaceId, peerId: string): void {
+  serve(spaceId: SpaceId, peerId: string): void {
     if (this.isClosed) return;
-    this.parts.directMessages.subscribe(app, peerId);
+    this.parts.directMessages.subscribe(spaceId, peerId);
     // Behind the subscription: a node that ends its hold because of this does not leave the peer without one.
-    this.parts.expectedPeers.connected(app, peerId);
+    this.parts.expectedPeers.connected(spaceId, peerId);
   }
 
-  release(app: SpaceId, peerId: string): void {
-    this.parts.expectedPeers.end(app, peerId);
-    this.parts.directMessages.unsubscribe(app, peerId);
+  release(spaceId: SpaceId, peerId: string): void {
+    this.parts.expectedPeers.end(spaceId, peerId);
+    this.parts.directMessages.unsubscribe(spaceId, peerId);
   }
 
-  expect(app: SpaceId, peerId: string): void {
-    if (!this.isClosed) this.parts.expectedPeers.begin(app, peerId);
+  expect(spaceId: SpaceId, peerId: string): void {
+    if (!this.isClosed) this.parts.expectedPeers.begin(spaceId, peerId);
   }
 
-  watch(app: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
+  watch(spaceId: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
     const { subscriptions, local, announcements } = this.parts;
-    const opened = (members: RemoteMembers): void => announcements.collect(app, channel, () => found(members));
-    subscriptions.open(app, channel, (members) => local.found(app, channel, () => opened(members)));
+    const opened = (members: RemoteMembers): void => announcements.collect(spaceId, channel, () => found(members));
+    subscriptions.open(spaceId, channel, (members) => local.found(spaceId, channel, () => opened(members)));
   }
 
-  unwatch(app: SpaceId, channel: string): void {
-    this.parts.subscriptions.close(app, channel);
+  unwatch(spaceId: SpaceId, channel: string): void {
+    this.parts.subscriptions.close(spaceId, channel);
   }
 
   // Requests to all nodes
@@ -202,18 +202,18 @@ export class ClusterEngine implements Engine {
     await this.parts.requests.collect({ kind: "block", app, peerId, untilMs });
   }
 
-  async kick(app: SpaceId, peerId: string): Promise<number> {
-    const { responses } = await this.parts.requests.collect({ kind: "kick", app, peerId });
+  async kick(spaceId: SpaceId, peerId: string): Promise<number> {
+    const { responses } = await this.parts.requests.collect({ kind: "kick", app: spaceId, peerId });
     return responses.reduce((sum, [, response]) => sum + (response.kind === "kick" ? response.closed : 0), 0);
   }
 
-  async channels(app: SpaceId, page?: ChannelsPage): Promise<FoundChannels | undefined> {
-    const { responses, isComplete } = await this.parts.requests.collect({ kind: "channels", app, page });
+  async channels(spaceId: SpaceId, page?: ChannelsPage): Promise<FoundChannels | undefined> {
+    const { responses, isComplete } = await this.parts.requests.collect({ kind: "channels", app: spaceId, page });
     return isComplete ? allOf(responses.map(([, response]) => channelsOf(response))) : undefined;
   }
 
-  async members(app: SpaceId, channel: string): Promise<RemoteMembers | undefined> {
-    const { responses, isComplete } = await this.parts.requests.collect({ kind: "members", app, channel });
+  async members(spaceId: SpaceId, channel: string): Promise<RemoteMembers | undefined> {
+    const { responses, isComplete } = await this.parts.requests.collect({ kind: "members", app: spaceId, channel });
     if (!isComplete) return undefined;
     return new Map(responses.map(([node, response]) => [node.id, response.kind === "members" ? response.members : []]));
   }

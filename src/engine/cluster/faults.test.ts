@@ -82,9 +82,9 @@ describe("an error in a callback of a channel", () => {
     await called.promise;
     const requested: string[] = [];
     const { membersAre } = nodeB;
-    nodeB.membersAre = (node, app, channel, members) => {
+    nodeB.membersAre = (node, spaceId, channel, members) => {
       requested.push(`${node} ${channel} ${members.length}`);
-      membersAre.call(nodeB, node, app, channel, members);
+      membersAre.call(nodeB, node, spaceId, channel, members);
     };
     expect(await nodes.until(() => requested.length > 0)).toBeTrue();
     expect(requested[0]).toBe(`${nodeA.id} c 1`);

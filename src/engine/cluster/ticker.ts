@@ -79,8 +79,8 @@ export class Ticker {
 
   private repeatTails(): void {
     const { outgoing, local, wire } = this.parts;
-    for (const { app, channel, epoch, n, subject } of outgoing.tick(wire.isUp))
-      wire.publish(subject, tail({ node: local.id, app, channel, epoch, n }));
+    for (const { spaceId, channel, epoch, n, subject } of outgoing.tick(wire.isUp))
+      wire.publish(subject, tail({ node: local.id, app: spaceId, channel, epoch, n }));
   }
 
   /** Repairs what an error has left undone since the last heartbeat. */

@@ -25,7 +25,7 @@ export const APP = anAppId("app");
 /** By node, by peer id. */
 type Roster = Map<NodeId, Map<string, MemberState>>;
 
-const key = (app: SpaceId, name: string): string => `${app} ${name}`;
+const key = (spaceId: SpaceId, name: string): string => `${spaceId} ${name}`;
 
 interface Watch {
   readonly roster: Roster;
@@ -80,16 +80,16 @@ export class TestNode implements EngineCallbacks {
   // What the node does
 
   /** Returns the name of the message, as `receivedOn` has it on other nodes. */
-  publish(channel: string, app: SpaceId = APP): string {
+  publish(channel: string, spaceId: SpaceId = APP): string {
     const { envelope, name } = this.nextMessage();
-    if (!this.engine.publish(app, channel, envelope)) throw new Error("the engine could not publish");
+    if (!this.engine.publish(spaceId, channel, envelope)) throw new Error("the engine could not publish");
     return name;
   }
 
   /** `count`: to how many connections it was delivered. */
-  send(to: string, from = "sender", app: SpaceId = APP): { name: string; count: Sent } {
+  send(to: string, from = "sender", spaceId: SpaceId = APP): { name: string; count: Sent } {
     const { envelope, name } = this.nextMessage(from);
-    return { name, count: this.engine.send(app, to, envelope, false) };
+    return { name, count: this.engine.send(spaceId, to, envelope, false) };
   }
 
   private nextMessage(from = "sender"): { envelope: Envelope; name: string } {
@@ -99,8 +99,8 @@ export class TestNode implements EngineCallbacks {
   }
 
   /** A member joins and is announced at once. */
-  join(channel: string, peerId: string, since: number, metadataJson?: string, app: SpaceId = APP): void {
-    this.joinAll(channel, [{ peerId, metadataJson, since, node: this.id }], app);
+  join(channel: string, peerId: string, since: number, metadataJson?: string, spaceId: SpaceId = APP): void {
+    this.joinAll(channel, [{ peerId, metadataJson, since, node: this.id }], spaceId);
   }
 
   /** A member joins that must not be shown yet. */
@@ -108,30 +108,31 @@ export class TestNode implements EngineCallbacks {
     this.joinAll(channel, [{ peerId, metadataJson, since, node: this.id, isArriving: true }]);
   }
 
-  leave(channel: string, peerId: string, app: SpaceId = APP): void {
-    if (this.ownMembers.get(key(app, channel))?.delete(peerId)) this.engine.announce(app, channel, [], [peerId]);
+  leave(channel: string, peerId: string, spaceId: SpaceId = APP): void {
+    if (this.ownMembers.get(key(spaceId, channel))?.delete(peerId))
+      this.engine.announce(spaceId, channel, [], [peerId]);
   }
 
   /** Many members join in one announcement. */
-  joinAll(channel: string, states: readonly MemberState[], app: SpaceId = APP): void {
-    const members = this.ownMembers.get(key(app, channel)) ?? new Map<string, MemberState>();
-    this.ownMembers.set(key(app, channel), members);
+  joinAll(channel: string, states: readonly MemberState[], spaceId: SpaceId = APP): void {
+    const members = this.ownMembers.get(key(spaceId, channel)) ?? new Map<string, MemberState>();
+    this.ownMembers.set(key(spaceId, channel), members);
     for (const state of states) members.set(state.peerId, state);
-    this.engine.announce(app, channel, states, []);
+    this.engine.announce(spaceId, channel, states, []);
   }
 
   /** All members leave in one announcement. */
-  leaveAll(channel: string, app: SpaceId = APP): void {
-    const members = this.ownMembers.get(key(app, channel));
-    this.ownMembers.delete(key(app, channel));
-    this.engine.announce(app, channel, [], [...(members?.keys() ?? [])]);
+  leaveAll(channel: string, spaceId: SpaceId = APP): void {
+    const members = this.ownMembers.get(key(spaceId, channel));
+    this.ownMembers.delete(key(spaceId, channel));
+    this.engine.announce(spaceId, channel, [], [...(members?.keys() ?? [])]);
   }
 
   /** The node has closed the peer's connection itself and expects it back. */
-  holdPeer(peerId: string, app: SpaceId = APP): void {
-    this.held.add(key(app, peerId));
-    this.engine.serve(app, peerId);
-    this.engine.expect(app, peerId);
+  holdPeer(peerId: string, spaceId: SpaceId = APP): void {
+    this.held.add(key(spaceId, peerId));
+    this.engine.serve(spaceId, peerId);
+    this.engine.expect(spaceId, peerId);
   }
 
   setConnections(peerId: string, connections: number, app = APP): void {
@@ -152,11 +153,11 @@ export class TestNode implements EngineCallbacks {
   }
 
   /** Resolves when the watch is answered. */
-  watch(channel: string, app: SpaceId = APP): Promise<void> {
+  watch(channel: string, spaceId: SpaceId = APP): Promise<void> {
     const watch: Watch = { roster: new Map(), isAnswered: false };
-    this.watches.set(key(app, channel), watch);
+    this.watches.set(key(spaceId, channel), watch);
     return new Promise((resolve) => {
-      this.engine.watch(app, channel, (found) => {
+      this.engine.watch(spaceId, channel, (found) => {
         if (watch.isAnswered) this.violations.push(`the watch of ${channel} was answered twice`);
         watch.isAnswered = true;
         for (const [node, members] of found) this.change(watch.roster, node, members, []);
@@ -165,25 +166,25 @@ export class TestNode implements EngineCallbacks {
     });
   }
 
-  unwatch(channel: string, app: SpaceId = APP): void {
-    this.engine.unwatch(app, channel);
-    this.watches.delete(key(app, channel));
+  unwatch(channel: string, spaceId: SpaceId = APP): void {
+    this.engine.unwatch(spaceId, channel);
+    this.watches.delete(key(spaceId, channel));
   }
 
-  isWatching(channel: string, app: SpaceId = APP): boolean {
-    return this.watches.has(key(app, channel));
+  isWatching(channel: string, spaceId: SpaceId = APP): boolean {
+    return this.watches.has(key(spaceId, channel));
   }
 
   // What the node has received
 
   /** Names of messages. */
-  receivedOn(channel: string, app: SpaceId = APP): readonly string[] {
-    return this.received.get(key(app, channel)) ?? [];
+  receivedOn(channel: string, spaceId: SpaceId = APP): readonly string[] {
+    return this.received.get(key(spaceId, channel)) ?? [];
   }
 
   /** Names of direct messages. */
-  deliveredTo(peerId: string, app: SpaceId = APP): readonly string[] {
-    return this.delivered.get(key(app, peerId)) ?? [];
+  deliveredTo(peerId: string, spaceId: SpaceId = APP): readonly string[] {
+    return this.delivered.get(key(spaceId, peerId)) ?? [];
   }
 
   envelopeOf(name: string): Envelope | undefined {
@@ -191,8 +192,8 @@ export class TestNode implements EngineCallbacks {
   }
 
   /** Members of a channel on other nodes. */
-  roster(channel: string, app: SpaceId = APP): Record<NodeId, MemberState[]> {
-    return plain(this.watches.get(key(app, channel))?.roster ?? new Map());
+  roster(channel: string, spaceId: SpaceId = APP): Record<NodeId, MemberState[]> {
+    return plain(this.watches.get(key(spaceId, channel))?.roster ?? new Map());
   }
 
   private change(roster: Roster, node: NodeId, joined: readonly MemberState[], left: readonly string[]): void {
@@ -218,33 +219,34 @@ export class TestNode implements EngineCallbacks {
 
   // EngineCallbacks
 
-  deliver(app: SpaceId, channel: string, envelope: Envelope): void {
-    const name = this.receive(`message on ${app} ${channel}`, envelope);
-    if (!this.isWatching(channel, app)) this.violations.push(`a message came on ${channel}, which it does not watch`);
-    append(this.received, key(app, channel), name);
+  deliver(spaceId: SpaceId, channel: string, envelope: Envelope): void {
+    const name = this.receive(`message on ${spaceId} ${channel}`, envelope);
+    if (!this.isWatching(channel, spaceId))
+      this.violations.push(`a message came on ${channel}, which it does not watch`);
+    append(this.received, key(spaceId, channel), name);
     this.log.push(`${name} on ${channel}`);
   }
 
-  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
-    const connections = this.connectionsByPeer.get(key(app, to)) ?? 0;
-    if (connections === 0 && this.held.has(key(app, to))) return DEFERRED;
+  deliverTo(spaceId: SpaceId, to: string, envelope: Envelope): DeliverResult {
+    const connections = this.connectionsByPeer.get(key(spaceId, to)) ?? 0;
+    if (connections === 0 && this.held.has(key(spaceId, to))) return DEFERRED;
     if (connections > 0)
-      append(this.delivered, key(app, to), this.receive(`direct ${app} ${envelope.from} ${to}`, envelope));
+      append(this.delivered, key(spaceId, to), this.receive(`direct ${spaceId} ${envelope.from} ${to}`, envelope));
     return connections;
   }
 
-  returned(_app: SpaceId, peerId: string): void {
+  returned(_spaceId: SpaceId, peerId: string): void {
     this.returns.push(peerId);
   }
 
   membersChanged(
     node: NodeId,
-    app: SpaceId,
+    spaceId: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
   ): void {
-    const watch = this.watches.get(key(app, channel));
+    const watch = this.watches.get(key(spaceId, channel));
     if (node === this.id) this.violations.push("its own announcement came back");
     if (!watch) this.violations.push(`an announcement came on ${channel}, which it does not watch`);
     // Changes before the answer must be included in it: realtime ignores them too.
@@ -253,14 +255,14 @@ export class TestNode implements EngineCallbacks {
     for (const peerId of left) this.log.push(`${peerId} leaves ${channel}`);
   }
 
-  membersAre(node: NodeId, app: SpaceId, channel: string, members: readonly MemberState[]): void {
-    const watch = this.watches.get(key(app, channel));
+  membersAre(node: NodeId, spaceId: SpaceId, channel: string, members: readonly MemberState[]): void {
+    const watch = this.watches.get(key(spaceId, channel));
     if (!watch?.isAnswered) return;
     watch.roster.delete(node);
     this.change(watch.roster, node, members, []);
   }
 
-  lost(_app: SpaceId, channel: string): void {
+  lost(_spaceId: SpaceId, channel: string): void {
     this.lostChannels.push(channel);
   }
 
@@ -285,28 +287,28 @@ export class TestNode implements EngineCallbacks {
     this.blocks.push([peerId, untilMs]);
   }
 
-  kicked(app: SpaceId, peerId: string): number {
-    const connections = this.connectionsByPeer.get(key(app, peerId)) ?? 0;
+  kicked(spaceId: SpaceId, peerId: string): number {
+    const connections = this.connectionsByPeer.get(key(spaceId, peerId)) ?? 0;
     if (connections > 0) this.kicks.push(peerId);
-    this.setConnections(peerId, 0, anAppId(app));
-    this.connectionsByPeer.delete(key(app, peerId));
+    this.setConnections(peerId, 0, anAppId(spaceId));
+    this.connectionsByPeer.delete(key(spaceId, peerId));
     return connections;
   }
 
-  localPeers(app: SpaceId, channel: string): readonly MemberState[] {
-    return this.localMembers(app, channel);
+  localPeers(spaceId: SpaceId, channel: string): readonly MemberState[] {
+    return this.localMembers(spaceId, channel);
   }
 
-  localMembers(app: SpaceId, channel: string): readonly MemberState[] {
-    return [...(this.ownMembers.get(key(app, channel))?.values() ?? [])];
+  localMembers(spaceId: SpaceId, channel: string): readonly MemberState[] {
+    return [...(this.ownMembers.get(key(spaceId, channel))?.values() ?? [])];
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
+  localChannels(spaceId: SpaceId, page?: ChannelsPage): FoundChannels {
     this.askedPages.push(page);
     const counts = [...this.ownMembers]
-      .filter(([name, members]) => name.startsWith(`${app} `) && members.size > 0)
+      .filter(([name, members]) => name.startsWith(`${spaceId} `) && members.size > 0)
       .map(([name, members]) => ({
-        channel: name.slice(app.length + 1),
+        channel: name.slice(spaceId.length + 1),
         peerIds: [...members.keys()],
         connections: members.size,
       }));

@@ -4,7 +4,7 @@ import { ROOMS_SHARE } from "./limits.ts";
 
 export interface Excess {
   /** The application's own channels, or its rooms. */
-  readonly space: SpaceId;
+  readonly spaceId: SpaceId;
   readonly bytes: number;
 }
 
@@ -18,7 +18,7 @@ export function excessOf(app: AppId, ownBytes: number, roomBytes: number, maxByt
   if (over <= 0) return [];
   const ofRooms = Math.min(over, Math.max(roomBytes - Math.floor(maxBytes * ROOMS_SHARE), 0));
   return [
-    { space: roomSpaceOf(app), bytes: ofRooms },
-    { space: spaceOf(app), bytes: over - ofRooms },
+    { spaceId: roomSpaceOf(app), bytes: ofRooms },
+    { spaceId: spaceOf(app), bytes: over - ofRooms },
   ].filter(({ bytes }) => bytes > 0);
 }

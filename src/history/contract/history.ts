@@ -24,7 +24,7 @@ import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
 
 export interface NewMessage {
-  readonly app: SpaceId;
+  readonly spaceId: SpaceId;
   readonly channel: string;
   readonly keep: Retention;
   readonly from: string;
@@ -136,9 +136,9 @@ export interface HistoryStore {
    * The state of a stream, which begins with this if there is none. A stream without messages that nothing has opened or appended to
    * for an hour (a day if it had some) is forgotten, so a node opens each stream that it watches every STREAM_USE_NOTED_MS.
    */
-  open(app: SpaceId, channel: string, keep: Retention): Promise<StreamState>;
+  open(spaceId: SpaceId, channel: string, keep: Retention): Promise<StreamState>;
   /** `undefined`: there is no such stream. */
-  read(app: SpaceId, channel: string, range: Range): Promise<Page | undefined>;
+  read(spaceId: SpaceId, channel: string, range: Range): Promise<Page | undefined>;
   /**
    * The ends of streams that were appended to, or removed with `remove`, within the last `agoMs`. May contain older ones. Streams that
    * a change of rules has removed are not in it. Not since a time, because the clock of the store is not that of the caller. What a
@@ -146,12 +146,12 @@ export interface HistoryStore {
    */
   heads(agoMs: number): Promise<ChangedHeads>;
   /** Forgets all messages of a channel: a new epoch begins. Returns false if there was no stream. */
-  remove(app: SpaceId, channel: string): Promise<boolean>;
+  remove(spaceId: SpaceId, channel: string): Promise<boolean>;
   /** After a change of rules: `keep` says what a channel keeps now, or `undefined` if it has no history any more. */
-  applyRules(app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void>;
-  /** Forgets all streams of an application. */
-  removeApp(app: SpaceId): Promise<void>;
-  usage(app: SpaceId): Promise<HistoryUsage>;
+  applyRules(spaceId: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void>;
+  /** Forgets all streams of a space. */
+  removeSpace(spaceId: SpaceId): Promise<void>;
+  usage(spaceId: SpaceId): Promise<HistoryUsage>;
   /**
    * Removes some of what is over its limits: count, age, bytes per application together with its rooms (base/ids.ts), old ids,
    * forgotten streams. True: there is more.

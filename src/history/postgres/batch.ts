@@ -35,7 +35,7 @@ export function prepare({ messages }: Batch): Prepared {
   const ids = new Map<string, number>();
   const sent: { readonly stream: number; readonly message: NewMessage }[] = [];
   const results = messages.map((message) => {
-    const name = JSON.stringify([message.app, message.channel]);
+    const name = JSON.stringify([message.spaceId, message.channel]);
     const stream = streams.get(name) ?? { number: streams.size + 1, message };
     streams.set(name, stream);
     const id = message.id === undefined ? undefined : `${name} ${idKey(message.idScope, message.id)}`;
@@ -50,7 +50,7 @@ export function prepare({ messages }: Batch): Prepared {
     columnLiteral(sent.map(({ message }) => cell(message)));
   return {
     streams: [
-      arrayLiteral(named.map(({ app }) => app)),
+      arrayLiteral(named.map(({ spaceId }) => spaceId)),
       arrayLiteral(named.map(({ channel }) => channel)),
       arrayLiteral(named.map(({ keep }) => keep.messages)),
       arrayLiteral(named.map(({ keep }) => keep.seconds * 1000)),

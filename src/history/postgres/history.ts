@@ -119,22 +119,22 @@ export class PostgresHistory implements HistoryStore {
     return result;
   }
 
-  open = (app: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
+  open = (spaceId: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
     this.reader.run(async (sql) => {
       const rows: (Answer & { state: string })[] = await sql`
-        SELECT pg_is_in_recovery() AS "isStandby", history_open(${app}, ${channel}, ${keep.messages}::BIGINT, ${keep.seconds * 1000}::BIGINT,
+        SELECT pg_is_in_recovery() AS "isStandby", history_open(${spaceId}, ${channel}, ${keep.messages}::BIGINT, ${keep.seconds * 1000}::BIGINT,
           ${this.skewMs()}::BIGINT, ${STREAM_USE_NOTED_MS}::BIGINT) AS state`;
       return JSON.parse(ofPrimary(rows[0])?.state ?? "") as StreamState;
     });
 
-  read = (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
+  read = (spaceId: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
     this.reader.run(async (sql) => {
       const { after = null, before = null, upTo = null, limit, maxBytes, sinceMs } = range;
       // As an age: the server's clock gave the messages their times.
       const age = sinceMs === undefined ? null : systemClock.wallMs() + this.skewMs() - sinceMs;
       const skew = this.skewMs();
       const rows: (Answer & { page: string | null })[] = await sql`
-        SELECT pg_is_in_recovery() AS "isStandby", history_read(${app}, ${channel}, ${skew}::BIGINT, ${after}::BIGINT, ${before}::BIGINT,
+        SELECT pg_is_in_recovery() AS "isStandby", history_read(${spaceId}, ${channel}, ${skew}::BIGINT, ${after}::BIGINT, ${before}::BIGINT,
           history_now(${skew}::BIGINT) - ${age}::BIGINT, ${upTo}::BIGINT, ${limit}::BIGINT, ${maxBytes}::BIGINT) AS page`;
       const page = ofPrimary(rows[0])?.page;
       return page ? pageOf(page) : undefined;
@@ -151,19 +151,19 @@ export class PostgresHistory implements HistoryStore {
       return { heads: rows.map((row) => ({ ...row, offset: Number(row.offset) })), openMs };
     });
 
-  remove = (app: SpaceId, channel: string): Promise<boolean> =>
+  remove = (spaceId: SpaceId, channel: string): Promise<boolean> =>
     this.reader.run(async (sql) => {
       const rows: { removed: boolean }[] = await sql`
-        SELECT history_remove_2(${app}, ${channel}, ${this.skewMs()}::BIGINT) AS removed`;
+        SELECT history_remove_2(${spaceId}, ${channel}, ${this.skewMs()}::BIGINT) AS removed`;
       return rows[0]?.removed === true;
     });
 
-  async applyRules(app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> {
+  async applyRules(spaceId: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> {
     let from = "";
     for (;;) {
       const rows = await this.trimmer.run<{ id: string; channel: string }[]>(
         (sql) =>
-          sql`SELECT id::TEXT AS id, channel FROM history_streams WHERE app = ${app} AND channel > ${from}
+          sql`SELECT id::TEXT AS id, channel FROM history_streams WHERE app = ${spaceId} AND channel > ${from}
             ORDER BY channel LIMIT ${VISIT_STREAMS}`,
         BACKGROUND_MS,
       );
@@ -175,15 +175,15 @@ export class PostgresHistory implements HistoryStore {
     }
   }
 
-  async removeApp(app: SpaceId): Promise<void> {
-    await this.applyRules(app, () => undefined);
+  async removeSpace(spaceId: SpaceId): Promise<void> {
+    await this.applyRules(spaceId, () => undefined);
   }
 
-  usage = (app: SpaceId): Promise<HistoryUsage> =>
+  usage = (spaceId: SpaceId): Promise<HistoryUsage> =>
     this.reader.run(async (sql) => {
       const rows: { streams: string; filled: string; messages: string; bytes: string }[] = await sql`
         SELECT count(*) AS streams, count(*) FILTER (WHERE top >= low) AS filled, coalesce(sum(top - low + 1), 0) AS messages, coalesce(sum(bytes), 0) AS bytes
-          FROM history_streams WHERE app = ${app}`;
+          FROM history_streams WHERE app = ${spaceId}`;
       const [{ streams, filled, messages, bytes } = { streams: 0, filled: 0, messages: 0, bytes: 0 }] = rows;
       return { streams: Number(streams), filled: Number(filled), messages: Number(messages), bytes: Number(bytes) };
     });
@@ -193,7 +193,7 @@ export class PostgresHistory implements HistoryStore {
       const over = await this.overLimits(sql, maxBytesOf);
       const trims: { streams: string | null }[] = await sql`
         SELECT history_trim(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${TRIM_ROWS}::BIGINT,
-          ${arrayLiteral(over.large.map(({ space }) => space))}::TEXT[],
+          ${arrayLiteral(over.large.map(({ spaceId }) => spaceId))}::TEXT[],
           ${arrayLiteral(over.large.map(({ bytes }) => bytes))}::BIGINT[]) AS streams`;
       const trimmed = trims[0]?.streams ?? null;
       // Another node is trimming.
@@ -207,7 +207,7 @@ export class PostgresHistory implements HistoryStore {
         SELECT history_sweep(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${MESSAGE_ID_REMEMBERED_MS}::BIGINT,
           ${TRIM_ROWS}::BIGINT, ${EMPTY_STREAM_KEPT_MS}::BIGINT, ${EXPIRED_STREAM_KEPT_MS}::BIGINT,
           ${`{${trimmed}}`}::BIGINT[],
-          ${arrayLiteral(over.crowded.map(({ space }) => space))}::TEXT[],
+          ${arrayLiteral(over.crowded.map(({ spaceId }) => spaceId))}::TEXT[],
           ${arrayLiteral(over.crowded.map(({ streams }) => streams))}::BIGINT[]) AS done`;
       const done = Number(rows[0]?.done ?? 0);
       const isOver = over.large.length + over.crowded.length > 0;
@@ -239,18 +239,18 @@ export class PostgresHistory implements HistoryStore {
   /** The spaces that have more bytes or streams than they may, and by how much. */
   private async overLimits(sql: SQL, maxBytesOf: (app: AppId) => number) {
     if (performance.now() - this.totalsAtMs < this.totalsEveryMs) return { large: [], crowded: [] };
-    const rows: { space: SpaceId; streams: string; bytes: string }[] =
-      await sql`SELECT app AS space, count(*) AS streams, sum(bytes) AS bytes FROM history_streams GROUP BY app`;
+    const rows: { space_id: SpaceId; streams: string; bytes: string }[] =
+      await sql`SELECT app AS space_id, count(*) AS streams, sum(bytes) AS bytes FROM history_streams GROUP BY app`;
     this.totalsAtMs = performance.now();
-    const bytesOf = new Map(rows.map(({ space, bytes }) => [space, Number(bytes)]));
-    const bytesIn = (space: SpaceId): number => bytesOf.get(space) ?? 0;
-    const apps = new Set(rows.map(({ space }) => appOfSpace(space)));
+    const bytesOf = new Map(rows.map(({ space_id, bytes }) => [space_id, Number(bytes)]));
+    const bytesIn = (spaceId: SpaceId): number => bytesOf.get(spaceId) ?? 0;
+    const apps = new Set(rows.map(({ space_id }) => appOfSpace(space_id)));
     return {
       large: [...apps].flatMap((app) =>
         excessOf(app, bytesIn(spaceOf(app)), bytesIn(roomSpaceOf(app)), maxBytesOf(app)),
       ),
       crowded: rows
-        .map(({ space, streams }) => ({ space, streams: Number(streams) - this.streamsMax }))
+        .map(({ space_id, streams }) => ({ spaceId: space_id, streams: Number(streams) - this.streamsMax }))
         .filter(({ streams }) => streams > 0),
     };
   }

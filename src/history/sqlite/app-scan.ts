@@ -18,7 +18,7 @@ export interface Found {
 }
 
 interface Running {
-  readonly space: SpaceId;
+  readonly spaceId: SpaceId;
   readonly order: Order;
   channel: string;
   found: Found[];
@@ -42,18 +42,18 @@ export class AppScan {
   }
 
   /** The largest streams, the largest first, as they were when the scan found them; `undefined`: call again. */
-  largest(space: SpaceId): readonly Found[] | undefined {
-    return this.advance(space, "largest");
+  largest(spaceId: SpaceId): readonly Found[] | undefined {
+    return this.advance(spaceId, "largest");
   }
 
   /** Streams without messages, then the others, those first that were used least recently; at most 1,000. `undefined`: call again. */
-  mostDispensable(space: SpaceId): readonly Found[] | undefined {
-    return this.advance(space, "most dispensable");
+  mostDispensable(spaceId: SpaceId): readonly Found[] | undefined {
+    return this.advance(spaceId, "most dispensable");
   }
 
   /** Whether the largest streams of this space are being looked for, or the result is not used up. */
-  isAt(space: SpaceId): boolean {
-    return this.running?.space === space && this.running.order === "largest";
+  isAt(spaceId: SpaceId): boolean {
+    return this.running?.spaceId === spaceId && this.running.order === "largest";
   }
 
   /** Its result was used up. */
@@ -61,12 +61,12 @@ export class AppScan {
     this.running = undefined;
   }
 
-  private advance(space: SpaceId, order: Order): readonly Found[] | undefined {
-    if (this.running?.space !== space || this.running.order !== order)
-      this.running = { space, order, channel: "", found: [], isDone: false };
+  private advance(spaceId: SpaceId, order: Order): readonly Found[] | undefined {
+    if (this.running?.spaceId !== spaceId || this.running.order !== order)
+      this.running = { spaceId, order, channel: "", found: [], isDone: false };
     const { running } = this;
     if (running.isDone) return running.found;
-    const rows = this.slice.all(space, running.channel);
+    const rows = this.slice.all(spaceId, running.channel);
     running.found = [...running.found, ...rows].sort(better[order]).slice(0, FOUND_MAX);
     running.channel = rows.at(-1)?.channel ?? running.channel;
     running.isDone = rows.length < SCAN_STREAMS;

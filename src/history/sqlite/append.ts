@@ -121,19 +121,19 @@ export class SqliteAppend {
   }
 
   private touch(message: NewMessage, touched: Map<string, Touched>, nowMs: number): Touched {
-    const { app, channel, keep } = message;
+    const { spaceId, channel, keep } = message;
     // Most messages are of the channel that the one before was of.
-    if (this.last?.row.channel === channel && this.last.row.app === app) return this.last;
-    const key = `${app} ${channel}`;
-    this.last = touched.get(key) ?? this.touchFirst(app, channel, keep, nowMs);
+    if (this.last?.row.channel === channel && this.last.row.app === spaceId) return this.last;
+    const key = `${spaceId} ${channel}`;
+    this.last = touched.get(key) ?? this.touchFirst(spaceId, channel, keep, nowMs);
     touched.set(key, this.last);
     return this.last;
   }
 
-  private touchFirst(app: SpaceId, channel: string, keep: Retention, nowMs: number): Touched {
+  private touchFirst(spaceId: SpaceId, channel: string, keep: Retention, nowMs: number): Touched {
     const { streams } = this.parts;
-    const found = streams.find(app, channel);
-    const row = found ?? streams.insert(app, channel, keep, nowMs);
+    const found = streams.find(spaceId, channel);
+    const row = found ?? streams.insert(spaceId, channel, keep, nowMs);
     streams.keep(row, keep);
     return { row, isNew: found === undefined, messages: [], bytes: 0 };
   }
@@ -146,13 +146,13 @@ export class SqliteAppend {
     const { streams, runs } = this.parts;
     const idMs = this.parts.idMs();
     const groups = Map.groupBy(batch.messages.keys(), (at) => {
-      const { app, channel } = batch.messages[at] as NewMessage;
-      return `${app} ${channel}`;
+      const { spaceId, channel } = batch.messages[at] as NewMessage;
+      return `${spaceId} ${channel}`;
     });
     const results: Appended[] = [];
     for (const places of groups.values()) {
-      const { app, channel } = batch.messages[places[0] as number] as NewMessage;
-      const row = streams.find(app, channel);
+      const { spaceId, channel } = batch.messages[places[0] as number] as NewMessage;
+      const row = streams.find(spaceId, channel);
       if (!row) return undefined;
       const newest = runs.endOf(row.id, batch.check);
       const seen = new Set<string>();

@@ -30,7 +30,7 @@ historySuite("the embedded history", async () => {
 
 test("an application with many channels is trimmed while people keep writing in its rooms", async () => {
   const store = openMemoryHistory();
-  const rooms = { app: roomSpaceOf(APP), channel: "chat", dataJson: JSON.stringify("x".repeat(50_000)) };
+  const rooms = { spaceId: roomSpaceOf(APP), channel: "chat", dataJson: JSON.stringify("x".repeat(50_000)) };
   // Finding the largest of 5,000 takes several slices.
   await store.append(batchOf(...numbers(1, 5000).map((channel) => ({ channel }))));
   const own = await store.usage(APP);

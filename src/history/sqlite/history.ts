@@ -35,9 +35,9 @@ export interface SqliteHistoryOptions extends HistoryFileOptions {
 /** In place of `applyRules` for callers in other processes, whose function cannot be called here. */
 export interface RulesByChannel {
   /** Some channels of an application that have streams, behind this one in their order; none: there are no more. */
-  channelsAfter(app: SpaceId, channel: string): Promise<readonly string[]>;
+  channelsAfter(spaceId: SpaceId, channel: string): Promise<readonly string[]>;
   /** As `applyRules`, for these channels: `undefined` means that a channel has no history any more. */
-  applyTo(app: SpaceId, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void>;
+  applyTo(spaceId: SpaceId, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void>;
 }
 
 /** An open file and the statements on it. */
@@ -47,7 +47,7 @@ interface Opened {
   readonly appending: SqliteAppend;
   readonly reading: SqliteRead;
   readonly trimming: SqliteTrim;
-  readonly channelsAfter: (app: SpaceId, channel: string) => readonly { readonly channel: string }[];
+  readonly channelsAfter: (spaceId: SpaceId, channel: string) => readonly { readonly channel: string }[];
 }
 
 export class SqliteHistory implements HistoryStore, RulesByChannel {
@@ -67,67 +67,67 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
   settle = async (batch: Batch): Promise<readonly Appended[] | undefined> =>
     this.use(({ appending }) => appending.settle(batch));
 
-  open = async (app: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
+  open = async (spaceId: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
     this.use(({ db, streams }) => {
       const nowMs = this.clocks.wallMs();
-      const found = streams.find(app, channel);
+      const found = streams.find(spaceId, channel);
       const row = db.transaction(() => {
-        const opened = found ?? streams.insert(app, channel, keep, nowMs);
+        const opened = found ?? streams.insert(spaceId, channel, keep, nowMs);
         streams.keep(opened, keep);
         streams.use(opened, nowMs);
         return opened;
       })();
-      if (!found) streams.count(app, 1, 0, 0, 0);
+      if (!found) streams.count(spaceId, 1, 0, 0, 0);
       return streams.state(row, this.clocks.retentionMs());
     });
 
-  read = async (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
+  read = async (spaceId: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
     this.use(({ streams, reading }) => {
-      const row = streams.find(app, channel);
+      const row = streams.find(spaceId, channel);
       return row && reading.page(row, range);
     });
 
   heads = async (agoMs: number): Promise<ChangedHeads> =>
     this.use(({ reading }) => ({ heads: reading.heads(this.clocks.wallMs() - agoMs), openMs: 0 }));
 
-  remove = async (app: SpaceId, channel: string): Promise<boolean> =>
+  remove = async (spaceId: SpaceId, channel: string): Promise<boolean> =>
     this.use(({ db, streams }) => {
-      const row = streams.find(app, channel);
+      const row = streams.find(spaceId, channel);
       if (!row) return false;
       // The new stream begins at once, so that `heads` shows its epoch to those who watch the channel.
       const keep = { messages: row.keep_messages, seconds: row.keep_ms / 1000 };
       db.transaction(() => {
         streams.deleteRow(row);
-        streams.insert(app, channel, keep, this.clocks.wallMs(), idsOf(row));
+        streams.insert(spaceId, channel, keep, this.clocks.wallMs(), idsOf(row));
       })();
       streams.countDeleted(row, 0);
       return true;
     });
 
-  applyRules = (app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
-    this.visit(app, applying(keep));
+  applyRules = (spaceId: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
+    this.visit(spaceId, applying(keep));
 
-  channelsAfter = async (app: SpaceId, channel: string): Promise<readonly string[]> =>
-    this.use((opened) => opened.channelsAfter(app, channel).map((row) => row.channel));
+  channelsAfter = async (spaceId: SpaceId, channel: string): Promise<readonly string[]> =>
+    this.use((opened) => opened.channelsAfter(spaceId, channel).map((row) => row.channel));
 
-  applyTo = async (app: SpaceId, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void> => {
+  applyTo = async (spaceId: SpaceId, keeps: ReadonlyMap<string, Retention | undefined>): Promise<void> => {
     this.use((opened) =>
       changeStreams(
         opened,
-        app,
+        spaceId,
         [...keeps.keys()],
         applying((channel) => keeps.get(channel)),
       ),
     );
   };
 
-  removeApp = (app: SpaceId): Promise<void> =>
-    this.visit(app, ({ streams }, row) => {
+  removeSpace = (spaceId: SpaceId): Promise<void> =>
+    this.visit(spaceId, ({ streams }, row) => {
       streams.deleteRow(row);
       return true;
     });
 
-  usage = async (app: SpaceId): Promise<HistoryUsage> => this.use(({ streams }) => streams.usage(app));
+  usage = async (spaceId: SpaceId): Promise<HistoryUsage> => this.use(({ streams }) => streams.usage(spaceId));
 
   trim = async (maxBytesOf: (app: AppId) => number): Promise<boolean> =>
     this.use(({ trimming }) => trimming.trim(maxBytesOf));
@@ -142,14 +142,14 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
   }
 
   /** Calls `change` for every stream of an application, some per turn. */
-  private async visit(app: SpaceId, change: StreamChange): Promise<void> {
+  private async visit(spaceId: SpaceId, change: StreamChange): Promise<void> {
     let from = "";
     for (;;) {
       const rows = this.use((opened) =>
         changeStreams(
           opened,
-          app,
-          opened.channelsAfter(app, from).map(({ channel }) => channel),
+          spaceId,
+          opened.channelsAfter(spaceId, from).map(({ channel }) => channel),
           change,
         ),
       );
@@ -202,7 +202,7 @@ export class SqliteHistory implements HistoryStore, RulesByChannel {
     const channels = db.prepare<{ channel: string }, [string, string]>(
       `SELECT channel FROM streams WHERE app = ? AND channel > ? ORDER BY channel LIMIT ${VISIT_STREAMS}`,
     );
-    const channelsAfter = (app: SpaceId, channel: string) => channels.all(app, channel);
+    const channelsAfter = (spaceId: SpaceId, channel: string) => channels.all(spaceId, channel);
     return { db, streams, appending, reading: new SqliteRead(db, streams, runs, retentionMs), trimming, channelsAfter };
   }
 }
@@ -220,9 +220,14 @@ const applying =
   };
 
 /** Calls `change` for the streams of these channels, in one transaction. */
-function changeStreams(opened: Opened, app: SpaceId, channels: readonly string[], change: StreamChange): StreamRow[] {
+function changeStreams(
+  opened: Opened,
+  spaceId: SpaceId,
+  channels: readonly string[],
+  change: StreamChange,
+): StreamRow[] {
   const { db, streams } = opened;
-  const found = channels.map((channel) => streams.find(app, channel)).filter((row) => row !== undefined);
+  const found = channels.map((channel) => streams.find(spaceId, channel)).filter((row) => row !== undefined);
   const removed = db.transaction(() => found.filter((row) => change(opened, row)))();
   for (const row of removed) streams.countDeleted(row);
   return found;

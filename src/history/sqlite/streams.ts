@@ -82,8 +82,8 @@ export class SqliteStreams {
     for (const { app, ...totals } of sums.all()) this.totals.set(app, totals);
   }
 
-  find(app: SpaceId, channel: string): StreamRow | undefined {
-    return this.byName.get(app, channel) ?? undefined;
+  find(spaceId: SpaceId, channel: string): StreamRow | undefined {
+    return this.byName.get(spaceId, channel) ?? undefined;
   }
 
   findById(id: number): StreamRow | undefined {
@@ -91,9 +91,9 @@ export class SqliteStreams {
   }
 
   /** Without counting it: that happens when its transaction is committed. `ids`: its `ids_of`. */
-  insert(app: SpaceId, channel: string, keep: Retention, nowMs: number, ids: number | null = null): StreamRow {
+  insert(spaceId: SpaceId, channel: string, keep: Retention, nowMs: number, ids: number | null = null): StreamRow {
     const values = [NO_CHECK, NO_CHECK, keep.messages, keepMs(keep), nowMs, nowMs, ids] as const;
-    const row = this.add.get(app, channel, randomBase36(), ...values);
+    const row = this.add.get(spaceId, channel, randomBase36(), ...values);
     if (!row) throw new Error("the new stream was not returned");
     return row;
   }
@@ -153,19 +153,19 @@ export class SqliteStreams {
     return { epoch: row.epoch, top: row.top, topCheck: row.top_check, first, firstCheck };
   }
 
-  usage(app: SpaceId): HistoryUsage {
-    return { ...(this.totals.get(app) ?? NOTHING) };
+  usage(spaceId: SpaceId): HistoryUsage {
+    return { ...(this.totals.get(spaceId) ?? NOTHING) };
   }
 
   /** Counts a change that has been committed. */
-  count(app: SpaceId, streams: number, filled: number, messages: number, bytes: number): void {
-    const totals = this.totals.get(app) ?? { ...NOTHING };
+  count(spaceId: SpaceId, streams: number, filled: number, messages: number, bytes: number): void {
+    const totals = this.totals.get(spaceId) ?? { ...NOTHING };
     totals.streams += streams;
     totals.filled += filled;
     totals.messages += messages;
     totals.bytes += bytes;
-    if (totals.streams > 0) this.totals.set(app, totals);
-    else this.totals.delete(app);
+    if (totals.streams > 0) this.totals.set(spaceId, totals);
+    else this.totals.delete(spaceId);
   }
 
   /** Counts the messages of a stream that was deleted, and the stream itself unless an empty one has taken its place. */

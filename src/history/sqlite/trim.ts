@@ -82,7 +82,7 @@ export class SqliteTrim {
       () => this.deleteIds.run(this.parts.idMs()).changes > 0,
       () => this.deleteGone(),
     ];
-    // In turns, so that much work of one kind does not keep the others waiting.
+    // Alternating, so that much work of one kind does not keep the others waiting.
     let active = steps;
     while (active.length > 0) {
       const still: Step[] = [];
@@ -115,28 +115,28 @@ export class SqliteTrim {
   /** One application at a time: the one that was found first is brought within its limits before the next. */
   private trimApps(maxBytesOf: (app: AppId) => number): boolean {
     const { streams, streamsMax } = this.parts;
-    for (const [space, totals] of streams.totals) {
+    for (const [spaceId, totals] of streams.totals) {
       if (totals.streams > streamsMax) {
-        this.forgetDispensable(space, totals.streams - streamsMax);
+        this.forgetDispensable(spaceId, totals.streams - streamsMax);
         return true;
       }
-      const app = appOfSpace(space);
+      const app = appOfSpace(spaceId);
       const [own, rooms] = [streams.usage(spaceOf(app)), streams.usage(roomSpaceOf(app))];
       const excesses = excessOf(app, own.bytes, rooms.bytes, maxBytesOf(app)).filter(
-        ({ space }) => streams.usage(space).messages > 0,
+        ({ spaceId }) => streams.usage(spaceId).messages > 0,
       );
-      // In turns, each to its end: people who keep writing in a room must not keep the application's own channels from being trimmed.
+      // Alternating, each to its end: people who keep writing in a room must not keep the application's own channels from being trimmed.
       const excess =
-        excesses.find(({ space }) => this.scan.isAt(space)) ??
-        excesses.find(({ space }) => space !== this.cutLast) ??
+        excesses.find(({ spaceId }) => this.scan.isAt(spaceId)) ??
+        excesses.find(({ spaceId }) => spaceId !== this.cutLast) ??
         excesses[0];
-      if (excess) return this.trimLargest(excess.space, excess.bytes);
+      if (excess) return this.trimLargest(excess.spaceId, excess.bytes);
     }
     return false;
   }
 
-  private forgetDispensable(space: SpaceId, surplus: number): void {
-    const found = this.scan.mostDispensable(space);
+  private forgetDispensable(spaceId: SpaceId, surplus: number): void {
+    const found = this.scan.mostDispensable(spaceId);
     if (!found) return;
     this.forgetStreams(found.slice(0, Math.min(surplus, STEP_ROWS)).map(({ id }) => id));
     this.scan.restart();
@@ -146,8 +146,8 @@ export class SqliteTrim {
    * The oldest messages of the largest channel go first, until it is as large as the next ones: every channel that is larger than the level
    * at which the space has lost enough is brought down to it.
    */
-  private trimLargest(space: SpaceId, excess: number): boolean {
-    const found = this.scan.largest(space);
+  private trimLargest(spaceId: SpaceId, excess: number): boolean {
+    const found = this.scan.largest(spaceId);
     if (!found) return true;
     if (this.cutting?.found !== found) this.cutting = { found, at: 0, level: levelOf(found, excess) };
     const { cutting } = this;
@@ -156,7 +156,7 @@ export class SqliteTrim {
     if (!row) {
       this.scan.restart();
       this.cutting = undefined;
-      this.cutLast = space;
+      this.cutLast = spaceId;
       return true;
     }
     const count = row.top - row.low + 1;

@@ -104,7 +104,7 @@ function appendTests({ newHistory, reopen, wait }: SuiteContext): void {
   test("one batch can contain messages of several channels and applications", async () => {
     const store = await newHistory();
     const results = await store.append(
-      batchOf({ channel: "x" }, { channel: "y" }, { channel: "x" }, { app: anAppId("other"), channel: "x" }),
+      batchOf({ channel: "x" }, { channel: "y" }, { channel: "x" }, { spaceId: anAppId("other"), channel: "x" }),
     );
     expect(results.map(({ offset }) => offset)).toEqual([1, 1, 2, 1]);
     const [x, y, second, other] = results.map(({ epoch }) => epoch);

@@ -33,7 +33,7 @@ export const ALL: Range = { after: 0, limit: 100_000, maxBytes: Number.MAX_SAFE_
 
 export function message(change: Partial<NewMessage> = {}): NewMessage {
   const texts = { from: "ann", metadataJson: undefined, dataJson: '"hi"', connection: undefined, id: undefined };
-  const all = { app: APP, channel: "channel", keep: KEEP, idScope: "ann", ...texts, ...change };
+  const all = { spaceId: APP, channel: "channel", keep: KEEP, idScope: "ann", ...texts, ...change };
   return { ...all, bytes: messageBytes(all) };
 }
 
@@ -53,9 +53,9 @@ export async function readTexts(
   store: HistoryStore,
   range: Partial<Range> = {},
   channel = "channel",
-  app: SpaceId = APP,
+  spaceId: SpaceId = APP,
 ) {
-  const page = await store.read(app, channel, { ...ALL, ...range });
+  const page = await store.read(spaceId, channel, { ...ALL, ...range });
   return page && texts(page.messages);
 }
 

@@ -20,17 +20,18 @@ const trimTo = (store: HistoryStore, messages: number): Promise<void> =>
 /** Texts of one digit, so that all messages are equally large. */
 const chats = async (store: HistoryStore, channels: number, messages: number): Promise<void> => {
   for (const channel of numbers(1, channels))
-    await appendTexts(store, numbers(1, messages), { app: ROOMS, channel: `chat ${channel}` });
+    await appendTexts(store, numbers(1, messages), { spaceId: ROOMS, channel: `chat ${channel}` });
 };
 
-const messagesOf = async (store: HistoryStore, space: SpaceId): Promise<number> => (await store.usage(space)).messages;
+const messagesOf = async (store: HistoryStore, spaceId: SpaceId): Promise<number> =>
+  (await store.usage(spaceId)).messages;
 
 export function roomTests({ newHistory }: SuiteContext): void {
   test("the rooms of an application are within its limit of bytes", async () => {
     const store = await newHistory();
     await appendTexts(store, numbers(1, 3), { channel: "small" });
-    await appendTexts(store, numbers(1, 9), { app: ROOMS, channel: "inbox" });
-    await appendTexts(store, numbers(1, 9), { app: roomSpaceOf(OTHER), channel: "inbox" });
+    await appendTexts(store, numbers(1, 9), { spaceId: ROOMS, channel: "inbox" });
+    await appendTexts(store, numbers(1, 9), { spaceId: roomSpaceOf(OTHER), channel: "inbox" });
     await trimTo(store, 10);
     expect(await readTexts(store, {}, "small")).toEqual(numbers(1, 3));
     expect(await readTexts(store, {}, "inbox", ROOMS)).toEqual(numbers(3, 9));

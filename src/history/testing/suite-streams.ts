@@ -131,7 +131,7 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
   test("new rules remove streams without history, and change what others keep", async () => {
     const store = await newHistory();
     for (const channel of numbers(1, 30)) await appendTexts(store, numbers(1, 5), { channel });
-    await appendTexts(store, ["x"], { app: OTHER, channel: "1" });
+    await appendTexts(store, ["x"], { spaceId: OTHER, channel: "1" });
     await store.applyRules(APP, (channel) => (Number(channel) > 10 ? { messages: 2, seconds: 60 } : undefined));
     expect(await store.read(APP, "10", ALL)).toBeUndefined();
     expect(await readTexts(store, {}, "11")).toEqual(["4", "5"]);
@@ -146,8 +146,8 @@ export function streamTests({ newHistory, wait }: SuiteContext): void {
   test("the streams of a removed application are gone", async () => {
     const store = await newHistory();
     for (const channel of numbers(1, 5)) await appendTexts(store, ["a"], { channel });
-    await appendTexts(store, ["x"], { app: OTHER });
-    await store.removeApp(APP);
+    await appendTexts(store, ["x"], { spaceId: OTHER });
+    await store.removeSpace(APP);
     expect(await store.usage(APP)).toEqual({ streams: 0, filled: 0, messages: 0, bytes: 0 });
     expect(await store.read(APP, "3", ALL)).toBeUndefined();
     expect((await store.usage(OTHER)).messages).toBe(1);

@@ -60,7 +60,7 @@ export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
     const each = messageBytes(message({ dataJson: '"1"' }));
     await appendTexts(store, numbers(1, 5), { channel: "small" });
     await appendTexts(store, numbers(1, 9), { channel: "large" });
-    await appendTexts(store, numbers(1, 9), { app: OTHER });
+    await appendTexts(store, numbers(1, 9), { spaceId: OTHER });
     await trimAll(store, (app) => (app === "app" ? 12 * each : Number.POSITIVE_INFINITY));
     expect(await readTexts(store, {}, "small")).toEqual(numbers(1, 5));
     expect(await readTexts(store, {}, "large")).toEqual(numbers(3, 9));

@@ -91,17 +91,17 @@ export class UnreliableHistory implements HistoryStore {
       this.settled.add(batch.check);
       return this.inner.settle(batch);
     });
-  open = (app: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
-    this.call("open", () => this.inner.open(app, channel, keep));
-  read = (app: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
-    this.call("read", () => this.inner.read(app, channel, range));
+  open = (spaceId: SpaceId, channel: string, keep: Retention): Promise<StreamState> =>
+    this.call("open", () => this.inner.open(spaceId, channel, keep));
+  read = (spaceId: SpaceId, channel: string, range: Range): Promise<Page | undefined> =>
+    this.call("read", () => this.inner.read(spaceId, channel, range));
   heads = (agoMs: number): Promise<ChangedHeads> => this.call("heads", () => this.inner.heads(agoMs));
-  remove = (app: SpaceId, channel: string): Promise<boolean> =>
-    this.call("remove", () => this.inner.remove(app, channel));
-  applyRules = (app: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
-    this.inner.applyRules(app, keep);
-  removeApp = (app: SpaceId): Promise<void> => this.inner.removeApp(app);
-  usage = (app: SpaceId): Promise<HistoryUsage> => this.inner.usage(app);
+  remove = (spaceId: SpaceId, channel: string): Promise<boolean> =>
+    this.call("remove", () => this.inner.remove(spaceId, channel));
+  applyRules = (spaceId: SpaceId, keep: (channel: string) => Retention | undefined): Promise<void> =>
+    this.inner.applyRules(spaceId, keep);
+  removeSpace = (spaceId: SpaceId): Promise<void> => this.inner.removeSpace(spaceId);
+  usage = (spaceId: SpaceId): Promise<HistoryUsage> => this.inner.usage(spaceId);
   trim = (maxBytesOf: (app: AppId) => number): Promise<boolean> => this.inner.trim(maxBytesOf);
 
   onRewound(listener: () => void): void {

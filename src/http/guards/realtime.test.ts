@@ -73,7 +73,7 @@ test("tokens of an address with too many wrong tries are checked at a bounded sp
   };
   const tries = Array.from({ length: 300 }, attempt);
   await Promise.resolve();
-  // Ten are wrong, 40 wait for their turn, and the others are refused without a check.
+  // Ten are wrong, 40 wait, and the others are refused without a check.
   const waiting = GUESSES_PER_SECOND * (GUESS_WAIT_MAX_MS / 1000);
   expect(checked.count).toBe(300 - waiting);
   expect(() => guards.admin.admit(callWith("first-admin-token"))).toThrow();

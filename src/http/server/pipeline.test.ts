@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Server } from "bun";
 import { parseCidr } from "../../base/address.ts";
+import { TooManyWaiting } from "../../base/fair-queue.ts";
 import { Throttle } from "../../base/throttle.ts";
-import { TooManyWaiting } from "../../base/turns.ts";
 import { makeLog } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import { type Handler, RequestPipeline } from "./pipeline.ts";

@@ -1,6 +1,6 @@
 /** The steps that every request passes through: request id, headers, errors in one shape, metrics, the log. */
 import type { Server } from "bun";
-import { TooManyWaiting } from "../../base/turns.ts";
+import { TooManyWaiting } from "../../base/fair-queue.ts";
 import { CODES, Problem, wireCode } from "../../protocol/codes.ts";
 import { StoreUnreachable } from "../../store/contract/store.ts";
 import type { Log } from "../../telemetry/log.ts";

@@ -23,7 +23,7 @@ afterEach(() => history.close());
 
 async function publish(from: number, to: number): Promise<void> {
   const messages = Array.from({ length: to - from + 1 }, (_, at) => ({
-    app: APP,
+    spaceId: APP,
     channel: "chat",
     keep: KEEP,
     from: "ann",

@@ -41,7 +41,7 @@ export async function firstRun(
 ): Promise<FirstRun | undefined> {
   if (await store.meta(FIRST_RUN)) return undefined;
   // If several nodes start on one empty store, one makes the first run; the others wait until it has, or has died.
-  const release = await store.claim(FIRST_RUN);
+  const release = await store.lock(FIRST_RUN);
   if (await store.meta(FIRST_RUN)) {
     await release();
     return undefined;

@@ -125,11 +125,11 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     storeFollower,
     roomTokens,
     roomHooks,
-    iceServersOf: ({ app, peerId, seat }, client) => {
+    iceServersOf: ({ spaceId, peerId, seat }, client) => {
       const { turn } = context.turn;
       const servers = seat
         ? turn.iceServersOfStay(seat.claims, addressDigest(client))
-        : turn.iceServersFor(appOfSpace(app), peerId, clock.wallMs());
+        : turn.iceServersFor(appOfSpace(spaceId), peerId, clock.wallMs());
       return servers.length === 0 ? undefined : JSON.stringify(servers);
     },
   });

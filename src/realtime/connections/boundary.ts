@@ -41,7 +41,7 @@ export class Boundary {
     context: Readonly<Record<string, unknown>> = {},
   ): void {
     const { faults, connections } = this.parts;
-    faults.caught(where, error, { app: connection.peer.space.app, ...context });
+    faults.caught(where, error, { app: connection.peer.space.id, ...context });
     safely(faults, where, () => connections.close(connection, FAULT));
   }
 
@@ -57,13 +57,13 @@ export class Boundary {
   channelFailed(where: FaultPlace, channel: Channel, error: unknown): void {
     const { faults, engine, spaces } = this.parts;
     const { space, name } = channel;
-    faults.caught(where, error, { app: space.app, subscribers: channel.subscribers });
+    faults.caught(where, error, { app: space.id, subscribers: channel.subscribers });
     // Detached first: if the same fault occurs while its subscribers are closed, there is nothing left to do.
     const announced = spaces.detach(channel);
     if (announced) {
       // Other nodes know these members through us only.
-      if (announced.length > 0) safely(faults, where, () => engine.announce(space.app, name, [], announced));
-      safely(faults, where, () => engine.unwatch(space.app, name));
+      if (announced.length > 0) safely(faults, where, () => engine.announce(space.id, name, [], announced));
+      safely(faults, where, () => engine.unwatch(space.id, name));
       safely(faults, where, () => channel.stream?.end());
       // At once: the state of a channel that had a fault must not be used until the end of the turn.
       safely(faults, where, () => this.closeSubscribers([channel]));

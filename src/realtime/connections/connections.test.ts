@@ -89,7 +89,7 @@ describe("nothing is left in memory", () => {
     world.join("ann", "c");
     for (let i = 0; i < 30; i++) world.join(`p${i}`, "c", { pongAfterMs: i % 2 === 0 ? 0 : undefined }).vanish();
     world.advance(1000);
-    const spaces = Reflect.get(world.node.hub.spaces, "byApp") as Map<string, Space>;
+    const spaces = Reflect.get(world.node.hub.spaces, "byId") as Map<string, Space>;
     const space = spaces.get(APP);
     expect([...(space?.peers.keys() ?? [])]).toEqual(["ann"]);
     expect([...(space?.channels.get("c")?.members.keys() ?? [])]).toEqual(["ann"]);

@@ -90,20 +90,20 @@ export class Connections {
 
   connect(grant: Grant, socket: Socket, client: Address): Connection {
     const { spaces, clock, engine, usage, emitter, holds } = this.parts;
-    const space = spaces.open(grant.app);
+    const space = spaces.open(grant.spaceId);
     const elsewhere = engine.connections(space.owner);
     const peer = space.peer(grant.peerId);
-    const connectedMs = this.times.next(Math.max(peer.newestMs, this.kickTimes.last(grant.app, grant.peerId)));
+    const connectedMs = this.times.next(Math.max(peer.newestMs, this.kickTimes.last(grant.spaceId, grant.peerId)));
     const connection = new Connection(peer, socket, grant, connectedMs, clock.monotonicMs(), client);
     peer.addConnection(connection);
-    holds.end(grant.app, grant.peerId);
+    holds.end(grant.spaceId, grant.peerId);
     this.addToKey(connection);
     for (const observer of this.observers) observer.connected?.(connection);
     usage.connected(space.owner, elsewhere);
     emitter.connected(connection);
     try {
       this.countBy(space, 1);
-      if (peer.onlyConnection) engine.serve(space.app, grant.peerId);
+      if (peer.onlyConnection) engine.serve(space.id, grant.peerId);
       this.welcome(connection, grant, clock.wallMs());
     } catch (error) {
       // The caller gets no connection that it could end.
@@ -160,17 +160,17 @@ export class Connections {
   }
 
   private release({ space, peerId }: Peer): void {
-    this.releasePeer(space.app, peerId);
+    this.releasePeer(space.id, peerId);
   }
 
-  private releasePeer(app: SpaceId, peerId: string): void {
-    safely(this.parts.faults, "socket", () => this.parts.engine.release(app, peerId));
+  private releasePeer(spaceId: SpaceId, peerId: string): void {
+    safely(this.parts.faults, "socket", () => this.parts.engine.release(spaceId, peerId));
   }
 
   /** A connection that the engine was prepared for may not have been made. */
-  endPreparation(app: SpaceId, peerId: string): void {
+  endPreparation(spaceId: SpaceId, peerId: string): void {
     const { spaces, holds } = this.parts;
-    if (!spaces.peer(app, peerId)?.isConnected && !holds.isHeld(app, peerId)) this.releasePeer(app, peerId);
+    if (!spaces.peer(spaceId, peerId)?.isConnected && !holds.isHeld(spaceId, peerId)) this.releasePeer(spaceId, peerId);
   }
 
   private countEnd(space: Space): void {

@@ -18,7 +18,7 @@ const SWEEP_MS = 500;
 const AFTER_RETURN_MS = 1000;
 
 interface Hold {
-  readonly app: SpaceId;
+  readonly spaceId: SpaceId;
   readonly peerId: string;
   /** Steady ms. */
   readonly untilMs: number;
@@ -45,9 +45,9 @@ export class Holds {
   /** Steady ms until which peers are held at least: while a node drains, those it has closed first wait for the last. */
   atLeastUntilMs = 0;
   /** The peer is back, or must not come back. `isOwn`: this node has closed its connection. */
-  onReturn: (app: SpaceId, peerId: string, isOwn: boolean) => void = () => undefined;
+  onReturn: (spaceId: SpaceId, peerId: string, isOwn: boolean) => void = () => undefined;
   /** The peer is expected back. */
-  onHold: (app: SpaceId, peerId: string) => void = () => undefined;
+  onHold: (spaceId: SpaceId, peerId: string) => void = () => undefined;
 
   constructor(private readonly parts: HoldsParts) {}
 
@@ -60,11 +60,11 @@ export class Holds {
     return this.held.values().filter(({ hasReturned }) => !hasReturned);
   }
 
-  isHeld(app: SpaceId, peerId: string): boolean {
-    const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(app, peerId));
+  isHeld(spaceId: SpaceId, peerId: string): boolean {
+    const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(spaceId, peerId));
     if (hold !== undefined && hold.untilMs > this.parts.clock.steadyMs()) return true;
     // Its last connection ends in this turn: the hold begins when everything of that connection has ended.
-    for (const { open, departure, isFromToken } of this.parts.spaces.peer(app, peerId)?.connections ?? [])
+    for (const { open, departure, isFromToken } of this.parts.spaces.peer(spaceId, peerId)?.connections ?? [])
       if (!open && departure === "held" && isFromToken) return true;
     return false;
   }
@@ -73,45 +73,46 @@ export class Holds {
   disconnected({ peer, peerId, keyId, departure, isFromToken }: Connection): boolean {
     if (departure !== "held" || !isFromToken) return false;
     const untilMs = Math.max(this.parts.clock.steadyMs() + HOLD_MS, this.atLeastUntilMs);
-    return this.add({ app: peer.space.app, peerId, untilMs, isOwn: true, keyId });
+    return this.add({ spaceId: peer.space.id, peerId, untilMs, isOwn: true, keyId });
   }
 
   /** Another node has closed the connection of this peer, and is gone. */
-  inherit(app: SpaceId, peerId: string, untilMs: number, keyId: string): void {
-    const isKnown = this.held.has(keyOf(app, peerId)) || this.parts.spaces.peer(app, peerId)?.isConnected === true;
-    if (!isKnown) this.add({ app, peerId, untilMs, isOwn: false, keyId });
+  inherit(spaceId: SpaceId, peerId: string, untilMs: number, keyId: string): void {
+    const isKnown =
+      this.held.has(keyOf(spaceId, peerId)) || this.parts.spaces.peer(spaceId, peerId)?.isConnected === true;
+    if (!isKnown) this.add({ spaceId, peerId, untilMs, isOwn: false, keyId });
   }
 
   private add(hold: Hold): boolean {
-    const { app, peerId, isOwn } = hold;
+    const { spaceId, peerId, isOwn } = hold;
     const { engine, faults } = this.parts;
-    const key = keyOf(app, peerId);
-    const count = this.held.has(key) ? (this.counts.get(app) ?? 1) - 1 : (this.counts.get(app) ?? 0);
+    const key = keyOf(spaceId, peerId);
+    const count = this.held.has(key) ? (this.counts.get(spaceId) ?? 1) - 1 : (this.counts.get(spaceId) ?? 0);
     if (this.held.size >= LINGERING_MAX || count >= LINGERING_PER_APP_MAX) return false;
     this.held.set(key, hold);
-    this.counts.set(app, count + 1);
-    this.onHold(app, peerId);
-    if (isOwn) safely(faults, "socket", () => engine.expect(app, peerId));
+    this.counts.set(spaceId, count + 1);
+    this.onHold(spaceId, peerId);
+    if (isOwn) safely(faults, "socket", () => engine.expect(spaceId, peerId));
     this.setTimer();
     return true;
   }
 
   /** The peer has connected to another node. */
-  returnedElsewhere(app: SpaceId, peerId: string): void {
-    const key = keyOf(app, peerId);
+  returnedElsewhere(spaceId: SpaceId, peerId: string): void {
+    const key = keyOf(spaceId, peerId);
     const hold = this.held.size === 0 ? undefined : this.held.get(key);
     if (!hold) return;
     const untilMs = Math.min(hold.untilMs, this.parts.clock.steadyMs() + AFTER_RETURN_MS);
     this.held.set(key, { ...hold, untilMs, hasReturned: true });
-    if (!hold.hasReturned) this.onReturn(app, peerId, hold.isOwn);
+    if (!hold.hasReturned) this.onReturn(spaceId, peerId, hold.isOwn);
   }
 
   /** The peer is back, or must not come back. */
-  end(app: SpaceId, peerId: string): void {
-    const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(app, peerId));
+  end(spaceId: SpaceId, peerId: string): void {
+    const hold = this.held.size === 0 ? undefined : this.held.get(keyOf(spaceId, peerId));
     if (!hold) return;
     this.remove(hold);
-    this.onReturn(app, peerId, hold.isOwn);
+    this.onReturn(spaceId, peerId, hold.isOwn);
   }
 
   endKey(keyId: string): void {
@@ -119,14 +120,14 @@ export class Holds {
   }
 
   private remove(hold: Hold): void {
-    const { app, peerId } = hold;
-    this.held.delete(keyOf(app, peerId));
-    const left = (this.counts.get(app) ?? 1) - 1;
-    if (left > 0) this.counts.set(app, left);
-    else this.counts.delete(app);
+    const { spaceId, peerId } = hold;
+    this.held.delete(keyOf(spaceId, peerId));
+    const left = (this.counts.get(spaceId) ?? 1) - 1;
+    if (left > 0) this.counts.set(spaceId, left);
+    else this.counts.delete(spaceId);
     const { spaces, engine, faults } = this.parts;
-    if (!hold.isOwn || spaces.peer(app, peerId)?.isConnected) return;
-    safely(faults, "timer", () => engine.release(app, peerId));
+    if (!hold.isOwn || spaces.peer(spaceId, peerId)?.isConnected) return;
+    safely(faults, "timer", () => engine.release(spaceId, peerId));
   }
 
   private setTimer(): void {
@@ -142,4 +143,4 @@ export class Holds {
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (spaceId: SpaceId, peerId: string): string => `${spaceId} ${peerId}`;

@@ -4,7 +4,7 @@ import type { Address } from "../../base/address.ts";
 import { scanObject } from "../../protocol/scan.ts";
 
 /** JSON of the ICE servers for one connection, with fresh credentials; undefined: the service has none. */
-export type IceServersOf = (grant: Pick<Grant, "app" | "peerId" | "seat">, client: Address) => string | undefined;
+export type IceServersOf = (grant: Pick<Grant, "spaceId" | "peerId" | "seat">, client: Address) => string | undefined;
 
 const FIELD = "iceServers";
 

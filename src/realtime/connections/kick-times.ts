@@ -12,9 +12,9 @@ export class KickTimes {
 
   constructor(private readonly times: Pick<ConnectionTimes, "now">) {}
 
-  note(app: SpaceId, peerId: string): void {
+  note(spaceId: SpaceId, peerId: string): void {
     const nowMs = this.times.now();
-    const key = keyOf(app, peerId);
+    const key = keyOf(spaceId, peerId);
     this.kicks.delete(key);
     for (const [oldest, atMs] of this.kicks) {
       if (this.kicks.size < KICKS_MAX && atMs > nowMs - KICKED_FOR_MS) break;
@@ -24,10 +24,10 @@ export class KickTimes {
   }
 
   /** The last kick of the peer; before any connection if there was none. */
-  last(app: SpaceId, peerId: string): number {
-    return (this.kicks.size > 0 ? this.kicks.get(keyOf(app, peerId)) : undefined) ?? Number.NEGATIVE_INFINITY;
+  last(spaceId: SpaceId, peerId: string): number {
+    return (this.kicks.size > 0 ? this.kicks.get(keyOf(spaceId, peerId)) : undefined) ?? Number.NEGATIVE_INFINITY;
   }
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (spaceId: SpaceId, peerId: string): string => `${spaceId} ${peerId}`;

@@ -39,53 +39,53 @@ export class EngineBoundary implements EngineCallbacks {
     this.id = parts.handler.id;
   }
 
-  deliver(app: SpaceId, channel: string, envelope: Envelope): void {
+  deliver(spaceId: SpaceId, channel: string, envelope: Envelope): void {
     try {
-      this.handler.deliver(app, channel, envelope);
+      this.handler.deliver(spaceId, channel, envelope);
     } catch (error) {
-      this.channelFailed(app, channel, error);
+      this.channelFailed(spaceId, channel, error);
     }
   }
 
-  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
+  deliverTo(spaceId: SpaceId, to: string, envelope: Envelope): DeliverResult {
     try {
-      return this.handler.deliverTo(app, to, envelope);
+      return this.handler.deliverTo(spaceId, to, envelope);
     } catch (error) {
-      return this.receiverFailed(app, to, error);
+      return this.receiverFailed(spaceId, to, error);
     }
   }
 
-  returned(app: SpaceId, peerId: string): void {
-    safely(this.parts.faults, "engine", () => this.handler.returned(app, peerId));
+  returned(spaceId: SpaceId, peerId: string): void {
+    safely(this.parts.faults, "engine", () => this.handler.returned(spaceId, peerId));
   }
 
-  lost(app: SpaceId, channel: string): void {
+  lost(spaceId: SpaceId, channel: string): void {
     try {
-      this.handler.lost(app, channel);
+      this.handler.lost(spaceId, channel);
     } catch (error) {
-      this.channelFailed(app, channel, error);
+      this.channelFailed(spaceId, channel, error);
     }
   }
 
   membersChanged(
     node: NodeId,
-    app: SpaceId,
+    spaceId: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
   ): void {
     try {
-      this.handler.membersChanged(node, app, channel, joined, left);
+      this.handler.membersChanged(node, spaceId, channel, joined, left);
     } catch (error) {
-      this.channelFailed(app, channel, error);
+      this.channelFailed(spaceId, channel, error);
     }
   }
 
-  membersAre(node: NodeId, app: SpaceId, channel: string, members: readonly MemberState[]): void {
+  membersAre(node: NodeId, spaceId: SpaceId, channel: string, members: readonly MemberState[]): void {
     try {
-      this.handler.membersAre(node, app, channel, members);
+      this.handler.membersAre(node, spaceId, channel, members);
     } catch (error) {
-      this.channelFailed(app, channel, error);
+      this.channelFailed(spaceId, channel, error);
     }
   }
 
@@ -112,11 +112,11 @@ export class EngineBoundary implements EngineCallbacks {
     safely(this.parts.faults, "engine", () => this.handler.blocked(app, peerId, untilMs));
   }
 
-  kicked(app: SpaceId, peerId: string): number {
+  kicked(spaceId: SpaceId, peerId: string): number {
     try {
-      return this.handler.kicked(app, peerId);
+      return this.handler.kicked(spaceId, peerId);
     } catch (error) {
-      this.parts.faults.caught("engine", error, { app });
+      this.parts.faults.caught("engine", error, { app: spaceId });
       return 0;
     }
   }
@@ -129,16 +129,16 @@ export class EngineBoundary implements EngineCallbacks {
     }
   }
 
-  localMembers(app: SpaceId, channel: string): readonly MemberState[] {
-    return this.handler.localMembers(app, channel);
+  localMembers(spaceId: SpaceId, channel: string): readonly MemberState[] {
+    return this.handler.localMembers(spaceId, channel);
   }
 
-  localPeers(app: SpaceId, channel: string): readonly MemberState[] {
-    return this.handler.localPeers(app, channel);
+  localPeers(spaceId: SpaceId, channel: string): readonly MemberState[] {
+    return this.handler.localPeers(spaceId, channel);
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
-    return this.handler.localChannels(app, page);
+  localChannels(spaceId: SpaceId, page?: ChannelsPage): FoundChannels {
+    return this.handler.localChannels(spaceId, page);
   }
 
   localConnections(app: AppId): number {
@@ -157,18 +157,18 @@ export class EngineBoundary implements EngineCallbacks {
     safely(this.parts.faults, "engine", () => this.handler.notified(node, text));
   }
 
-  private channelFailed(app: SpaceId, name: string, error: unknown): void {
+  private channelFailed(spaceId: SpaceId, name: string, error: unknown): void {
     const { boundary, faults, spaces } = this.parts;
-    const channel = spaces.channel(app, name);
+    const channel = spaces.channel(spaceId, name);
     if (channel) boundary.channelFailed("engine", channel, error);
-    else faults.caught("engine", error, { app });
+    else faults.caught("engine", error, { app: spaceId });
   }
 
   /** The receiver's connections may have missed the message: they are closed, so that the answer 0 (no connection) is correct. */
-  private receiverFailed(app: SpaceId, to: string, error: unknown): 0 {
+  private receiverFailed(spaceId: SpaceId, to: string, error: unknown): 0 {
     const { boundary, faults, spaces } = this.parts;
-    const connections = [...(spaces.peer(app, to)?.connections ?? [])];
-    if (connections.length === 0) faults.caught("engine", error, { app });
+    const connections = [...(spaces.peer(spaceId, to)?.connections ?? [])];
+    if (connections.length === 0) faults.caught("engine", error, { app: spaceId });
     for (const connection of connections) boundary.connectionFailed("engine", connection, error);
     return 0;
   }

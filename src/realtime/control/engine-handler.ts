@@ -56,24 +56,24 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconn
 
   // Messages
 
-  deliver(app: SpaceId, name: string, envelope: Envelope): void {
-    const channel = this.parts.spaces.channel(app, name);
+  deliver(spaceId: SpaceId, name: string, envelope: Envelope): void {
+    const channel = this.parts.spaces.channel(spaceId, name);
     if (!channel) return;
     if (channel.stream === undefined && envelope.stored === undefined)
       return this.parts.delivery.deliver(channel, envelope);
     this.parts.streamRules.arrived(channel, envelope);
   }
 
-  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
-    return this.parts.directs.deliverTo(app, to, envelope);
+  deliverTo(spaceId: SpaceId, to: string, envelope: Envelope): DeliverResult {
+    return this.parts.directs.deliverTo(spaceId, to, envelope);
   }
 
-  returned(app: SpaceId, peerId: string): void {
-    this.parts.expectedBack.returnedElsewhere(app, peerId);
+  returned(spaceId: SpaceId, peerId: string): void {
+    this.parts.expectedBack.returnedElsewhere(spaceId, peerId);
   }
 
-  lost(app: SpaceId, name: string): void {
-    const channel = this.parts.spaces.channel(app, name);
+  lost(spaceId: SpaceId, name: string): void {
+    const channel = this.parts.spaces.channel(spaceId, name);
     if (channel) this.parts.boundary.resync(channel);
   }
 
@@ -81,18 +81,18 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconn
 
   membersChanged(
     node: NodeId,
-    app: SpaceId,
+    spaceId: SpaceId,
     name: string,
     joined: readonly MemberState[],
     left: readonly string[],
   ): void {
-    const channel = this.parts.spaces.channel(app, name);
+    const channel = this.parts.spaces.channel(spaceId, name);
     // Changes that come before the answer to `watch` are contained in that answer.
     if (channel && !channel.opening) this.parts.presence.onRemoteChanged(node, channel, joined, left);
   }
 
-  membersAre(node: NodeId, app: SpaceId, name: string, members: readonly MemberState[]): void {
-    const channel = this.parts.spaces.channel(app, name);
+  membersAre(node: NodeId, spaceId: SpaceId, name: string, members: readonly MemberState[]): void {
+    const channel = this.parts.spaces.channel(spaceId, name);
     if (!channel || channel.opening) return;
     const present = new Set(members.map(({ peerId }) => peerId));
     const left = membersThrough(node, channel).filter((peerId) => !present.has(peerId));
@@ -123,8 +123,8 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconn
     });
   }
 
-  kicked(app: SpaceId, peerId: string): number {
-    return this.parts.kicks.kickHere(app, peerId);
+  kicked(spaceId: SpaceId, peerId: string): number {
+    return this.parts.kicks.kickHere(spaceId, peerId);
   }
 
   invalidated(app?: AppId, withdrawn?: string): Promise<void> {
@@ -133,16 +133,16 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconn
 
   // Requests of other nodes
 
-  localMembers(app: SpaceId, name: string): readonly MemberState[] {
-    return this.parts.occupancy.localMembers(app, name);
+  localMembers(spaceId: SpaceId, name: string): readonly MemberState[] {
+    return this.parts.occupancy.localMembers(spaceId, name);
   }
 
-  localPeers(app: SpaceId, name: string): readonly MemberState[] {
-    return this.parts.occupancy.localPeers(app, name);
+  localPeers(spaceId: SpaceId, name: string): readonly MemberState[] {
+    return this.parts.occupancy.localPeers(spaceId, name);
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
-    return this.parts.occupancy.localChannels(app, page);
+  localChannels(spaceId: SpaceId, page?: ChannelsPage): FoundChannels {
+    return this.parts.occupancy.localChannels(spaceId, page);
   }
 
   localConnections(app: AppId): number {

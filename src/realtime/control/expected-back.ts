@@ -49,7 +49,7 @@ export class ExpectedBack implements ConnectionObserver {
 
   /** Connections has ended the hold already. */
   connected({ peer, peerId }: Connection): void {
-    this.parts.directs.waiting.returned(peer.space.app, peerId);
+    this.parts.directs.waiting.returned(peer.space.id, peerId);
   }
 
   disconnected(connection: Connection): void {
@@ -62,19 +62,19 @@ export class ExpectedBack implements ConnectionObserver {
   }
 
   /** The peer has connected to another node. Its members are announced by that node. */
-  returnedElsewhere(app: SpaceId, peerId: string): void {
-    this.parts.holds.returnedElsewhere(app, peerId);
+  returnedElsewhere(spaceId: SpaceId, peerId: string): void {
+    this.parts.holds.returnedElsewhere(spaceId, peerId);
   }
 
   // They must not come back
 
   /** The peer was kicked. */
-  endPeer(app: SpaceId, peerId: string): void {
+  endPeer(spaceId: SpaceId, peerId: string): void {
     const { lingering, holds, notes, directs } = this.parts;
-    lingering.endPeer(app, peerId);
-    holds.end(app, peerId);
-    notes.endPeer(app, peerId);
-    directs.waiting.fail(app, peerId);
+    lingering.endPeer(spaceId, peerId);
+    holds.end(spaceId, peerId);
+    notes.endPeer(spaceId, peerId);
+    directs.waiting.fail(spaceId, peerId);
   }
 
   /** The key was edited: its members stay where it still allows that. If it was revoked, no peer of it is held either. */

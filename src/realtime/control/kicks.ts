@@ -31,11 +31,11 @@ export class Kicks {
   }
 
   /** Kicks on this node; returns how many connections there were. */
-  kickHere(app: SpaceId, peerId: string, closing: Closing = KICKED): number {
+  kickHere(spaceId: SpaceId, peerId: string, closing: Closing = KICKED): number {
     const { spaces, connections, expectedBack } = this.parts;
-    const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
+    const toClose = [...(spaces.peer(spaceId, peerId)?.connections ?? [])];
     for (const connection of toClose) connections.close(connection, closing);
-    expectedBack.endPeer(app, peerId);
+    expectedBack.endPeer(spaceId, peerId);
     return toClose.length;
   }
 }

@@ -10,11 +10,11 @@ export class Quota {
   ) {}
 
   /** `more`: messages that are accepted, but not counted yet. */
-  isUsedUp(space: SpaceId, more = 0): boolean {
+  isUsedUp(spaceId: SpaceId, more = 0): boolean {
     // An application's own space has its id.
-    const app = this.keyring.app(space);
+    const app = this.keyring.app(spaceId);
     // Only then: every message asks this, and most are not of a room.
-    if (!app) return isRoomSpace(space) && this.isUsedUp(spaceOf(appOfSpace(space)), more);
+    if (!app) return isRoomSpace(spaceId) && this.isUsedUp(spaceOf(appOfSpace(spaceId)), more);
     const cap = app.maxMessagesPerPeriod;
     return cap !== null && this.usage.messagesUsed(app.id) + more >= cap;
   }

@@ -64,24 +64,30 @@ export class Emitter {
     this.report((listener) => listener.unsubscribed(connection, channel));
   }
 
-  published(app: SpaceId, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
+  published(
+    spaceId: SpaceId,
+    channel: string,
+    from: string,
+    dataJson: string,
+    connection: Connection | undefined,
+  ): void {
     try {
-      this.events.listener?.published(app, channel, from, dataJson, connection);
+      this.events.listener?.published(spaceId, channel, from, dataJson, connection);
     } catch (error) {
       this.faults.caught("socket", error);
     }
   }
 
-  sent(app: SpaceId, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
+  sent(spaceId: SpaceId, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
     try {
-      this.events.listener?.sent(app, to, from, dataJson, connection);
+      this.events.listener?.sent(spaceId, to, from, dataJson, connection);
     } catch (error) {
       this.faults.caught("socket", error);
     }
   }
 
-  presence(app: SpaceId, channel: string, peerId: string, change: "joined" | "left"): void {
-    this.report((listener) => listener.presence(app, channel, peerId, change));
+  presence(spaceId: SpaceId, channel: string, peerId: string, change: "joined" | "left"): void {
+    this.report((listener) => listener.presence(spaceId, channel, peerId, change));
   }
 
   /** A member has said something else about itself. */

@@ -11,7 +11,7 @@ export interface EndedConnection {
 
 export class EndedConnections {
   // Bound: `max` entries each; the oldest is overwritten.
-  private readonly apps: SpaceId[] = [];
+  private readonly spaceIds: SpaceId[] = [];
   private readonly peerIds: string[] = []; // Bound: as `apps`.
   private readonly keyIds: string[] = []; // Bound: as `apps`.
   private readonly numbers: number[] = []; // Bound: as `apps`.
@@ -22,12 +22,12 @@ export class EndedConnections {
   constructor(private readonly max: number) {}
 
   get size(): number {
-    return this.apps.length;
+    return this.spaceIds.length;
   }
 
-  add(app: SpaceId, peerId: string, keyId: string, number: number, lastEvent: number, nowMs: number): void {
+  add(spaceId: SpaceId, peerId: string, keyId: string, number: number, lastEvent: number, nowMs: number): void {
     const at = this.next;
-    this.apps[at] = app;
+    this.spaceIds[at] = spaceId;
     this.peerIds[at] = peerId;
     this.keyIds[at] = keyId;
     this.numbers[at] = number;
@@ -37,11 +37,12 @@ export class EndedConnections {
   }
 
   /** Those that ended after `sinceMs`, the newest last. */
-  of(app: SpaceId, peerId: string, sinceMs: number): EndedConnection[] {
+  of(spaceId: SpaceId, peerId: string, sinceMs: number): EndedConnection[] {
     const found: EndedConnection[] = [];
     for (let i = 0; i < this.size; i++) {
       const at = this.size < this.max ? i : (this.next + i) % this.max;
-      if (this.peerIds[at] !== peerId || this.apps[at] !== app || (this.endedMs[at] as number) <= sinceMs) continue;
+      if (this.peerIds[at] !== peerId || this.spaceIds[at] !== spaceId || (this.endedMs[at] as number) <= sinceMs)
+        continue;
       const [number, keyId, lastEvent] = [this.numbers[at], this.keyIds[at], this.lastEvents[at]];
       if (number !== undefined && keyId !== undefined && lastEvent !== undefined)
         found.push({ number, keyId, lastEvent });

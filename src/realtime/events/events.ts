@@ -25,10 +25,16 @@ export interface RealtimeListener {
   subscribed(connection: Connection, channel: string): void;
   unsubscribed(connection: Connection, channel: string): void;
   /** Called per frame, with what is at hand: nothing is built for it. */
-  published(app: SpaceId, channel: string, from: string, dataJson: string, connection: Connection | undefined): void;
-  sent(app: SpaceId, to: string, from: string, dataJson: string, connection: Connection | undefined): void;
+  published(
+    spaceId: SpaceId,
+    channel: string,
+    from: string,
+    dataJson: string,
+    connection: Connection | undefined,
+  ): void;
+  sent(spaceId: SpaceId, to: string, from: string, dataJson: string, connection: Connection | undefined): void;
   /** A member joined or left a channel, as this node shows it to its own members. */
-  presence(app: SpaceId, channel: string, peerId: string, change: "joined" | "left"): void;
+  presence(spaceId: SpaceId, channel: string, peerId: string, change: "joined" | "left"): void;
   /** A member has said something else about itself. */
   stateSet(connection: Connection, channel: string, stateJson: string): void;
   /** It goes on with a new token, which the key `connection.keyId` has signed. */

@@ -22,7 +22,7 @@ const EVENTS_PER_PEER_MAX = 256;
 const ENDED_MAX = 1 << 14;
 const READABLE_AFTER_END_MS = 60_000;
 
-/** References to app, peer id and key id, three numbers, and the text of the peer id, which only this may keep alive. */
+/** References to the space, peer id and key id, three numbers, and the text of the peer id, which only this may keep alive. */
 const ENDED_BYTES = 6 * 8 + nameBytes("x".repeat(PEER_ID_MAX_CHARS));
 export const MEMORY_MAX_BYTES = RING_ENTRIES_MAX * ENTRY_BYTES + NAMES_MAX_BYTES + ENDED_MAX * ENDED_BYTES;
 
@@ -90,7 +90,7 @@ export class Recorder {
     const now = this.clock.wallMs();
     this.add(connection, CLOSE, code, undefined, now);
     const { peer, peerId, keyId, number, lastEvent } = connection;
-    this.ended.add(peer.space.app, peerId, keyId, number, lastEvent, now);
+    this.ended.add(peer.space.id, peerId, keyId, number, lastEvent, now);
   }
 
   /** Only where the credential proves who the peer is. */
@@ -102,10 +102,10 @@ export class Recorder {
   }
 
   /** The newest is last. */
-  ofPeer(app: SpaceId, peerId: string): readonly RecordedEvent[] {
+  ofPeer(spaceId: SpaceId, peerId: string): readonly RecordedEvent[] {
     const now = this.clock.wallMs();
-    const live = this.spaces.peer(app, peerId)?.connections.slice(-CONNECTIONS_PER_PEER_MAX) ?? [];
-    const ended = this.ended.of(app, peerId, now - READABLE_AFTER_END_MS).slice(-CONNECTIONS_PER_PEER_MAX);
+    const live = this.spaces.peer(spaceId, peerId)?.connections.slice(-CONNECTIONS_PER_PEER_MAX) ?? [];
+    const ended = this.ended.of(spaceId, peerId, now - READABLE_AFTER_END_MS).slice(-CONNECTIONS_PER_PEER_MAX);
     const events = [
       ...ended.flatMap(({ number, keyId, lastEvent }) => this.chain(connectionId(number), keyId, lastEvent)),
       ...live.flatMap((one) => this.chain(one.id, one.keyId, one.lastEvent, { published: one.published, at: now })),

@@ -118,12 +118,16 @@ export class Gateway {
     // Bun would answer this itself, without a reason.
     if (attempt.version !== WEBSOCKET_VERSION)
       throw this.refused(attempt, "upgrade_required", WRONG_VERSION, undefined, knownOf(grant));
-    const prepared = this.parts.engine.prepare?.(grant.app, grant.peerId);
+    const prepared = this.parts.engine.prepare?.(grant.spaceId, grant.peerId);
     return prepared ? this.whenPrepared(attempt, grant, prepared) : this.claimAndUpgrade(attempt, grant);
   }
 
   /** The peer has a connection on another node. While the nodes are notified, the key may have been revoked, and the peer blocked. */
-  private async whenPrepared(attempt: ConnectAttempt, { app, peerId }: Grant, prepared: Promise<void>): Promise<true> {
+  private async whenPrepared(
+    attempt: ConnectAttempt,
+    { spaceId, peerId }: Grant,
+    prepared: Promise<void>,
+  ): Promise<true> {
     try {
       await prepared;
       this.refuseIfDraining(attempt);
@@ -131,12 +135,12 @@ export class Gateway {
       if (grant instanceof Refusal) throw this.notAdmitted(attempt, grant);
       return await this.claimAndUpgrade(attempt, grant);
     } finally {
-      this.parts.connections.endPreparation(app, peerId);
+      this.parts.connections.endPreparation(spaceId, peerId);
     }
   }
 
   private claimAndUpgrade(attempt: ConnectAttempt, grant: Grant): true | Promise<true> {
-    const app = appOfSpace(grant.app);
+    const app = appOfSpace(grant.spaceId);
     const cap = this.parts.keyring.app(app)?.maxConcurrentConnections ?? null;
     if (cap === null) return this.upgradeOrEnterRoom(attempt, { grant, client: attempt.client });
     const claim = this.parts.engine.claim(app, cap);
@@ -268,7 +272,7 @@ export class Gateway {
 }
 
 const knownOf = (grant: Grant): KnownOfClient => ({
-  app: appOfSpace(grant.app),
+  app: appOfSpace(grant.spaceId),
   keyId: keyIdOf(grant),
   peerId: grant.peerId,
 });

@@ -72,7 +72,7 @@ export class MessageFrames {
     const { replies, streams } = this.parts;
     const { data } = frame;
     const isNoted = !connection.seat;
-    const keep = streams.retentionOf(connection.peer.space.app, channel);
+    const keep = streams.retentionOf(connection.peer.space.id, channel);
     if (keep && isNoted) {
       const { withExtras } = connection;
       withExtras.storesTo = channel;
@@ -137,13 +137,13 @@ export class MessageFrames {
     if (!connection.open) return;
     if (refused) return replies.refuse(connection, refused.code, message, refused.message);
     const answer = this.answerOf(connection, channel, message.requestId);
-    publishing.publish(connection.peer.space.app, channel, envelopeOf(connection, data, id), answer, connection);
+    publishing.publish(connection.peer.space.id, channel, envelopeOf(connection, data, id), answer, connection);
   }
 
   private publishNow(connection: Connection, channel: string, envelope: Envelope, request: Request): void {
     const { delivery, clock, replies } = this.parts;
     const { space } = connection.peer;
-    const refused = delivery.publish(space.app, channel, envelope, connection);
+    const refused = delivery.publish(space.id, channel, envelope, connection);
     if (refused) return replies.refuse(connection, refused, request);
     connection.published++;
     replies.ackMessage(connection, request.requestId);
@@ -175,8 +175,11 @@ export class MessageFrames {
     envelope: Envelope,
     { requestId }: Request,
   ): void {
-    const { app } = sender.peer.space;
-    this.parts.publishing.store({ app, channel, keep, envelope, sender }, this.answerOf(sender, channel, requestId));
+    const { id: spaceId } = sender.peer.space;
+    this.parts.publishing.store(
+      { spaceId, channel, keep, envelope, sender },
+      this.answerOf(sender, channel, requestId),
+    );
   }
 
   /** What the sender gets when its message is published, or is not. */
@@ -220,7 +223,7 @@ export class MessageFrames {
   }
 
   private sendNow(connection: Connection, to: string, envelope: Envelope, request: Request): void {
-    const sent = this.parts.directs.send(connection.peer.space.app, to, envelope, connection);
+    const sent = this.parts.directs.send(connection.peer.space.id, to, envelope, connection);
     if (sent instanceof Promise) void this.answerSendLater(connection, sent, request);
     else this.answerSend(connection, sent, request);
   }

@@ -99,7 +99,7 @@ export class Renewals {
 
   private verify(connection: Connection, token: string): Grant | Refusal {
     const { peerId, peer, client, seat } = connection;
-    const renewed = renew(token, { app: peer.space.app, peerId, seat }, this.parts, this.parts.clock.wallMs());
+    const renewed = renew(token, { spaceId: peer.space.id, peerId, seat }, this.parts, this.parts.clock.wallMs());
     this.costs.chargeWork(client, renewed);
     return renewed;
   }

@@ -39,7 +39,7 @@ test("the room lets a participant in: the connection has its seat, with the acce
   const { upgraded, outcome } = connect(world);
   expect(await outcome).toBe("in");
   expect(upgraded).toMatchObject([
-    { grant: { app: roomSpaceOf(anAppId("app")), peerId: "ann", seat: { claims: { room: "room1" } } } },
+    { grant: { spaceId: roomSpaceOf(anAppId("app")), peerId: "ann", seat: { claims: { room: "room1" } } } },
   ]);
   expect(world.hooks.take()).toEqual(["enter ann"]);
 });

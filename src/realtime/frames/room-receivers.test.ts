@@ -57,7 +57,7 @@ test("a made-up receiver is an error to the sender, and nothing is stored", asyn
   ann.publish(CHAT, { nr: 1 });
   await answer(NOT_FOUND);
   expect(ann.newFrames()).toEqual(["error peer_not_found r1", "ack r2"]);
-  expect((await world.history.usage(ann.connection.peer.space.app)).messages).toBe(1);
+  expect((await world.history.usage(ann.connection.peer.space.id)).messages).toBe(1);
 });
 
 test("a store that cannot be asked is an error too, and the connection goes on", async () => {

@@ -280,7 +280,7 @@ describe("a renewal", () => {
       "invalid_token",
     );
     expect([ann, peer].map(({ closeCode }) => closeCode)).toEqual([undefined, undefined]);
-    expect(ann.connection.peer.space.app).toBe(roomSpaceOf(APP));
+    expect(ann.connection.peer.space.id).toBe(roomSpaceOf(APP));
   });
 
   test("ends what the new access does not cover", async () => {

@@ -131,8 +131,12 @@ export class SocketHandlers {
     if (!pending || pending instanceof Connection) return;
     const { grant, client } = pending;
     if (pending.isOverCap) {
-      const { app, peerId } = grant;
-      this.parts.emitter.refused("over_concurrent", { app: appOfSpace(app), keyId: keyIdOf(grant), peerId }, client);
+      const { spaceId, peerId } = grant;
+      this.parts.emitter.refused(
+        "over_concurrent",
+        { app: appOfSpace(spaceId), keyId: keyIdOf(grant), peerId },
+        client,
+      );
       ws.data = undefined;
       ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
       return;

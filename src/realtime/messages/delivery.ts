@@ -60,38 +60,40 @@ export class Delivery {
   // Messages of channels
 
   /** Returns `undefined` if the message is published. `sender` is the connection it comes from, absent for REST. */
-  publish(app: SpaceId, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
-    if (this.quota.isUsedUp(app)) return "over_message_quota";
+  publish(spaceId: SpaceId, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
+    if (this.quota.isUsedUp(spaceId)) return "over_message_quota";
     const { spaces, presence, engine, emitter } = this.parts;
-    const space = sender ? sender.peer.space : spaces.get(app);
+    const space = sender ? sender.peer.space : spaces.get(spaceId);
     const channel = space?.channels.get(name);
     const from = sender ? sender.peer : space?.peers.get(envelope.from);
     if (from?.pending) presence.beforeMessage(from, hasReceiver(channel, sender));
-    if (!engine.publish(app, name, envelope)) return "backend_error";
+    if (!engine.publish(spaceId, name, envelope)) return "backend_error";
     if (channel)
       this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender?.subscriptionTo(name), idField(envelope));
     if (space) space.countMessage();
-    else this.countMessage(app);
-    if (emitter.events.listener !== undefined) emitter.published(app, name, envelope.from, envelope.dataJson, sender);
+    else this.countMessage(spaceId);
+    if (emitter.events.listener !== undefined)
+      emitter.published(spaceId, name, envelope.from, envelope.dataJson, sender);
     return undefined;
   }
 
   /** `more`: messages that are accepted, but not counted yet. */
-  isOverQuota(app: SpaceId, more = 0): boolean {
-    return this.quota.isUsedUp(app, more);
+  isOverQuota(spaceId: SpaceId, more = 0): boolean {
+    return this.quota.isUsedUp(spaceId, more);
   }
 
   /** A message of a channel with history is stored: it is counted, and the other nodes get it. */
-  accept(app: SpaceId, name: string, envelope: Envelope, sender: Connection | undefined): void {
+  accept(spaceId: SpaceId, name: string, envelope: Envelope, sender: Connection | undefined): void {
     const { spaces, presence, engine, emitter } = this.parts;
-    const space = sender ? sender.peer.space : spaces.get(app);
+    const space = sender ? sender.peer.space : spaces.get(spaceId);
     if (space) space.countMessage();
-    else this.countMessage(app);
-    if (emitter.events.listener !== undefined) emitter.published(app, name, envelope.from, envelope.dataJson, sender);
-    const from = spaces.peer(app, envelope.from);
+    else this.countMessage(spaceId);
+    if (emitter.events.listener !== undefined)
+      emitter.published(spaceId, name, envelope.from, envelope.dataJson, sender);
+    const from = spaces.peer(spaceId, envelope.from);
     if (from?.pending) presence.announcePending(from);
     // If they cannot be reached, they find it in the store.
-    engine.publish(app, name, envelope);
+    engine.publish(spaceId, name, envelope);
   }
 
   /** A message of another node. */
@@ -141,8 +143,8 @@ export class Delivery {
   }
 
   /** An accepted message in an application that may have no connection here. */
-  countMessage(space: SpaceId): void {
-    const app = appOfSpace(space);
+  countMessage(spaceId: SpaceId): void {
+    const app = appOfSpace(spaceId);
     this.parts.metrics.traffic.of(app).messages++;
     this.parts.usage.message(app);
   }

@@ -16,7 +16,7 @@ export class DirectIds {
    * By application: receiver, scope and id, with the monotonic ms at which it was delivered; oldest first. Bound:
    * DIRECT_IDS_PER_APP_MAX and DIRECT_IDS_MAX in all, for two minutes; the oldest is forgotten.
    */
-  private readonly byApp = new Map<SpaceId, Map<string, number>>();
+  private readonly bySpace = new Map<SpaceId, Map<string, number>>();
   private count = 0;
   private isTimerSet = false;
 
@@ -27,17 +27,17 @@ export class DirectIds {
   }
 
   /** When a message with the same id was last handed to this peer here, monotonic ms; `undefined` if it was not. */
-  deliveredMs(app: SpaceId, to: string, envelope: Envelope): number | undefined {
-    const deliveredMs = this.byApp.get(app)?.get(keyOf(to, envelope));
+  deliveredMs(spaceId: SpaceId, to: string, envelope: Envelope): number | undefined {
+    const deliveredMs = this.bySpace.get(spaceId)?.get(keyOf(to, envelope));
     if (deliveredMs === undefined) return undefined;
     return this.clock.monotonicMs() - deliveredMs < MESSAGE_ID_REMEMBERED_MS ? deliveredMs : undefined;
   }
 
-  add(app: SpaceId, to: string, envelope: Envelope): void {
-    let ids = this.byApp.get(app);
+  add(spaceId: SpaceId, to: string, envelope: Envelope): void {
+    let ids = this.bySpace.get(spaceId);
     if (!ids) {
       ids = new Map();
-      this.byApp.set(app, ids);
+      this.bySpace.set(spaceId, ids);
     }
     const key = keyOf(to, envelope);
     // Behind all others, also if it was there: the map is in the order of times.
@@ -59,7 +59,7 @@ export class DirectIds {
   /** Those of the application that has the most: the others keep theirs. */
   private largest(): Map<string, number> {
     let largest = new Map<string, number>();
-    for (const ids of this.byApp.values()) if (ids.size > largest.size) largest = ids;
+    for (const ids of this.bySpace.values()) if (ids.size > largest.size) largest = ids;
     return largest;
   }
 
@@ -69,18 +69,18 @@ export class DirectIds {
     this.clock.after(SWEEP_MS, () => {
       this.isTimerSet = false;
       const beforeMs = this.clock.monotonicMs() - MESSAGE_ID_REMEMBERED_MS;
-      for (const [app, ids] of this.byApp) this.sweep(app, ids, beforeMs);
+      for (const [spaceId, ids] of this.bySpace) this.sweep(spaceId, ids, beforeMs);
       this.setTimer();
     });
   }
 
-  private sweep(app: SpaceId, ids: Map<string, number>, beforeMs: number): void {
+  private sweep(spaceId: SpaceId, ids: Map<string, number>, beforeMs: number): void {
     for (const [key, deliveredMs] of ids) {
       if (deliveredMs > beforeMs) break;
       ids.delete(key);
       this.count--;
     }
-    if (ids.size === 0) this.byApp.delete(app);
+    if (ids.size === 0) this.bySpace.delete(spaceId);
   }
 }
 

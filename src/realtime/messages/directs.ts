@@ -59,8 +59,8 @@ export class Directs {
     this.early = new EarlyDirects({ clock: parts.clock, write: (to, direct) => this.writeEarly(to, direct) });
     this.waiting = new WaitingSends({
       clock: parts.clock,
-      attempt: ({ app, to, envelope, sender, attempt, arrivals }) =>
-        this.reach(app, to, waited(envelope, arrivals), sender, attempt, arrivals),
+      attempt: ({ spaceId, to, envelope, sender, attempt, arrivals }) =>
+        this.reach(spaceId, to, waited(envelope, arrivals), sender, attempt, arrivals),
       failed: (error) => parts.faults.caught("engine", error),
     });
     this.ids = new DirectIds(parts.clock);
@@ -68,67 +68,69 @@ export class Directs {
 
   /** Returns `undefined` if the message reached a connection, at once or when its receiver is back. `sender` is the connection it comes from and is not sent to. */
   send(
-    app: SpaceId,
+    spaceId: SpaceId,
     to: string,
     envelope: Envelope,
     sender?: Connection,
   ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
-    if (this.parts.delivery.isOverQuota(app)) return "over_message_quota";
-    if (sender?.peerId === to) return this.sendToOwn(app, to, envelope, sender);
+    if (this.parts.delivery.isOverQuota(spaceId)) return "over_message_quota";
+    if (sender?.peerId === to) return this.sendToOwn(spaceId, to, envelope, sender);
     const order = ++this.lastSend;
-    const attempt = this.parts.engine.isAlone ? undefined : newAttempt(app, to, this.waiting.onDeferred);
-    const reached = this.waiting.mustWait(app, to) ? DEFERRED : this.reachFirst(app, to, envelope, sender, attempt);
+    const attempt = this.parts.engine.isAlone ? undefined : newAttempt(spaceId, to, this.waiting.onDeferred);
+    const reached = this.waiting.mustWait(spaceId, to)
+      ? DEFERRED
+      : this.reachFirst(spaceId, to, envelope, sender, attempt);
     if (!(reached instanceof Promise) && reached !== DEFERRED) {
       if (attempt) this.waiting.decided(attempt);
-      return this.sent(app, to, envelope, sender, reached);
+      return this.sent(spaceId, to, envelope, sender, reached);
     }
-    return this.sentLater(app, to, envelope, sender, order, reached, attempt);
+    return this.sentLater(spaceId, to, envelope, sender, order, reached, attempt);
   }
 
   /** To the other connections of the same peer: it is connected, so that nothing has to wait for its return. */
   private sendToOwn(
-    app: SpaceId,
+    spaceId: SpaceId,
     to: string,
     envelope: Envelope,
     sender: Connection,
   ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
-    const reached = this.reach(app, to, envelope, sender, undefined);
-    if (reached instanceof Promise) return reached.then((result) => this.sent(app, to, envelope, sender, result));
-    return this.sent(app, to, envelope, sender, reached);
+    const reached = this.reach(spaceId, to, envelope, sender, undefined);
+    if (reached instanceof Promise) return reached.then((result) => this.sent(spaceId, to, envelope, sender, result));
+    return this.sent(spaceId, to, envelope, sender, reached);
   }
 
   /** DEFERRED: the service itself has closed the connection of the receiver, which is expected back. */
   private async sentLater(
-    app: SpaceId,
+    spaceId: SpaceId,
     to: string,
     envelope: Envelope,
     sender: Connection | undefined,
     order: number,
     reached: Sent,
-    attempt: DirectAttempt = newAttempt(app, to, this.waiting.onDeferred),
+    attempt: DirectAttempt = newAttempt(spaceId, to, this.waiting.onDeferred),
   ): Promise<SendRefusal | undefined> {
-    const arrivals = arrivalsOf(sender ? sender.peer : this.parts.spaces.peer(app, envelope.from));
+    const arrivals = arrivalsOf(sender ? sender.peer : this.parts.spaces.peer(spaceId, envelope.from));
     let result: SendResult;
     try {
       result = reached instanceof Promise ? await reached : reached;
     } finally {
       this.waiting.decided(attempt);
     }
-    if (result !== DEFERRED) return this.sent(app, to, envelope, sender, result);
-    const decided = await this.waiting.add({ app, to, envelope, sender, order, attempt, arrivals });
-    return decided === undefined ? "rate_limited" : this.sent(app, to, envelope, sender, decided);
+    if (result !== DEFERRED) return this.sent(spaceId, to, envelope, sender, result);
+    const decided = await this.waiting.add({ spaceId, to, envelope, sender, order, attempt, arrivals });
+    return decided === undefined ? "rate_limited" : this.sent(spaceId, to, envelope, sender, decided);
   }
 
   /** Later messages to the peer wait for an attempt that is not decided: an exception decides it. */
   private reachFirst(
-    app: SpaceId,
+    spaceId: SpaceId,
     to: string,
     envelope: Envelope,
     sender: Connection | undefined,
     attempt: DirectAttempt | undefined,
   ): Sent {
     try {
-      return this.reach(app, to, envelope, sender, attempt);
+      return this.reach(spaceId, to, envelope, sender, attempt);
     } catch (error) {
       if (attempt) this.waiting.decided(attempt);
       throw error;
@@ -140,7 +142,7 @@ export class Directs {
    * `arrivals`: those of the sender when it sent the message, if it has waited.
    */
   private reach(
-    app: SpaceId,
+    spaceId: SpaceId,
     to: string,
     envelope: Envelope,
     sender: Connection | undefined,
@@ -148,43 +150,43 @@ export class Directs {
     arrivals?: Arrivals,
   ): Sent {
     const { spaces, presence, engine, holds } = this.parts;
-    const space = sender ? sender.peer.space : spaces.get(app);
+    const space = sender ? sender.peer.space : spaces.get(spaceId);
     if (sender?.peer.pending) presence.announcePending(sender.peer);
     const target = space?.peers.get(to);
     if (target && sender) sender.peer.sentTo(target.peerId);
     const isHere = target?.hasOther(sender) === true;
     // The hold may end while other nodes answer: the peer that connects here meanwhile must not be "not found".
-    const wasHeld = !isHere && holds.isHeld(app, to);
+    const wasHeld = !isHere && holds.isHeld(spaceId, to);
     if (wasHeld && attempt && !attempt.isNext) this.waiting.onDeferred(attempt);
-    const elsewhere = engine.send(app, to, orAfterRoster(envelope, target), isHere, attempt);
+    const elsewhere = engine.send(spaceId, to, orAfterRoster(envelope, target), isHere, attempt);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
     const here = target && isHere ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender, arrivals) : 0;
-    if (elsewhere instanceof Promise) return this.orDeferredLater(app, to, here, wasHeld, elsewhere);
-    return this.orDeferred(app, to, here, wasHeld, elsewhere);
+    if (elsewhere instanceof Promise) return this.orDeferredLater(spaceId, to, here, wasHeld, elsewhere);
+    return this.orDeferred(spaceId, to, here, wasHeld, elsewhere);
   }
 
   private async orDeferredLater(
-    app: SpaceId,
+    spaceId: SpaceId,
     to: string,
     here: number,
     wasHeld: boolean,
     elsewhere: Promise<SendResult>,
   ): Promise<SendResult> {
-    return this.orDeferred(app, to, here, wasHeld, await elsewhere);
+    return this.orDeferred(spaceId, to, here, wasHeld, await elsewhere);
   }
 
-  private orDeferred(app: SpaceId, to: string, here: number, wasHeld: boolean, elsewhere: SendResult): SendResult {
+  private orDeferred(spaceId: SpaceId, to: string, here: number, wasHeld: boolean, elsewhere: SendResult): SendResult {
     const { holds } = this.parts;
     const reached = typeof elsewhere === "number" ? elsewhere : 0;
-    if (reached > 0) holds.returnedElsewhere(app, to);
+    if (reached > 0) holds.returnedElsewhere(spaceId, to);
     // Not known to have reached all connections. It is decided nevertheless: a further attempt would reach those of this node twice.
     if (here > 0 && (elsewhere === UNAVAILABLE || elsewhere === OVERTAKEN)) return OVERTAKEN;
     if (here > 0) return here + reached;
-    return elsewhere === 0 && (wasHeld || holds.isHeld(app, to)) ? DEFERRED : elsewhere;
+    return elsewhere === 0 && (wasHeld || holds.isHeld(spaceId, to)) ? DEFERRED : elsewhere;
   }
 
   private sent(
-    app: SpaceId,
+    spaceId: SpaceId,
     to: string,
     { from, dataJson }: Envelope,
     sender: Connection | undefined,
@@ -194,18 +196,18 @@ export class Directs {
     if (reached === 0 || reached === DEFERRED) return "peer_not_found";
     const { emitter } = this.parts;
     if (sender) sender.peer.space.countMessage();
-    else this.parts.delivery.countMessage(app);
-    if (emitter.events.listener !== undefined) emitter.sent(app, to, from, dataJson, sender);
+    else this.parts.delivery.countMessage(spaceId);
+    if (emitter.events.listener !== undefined) emitter.sent(spaceId, to, from, dataJson, sender);
     return undefined;
   }
 
   /** Delivers a direct message of another node; returns the number of connections here that it was written to, or DEFERRED. */
-  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
-    const target = this.parts.spaces.peer(app, to);
+  deliverTo(spaceId: SpaceId, to: string, envelope: Envelope): DeliverResult {
+    const target = this.parts.spaces.peer(spaceId, to);
     const reached = target?.hasOther(undefined)
       ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined, envelope.sentEarlier && NO_ARRIVALS)
       : 0;
-    return reached === 0 && this.parts.holds.isHeld(app, to) ? DEFERRED : reached;
+    return reached === 0 && this.parts.holds.isHeld(spaceId, to) ? DEFERRED : reached;
   }
 
   /** To a peer that has a connection besides the sender's (`hasOther`). */
@@ -217,8 +219,8 @@ export class Directs {
     arrivals?: Arrivals,
   ): number {
     const { metrics, presence } = this.parts;
-    const { app } = target.space;
-    const hadMs = envelope.id === undefined ? undefined : this.ids.deliveredMs(app, target.peerId, envelope);
+    const { id: spaceId } = target.space;
+    const hadMs = envelope.id === undefined ? undefined : this.ids.deliveredMs(spaceId, target.peerId, envelope);
     // A connection that is newer than the first one with this id has not got it.
     if (hadMs !== undefined && !target.hasNewer(hadMs, sender)) return 1;
     const from = sender ? sender.peer : target.space.peers.get(envelope.from);
@@ -235,7 +237,7 @@ export class Directs {
         if (hadMs === undefined || connection.openedMs > hadMs)
           reached += this.handTo(connection, text, envelope, sender, isEarly, arrivals);
     metrics.directs.inc(reached);
-    if (envelope.id !== undefined && reached > 0) this.ids.add(app, target.peerId, envelope);
+    if (envelope.id !== undefined && reached > 0) this.ids.add(spaceId, target.peerId, envelope);
     return reached;
   }
 
@@ -283,8 +285,8 @@ const waited = (envelope: Envelope, arrivals: Arrivals): Envelope => ({
   ...(arrivals.size === 0 && { sentEarlier: true }),
 });
 
-const newAttempt = (app: SpaceId, to: string, onDeferred: OnDeferred): DirectAttempt => ({
-  app,
+const newAttempt = (spaceId: SpaceId, to: string, onDeferred: OnDeferred): DirectAttempt => ({
+  spaceId,
   to,
   onDeferred,
   number: 0,

@@ -11,7 +11,7 @@ const A = anAppId("a");
 
 function sendOf({ onDeferred }: WaitingSends, order: number): WaitingSend {
   const attempt: DirectAttempt = {
-    app: A,
+    spaceId: A,
     to: "ann",
     onDeferred,
     number: 0,
@@ -21,7 +21,7 @@ function sendOf({ onDeferred }: WaitingSends, order: number): WaitingSend {
     isLast: false,
   };
   const envelope = { from: "ben", metadataJson: undefined, dataJson: "1" };
-  return { app: A, to: "ann", envelope, sender: undefined, order, attempt, arrivals: NO_ARRIVALS };
+  return { spaceId: A, to: "ann", envelope, sender: undefined, order, attempt, arrivals: NO_ARRIVALS };
 }
 
 const FAILURES: readonly (readonly [how: string, fail: () => Promise<number>])[] = [

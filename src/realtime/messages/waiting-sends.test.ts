@@ -216,7 +216,7 @@ test("a peer that connects while other nodes are asked was expected, and is foun
 /** One of several sends of ben to ann, as `Directs` makes them. */
 function sendOf(waiting: WaitingSends, order: number): WaitingSend {
   const envelope = { from: "ben", metadataJson: undefined, dataJson: String(order) };
-  const target = { app: APP, to: "ann" };
+  const target = { spaceId: APP, to: "ann" };
   const attempt = {
     ...target,
     onDeferred: waiting.onDeferred,

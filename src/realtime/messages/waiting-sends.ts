@@ -27,7 +27,7 @@ const SETTLE_MS = 500;
 const HANDED_OVER_WITHIN_MS = 1000;
 
 export interface WaitingSend {
-  readonly app: SpaceId;
+  readonly spaceId: SpaceId;
   readonly to: string;
   readonly envelope: Envelope;
   readonly sender: Connection | undefined;
@@ -89,13 +89,13 @@ export class WaitingSends {
   }
 
   /** What is sent to this peer now must wait behind others. */
-  mustWait(app: SpaceId, to: string): boolean {
-    return this.queues.size > 0 && this.queues.has(keyOf(app, to));
+  mustWait(spaceId: SpaceId, to: string): boolean {
+    return this.queues.size > 0 && this.queues.has(keyOf(spaceId, to));
   }
 
   /** A node has answered that the peer is held: what is sent from now on waits, also while that send is not decided yet. */
   readonly onDeferred: OnDeferred = (attempt) => {
-    const queue = this.queue(attempt.app, attempt.to);
+    const queue = this.queue(attempt.spaceId, attempt.to);
     queue.deferredMs = this.parts.clock.monotonicMs();
     queue.quietUntilMs = queue.deferredMs + SETTLE_MS;
     if (!attempt.isNext) queue.undecided.add(attempt);
@@ -103,7 +103,7 @@ export class WaitingSends {
 
   /** The first attempt has ended; one that must wait is added in the same turn. */
   decided(attempt: DirectAttempt): void {
-    if (this.queues.size > 0) this.queues.get(keyOf(attempt.app, attempt.to))?.undecided.delete(attempt);
+    if (this.queues.size > 0) this.queues.get(keyOf(attempt.spaceId, attempt.to))?.undecided.delete(attempt);
   }
 
   /**
@@ -111,13 +111,13 @@ export class WaitingSends {
    * is not known. `undefined`: too much waits already.
    */
   add(send: WaitingSend): Promise<SendResult> | undefined {
-    const { app, to, envelope, order } = send;
+    const { spaceId, to, envelope, order } = send;
     const bytes = utf8Bytes(envelope.dataJson) + utf8Bytes(envelope.metadataJson ?? "");
-    const { waiting } = this.queue(app, to);
-    const ofApp = (this.bytesOf.get(app) ?? 0) + bytes;
+    const { waiting } = this.queue(spaceId, to);
+    const ofApp = (this.bytesOf.get(spaceId) ?? 0) + bytes;
     if (waiting.length >= WAITING_SENDS_PER_PEER_MAX || ofApp > WAITING_SENDS_PER_APP_MAX_BYTES) return undefined;
     if (this.bytes + bytes > WAITING_SENDS_MAX_BYTES) return undefined;
-    this.bytesOf.set(app, ofApp);
+    this.bytesOf.set(spaceId, ofApp);
     this.bytes += bytes;
     this.waitingCount++;
     const untilMs = this.parts.clock.monotonicMs() + HOLD_MS;
@@ -128,8 +128,8 @@ export class WaitingSends {
   }
 
   /** The peer has connected here. */
-  returned(app: SpaceId, peerId: string): void {
-    const key = this.queues.size === 0 ? undefined : keyOf(app, peerId);
+  returned(spaceId: SpaceId, peerId: string): void {
+    const key = this.queues.size === 0 ? undefined : keyOf(spaceId, peerId);
     const queue = key && this.queues.get(key);
     if (queue) this.flushLater(key, queue);
   }
@@ -140,8 +140,8 @@ export class WaitingSends {
   }
 
   /** The peer must not come back. */
-  fail(app: SpaceId, peerId: string): void {
-    const queue = this.queues.size === 0 ? undefined : this.queues.get(keyOf(app, peerId));
+  fail(spaceId: SpaceId, peerId: string): void {
+    const queue = this.queues.size === 0 ? undefined : this.queues.get(keyOf(spaceId, peerId));
     if (!queue) return;
     const { trying } = queue;
     // What is being tried may have arrived: it is answered when that is known.
@@ -149,8 +149,8 @@ export class WaitingSends {
     for (const one of [...queue.waiting]) if (one !== trying) this.take(queue, one)?.resolve(0);
   }
 
-  private queue(app: SpaceId, to: string): Queue {
-    const key = keyOf(app, to);
+  private queue(spaceId: SpaceId, to: string): Queue {
+    const key = keyOf(spaceId, to);
     let queue = this.queues.get(key);
     if (!queue) {
       const deferredMs = this.parts.clock.monotonicMs();
@@ -254,10 +254,10 @@ export class WaitingSends {
     const at = one ? waiting.indexOf(one) : -1;
     if (!one || at < 0) return undefined;
     waiting.splice(at, 1);
-    const { app, bytes } = one;
-    const left = (this.bytesOf.get(app) ?? 0) - bytes;
-    if (left > 0) this.bytesOf.set(app, left);
-    else this.bytesOf.delete(app);
+    const { spaceId, bytes } = one;
+    const left = (this.bytesOf.get(spaceId) ?? 0) - bytes;
+    if (left > 0) this.bytesOf.set(spaceId, left);
+    else this.bytesOf.delete(spaceId);
     this.bytes -= bytes;
     this.waitingCount--;
     return one;
@@ -268,4 +268,4 @@ export class WaitingSends {
 const orNone = (result: SendResult): SendResult => (result === DEFERRED ? 0 : result);
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (spaceId: SpaceId, peerId: string): string => `${spaceId} ${peerId}`;

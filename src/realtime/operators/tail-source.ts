@@ -46,8 +46,14 @@ export class TailSource implements RealtimeListener {
     if (this.selects(UNSUBSCRIBE, connection, channel)) this.write("unsubscribe", { ...of(connection), channel });
   }
 
-  published(space: SpaceId, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
-    const app = appOfSpace(space);
+  published(
+    spaceId: SpaceId,
+    channel: string,
+    from: string,
+    dataJson: string,
+    connection: Connection | undefined,
+  ): void {
+    const app = appOfSpace(spaceId);
     if (!this.tail.select(PUBLISH, app, channel, from, undefined, connection?.keyId)) return;
     const fields = {
       app,
@@ -56,11 +62,15 @@ export class TailSource implements RealtimeListener {
       keyId: connection?.keyId,
       connectionId: connection?.id,
     };
-    this.write("publish", { ...fields, bytes: Buffer.byteLength(dataJson) }, isRoomSpace(space) ? undefined : dataJson);
+    this.write(
+      "publish",
+      { ...fields, bytes: Buffer.byteLength(dataJson) },
+      isRoomSpace(spaceId) ? undefined : dataJson,
+    );
   }
 
-  sent(space: SpaceId, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
-    const app = appOfSpace(space);
+  sent(spaceId: SpaceId, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
+    const app = appOfSpace(spaceId);
     if (!this.tail.select(SEND, app, undefined, from, to, connection?.keyId)) return;
     const fields = {
       app,
@@ -69,11 +79,11 @@ export class TailSource implements RealtimeListener {
       keyId: connection?.keyId,
       connectionId: connection?.id,
     };
-    this.write("send", { ...fields, bytes: Buffer.byteLength(dataJson) }, isRoomSpace(space) ? undefined : dataJson);
+    this.write("send", { ...fields, bytes: Buffer.byteLength(dataJson) }, isRoomSpace(spaceId) ? undefined : dataJson);
   }
 
-  presence(space: SpaceId, channel: string, peerId: string, change: "joined" | "left"): void {
-    const app = appOfSpace(space);
+  presence(spaceId: SpaceId, channel: string, peerId: string, change: "joined" | "left"): void {
+    const app = appOfSpace(spaceId);
     if (!this.tail.select(PRESENCE, app, channel, peerId, undefined, undefined)) return;
     this.write("presence", { app, channel, peerId, change });
   }

@@ -35,7 +35,7 @@ export function announce({ engine, clock }: AnnounceParts, channel: Channel, mem
     else left.push(member.peer.peerId);
     member.announced = state;
   }
-  if (joined.length + left.length > 0) engine.announce(channel.space.app, channel.name, joined, left);
+  if (joined.length + left.length > 0) engine.announce(channel.space.id, channel.name, joined, left);
 }
 
 function unsentOf(member: Member): MemberState | undefined {

@@ -157,7 +157,7 @@ export class Lingering {
     if (member.lingeringState && !isLonger(lingeringState, member.lingeringState)) return;
     this.begin(member, lingeringState);
     const { space, peerId } = member.peer;
-    if (isHeld) this.parts.holds.inherit(space.app, peerId, lingers.untilMs, lingers.keyId);
+    if (isHeld) this.parts.holds.inherit(space.id, peerId, lingers.untilMs, lingers.keyId);
   }
 
   /** Keeps a member of a note, as if its connection had just ended. */
@@ -189,7 +189,7 @@ export class Lingering {
     const { lingeringState, peer } = member;
     if (lingeringState && !isLive(lingeringState.state)) {
       this.end(member);
-      this.parts.holds.end(peer.space.app, peer.peerId);
+      this.parts.holds.end(peer.space.id, peer.peerId);
     }
     for (const [node, state] of member.remote ?? []) if (!isLive(state)) member.remote?.delete(node);
     if (member.remote?.size === 0) member.remote = undefined;
@@ -198,16 +198,16 @@ export class Lingering {
   // Ended by others
 
   /** The peer was kicked. One whose messages are uncommitted leaves behind them: the kick counts when they are delivered. */
-  endPeer(app: SpaceId, peerId: string): void {
-    this.parts.kickTimes.note(app, peerId);
+  endPeer(spaceId: SpaceId, peerId: string): void {
+    this.parts.kickTimes.note(spaceId, peerId);
     for (const member of [...this.members])
-      if (member.peer.peerId === peerId && member.peer.space.app === app && member.lingeringState?.state.lingers)
+      if (member.peer.peerId === peerId && member.peer.space.id === spaceId && member.lingeringState?.state.lingers)
         this.endNow(member);
   }
 
   /** Whether the peer was kicked since its connection of `sinceMs` was made. */
   private wasKicked({ peer }: Member, sinceMs: number): boolean {
-    return this.parts.kickTimes.last(peer.space.app, peer.peerId) >= sinceMs;
+    return this.parts.kickTimes.last(peer.space.id, peer.peerId) >= sinceMs;
   }
 
   /** The key was revoked or narrowed. */

@@ -5,7 +5,7 @@ import { isObject, parseStrict } from "../../protocol/json.ts";
 import { isPeerId } from "../../protocol/names.ts";
 
 export interface NotedMember {
-  readonly app: SpaceId;
+  readonly spaceId: SpaceId;
   readonly peerId: string;
   /** `undefined`: the peer is expected back, whatever it subscribes to. */
   readonly channel: string | undefined;
@@ -28,12 +28,12 @@ export function writeNote(members: Iterable<NotedMember>, maxMembers: number, ma
   const used = new Map<string, { count: number; chars: number }>();
   let some: string[] = [];
   let [chars, inText, count] = [0, 0, 0];
-  for (const { app, peerId, channel, keyId, metadataJson, stateJson, since, node } of members) {
-    const line = JSON.stringify([app, peerId, channel, keyId, metadataJson, stateJson, since, node]);
-    const ofApp = used.get(app) ?? { count: 0, chars: 0 };
-    if (ofApp.count + 1 > maxMembers * SHARE || ofApp.chars + line.length > maxChars * SHARE) continue;
+  for (const { spaceId, peerId, channel, keyId, metadataJson, stateJson, since, node } of members) {
+    const line = JSON.stringify([spaceId, peerId, channel, keyId, metadataJson, stateJson, since, node]);
+    const ofSpace = used.get(spaceId) ?? { count: 0, chars: 0 };
+    if (ofSpace.count + 1 > maxMembers * SHARE || ofSpace.chars + line.length > maxChars * SHARE) continue;
     if (count + 1 > maxMembers || chars + line.length > maxChars) break;
-    used.set(app, { count: ofApp.count + 1, chars: ofApp.chars + line.length });
+    used.set(spaceId, { count: ofSpace.count + 1, chars: ofSpace.chars + line.length });
     count++;
     chars += line.length;
     some.push(line);
@@ -58,10 +58,11 @@ export function readNote(texts: readonly string[], maxMembers: number): NotedMem
 
 function notedMember(line: unknown): NotedMember[] {
   if (!Array.isArray(line)) return [];
-  const [app, peerId, channel, keyId, metadata, state, since, nodeName] = line as readonly unknown[];
+  const [spaceId, peerId, channel, keyId, metadata, state, since, nodeName] = line as readonly unknown[];
   const [metadataJson, stateJson] = [objectText(metadata), objectText(state)];
-  if (typeof app !== "string" || !isPeerId(peerId) || typeof keyId !== "string" || typeof since !== "number") return [];
-  const noted = { app: asSpaceId(app), peerId, keyId, metadataJson, stateJson, since };
+  if (typeof spaceId !== "string" || !isPeerId(peerId) || typeof keyId !== "string" || typeof since !== "number")
+    return [];
+  const noted = { spaceId: asSpaceId(spaceId), peerId, keyId, metadataJson, stateJson, since };
   const node = typeof nodeName === "string" ? nodeName : "";
   return [{ ...noted, node, channel: typeof channel === "string" ? channel : undefined }];
 }

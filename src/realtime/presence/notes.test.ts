@@ -197,9 +197,12 @@ test("the others expect the peers of a node before it leaves: a direct message n
 
 test("an application with very many members leaves half of the note to the others", () => {
   const member = { channel: "c", keyId: "k", metadataJson: undefined, stateJson: undefined, since: 1, node: "n" };
-  const many = Array.from({ length: 20 }, (_, n) => ({ ...member, app: anAppId("busy"), peerId: `p${n}` }));
-  const noted = readNote(writeNote([...many, { ...member, app: anAppId("quiet"), peerId: "ann" }], 10, 10_000), 100);
-  expect(noted.map(({ app }) => app)).toEqual([...Array(5).fill("busy"), "quiet"]);
+  const many = Array.from({ length: 20 }, (_, n) => ({ ...member, spaceId: anAppId("busy"), peerId: `p${n}` }));
+  const noted = readNote(
+    writeNote([...many, { ...member, spaceId: anAppId("quiet"), peerId: "ann" }], 10, 10_000),
+    100,
+  );
+  expect(noted.map(({ spaceId }) => spaceId)).toEqual([...Array(5).fill("busy"), "quiet"]);
 });
 
 test("a node that starts reads the notes of all nodes that have stopped together", async () => {
@@ -238,7 +241,7 @@ test("a note names the node of each connection; one of an earlier version, which
   const nothing = { metadataJson: undefined, stateJson: undefined };
   const ann: NotedMember = {
     ...nothing,
-    app: anAppId("a"),
+    spaceId: anAppId("a"),
     peerId: "ann",
     channel: "c",
     keyId: "k",

@@ -70,9 +70,9 @@ export class Notes {
       returnedElsewhere: (peers) => this.returnedElsewhere(peers),
       failed: (error) => this.failed(error),
     });
-    holds.onHold = (app, peerId) => this.returned.expectedAgain(app, peerId);
+    holds.onHold = (spaceId, peerId) => this.returned.expectedAgain(spaceId, peerId);
     // Other nodes do not expect those whose connection this node has closed, unless it stops: then it does not note them.
-    holds.onReturn = (app, peerId, isOwn) => this.returned.add(app, peerId, !isOwn);
+    holds.onReturn = (spaceId, peerId, isOwn) => this.returned.add(spaceId, peerId, !isOwn);
   }
 
   /** This node stops, and its connections are closed. Never rejects. */
@@ -101,7 +101,7 @@ export class Notes {
     const { untilMs, texts } = this.written;
     const members = readNote(texts, NOTED_MEMBERS_MAX);
     // Some have come back to other nodes since, and may have said goodbye there.
-    const expected = members.filter(({ app, peerId }) => !this.returned.has(app, peerId));
+    const expected = members.filter(({ spaceId, peerId }) => !this.returned.has(spaceId, peerId));
     if (expected.length < members.length)
       await this.put({ untilMs, texts: writeNote(expected, NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS) });
     await nodeRequests.gather(TAKE_OVER, id, Boolean).catch((error) => this.failed(error));
@@ -114,8 +114,8 @@ export class Notes {
     const note = await heldMembers?.read(clock.wallMs(), node);
     if (!note) return true;
     const untilMs = clock.steadyMs() + this.leftOf(note);
-    for (const { app, peerId, keyId } of readNote(note.texts, NOTED_MEMBERS_MAX))
-      holds.inherit(app, peerId, untilMs, keyId);
+    for (const { spaceId, peerId, keyId } of readNote(note.texts, NOTED_MEMBERS_MAX))
+      holds.inherit(spaceId, peerId, untilMs, keyId);
     return true;
   }
 
@@ -177,15 +177,15 @@ export class Notes {
   /** Peers have come back to another node. */
   private returnedElsewhere(peers: readonly PeerName[]): void {
     const { holds, clock } = this.parts;
-    for (const [app, peerId] of peers) holds.returnedElsewhere(app, peerId);
+    for (const [spaceId, peerId] of peers) holds.returnedElsewhere(spaceId, peerId);
     if (this.noted.size > 0) clock.after(SUBSCRIBED_WITHIN_MS, () => this.dropReturned(new Set(peers.map(peerKeyOf))));
   }
 
   private dropReturned(peers: ReadonlySet<string>): void {
     for (const [key, states] of this.noted) {
-      const app = asSpaceId(key.slice(0, key.indexOf(" ")));
+      const spaceId = asSpaceId(key.slice(0, key.indexOf(" ")));
       const isExpected = ({ peerId }: MemberState): boolean =>
-        !peers.has(peerKeyOf([app, peerId])) || !this.returned.has(app, peerId);
+        !peers.has(peerKeyOf([spaceId, peerId])) || !this.returned.has(spaceId, peerId);
       if (!states.every(isExpected)) this.noted.set(key, states.filter(isExpected));
     }
   }
@@ -193,16 +193,16 @@ export class Notes {
   /** A channel has its first subscriber here. What another node knows of it is newer than a note. */
   opened(channel: Channel, remote: RemoteMembers): void {
     if (this.noted.size === 0) return;
-    const key = keyOf(channel.space.app, channel.name);
+    const key = keyOf(channel.space.id, channel.name);
     const states = this.noted.get(key) ?? [];
     this.noted.delete(key);
     if (remote.values().every((members) => members.length === 0)) this.keep(channel, states);
   }
 
   /** The peer was kicked. */
-  endPeer(app: SpaceId, peerId: string): void {
+  endPeer(spaceId: SpaceId, peerId: string): void {
     for (const [key, states] of this.noted)
-      if (key.startsWith(`${app} `))
+      if (key.startsWith(`${spaceId} `))
         this.noted.set(
           key,
           states.filter((state) => state.peerId !== peerId),
@@ -213,14 +213,14 @@ export class Notes {
   private expect(members: readonly NotedMember[], untilMs: number): void {
     const { holds, spaces } = this.parts;
     for (const member of members) {
-      const { app, peerId, channel: name, keyId } = member;
-      if (this.returned.has(app, peerId)) continue;
-      holds.inherit(app, peerId, untilMs, keyId);
+      const { spaceId, peerId, channel: name, keyId } = member;
+      if (this.returned.has(spaceId, peerId)) continue;
+      holds.inherit(spaceId, peerId, untilMs, keyId);
       if (name === undefined) continue;
       const state = stateOfNoted(member, untilMs);
-      const channel = spaces.channel(app, name);
+      const channel = spaces.channel(spaceId, name);
       if (channel && !channel.opening) this.keep(channel, [state]);
-      else this.addNoted(keyOf(app, name), state);
+      else this.addNoted(keyOf(spaceId, name), state);
     }
     this.setTimer(untilMs);
   }
@@ -246,10 +246,10 @@ export class Notes {
       if (lingeringState?.state.lingers?.why !== "held" || isElsewhere) continue;
       const { peerId, metadataJson, stateJson, since, node, lingers } = lingeringState.state;
       const { keyId } = lingers;
-      yield { app: peer.space.app, peerId, channel: channel.name, keyId, metadataJson, stateJson, since, node };
+      yield { spaceId: peer.space.id, peerId, channel: channel.name, keyId, metadataJson, stateJson, since, node };
     }
     const nothing = { channel: undefined, metadataJson: undefined, stateJson: undefined, since: 0, node: "" };
-    for (const { app, peerId, keyId } of holds.all) yield { ...nothing, app, peerId, keyId };
+    for (const { spaceId, peerId, keyId } of holds.all) yield { ...nothing, spaceId, peerId, keyId };
   }
 
   private setTimer(untilMs: number): void {
@@ -267,5 +267,5 @@ export class Notes {
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: SpaceId, channel: string): string => `${app} ${channel}`;
-const peerKeyOf = ([app, peerId]: PeerName): string => `${app} ${peerId}`;
+const keyOf = (spaceId: SpaceId, channel: string): string => `${spaceId} ${channel}`;
+const peerKeyOf = ([spaceId, peerId]: PeerName): string => `${spaceId} ${peerId}`;

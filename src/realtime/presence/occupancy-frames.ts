@@ -101,7 +101,7 @@ export class OccupancyFrames {
     try {
       for (let at = 0; at < channels.length; at += CHANNELS_PER_REQUEST) {
         const some = channels.slice(at, at + CHANNELS_PER_REQUEST);
-        const payload = some.map(({ space, name }) => [space.app, name]);
+        const payload = some.map(({ space, name }) => [space.id, name]);
         const { answers, isComplete } = await this.parts.nodeRequests.gather(REQUEST, payload, (one) =>
           counts.parse(one),
         );

@@ -77,8 +77,8 @@ describe("pages of channels", () => {
       nodes: 2,
       engine: (engine) => {
         const { channels } = engine;
-        engine.channels = async (app, page) => {
-          const found = await channels.call(engine, app, page);
+        engine.channels = async (spaceId, page) => {
+          const found = await channels.call(engine, spaceId, page);
           asked.push(found?.counts.length);
           return found;
         };
@@ -158,7 +158,7 @@ describe("pages of channels", () => {
       nodes: 2,
       engine: (engine) => {
         const { channels } = engine;
-        engine.channels = (app) => channels.call(engine, app);
+        engine.channels = (spaceId) => channels.call(engine, spaceId);
         return engine;
       },
     });

@@ -34,8 +34,8 @@ export class Occupancy {
     private readonly clock: Clock,
   ) {}
 
-  localMembers(app: SpaceId, name: string): readonly MemberState[] {
-    const channel = this.spaces.channel(app, name);
+  localMembers(spaceId: SpaceId, name: string): readonly MemberState[] {
+    const channel = this.spaces.channel(spaceId, name);
     if (!channel) return [];
     return [...channel.members.values()].flatMap((member) => {
       if (isUnsent(member.announced)) member.announced = member.toAnnounce();
@@ -47,17 +47,17 @@ export class Occupancy {
   }
 
   /** Including peers that wait for their roster, and members without a connection. */
-  localPeers(app: SpaceId, name: string): readonly MemberState[] {
-    const members = this.spaces.channel(app, name)?.members.values() ?? [];
+  localPeers(spaceId: SpaceId, name: string): readonly MemberState[] {
+    const members = this.spaces.channel(spaceId, name)?.members.values() ?? [];
     return [...members].flatMap((member) => {
       const state = member.arrivedHere();
       return state ? forOthers(state, this.clock) : [];
     });
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
+  localChannels(spaceId: SpaceId, page?: ChannelsPage): FoundChannels {
     const effort = new Effort();
-    const found = page ? this.firstActive(app, page, effort) : [...this.active(app)];
+    const found = page ? this.firstActive(spaceId, page, effort) : [...this.active(spaceId)];
     const counts = found.map((channel) => ({
       channel: channel.name,
       peerIds: [...channel.members.values()].filter(isCounted).map((one) => one.peer.peerId),
@@ -66,15 +66,16 @@ export class Occupancy {
     return { counts, steps: effort.spent };
   }
 
-  private *active(app: SpaceId): Generator<Channel> {
-    for (const channel of this.spaces.get(app)?.channels.values() ?? []) if (connectionsIn(channel) > 0) yield channel;
+  private *active(spaceId: SpaceId): Generator<Channel> {
+    for (const channel of this.spaces.get(spaceId)?.channels.values() ?? [])
+      if (connectionsIn(channel) > 0) yield channel;
   }
 
   /** Without sorting all of them, and without a look at their members: an application may have very many channels. */
-  private firstActive(app: SpaceId, page: ChannelsPage, effort: Effort): Channel[] {
+  private firstActive(spaceId: SpaceId, page: ChannelsPage, effort: Effort): Channel[] {
     const first = new FirstOf<Channel>(page.limit, (one, other) => one.name < other.name);
-    effort.spend(LISTED_ENTRY_STEPS * (this.spaces.get(app)?.channels.size ?? 0));
-    for (const channel of this.active(app)) {
+    effort.spend(LISTED_ENTRY_STEPS * (this.spaces.get(spaceId)?.channels.size ?? 0));
+    for (const channel of this.active(spaceId)) {
       if (!first.wouldKeep(channel) || !isOnPage(channel.name, page)) continue;
       effort.spend(LISTED_ENTRY_STEPS + page.scope.stepsToMatch(channel.name));
       if (page.scope.matches(channel.name)) first.offer(channel);
@@ -93,10 +94,10 @@ export class Occupancy {
   }
 
   /** Members of a channel with metadata, including those that wait for their roster; `undefined` if a node has not answered. */
-  async members(app: SpaceId, name: string): Promise<MemberState[] | undefined> {
-    const remote = await this.engine.members(app, name);
+  async members(spaceId: SpaceId, name: string): Promise<MemberState[] | undefined> {
+    const remote = await this.engine.members(spaceId, name);
     if (!remote) return undefined;
-    return newestOfEach([...[...remote.values()].flat(), ...this.localPeers(app, name)]);
+    return newestOfEach([...[...remote.values()].flat(), ...this.localPeers(spaceId, name)]);
   }
 
   /**
@@ -105,7 +106,7 @@ export class Occupancy {
    * `charge` gets what that costs, in requests beyond this one: for this node before another one is asked.
    */
   async channels(
-    app: SpaceId,
+    spaceId: SpaceId,
     asked: ChannelsPage,
     charge: (requests: number) => void,
   ): Promise<ActiveChannels | undefined> {
@@ -113,13 +114,13 @@ export class Occupancy {
     const page = { ...asked, limit: asked.limit + 1 };
     const effort = new Effort();
     const here = new Map<string, Here>(
-      this.firstActive(app, page, effort).map((channel) => [
+      this.firstActive(spaceId, page, effort).map((channel) => [
         channel.name,
         { members: channel.members, connections: connectionsIn(channel) },
       ]),
     );
     charge(effort.requests);
-    const remote = await this.engine.channels(app, page);
+    const remote = await this.engine.channels(spaceId, page);
     if (!remote) return undefined;
     charge(requestsOf(effort.spent + remote.steps) - requestsOf(effort.spent));
     const elsewhere = Map.groupBy(remote.counts, ({ channel }) => channel);

@@ -112,7 +112,7 @@ export class PresenceWriter {
     const { emitter } = this.parts;
     // New metadata is neither a join nor a leave.
     if (emitter.events.listener && member.isOurs && (before === undefined || after === undefined))
-      emitter.presence(space.app, name, peerId, after === undefined ? "left" : "joined");
+      emitter.presence(space.id, name, peerId, after === undefined ? "left" : "joined");
     if (after === undefined) member.isOurs = false;
   }
 

@@ -284,7 +284,7 @@ export class Presence {
       this.parts.boundary.forChannel("timer", channel, () => this.writeNow(channel, some));
   }
 
-  /** It is this subscription's turn among the rosters of its connection. */
+  /** This subscription is next among the rosters of its connection. */
   private proceed(subscription: Subscription): void {
     const { channel } = subscription;
     if (subscription.roster) return this.writer.continueRoster(subscription);

@@ -10,7 +10,7 @@ import type { NodeRequests } from "../../engine/node-requests.ts";
 import { RETURNED_PEERS_MAX } from "./limits.ts";
 
 /** Who has returned, by application and peer id. */
-export type PeerName = readonly [app: SpaceId, peerId: string];
+export type PeerName = readonly [spaceId: SpaceId, peerId: string];
 
 interface ReturnedPeersParts {
   readonly clock: Clock;
@@ -48,23 +48,23 @@ export class ReturnedPeers {
     return this.returned.size;
   }
 
-  has(app: SpaceId, peerId: string): boolean {
-    return this.returned.size > 0 && (this.returned.get(keyOf(app, peerId)) ?? 0) > this.parts.clock.steadyMs();
+  has(spaceId: SpaceId, peerId: string): boolean {
+    return this.returned.size > 0 && (this.returned.get(keyOf(spaceId, peerId)) ?? 0) > this.parts.clock.steadyMs();
   }
 
   /** `isNoted`: other nodes may expect it too. */
-  add(app: SpaceId, peerId: string, isNoted: boolean): void {
+  add(spaceId: SpaceId, peerId: string, isNoted: boolean): void {
     // What another node has said is not repeated to it.
-    const isKnown = this.has(app, peerId);
-    this.remember(app, peerId);
+    const isKnown = this.has(spaceId, peerId);
+    this.remember(spaceId, peerId);
     if (isKnown || !isNoted) return;
-    this.toNotify.set(app, keyOf(app, peerId), [app, peerId]);
+    this.toNotify.set(spaceId, keyOf(spaceId, peerId), [spaceId, peerId]);
     this.setTimer();
   }
 
   /** Its connection was closed again. */
-  expectedAgain(app: SpaceId, peerId: string): void {
-    if (this.returned.size > 0) this.returned.delete(app, keyOf(app, peerId));
+  expectedAgain(spaceId: SpaceId, peerId: string): void {
+    if (this.returned.size > 0) this.returned.delete(spaceId, keyOf(spaceId, peerId));
   }
 
   /** Resolves with false if it is not known who has returned: a node has not answered. Never rejects. */
@@ -74,7 +74,7 @@ export class ReturnedPeers {
       await nodeRequests.othersKnown();
       for (let question = 0; question < QUESTIONS_MAX; question++) {
         const { answers, isComplete } = await nodeRequests.gather(ASK, null, peersOf);
-        for (const peers of answers) for (const [app, peerId] of peers) this.remember(app, peerId);
+        for (const peers of answers) for (const [spaceId, peerId] of peers) this.remember(spaceId, peerId);
         if (isComplete) return true;
       }
     } catch (error) {
@@ -83,18 +83,18 @@ export class ReturnedPeers {
     return false;
   }
 
-  private remember(app: SpaceId, peerId: string): void {
+  private remember(spaceId: SpaceId, peerId: string): void {
     const nowMs = this.parts.clock.steadyMs();
     for (const [oldest, untilMs] of this.returned) {
       if (untilMs > nowMs) break;
       this.returned.delete(nameOf(oldest)[0], oldest);
     }
     // Behind all others, also if it was there: the map is in the order of times.
-    this.returned.set(app, keyOf(app, peerId), nowMs + this.parts.rememberedMs);
+    this.returned.set(spaceId, keyOf(spaceId, peerId), nowMs + this.parts.rememberedMs);
   }
 
   private notified(peers: readonly PeerName[]): boolean {
-    for (const [app, peerId] of peers) this.remember(app, peerId);
+    for (const [spaceId, peerId] of peers) this.remember(spaceId, peerId);
     this.parts.returnedElsewhere(peers);
     return true;
   }
@@ -129,7 +129,7 @@ function peersOf(value: unknown): readonly PeerName[] {
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (spaceId: SpaceId, peerId: string): string => `${spaceId} ${peerId}`;
 
 function nameOf(key: string): PeerName {
   const at = key.indexOf(" ");

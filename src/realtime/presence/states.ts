@@ -66,12 +66,12 @@ export class States {
 
   /** Sets the state of a member on every node: the newest of its connections counts, wherever it is. `null`: no state. */
   async setFor(
-    app: SpaceId,
+    spaceId: SpaceId,
     channel: string,
     peerId: string,
     stateJson: string | null,
   ): Promise<{ isFound: boolean; isComplete: boolean }> {
-    const payload = { app, channel, peerId, stateJson };
+    const payload = { app: spaceId, channel, peerId, stateJson };
     const { answers, isComplete } = await this.parts.nodeRequests.gather(REQUEST, payload, (one) =>
       response.parse(one),
     );

@@ -16,7 +16,7 @@ export class Replay {
   check: string | undefined;
   /** Messages up to this offset are replayed; those behind it were published meanwhile. */
   upTo = 0;
-  /** Monotonic ms: it must be live by then. Not decided while it waits for its first turn, which is not its client's fault. */
+  /** Monotonic ms: it must be live by then. Not decided while it waits to be served first, which is not its client's fault. */
   untilMs = Number.POSITIVE_INFINITY;
   isReading = false;
   /** Decides from where it begins; `undefined` once that has been called. */

@@ -19,15 +19,14 @@ export class Space {
   lingeringCount = 0;
 
   constructor(
-    /** The application's id, or the name of the space of its rooms. */
-    readonly app: SpaceId,
+    readonly id: SpaceId,
     /** The node's own name, as other nodes know it. */
     readonly node: NodeId,
     readonly counters: TrafficCounters,
     readonly rateWindow: RateWindow,
     readonly usage: Count,
   ) {
-    this.owner = appOfSpace(app);
+    this.owner = appOfSpace(id);
   }
 
   /** An accepted publish or send of one of its connections. */

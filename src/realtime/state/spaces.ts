@@ -10,7 +10,7 @@ import { Space } from "./space.ts";
 
 export class Spaces {
   /** Bound: live applications. */
-  private readonly byApp = new Map<SpaceId, Space>();
+  private readonly byId = new Map<SpaceId, Space>();
 
   constructor(
     private readonly node: NodeId,
@@ -20,31 +20,31 @@ export class Spaces {
     private readonly usage: Usage,
   ) {}
 
-  get(app: SpaceId): Space | undefined {
-    return this.byApp.get(app);
+  get(spaceId: SpaceId): Space | undefined {
+    return this.byId.get(spaceId);
   }
 
   /** The space of an application, created if there is none. */
-  open(app: SpaceId): Space {
-    let space = this.byApp.get(app);
+  open(spaceId: SpaceId): Space {
+    let space = this.byId.get(spaceId);
     if (!space) {
-      const owner = appOfSpace(app);
-      space = new Space(app, this.node, this.traffic.of(owner), this.rateWindow, this.usage.of(owner));
-      this.byApp.set(app, space);
+      const owner = appOfSpace(spaceId);
+      space = new Space(spaceId, this.node, this.traffic.of(owner), this.rateWindow, this.usage.of(owner));
+      this.byId.set(spaceId, space);
     }
     return space;
   }
 
-  channel(app: SpaceId, name: string): Channel | undefined {
-    return this.byApp.get(app)?.channels.get(name);
+  channel(spaceId: SpaceId, name: string): Channel | undefined {
+    return this.byId.get(spaceId)?.channels.get(name);
   }
 
-  peer(app: SpaceId, peerId: string): Peer | undefined {
-    return this.byApp.get(app)?.peers.get(peerId);
+  peer(spaceId: SpaceId, peerId: string): Peer | undefined {
+    return this.byId.get(spaceId)?.peers.get(peerId);
   }
 
   all(): Iterable<Space> {
-    return this.byApp.values();
+    return this.byId.values();
   }
 
   /** The connections of an application, those in its rooms included. */
@@ -54,7 +54,7 @@ export class Spaces {
 
   get channelCount(): number {
     let count = 0;
-    for (const space of this.byApp.values()) count += space.channels.size;
+    for (const space of this.byId.values()) count += space.channels.size;
     return count;
   }
 
@@ -63,7 +63,7 @@ export class Spaces {
     if (channel.subscribers + channel.replaying > 0 || !channel.isInUse) return;
     if ([...channel.members.values()].some((member) => member.announced || member.lingeringState)) return;
     this.detach(channel);
-    this.engine.unwatch(channel.space.app, channel.name);
+    this.engine.unwatch(channel.space.id, channel.name);
     // Behind `unwatch`: a subscribe that has waited for this stream begins, and watches the same name again.
     channel.stream?.end();
     this.forgetIfEmpty(channel.space);
@@ -87,6 +87,6 @@ export class Spaces {
   }
 
   forgetIfEmpty(space: Space): void {
-    if (space.isEmpty && this.byApp.get(space.app) === space) this.byApp.delete(space.app);
+    if (space.isEmpty && this.byId.get(space.id) === space) this.byId.delete(space.id);
   }
 }

@@ -23,7 +23,7 @@ const keyOf = (ends: number | null = null): SecretKey => ({
 });
 
 const grantOf = (key: SecretKey, claims: Partial<KeyGrant> = {}): KeyGrant => ({
-  app: A,
+  spaceId: A,
   key,
   peerId: "ann",
   tokenScope: undefined,

@@ -63,7 +63,7 @@ export class HistoryFrames {
     const { channel, requestId } = request;
     let page: Awaited<ReturnType<HistoryPages["page"]>>;
     try {
-      page = await pages.page(connection.peer.space.app, channel, request, connection);
+      page = await pages.page(connection.peer.space.id, channel, request, connection);
     } catch {
       return refuse("backend_error", HISTORY_AWAY);
     }

@@ -9,7 +9,7 @@ import { JOIN_WAIT_MS } from "./limits.ts";
 
 /** A channel without members here. */
 const streamOf = (name: string): Stream =>
-  ({ channel: { name, space: { app: "app" }, members: new Map() } }) as unknown as Stream;
+  ({ channel: { name, space: { id: "app" }, members: new Map() } }) as unknown as Stream;
 
 const messageFrom = (from: string): StoredMessage => ({ from, connection: "c1" }) as unknown as StoredMessage;
 

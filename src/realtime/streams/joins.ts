@@ -28,7 +28,7 @@ export class Joins {
     if (unknown.size === 0) return;
     const { engine, clock } = this.parts;
     const untilMs = clock.monotonicMs() + JOIN_WAIT_MS;
-    const elsewhere = await engine.members(channel.space.app, channel.name);
+    const elsewhere = await engine.members(channel.space.id, channel.name);
     const expected = elsewhere ? membersAmong(unknown, elsewhere) : unknown;
     while (clock.monotonicMs() < untilMs && [...expected].some((from) => !channel.members.has(from)))
       await new Promise<void>((resolve) => clock.after(CHECK_EVERY_MS, resolve));
@@ -49,7 +49,7 @@ export class Joins {
 
 /** Names of channels and of peers may contain any separator: the length tells where the first one ends. */
 const keyOf = ({ channel: { space, name } }: Stream, from: string): string =>
-  `${space.app} ${name.length} ${name}${from}`;
+  `${space.id} ${name.length} ${name}${from}`;
 
 function membersAmong(peerIds: ReadonlySet<string>, members: RemoteMembers): Set<string> {
   const found = new Set<string>();

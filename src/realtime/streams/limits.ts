@@ -19,7 +19,7 @@ export const LONG_READS_MAX = 8;
 /** How much of a turn of the process long reads take, and replays as well: the more, the longer everything else takes. */
 export const TURN_SHARE_MIN_MS = 4;
 export const TURN_SHARE_MAX_MS = 200;
-/** How much a replay writes before it is the turn of another connection. */
+/** How much a replay writes before another connection is served. */
 export const REPLAY_SLICE_MESSAGES = 50;
 export const REPLAY_SLICE_BYTES = 64 * 1024;
 /** A message that was read from the store waits this long for the join of its sender. */

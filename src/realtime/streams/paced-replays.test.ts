@@ -1,4 +1,4 @@
-/** Replays of many clients at once: they wait for their turns, and the store is read once for all of them. */
+/** Replays of many clients at once: they wait for each other, and the store is read once for all of them. */
 import { expect, test } from "bun:test";
 import { TURN_SHARE_MIN_MS } from "./limits.ts";
 import { dataOf, numbers, positionOf, ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";

@@ -58,7 +58,7 @@ test("one replay is worked on at once, for a few milliseconds of each turn", () 
   expect(paced.isIdle).toBe(true);
 });
 
-test("applications take turns, whatever the number of their connections", () => {
+test("applications alternate, whatever the number of their connections", () => {
   const paced = new Paced();
   paced.add("-", TURN_SHARE_MIN_MS);
   for (const name of ["a", "b", "c", "d", "e", "f"]) paced.add(name, 1);
@@ -66,7 +66,7 @@ test("applications take turns, whatever the number of their connections", () => 
   expect(paced.nextTurn().slice(0, 2)).toEqual(["a", "other"]);
 });
 
-test("connections take turns, whatever the number of their replays", () => {
+test("connections alternate, whatever the number of their replays", () => {
   const paced = new Paced();
   paced.add("-", TURN_SHARE_MIN_MS);
   for (const name of ["a1", "a2", "a3"]) paced.add(name, 2);

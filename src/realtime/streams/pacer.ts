@@ -1,25 +1,24 @@
 /**
- * Works on replays a little at a time: a few milliseconds per turn of the process, in turns between applications and then
- * between their connections. A client that
- * comes back is usually served at once. Thousands of them, or clients that subscribe to much and do not read it, delay each other
- * and not the messages of the rest.
+ * Works on replays a little at a time: a few milliseconds per turn of the event loop, in rotation between applications and then
+ * between their connections. A client that comes back is usually served at once. Thousands of them, or clients that subscribe to much
+ * and do not read it, delay each other and not the messages of the rest.
  */
 import type { AppId } from "../../base/ids.ts";
 import type { Connection } from "../state/connection.ts";
 import type { Replay } from "../state/replay.ts";
 import { LoopShare, type LoopShareParts } from "./loop-share.ts";
-import { firstOf, TurnLine } from "./turn-line.ts";
+import { firstOf, RoundRobin } from "./round-robin.ts";
 
-type Line = TurnLine<Connection, Replay>;
+type Queue = RoundRobin<Connection, Replay>;
 
 export class Pacer {
   /**
-   * Every second turn is for a connection that has not had one yet, so that a client that has missed little does not wait for
+   * Every second time it is a connection that was not served yet, so that a client that has missed little does not wait for
    * many that ask for much. Bound: one per connection, each with its subscriptions that begin.
    */
-  private readonly fresh: Line = new TurnLine();
+  private readonly fresh: Queue = new RoundRobin();
   /** Bound: as `fresh`. */
-  private readonly begun: Line = new TurnLine();
+  private readonly begun: Queue = new RoundRobin();
   private isFreshNext = true;
   private readonly share: LoopShare;
   private isWorking = false;
@@ -32,17 +31,17 @@ export class Pacer {
     this.share = new LoopShare(parts, () => this.run());
   }
 
-  /** There is something to do for this replay: now, or when it is its turn. */
+  /** There is something to do for this replay: now, or when it is next. */
   add(replay: Replay): void {
     const { app, connection } = ownersOf(replay);
-    const line = this.begun.has(app, connection) ? this.begun : this.fresh;
-    line.add(app, connection, replay);
+    const queue = this.begun.has(app, connection) ? this.begun : this.fresh;
+    queue.add(app, connection, replay);
     this.run();
   }
 
   remove(replay: Replay): void {
     const { app, connection } = ownersOf(replay);
-    for (const line of [this.fresh, this.begun]) line.remove(app, connection, replay);
+    for (const queue of [this.fresh, this.begun]) queue.remove(app, connection, replay);
   }
 
   private run(): void {
@@ -57,13 +56,13 @@ export class Pacer {
   }
 
   private workOnNext(): void {
-    const line = (this.isFreshNext && !this.fresh.isEmpty) || this.begun.isEmpty ? this.fresh : this.begun;
-    this.isFreshNext = line === this.begun;
-    const turn = line.next();
-    if (!turn) return;
-    const replay = firstOf(turn);
-    this.begun.putBack(turn);
-    if (replay && this.work(replay)) this.begun.add(turn.app, turn.owner, replay);
+    const queue = (this.isFreshNext && !this.fresh.isEmpty) || this.begun.isEmpty ? this.fresh : this.begun;
+    this.isFreshNext = queue === this.begun;
+    const next = queue.next();
+    if (!next) return;
+    const replay = firstOf(next);
+    this.begun.putBack(next);
+    if (replay && this.work(replay)) this.begun.add(next.app, next.owner, replay);
   }
 }
 

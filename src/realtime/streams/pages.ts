@@ -1,4 +1,4 @@
-/** Pages of a channel's history, for frames, for REST and for operators: all reads wait for their turn, and fail if the store hangs. */
+/** Pages of a channel's history, for frames, for REST and for operators: all reads wait in one queue, and fail if the store hangs. */
 import { appOfSpace, type SpaceId } from "../../base/ids.ts";
 import type { HistoryStore, Page, StoredMessage } from "../../history/contract/history.ts";
 import * as encode from "../../protocol/encode.ts";
@@ -6,7 +6,7 @@ import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
 import type { HistoryPageRequest } from "./page-request.ts";
-import type { Reader } from "./read-queue.ts";
+import type { Requester } from "./read-queue.ts";
 import type { Streams } from "./streams.ts";
 
 /** What is around the messages of a page, at most: type, request id, channel, position. */
@@ -29,17 +29,17 @@ export class HistoryPages {
 
   /** `undefined`: the channel keeps no history. Rejects if the store is unavailable. */
   async page(
-    app: SpaceId,
+    spaceId: SpaceId,
     channel: string,
     request: HistoryPageRequest,
-    reader: Reader = app,
+    requester: Requester = spaceId,
   ): Promise<HistoryPage | "not here" | undefined> {
-    const keep = this.parts.streams.retentionOf(app, channel);
+    const keep = this.parts.streams.retentionOf(spaceId, channel);
     if (!keep) return undefined;
     const maxBytes = Math.min(HISTORY_PAGE_MAX_BYTES, this.parts.maxBytes) - ENVELOPE_BYTES;
-    const page = await this.read(app, channel, request, maxBytes, reader);
+    const page = await this.read(spaceId, channel, request, maxBytes, requester);
     if (page === "not here") return page;
-    if (!page) return { fields: `${positionOf(await this.open(app, channel, keep))},"messages":[],"more":false` };
+    if (!page) return { fields: `${positionOf(await this.open(spaceId, channel, keep))},"messages":[],"more":false` };
     const { epoch, top, topCheck } = page.state;
     const pos = positionOf({ epoch, offset: top, check: topCheck });
     const { texts, isCut } = entries(page.messages, epoch, maxBytes);
@@ -48,17 +48,17 @@ export class HistoryPages {
 
   /** As it is stored. `undefined`: a stream begins with its first subscriber or message, and there was none. */
   async read(
-    app: SpaceId,
+    spaceId: SpaceId,
     channel: string,
     { before, after, limit }: HistoryPageRequest,
     maxBytes = HISTORY_PAGE_MAX_BYTES,
-    reader: Reader = app,
+    requester: Requester = spaceId,
   ): Promise<Page | "not here" | undefined> {
     const { history, streams } = this.parts;
     const named = before ?? after;
     const range = { ...(before ? { before: before.offset } : after && { after: after.offset }), limit, maxBytes };
-    const read = (): Promise<Page | undefined> => streams.calls.run(history.read(app, channel, range));
-    const page = await streams.reads.run(appOfSpace(app), reader, read);
+    const read = (): Promise<Page | undefined> => streams.calls.run(history.read(spaceId, channel, range));
+    const page = await streams.reads.run(appOfSpace(spaceId), requester, read);
     if (!page || !named) return named ? "not here" : page;
     // A position whose message was removed is no mistake where older ones are asked for: they are gone too.
     const isRemoved = named === before && page.check === undefined && named.offset < page.state.first;
@@ -66,9 +66,9 @@ export class HistoryPages {
     return isHere ? page : "not here";
   }
 
-  private async open(app: SpaceId, channel: string, keep: Parameters<HistoryStore["open"]>[2]) {
+  private async open(spaceId: SpaceId, channel: string, keep: Parameters<HistoryStore["open"]>[2]) {
     const { history, streams } = this.parts;
-    const { epoch, top, topCheck } = await streams.calls.run(history.open(app, channel, keep));
+    const { epoch, top, topCheck } = await streams.calls.run(history.open(spaceId, channel, keep));
     return { epoch, offset: top, check: topCheck };
   }
 }

@@ -45,7 +45,7 @@ type Answer = (outcome: Outcome) => void;
 
 /** A message of a channel with history. */
 interface Publication {
-  readonly app: SpaceId;
+  readonly spaceId: SpaceId;
   readonly channel: string;
   readonly keep: Retention;
   readonly envelope: Envelope;
@@ -103,25 +103,25 @@ export class Publishing {
    * `answer` is called once: within this call if the message is delivered or refused at once, otherwise when it is stored. `sender`
    * is the connection it comes from, absent for REST and for the service itself.
    */
-  publish(app: SpaceId, channel: string, envelope: Envelope, answer: Answer, sender?: Connection): void {
-    const keep = this.parts.streams.retentionOf(app, channel);
-    if (keep) this.store({ app, channel, keep, envelope, sender }, answer);
-    else answer(this.parts.delivery.publish(app, channel, envelope, sender) ?? "delivered");
+  publish(spaceId: SpaceId, channel: string, envelope: Envelope, answer: Answer, sender?: Connection): void {
+    const keep = this.parts.streams.retentionOf(spaceId, channel);
+    if (keep) this.store({ spaceId, channel, keep, envelope, sender }, answer);
+    else answer(this.parts.delivery.publish(spaceId, channel, envelope, sender) ?? "delivered");
   }
 
   /** The same for a caller that knows what the rule of the channel keeps. */
-  store({ app, channel, keep, envelope, sender }: Publication, answer: Answer): void {
-    const waiting = this.uncommitted.get(app) ?? 0;
-    if (this.parts.delivery.isOverQuota(app, waiting)) return answer("over_message_quota");
+  store({ spaceId, channel, keep, envelope, sender }: Publication, answer: Answer): void {
+    const waiting = this.uncommitted.get(spaceId) ?? 0;
+    if (this.parts.delivery.isOverQuota(spaceId, waiting)) return answer("over_message_quota");
     const { from, metadataJson, dataJson, id } = envelope;
     const connection = sender?.id;
     const bytes = messageBytes({ from, metadataJson, dataJson, connection, id });
     const idScope = id === undefined ? "" : ((sender ? sender.idScope : envelope.idScope) ?? "");
-    const message = { app, channel, keep, from, metadataJson, dataJson, connection, id, idScope, bytes };
+    const message = { spaceId, channel, keep, from, metadataJson, dataJson, connection, id, idScope, bytes };
     const sinceMs = sender ? sender.lastSeenMs : this.parts.clock.monotonicMs();
     if (!this.appender.append(new Pending(message, sinceMs, sender, answer, this.answered)))
       return answer("unconfirmed");
-    this.uncommitted.set(app, waiting + 1);
+    this.uncommitted.set(spaceId, waiting + 1);
     if (!sender) return;
     const { withExtras } = sender;
     withExtras.uncommitted++;
@@ -145,8 +145,8 @@ export class Publishing {
     appended: Appended | undefined,
     nowMs: number,
   ): void => {
-    const { app, channel } = message;
-    this.decrement(app);
+    const { spaceId, channel } = message;
+    this.decrement(spaceId);
     if (!appended) {
       answer("unconfirmed");
       return this.finish(sender);
@@ -157,8 +157,8 @@ export class Publishing {
       return this.finish(sender);
     }
     const isNew = !appended.isDuplicate;
-    if (isNew) this.parts.delivery.accept(app, channel, envelopeOf(message, appended), sender);
-    const stream = this.parts.spaces.channel(app, channel)?.stream;
+    if (isNew) this.parts.delivery.accept(spaceId, channel, envelopeOf(message, appended), sender);
+    const stream = this.parts.spaces.channel(spaceId, channel)?.stream;
     const subscription = sender?.subscriptionTo(channel);
     if (!subscription) answer(appended);
     // Almost always it is the next message of its stream.
@@ -199,7 +199,7 @@ export class Publishing {
 
   private deliver(message: NewMessage, appended: Appended, nowMs: number): void {
     // Without a stream, the rule has ended meanwhile: the subscribers were closed.
-    const stream = this.parts.spaces.channel(message.app, message.channel)?.stream;
+    const stream = this.parts.spaces.channel(message.spaceId, message.channel)?.stream;
     if (stream) this.offer(stream, message, appended, nowMs);
   }
 
@@ -215,7 +215,7 @@ export class Publishing {
 
   /** A message whose publisher got `backend_error` is stored all the same. */
   private lateStored(message: NewMessage, appended: Appended): void {
-    this.parts.delivery.accept(message.app, message.channel, envelopeOf(message, appended), undefined);
+    this.parts.delivery.accept(message.spaceId, message.channel, envelopeOf(message, appended), undefined);
     this.deliver(message, appended, this.parts.clock.monotonicMs());
   }
 
@@ -228,10 +228,10 @@ export class Publishing {
     }
   }
 
-  private decrement(app: SpaceId): void {
-    const left = (this.uncommitted.get(app) ?? 1) - 1;
-    if (left > 0) this.uncommitted.set(app, left);
-    else this.uncommitted.delete(app);
+  private decrement(spaceId: SpaceId): void {
+    const left = (this.uncommitted.get(spaceId) ?? 1) - 1;
+    if (left > 0) this.uncommitted.set(spaceId, left);
+    else this.uncommitted.delete(spaceId);
   }
 }
 

@@ -14,19 +14,19 @@ class Reads {
   private readonly queue = new ReadQueue({ clock: this.clock, defer: (callback) => this.deferred.push(callback) });
 
   /** As with the embedded store: the read is over when the call returns, and has taken a millisecond. */
-  embedded(reader: string, count: number, app = APP): void {
+  embedded(requester: string, count: number, app = APP): void {
     for (let nr = 1; nr <= count; nr++)
-      void this.queue.run(app, reader, async () => {
+      void this.queue.run(app, requester, async () => {
         this.clock.advance(1);
-        this.done.push(`${reader}${nr}`);
+        this.done.push(`${requester}${nr}`);
       });
   }
 
   /** As with a server: the test says when it is over. */
-  distant(reader: string): () => void {
+  distant(requester: string): () => void {
     let end: () => void = () => undefined;
-    void this.queue.run(APP, reader, () => {
-      this.done.push(reader);
+    void this.queue.run(APP, requester, () => {
+      this.done.push(requester);
       return new Promise<void>((resolve) => {
         end = resolve;
       });
@@ -60,7 +60,7 @@ test("reads take a few milliseconds of each turn, however many wait", async () =
   expect(reads.isIdle).toBe(true);
 });
 
-test("readers take turns: who asks for much does not hold up the others", async () => {
+test("requesters alternate: who asks for much does not hold up the others", async () => {
   const reads = new Reads();
   reads.embedded("a", 6);
   reads.embedded("b", 2);
@@ -69,7 +69,7 @@ test("readers take turns: who asks for much does not hold up the others", async 
   expect(reads.done.filter((one) => one.startsWith("a"))).toEqual(["a1", "a2", "a3", "a4", "a5", "a6"]);
 });
 
-test("applications take turns: one with many readers does not hold up the others", async () => {
+test("applications alternate: one with many requesters does not hold up the others", async () => {
   const reads = new Reads();
   for (let nr = 0; nr < 20; nr++) reads.embedded(`many-${nr}-`, 1);
   reads.embedded("other", 2, anAppId("other"));
@@ -79,7 +79,7 @@ test("applications take turns: one with many readers does not hold up the others
   expect(reads.done.indexOf("other2")).toBeLessThan(TURN_SHARE_MIN_MS + LONG_READS_MAX);
 });
 
-test("a reader has one read under way, all together a few; one that fails makes room as well", async () => {
+test("a requester has one read under way, all together a few; one that fails makes room as well", async () => {
   const reads = new Reads();
   const ends = Array.from({ length: LONG_READS_MAX + 2 }, (_, nr) => reads.distant(`${nr}`));
   const second = reads.distant("0");
@@ -90,7 +90,7 @@ test("a reader has one read under way, all together a few; one that fails makes 
   expect(reads.done.slice(LONG_READS_MAX)).toEqual([`${LONG_READS_MAX}`]);
   for (const end of ends) end();
   await reads.nextTurn();
-  expect(reads.done.filter((reader) => reader === "0")).toHaveLength(2);
+  expect(reads.done.filter((requester) => requester === "0")).toHaveLength(2);
   second();
 });
 

@@ -162,7 +162,7 @@ export class Recovery {
     return { isRecovered: true, cursor, check, upTo, upToCheck, count: countFor(replay, buffer), buffer };
   }
 
-  /** A read that may hold REPLAY_MAX_BYTES: in turns with those of other connections. */
+  /** A read that may hold REPLAY_MAX_BYTES: in rotation with those of other connections. */
   private long<T>(replay: Replay, read: () => Promise<T>): Promise<T> {
     const { channel, connection } = replay.subscription;
     return this.parts.streams.reads.run(channel.space.owner, connection, async () => {
@@ -172,7 +172,7 @@ export class Recovery {
   }
 
   private read({ channel }: Stream, range: Range): Promise<Page | undefined> {
-    return this.parts.streams.calls.run(this.parts.history.read(channel.space.app, channel.name, range));
+    return this.parts.streams.calls.run(this.parts.history.read(channel.space.id, channel.name, range));
   }
 }
 

@@ -237,7 +237,7 @@ export class Replays {
       const page = await streams.reads.run(space.owner, subscription.connection, async () => {
         // Another replay of this connection has taken the room meanwhile.
         if (replay.stage !== "following" || !this.hasRoom(replay, replay.neededBytes)) return "later";
-        return streams.calls.run(history.read(space.app, name, range));
+        return streams.calls.run(history.read(space.id, name, range));
       });
       if (page === "later" || replay.stage !== "following" || !stream.isOpen) return;
       const isSame = page?.state.epoch === stream.epoch && (check === undefined || page.check === check);

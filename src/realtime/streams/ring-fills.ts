@@ -31,7 +31,7 @@ export class RingFills {
     const { history, streams } = this.parts;
     const { channel, ring } = stream;
     const range = { before: ring.reachesBackTo + 1, limit: REPLAY_MAX_MESSAGES + 1, maxBytes: FILL_MAX_BYTES };
-    const page = await streams.calls.run(history.read(channel.space.app, channel.name, range));
+    const page = await streams.calls.run(history.read(channel.space.id, channel.name, range));
     // It may have begun anew meanwhile, or may have been emptied.
     if (page?.state.epoch !== stream.epoch || stream.ring !== ring) return;
     const { messages, state } = page;

@@ -41,7 +41,7 @@ export class StreamRules {
   private applyTo(channel: Channel): void {
     const { streams, boundary } = this.parts;
     const { stream, space, name } = channel;
-    const keep = streams.retentionOf(space.app, name);
+    const keep = streams.retentionOf(space.id, name);
     if (stream && keep) stream.keep = keep;
     else if (stream) {
       channel.stream = undefined;
@@ -65,11 +65,11 @@ export class StreamRules {
     const { stream, space, name } = channel;
     // Its subscribers are being closed already.
     if (stream?.state === "closed") return;
-    const failed = (error: unknown): void => faults.caught("history", error, { app: space.app });
+    const failed = (error: unknown): void => faults.caught("history", error, { app: space.id });
     invalidated().catch(failed);
     if (!stream) return boundary.resync(channel);
     streams.resync(stream);
     // If the store is unavailable, the history stays: its order is that of the messages with an offset.
-    history.remove(space.app, name).catch(() => undefined);
+    history.remove(space.id, name).catch(() => undefined);
   }
 }

@@ -67,14 +67,14 @@ export class Streams {
     return this.budget.bytes;
   }
 
-  ruleOf(app: SpaceId, channel: string): ChannelRule | undefined {
-    const rules = this.parts.keyring.rulesOf(app);
+  ruleOf(spaceId: SpaceId, channel: string): ChannelRule | undefined {
+    const rules = this.parts.keyring.rulesOf(spaceId);
     return rules.isEmpty ? undefined : rules.ruleFor(channel);
   }
 
   /** What the rule of a channel keeps of its messages. `undefined`: nothing, and they are delivered at once. */
-  retentionOf(app: SpaceId, channel: string): Retention | undefined {
-    return this.ruleOf(app, channel)?.history;
+  retentionOf(spaceId: SpaceId, channel: string): Retention | undefined {
+    return this.ruleOf(spaceId, channel)?.history;
   }
 
   /** A stream for a channel that keeps history; it is opened with its first use. */
@@ -118,7 +118,7 @@ export class Streams {
     const { channel, keep } = stream;
     stream.state = "opening";
     try {
-      const state = await this.calls.run(history.open(channel.space.app, channel.name, keep));
+      const state = await this.calls.run(history.open(channel.space.id, channel.name, keep));
       if (stream.state !== "opening") return;
       boundary.forChannel("history", channel, () => stream.open(state, clock.monotonicMs()));
       if (stream.hasGap) this.catchUp(stream, GAP_WAIT_MS);
@@ -133,7 +133,7 @@ export class Streams {
     const { channel, keep } = stream;
     stream.openedMs = clock.monotonicMs();
     // If the store is unavailable, its next use is noted.
-    this.calls.run(history.open(channel.space.app, channel.name, keep)).catch(() => undefined);
+    this.calls.run(history.open(channel.space.id, channel.name, keep)).catch(() => undefined);
   }
 
   /** A message of another node. */
@@ -206,7 +206,7 @@ export class Streams {
   private async readBehind(stream: Stream, limit: number): Promise<Page | undefined> {
     const { delivered, check, epoch, channel } = stream;
     const range = { after: delivered, limit, maxBytes: READ_MAX_BYTES };
-    const page = await this.calls.run(this.parts.history.read(channel.space.app, channel.name, range));
+    const page = await this.calls.run(this.parts.history.read(channel.space.id, channel.name, range));
     if (!stream.isOpen) return undefined;
     if (page && page.state.epoch === epoch && page.check === check) return page;
     // What was missing has arrived meanwhile, and trimming has removed where the read began.
@@ -216,10 +216,10 @@ export class Streams {
   }
 
   /** Forgets the messages of a channel. Its subscribers here are closed with 1001; other nodes notice within a second. */
-  async remove(app: SpaceId, name: string): Promise<boolean> {
+  async remove(spaceId: SpaceId, name: string): Promise<boolean> {
     const { history, spaces } = this.parts;
-    const isRemoved = await this.calls.run(history.remove(app, name));
-    const stream = spaces.channel(app, name)?.stream;
+    const isRemoved = await this.calls.run(history.remove(spaceId, name));
+    const stream = spaces.channel(spaceId, name)?.stream;
     if (stream?.isOpen) this.resync(stream);
     // What it is opened with may be the history as it was before.
     else if (stream?.state === "opening") stream.opening.push((isOpen) => void (isOpen && this.verify(stream)));

@@ -246,10 +246,10 @@ export class Channels implements ConnectionObserver {
     const channel = new Channel(space, name);
     space.channels.set(name, channel);
     const { engine, boundary, streams } = this.parts;
-    const rule = streams.ruleOf(space.app, name);
+    const rule = streams.ruleOf(space.id, name);
     if (rule) channel.graceSec = rule.graceSec;
     if (rule?.history) streams.begin(channel, rule.history);
-    engine.watch(space.app, name, (remote) =>
+    engine.watch(space.id, name, (remote) =>
       boundary.forChannel("engine", channel, () => this.opened(channel, remote)),
     );
     // A fault during `watch` has detached the channel: a subscriber would never receive anything on it.

@@ -190,7 +190,7 @@ describe("a channel for which the engine has not answered yet", () => {
     ann.unsubscribe("c");
     world.advance(50);
     // ann is still connected; nothing may be left of far, which is no member any more.
-    const spaces = Reflect.get(world.node.hub.spaces, "byApp") as Map<string, Space>;
+    const spaces = Reflect.get(world.node.hub.spaces, "byId") as Map<string, Space>;
     expect([...(spaces.get(APP)?.peers.keys() ?? [])]).toEqual(["ann"]);
     ann.vanish();
     expect(leftovers(world)).toEqual({});

@@ -19,12 +19,12 @@ export class Heard implements RealtimeListener {
     this.note("refuse", code, app ?? "-", keyId ?? "-", peerId ?? "-", address);
   subscribed: RealtimeListener["subscribed"] = ({ peerId }, channel) => this.note("subscribe", peerId, channel);
   unsubscribed: RealtimeListener["unsubscribed"] = ({ peerId }, channel) => this.note("unsubscribe", peerId, channel);
-  published: RealtimeListener["published"] = (app, channel, from, dataJson, connection) =>
-    this.note("publish", app, channel, from, dataJson, connection ? "socket" : "rest");
-  sent: RealtimeListener["sent"] = (app, to, from, dataJson, connection) =>
-    this.note("send", app, to, from, dataJson, connection ? "socket" : "rest");
-  presence: RealtimeListener["presence"] = (app, channel, peerId, change) =>
-    this.note("presence", app, channel, peerId, change);
+  published: RealtimeListener["published"] = (spaceId, channel, from, dataJson, connection) =>
+    this.note("publish", spaceId, channel, from, dataJson, connection ? "socket" : "rest");
+  sent: RealtimeListener["sent"] = (spaceId, to, from, dataJson, connection) =>
+    this.note("send", spaceId, to, from, dataJson, connection ? "socket" : "rest");
+  presence: RealtimeListener["presence"] = (spaceId, channel, peerId, change) =>
+    this.note("presence", spaceId, channel, peerId, change);
   stateSet: RealtimeListener["stateSet"] = ({ peerId }, channel, stateJson) =>
     this.note("state", peerId, channel, stateJson);
   renewed: RealtimeListener["renewed"] = ({ peerId, keyId }) => this.note("renew", peerId, keyId);

@@ -71,7 +71,7 @@ export class TestKeys {
     const current = key.type === "secret" ? key.secrets[0] : undefined;
     const globs = channels?.map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string");
     return {
-      app: spaceOf(key.app),
+      spaceId: spaceOf(key.app),
       key,
       peerId,
       tokenScope: globs && new Scope(globs),

@@ -11,17 +11,17 @@ export function slowly(engine: Engine, clock: Clock, ms: number): Engine {
   const unwatch = engine.unwatch.bind(engine);
   const pending = new Map<string, symbol>();
   return Object.assign(engine, {
-    watch: (app: SpaceId, channel: string, found: Found): void => {
+    watch: (spaceId: SpaceId, channel: string, found: Found): void => {
       const mark = Symbol(channel);
-      pending.set(`${app} ${channel}`, mark);
+      pending.set(`${spaceId} ${channel}`, mark);
       clock.after(ms, () => {
-        if (pending.get(`${app} ${channel}`) !== mark) return found(new Map());
-        pending.delete(`${app} ${channel}`);
-        watch(app, channel, found);
+        if (pending.get(`${spaceId} ${channel}`) !== mark) return found(new Map());
+        pending.delete(`${spaceId} ${channel}`);
+        watch(spaceId, channel, found);
       });
     },
-    unwatch: (app: SpaceId, channel: string): void => {
-      if (!pending.delete(`${app} ${channel}`)) unwatch(app, channel);
+    unwatch: (spaceId: SpaceId, channel: string): void => {
+      if (!pending.delete(`${spaceId} ${channel}`)) unwatch(spaceId, channel);
     },
   });
 }
@@ -36,18 +36,18 @@ export class LateAnswers {
     const unwatch = engine.unwatch.bind(engine);
     const current = new Map<string, symbol>();
     return Object.assign(engine, {
-      watch: (app: SpaceId, channel: string, found: Found): void => {
+      watch: (spaceId: SpaceId, channel: string, found: Found): void => {
         // Watched from now on; the answer has the members at the time when it is released.
-        watch(app, channel, () => {});
+        watch(spaceId, channel, () => {});
         const mark = Symbol(channel);
-        current.set(`${app} ${channel}`, mark);
+        current.set(`${spaceId} ${channel}`, mark);
         this.waiting.push(() =>
-          current.get(`${app} ${channel}`) === mark ? watch(app, channel, found) : found(new Map()),
+          current.get(`${spaceId} ${channel}`) === mark ? watch(spaceId, channel, found) : found(new Map()),
         );
       },
-      unwatch: (app: SpaceId, channel: string): void => {
-        current.delete(`${app} ${channel}`);
-        unwatch(app, channel);
+      unwatch: (spaceId: SpaceId, channel: string): void => {
+        current.delete(`${spaceId} ${channel}`);
+        unwatch(spaceId, channel);
       },
     });
   };

@@ -16,7 +16,7 @@ export function leftovers(world: World): Record<string, number> {
   const left = {
     connections: sum(({ hub }) => hub.connections.count),
     channels: sum(({ hub }) => hub.spaces.channelCount),
-    spaces: inHub("spaces", "byApp"),
+    spaces: inHub("spaces", "byId"),
     keys: inHub("connections", "byKey"),
     changedChannels: inHub("presence", "ticks", "dirty"),
     waitingForPong: inHub("presence", "rosterWaits", "waiting"),

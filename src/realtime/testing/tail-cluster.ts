@@ -64,8 +64,8 @@ export class TailTestNode {
     return Object.assign(reader, { open });
   }
 
-  publish(app: SpaceId, channel: string, from = "ann", data = "1"): void {
-    this.listener?.published(app, channel, from, data, undefined);
+  publish(spaceId: SpaceId, channel: string, from = "ann", data = "1"): void {
+    this.listener?.published(spaceId, channel, from, data, undefined);
   }
 }
 
@@ -109,11 +109,11 @@ export class TailCluster {
   }
 }
 
-export const fakeConnection = (app: SpaceId, peerId: string, keyId = "pk_live_1"): Connection =>
+export const fakeConnection = (spaceId: SpaceId, peerId: string, keyId = "pk_live_1"): Connection =>
   ({
     id: `c-${peerId}`,
     address: "192.0.2.7",
     peerId,
     keyId,
-    peer: { space: { app, owner: app } },
+    peer: { space: { id: spaceId, owner: spaceId } },
   }) as unknown as Connection;

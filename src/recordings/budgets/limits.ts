@@ -28,7 +28,7 @@ export const STAY_AHEAD_MAX_BYTES = 4 * 1024 * 1024;
 export const STAY_PACE = { minBytes: 16 * 1024, everyMs: 60_000, maxMs: 600_000 } as const;
 /** Recordings that the page of a stay may make: a new one begins when a camera, a microphone or a screen is turned on again. */
 export const STAY_RECORDINGS_MAX = 200;
-/** An upload to which nothing was written for this long is ended; one of a stay is finished. */
+/** An upload to which nothing was written for this long is discarded; one of a stay is finished. */
 export const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
 /** Files that the store does not know are left alone until they are this old: any upload they could belong to has ended by then. */
 export const STRAY_AGE_MS = UPLOAD_ABANDONED_MS + 3_600_000;

@@ -143,7 +143,7 @@ export class MendOne {
       ...(isMended && { file: result.file }),
     });
     if (!made) {
-      // The upload was ended, or another node has it: the place was marked for removal, perhaps before the file was there.
+      // The upload was discarded, or another node has it: the place was marked for removal, perhaps before the file was there.
       if (isMended) await storage.remove({ app: row.app, id: result.file, locator: "" });
       throw notOpen();
     }

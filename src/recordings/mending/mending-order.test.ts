@@ -75,14 +75,14 @@ test("neither does an address with very many stays, nor an application with very
 });
 
 test("time counts, not files: an application that has used ten seconds waits until the other has too", () => {
-  const turns = new MendingOrder();
+  const mending = new MendingOrder();
   const rows = [...many(3, "eve", { app: A }), ...many(30, "ann", { app: B })];
   const order: string[] = [];
   for (let left = rows; left.length > 0; ) {
-    const row = turns.next(left);
+    const row = mending.next(left);
     if (!row) break;
     order.push(row.stay ?? "");
-    turns.spent(row, row.stay === "eve" ? 10_000 : 500);
+    mending.spent(row, row.stay === "eve" ? 10_000 : 500);
     left = left.filter((one) => one !== row);
   }
   expect(order.slice(0, 2)).toEqual(["eve", "ann"]);
@@ -92,19 +92,19 @@ test("time counts, not files: an application that has used ten seconds waits unt
 
 /** `ann` has many files that take a second; `eve` brings the next costly one whenever hers is mended. Returns the seconds that were used until `count` of ann's are mended. */
 function oneAtATime(
-  turns: MendingOrder,
+  mending: MendingOrder,
   count: number,
   eve: (n: number) => WaitingUpload,
 ): { ann: number; eve: number } {
   let rows = [...many(count, "ann", { app: A, sender: "home" })];
   const seconds = { ann: 0, eve: 0 };
   for (let brought = 0; seconds.ann < count; ) {
-    const row = turns.next(rows);
+    const row = mending.next(rows);
     if (!row) break;
     rows = rows.filter((one) => one !== row);
     const isAnn = row.stay === "ann";
     seconds[isAnn ? "ann" : "eve"] += isAnn ? 1 : 60;
-    turns.spent(row, isAnn ? 1000 : 60_000);
+    mending.spent(row, isAnn ? 1000 : 60_000);
     // Brought while one of ann's is mended: the list that decided on that one had nothing of eve's.
     if (isAnn && rows.every(({ stay }) => stay === "ann")) rows.push(eve(brought++));
   }
@@ -120,15 +120,15 @@ test.each<[string, (n: number) => WaitingUpload]>([
 });
 
 test("who has used much while no one else waited is not behind the others for that", () => {
-  const turns = new MendingOrder();
-  for (const row of many(50, "eve", { app: B })) turns.spent(row, 60_000);
+  const mending = new MendingOrder();
+  for (const row of many(50, "eve", { app: B })) mending.spent(row, 60_000);
   const rows = [...many(1, "eve", { app: B }), ...many(100, "ann")];
   const order: string[] = [];
   for (let left = rows; order.length < 62; ) {
-    const row = turns.next(left);
+    const row = mending.next(left);
     if (!row) break;
     order.push(row.stay ?? "");
-    turns.spent(row, 1000);
+    mending.spent(row, 1000);
     left = left.filter((one) => one !== row);
   }
   expect(order.indexOf("eve")).toBe(60);
@@ -136,16 +136,16 @@ test("who has used much while no one else waited is not behind the others for th
 
 test("times that were used are forgotten after an hour, and the oldest beyond a bound", () => {
   let now = 0;
-  const turns = new MendingOrder(() => now, 6);
+  const mending = new MendingOrder(() => now, 6);
   const [eve, ann] = [finished("e", "eve", { app: B }), finished("a", "ann", { app: A })];
-  const known = (): number => (turns as unknown as { used: Map<string, unknown> }).used.size;
-  turns.spent(eve, 60_000);
-  turns.spent(ann, 1000);
-  expect([turns.next([eve, ann])?.stay, known()]).toEqual(["ann", 6]);
-  turns.spent(finished("b", "ben", { app: C }), 1000);
-  expect([turns.next([eve, ann])?.stay, known()]).toEqual(["eve", 6]);
+  const known = (): number => (mending as unknown as { used: Map<string, unknown> }).used.size;
+  mending.spent(eve, 60_000);
+  mending.spent(ann, 1000);
+  expect([mending.next([eve, ann])?.stay, known()]).toEqual(["ann", 6]);
+  mending.spent(finished("b", "ben", { app: C }), 1000);
+  expect([mending.next([eve, ann])?.stay, known()]).toEqual(["eve", 6]);
   now = 3_600_001;
-  expect([turns.next([eve])?.stay, known()]).toEqual(["eve", 0]);
+  expect([mending.next([eve])?.stay, known()]).toEqual(["eve", 0]);
 });
 
 test("what waits beyond the bounds of a stay or a room is listed as it came, before anything is mended", async () => {

@@ -1,8 +1,10 @@
 /**
- * Who is next to have a file mended. Applications take turns, within them the addresses that files came from, and within these stays: the one that has used the
+ * Who is next to have a file mended. Applications alternate, within them the addresses that files came from, and within these stays: the one that has used the
  * least time is next. So a guest that sends very many files, each made to take long, keeps others waiting for one of them at most.
  *
- * The time is kept while nothing of theirs waits. Otherwise someone who brings one costly file at a time would be new with each, and have every second turn.
+ * The time is kept while nothing of theirs waits. Otherwise someone who brings one costly file at a time would be new with each, and every second file would be theirs.
+ *
+ * Not a queue of its own (base/fair-queue.ts): the files wait in rows that all nodes share, and it is their CPU time that is shared fairly, not their number.
  */
 import type { WaitingUpload } from "../../store/contract/recordings.ts";
 import { WAITING_PER_ROOM_MAX, WAITING_PER_STAY_MAX } from "./limits.ts";
@@ -10,9 +12,9 @@ import { WAITING_PER_ROOM_MAX, WAITING_PER_STAY_MAX } from "./limits.ts";
 interface Used {
   /** Whole seconds, one at least for each file, counted from where it was when it came. */
   seconds: number;
-  /** The number of the last turn; 0: it has had none. */
+  /** The number of the last time that it was served; 0: it was not. */
   lastServed: number;
-  /** The seconds at which the last turn was given to one of those within it. */
+  /** The seconds of the one within it that was served last, as it began. */
   reached: number;
   usedMs: number;
 }
@@ -32,7 +34,7 @@ const REMEMBERED_MAX = 10_000;
 const nothing = (): Used => ({ seconds: 0, lastServed: 0, reached: 0, usedMs: 0 });
 
 export class MendingOrder {
-  /** Bound: REMEMBERED_MAX, and what had no turn for REMEMBERED_MS is forgotten. The one that had a turn least recently is the first. */
+  /** Bound: REMEMBERED_MAX, and what was not served for REMEMBERED_MS is forgotten. The one that was served least recently is the first. */
   private readonly used = new Map<string, Used>();
   private readonly all = nothing();
 
@@ -94,7 +96,7 @@ export class MendingOrder {
 /** Newcomers, and those who were away, begin where the others are: neither behind all of them, nor with hours in front of them. */
 const startOf = ({ seconds }: Used, reached: number): number => Math.max(seconds, reached);
 
-/** Why a file is not mended although it waits; undefined: it has its turn. */
+/** Why a file is not mended although it waits; undefined: it will be. */
 export function beyondBounds({ nthOfStay, nthOfRoom }: WaitingUpload): string | undefined {
   if (nthOfStay > WAITING_PER_STAY_MAX) return `more than ${WAITING_PER_STAY_MAX} files of its participant wait for it`;
   if (nthOfRoom > WAITING_PER_ROOM_MAX) return `more than ${WAITING_PER_ROOM_MAX} files of its room wait for it`;

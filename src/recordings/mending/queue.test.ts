@@ -151,7 +151,7 @@ test("a deleted recording leaves no file, mended or not", async () => {
 test("an upload that is ended while it is mended leaves no file", async () => {
   const id = await finishedUpload(kit, BYTES);
   const mender = saying(async (input, output) => {
-    await kit.store.recordings.endUpload(id, Date.now());
+    await kit.store.recordings.discardUpload(id, Date.now());
     await kit.sweep();
     return mending.mend(input, output);
   });

@@ -1,6 +1,6 @@
 /**
  * Makes recordings of finished uploads: each is mended first, one at a time per node. The rows of the store are the queue, so that nothing in it is lost,
- * and a lease decides which node takes a row. Applications, senders and stays take turns (mending-order.ts).
+ * and a lease decides which node takes a row. Applications, senders and stays alternate (mending-order.ts).
  *
  * The steps of one upload: its row notes the place of the mended file, the file is mended, stored under that place, and the upload becomes a
  * recording in the same transaction that marks the place which is not used for removal. After `kill -9` between two of them, the next attempt

@@ -130,8 +130,8 @@ export function checkedPlace({ app, id }: Pick<Place, "app" | "id">): void {
     throw new Error("a place is named by the ids of an application and a recording");
 }
 
-/** Removes the bytes of an ended upload, and nothing that is finished. */
-export async function discardUpload(storage: Pick<Storage, "discard">, place: Place): Promise<void> {
+/** Removes the bytes of a discarded upload, and nothing that is finished. */
+export async function discardBytes(storage: Pick<Storage, "discard">, place: Place): Promise<void> {
   await storage.discard(place);
   // Without a locator: the file from before a takeover, or the last bytes behind the parts of a multipart upload.
   if (place.locator !== "") await storage.discard({ ...place, locator: "" });

@@ -156,9 +156,9 @@ export class Uploads {
       }
     }
     // The writer finds no row any more (writing.ts) and removes the bytes, or the next sweep does.
-    const isEnded = await store.endUpload(id, nowMs());
-    if (isEnded) metrics.cancelled.inc();
-    return isEnded;
+    const isDiscarded = await store.discardUpload(id, nowMs());
+    if (isDiscarded) metrics.cancelled.inc();
+    return isDiscarded;
   }
 
   private cancelIn(app: AppId, id: string, state: "open" | "finished"): Promise<boolean> {
@@ -207,7 +207,7 @@ export class Uploads {
   /** The upload and its bytes. Conditional on the lease: a writer that was overtaken must not discard the upload of its successor. */
   private async discard(place: Place, lease: Lease): Promise<boolean> {
     const { store, storage, metrics, log, nowMs } = this.parts;
-    if (!(await store.endUpload(place.id, nowMs(), undefined, lease.generation))) {
+    if (!(await store.discardUpload(place.id, nowMs(), undefined, lease.generation))) {
       await lease.confirm(true);
       return false;
     }

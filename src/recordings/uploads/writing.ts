@@ -27,7 +27,7 @@ import type { RecordingMetrics } from "../budgets/metrics.ts";
 import type { ContentRange } from "../files/range.ts";
 import type { Ownership } from "../storage/ownership.ts";
 import { withStorageProblems } from "../storage/problems.ts";
-import { discardUpload, type Place, type Storage } from "../storage/storage.ts";
+import { discardBytes, type Place, type Storage } from "../storage/storage.ts";
 import { type BodyLimit, type BodyWatch, type Pace, UploadBody } from "./body.ts";
 import { notOpen, placeOf, type UploadLocks } from "./locks.ts";
 import { checkMayWrite, closedBy, partTooLarge } from "./stay-rules.ts";
@@ -76,7 +76,7 @@ interface Expected extends Pick<Wanted, "count"> {
 /** Removes an upload and its bytes; false: another writer has taken over. */
 export type DiscardUpload = (place: Place, lease: Lease) => Promise<boolean>;
 
-/** How often a long write marks its upload as active, so that it is not ended as abandoned. */
+/** How often a long write marks its upload as active, so that it is not discarded as abandoned. */
 const TOUCH_EVERY_MS = 600_000;
 
 /** Where the release of a lease does not note the bytes of an upload, that is done this often. */
@@ -212,7 +212,7 @@ export class UploadWriting {
     const { store, storage, locks } = this.parts;
     await lease.confirm(true);
     if (!(await store.upload(place.app, place.id))) {
-      if (!(await store.recording(place.app, place.id))) await discardUpload(storage, place);
+      if (!(await store.recording(place.app, place.id))) await discardBytes(storage, place);
       await locks.open(place.app, place.id);
     }
     throw notOpen();

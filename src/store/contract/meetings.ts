@@ -184,7 +184,7 @@ export interface MeetingStore extends LobbyStore {
   participants(meeting: string, limit: number): Promise<readonly StayRow[]>;
   /** When this access token first entered the meeting. */
   firstEntry(meeting: string, accessToken: string): Promise<number | undefined>;
-  /** undefined: `endId` is none of the application's. With a time span it MAY throw TooManyWaiting (base/turns.ts) where many wait. */
+  /** undefined: `endId` is none of the application's. With a time span it MAY throw TooManyWaiting (base/fair-queue.ts) where many wait. */
   meetings(app: AppId, search: MeetingSearch): Promise<MeetingPage | undefined>;
   lock(meeting: string, isLocked: boolean): Promise<void>;
   /**

@@ -8,7 +8,7 @@
  * - Deleted recordings MUST keep a row until `markRemoved` is called: after a crash, the row still says which bytes to remove.
  * - With a common filter, the cost of `page` and `totalOf` MUST depend on how many rows match, not on how many there are. No statement MUST
  *   take longer than a second, whatever the filter (docs/recordings-performance.md).
- * - `page` and `totalOf` MAY throw TooManyWaiting (base/turns.ts) where many of the same application wait.
+ * - `page` and `totalOf` MAY throw TooManyWaiting (base/fair-queue.ts) where many of the same application wait.
  */
 import type { AppId } from "../../base/ids.ts";
 import type { RecordingType, Stored, UploadRow, UploadStore } from "./uploads.ts";

@@ -190,7 +190,7 @@ export interface Store extends Reads {
   /** Rejects if nothing can be written, as on a full disk. Has a short timeout. */
   tryWrite(): Promise<void>;
   /** Takes a lock of that name among all nodes, until it is released or this process ends. */
-  claim(name: string): Promise<() => Promise<void>>;
+  lock(name: string): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 

@@ -1,13 +1,13 @@
 /**
  * The contract of stored uploads.
  *
- * An upload is open until it is completed, ended or finished. Those that a meeting's page sends are finished first: their file is whole, and
- * they wait to be mended and listed (recordings.ts, `complete`).
+ * An upload is open until it is completed, discarded (the column `ended`) or finished. Those that a meeting's page sends are finished first: their file is
+ * whole, and they wait to be mended and listed (recordings.ts, `complete`).
  *
- * - `endUpload` MUST succeed for one caller per row, however many nodes call it.
+ * - `discardUpload` MUST succeed for one caller per row, however many nodes call it.
  * - `touchUpload`, `noteBytes`, `moveUpload`, `finish` and `noteMending` MUST change nothing if the generation is not the current one
  *   (leases.ts), or if the application is deleted.
- * - Ended uploads MUST keep a row until `forgetUpload` is called, and unused places one until `fileRemoved` is: after a crash, the row still
+ * - Discarded uploads MUST keep a row until `forgetUpload` is called, and unused places one until `fileRemoved` is: after a crash, the row still
  *   says which bytes to remove.
  */
 import type { AppId } from "../../base/ids.ts";
@@ -52,7 +52,7 @@ export interface UploadRow {
 /** A finished upload, and which one of those that wait it is: 1 is the first. */
 export interface WaitingUpload extends UploadRow {
   readonly nthOfStay: number;
-  /** In a room, senders and their stays take turns. */
+  /** In a room, senders and their stays alternate. */
   readonly nthOfRoom: number;
 }
 
@@ -89,7 +89,7 @@ export interface UploadStore {
   addUpload(row: UploadRow, max: number): Promise<boolean>;
   /** false: nothing was added, because the stay has `max` open uploads. */
   addStayUpload(row: StayUploadRow, max: number): Promise<boolean>;
-  /** An upload that has neither ended nor been completed; `finished` says whether bytes can still come. */
+  /** An upload that was neither discarded nor completed; `finished` says whether bytes can still come. */
   upload(app: AppId, id: string): Promise<UploadRow | undefined>;
   /** Marks an upload as active, and stores `total` if none is stored, or 0. undefined: it is not open, or has another generation. */
   touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined>;
@@ -100,7 +100,7 @@ export interface UploadStore {
   /** Its file is whole and has `size` bytes. undefined: it is not open, or has another generation. */
   finish(id: string, generation: number, size: number, nowMs: number): Promise<UploadRow | undefined>;
   /**
-   * Finished uploads. Applications take turns, within them senders, and within these stays: beyond `limit`, each of them has its first ones in the
+   * Finished uploads. Applications alternate, within them senders, and within these stays: beyond `limit`, each of them has its first ones in the
    * list. Of one stay, in the order in which they were finished.
    */
   finishedUploads(limit: number): Promise<WaitingUpload[]>;
@@ -119,13 +119,13 @@ export interface UploadStore {
   /** Read with one statement. */
   bytesUsed(app: AppId, stay: string | null): Promise<BytesUsed>;
   /** Discards an upload; its bytes are removed after that. false: it is not open, was touched at `touchedBy` or later, or has another generation than the given one. */
-  endUpload(id: string, nowMs: number, touchedBy?: number, generation?: number): Promise<boolean>;
+  discardUpload(id: string, nowMs: number, touchedBy?: number, generation?: number): Promise<boolean>;
   /** Open uploads that were begun with a secret key and not touched since. */
   uploadsTouchedBefore(ms: number, limit: number): Promise<UploadRow[]>;
-  /** Ended uploads whose bytes are to be removed, in the order in which they ended, without the first `skipped`. */
-  endedUploads(limit: number, skipped?: number): Promise<UploadRow[]>;
+  /** Discarded uploads whose bytes are to be removed, in the order in which they were discarded, without the first `skipped`. */
+  discardedUploads(limit: number, skipped?: number): Promise<UploadRow[]>;
   forgetUpload(id: string): Promise<void>;
-  /** The uploads of an application that have neither ended nor been completed. */
+  /** The uploads of an application that were neither discarded nor completed. */
   uploadsOf(app: AppId): Promise<UploadRow[]>;
   /** Places whose bytes are to be removed, behind `after` in the order of their ids. */
   filesToRemove(limit: number, after?: string): Promise<FilePlace[]>;

@@ -36,7 +36,7 @@ export interface Database {
   /** Like `run`, but it does not queue behind long work and fails after a short timeout: it shows whether the database answers. */
   readonly probe: Run;
   /** Takes a lock of that name among all processes, until it is released or this process ends. */
-  claim(name: string): Promise<() => Promise<void>>;
+  lock(name: string): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
@@ -56,11 +56,11 @@ export class OneConnection implements Database {
     private readonly explain: (error: unknown) => unknown = (error) => error,
   ) {}
 
-  run = <T>(work: Work<T>): Promise<T> => this.inTurn("FULL", () => work(this.sql));
-  transaction = <T>(work: Work<T>): Promise<T> => this.inTurn("FULL", () => this.sql.begin(work) as Promise<T>);
-  quickRun = <T>(work: Work<T>): Promise<T> => this.inTurn("NORMAL", () => work(this.sql));
+  run = <T>(work: Work<T>): Promise<T> => this.queued("FULL", () => work(this.sql));
+  transaction = <T>(work: Work<T>): Promise<T> => this.queued("FULL", () => this.sql.begin(work) as Promise<T>);
+  quickRun = <T>(work: Work<T>): Promise<T> => this.queued("NORMAL", () => work(this.sql));
   quickTransaction = <T>(work: Work<T>, committed?: (result: T) => void): Promise<T> =>
-    this.inTurn("NORMAL", async () => {
+    this.queued("NORMAL", async () => {
       const result = (await this.sql.begin(work)) as T;
       committed?.(result);
       return result;
@@ -69,7 +69,7 @@ export class OneConnection implements Database {
   probe = this.run;
 
   /** The file is locked, so there are no other processes. */
-  async claim(): Promise<() => Promise<void>> {
+  async lock(): Promise<() => Promise<void>> {
     return async () => undefined;
   }
 
@@ -78,16 +78,16 @@ export class OneConnection implements Database {
     await this.sql.close();
   }
 
-  private inTurn<T>(sync: Sync, work: () => Promise<T>): Promise<T> {
+  private queued<T>(sync: Sync, work: () => Promise<T>): Promise<T> {
     const inMode = async (): Promise<T> => {
       if (sync !== this.sync) await this.sql.unsafe(`PRAGMA synchronous = ${sync}`);
       this.sync = sync;
       return work();
     };
-    const turn = this.last.then(inMode).catch((error: unknown) => {
+    const done = this.last.then(inMode).catch((error: unknown) => {
       throw this.explain(error);
     });
-    this.last = turn.catch(() => undefined);
-    return turn;
+    this.last = done.catch(() => undefined);
+    return done;
   }
 }

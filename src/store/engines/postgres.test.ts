@@ -148,41 +148,41 @@ describe("several processes", () => {
     await close();
   });
 
-  test("a claim has one holder, and is free after its release", async () => {
+  test("a lock has one holder, and is free after its release", async () => {
     const { one, other, close } = await two();
     const got: string[] = [];
-    const release = await one.claim("first run");
-    const second = other.claim("first run").then((letGo) => {
+    const release = await one.lock("first run");
+    const second = other.lock("first run").then((letGo) => {
       got.push("second");
       return letGo;
     });
-    expect(await one.claim("something else")).toBeFunction();
+    expect(await one.lock("something else")).toBeFunction();
     expect(got).toEqual([]);
     got.push("released");
     await release();
     await second;
     expect(got).toEqual(["released", "second"]);
-    // Closing releases the claims that are still held.
+    // Closing releases the locks that are still held.
     await close();
   });
 
-  test("a claim is free after its holder was killed", async () => {
+  test("a lock is free after its holder was killed", async () => {
     const url = await server.newDatabase();
     const store = await open(url);
     const script = `import { openStore } from "${join(import.meta.dir, "../open.ts")}";
-      const store = await openStore("", process.env.URL); await store.claim("first run"); console.log("held"); setInterval(() => {}, 1000)`;
+      const store = await openStore("", process.env.URL); await store.lock("first run"); console.log("held"); setInterval(() => {}, 1000)`;
     const child = Bun.spawn([process.execPath, "-e", script], { env: { ...process.env, URL: url }, stdout: "pipe" });
     const held = await child.stdout.getReader().read();
     expect(new TextDecoder().decode(held.value)).toBe("held\n");
     let isFree = false;
-    const claimed = store.claim("first run").then((release) => {
+    const locked = store.lock("first run").then((release) => {
       isFree = true;
       return release();
     });
     await store.revisions();
     expect(isFree).toBe(false);
     child.kill("SIGKILL");
-    await claimed;
+    await locked;
     await store.close();
   });
 });

@@ -77,8 +77,8 @@ export class Postgres implements Database {
   };
   private pool: SQL;
   private prober: SQL;
-  /** Locks that this node holds. Bound: names of claims, which are in the code. */
-  private readonly claims = new Set<() => Promise<void>>();
+  /** Locks that this node holds. Bound: their names, which are in the code. */
+  private readonly locks = new Set<() => Promise<void>>();
   private isClosed = false;
   /** The server that the last look at the revisions came from. */
   private server: string | undefined;
@@ -164,13 +164,13 @@ export class Postgres implements Database {
   }
 
   /** The lock belongs to a connection of its own: closing it releases the lock, and so does the end of this process. */
-  async claim(name: string): Promise<() => Promise<void>> {
+  async lock(name: string): Promise<() => Promise<void>> {
     const sql = new SQL({ ...this.options, max: 1, connection: { ...SESSION, statement_timeout: 0 } });
     const release = async (): Promise<void> => {
-      this.claims.delete(release);
+      this.locks.delete(release);
       await sql.close({ timeout: 0 });
     };
-    this.claims.add(release);
+    this.locks.add(release);
     try {
       await mappingErrors(() => sql`SELECT pg_advisory_lock(${LOCK_SPACE}::int, ${Bun.hash.crc32(name) | 0}::int)`);
       return release;
@@ -182,7 +182,7 @@ export class Postgres implements Database {
 
   async close(): Promise<void> {
     this.isClosed = true;
-    for (const release of this.claims) await release();
+    for (const release of this.locks) await release();
     await Promise.all([this.pool.close({ timeout: CLOSE_SECONDS }), this.prober.close({ timeout: 0 })]);
   }
 

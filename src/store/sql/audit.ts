@@ -1,6 +1,7 @@
-/** The audit on SQL. Lists take turns with other long lists (engines/long-reads.ts). */
+/** The audit on SQL. Lists alternate with other long lists (engines/long-reads.ts). */
+
+import type { FairQueue, Step } from "../../base/fair-queue.ts";
 import type { AppId } from "../../base/ids.ts";
-import type { Step, Turns } from "../../base/turns.ts";
 import type { AuditQuery, AuditRow, AuditStore } from "../contract/operators.ts";
 import type { Database } from "../engines/database.ts";
 import { longReads } from "../engines/long-reads.ts";
@@ -42,7 +43,7 @@ function addWhere(statement: Statement, lead: readonly Condition[], end: string 
 export class SqlAudit implements AuditStore {
   constructor(
     private readonly database: Database,
-    private readonly turns: Turns = longReads(database),
+    private readonly queue: FairQueue = longReads(database),
     private readonly windowRows = WINDOW_ROWS,
   ) {}
 
@@ -58,7 +59,7 @@ export class SqlAudit implements AuditStore {
   }
 
   list(query: AuditQuery): Promise<AuditRow[]> {
-    return this.turns.run("the audit", JSON.stringify(query), (step) => this.read(query, step));
+    return this.queue.run("the audit", JSON.stringify(query), (step) => this.read(query, step));
   }
 
   private async read({ limit, after, app, who, what }: AuditQuery, step: Step): Promise<AuditRow[]> {

@@ -1,6 +1,6 @@
 /**
- * Rooms as they were last read, where no other process writes to the store: people who join a room all need its row. What changes rooms MUST forget them in
- * the same turn of the connection, and rows are added in the turn that read them, so that no older row takes the place of a newer one.
+ * Rooms as they were last read, where no other process writes to the store: people who join a room all need its row. What changes rooms MUST forget them
+ * before others use the connection, and rows are added before that too when they were read, so that no older row takes the place of a newer one.
  */
 import type { AppId } from "../../base/ids.ts";
 import type { RoomRow } from "../contract/rooms.ts";

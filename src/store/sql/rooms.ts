@@ -44,7 +44,7 @@ export class SqlRooms implements RoomStore {
     });
   }
 
-  /** Another part of the store has changed rooms, in this turn of the connection. */
+  /** Another part of the store has changed rooms, and still has the connection. */
   changed(): void {
     this.cache.forgetAll();
   }

@@ -41,10 +41,10 @@ export class SqlStore extends SqlReads implements Store {
   ) {
     super(database.run);
     this.rooms = new SqlRooms(database);
-    const turns = longReads(database);
-    this.recordings = new SqlRecordings(database, turns);
-    this.meetings = new SqlMeetings(database, turns, () => this.recordings.forgetAll());
-    this.audit = new SqlAudit(database, turns);
+    const queue = longReads(database);
+    this.recordings = new SqlRecordings(database, queue);
+    this.meetings = new SqlMeetings(database, queue, () => this.recordings.forgetAll());
+    this.audit = new SqlAudit(database, queue);
     this.heldMembers = new SqlHeldMembers(database);
     this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases(earlierLeases);
     this.workerLeases = new WorkerLeases(database, (id) => this.recordings.forget(id));
@@ -162,8 +162,8 @@ export class SqlStore extends SqlReads implements Store {
     );
   }
 
-  claim(name: string): Promise<() => Promise<void>> {
-    return this.database.claim(name);
+  lock(name: string): Promise<() => Promise<void>> {
+    return this.database.lock(name);
   }
 
   async close(): Promise<void> {

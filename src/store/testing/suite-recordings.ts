@@ -26,7 +26,7 @@ export function recordingsSuite(newPlace: NewPlace): void {
       const added = await Promise.all(Array.from({ length: 9 }, (_, i) => store.addUpload(uploadRow(`u${i}`), 5)));
       expect(added.filter(Boolean)).toHaveLength(5);
       expect(await store.addUpload(uploadRow("other", { app: B }), 5)).toBe(true);
-      expect(await store.endUpload(`u${added.indexOf(true)}`, 1)).toBe(true);
+      expect(await store.discardUpload(`u${added.indexOf(true)}`, 1)).toBe(true);
       expect(await store.addUpload(uploadRow("again"), 5)).toBe(true);
     });
 
@@ -48,22 +48,22 @@ export function recordingsSuite(newPlace: NewPlace): void {
       expect(await store.totalOf(A, {})).toBe(1);
       expect(await store.hasRecordings()).toBe(true);
       expect(await store.upload(A, "u")).toBeUndefined();
-      expect(await store.endUpload("u", 1)).toBe(false);
+      expect(await store.discardUpload("u", 1)).toBe(false);
     });
 
     test("an ended upload is not completed, and is listed until its bytes are removed", async () => {
       const { recordings: store } = await newStore();
       await store.addUpload(uploadRow("u"), 5);
-      expect(await store.endUpload("u", 9, 1000)).toBe(false);
-      expect(await store.endUpload("u", 9, undefined, 1)).toBe(false);
-      expect(await store.endUpload("u", 9, 1001, 0)).toBe(true);
-      expect(await store.endUpload("u", 9)).toBe(false);
+      expect(await store.discardUpload("u", 9, 1000)).toBe(false);
+      expect(await store.discardUpload("u", 9, undefined, 1)).toBe(false);
+      expect(await store.discardUpload("u", 9, 1001, 0)).toBe(true);
+      expect(await store.discardUpload("u", 9)).toBe(false);
       expect(await store.complete("u", 0, COMPLETION)).toBeUndefined();
       expect(await store.touchUpload("u", 0, 5, 9)).toBeUndefined();
-      expect(ids(await store.endedUploads(10))).toEqual(["u"]);
+      expect(ids(await store.discardedUploads(10))).toEqual(["u"]);
       expect(await store.knownIds(["u"])).toEqual(new Map([["u", "upload"]]));
       await store.forgetUpload("u");
-      expect(await store.endedUploads(10)).toEqual([]);
+      expect(await store.discardedUploads(10)).toEqual([]);
     });
 
     test("uploads that were not touched are found, and those of other applications are not mixed up", async () => {

@@ -37,7 +37,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
     beforeEach(async () => {
       for (const app of [A, anAppId("b")])
         for (const { id } of await store.uploadsOf(app)) {
-          await store.endUpload(id, 1);
+          await store.discardUpload(id, 1);
           await store.forgetUpload(id);
         }
       for (const { app, id } of await store.filesToRemove(100)) await store.fileRemoved(app, id);
@@ -93,7 +93,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       expect(ids(await store.dueStayUploads(1, 10))).toEqual([hers.id]);
     });
 
-    test("of finished ones, applications take turns, within them senders, and within these stays", async () => {
+    test("of finished ones, applications alternate, within them senders, and within these stays", async () => {
       const wait = async (app: AppId, sender: string, stay: string, at: number): Promise<string> => {
         const row = stayUpload(stay, { app, sender, room: "r9" });
         expect(await store.addStayUpload(row, 99)).toBe(true);
@@ -136,7 +136,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
         countOfStay: 2,
       });
       await store.complete(two.id, 0, { ...COMPLETION, sizeInBytes: 30, mended: true });
-      await store.endUpload(one.id, 1);
+      await store.discardUpload(one.id, 1);
       expect(await store.bytesUsed(A, "s5")).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 30 });
       expect(await store.bytesUsed(A, null)).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 0 });
       expect(await store.bytesUsed(B, "s5")).toMatchObject({ ofApp: 0, ofStay: 0 });
@@ -223,7 +223,7 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
     test("one that ends after it was finished leaves both places to remove", async () => {
       const { id } = await finished();
       await store.noteMending(id, 0, `${id}-m`);
-      expect(await store.endUpload(id, 9)).toBe(true);
+      expect(await store.discardUpload(id, 9)).toBe(true);
       expect(ids(await store.filesToRemove(10))).toEqual([id, `${id}-m`]);
       expect(await store.finishedUploads(10)).toEqual([]);
       expect(await store.complete(id, 0, COMPLETION)).toBeUndefined();

@@ -20,7 +20,7 @@ for (let batches = 0; ; batches++) {
   const messages = Array.from({ length: 1 + Math.floor(Math.random() * 32) }, () => {
     const text = `${run}-${number++}`;
     return {
-      app: anAppId("app"),
+      spaceId: anAppId("app"),
       channel: `c${number % CHANNELS}`,
       keep: KEEP,
       from: "ann",

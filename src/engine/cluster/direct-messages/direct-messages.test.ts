@@ -27,7 +27,7 @@ function subscribed() {
   const directMessages = new DirectMessages({
     local: {
       id: "here",
-      deliverTo: (_app, _to, { dataJson }) => {
+      deliverTo: (_spaceId, _to, { dataJson }) => {
         if (dataJson === FAILING) throw new Error("planted");
         return isHeld ? DEFERRED : delivered.push(dataJson) && 1;
       },
@@ -44,7 +44,7 @@ function subscribed() {
         return { end: () => void subscribed.delete(subject) };
       },
     },
-    subjects: { peer: (app, peerId) => `${app}/${peerId}` },
+    subjects: { peer: (spaceId, peerId) => `${spaceId}/${peerId}` },
     nodes: {
       seen: (name) =>
         name === "ignored" ? undefined : { name, id: name, lastMs: 0, connections: new Map(), countedMs: 0 },

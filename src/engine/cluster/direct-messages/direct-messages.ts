@@ -60,35 +60,35 @@ export class DirectMessages {
   }
 
   /** Subscribes before a connection is made, if another node has one; resolves when the others know. */
-  prepare(app: SpaceId, peerId: string): Promise<void> | undefined {
+  prepare(spaceId: SpaceId, peerId: string): Promise<void> | undefined {
     const { wire, subjects } = this.parts;
-    if (this.peers.get(app)?.has(peerId) || !wire.hasSubscriber(subjects.peer(app, peerId))) return undefined;
-    this.subscribe(app, peerId);
+    if (this.peers.get(spaceId)?.has(peerId) || !wire.hasSubscriber(subjects.peer(spaceId, peerId))) return undefined;
+    this.subscribe(spaceId, peerId);
     // A worker that does not read must not keep clients from connecting.
     return Promise.race([wire.flush(), Bun.sleep(PREPARE_MAX_MS)]);
   }
 
-  subscribe(app: SpaceId, peerId: string): void {
+  subscribe(spaceId: SpaceId, peerId: string): void {
     const { wire, subjects } = this.parts;
-    let peers = this.peers.get(app);
+    let peers = this.peers.get(spaceId);
     if (!peers) {
       peers = new Map();
-      this.peers.set(app, peers);
+      this.peers.set(spaceId, peers);
     }
     if (peers.has(peerId)) return;
-    const subscription = wire.subscribeWith(subjects.peer(app, peerId), this.receiver);
+    const subscription = wire.subscribeWith(subjects.peer(spaceId, peerId), this.receiver);
     peers.set(peerId, subscription);
-    this.newest.restore(subscription, app, peerId);
+    this.newest.restore(subscription, spaceId, peerId);
   }
 
-  unsubscribe(app: SpaceId, peerId: string): void {
-    const peers = this.peers.get(app);
+  unsubscribe(spaceId: SpaceId, peerId: string): void {
+    const peers = this.peers.get(spaceId);
     const subscription = peers?.get(peerId);
     if (!peers || !subscription) return;
     subscription.end();
-    this.newest.putAside(subscription, app, peerId);
+    this.newest.putAside(subscription, spaceId, peerId);
     peers.delete(peerId);
-    if (peers.size === 0) this.peers.delete(app);
+    if (peers.size === 0) this.peers.delete(spaceId);
   }
 
   /** Delivers a message that came in a request instead of on the peer's subject. */

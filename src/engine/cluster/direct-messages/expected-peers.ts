@@ -26,13 +26,13 @@ export class ExpectedPeers {
 
   constructor(private readonly parts: ExpectedPeersParts) {}
 
-  has(app: SpaceId, peerId: string): boolean {
-    return this.expected.size > 0 && this.expected.has(this.parts.subjects.returned(app, peerId));
+  has(spaceId: SpaceId, peerId: string): boolean {
+    return this.expected.size > 0 && this.expected.has(this.parts.subjects.returned(spaceId, peerId));
   }
 
-  begin(app: SpaceId, peerId: string): void {
+  begin(spaceId: SpaceId, peerId: string): void {
     const { wire, subjects } = this.parts;
-    const subject = subjects.returned(app, peerId);
+    const subject = subjects.returned(spaceId, peerId);
     if (this.expected.has(subject)) return;
     this.expected.set(
       subject,
@@ -41,15 +41,15 @@ export class ExpectedPeers {
   }
 
   /** A peer has connected to this node. */
-  connected(app: SpaceId, peerId: string): void {
+  connected(spaceId: SpaceId, peerId: string): void {
     const { wire, subjects, local } = this.parts;
-    this.end(app, peerId);
-    wire.publish(subjects.returned(app, peerId), encode.peerReturned({ node: local.id, app, peerId }));
+    this.end(spaceId, peerId);
+    wire.publish(subjects.returned(spaceId, peerId), encode.peerReturned({ node: local.id, app: spaceId, peerId }));
   }
 
-  end(app: SpaceId, peerId: string): void {
+  end(spaceId: SpaceId, peerId: string): void {
     if (this.expected.size === 0) return;
-    const subject = this.parts.subjects.returned(app, peerId);
+    const subject = this.parts.subjects.returned(spaceId, peerId);
     this.expected.get(subject)?.end();
     this.expected.delete(subject);
   }

@@ -44,16 +44,16 @@ export class NewestMessages {
     return newest;
   }
 
-  restore(subscription: TransportSubscription, app: SpaceId, peerId: string): void {
+  restore(subscription: TransportSubscription, spaceId: SpaceId, peerId: string): void {
     if (this.aside.size === 0) return;
-    const key = keyOf(app, peerId);
+    const key = keyOf(spaceId, peerId);
     const one = this.aside.get(key);
     if (!one) return;
     this.aside.delete(key);
     if (one.untilMs > this.nowMs()) this.current.set(subscription, one.newest);
   }
 
-  putAside(subscription: TransportSubscription, app: SpaceId, peerId: string): void {
+  putAside(subscription: TransportSubscription, spaceId: SpaceId, peerId: string): void {
     const newest = this.current.get(subscription);
     if (!newest) return;
     this.current.delete(subscription);
@@ -62,9 +62,9 @@ export class NewestMessages {
       if (untilMs > nowMs && this.aside.size < ASIDE_MAX) break;
       this.aside.delete(key);
     }
-    this.aside.set(keyOf(app, peerId), { newest, untilMs: nowMs + ASIDE_MS });
+    this.aside.set(keyOf(spaceId, peerId), { newest, untilMs: nowMs + ASIDE_MS });
   }
 }
 
 /** Unambiguous: an application's id contains no space. */
-const keyOf = (app: SpaceId, peerId: string): string => `${app} ${peerId}`;
+const keyOf = (spaceId: SpaceId, peerId: string): string => `${spaceId} ${peerId}`;

@@ -5,7 +5,7 @@ import { RESPONSE_TIMEOUT_MS } from "../requests/pending-requests.ts";
 import { ASK_AFTER_MS, DEFERRED_WAIT_MS, PendingDirectMessages } from "./pending-messages.ts";
 
 const ATTEMPT: DirectAttempt = {
-  app: anAppId("app"),
+  spaceId: anAppId("app"),
   to: "ann",
   onDeferred: () => undefined,
   number: 0,

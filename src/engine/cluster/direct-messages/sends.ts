@@ -21,13 +21,19 @@ interface DirectSendsParts {
 export class DirectSends {
   constructor(private readonly parts: DirectSendsParts) {}
 
-  send(app: SpaceId, to: string, envelope: Envelope, isHere: boolean, attempt?: DirectAttempt): Promise<SendResult> {
+  send(
+    spaceId: SpaceId,
+    to: string,
+    envelope: Envelope,
+    isHere: boolean,
+    attempt?: DirectAttempt,
+  ): Promise<SendResult> {
     const { local, wire, subjects, control, pendingDirectMessages } = this.parts;
     const number = attempt ? this.numberOf(attempt) : this.parts.nextNumber();
-    const subject = subjects.peer(app, to);
+    const subject = subjects.peer(spaceId, to);
     const before = attempt?.isNext ? undefined : pendingDirectMessages.oldestUndecided(subject);
     const isNext = before === undefined;
-    const text = directMessage({ node: local.id, number, app, to, envelope, isNext, oldest: before });
+    const text = directMessage({ node: local.id, number, app: spaceId, to, envelope, isNext, oldest: before });
     wire.publish(subject, text, subjects.response(number));
     const result = pendingDirectMessages.add(number, text, attempt, subject, isHere);
     if (attempt?.isLast) control.forwardToAll(number);

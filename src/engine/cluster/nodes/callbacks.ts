@@ -31,48 +31,50 @@ export class NodeCallbacks implements EngineCallbacks {
   }
 
   /** No closure: this is on the path of every message. */
-  deliver(app: SpaceId, channel: string, envelope: Envelope): void {
+  deliver(spaceId: SpaceId, channel: string, envelope: Envelope): void {
     try {
-      this.end.deliver(app, channel, envelope);
+      this.end.deliver(spaceId, channel, envelope);
     } catch (error) {
-      this.boundary.report(error, { in: "deliver", app, channel });
-      this.lost(app, channel);
+      this.boundary.report(error, { in: "deliver", app: spaceId, channel });
+      this.lost(spaceId, channel);
     }
   }
 
   /** May throw: direct-messages/direct-messages.ts then sends no receipt, because it is not known whether the message was delivered. */
-  deliverTo(app: SpaceId, to: string, envelope: Envelope): DeliverResult {
-    return this.end.deliverTo(app, to, envelope);
+  deliverTo(spaceId: SpaceId, to: string, envelope: Envelope): DeliverResult {
+    return this.end.deliverTo(spaceId, to, envelope);
   }
 
-  returned(app: SpaceId, peerId: string): void {
-    this.boundary.run({ in: "returned", app }, () => this.end.returned(app, peerId));
+  returned(spaceId: SpaceId, peerId: string): void {
+    this.boundary.run({ in: "returned", app: spaceId }, () => this.end.returned(spaceId, peerId));
   }
 
   membersChanged(
     node: NodeId,
-    app: SpaceId,
+    spaceId: SpaceId,
     channel: string,
     joined: readonly MemberState[],
     left: readonly string[],
   ): void {
-    this.members("membersChanged", node, app, channel, () => this.end.membersChanged(node, app, channel, joined, left));
+    this.members("membersChanged", node, spaceId, channel, () =>
+      this.end.membersChanged(node, spaceId, channel, joined, left),
+    );
   }
 
-  membersAre(node: NodeId, app: SpaceId, channel: string, members: readonly MemberState[]): void {
-    this.members("membersAre", node, app, channel, () => this.end.membersAre(node, app, channel, members));
+  membersAre(node: NodeId, spaceId: SpaceId, channel: string, members: readonly MemberState[]): void {
+    this.members("membersAre", node, spaceId, channel, () => this.end.membersAre(node, spaceId, channel, members));
   }
 
   /** Runs the callback of `watch`. */
-  found(app: SpaceId, channel: string, callback: () => void): void {
-    this.boundary.run({ in: "watch", app, channel }, callback, () => {
+  found(spaceId: SpaceId, channel: string, callback: () => void): void {
+    this.boundary.run({ in: "watch", app: spaceId, channel }, callback, () => {
       this.boundary.markStale();
-      this.lost(app, channel);
+      this.lost(spaceId, channel);
     });
   }
 
-  lost(app: SpaceId, channel: string): void {
-    this.boundary.run({ in: "lost", app, channel }, () => this.end.lost(app, channel));
+  lost(spaceId: SpaceId, channel: string): void {
+    this.boundary.run({ in: "lost", app: spaceId, channel }, () => this.end.lost(spaceId, channel));
   }
 
   reconnected(): void {
@@ -106,20 +108,20 @@ export class NodeCallbacks implements EngineCallbacks {
     this.end.blocked(app, peerId, untilMs);
   }
 
-  kicked(app: SpaceId, peerId: string): number {
-    return this.end.kicked(app, peerId);
+  kicked(spaceId: SpaceId, peerId: string): number {
+    return this.end.kicked(spaceId, peerId);
   }
 
-  localMembers(app: SpaceId, channel: string): readonly MemberState[] {
-    return this.end.localMembers(app, channel);
+  localMembers(spaceId: SpaceId, channel: string): readonly MemberState[] {
+    return this.end.localMembers(spaceId, channel);
   }
 
-  localPeers(app: SpaceId, channel: string): readonly MemberState[] {
-    return this.end.localPeers(app, channel);
+  localPeers(spaceId: SpaceId, channel: string): readonly MemberState[] {
+    return this.end.localPeers(spaceId, channel);
   }
 
-  localChannels(app: SpaceId, page?: ChannelsPage): FoundChannels {
-    return this.end.localChannels(app, page);
+  localChannels(spaceId: SpaceId, page?: ChannelsPage): FoundChannels {
+    return this.end.localChannels(spaceId, page);
   }
 
   localConnections(app: AppId): number {
@@ -130,10 +132,10 @@ export class NodeCallbacks implements EngineCallbacks {
     return this.end.localCounts();
   }
 
-  private members(method: string, node: NodeId, app: SpaceId, channel: string, call: () => void): void {
-    this.boundary.run({ in: method, node, app, channel }, call, () => {
+  private members(method: string, node: NodeId, spaceId: SpaceId, channel: string, call: () => void): void {
+    this.boundary.run({ in: method, node, app: spaceId, channel }, call, () => {
       this.boundary.markStale(node);
-      this.lost(app, channel);
+      this.lost(spaceId, channel);
     });
   }
 

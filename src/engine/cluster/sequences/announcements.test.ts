@@ -13,7 +13,7 @@ function recording() {
   const sent: string[] = [];
   const outgoing = new OutgoingSequences(
     "node",
-    (app, channel) => `${app} ${channel}`,
+    (spaceId, channel) => `${spaceId} ${channel}`,
     () => 0,
   );
   const announcements = new Announcements(outgoing, (subject, text) => {

@@ -9,7 +9,7 @@ import type { OutgoingSequences } from "./outgoing-sequences.ts";
 
 export class Announcements {
   /** The channel whose changes are collected. */
-  private app: SpaceId | undefined;
+  private spaceId: SpaceId | undefined;
   private channel = "";
   /** Members that are announced together. Bound: those who waited for a channel to be opened; sent before the turn ends. */
   private joined = new Map<string, MemberState>();
@@ -19,9 +19,9 @@ export class Announcements {
     private readonly publish: (subject: string, item: string) => void,
   ) {}
 
-  add(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+  add(spaceId: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     const [only] = joined;
-    if (app === this.app && channel === this.channel && left.length === 0 && joined.length === 1 && only) {
+    if (spaceId === this.spaceId && channel === this.channel && left.length === 0 && joined.length === 1 && only) {
       // Two changes of one peer stay two changes, in this order.
       if (this.joined.has(only.peerId)) this.flush();
       this.joined.set(only.peerId, only);
@@ -29,13 +29,13 @@ export class Announcements {
     }
     // What was announced earlier arrives earlier, also of other channels.
     this.flush();
-    this.send(app, channel, joined, left);
+    this.send(spaceId, channel, joined, left);
   }
 
   /** Joins what `work` announces on this channel. It does not wait: what is collected is sent when `work` returns. */
-  collect(app: SpaceId, channel: string, work: () => void): void {
-    if (this.app !== undefined) return work();
-    this.app = app;
+  collect(spaceId: SpaceId, channel: string, work: () => void): void {
+    if (this.spaceId !== undefined) return work();
+    this.spaceId = spaceId;
     this.channel = channel;
     try {
       work();
@@ -43,22 +43,22 @@ export class Announcements {
       try {
         this.flush();
       } finally {
-        this.app = undefined;
+        this.spaceId = undefined;
       }
     }
   }
 
   /** Called before anything else is published: a member is known before its messages. */
   flush(): void {
-    const { app, channel, joined } = this;
-    if (app === undefined || joined.size === 0) return;
+    const { spaceId, channel, joined } = this;
+    if (spaceId === undefined || joined.size === 0) return;
     this.joined = new Map();
-    this.send(app, channel, [...joined.values()], []);
+    this.send(spaceId, channel, [...joined.values()], []);
   }
 
-  private send(app: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+  private send(spaceId: SpaceId, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     for (const change of splitChange({ joined, left })) {
-      const { subject, item } = this.outgoing.append(app, channel, (place) => members(place, change), false);
+      const { subject, item } = this.outgoing.append(spaceId, channel, (place) => members(place, change), false);
       this.publish(subject, item);
     }
   }

@@ -40,12 +40,18 @@ function subscribed({ isSilent = false } = {}) {
     requested.push(request.kind);
     if (request.kind === "replay") return { kind: "replay", items: remote.items };
     const channels = request.kind === "sequences" ? request.channels : [];
-    const sequences = channels.map(([app, channel]) => ({ app, channel, epoch: 1, n: remote.n, members: [] }));
+    const sequences = channels.map(([spaceId, channel]) => ({
+      app: spaceId,
+      channel,
+      epoch: 1,
+      n: remote.n,
+      members: [],
+    }));
     return { kind: "sequences", sequences };
   };
   const local: Partial<EngineCallbacks> = {
-    deliver: (_app, channel, { dataJson }) => void delivered.push(`${channel}: ${dataJson}`),
-    lost: (_app, channel) => void lost.push(channel),
+    deliver: (_spaceId, channel, { dataJson }) => void delivered.push(`${channel}: ${dataJson}`),
+    lost: (_spaceId, channel) => void lost.push(channel),
     membersAre: () => undefined,
   };
   const wire: Pick<Wire, "subscribe" | "isUp"> = {

@@ -42,7 +42,7 @@ interface ChannelSubscriptionsParts {
 }
 
 interface ChannelSubscription {
-  readonly app: SpaceId;
+  readonly spaceId: SpaceId;
   readonly channel: string;
   readonly transport: TransportSubscription;
   readonly sequences: IncomingSequences;
@@ -66,7 +66,7 @@ interface Absent extends Contact {
   readonly goneMs: number;
 }
 
-const key = (app: SpaceId, channel: string): string => `${app} ${channel}`;
+const key = (spaceId: SpaceId, channel: string): string => `${spaceId} ${channel}`;
 
 export class ChannelSubscriptions {
   /** Bound: channels in use here, CHANNELS_PER_CONNECTION_MAX per connection. */
@@ -78,15 +78,15 @@ export class ChannelSubscriptions {
 
   constructor(private readonly parts: ChannelSubscriptionsParts) {}
 
-  open(app: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
+  open(spaceId: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
     const { requests, nodes } = this.parts;
-    const subscription = this.subscribe(app, channel);
-    this.subscriptions.set(key(app, channel), subscription);
+    const subscription = this.subscribe(spaceId, channel);
+    this.subscriptions.set(key(spaceId, channel), subscription);
     // Also those that cannot be reached now: they may accept messages that this node has subscribed to.
     const asked = [...nodes.all.map((node) => [node.name, node] as const), ...this.absent];
     const unanswered = (last: Contact): Unanswered => ({ since: openedSince(subscription, last), isReturned: false });
     if (asked.length > 0) subscription.unanswered = new Map(asked.map(([name, last]) => [name, unanswered(last)]));
-    requests.toAll({ kind: "sequences", channels: [[app, channel]] }, (responses) => {
+    requests.toAll({ kind: "sequences", channels: [[spaceId, channel]] }, (responses) => {
       if (!this.isCurrent(subscription)) return found(new Map());
       const states = [...responses].flatMap(([name, response]) => {
         const node = nodes.known(name);
@@ -114,9 +114,9 @@ export class ChannelSubscriptions {
     for (const { name } of nodes.all) if (!responded.has(name)) this.requestState(name, [subscription]);
   }
 
-  close(app: SpaceId, channel: string): void {
-    this.subscriptions.get(key(app, channel))?.transport.end();
-    this.subscriptions.delete(key(app, channel));
+  close(spaceId: SpaceId, channel: string): void {
+    this.subscriptions.get(key(spaceId, channel))?.transport.end();
+    this.subscriptions.delete(key(spaceId, channel));
   }
 
   /** Requests the state of all sequences of one node, because items of it may have been missed. */
@@ -125,7 +125,7 @@ export class ChannelSubscriptions {
     this.returned(name);
     const subscriptions = [...this.subscriptions.values()].filter(({ isOpening }) => !isOpening);
     if (subscriptions.length === 0) return;
-    for (const some of chunksOf(subscriptions, ({ app, channel }) => jsonBytes([app, channel])))
+    for (const some of chunksOf(subscriptions, ({ spaceId, channel }) => jsonBytes([spaceId, channel])))
       this.requestState(name, some);
   }
 
@@ -181,7 +181,7 @@ export class ChannelSubscriptions {
     }
   }
 
-  private subscribe(app: SpaceId, channel: string): ChannelSubscription {
+  private subscribe(spaceId: SpaceId, channel: string): ChannelSubscription {
     const { wire, subjects, nodes, warn, nowMs } = this.parts;
     const events: IncomingEvents = {
       deliver: (name, item) => this.deliver(name, item),
@@ -190,15 +190,15 @@ export class ChannelSubscriptions {
       lost: (name) => this.lose(subscription, name),
     };
     const sequences = new IncomingSequences(events, nowMs);
-    const transport = wire.subscribe(subjects.channel(app, channel), ({ text }) => {
+    const transport = wire.subscribe(subjects.channel(spaceId, channel), ({ text }) => {
       const item = sequenceItem(text);
       // The subject decides the channel: an item that names another one is forged.
-      if (!item || item.place.app !== app || item.place.channel !== channel)
+      if (!item || item.place.app !== spaceId || item.place.channel !== channel)
         return warn("ignored a message that no node has sent, on a channel");
       if (this.isCurrent(subscription) && nodes.seen(item.place.node)) sequences.receive(item);
     });
     const subscription: ChannelSubscription = {
-      app,
+      spaceId,
       channel,
       transport,
       sequences,
@@ -210,7 +210,7 @@ export class ChannelSubscriptions {
   }
 
   private isCurrent(subscription: ChannelSubscription): boolean {
-    return this.subscriptions.get(key(subscription.app, subscription.channel)) === subscription;
+    return this.subscriptions.get(key(subscription.spaceId, subscription.channel)) === subscription;
   }
 
   private deliver(name: string, item: SequenceItem): void {
@@ -224,7 +224,7 @@ export class ChannelSubscriptions {
 
   private requestState(name: string, subscriptions: readonly ChannelSubscription[]): void {
     const { requests, nodes, wire } = this.parts;
-    const channels = subscriptions.map(({ app, channel }) => [app, channel] as const);
+    const channels = subscriptions.map(({ spaceId, channel }) => [spaceId, channel] as const);
     requests.toOne(name, { kind: "sequences", channels }, (response: NodeResponse | undefined) => {
       const node = nodes.known(name);
       const current = subscriptions.filter((subscription) => this.isCurrent(subscription));
@@ -272,8 +272,8 @@ export class ChannelSubscriptions {
   /** The node has no such items, or no longer: before a loss is reported, its state shows whether they ever existed. */
   private confirmLoss(subscription: ChannelSubscription, from: SequencePlace, to: number): void {
     const { requests, nodes, local } = this.parts;
-    const { app, channel } = subscription;
-    requests.toOne(from.node, { kind: "sequences", channels: [[app, channel]] }, (response) => {
+    const { spaceId, channel } = subscription;
+    requests.toOne(from.node, { kind: "sequences", channels: [[spaceId, channel]] }, (response) => {
       const node = nodes.known(from.node);
       if (!this.isCurrent(subscription) || !node) return;
       const [state] = sequencesOf(response);
@@ -281,7 +281,7 @@ export class ChannelSubscriptions {
       const isRefuted =
         state && state.epoch > 0 && (state.epoch < from.epoch || (state.epoch === from.epoch && state.n < to));
       if (!isRefuted) return this.lose(subscription, from.node);
-      const takeMembers = (): void => local.membersAre(node.id, app, channel, state.members);
+      const takeMembers = (): void => local.membersAre(node.id, spaceId, channel, state.members);
       subscription.sequences.of(node.name).refute(state, takeMembers);
     });
   }
@@ -291,10 +291,10 @@ export class ChannelSubscriptions {
     if (this.isCurrent(subscription)) subscription.sequences.of(name).giveUp();
   }
 
-  private reportLoss({ app, channel }: ChannelSubscription): void {
+  private reportLoss({ spaceId, channel }: ChannelSubscription): void {
     const { local, warn } = this.parts;
     warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
-    local.lost(app, channel);
+    local.lost(spaceId, channel);
   }
 }
 

@@ -9,7 +9,7 @@ function made(areLossesReported = false) {
   let now = 0;
   const sequences = new OutgoingSequences(
     "a",
-    (app, channel) => `${app}/${channel}`,
+    (spaceId, channel) => `${spaceId}/${channel}`,
     () => now,
     areLossesReported,
   );

@@ -38,7 +38,7 @@ class OutgoingSequence implements SequenceEnd {
   readonly kept: string[] = [];
 
   constructor(
-    readonly app: SpaceId,
+    readonly spaceId: SpaceId,
     readonly channel: string,
     readonly subject: string,
     { epoch, n, messageMs, earlierMs }: SequenceEnd,
@@ -66,7 +66,7 @@ export class OutgoingSequences {
 
   constructor(
     private readonly node: string,
-    private readonly subjectOf: (app: SpaceId, channel: string) => string,
+    private readonly subjectOf: (spaceId: SpaceId, channel: string) => string,
     private readonly nowMs: () => number,
     /** The transport reports each loss: sequence numbers are repeated only after it has. */
     private readonly areLossesReported = false,
@@ -76,17 +76,17 @@ export class OutgoingSequences {
 
   /** Adds the next item to a channel's sequence. `encode` makes its text; the caller publishes it. */
   append(
-    app: SpaceId,
+    spaceId: SpaceId,
     channel: string,
     encode: (place: SequencePlace) => string,
     isMessage = true,
   ): { readonly subject: string; readonly item: string } {
-    const sequence = this.sequence(app, channel);
+    const sequence = this.sequence(spaceId, channel);
     sequence.n++;
     sequence.lastMs = this.nowMs();
     if (isMessage) sequence.messageMs = sequence.lastMs;
     sequence.repeats = this.areLossesReported ? REPEAT_AFTER_MS.length : 0;
-    const item = encode({ node: this.node, app, channel, epoch: sequence.epoch, n: sequence.n });
+    const item = encode({ node: this.node, app: spaceId, channel, epoch: sequence.epoch, n: sequence.n });
     sequence.kept.push(item);
     this.order.push({ sequence, bytes: item.length, atMs: sequence.lastMs - this.unreachableMs });
     this.bytes += item.length;
@@ -95,8 +95,8 @@ export class OutgoingSequences {
   }
 
   /** Where a channel's sequence is. Epoch and sequence number are 0 when there is none, or its end is not remembered any more. */
-  state(app: SpaceId, channel: string): Omit<SequenceState, "app" | "channel" | "members"> {
-    const name = key(app, channel);
+  state(spaceId: SpaceId, channel: string): Omit<SequenceState, "app" | "channel" | "members"> {
+    const name = key(spaceId, channel);
     const end = this.sequences.get(name) ?? this.remembered.get(name);
     const earlierMs = end?.earlierMs ?? this.remembered.forgottenMs;
     const now = this.nowMs();
@@ -144,14 +144,14 @@ export class OutgoingSequences {
     for (const sequence of this.sequences.values()) sequence.repeats = 0;
   }
 
-  private sequence(app: SpaceId, channel: string): OutgoingSequence {
-    const name = key(app, channel);
+  private sequence(spaceId: SpaceId, channel: string): OutgoingSequence {
+    const name = key(spaceId, channel);
     let sequence = this.sequences.get(name);
     if (!sequence) {
       sequence = new OutgoingSequence(
-        app,
+        spaceId,
         channel,
-        this.subjectOf(app, channel),
+        this.subjectOf(spaceId, channel),
         this.remembered.take(name) ?? this.begin(),
       );
       this.sequences.set(name, sequence);
@@ -185,7 +185,7 @@ export class OutgoingSequences {
 }
 
 /** Unambiguous: an application's id contains no space. */
-const key = (app: SpaceId, channel: string): string => `${app} ${channel}`;
+const key = (spaceId: SpaceId, channel: string): string => `${spaceId} ${channel}`;
 
 /** In whole milliseconds, and never more than it is. */
 const ageMs = (now: number, atMs: number): number => Math.min(Number.MAX_SAFE_INTEGER, Math.floor(now - atMs));

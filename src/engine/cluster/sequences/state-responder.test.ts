@@ -28,7 +28,7 @@ function responding() {
   const responder = new SequenceStateResponder({
     local: {
       id: "here",
-      localMembers: (_app, channel) => {
+      localMembers: (_spaceId, channel) => {
         reads++;
         if (channel === "broken") throw new Error("planted");
         if (channel.startsWith("medium")) return members.slice(0, 7);
@@ -91,7 +91,7 @@ test("the bytes per second are bounded, however many requests a node sends", () 
   expect(bytes).toBeLessThan(2 * RATE_BYTES_PER_SECOND + 2 * BURST_BYTES);
 });
 
-test("a short response is sent at once, and every node gets its turn, whatever one node requests", () => {
+test("a short response is sent at once, and every node is served, whatever one node requests", () => {
   const { responder, pass } = responding();
   for (let i = 0; i < 500; i++) responder.handle("b", [[APP, `large${i}`]], () => undefined);
   const sent: string[] = [];

@@ -1,6 +1,6 @@
 /**
  * Responses to `sequences` requests: the state of sequences and their members. Such a response can be a thousand times longer than its
- * request, and clients of another node can cause one with each subscribe. Long responses are therefore rate-limited, taken in turns
+ * request, and clients of another node can cause one with each subscribe. Long responses are therefore rate-limited, taken in rotation
  * by requesting node, and made part by part. Short ones are sent at once: a busy channel must not delay subscribers of others.
  */
 import type { SpaceId } from "../../../base/ids.ts";
@@ -24,7 +24,7 @@ const MEMBER_CHARS = 100;
 /** A state of at most this many estimated characters fits into one part however its texts are escaped: it is not measured. */
 const SURELY_FITS_CHARS = ITEM_MAX_BYTES / 8;
 
-type Channels = readonly (readonly [app: SpaceId, channel: string])[];
+type Channels = readonly (readonly [spaceId: SpaceId, channel: string])[];
 
 interface QueuedRequest {
   readonly receivedMs: number;
@@ -44,7 +44,7 @@ interface SequenceStateResponderParts {
 
 export class SequenceStateResponder {
   /**
-   * By requesting node: its requests in order, by channel. The node whose turn is next comes first. Bound: QUEUED_CHANNELS_MAX
+   * By requesting node: its requests in order, by channel. The next node comes first. Bound: QUEUED_CHANNELS_MAX
    * channels and the requests' own timeout; one for a single channel replaces an earlier one.
    */
   private readonly queued = new Map<string, Map<string, QueuedRequest>>();
@@ -103,7 +103,7 @@ export class SequenceStateResponder {
       if (!next) return;
       const [from, queue] = next;
       const [first] = queue;
-      // Removed and added again below: the other nodes have their turn first.
+      // Removed and added again below: the other nodes come first.
       this.queued.delete(from);
       if (!first) continue;
       if (this.isFinished(first[1])) {
@@ -147,9 +147,14 @@ export class SequenceStateResponder {
     this.lastRefillMs = now;
   }
 
-  private stateOf([app, channel]: Channels[number]): SequenceState {
+  private stateOf([spaceId, channel]: Channels[number]): SequenceState {
     const { outgoing, local } = this.parts;
-    return { app, channel, ...outgoing.state(app, channel), members: local.localMembers(app, channel) };
+    return {
+      app: spaceId,
+      channel,
+      ...outgoing.state(spaceId, channel),
+      members: local.localMembers(spaceId, channel),
+    };
   }
 
   private whole(state: SequenceState): string {

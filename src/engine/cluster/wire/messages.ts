@@ -59,7 +59,7 @@ export interface ConnectionCount {
 
 export type NodeRequest =
   /** The state of the node's sequences on these channels, with its members. */
-  | { readonly kind: "sequences"; readonly channels: readonly (readonly [app: SpaceId, channel: string])[] }
+  | { readonly kind: "sequences"; readonly channels: readonly (readonly [spaceId: SpaceId, channel: string])[] }
   /** The items from a place up to sequence number `to`. */
   | { readonly kind: "replay"; readonly from: SequencePlace; readonly to: number }
   /** `page` is undefined if a node of an earlier version asks; one that is asked ignores it, and returns all channels. */

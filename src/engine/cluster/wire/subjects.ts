@@ -39,18 +39,18 @@ export class Subjects {
   }
 
   /** The sequences of all nodes on one channel. */
-  channel(app: SpaceId, channel: string): string {
-    return joined(this.prefix, KIND.channel, token(app), token(channel));
+  channel(spaceId: SpaceId, channel: string): string {
+    return joined(this.prefix, KIND.channel, token(spaceId), token(channel));
   }
 
   /** Direct messages to one peer. */
-  peer(app: SpaceId, peerId: string): string {
-    return joined(this.prefix, KIND.peer, token(app), token(peerId));
+  peer(spaceId: SpaceId, peerId: string): string {
+    return joined(this.prefix, KIND.peer, token(spaceId), token(peerId));
   }
 
   /** For nodes that expect one peer back: it has connected. */
-  returned(app: SpaceId, peerId: string): string {
-    return joined(this.prefix, KIND.back, token(app), token(peerId));
+  returned(spaceId: SpaceId, peerId: string): string {
+    return joined(this.prefix, KIND.back, token(spaceId), token(peerId));
   }
 
   private responsesTo(id: string): string {

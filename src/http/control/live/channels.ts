@@ -81,10 +81,10 @@ export function liveChannelEndpoints(
       response: z.object({ data: z.array(listed), next, isComplete }),
       problems: ["not_found"],
       handle: async (call, { query }) => {
-        const app = spaceOf((await appIn(call)).id);
-        const request = { app, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
+        const spaceId = spaceOf((await appIn(call)).id);
+        const request = { app: spaceId, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
         const { data, ...rest } = await (query.sort === "rate" ? channels.busiest(request) : channels.page(request));
-        const rules = keyring.rulesOf(app);
+        const rules = keyring.rulesOf(spaceId);
         return { data: data.map((line) => ({ ...line, history: historyOf(rules.ruleFor(line.channel)) })), ...rest };
       },
     }),
@@ -101,9 +101,9 @@ export function liveChannelEndpoints(
       problems: ["not_found", "channel_reserved"],
       handle: async (call, { query }) => {
         const channel = channelIn(call);
-        const app = spaceOf((await appIn(call)).id);
-        const found = await channels.one({ app, channel, limit: query.limit, after: query.after });
-        const json = channelJson(channel, found, keyring.rulesOf(app).ruleFor(channel));
+        const spaceId = spaceOf((await appIn(call)).id);
+        const found = await channels.one({ app: spaceId, channel, limit: query.limit, after: query.after });
+        const json = channelJson(channel, found, keyring.rulesOf(spaceId).ruleFor(channel));
         return jsonTextResponse(`${json}\n`);
       },
     }),

@@ -47,13 +47,13 @@ async function attempt(method: Method, channel: string, query: string, world: Wo
   const endpoints = adminHistoryEndpoints(
     { admin: guardOf(role), operator: guardOf(role) },
     {
-      pages: pagesOf((_app, _channel, range) => {
+      pages: pagesOf((_spaceId, _channel, range) => {
         ranges.push(range);
         return read(range);
       }, clock),
       streams: {
-        retentionOf: (_app, name) => RULES.ruleFor(name)?.history,
-        remove: async (_app, name) => removed.push(name) > 0,
+        retentionOf: (_spaceId, name) => RULES.ruleFor(name)?.history,
+        remove: async (_spaceId, name) => removed.push(name) > 0,
       },
       appIn: async () => appRow("app", { consolePayloads }),
       audit,

@@ -192,8 +192,8 @@ export class LiveChannels {
     return { ...this.figuresOf(channel), members: first.sorted().flatMap(memberHere) };
   }
 
-  private *active(app: SpaceId, prefix: string): Generator<Channel> {
-    for (const channel of this.parts.spaces.get(app)?.channels.values() ?? [])
+  private *active(spaceId: SpaceId, prefix: string): Generator<Channel> {
+    for (const channel of this.parts.spaces.get(spaceId)?.channels.values() ?? [])
       if (channel.subscribers + channel.replaying > 0 && channel.name.startsWith(prefix)) yield channel;
   }
 

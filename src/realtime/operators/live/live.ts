@@ -20,7 +20,7 @@ export class Live {
   /** `nodeId`: the node's name, as operators know it. */
   constructor({ spaces, nodeRequests, recorder }: LiveParts, clock: Pick<Clock, "monotonicMs">, nodeId: string) {
     this.channels = new LiveChannels({ spaces, nodeRequests, clock });
-    const recent = (app: SpaceId, peerId: string) => recorder.ofPeer(app, peerId);
+    const recent = (spaceId: SpaceId, peerId: string) => recorder.ofPeer(spaceId, peerId);
     this.peers = new LivePeers({ spaces, nodeRequests, clock, nodeId, recent });
   }
 }

@@ -87,7 +87,7 @@ interface LivePeersParts {
   /** The node's name, as operators know it. */
   readonly nodeId: string;
   /** What the flight recorder has of a peer. */
-  readonly recent: (app: SpaceId, peerId: string) => readonly PeerEvent[];
+  readonly recent: (spaceId: SpaceId, peerId: string) => readonly PeerEvent[];
 }
 
 export class LivePeers {

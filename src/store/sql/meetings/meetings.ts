@@ -1,8 +1,8 @@
 /** Meetings on SQL. Reads are in reads.ts, stays in stays.ts, the lobby in lobby.ts. */
 import type { SQL } from "bun";
+import type { FairQueue } from "../../../base/fair-queue.ts";
 import type { AppId } from "../../../base/ids.ts";
 import { withBreaks } from "../../../base/other-work.ts";
-import type { Turns } from "../../../base/turns.ts";
 import { AHEAD_MAX_MS, type MeetingRow, type MeetingStore } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { longReads } from "../../engines/long-reads.ts";
@@ -20,8 +20,8 @@ const FORGET_STAYS = 200;
 
 export class SqlMeetings extends SqlStays implements MeetingStore {
   /** `removed`: a person was removed from a meeting. */
-  constructor(database: Database, turns: Turns = longReads(database), removed: () => void = () => undefined) {
-    super(database, database.isShared ? new PlacesInRows(database) : new PlacesInMemory(database), turns);
+  constructor(database: Database, queue: FairQueue = longReads(database), removed: () => void = () => undefined) {
+    super(database, database.isShared ? new PlacesInRows(database) : new PlacesInMemory(database), queue);
     this.removed = removed;
   }
 

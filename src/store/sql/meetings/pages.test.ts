@@ -1,8 +1,8 @@
 /** Totals of meetings that are counted in steps. What lists return otherwise is in testing/suite-meeting-lists.ts. */
 
 import { expect, test } from "bun:test";
+import { TooManyWaiting } from "../../../base/fair-queue.ts";
 import { anAppId } from "../../../base/testing/ids.ts";
-import { TooManyWaiting } from "../../../base/turns.ts";
 import type { Store } from "../../contract/store.ts";
 import type { Database, Work } from "../../engines/database.ts";
 import { longReads } from "../../engines/long-reads.ts";

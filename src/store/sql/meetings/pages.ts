@@ -1,11 +1,12 @@
 /**
  * Pages and totals of meetings, newest first. Each search has an index in its order (migrations/0014_meetings.sql), so a page reads what it
  * returns. The totals of an application and of a room are kept in counters; those of a time span are counted in steps, because SQLite runs a
- * statement on the event loop and cannot interrupt it. The steps take turns (engines/long-reads.ts): the event loop would otherwise run one of every
+ * statement on the event loop and cannot interrupt it. The steps alternate (engines/long-reads.ts): the event loop would otherwise run one of every
  * request before anything else.
  */
+
+import type { FairQueue, Step } from "../../../base/fair-queue.ts";
 import type { AppId } from "../../../base/ids.ts";
-import type { Step, Turns } from "../../../base/turns.ts";
 import type { MeetingPage, MeetingSearch } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
@@ -23,7 +24,7 @@ const COUNTED_AT_ONCE = 10_000;
 export class MeetingPages {
   constructor(
     private readonly database: Database,
-    private readonly turns: Turns,
+    private readonly queue: FairQueue,
     private readonly countedAtOnce = COUNTED_AT_ONCE,
   ) {}
 
@@ -45,7 +46,7 @@ export class MeetingPages {
     const hasSpan = startedAfter !== undefined || startedBefore !== undefined;
     const key = JSON.stringify(["meetings", room, startedAfter, startedBefore]);
     const all = hasSpan
-      ? await this.turns.run(app, key, (step) => this.allOfSpan(app, search, step))
+      ? await this.queue.run(app, key, (step) => this.allOfSpan(app, search, step))
       : await allOf(database, app, search);
     // Those that have not ended are few, and have an index of their own.
     return search.isActive === undefined ? all : all - (await activeOf(database, app, search));

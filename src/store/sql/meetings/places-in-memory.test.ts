@@ -22,11 +22,11 @@ const FULL = "database or disk is full";
 class Probed extends SqlMeetings {
   /** What decides who may enter. No participant has the id "absent". */
   async decidedBy(room: string, nowMs: number): Promise<unknown> {
-    const inTurn = await this.database.quickRun(async (sql) => ({
+    const together = await this.database.quickRun(async (sql) => ({
       current: await this.places.current(sql, A, room),
       taken: await this.places.taken(sql, A, room, "absent", nowMs),
     }));
-    return { ...inTurn, latest: await this.latest(A, room) };
+    return { ...together, latest: await this.latest(A, room) };
   }
 }
 

@@ -29,7 +29,7 @@ export class PlacesInMemory implements ReservedPlaces {
   private readonly places = new Map<string, Place>();
   /** Bound: as `places`. */
   private readonly byRoom = new Map<string, Set<string>>();
-  /** By room. What changes them forgets them within the same turn of the connection. Bound: KNOWN_MAX, the oldest is read again. */
+  /** By room. What changes them forgets them before others use the connection. Bound: KNOWN_MAX, the oldest is read again. */
   private readonly known = new Map<string, Known>();
 
   constructor(private readonly database: Database) {}
@@ -52,7 +52,7 @@ export class PlacesInMemory implements ReservedPlaces {
     holder?: PlaceHolder,
   ): Promise<"reserved" | "full"> {
     const key = keyOf(app, room);
-    // Within the turn of the connection: no stay begins between the count and the decision.
+    // No one else uses the connection meanwhile: no stay begins between the count and the decision.
     return this.database.quickRun(async (sql) => {
       if (holder !== undefined) this.giveUpOldest(key, id, holder.name);
       const { byOthers, isInside } = await this.taken(sql, app, room, id, nowMs);
@@ -114,7 +114,7 @@ export class PlacesInMemory implements ReservedPlaces {
     this.put(keyOf(app, room), { latest, current: meeting, open: new Set(known.open).add(id) });
   }
 
-  /** Within a turn of the connection: nothing changes between the statements. */
+  /** No one else uses the connection meanwhile: nothing changes between the statements. */
   private async of(sql: SQL, app: AppId, room: string): Promise<Known> {
     const key = keyOf(app, room);
     const found = this.known.get(key);

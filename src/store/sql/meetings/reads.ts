@@ -1,7 +1,7 @@
 /** What is read of meetings and stays. */
 import type { SQL } from "bun";
+import type { FairQueue } from "../../../base/fair-queue.ts";
 import type { AppId } from "../../../base/ids.ts";
-import type { Turns } from "../../../base/turns.ts";
 import type { MeetingPage, MeetingRow, MeetingSearch, StayRow } from "../../contract/meetings.ts";
 import type { Database } from "../../engines/database.ts";
 import { type DbRow, numberOrNull, searchable } from "../../engines/rows.ts";
@@ -13,9 +13,9 @@ import { toMeeting, toStay } from "./rows.ts";
 export class SqlMeetingReads extends SqlLobby {
   private readonly pages: MeetingPages;
 
-  constructor(database: Database, places: ReservedPlaces, turns: Turns) {
+  constructor(database: Database, places: ReservedPlaces, queue: FairQueue) {
     super(database, places);
-    this.pages = new MeetingPages(database, turns);
+    this.pages = new MeetingPages(database, queue);
   }
 
   async stay(id: string): Promise<StayRow | undefined> {

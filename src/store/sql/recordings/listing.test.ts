@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import type { SQL } from "bun";
 import { nextTurn } from "../../../../test/support/wait.ts";
+import { TooManyWaiting } from "../../../base/fair-queue.ts";
 import { anAppId } from "../../../base/testing/ids.ts";
-import { TooManyWaiting } from "../../../base/turns.ts";
 import type { Database, Work } from "../../engines/database.ts";
 import { sqlitePlaces, withApps } from "../../testing/places.ts";
 import { databaseOf, fill } from "../../testing/recordings.ts";

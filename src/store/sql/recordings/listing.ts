@@ -10,8 +10,9 @@
  * - The longest statement. SQLite runs a statement on the event loop and cannot interrupt it, so everything else is read in windows: no
  *   statement reads more than `windowRows` recordings, and other work gets its turn between two windows (engines/long-reads.ts).
  */
+
+import type { FairQueue, Step } from "../../../base/fair-queue.ts";
 import type { AppId } from "../../../base/ids.ts";
-import type { Step, Turns } from "../../../base/turns.ts";
 import type { PageRequest, RecordingFilter, RecordingRow } from "../../contract/recordings.ts";
 import type { Database } from "../../engines/database.ts";
 import { longReads } from "../../engines/long-reads.ts";
@@ -62,11 +63,11 @@ export class RecordingLists {
   constructor(
     private readonly database: Database,
     private readonly limits = LIMITS,
-    private readonly turns: Turns = longReads(database),
+    private readonly queue: FairQueue = longReads(database),
   ) {}
 
   page(app: AppId, { isPatient = false, ...request }: PageRequest): Promise<RecordingRow[]> {
-    return this.turns.run(
+    return this.queue.run(
       app,
       JSON.stringify(["page of recordings", request]),
       (step) => new ListReading(this.database, this.limits, app, step).page(request),
@@ -75,7 +76,7 @@ export class RecordingLists {
   }
 
   totalOf(app: AppId, filter: RecordingFilter): Promise<number> {
-    return this.turns.run(app, JSON.stringify(["total of recordings", filter]), (step) =>
+    return this.queue.run(app, JSON.stringify(["total of recordings", filter]), (step) =>
       new ListReading(this.database, this.limits, app, step).total(filter),
     );
   }

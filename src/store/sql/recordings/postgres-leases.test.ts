@@ -74,7 +74,7 @@ test("bytes of a holder that has not released are reported as far as they are fl
   expect(await look()).toEqual({ locator: "elsewhere", flushed: 123 });
   await second.release(true);
   expect(await look()).toEqual({ locator: "elsewhere", flushed: undefined });
-  await other.recordings.endUpload("u", 1);
+  await other.recordings.discardUpload("u", 1);
   expect(await look()).toBeUndefined();
   await closeAll();
 });
@@ -139,7 +139,7 @@ test("a lease is renewed while it is held, and lost when the upload ends", async
   };
   await until("the lease is renewed", isRenewed, 20_000);
   expect(await other.leases.take("u")).toBeUndefined();
-  expect(await other.recordings.endUpload("u", 1)).toBe(true);
+  expect(await other.recordings.discardUpload("u", 1)).toBe(true);
   await expect(first.confirm(true)).rejects.toBeInstanceOf(LeaseLost);
   await closeAll();
 });

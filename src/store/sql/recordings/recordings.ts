@@ -1,6 +1,7 @@
 /** Recordings on SQL. Lists are in listing.ts, uploads in uploads.ts. */
+
+import type { FairQueue } from "../../../base/fair-queue.ts";
 import type { AppId } from "../../../base/ids.ts";
-import type { Turns } from "../../../base/turns.ts";
 import type {
   Completion,
   PageRequest,
@@ -17,9 +18,9 @@ import { addFileToRemove, SqlUploads } from "./uploads.ts";
 export class SqlRecordings extends SqlUploads implements RecordingStore {
   private readonly lists: RecordingLists;
 
-  constructor(database: Database, turns: Turns) {
+  constructor(database: Database, queue: FairQueue) {
     super(database);
-    this.lists = new RecordingLists(database, undefined, turns);
+    this.lists = new RecordingLists(database, undefined, queue);
   }
 
   complete(id: string, generation: number, made: Completion): Promise<RecordingRow | undefined> {

@@ -144,12 +144,12 @@ export class SqlUploads implements UploadStore {
           SELECT s.*, ROW_NUMBER() OVER (
             PARTITION BY s.app, COALESCE(s.sender, s.stay) ORDER BY s.of_stay, s.finished, s.id) AS of_sender
           FROM waiting s
-        ), turns AS (
+        ), alternating AS (
           SELECT n.*, ROW_NUMBER() OVER (PARTITION BY n.app, n.room ORDER BY n.of_sender, n.finished, n.id) AS of_room,
             ROW_NUMBER() OVER (PARTITION BY n.app ORDER BY n.of_sender, n.finished, n.id) AS of_app
           FROM senders n
         )
-        SELECT * FROM turns ORDER BY of_app, finished, id LIMIT ${limit}`;
+        SELECT * FROM alternating ORDER BY of_app, finished, id LIMIT ${limit}`;
       return rows.map((row) => ({
         ...toUpload(row),
         nthOfStay: Number(row.of_stay),
@@ -220,7 +220,7 @@ export class SqlUploads implements UploadStore {
     });
   }
 
-  endUpload(
+  discardUpload(
     id: string,
     nowMs: number,
     touchedBy = Number.MAX_SAFE_INTEGER,
@@ -250,7 +250,7 @@ export class SqlUploads implements UploadStore {
     });
   }
 
-  endedUploads(limit: number, skipped = 0): Promise<UploadRow[]> {
+  discardedUploads(limit: number, skipped = 0): Promise<UploadRow[]> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         SELECT * FROM uploads WHERE ended IS NOT NULL ORDER BY ended, id LIMIT ${limit} OFFSET ${skipped}`;

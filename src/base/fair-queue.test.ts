@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { nextTurn } from "../../test/support/wait.ts";
-import { type Step, TooManyWaiting, Turns } from "./turns.ts";
+import { FairQueue, type Step, TooManyWaiting } from "./fair-queue.ts";
 
 /** Work of several steps, each of which ends when the test says so. */
 class World {
@@ -25,14 +25,14 @@ class World {
   }
 }
 
-test("work of one owner waits for the one before it, and steps of several owners take turns", async () => {
+test("work of one owner waits for the one before it, and steps of several owners alternate", async () => {
   const world = new World();
-  const turns = new Turns({ stepsAtOnce: 1, waitingMax: 9 });
+  const queue = new FairQueue({ stepsAtOnce: 1, waitingMax: 9 });
   const all = [
-    turns.run("x", "a", world.work("a", 3)),
-    turns.run("x", "b", world.work("b", 2)),
-    turns.run("y", "c", world.work("c", 2)),
-    turns.run("z", "d", world.work("d", 1)),
+    queue.run("x", "a", world.work("a", 3)),
+    queue.run("x", "b", world.work("b", 2)),
+    queue.run("y", "c", world.work("c", 2)),
+    queue.run("z", "d", world.work("d", 1)),
   ];
   await nextTurn();
   expect(world.begun).toEqual(["a1"]);
@@ -43,8 +43,8 @@ test("work of one owner waits for the one before it, and steps of several owners
 
 test("as many steps run at the same time as are allowed", async () => {
   const world = new World();
-  const turns = new Turns({ stepsAtOnce: 2, waitingMax: 9 });
-  const all = ["a", "b", "c"].map((name) => turns.run(name, name, world.work(name, 1)));
+  const queue = new FairQueue({ stepsAtOnce: 2, waitingMax: 9 });
+  const all = ["a", "b", "c"].map((name) => queue.run(name, name, world.work(name, 1)));
   await nextTurn();
   expect(world.begun).toEqual(["a1", "b1"]);
   await world.endAll();
@@ -53,7 +53,7 @@ test("as many steps run at the same time as are allowed", async () => {
 });
 
 test("the event loop runs other work between two steps, of the same owner and of different ones", async () => {
-  const turns = new Turns({ stepsAtOnce: 1, waitingMax: 9 });
+  const queue = new FairQueue({ stepsAtOnce: 1, waitingMax: 9 });
   let loops = 0;
   let isOver = false;
   const count = (): void => {
@@ -64,18 +64,18 @@ test("the event loop runs other work between two steps, of the same owner and of
   const steps = async (step: Step): Promise<void> => {
     for (let i = 0; i < 10; i++) await step(async () => undefined);
   };
-  await Promise.all([turns.run("x", "a", steps), turns.run("y", "b", steps), turns.run("y", "c", steps)]);
+  await Promise.all([queue.run("x", "a", steps), queue.run("y", "b", steps), queue.run("y", "c", steps)]);
   isOver = true;
   expect(loops).toBeGreaterThanOrEqual(29);
 });
 
 test("the same work that waits is done once, but work that has begun is not joined", async () => {
   const world = new World();
-  const turns = new Turns({ stepsAtOnce: 1, waitingMax: 1 });
-  const first = turns.run("x", "same", world.work("first", 1));
+  const queue = new FairQueue({ stepsAtOnce: 1, waitingMax: 1 });
+  const first = queue.run("x", "same", world.work("first", 1));
   await nextTurn();
-  const second = turns.run("x", "same", world.work("second", 1));
-  const third = turns.run("x", "same", world.work("third", 1));
+  const second = queue.run("x", "same", world.work("second", 1));
+  const third = queue.run("x", "same", world.work("third", 1));
   await world.endAll();
   expect(await Promise.all([first, second, third])).toEqual([1, 2, 2]);
   expect(world.begun).toEqual(["first1", "second1"]);
@@ -83,9 +83,9 @@ test("the same work that waits is done once, but work that has begun is not join
 
 test("too much work of one owner is refused, whatever others have; what is patient waits", async () => {
   const world = new World();
-  const turns = new Turns({ stepsAtOnce: 1, waitingMax: 2 });
+  const queue = new FairQueue({ stepsAtOnce: 1, waitingMax: 2 });
   const run = (owner: string, key: string, isPatient = false): Promise<number> =>
-    turns.run(owner, key, world.work(key, 1), { isPatient });
+    queue.run(owner, key, world.work(key, 1), { isPatient });
   const all = [run("x", "a"), run("x", "b"), run("x", "c")];
   await expect(run("x", "d")).rejects.toBeInstanceOf(TooManyWaiting);
   all.push(run("y", "e"), run("x", "f", true));
@@ -98,9 +98,9 @@ test("too much work of one owner is refused, whatever others have; what is patie
 });
 
 test("work that fails is followed by the next, and a step that fails gives its turn away", async () => {
-  const turns = new Turns({ stepsAtOnce: 1, waitingMax: 2 });
-  const failing = turns.run("x", "a", (step) => step(() => Promise.reject(new Error("broken"))));
-  const next = turns.run("x", "b", (step) => step(async () => 7));
+  const queue = new FairQueue({ stepsAtOnce: 1, waitingMax: 2 });
+  const failing = queue.run("x", "a", (step) => step(() => Promise.reject(new Error("broken"))));
+  const next = queue.run("x", "b", (step) => step(async () => 7));
   await expect(failing).rejects.toThrow("broken");
   expect(await next).toBe(7);
 });

@@ -1,19 +1,22 @@
 /**
- * Work that waits for its turn: in turns between applications, and within an application between those it is for, so that neither an
+ * Work that waits, in rotation between applications, and within an application between those it is for, so that neither an
  * application with very many connections nor one connection that asks for much holds up the others.
+ *
+ * This has the order alone; its users run the work, in the same turn of the event loop where they can. Work that may be refused, takes many steps and
+ * is awaited is for base/fair-queue.ts.
  */
 import type { AppId } from "../../base/ids.ts";
 
 /** All work that waits for one of its owners, in its order. */
-export interface Turn<Owner, Work> {
+export interface WorkOfOwner<Owner, Work> {
   readonly app: AppId;
   readonly owner: Owner;
-  /** Bound: what waits for one owner; the user of the line says how much. */
+  /** Bound: what waits for one owner; the user of this says how much. */
   readonly works: Set<Work>;
 }
 
-export class TurnLine<Owner, Work> {
-  /** In the order of their turns. Bound: one per application and owner with work that waits; the user of this says how many. */
+export class RoundRobin<Owner, Work> {
+  /** The next one first. Bound: one per application and owner with work that waits; the user of this says how many. */
   private readonly apps = new Map<AppId, Map<Owner, Set<Work>>>();
 
   get isEmpty(): boolean {
@@ -30,8 +33,8 @@ export class TurnLine<Owner, Work> {
     else this.put({ app, owner, works: new Set([work]) });
   }
 
-  /** What is left of a turn that was taken out of this line, or of another one. */
-  putBack({ app, owner, works }: Turn<Owner, Work>): void {
+  /** What is left of the work that was taken out of this queue, or of another one. */
+  putBack({ app, owner, works }: WorkOfOwner<Owner, Work>): void {
     if (this.has(app, owner)) for (const work of works) this.add(app, owner, work);
     else if (works.size > 0) this.put({ app, owner, works });
   }
@@ -44,8 +47,8 @@ export class TurnLine<Owner, Work> {
     if (owners.size === 0) this.apps.delete(app);
   }
 
-  /** Takes out the owner whose turn it is; its application is behind all others then. An owner that is not `ready` is passed over. */
-  next(isReady: (owner: Owner) => boolean = () => true): Turn<Owner, Work> | undefined {
+  /** Takes out the next owner; its application is behind all others then. An owner that is not ready is passed over. */
+  next(isReady: (owner: Owner) => boolean = () => true): WorkOfOwner<Owner, Work> | undefined {
     for (const [app, owners] of this.apps)
       for (const [owner, works] of owners) {
         if (!isReady(owner)) continue;
@@ -57,15 +60,15 @@ export class TurnLine<Owner, Work> {
     return undefined;
   }
 
-  private put({ app, owner, works }: Turn<Owner, Work>): void {
+  private put({ app, owner, works }: WorkOfOwner<Owner, Work>): void {
     const owners = this.apps.get(app);
     if (owners) owners.set(owner, works);
     else this.apps.set(app, new Map([[owner, works]]));
   }
 }
 
-/** Takes the first work out of a turn; the rest is to be put back into a line. */
-export function firstOf<Work>({ works }: Turn<unknown, Work>): Work | undefined {
+/** Takes out the first work; the rest is to be put back into a queue. */
+export function firstOf<Work>({ works }: WorkOfOwner<unknown, Work>): Work | undefined {
   const [first] = works;
   if (first !== undefined) works.delete(first);
   return first;
