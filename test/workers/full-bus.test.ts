@@ -22,7 +22,7 @@ setDefaultTimeout(300_000);
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-const ROUNDS = IS_FULL ? 10 : 1;
+const ROUNDS = IS_FULL ? 4 : 1;
 /** Less than the silence that a worker is killed for. */
 const STOPPED_MAX_MS = 1500;
 
