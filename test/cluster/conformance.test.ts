@@ -27,7 +27,7 @@ afterAll(async () => {
   if (folder) removeFolder(folder);
 });
 
-test.skipIf(!IS_FULL)("the raw socket suite passes against three nodes", async () => {
+test.concurrent.skipIf(!IS_FULL)("the raw socket suite passes against three nodes", async () => {
   const log = join(folder ?? "", "landings");
   const files = RAW_WHOLE.map((name) => `./${RAW}/${name}.test.ts`);
   const { code, passed, failed, output } = await runSuites(files, {
@@ -50,14 +50,17 @@ test.skipIf(!IS_FULL)("the raw socket suite passes against three nodes", async (
   expect(clusters.flat().reduce((sum, share) => sum + share, 0)).toBeGreaterThan(30);
 });
 
-test.skipIf(!IS_FULL)("the public SDK's suite passes against three nodes, under Bun and under Node", async () => {
-  await using service = await SdkService.start(postgres, nats);
-  const { code, passed, failed, output } = await runSuites(["./test/conformance/sdk"], service.env);
-  if (code !== 0) console.log(output);
-  expect({ code, failed }).toEqual({ code: 0, failed: [] });
-  expect(passed).toBeGreaterThan(50);
-  const shares = service.shares;
-  console.log(`SDK: connections on each node: ${JSON.stringify(shares)}`);
-  expect(shares).toHaveLength(3);
-  expect(Math.min(...shares)).toBeGreaterThan(0);
-});
+test.concurrent.skipIf(!IS_FULL)(
+  "the public SDK's suite passes against three nodes, under Bun and under Node",
+  async () => {
+    await using service = await SdkService.start(postgres, nats);
+    const { code, passed, failed, output } = await runSuites(["./test/conformance/sdk"], service.env);
+    if (code !== 0) console.log(output);
+    expect({ code, failed }).toEqual({ code: 0, failed: [] });
+    expect(passed).toBeGreaterThan(50);
+    const shares = service.shares;
+    console.log(`SDK: connections on each node: ${JSON.stringify(shares)}`);
+    expect(shares).toHaveLength(3);
+    expect(Math.min(...shares)).toBeGreaterThan(0);
+  },
+);

@@ -106,10 +106,11 @@ describe.skipIf(!IS_FULL)("three nodes", () => {
   });
 
   let rounds = 0;
+  // 12 s: longer than NATS waits for a client that does not read, and the store for one that holds locks (10 s).
   const stops: Stop["of"][] = ["receiver", "sender", "holder"];
   for (const of of stops)
     for (const isHeld of [true, false])
-      for (const ms of [400, 900, 1500, 2900, ...(isHeld ? [] : [8000, 30_000])])
+      for (const ms of isHeld ? [400, 2900] : [400, 1500, 2900, 12_000])
         test(`the ${of}'s is stopped for ${ms} ms${isHeld ? ", and the receiver was expected back" : ""}`, async () => {
           const { faults, received } = await roundOf(places, `peer-${++rounds}`, isHeld, { of, ms });
           expect(faults).toEqual([]);

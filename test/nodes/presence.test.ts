@@ -43,7 +43,6 @@ describe.if(IS_FULL)("in full", () => {
     pairs(service, 60));
 
   for (const [howLong, wanted] of WALKS)
-    for (let seed = SEED; seed < SEED + 3; seed++)
-      test(`random tabs and states, with nodes that stop for ${howLong}: everyone knows the truth (seed ${seed})`, () =>
-        walk(service, wanted, new Chance(seed)));
+    test(`random tabs and states, with nodes that stop for ${howLong}: everyone knows the truth (seed ${SEED})`, () =>
+      walk(service, wanted, new Chance(SEED)));
 });

@@ -1,4 +1,7 @@
-/** Runs suites that were written for one process against a service of several. */
+/**
+ * Runs suites that were written for one process against a service of several. In full runs too with the sizes and the bounds of
+ * `npm test`: what is long, or must be exact, is tested on one process, and several of these runs share the machine.
+ */
 import { join } from "node:path";
 
 const PROJECT = join(import.meta.dir, "../..");
@@ -23,7 +26,7 @@ export async function runSuites(paths: readonly string[], env: Readonly<Record<s
   const preload = ["--preload", "./test/support/run-end.ts"];
   const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", ...preload, ...paths], {
     cwd: PROJECT,
-    env: { ...process.env, ...env },
+    env: { ...process.env, PARLEY_TEST_FULL: undefined, PARLEY_TEST_LONG: undefined, ...env },
     stdio: ["ignore", "ignore", "pipe"],
   });
   const output = await new Response(child.stderr).text();

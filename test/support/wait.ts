@@ -1,10 +1,11 @@
 /** Waiting with a timeout. */
+import { IS_EXACT } from "./slack.ts";
 
 /** Longer than anything takes on a busy machine. */
 export const TIMEOUT_MS = 30_000;
 
-/** What takes about a second at most. Exact only in full runs: otherwise several suites share the machine. */
-export const SOON_MS = process.env.PARLEY_TEST_FULL === "1" ? 1500 : 10_000;
+/** What takes about a second at most. Exact only for a suite that does not share the machine with others. */
+export const SOON_MS = IS_EXACT ? 1500 : 10_000;
 
 const LOOK_EVERY_MS = 15;
 

