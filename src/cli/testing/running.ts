@@ -1,5 +1,5 @@
 /** For tests: a command that keeps running. */
-import { parleyCommand } from "../../../test/support/command.ts";
+import { OF_BUN, parleyCommand } from "../../../test/support/command.ts";
 import { until } from "../../../test/support/wait.ts";
 
 export class Running {
@@ -10,7 +10,7 @@ export class Running {
 
   constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
     this.child = Bun.spawn(parleyCommand(...args), {
-      env: { PATH: process.env.PATH ?? "", ...env },
+      env: { ...OF_BUN, PATH: process.env.PATH ?? "", ...env },
       stdin: "pipe",
       stdout: "pipe",
       stderr: "pipe",
