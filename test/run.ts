@@ -81,26 +81,26 @@ const SUITES: readonly Suite[] = [
     ...tests("browser calls", ...browserTests((file) => !isOfDashboard(file))),
     needs: [CHROMIUM, POSTGRES, NATS, GO, FFMPEG],
   },
+  // Several processes on one PostgreSQL, joined by NATS.
+  { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
+  { ...tests("unit stores", ...inSrc(STORES)), needs: [POSTGRES, NATS] },
   tests("conformance", "./test/conformance"),
+  { ...tests("browser", ...browserTests(isOfDashboard)), needs: [CHROMIUM, POSTGRES, NATS] },
   tests("unit commands", ...inSrc(COMMANDS)),
   { ...tests("unit recordings", ...inSrc(RECORDINGS)), needs: [POSTGRES] },
   tests("rest", ...halfOf("test/rest", 0)),
   tests("rest more", ...halfOf("test/rest", 1)),
-  // Several processes on one PostgreSQL, joined by NATS.
-  { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
-  { ...tests("browser", ...browserTests(isOfDashboard)), needs: [CHROMIUM, POSTGRES, NATS] },
-  { ...tests("unit stores", ...inSrc(STORES)), needs: [POSTGRES, NATS] },
-  { ...tests("unit", ...unitFolders(), "./web", "./client", "./test/house"), needs: [NATS], isComputing: true },
   // Several processes on one port, killed and stopped.
   tests("workers", "./test/workers"),
+  tests("attack", "./test/attack"),
+  tests("faults", "./test/faults"),
+  { ...tests("unit", ...unitFolders(), "./web", "./client", "./test/house"), needs: [NATS], isComputing: true },
   // README.md and the guides as they are written, in a fresh clone with the default folder and port.
   {
     ...tests("defaults", "./test/defaults"),
     needs: [CHROMIUM, { program: "ip", name: "iproute2" }, { program: "curl", name: "curl" }],
   },
   tests("docs", "./test/docs"),
-  tests("faults", "./test/faults"),
-  tests("attack", "./test/attack"),
   { ...tests("client", "./test/client"), needs: [CHROMIUM] },
   // Against a real S3-compatible service, which its first run builds.
   { ...tests("storage", "./test/storage"), needs: [GO, POSTGRES, FFMPEG] },
@@ -248,6 +248,7 @@ function browserTests(isChosen: (file: string) => boolean): string[] {
     "meetings-embed",
     "meetings-keyboard",
     "meetings-looks",
+    "recordings/seeking",
   ].map((name) => `${name}.test.ts`);
   const left = process.argv.includes("--full") ? [] : long;
   const all = [...new Bun.Glob("**/*.test.ts").scanSync("test/browser")].sort();
