@@ -125,10 +125,12 @@ const SUITES: readonly Suite[] = [
 ];
 
 /**
- * Most processes of tests live for seconds, in which compiled functions do not earn back what their compilation costs: with these, a
- * function is compiled after twenty times as many calls, and suites take a fifth less CPU time.
+ * Most processes of tests live for seconds, in which compiled functions do not earn back what their compilation costs, and threads that
+ * collect garbage take a core from other suites. With these, a function is compiled after twenty times as many calls, and suites take a
+ * fifth less CPU time.
  */
 const SHORT_LIVED = {
+  BUN_JSC_useConcurrentGC: "0",
   BUN_JSC_thresholdForOptimizeAfterWarmUp: "20000",
   BUN_JSC_thresholdForOptimizeAfterLongWarmUp: "20000",
   BUN_JSC_thresholdForOptimizeSoon: "20000",
