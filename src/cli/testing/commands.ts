@@ -1,6 +1,5 @@
 /** For tests: command lines that one process runs one after another, because a process for each would mostly load the program. */
 import { join } from "node:path";
-import { OF_BUN } from "../../../test/support/command.ts";
 
 /** After the output of a command, which does not contain it: control characters are escaped. */
 export const END = "\u0000";
@@ -20,7 +19,7 @@ export interface Ended {
 
 export class Commands {
   private readonly child = Bun.spawn([process.execPath, "--no-env-file", join(import.meta.dir, "many-commands.ts")], {
-    env: { ...OF_BUN, PATH: process.env.PATH ?? "" },
+    env: { PATH: process.env.PATH ?? "" },
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",

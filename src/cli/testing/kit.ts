@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { OF_BUN, PARLEY_MAIN, parleyCommand } from "../../../test/support/command.ts";
+import { PARLEY_MAIN, parleyCommand } from "../../../test/support/command.ts";
 import { Commands, type Ended } from "./commands.ts";
 
 type Variables = Readonly<Record<string, string>>;
@@ -13,7 +13,6 @@ const NO_DATA = join(tmpdir(), "parley-no-data-folder");
 
 /** Without the variables of this machine, so that its own settings cannot influence a test. */
 const environment = (extra: Variables): Record<string, string> => ({
-  ...OF_BUN,
   PATH: process.env.PATH ?? "",
   PARLEY_DATA: NO_DATA,
   ...extra,
