@@ -7,6 +7,7 @@ import { mint } from "../support/admin.ts";
 import { expectSentence } from "../support/checks.ts";
 import { call } from "../support/http.ts";
 import { refusedStart, type Server, startParley } from "../support/parley.ts";
+import { isInSample } from "../support/sample.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
 
 setDefaultTimeout(60_000);
@@ -99,23 +100,28 @@ test("SIGHUP reloads the certificate; a request in progress is still answered", 
   expect(await secure.shownName()).toBe("one.parley.test");
 });
 
-test.each<[string, (folder: string) => void]>([
+const SPOILT: readonly [string, (folder: string) => void][] = [
   ["no certificate at all", (folder) => writeFileSync(join(folder, "tls.crt"), "not a certificate")],
   // A renewal that is only partly written.
   ["an empty certificate", (folder) => writeFileSync(join(folder, "tls.crt"), "")],
   ["an empty key", (folder) => writeFileSync(join(folder, "tls.key"), "")],
   ["the key of another certificate", (folder) => install(folder, "one", "two")],
   ["a missing key", (folder) => rmSync(join(folder, "tls.key"))],
-])("SIGHUP with %s keeps the old certificate, and serves", async (_name, spoil) => {
-  await using secure = await SecureServer.start();
-  spoil(secure.folder);
-  expect((await secure.reload()).level).toBe("error");
-  expect(await secure.shownName()).toBe("one.parley.test");
-  expect((await call(`${secure.url}/healthz`)).status).toBe(200);
-  install(secure.folder, "two");
-  expect((await secure.reload()).level).toBe("info");
-  expect(await secure.shownName()).toBe("two.parley.test");
-});
+];
+
+test.each(SPOILT.filter((_, at) => isInSample(at, 3)))(
+  "SIGHUP with %s keeps the old certificate, and serves",
+  async (_name, spoil) => {
+    await using secure = await SecureServer.start();
+    spoil(secure.folder);
+    expect((await secure.reload()).level).toBe("error");
+    expect(await secure.shownName()).toBe("one.parley.test");
+    expect((await call(`${secure.url}/healthz`)).status).toBe(200);
+    install(secure.folder, "two");
+    expect((await secure.reload()).level).toBe("info");
+    expect(await secure.shownName()).toBe("two.parley.test");
+  },
+);
 
 test("an unusable certificate refuses the start", async () => {
   using folder = scratch();

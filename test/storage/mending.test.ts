@@ -47,7 +47,7 @@ test.each([
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 
 /** Decoding costs more than mending: outside full runs, only some of the cuts. */
-const CUTS = IS_FULL ? Array.from({ length: 19 }, (_, at) => at + 1) : [3, 10, 19];
+const CUTS = IS_FULL ? Array.from({ length: 19 }, (_, at) => at + 1) : [3, 19];
 
 test.each(CUTS)("a camera's file that was cut off at %i/20 has the duration of what came", async (at) => {
   const bytes = readFileSync(join(RECORDED, "camera.webm"));

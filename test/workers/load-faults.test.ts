@@ -14,10 +14,12 @@ setDefaultTimeout(600_000);
 /** The same in every run, so that a failure comes from a change. */
 const SEED = Number(process.env.PARLEY_TEST_SEED ?? 23_100);
 const ALL = Object.keys(FAULTS);
-const SAMPLE = ALL.filter(
-  (name) => !["two workers are killed", "the supervisor of a stopped worker is killed"].includes(name),
-);
+/** Those that take long, and are like others; faults.test.ts stops a worker too. */
+const LONG = ["two workers are killed", "a worker is stopped", "the supervisor of a stopped worker is killed"];
+const SAMPLE = ALL.filter((name) => !LONG.includes(name));
 const FAULTS_PER_RUN = 10;
+/** Half of the load of other tests, because it lasts longer. */
+const SMALL = { clients: 12, rate: 50 };
 
 interface Plan {
   readonly workers: number;
@@ -44,7 +46,7 @@ function planned(workers: number, seed: number): Plan {
 for (const { workers, seed, faults } of PLANS)
   test(`${faults.length} faults of ${workers} workers under load lose nothing that was acknowledged (seed ${seed})`, async () => {
     await using service = await Service.start(workers);
-    await using load = await Load.on(service);
+    await using load = await Load.on(service, IS_FULL ? {} : SMALL);
     const chance = new Chance(seed);
     for (const name of faults) {
       await load.rest.goesOn();

@@ -6,6 +6,8 @@ export const END = "\u0000";
 
 export interface CommandLine {
   readonly args: readonly string[];
+  /** Default: that of the command before. */
+  readonly cwd?: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
