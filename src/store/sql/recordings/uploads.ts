@@ -199,9 +199,8 @@ export class SqlUploads implements UploadStore {
   bytesUsed(app: AppId, stay: string | null): Promise<BytesUsed> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT a.max_recording_bytes_total AS max_of_app,
-          (SELECT COALESCE(SUM(c.bytes), 0) FROM recording_counters c WHERE c.app = a.id)
-            + (SELECT COALESCE(SUM(u.bytes), 0) FROM uploads u WHERE u.app = a.id AND u.ended IS NULL) AS of_app,
+        SELECT a.max_recording_bytes_total AS max_of_app, o.uploads_of_stays,
+          (SELECT COALESCE(SUM(c.bytes), 0) FROM recording_counters c WHERE c.app = a.id) + o.bytes AS of_app,
           (SELECT COALESCE(SUM(u.bytes), 0) FROM uploads u
               WHERE u.stay = ${stay ?? ""} AND u.app = a.id AND u.ended IS NULL)
             + (SELECT COALESCE(SUM(r.size_in_bytes), 0) FROM recordings r
@@ -209,11 +208,15 @@ export class SqlUploads implements UploadStore {
           (SELECT COUNT(*) FROM uploads u WHERE u.stay = ${stay ?? ""} AND u.app = a.id AND u.ended IS NULL)
             + (SELECT COUNT(*) FROM recordings r
               WHERE r.app = a.id AND r.participant_session = ${stay ?? ""} AND r.mended IS NOT NULL) AS count_of_stay
-        FROM apps a WHERE a.id = ${app}`;
-      const { max_of_app = 0, of_app = 0, of_stay = 0, count_of_stay = 0 } = rows[0] ?? {};
+        FROM apps a CROSS JOIN (
+          SELECT COALESCE(SUM(u.bytes), 0) AS bytes, COUNT(u.stay) AS uploads_of_stays
+          FROM uploads u WHERE u.app = ${app} AND u.ended IS NULL) AS o
+        WHERE a.id = ${app}`;
+      const { max_of_app = 0, uploads_of_stays = 0, of_app = 0, of_stay = 0, count_of_stay = 0 } = rows[0] ?? {};
       return {
         maxOfApp: Number(max_of_app),
         ofApp: Number(of_app),
+        uploadsOfStays: Number(uploads_of_stays),
         ofStay: Number(of_stay),
         countOfStay: Number(count_of_stay),
       };
