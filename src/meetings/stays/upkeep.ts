@@ -71,7 +71,7 @@ export class Upkeep {
   }
 
   /**
-   * Every BEAT_EVERY_MS. To the end: if one slice had to do for all applications, whoever loses many connections at once would keep places
+   * Every BEAT_EVERY_MS. To the end: if one slice had to do for all applications, one that loses many connections at once would keep places
    * in the rooms of others.
    */
   async run(stays: Stays): Promise<void> {

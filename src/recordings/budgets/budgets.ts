@@ -191,5 +191,5 @@ const tooManyOfStay = (): Problem =>
 const tooManyOfStays = (): Problem =>
   new Problem(
     "too_many_uploads",
-    `The participants of an application have at most ${STAY_UPLOADS_PER_APP_MAX} uploads that are open or wait to be listed: try again later. Those of people who have left are completed after 30 minutes.`,
+    `The participants of an application have at most ${STAY_UPLOADS_PER_APP_MAX} uploads that are open or wait to be listed: try later. Those of people who have left are completed after 30 minutes.`,
   );

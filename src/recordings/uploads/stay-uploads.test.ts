@@ -148,7 +148,7 @@ test("a third upload is refused while both others are in use; one that was left 
   await part(used.id, 10, 10);
 });
 
-test("whoever begins one too many has only the uploads of its own stay read", async () => {
+test("a page that begins one too many has only the uploads of its own stay read", async () => {
   const ann = await stayOf("ann");
   for (const source of ["camera", "screen"] as const) await uploads.begin(ann, source);
   const { recordings } = kit.store;
