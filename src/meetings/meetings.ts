@@ -88,6 +88,7 @@ export class Meetings {
 
   /** After the connections were closed. */
   async stop(): Promise<void> {
+    this.upkeep.stop();
     await Promise.all([this.work.stop(), this.services.stop()]);
     await this.parts.writes.idle();
   }

@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../../test/support/wait.ts";
+import type { AppId } from "../../base/ids.ts";
+import { anAppId } from "../../base/testing/ids.ts";
 import { actionSet } from "../../protocol/actions.ts";
 import { chatChannel, roomChannel } from "../../protocol/room-channels.ts";
 import type { RoomEdits } from "../../rooms/rooms.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
+import { ROOMS_CHECKED_PER_SECOND } from "../contract/limits.ts";
 import { APP, type Someone, World } from "../testing/world.ts";
 
 let world: World;
@@ -129,6 +132,39 @@ describe("a stay that ended while it was connected here", () => {
       expect(other.meetings.present.stay(ada.seat)).toBeUndefined();
     },
   );
+});
+
+describe("on a node with more rooms than are read in ten seconds", () => {
+  const ROOMS = 15 * ROOMS_CHECKED_PER_SECOND;
+
+  /** Rooms of that application, with one person each. Nothing is stored of them. */
+  const crowd = (app: AppId): void => {
+    const { present } = other.meetings;
+    const stay = present.stay(ada.seat);
+    for (let nr = 0; stay && nr < ROOMS; nr++) present.add({ ...room, app, id: `crowd-${nr}` }, stay);
+  };
+  /** After how many seconds this node finds that the stay has ended. */
+  const foundAfter = async ({ id }: Someone): Promise<number> => {
+    await world.store.meetings.end(id, "removed", world.now);
+    for (let second = 1; second < 60; second++) {
+      world.now += 1000;
+      await other.services.tick();
+      if (other.floor.closed.length > 0) return second;
+    }
+    return Number.POSITIVE_INFINITY;
+  };
+
+  test("all of them have their turn", async () => {
+    crowd(APP);
+    const last = await world.room(node.rooms, { roomName: "last" });
+    expect(await foundAfter(await world.enter(other, last))).toBeLessThan(30);
+  });
+
+  test("those of one application do not delay those of others", async () => {
+    crowd(anAppId("crowded"));
+    const last = await world.room(node.rooms, { roomName: "last" });
+    expect(await foundAfter(await world.enter(other, last))).toBeLessThanOrEqual(12);
+  });
 });
 
 describe("archiving", () => {

@@ -3,7 +3,8 @@
  * made asks all of them to read the room again. A request between nodes can be lost, so each also reads its rooms again from time to time.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
-import { otherWork } from "../../base/other-work.ts";
+import type { AppId } from "../../base/ids.ts";
+import { withBreaks } from "../../base/other-work.ts";
 import { isObject } from "../../protocol/json.ts";
 import { valuesOf } from "../../rooms/rooms.ts";
 import type { MeetingRow, MeetingStore } from "../../store/contract/meetings.ts";
@@ -48,8 +49,8 @@ interface ChangeParts {
 }
 
 export class Changes {
-  /** When a room was last read, monotonic ms. Bound: rooms with people on this node. */
-  private readonly read = new WeakMap<PresentRoom, number>();
+  /** When a room was last read, monotonic ms; the oldest first. Bound: rooms with people on this node in the last ROOM_CHECKED_EVERY_MS. */
+  private readonly read = new Map<PresentRoom, number>();
   /** By the room's id: when this node was notified of a change, monotonic ms. Bound: CHANGES_REMEMBERED_MAX. */
   private readonly notified = new Map<string, number>();
   /**
@@ -99,15 +100,33 @@ export class Changes {
     const { present, monotonicMs, failed } = this.parts;
     const now = monotonicMs();
     for (const [room, atMs] of this.notified) if (now - atMs > CHANGE_REMEMBERED_MS) this.notified.delete(room);
-    let reads = 0;
-    for (const room of [...present.all()]) {
-      const last = this.read.get(room);
-      if (last === undefined) this.read.set(room, now);
-      else if (now - last >= ROOM_CHECKED_EVERY_MS && reads++ < ROOMS_CHECKED_PER_SECOND) {
-        await this.check(room).catch(failed);
-        if (reads % ROWS_AT_ONCE === 0) await otherWork();
-      }
+    for (const room of present.all()) if (!this.read.has(room)) this.read.set(room, now);
+    for await (const room of withBreaks(this.due(now), ROWS_AT_ONCE)) await this.check(room).catch(failed);
+  }
+
+  /**
+   * The rooms that are read in this second. Applications take turns, so that one with many rooms does not delay those of others; of each, and among
+   * applications, the room that was not read for the longest time comes first, so that every room has its turn.
+   */
+  private due(now: number): PresentRoom[] {
+    const { present } = this.parts;
+    const byApp = new Map<AppId, PresentRoom[]>();
+    for (const [room, atMs] of this.read) {
+      if (now - atMs < ROOM_CHECKED_EVERY_MS) break;
+      const ofApp = byApp.get(room.app) ?? [];
+      if (present.room(room.row.id) !== room) this.read.delete(room);
+      else if (ofApp.length < ROOMS_CHECKED_PER_SECOND) byApp.set(room.app, [...ofApp, room]);
     }
+    const turns = Array.from({ length: ROOMS_CHECKED_PER_SECOND }, (_, nth) =>
+      byApp.values().flatMap((rooms) => rooms.slice(nth, nth + 1)),
+    );
+    return turns.flatMap((turn) => [...turn]).slice(0, ROOMS_CHECKED_PER_SECOND);
+  }
+
+  private noteRead(room: PresentRoom): void {
+    // Removed first: it moves to the end.
+    this.read.delete(room);
+    this.read.set(room, this.parts.monotonicMs());
   }
 
   private async tell({ app, room }: RoomRef): Promise<void> {
@@ -142,8 +161,8 @@ export class Changes {
   }
 
   private async readAgain(room: PresentRoom, isForced = false): Promise<RoomRow | undefined> {
-    const { rooms, nowMs, monotonicMs } = this.parts;
-    this.read.set(room, monotonicMs());
+    const { rooms, nowMs } = this.parts;
+    this.noteRead(room);
     const row = await rooms.roomById(room.app, room.row.id, nowMs());
     if (!row || row.version < room.row.version || (row.version === room.row.version && !isForced)) return row;
     const before = room.row;

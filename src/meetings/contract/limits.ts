@@ -25,7 +25,7 @@ export const OPENS_WITHIN_MS = 10_000;
 export const DOUBTED_FOR_MS = 15_000;
 /** A node that is asked which stays it has enters them again within that time, or says that it cannot: who asks waits for a second. */
 export const ENTERED_AGAIN_WITHIN_MS = 500;
-/** Rows that one sweep reads of stays and of meetings. */
+/** Rows that a sweep reads at once of stays and of meetings; it goes on while there are more. */
 export const SWEEP_ROWS = 200;
 /** Rows that one loop works on before other work of the process gets its turn: about 3 ms of SQLite. */
 export const ROWS_AT_ONCE = 10;

@@ -4,7 +4,7 @@
  */
 import { STAY_GRACE_SEC } from "../../access/keys/room-rules.ts";
 import type { AppId } from "../../base/ids.ts";
-import { withBreaks } from "../../base/other-work.ts";
+import { otherWork, withBreaks } from "../../base/other-work.ts";
 import { chatChannel } from "../../protocol/room-channels.ts";
 import type { MeetingRow, MeetingStore } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
@@ -37,6 +37,7 @@ export class Upkeep {
    * nodes may be late, and people need their time to come back. Monotonic ms.
    */
   private patientUntilMs = 0;
+  private isStopped = false;
 
   constructor(private readonly parts: UpkeepParts) {}
 
@@ -44,7 +45,12 @@ export class Upkeep {
   async begin(): Promise<void> {
     this.patientUntilMs = this.parts.monotonicMs() + GRACE_MS;
     await this.clockSetBack();
-    await this.endEmpty();
+    while (await this.endEmpty()) await otherWork();
+  }
+
+  /** What is left to do waits for the next start, or is done by other nodes. */
+  stop(): void {
+    this.isStopped = true;
   }
 
   /** Says that this node is alive, unless it did a moment ago. */
@@ -64,8 +70,16 @@ export class Upkeep {
     await this.parts.store.bringBack(this.parts.nowMs());
   }
 
-  /** Every BEAT_EVERY_MS. */
+  /**
+   * Every BEAT_EVERY_MS. To the end: if one slice had to do for all applications, one that loses many connections at once would keep places
+   * in the rooms of others.
+   */
   async run(stays: Stays): Promise<void> {
+    while ((await this.runOnce(stays)) && !this.isStopped) await otherWork();
+  }
+
+  /** Whether more is due. All of it is repeated then: this node must go on beating while it ends thousands of stays. */
+  private async runOnce(stays: Stays): Promise<boolean> {
     const { nowMs, monotonicMs, writes, doubts, store, nodeId } = this.parts;
     try {
       stays.releaseUnopened();
@@ -76,8 +90,8 @@ export class Upkeep {
         await store.beat(nodeId, nowMs());
         this.beatMs = beganMs;
       }
-      if (monotonicMs() >= this.patientUntilMs) await this.endOverdue(stays);
-      await this.endEmpty();
+      const areMoreOverdue = monotonicMs() >= this.patientUntilMs && (await this.endOverdue(stays));
+      return (await this.endEmpty()) || areMoreOverdue;
     } catch (error) {
       this.patientUntilMs = monotonicMs() + GRACE_MS;
       throw error;
@@ -98,20 +112,26 @@ export class Upkeep {
       await this.forgetChat(app, room);
   }
 
-  private async endEmpty(): Promise<void> {
+  /** Whether there may be more. Also after less than a slice: other nodes end some of the same meetings. */
+  private async endEmpty(): Promise<boolean> {
     const { store, nowMs } = this.parts;
     const ended = await store.endEmpty(nowMs() - GRACE_MS, SWEEP_ROWS);
     for await (const meeting of withBreaks(ended, ROWS_AT_ONCE)) await this.meetingEnded(meeting);
+    return ended.length > 0;
   }
 
-  private async endOverdue(stays: Stays): Promise<void> {
+  /** Whether there may be more. If it could end none, other nodes end them, or these stays have connections. */
+  private async endOverdue(stays: Stays): Promise<boolean> {
     const { store, nowMs } = this.parts;
     // A killed node was alive for up to one interval after its last beat: people get their grace from then on.
     const before = nowMs() - GRACE_MS - BEAT_EVERY_MS;
     const overdue = await store.overdue(before, SWEEP_ROWS);
-    if (overdue.length === 0) return;
+    if (overdue.length === 0) return false;
     await stays.keepConnected(overdue);
-    for (const stay of await store.endOverdue(before, SWEEP_ROWS)) stays.ended(stay);
+    // Only those that all nodes were asked about: others may have a connection.
+    const ended = await store.endOverdue(before, overdue);
+    for (const stay of ended) stays.ended(stay);
+    return overdue.length === SWEEP_ROWS && ended.length > 0;
   }
 
   /** A chat that could not be removed must keep no one out. */

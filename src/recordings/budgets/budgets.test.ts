@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { newObjectId } from "../../access/keys/ids.ts";
 import type { StayUploadRow } from "../../store/contract/recordings.ts";
 import { type Kit, type KitOptions, makeKit } from "../testing/kit.ts";
-import { STAY_RECORDINGS_MAX } from "./limits.ts";
+import { STAY_RECORDINGS_MAX, STAY_UPLOADS_PER_APP_MAX } from "./limits.ts";
 
 const kits: Kit[] = [];
 afterEach(async () => {
@@ -125,4 +125,21 @@ describe("the budget of a stay", () => {
     await kit.uploads.cancel(kit.app, first);
     await expect(kit.beginOfStay("s1")).rejects.toMatchObject({ code: "too_many_uploads" });
   });
+});
+
+test("participants begin no upload while those of their application have very many; its server does", async () => {
+  const kit = await newKit();
+  const { recordings } = kit.store;
+  const bytesUsed = recordings.bytesUsed.bind(recordings);
+  let others = STAY_UPLOADS_PER_APP_MAX - 1;
+  recordings.bytesUsed = async (...of) => {
+    const used = await bytesUsed(...of);
+    return { ...used, uploadsOfStays: used.uploadsOfStays + others };
+  };
+  const id = await kit.beginOfStay("s1");
+  await expect(kit.beginOfStay("s2")).rejects.toMatchObject({ code: "too_many_uploads" });
+  expect(await kit.part(id, 0, bytes(1000))).toBe(1000);
+  await kit.begin();
+  others--;
+  await kit.beginOfStay("s2");
 });

@@ -13,7 +13,7 @@
 import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { BytesUsed, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
-import { STAY_AHEAD_MAX_BYTES, STAY_BYTES_MAX, STAY_RECORDINGS_MAX } from "./limits.ts";
+import { STAY_AHEAD_MAX_BYTES, STAY_BYTES_MAX, STAY_RECORDINGS_MAX, STAY_UPLOADS_PER_APP_MAX } from "./limits.ts";
 
 const GRANT_BYTES = 16 * 1024 * 1024;
 const GRANT_MS = 60_000;
@@ -68,12 +68,14 @@ export class Budgets {
     private readonly maxOfStay = STAY_BYTES_MAX,
   ) {}
 
-  /** Throws if nothing can be added at all. */
+  /** Throws if no upload can be added. */
   async requireRoom(app: AppId, stay: string | null): Promise<void> {
     const used = await this.store.bytesUsed(app, stay);
     const { bytes, refusal } = this.roomOf({ id: "", app, stay, bytes: 0 }, used);
     if (bytes <= 0) throw refusal();
-    if (stay !== null && used.countOfStay >= STAY_RECORDINGS_MAX) throw tooManyOfStay();
+    if (stay === null) return;
+    if (used.countOfStay >= STAY_RECORDINGS_MAX) throw tooManyOfStay();
+    if (used.uploadsOfStays >= STAY_UPLOADS_PER_APP_MAX) throw tooManyOfStays();
   }
 
   /**
@@ -184,4 +186,10 @@ const tooManyOfStay = (): Problem =>
     `One participant makes at most ${STAY_RECORDINGS_MAX} recordings in a meeting: leave the meeting and join to record more.`,
     undefined,
     { fields: { budget: "stay" } },
+  );
+
+const tooManyOfStays = (): Problem =>
+  new Problem(
+    "too_many_uploads",
+    `The participants of an application have at most ${STAY_UPLOADS_PER_APP_MAX} uploads that are open or wait to be listed: try later. Those of people who have left are completed after 30 minutes.`,
   );

@@ -8,7 +8,12 @@ export const RECORDING_SESSION_MAX_CHARS = 128;
 export const OPEN_UPLOADS_MAX = 20;
 /** Open uploads per stay of a meeting: what the page records of its camera and microphone, and of its screen. */
 export const STAY_UPLOADS_MAX = 2;
-/** If a stay has as many, one to which nothing was written for this long is finished for a new one. */
+/**
+ * Uploads of stays per application that are open, or wait to be listed: 5,000 people who are recorded at once with a screen each. All of them are read for the
+ * sum of the application's bytes, about 3 ms of SQLite for as many. What people leave open is finished after STAY_UPLOADS_KEPT_MS.
+ */
+export const STAY_UPLOADS_PER_APP_MAX = 10_000;
+/** If a stay has STAY_UPLOADS_MAX, one to which nothing was written for this long is finished for a new one. */
 export const STAY_UPLOAD_SILENT_MS = 120_000;
 /** The page of a stay that has ended may send what is left for this long; then the service finishes its uploads. */
 export const STAY_UPLOADS_KEPT_MS = 30 * 60_000;

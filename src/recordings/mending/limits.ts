@@ -33,3 +33,6 @@ export const DURATION_MAX_SECONDS = 48 * 3600;
 /** What waits to be mended beyond these is listed as it came, so that a sender of very many files does not use the process up for hours. */
 export const WAITING_PER_STAY_MAX = 10;
 export const WAITING_PER_ROOM_MAX = 100;
+/** The list of files that wait is used for this time, and for this many of them. A file that is finished meanwhile waits until it is read again. */
+export const LIST_USED_MS = 2000;
+export const MENDED_PER_LIST = 200;

@@ -1,6 +1,6 @@
 /**
  * Who is next to have a file mended. Applications alternate, within them the addresses that files came from, and within these stays: the one that has used the
- * least time is next. So a guest that sends very many files, each made to take long, keeps others waiting for one of them at most.
+ * least time is next. So a guest that sends very many files, each made to take long, keeps others waiting for one of them at most, or for the end of a list (LIST_USED_MS).
  *
  * The time is kept while nothing of theirs waits. Otherwise someone who brings one costly file at a time would be new with each, and every second file would be theirs.
  *

@@ -12,6 +12,7 @@ import type { UploadRow, WaitingUpload } from "../../store/contract/recordings.t
 import type { Faults } from "../../telemetry/faults.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { UploadLocks } from "../uploads/locks.ts";
+import { LIST_USED_MS, MENDED_PER_LIST } from "./limits.ts";
 import type { MendOne } from "./mend-one.ts";
 import { MendingStopped } from "./mender.ts";
 import { beyondBounds, MendingOrder } from "./mending-order.ts";
@@ -103,21 +104,43 @@ export class MendingQueue {
     const tried = new Set<string>();
     let isAny = false;
     // Bound: no pass goes on for longer, and the next one begins at once.
-    while (tried.size < ROWS_AT_ONCE) {
-      // Read anew for each: what was finished meanwhile may be someone else's.
-      const rows = await this.parts.store.finishedUploads(ROWS_AT_ONCE);
-      this.failures = new Map([...this.failures].filter(([id]) => rows.some((row) => row.id === id)));
-      const due = rows.filter(({ id }) => !tried.has(id) && (this.failures.get(id)?.retryMs ?? 0) <= performance.now());
+    while (tried.size < ROWS_AT_ONCE && !this.isStopped) {
+      const due = await this.due(tried);
+      if (due.length === 0) break;
+      isAny = (await this.takeSome(due, tried)) || isAny;
+    }
+    return isAny && !this.isStopped;
+  }
+
+  private async due(tried: ReadonlySet<string>): Promise<WaitingUpload[]> {
+    const rows = await this.parts.store.finishedUploads(ROWS_AT_ONCE);
+    const ids = new Set(rows.map(({ id }) => id));
+    this.failures = new Map([...this.failures].filter(([id]) => ids.has(id)));
+    return rows.filter(({ id }) => !tried.has(id) && (this.failures.get(id)?.retryMs ?? 0) <= performance.now());
+  }
+
+  /**
+   * Takes what is due, one after the other, until the list is old: what was finished meanwhile may be someone else's. Not with a new list for each: the store
+   * ranks all files that wait, so each would cost the more the more there are.
+   */
+  private async takeSome(due: readonly WaitingUpload[], tried: Set<string>): Promise<boolean> {
+    const left = new Set(due);
+    const untilMs = performance.now() + LIST_USED_MS;
+    let isAny = false;
+    for (let mended = 0; mended < MENDED_PER_LIST && performance.now() < untilMs; ) {
       // Those beyond the bounds first: they take no time.
-      const beyond = due.find((one) => beyondBounds(one) !== undefined);
-      const row = beyond ?? this.order.next(due);
+      const beyond = [...left].find((one) => beyondBounds(one) !== undefined);
+      const row = beyond ?? this.order.next([...left]);
       if (!row || this.isStopped) break;
+      left.delete(row);
       tried.add(row.id);
       const startedMs = performance.now();
       isAny = (await this.take(row)) || isAny;
-      if (!beyond) this.order.spent(row, performance.now() - startedMs);
+      if (beyond) continue;
+      this.order.spent(row, performance.now() - startedMs);
+      mended++;
     }
-    return isAny && !this.isStopped;
+    return isAny;
   }
 
   private async take(row: WaitingUpload): Promise<boolean> {

@@ -148,6 +148,16 @@ test("a third upload is refused while both others are in use; one that was left 
   await part(used.id, 10, 10);
 });
 
+test("a page that begins one too many has only the uploads of its own stay read", async () => {
+  const ann = await stayOf("ann");
+  for (const source of ["camera", "screen"] as const) await uploads.begin(ann, source);
+  const { recordings } = kit.store;
+  const { uploadsOf } = recordings;
+  recordings.uploadsOf = () => Promise.reject(new Error("all uploads of the application are read"));
+  await expect(uploads.begin(ann, "camera")).rejects.toMatchObject({ code: "too_many_uploads" });
+  recordings.uploadsOf = uploadsOf;
+});
+
 test("who, where and when is the service's to say", async () => {
   const ann = await stayOf("ann", "Ann");
   kit.aheadMs += 10 * MINUTE_MS;

@@ -13,7 +13,7 @@ import type { UploadLocks } from "./locks.ts";
 import type { NewStayUpload, Uploads } from "./uploads.ts";
 
 interface StayUploadParts {
-  readonly store: Pick<RecordingStore, "upload" | "uploadsOf" | "openUploadsOfStay" | "recording" | "dueStayUploads">;
+  readonly store: Pick<RecordingStore, "upload" | "openUploadsOfStay" | "recording" | "dueStayUploads">;
   readonly uploads: Pick<Uploads, "beginOfStay" | "finish">;
   readonly locks: Pick<UploadLocks, "isBusy">;
   readonly metrics: Pick<RecordingMetrics, "begunByPages" | "finishedByPages" | "finishedBySweeps">;
@@ -79,9 +79,8 @@ export class StayUploads {
    */
   private async finishSilent(stay: StayRow): Promise<boolean> {
     const before = this.parts.nowMs() - STAY_UPLOAD_SILENT_MS;
-    const silent = (await this.parts.store.uploadsOf(stay.app)).find(
-      (row) => row.stay === stay.id && row.finished === null && row.touched < before,
-    );
+    const open = await this.parts.store.openUploadsOfStay(stay.app, stay.id);
+    const silent = open.find(({ touched }) => touched < before);
     return silent !== undefined && this.tryToFinish(silent);
   }
 

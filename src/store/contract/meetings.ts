@@ -207,8 +207,8 @@ export interface MeetingStore extends LobbyStore {
    * whose last beat was before it. `lastSeen` is that time. At most `limit`.
    */
   overdue(beforeMs: number, limit: number): Promise<readonly OverdueStay[]>;
-  /** Ends overdue stays as `lost` when they were last seen, unless they are back meanwhile. Returns those that this call has ended. */
-  endOverdue(beforeMs: number, limit: number): Promise<readonly StayRow[]>;
+  /** Ends these stays, which were overdue, as `lost` when they were last seen, unless they are back meanwhile. Returns those that this call has ended. */
+  endOverdue(beforeMs: number, overdue: readonly OverdueStay[]): Promise<readonly StayRow[]>;
   /** Ends a meeting when its last stay ended. undefined: it had ended before, or a stay is open. */
   endMeeting(meeting: string): Promise<MeetingRow | undefined>;
   /** Ends meetings without an open stay whose last stay ended before `beforeMs`, at that time. Returns those that this call has ended. */

@@ -73,6 +73,8 @@ export interface BytesUsed {
   readonly maxOfApp: number;
   /** The bytes of the recordings and open uploads of the application. */
   readonly ofApp: number;
+  /** How many uploads of stays the application has that are open, or wait to be listed. */
+  readonly uploadsOfStays: number;
   /** The bytes of the uploads of the stay, and of the recordings that were made of them; 0 without a stay. */
   readonly ofStay: number;
   /** How many uploads and recordings these are. */

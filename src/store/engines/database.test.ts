@@ -54,6 +54,7 @@ test("a stay that has begun is there after kill -9", async () => {
   expect((await store.meetings.openStays(anAppId("a"), "r")).map(({ id }) => id)).toEqual(["p"]);
   expect(await store.meetings.stay("q")).toMatchObject({ ended: 2000 });
   // Its node does not beat any more.
-  expect((await store.meetings.endOverdue(1001, 9)).map(({ id, ended }) => [id, ended])).toEqual([["p", 1000]]);
+  const overdue = await store.meetings.overdue(1001, 9);
+  expect((await store.meetings.endOverdue(1001, overdue)).map(({ id, ended }) => [id, ended])).toEqual([["p", 1000]]);
   await store.close();
 });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { AppId } from "../../base/ids.ts";
 import { anAppId } from "../../base/testing/ids.ts";
-import type { MeetingStore } from "../contract/meetings.ts";
+import type { MeetingStore, StayRow } from "../contract/meetings.ts";
 import type { Store } from "../contract/store.ts";
 import { entering, inside, lobbyLimits, waitingRow } from "./meetings.ts";
 import { type NewPlace, withApps } from "./places.ts";
@@ -21,9 +21,11 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
     meetings = store.meetings;
   });
   afterAll(() => store.close());
+  const endOverdue = async (beforeMs: number, limit = 99): Promise<readonly StayRow[]> =>
+    meetings.endOverdue(beforeMs, await meetings.overdue(beforeMs, limit));
   // What earlier tests have left open would be found by the sweeps.
   beforeEach(async () => {
-    await meetings.endOverdue(Number.MAX_SAFE_INTEGER, 1000);
+    await endOverdue(Number.MAX_SAFE_INTEGER, 1000);
     await meetings.endEmpty(Number.MAX_SAFE_INTEGER, 1000);
   });
 
@@ -47,7 +49,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       await meetings.decide("late", "declined", before);
       await meetings.bringBack(now);
       expect(await meetings.waitingOne("late")).toMatchObject({ decided: now });
-      for (const { ended } of await meetings.endOverdue(now + 1, 9)) expect(ended).toBe(now);
+      for (const { ended } of await endOverdue(now + 1)) expect(ended).toBe(now);
     });
 
     test("what another node has written, whose clock is seconds ahead, stays as it is", async () => {
@@ -89,7 +91,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       for (const id of ["o1", "o2", "o3", "o4"]) await meetings.enter(entering(id, "over", { node: "dead" }), 9, 1000);
       await meetings.enter(entering("o4", "over", { node: "alive" }), 9, 5500);
       await meetings.beat("alive", 40_000);
-      const all = await Promise.all(Array.from({ length: 8 }, () => meetings.endOverdue(35_000, 99)));
+      const all = await Promise.all(Array.from({ length: 8 }, () => endOverdue(35_000)));
       expect(
         all
           .flat()
@@ -97,7 +99,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
           .sort(),
       ).toEqual(["o1", "o2", "o3"].map((id) => [id, 5000, "lost", null]));
       expect((await meetings.openStays(A, "over")).map(({ id }) => id)).toEqual(["o4"]);
-      expect(await meetings.endOverdue(35_000, 99)).toEqual([]);
+      expect(await endOverdue(35_000)).toEqual([]);
     });
 
     test("of a node that no beat was written of are found as well", async () => {
@@ -117,7 +119,7 @@ export function meetingEndsSuite(newPlace: NewPlace): void {
       await meetings.enter(entering("f", "frozen", { node: "frozen" }), 9, 1000);
       expect(await overdueIds(30_000)).toEqual({ f: 1000 });
       await meetings.beat("frozen", 30_000);
-      expect(await meetings.endOverdue(30_000, 9)).toEqual([]);
+      expect(await endOverdue(30_000)).toEqual([]);
     });
   });
 

@@ -134,10 +134,16 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
         ofApp: before.ofApp + 5_000_000_020,
         ofStay: 5_000_000_020,
         countOfStay: 2,
+        uploadsOfStays: before.uploadsOfStays + 2,
       });
+      expect(await store.bytesUsed(A, null)).toMatchObject({ uploadsOfStays: before.uploadsOfStays + 2 });
       await store.complete(two.id, 0, { ...COMPLETION, sizeInBytes: 30, mended: true });
       await store.discardUpload(one.id, 1);
-      expect(await store.bytesUsed(A, "s5")).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 30 });
+      expect(await store.bytesUsed(A, "s5")).toMatchObject({
+        ofApp: before.ofApp + 30,
+        ofStay: 30,
+        uploadsOfStays: before.uploadsOfStays,
+      });
       expect(await store.bytesUsed(A, null)).toMatchObject({ ofApp: before.ofApp + 30, ofStay: 0 });
       expect(await store.bytesUsed(B, "s5")).toMatchObject({ ofApp: 0, ofStay: 0 });
     });

@@ -36,7 +36,7 @@ test("stays and meetings that end together leave turns to other events", async (
   }
   let ended = 0;
   const overdue = await turnsDuring(async () => {
-    ended = (await meetings.endOverdue(5000, 1000)).length;
+    ended = (await meetings.endOverdue(5000, await meetings.overdue(5000, 1000))).length;
   });
   const empty = await turnsDuring(async () => {
     ended += (await meetings.endEmpty(5000, 1000)).length;

@@ -94,7 +94,7 @@ const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown
     meetings.meetings(anAppId("a"), { limit: 9, isActive: true, startedAfter: 1, startedBefore: 9 }),
   "meetings of a time": (meetings) => meetings.meetings(A, { limit: 9, startedAfter: 1, startedBefore: 9 }),
   overdue: (meetings) => meetings.overdue(5, 9),
-  endOverdue: (meetings) => meetings.endOverdue(5, 9),
+  endOverdue: async (meetings) => meetings.endOverdue(5, await meetings.overdue(5, 9)),
   end: (meetings) => meetings.end("q", "left", 2),
   endEmpty: (meetings) => meetings.endEmpty(9, 9),
   endMeeting: (meetings) => meetings.endMeeting("m-p"),

@@ -83,7 +83,7 @@ test("memory and rows agree after any calls, also those that have failed", async
     () => meetings.enter(entering(known(), room(), { newMeeting: `m${++meeting}` }), 3, now),
     () => meetings.end(known(), "left", now),
     () => meetings.lost(known(), "n1", now - 60_000),
-    () => meetings.endOverdue(now - 30_000, 9),
+    async () => meetings.endOverdue(now - 30_000, await meetings.overdue(now - 30_000, 9)),
     () => meetings.lock(oneOfThem(), chance.below(2) === 0),
     () => meetings.endMeeting(oneOfThem()),
     () => meetings.endEmpty(now, 9),

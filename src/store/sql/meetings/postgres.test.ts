@@ -138,7 +138,7 @@ test("nodes that do everything at once in a few rooms wait for each other, and n
     (i, room) => node(i).enter(entering(`x${i % 9}`, room, { newMeeting: `m-${i}` }), MAX, 1000),
     (i) => node(i).lost(`x${i % 9}`, "n1", 1100),
     (i) => node(i).end(`x${i % 31}`, "left", 1200),
-    (i) => node(i).endOverdue(1150, 20),
+    async (i) => node(i).endOverdue(1150, await node(i).overdue(1150, 20)),
     (i) => node(i).endEmpty(5000, 20),
     (i) => node(i).forgetOld(Number.MAX_SAFE_INTEGER, 5),
     (i, room) => node(i).wait(waitingRow(`w${i}`, room), lobbyLimits(5, 3)),

@@ -187,9 +187,9 @@ export class SqlStays extends SqlMeetingReads {
     });
   }
 
-  async endOverdue(beforeMs: number, limit: number): Promise<readonly StayRow[]> {
+  async endOverdue(beforeMs: number, overdue: readonly OverdueStay[]): Promise<readonly StayRow[]> {
     const ended: StayRow[] = [];
-    for await (const { stay, lastSeen } of withBreaks(await this.overdue(beforeMs, limit), ENDED_AT_ONCE)) {
+    for await (const { stay, lastSeen } of withBreaks(overdue, ENDED_AT_ONCE)) {
       const one = await this.database.quickTransaction(async (tx) => {
         await this.places.lock(tx, stay.app, stay.room);
         // Only if nothing has happened to it since it was read, and its node is still silent.
