@@ -1,6 +1,7 @@
 /** Loads the settings: flags override the environment, the environment overrides the file. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { isOfOtherUser } from "../base/private-file.ts";
 import { didYouMean } from "../protocol/did-you-mean.ts";
 import { PROGRAM_VARIABLE } from "./program.ts";
 import { type Config, keyOf, NAMES, nameOf, SETTINGS, type Setting, type SettingName } from "./settings.ts";
@@ -45,6 +46,20 @@ export function loadConfig(
         : "PARLEY_TURN_SECRET is set, but PARLEY_TURN_URLS has no TURN servers (turn:… or turns:…): set both or neither",
     );
   return { config, sources, warnings: unknownVariables(env) };
+}
+
+/**
+ * For what works in the data folder. One that no setting names is ./data, which another user may have made, to read the secrets that
+ * are written there, or to have given the service a store and keys.
+ */
+export function loadForDataFolder(...given: Parameters<typeof loadConfig>): Loaded {
+  const loaded = loadConfig(...given);
+  const { data } = loaded.config;
+  if (loaded.sources.data === "default" && isOfOtherUser(data))
+    throw new ConfigError(
+      `the folder ${data} belongs to another user, who could read and change what is kept there: run this in another folder or as that user, or name the folder with --data or PARLEY_DATA if you trust it`,
+    );
+  return loaded;
 }
 
 interface RawValue {

@@ -20,6 +20,9 @@ export const LIVE_READS_PER_SECOND = 30;
 /** What else operators read that costs more than a row: lists, searches, the audit, usage. Pages of the dashboard ask a few times per second at most. */
 export const STORED_READS_BURST = 200;
 export const STORED_READS_PER_SECOND = 20;
+/** Connect tokens that an operator has checked or explained. The costliest counts as some 200, and takes about 100 ms of CPU. */
+export const TOKEN_CHECKS_BURST = 200;
+export const TOKEN_CHECKS_PER_SECOND = 40;
 /** Recordings that are sent to operators at the same time: from a bucket with a piece of 2 MiB of each in memory, from a folder with a smaller one. */
 export const BUCKET_DOWNLOADS_MAX = 16;
 export const FOLDER_DOWNLOADS_MAX = 64;

@@ -2,9 +2,10 @@
  * The folder of the sockets of a running service, and the note in the data folder that says where it is. The sockets are in the data
  * folder itself only if there is no other place: the path of a Unix socket has at most 107 bytes.
  */
-import { lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { writePrivateFile } from "../base/private-file.ts";
 import { ConfigError } from "../config/load.ts";
 import { SOCKET_PATH_MAX_BYTES } from "../remote/limits.ts";
 
@@ -58,7 +59,7 @@ export class RunFolder {
   announce(): void {
     // With PostgreSQL, nothing may have made the data folder yet.
     mkdirSync(this.dataFolder, { recursive: true, mode: 0o700 });
-    writeFileSync(noteOf(this.dataFolder), JSON.stringify({ pid: process.pid, folder: this.path }), { mode: 0o600 });
+    writePrivateFile(noteOf(this.dataFolder), JSON.stringify({ pid: process.pid, folder: this.path }));
   }
 
   remove(): void {

@@ -120,3 +120,23 @@ test("a costly self-signed token counts the same when an open connection is rene
   await ratesAreShared();
   expectRefusal(await call(`${own.url}/v1?token=${cheap}`), 429, "rate_limited");
 });
+
+test.each(["/signalling/tokens/check", "/explain"])(
+  "costly tokens count against the operator who has them checked: %s",
+  async (path) => {
+    await using own = await startParley();
+    const { patterns, part } = oddGraph(24);
+    const key = await own.admin.createKey((await own.admin.createApp())._id, { channelPatterns: [...patterns, "x/*"] });
+    const reader = await own.admin.must<{ token: string }>("POST", "/operators", { name: "reader", role: "read" });
+    const ask = (bearer: string, channels: readonly string[]): ReturnType<typeof call> =>
+      own.admin.call("POST", path, { token: selfSigned(key.keyId, key.secret, { channels }) }, { bearer });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(reader.token, [part])));
+    const refused = answers.filter(({ status }) => status === 429);
+    // Each costs 200 further checks, so that the first takes all. On a slow machine the rate refills meanwhile.
+    expect(refused.length).toBeGreaterThan(10);
+    for (const answer of refused) expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    // Neither other operators nor the key's clients wait.
+    expect((await ask(own.admin.token, ["x/y"])).status).toBe(200);
+    expect((await mint(own.url, key.credential, { peerId: "a", channels: ["x/y"] })).status).toBe(200);
+  },
+);

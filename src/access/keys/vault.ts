@@ -3,9 +3,10 @@
  * moved to another row does not open. Keys for other uses are derived from the master key, with one label per use.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AppId } from "../../base/ids.ts";
+import { writePrivateFile } from "../../base/private-file.ts";
 import { StoreError } from "../../store/contract/store.ts";
 import { MASTER_KEY_BYTES } from "../limits.ts";
 
@@ -85,11 +86,7 @@ export function readMasterKey(dataFolder: string): Buffer | undefined {
 export function makeMasterKey(dataFolder: string): Buffer {
   const key = randomBytes(MASTER_KEY_BYTES);
   const path = masterKeyFile(dataFolder);
-  const file = openSync(`${path}.new`, "w", 0o600);
-  writeSync(file, `${key.toString("base64")}\n`);
-  fsyncSync(file);
-  closeSync(file);
-  renameSync(`${path}.new`, path);
+  writePrivateFile(path, `${key.toString("base64")}\n`, { flush: true });
   const folder = openSync(dataFolder, "r");
   fsyncSync(folder);
   closeSync(folder);

@@ -1,17 +1,23 @@
 /**
  * The data folder of a service on this machine, in which commands find credentials. A user who may read the folder can read all its
  * secrets anyway. What is in it is sent only to this machine, or where a user sends it by naming the folder with --data.
+ *
+ * A folder that the caller has not named is the one in the current folder, where another user may have made it, to be given the caller's
+ * credentials or messages. Nothing of other users is used in it.
  */
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isOfOtherUser, isOtherUser, readWithOwner, writePrivateFile } from "../../base/private-file.ts";
 import { firstRunFile } from "../../node/parts/first-run.ts";
 import { UsageError } from "../line/errors.ts";
 import type { Input } from "../line/input.ts";
 import { foundServer, serverUrl } from "./address.ts";
-import { dataPath, isThisMachine } from "./running-server.ts";
+import { dataPath, isFolderNamed, isThisMachine, OF_OTHER_USER } from "./running-server.ts";
 
 /** Credentials that commands have made or fetched with the admin token. */
 const KEPT_FOLDER = "command-line";
+/** What the service and commands write is much shorter. */
+const FILE_MAX_BYTES = 100_000;
 
 export type FirstRunName = "admin token" | "secret key" | "app secret";
 
@@ -19,10 +25,13 @@ export class DataFolder {
   private readonly firstRun: string;
   readonly firstRunFile: string;
 
-  /** Throws a UsageError if first-run.txt is there and cannot be read. */
-  constructor(private readonly path: string) {
+  /** Throws a UsageError if first-run.txt is there and cannot be read or used. */
+  constructor(
+    private readonly path: string,
+    private readonly isNamed: boolean,
+  ) {
     this.firstRunFile = firstRunFile(path);
-    this.firstRun = readIfThere(this.firstRunFile);
+    this.firstRun = this.read(this.firstRunFile);
   }
 
   /** What the first start has written down; undefined if it is not there any more. */
@@ -34,37 +43,44 @@ export class DataFolder {
     return join(this.path, KEPT_FOLDER, name);
   }
 
-  /** undefined if there is none. */
+  /** undefined if there is none. Throws a UsageError if it cannot be read or used. */
   kept(name: string): string | undefined {
-    return readIfThere(this.keptFile(name)).trim() || undefined;
+    const folder = join(this.path, KEPT_FOLDER);
+    if (!this.isNamed && isOfOtherUser(folder)) throw new UsageError(`${folder} ${OF_OTHER_USER}`);
+    return this.read(this.keptFile(name)).trim() || undefined;
   }
 
-  /** Only its owner can read it. Throws what the system reports. */
+  /** Only this user can read it. Throws what the system reports. */
   keep(name: string, value: string): void {
     mkdirSync(join(this.path, KEPT_FOLDER), { recursive: true, mode: 0o700 });
-    writeFileSync(this.keptFile(name), `${value}\n`, { mode: 0o600 });
+    writePrivateFile(this.keptFile(name), `${value}\n`);
+  }
+
+  /** "" if there is no such file. */
+  private read(file: string): string {
+    const found = readIfThere(file);
+    if (found && !this.isNamed && isOtherUser(found.owner)) throw new UsageError(`${file} ${OF_OTHER_USER}`);
+    return found?.text ?? "";
   }
 }
 
 /** A string is the reason why there is none, for a message. */
 export function findDataFolder(input: Input): DataFolder | string {
-  const isNamed = input.isOn("data");
-  if (!isNamed && !foundServer(input) && !isThisMachine(serverUrl(input)))
+  if (!input.isOn("data") && !foundServer(input) && !isThisMachine(serverUrl(input)))
     return "the service is on another machine; if it is on this one, name its data folder with --data";
   const path = dataPath(input);
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return new DataFolder(path);
-  return `there is no folder ${path} here: run this in the folder where the service was started with "parley up", or name its data folder with --data`;
+  const isNamed = isFolderNamed(input);
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    return `there is no folder ${path} here: run this in the folder where the service was started with "parley up", or name its data folder with --data`;
+  return !isNamed && isOfOtherUser(path) ? `the folder ${path} ${OF_OTHER_USER}` : new DataFolder(path, isNamed);
 }
 
-/** "" if there is no such file. */
-function readIfThere(file: string): string {
+function readIfThere(file: string): ReturnType<typeof readWithOwner> {
   try {
-    return readFileSync(file, "utf8");
+    return readWithOwner(file, FILE_MAX_BYTES);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return "";
     throw new UsageError(
-      `${file} cannot be read: ${message}; run this as the user of the service, or give the credential yourself (see "parley help")`,
+      `${file} cannot be read: ${(error as Error).message}; run this as the user of the service, or give the credential yourself (see "parley help")`,
     );
   }
 }

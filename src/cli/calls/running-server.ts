@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { isOtherUser } from "../../base/private-file.ts";
 import { SETTINGS } from "../../config/settings.ts";
 import type { Input } from "../line/input.ts";
 import { processOwner } from "./process-mark.ts";
@@ -18,6 +19,10 @@ export type RunningServer =
   | { readonly state: "unknown"; readonly why: string }
   /** It is not the folder of a server, or there is none. */
   | { readonly state: "none" };
+
+/** What to do about a file or folder that the caller has not named. Follows its path. */
+export const OF_OTHER_USER =
+  "belongs to another user: if that is the service's, name its data folder with --data or PARLEY_DATA";
 
 const NOTES = "servers";
 /** Any of these shows that a server has used a folder. The notes stay as an empty folder. */
@@ -34,13 +39,13 @@ export const dataPath = (input: Input): string =>
 export const noteServer = (dataFolder: string, addresses: Addresses): (() => void) =>
   addNote(join(dataFolder, NOTES), addresses);
 
-export const runningServer = (input: Input): RunningServer =>
-  serverOn(dataPath(input), input.text("data") !== undefined || Boolean(input.env.PARLEY_DATA));
+/** The caller has chosen the folder, and with it all who may write there. */
+export const isFolderNamed = (input: Input): boolean =>
+  input.text("data") !== undefined || Boolean(input.env.PARLEY_DATA);
 
-/**
- * If several servers share the folder, the one that was started last: they serve the same. `isNamed`: the caller has chosen the folder,
- * and with it all who may write there.
- */
+export const runningServer = (input: Input): RunningServer => serverOn(dataPath(input), isFolderNamed(input));
+
+/** If several servers share the folder, the one that was started last: they serve the same. */
 export function serverOn(dataFolder: string, isNamed: boolean): RunningServer {
   const folder = join(dataFolder, NOTES);
   let found: readonly FoundNote[] = [];
@@ -71,12 +76,8 @@ function check({ file, note, owner }: FoundNote, isNamed: boolean): Checked {
     return stopped(
       `names ${url}, but the server that wrote it (process ${pid}) has ended without removing it, or runs on another machine or in a container`,
     );
-  const caller = process.getuid?.();
-  if (caller !== undefined && owner !== caller && !isNamed)
-    return stopped(
-      `belongs to another user: if that is the service's, name its data folder with --data or PARLEY_DATA`,
-    );
-  if (caller !== undefined && processOwner(pid) !== owner)
+  if (isOtherUser(owner) && !isNamed) return stopped(OF_OTHER_USER);
+  if (process.getuid && processOwner(pid) !== owner)
     return stopped(`names process ${pid}, which runs as another user than the file's owner`);
   const elsewhere = [url, controlUrl].find((one) => !isOwnAddress(one));
   if (elsewhere !== undefined) return stopped(`names ${elsewhere}, which is not an IP address of this machine`);

@@ -2,20 +2,10 @@
  * Notes of running servers in a folder: one file per process, because servers with PostgreSQL can share a data folder, and one that
  * stops must not take the note of another with it. A note has no secret, but decides where secrets are sent.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { readWithOwner, writePrivateFile } from "../../base/private-file.ts";
 import { isObject } from "../../protocol/json.ts";
 import { processMark } from "./process-mark.ts";
 
@@ -54,12 +44,8 @@ export function addNote(folder: string, addresses: Addresses): () => void {
   const note: Note = { ...addresses, host: hostname(), pid: process.pid, mark };
   // With its host: the first process of every container has the same number.
   const file = join(folder, `${note.host.replaceAll(/[^\w.-]/g, "_")}-${note.pid}.json`);
-  const partial = `${file}.partial`;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  rmSync(partial, { force: true });
-  // Renamed, so that no command reads half of it.
-  writeFileSync(partial, `${JSON.stringify(note)}\n`, { mode: 0o600 });
-  renameSync(partial, file);
+  writePrivateFile(file, `${JSON.stringify(note)}\n`);
   removeOld(folder, file);
   return () => removeFile(file);
 }
@@ -70,8 +56,8 @@ export function notesIn(folder: string): FoundNote[] {
     .filter((name) => name.endsWith(".json"))
     .flatMap((name) => {
       const file = join(folder, name);
-      const found = readOne(file);
-      return found ? [{ file, owner: found.owner, note: noteIn(found.text), at: found.at }] : [];
+      const found = readWithOwner(file, NOTE_MAX_BYTES);
+      return found ? [{ file, owner: found.owner, note: noteIn(found.text), at: found.modifiedMs }] : [];
     })
     .toSorted((a, b) => b.at - a.at);
 }
@@ -91,24 +77,6 @@ function removeFile(file: string): void {
     rmSync(file, { force: true });
   } catch {
     // A note that stays is recognised by its process, which has ended.
-  }
-}
-
-/** undefined: it is no file, or has been removed meanwhile. */
-function readOne(file: string): { readonly text: string; readonly owner: number; readonly at: number } | undefined {
-  let opened: number | undefined;
-  try {
-    // Without waiting for a writer, should it be a pipe. Owner and text are of one file, also if another is put in its place.
-    opened = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    const found = fstatSync(opened);
-    return found.isFile() && found.size <= NOTE_MAX_BYTES
-      ? { text: readFileSync(opened, "utf8"), owner: found.uid, at: found.mtimeMs }
-      : undefined;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  } finally {
-    if (opened !== undefined) closeSync(opened);
   }
 }
 

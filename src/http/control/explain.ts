@@ -7,11 +7,11 @@ import { namedKey, type Question } from "../../access/admission/explain-advice.t
 import type { Follower } from "../../access/admission/store-follower.ts";
 import type { KeyRate } from "../../access/keys/coverage.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
-import type { Operator } from "../../access/operators/operator.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import { ORIGIN_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
 import type { KeyRow, Store } from "../../store/contract/store.ts";
-import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
+import type { TokenChecks } from "../guards/token-checks.ts";
+import { type Endpoint, endpoint } from "../server/endpoint.ts";
 
 /** An empty text counts as not given, as in a form whose field was left empty. */
 const pasted = (maxChars: number) =>
@@ -63,14 +63,12 @@ interface ExplainParts {
   readonly storeFollower?: Follower | undefined;
 }
 
-export function explainEndpoints(guard: Guard<Operator>, parts: ExplainParts): Endpoint[] {
+export function explainEndpoints(tokenChecks: TokenChecks, parts: ExplainParts): Endpoint[] {
   const { keyring, blocks, roomTokens, storeFollower } = parts;
-  // An explanation is not a connect: the key's clients must not wait because an operator asks.
-  const keyRate: KeyRate = { debt: (keyId) => parts.keyRate.debt(keyId), charge: () => undefined };
   return [
     endpoint({
       tag: "keys",
-      guard,
+      guard: tokenChecks.guard,
       scope: "app",
       method: "POST",
       path: "/api/internal/v1/explain",
@@ -78,10 +76,16 @@ export function explainEndpoints(guard: Guard<Operator>, parts: ExplainParts): E
         "Why a connect, or an action on a channel, is allowed or refused: every check in order, and what to change",
       body,
       response,
-      handle: async (_call, { body: question }) => {
+      handle: async (_call, { caller, body: question }) => {
         // As for a connect: another node may have changed the key a moment ago.
         await storeFollower?.catchUp();
         const revoked = await revokedKey(question, parts);
+        const charge = tokenChecks.begin(caller);
+        // The debt of the key is part of the explanation: a connect of its clients would be refused for it.
+        const keyRate: KeyRate = {
+          debt: (keyId) => parts.keyRate.debt(keyId),
+          charge: (_, requests) => charge(requests),
+        };
         return explain(question, { keyring, blocks, keyRate, roomTokens, revoked }, parts.moment(), parts.nowMs());
       },
     }),

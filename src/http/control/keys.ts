@@ -9,6 +9,7 @@ import { actionList } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { KeyRow } from "../../store/contract/store.ts";
 import type { ListGuards } from "../guards/operator.ts";
+import type { TokenChecks } from "../guards/token-checks.ts";
 import { type Endpoint, endpoint } from "../server/endpoint.ts";
 import { type Audit, changedFields } from "../shared/audit.ts";
 import {
@@ -99,6 +100,7 @@ interface KeyParts {
   /** Present if other nodes can change keys. */
   readonly storeFollower?: Follower | undefined;
   readonly connectionsOf: KeyConnections;
+  readonly tokenChecks: TokenChecks;
 }
 
 export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
@@ -221,23 +223,27 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
     endpoint({
       // It changes nothing, says nothing that the token does not, and reads no list.
       ...reading,
-      guard: guards.operator,
+      guard: parts.tokenChecks.guard,
       method: "POST",
       path: "/api/internal/v1/signalling/tokens/check",
       summary: "Check a connect token; says exactly why it is refused",
       body: z.strictObject({ token: z.string().min(1) }),
       response: checked,
-      handle: async (_call, { body }) => {
+      handle: async (_call, { caller, body }) => {
         // As for a connect: another node may have changed the key a moment ago.
         await parts.storeFollower?.catchUp();
-        return check(body.token, parts);
+        return check(body.token, parts, parts.tokenChecks.begin(caller));
       },
     }),
   ];
 }
 
-function check(token: string, { keyring, nowMs }: KeyParts): z.infer<typeof checked> {
-  const result = verifyToken(token, keyring, nowMs());
+function check(
+  token: string,
+  { keyring, nowMs }: KeyParts,
+  charge: (requests: number) => void,
+): z.infer<typeof checked> {
+  const result = verifyToken(token, keyring, nowMs(), { debt: () => 0, charge: (_, requests) => charge(requests) });
   if (result instanceof TokenRefusal)
     return { valid: false, error: new Problem(result.code).code, reason: result.reason };
   return {

@@ -4,11 +4,12 @@
  *
  * The store is marked last, so that an interrupted first run is repeated.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Directory } from "../../access/keys/directory.ts";
 import { newAdminToken } from "../../access/keys/ids.ts";
 import { digestOf } from "../../access/keys/vault.ts";
+import { writePrivateFile } from "../../base/private-file.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import type { Snapshot, Store } from "../../store/contract/store.ts";
 
@@ -106,7 +107,7 @@ export const firstRunFile = (dataFolder: string): string => join(dataFolder, "fi
 export function writeFirstRunFile(dataFolder: string, text: string): void {
   // With PostgreSQL, nothing has made the data folder yet.
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
-  writeFileSync(firstRunFile(dataFolder), text, { mode: 0o600, flush: true });
+  writePrivateFile(firstRunFile(dataFolder), text, { flush: true });
 }
 
 /** False with PARLEY_ADMIN_TOKEN and without a demo. */

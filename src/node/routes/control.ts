@@ -1,6 +1,5 @@
 /** The calls of the control plane: for operators, and for their dashboard. */
 import type { Moment } from "../../access/admission/explain.ts";
-import type { Operator } from "../../access/operators/operator.ts";
 import { systemClock } from "../../base/clock.ts";
 import { type AppId, spaceOf } from "../../base/ids.ts";
 import { shownSettings } from "../../config/show.ts";
@@ -26,6 +25,7 @@ import { settingsEndpoint } from "../../http/control/settings.ts";
 import { adminUsageEndpoints } from "../../http/control/usage.ts";
 import { rateLimited } from "../../http/guards/operator.ts";
 import type { Guards } from "../../http/guards/realtime.ts";
+import { TokenChecks } from "../../http/guards/token-checks.ts";
 import {
   BUCKET_DOWNLOADS_MAX,
   FOLDER_DOWNLOADS_MAX,
@@ -33,11 +33,13 @@ import {
   LIVE_READS_PER_SECOND,
   STORED_READS_BURST,
   STORED_READS_PER_SECOND,
+  TOKEN_CHECKS_BURST,
+  TOKEN_CHECKS_PER_SECOND,
 } from "../../http/limits.ts";
 import { applicationOrigin } from "../../http/request/application-address.ts";
 import { FileDownloads } from "../../http/response/file-downloads.ts";
 import type { LogIncomplete } from "../../http/response/streamed-array.ts";
-import type { Endpoint, Guard } from "../../http/server/endpoint.ts";
+import type { Endpoint } from "../../http/server/endpoint.ts";
 import type { Audit } from "../../http/shared/audit.ts";
 import type { UsageSources } from "../../http/shared/usage-schemas.ts";
 import { HostLinks } from "../../meetings/entrance/host-link.ts";
@@ -66,6 +68,10 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
   const reads = parts.throttle("stored-reads", STORED_READS_BURST, STORED_READS_PER_SECOND);
   const lists = rateLimited(guards.operator, reads);
   const limited = { ...guards, operator: lists };
+  const tokenChecks = new TokenChecks(
+    guards.operator,
+    parts.throttle("token-checks", TOKEN_CHECKS_BURST, TOKEN_CHECKS_PER_SECOND),
+  );
   return [
     ...appEndpoints(
       { ...guards, lists },
@@ -92,6 +98,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
         rotationGraceSeconds,
         storeFollower,
         connectionsOf: keyConnections(hub.nodeRequests, hub.connections),
+        tokenChecks,
       },
     ),
     factsEndpoint(guards.operator, facts),
@@ -100,7 +107,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
     settingsEndpoint(guards.operator, () =>
       shownSettings({ config, sources }, { host: facts().host, nodeId: parts.nodeId }),
     ),
-    ...explaining(parts, guards.operator),
+    ...explaining(parts, tokenChecks),
     ...consoleEndpoints(parts, limited, audit),
     tailEndpoint(guards.stream, {
       tails: parts.tails,
@@ -111,7 +118,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
   ];
 }
 
-function explaining(parts: RouteParts, guard: Guard<Operator>): Endpoint[] {
+function explaining(parts: RouteParts, tokenChecks: TokenChecks): Endpoint[] {
   const { config, keyring, store, realtime } = parts;
   const { hub, gateway, usage, blocks, keyRate, roomTokens, storeFollower } = realtime;
   const quota = new Quota(keyring, usage);
@@ -124,7 +131,7 @@ function explaining(parts: RouteParts, guard: Guard<Operator>): Endpoint[] {
     }),
     isQuotaUsedUp: (app) => quota.isUsedUp(spaceOf(app)),
   });
-  return explainEndpoints(guard, { keyring, store, blocks, keyRate, roomTokens, nowMs, moment, storeFollower });
+  return explainEndpoints(tokenChecks, { keyring, store, blocks, keyRate, roomTokens, nowMs, moment, storeFollower });
 }
 
 /** The control plane's calls about one application. */

@@ -1,6 +1,16 @@
 /** `parley recordings …` as a process, against a running server. */
-import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { PARLEY_MAIN } from "../../../../test/support/command.ts";
 import { shell, withServer } from "../../testing/kit.ts";
@@ -131,6 +141,54 @@ test("an interrupted download resumes", async () => {
   truncateSync(`${target}.partial`, 5_000_000);
   expect((await run(`recordings download ${_id} ${target}`)).exitCode).toBe(0);
   expect(readFileSync(target).equals(bytes)).toBe(true);
+});
+
+test("neither the state of an upload nor a partial download is written into a file that was there", async () => {
+  const [state, partial] = [`${file}.parley-upload`, join(folder, "open.webm.partial")];
+  const elsewhere = join(folder, "elsewhere");
+  writeFileSync(elsewhere, "");
+  symlinkSync(elsewhere, state);
+  const { _id } = await json<Shown>(UPLOAD);
+  writeFileSync(partial, "");
+  chmodSync(partial, 0o666);
+  const target = join(folder, "open.webm");
+  expect((await run(`recordings download ${_id} ${target}`)).exitCode).toBe(0);
+  expect([readFileSync(target).equals(bytes), statSync(target).mode & 0o777]).toEqual([true, 0o600]);
+  expect(readFileSync(elsewhere, "utf8")).toBe("");
+});
+
+/** Only root can give a file away. */
+describe.if(process.getuid?.() === 0)("beside a recording, a file of another user", () => {
+  const OTHER_USER = 65_534;
+
+  test("does not lead an upload to another address", async () => {
+    const seen: string[] = [];
+    using other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ url }) => Response.json({ n: seen.push(url) }),
+    });
+    const own = join(folder, "mine.webm");
+    writeFileSync(own, "0123456789");
+    const { size, mtimeMs } = statSync(own);
+    const uploadUrl = `http://127.0.0.1:${other.port}/taken`;
+    writeFileSync(`${own}.parley-upload`, JSON.stringify({ _id: "f".repeat(24), uploadUrl, size, mtimeMs }));
+    chownSync(`${own}.parley-upload`, OTHER_USER, OTHER_USER);
+    const { exitCode } = await run(`recordings upload ${own} --room standup --username bob`);
+    expect([exitCode, seen]).toEqual([0, []]);
+  });
+
+  test("does not get a download", async () => {
+    const { _id } = await json<Shown>(UPLOAD);
+    const target = join(folder, "theirs.webm");
+    for (const held of [0, 1000]) {
+      writeFileSync(`${target}.partial`, bytes.subarray(0, held));
+      chownSync(`${target}.partial`, OTHER_USER, OTHER_USER);
+      const { exitCode, stderr } = await run(`recordings download ${_id} ${target}`);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${target}.partial belongs to another user`)]);
+      expect([statSync(`${target}.partial`).size, existsSync(target)]).toEqual([held, false]);
+    }
+  });
 });
 
 test("on a terminal a bar shows the progress; elsewhere there is none", async () => {

@@ -1,6 +1,7 @@
 /** `parley recordings …`: calls the application's own host. */
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { basename } from "node:path";
+import { isOtherUser, readWithOwner, writePrivateFile } from "../../../base/private-file.ts";
 import { isObject } from "../../../protocol/json.ts";
 import { applicationHost, trustIn } from "../../calls/address.ts";
 import { applicationApi } from "../../calls/application-api.ts";
@@ -176,6 +177,8 @@ interface OpenUpload {
   readonly uploadUrl: string;
 }
 
+const STATE_MAX_BYTES = 10_000;
+
 /** What an interrupted upload needs to resume. It is kept beside the file, readable only by its owner, until the upload is complete. */
 class UploadState {
   private readonly path: string;
@@ -186,11 +189,12 @@ class UploadState {
     this.file = { size, mtimeMs };
   }
 
-  /** undefined if there is none, or the file has changed since. */
+  /** undefined if there is none, or the file has changed since. One of another user could send the recording to that user. */
   read(): OpenUpload | undefined {
-    if (!existsSync(this.path)) return undefined;
     try {
-      const value: unknown = JSON.parse(readFileSync(this.path, "utf8"));
+      const found = readWithOwner(this.path, STATE_MAX_BYTES);
+      if (!found || isOtherUser(found.owner)) return undefined;
+      const value: unknown = JSON.parse(found.text);
       if (!isObject(value) || value.size !== this.file.size || value.mtimeMs !== this.file.mtimeMs) return undefined;
       const { _id, uploadUrl } = value;
       return typeof _id === "string" && typeof uploadUrl === "string" ? { _id, uploadUrl } : undefined;
@@ -201,14 +205,18 @@ class UploadState {
 
   write(upload: OpenUpload): void {
     try {
-      writeFileSync(this.path, JSON.stringify({ ...upload, ...this.file }), { mode: 0o600 });
+      writePrivateFile(this.path, JSON.stringify({ ...upload, ...this.file }));
     } catch {
       // Without write permission in the folder, another run of the command cannot resume this upload.
     }
   }
 
   remove(): void {
-    rmSync(this.path, { force: true });
+    try {
+      rmSync(this.path, { force: true });
+    } catch {
+      // It belongs to another user, and was not used.
+    }
   }
 }
 

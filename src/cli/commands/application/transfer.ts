@@ -1,7 +1,9 @@
 /** Uploads and downloads the bytes of a recording, and resumes where the connection broke. */
-import { open, rename, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import { isOfOtherUser, isOtherUser } from "../../../base/private-file.ts";
 import { isObject } from "../../../protocol/json.ts";
-import { Failure } from "../../line/errors.ts";
+import { Failure, UsageError } from "../../line/errors.ts";
 import { Progress } from "../../terminal/progress.ts";
 
 /** Bytes per request: few enough to repeat them after a failure, enough to be fast. */
@@ -102,6 +104,7 @@ async function put(
 /** Downloads into `file.partial`, continuing where that ends, and renames it to `file` when it is complete. */
 export async function receive(target: Target, file: string, size: number): Promise<void> {
   const partial = `${file}.partial`;
+  if (isOfOtherUser(partial)) throw ofOtherUser(partial);
   const progress = new Progress(size);
   try {
     let offset = Math.min(await sizeOf(partial), size);
@@ -135,7 +138,7 @@ async function receiveRest(
   if (!response.ok) throw refusal(response, await objectIn(response));
   // A server without support for ranges sends the file from its start.
   let at = response.status === 206 ? offset : 0;
-  const file = await open(partial, at === 0 ? "w" : "r+", 0o600);
+  const file = await openPartial(partial, at);
   try {
     for await (const chunk of response.body ?? []) {
       for (let done = 0; done < chunk.length; ) {
@@ -152,6 +155,23 @@ async function receiveRest(
   }
   return at;
 }
+
+/** Never a file or through a link of another user, who could have made it after the first look. */
+async function openPartial(partial: string, at: number): Promise<FileHandle> {
+  if (at === 0) {
+    await rm(partial, { force: true });
+    return open(partial, "wx", 0o600);
+  }
+  const file = await open(partial, constants.O_WRONLY | constants.O_NOFOLLOW);
+  if (!isOtherUser((await file.stat()).uid)) return file;
+  await file.close();
+  throw ofOtherUser(partial);
+}
+
+const ofOtherUser = (partial: string): UsageError =>
+  new UsageError(
+    `${partial} belongs to another user, who could read or change what is downloaded: remove it, or name another file`,
+  );
 
 /** An error of the disk, not of the connection. */
 const isDiskError = (error: unknown): boolean =>

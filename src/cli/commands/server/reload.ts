@@ -1,5 +1,5 @@
 /** `parley reload`: replaces the workers of the service on this machine, one after another. */
-import { loadConfig } from "../../../config/load.ts";
+import { loadForDataFolder } from "../../../config/load.ts";
 import { connectLines } from "../../../workers/lines.ts";
 import type { FromWorker, ToWorker } from "../../../workers/messages.ts";
 import { announcedFolder, controlSocket } from "../../../workers/run-folder.ts";
@@ -8,7 +8,7 @@ import { Failure } from "../../line/errors.ts";
 import type { Input } from "../../line/input.ts";
 
 export async function reload({ flags, env }: Input): Promise<CommandResult> {
-  const { data } = loadConfig(flags, env).config;
+  const { data } = loadForDataFolder(flags, env).config;
   const workers = await ask(data);
   return { value: { workers }, text: `${workers} workers replaced\n` };
 }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { appSecretIdentity, masterKeyFile, readMasterKey, Vault } from "../../../access/keys/vault.ts";
 import { AuditTrail } from "../../../access/operators/audit-trail.ts";
-import { loadConfig } from "../../../config/load.ts";
+import { loadForDataFolder } from "../../../config/load.ts";
 import type { Config } from "../../../config/settings.ts";
 import { hadFirstRun, hasAdminToken, resetAdminToken } from "../../../node/parts/first-run.ts";
 import { backupStore, checkBackup, type Restored, restoreStore } from "../../../store/backup.ts";
@@ -19,7 +19,7 @@ import { fields } from "../../terminal/output.ts";
 const COMMAND_LINE = "command line";
 
 export async function resetToken(input: Input): Promise<CommandResult> {
-  const { config } = loadConfig(input.flags, input.env);
+  const { config } = loadForDataFolder(input.flags, input.env);
   const isEmbedded = config.databaseUrl === "";
   // Opening a missing store would create an empty one.
   if (isEmbedded && !existsSync(sqliteFile(config.data)))
@@ -54,7 +54,7 @@ async function audit(store: Store, what: string, on: string): Promise<string[]> 
 }
 
 export async function backup(input: Input): Promise<CommandResult> {
-  const { config } = loadConfig(input.flags, input.env);
+  const { config } = loadForDataFolder(input.flags, input.env);
   refusePostgres(config, "back it up with pg_dump --format=custom --file=FILE");
   const file = input.operand(0);
   const { bytes } = await backupStore(config.data, file, input.isOn("force"));
@@ -70,7 +70,7 @@ export async function backup(input: Input): Promise<CommandResult> {
 }
 
 export async function restore(input: Input): Promise<CommandResult> {
-  const { config } = loadConfig(input.flags, input.env);
+  const { config } = loadForDataFolder(input.flags, input.env);
   refusePostgres(config, "restore a file of pg_dump with pg_restore, with all servers stopped");
   const file = input.operand(0);
   checkBackup(file);

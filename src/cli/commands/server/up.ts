@@ -1,6 +1,6 @@
 /** `parley up`: runs a node until a signal stops it, or several as workers of one service. */
 import { randomBytes } from "node:crypto";
-import { type Loaded, loadConfig } from "../../../config/load.ts";
+import { type Loaded, loadForDataFolder } from "../../../config/load.ts";
 import { type LoadPages, type Node, startNode } from "../../../node/node.ts";
 import { openFilesLimit } from "../../../node/status/facts.ts";
 import { type Log, makeLog } from "../../../telemetry/log.ts";
@@ -16,7 +16,7 @@ const DRAIN_SLACK_MS = 10_000;
 
 /** `loadPages`: for development, other pages than those of the last build; then there is one process. */
 export async function runUp({ flags, env }: Input, loadPages?: LoadPages): Promise<undefined> {
-  await up(loadConfig(flags, env), loadPages);
+  await up(loadForDataFolder(flags, env), loadPages);
   return undefined;
 }
 
