@@ -132,6 +132,24 @@ describe("while the store does not answer", () => {
     await expect(node.meetings.enter(seatOf(ada.seat.claims))).rejects.toMatchObject({ code: "token_expired" });
     expect(await stay(ada.id)).toMatchObject({ why: "time" });
   });
+
+  test("one that was put out is not taken for lost because another connection of it did not open", async () => {
+    await node.rooms.update(APP, "standup", { ejectAfterElapsedTimeInSec: 60 });
+    const ada = await world.enter(node, room);
+    const second = seatOf(ada.seat.claims);
+    await node.meetings.enter(second);
+    const restore = answered("end", away);
+    world.now += 60_000;
+    await node.services.times.tick();
+    const overMs = world.now;
+    node.meetings.disconnected(second, "", "lost");
+    await node.meetings.stop();
+    expect(world.failures.splice(0)).toHaveLength(1);
+    restore();
+    await pass(5000);
+    await node.meetings.stop();
+    expect(await stay(ada.id)).toMatchObject({ why: "time", ended: overMs });
+  });
 });
 
 describe("after the store was away, a stay has ended", () => {
