@@ -1,6 +1,6 @@
 /**
  * When the time of a stay is over, by the room as it is now: the row of the stay has what was true when its last connection came in. Only nodes with a connection of
- * a stay put it out, so whoever comes with its token is asked this.
+ * a stay put it out, so each call with its token asks this.
  */
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
