@@ -5,9 +5,10 @@ import type { VerifiedAccess } from "../../rooms/access-token.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
 import type { IsLive } from "../stays/generations.ts";
+import { ejectAtOfStay } from "../stays/stay-time.ts";
 
 interface EarlierStayParts {
-  readonly store: Pick<MeetingStore, "stay" | "meeting">;
+  readonly store: Pick<MeetingStore, "stay" | "meeting" | "firstEntry">;
   readonly rooms: Pick<RoomStore, "roomById">;
   readonly roomTokens: Pick<RoomTokens, "verify">;
   readonly isLive: IsLive;
@@ -20,6 +21,8 @@ export interface EarlierStay {
   readonly row: StayRow | undefined;
   /** The secret key that it depends on still works. Otherwise it is only known who its holder was. */
   readonly isLive: boolean;
+  /** When its time is over, Unix ms; null: never, or it has not begun, or has ended. */
+  readonly ejectAt: number | null;
 }
 
 export class EarlierStays {
@@ -45,8 +48,10 @@ export class EarlierStays {
   /** undefined: it is a stay of another room. */
   async of(room: RoomRow, claims: RoomClaims): Promise<EarlierStay | undefined> {
     if (claims.room !== room.id) return undefined;
-    const row = await this.parts.store.stay(claims.id);
-    return { claims, row, isLive: this.parts.isLive(claims) };
+    const { store, isLive } = this.parts;
+    const row = await store.stay(claims.id);
+    const ejectAt = row?.ended === null ? await ejectAtOfStay(store, room, claims, row) : null;
+    return { claims, row, isLive: isLive(claims), ejectAt };
   }
 }
 

@@ -16,12 +16,12 @@ import {
 } from "../contract/limits.ts";
 import type { IceServers, JoinBudget } from "../contract/ports.ts";
 import { doorOf, refusalByTime, roomOver } from "../rules/door.ts";
-import { ejectionOf } from "../rules/ejection.ts";
+import { ejectionOf, isTimeOver } from "../rules/ejection.ts";
 import { nextMeetingId } from "../rules/meeting-id.ts";
 import { DEFAULT_HOST_NAME, DEFAULT_NAME, typedName, vouchedName } from "../rules/person-name.ts";
 import { recordingOf } from "../rules/recording-state.ts";
 import { capacityOf, mayOf, publicRoomOf } from "../rules/rights.ts";
-import { type EarlierStays, placeToTakeOver } from "./earlier-stays.ts";
+import { type EarlierStay, type EarlierStays, placeToTakeOver } from "./earlier-stays.ts";
 import { declined, type Lobby } from "./lobby.ts";
 import { generationOfTicket, stayOfTicket, waitIdOf } from "./tickets.ts";
 
@@ -89,7 +89,9 @@ export class Joining {
   ): Promise<Joined | Waiting> {
     const earlier = resumed && (await this.parts.earlierStays.of(room, resumed));
     const before = earlier?.row;
-    if (earlier?.isLive && before?.ended === null) return this.resumed(room, earlier.claims, before, caller);
+    // One whose time is over is as good as ended, whether or not a node could write that.
+    if (earlier?.isLive && before?.ended === null && !isTimeOver(earlier.ejectAt, this.parts.nowMs()))
+      return this.resumed(room, earlier, before, caller);
     if (before?.why === "removed") await this.refuseWhileMeeting(room, before.meeting);
     // It has paid as the holder of a stay that goes on.
     if (resumed) this.charge(app, request, caller.budget);
@@ -227,10 +229,10 @@ export class Joining {
   }
 
   /** The stay goes on: a reload or a second tab takes no second place, and the room's times have no say any more. */
-  private async resumed(room: RoomRow, earlier: RoomClaims, stay: StayRow, caller: Caller): Promise<Joined> {
+  private async resumed(room: RoomRow, earlier: EarlierStay, stay: StayRow, caller: Caller): Promise<Joined> {
     const { store, nowMs } = this.parts;
-    const { beginBy: _begun, opensMeeting: _opened, ...claims } = earlier;
-    const ejectAt = stay.ejectAt ?? undefined;
+    const { beginBy: _begun, opensMeeting: _opened, ...claims } = earlier.claims;
+    const ejectAt = earlier.ejectAt ?? undefined;
     const exp = expiryOf(nowMs(), ejectAt);
     const recording = recordingOf(room, await store.latest(room.app, room.id), nowMs());
     const { meeting, name } = stay;

@@ -24,3 +24,6 @@ export function ejectAtOf({ afterSec, latestMs }: Ejection, sinceMs: number): nu
   const times = [afterSec === null ? null : sinceMs + afterSec * 1000, latestMs].filter((time) => time !== null);
   return times.length === 0 ? null : Math.min(...times);
 }
+
+/** `ejectAt` is Unix ms; null: never. */
+export const isTimeOver = (ejectAt: number | null, nowMs: number): boolean => ejectAt !== null && ejectAt <= nowMs;

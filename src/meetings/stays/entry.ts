@@ -7,10 +7,11 @@ import { Problem } from "../../protocol/codes.ts";
 import type { Entered, Entering, MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
 import { type DoorState, doorOf, refusalByTime, roomOver } from "../rules/door.ts";
-import { ejectAtOf, ejectionOf } from "../rules/ejection.ts";
+import { ejectAtOf, ejectionOf, isTimeOver } from "../rules/ejection.ts";
 import { nextMeetingId } from "../rules/meeting-id.ts";
 import { recordsFrom } from "../rules/recording-state.ts";
 import { accessOf, capacityOf } from "../rules/rights.ts";
+import { ejectAtOfStay } from "./stay-time.ts";
 
 interface EntryParts {
   readonly store: MeetingStore;
@@ -41,7 +42,8 @@ export interface Admission {
 
 const TOO_LATE = "The place was not taken in time: join again.";
 const STAY_OVER = "This stay has ended: join again.";
-const TIME_OVER = "The time of this access token in this meeting is over.";
+
+const timeOver = (): Problem => roomOver("stay", "Your time in this meeting is over.");
 
 export class Entry {
   constructor(private readonly parts: EntryParts) {}
@@ -75,6 +77,7 @@ export class Entry {
     const row = await this.room(claims, now);
     const stay = await store.stay(claims.id);
     if (stay && stay.ended !== null) throw refusalOf({ outcome: "ended" }, stay);
+    if (stay && isTimeOver(await ejectAtOfStay(store, row, claims, stay), now)) throw timeOver();
     if (stay) return;
     const refusal = refusalToBegin(claims, row, now);
     if (refusal) throw refusal;
@@ -84,7 +87,7 @@ export class Entry {
       throw new Problem("removed");
     const first = claims.accessToken && (await store.firstEntry(current.id, claims.accessToken));
     const ejectAt = ejectAtOf(ejectionOf(row, claims), first || now);
-    if (ejectAt !== null && ejectAt <= now) throw roomOver("stay", TIME_OVER);
+    if (isTimeOver(ejectAt, now)) throw timeOver();
     if ((await store.inside(row.app, row.id)) >= capacityOf(row, meshMax)) throw new Problem("room_full");
     if (current.isLocked && !claims.isAdmin && !claims.isLetIn) throw new Problem("room_locked");
   }
@@ -155,7 +158,7 @@ function refusalOf({ outcome }: Refused, stay: StayRow | undefined): Problem {
     case "removed":
       return new Problem("removed");
     case "time":
-      return roomOver("stay", TIME_OVER);
+      return timeOver();
     case "ended":
       return stay?.why === "removed" ? new Problem("removed") : new Problem("token_expired", STAY_OVER);
   }

@@ -1,5 +1,5 @@
 /** People are put out: their stays end in the store, which decides who does it, and their connections are closed on every node. */
-import { asAppId } from "../../base/ids.ts";
+import { type AppId, asAppId } from "../../base/ids.ts";
 import { withBreaks } from "../../base/other-work.ts";
 import { isObject } from "../../protocol/json.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
@@ -17,7 +17,7 @@ const REASONS: readonly unknown[] = ["time", "ended", "removed"] satisfies reado
 interface ExitParts {
   readonly store: Pick<MeetingStore, "openStays" | "endMeeting" | "ban">;
   readonly floor: Pick<Floor, "ask" | "on">;
-  readonly stays: Pick<Stays, "end" | "endLater" | "closeHere" | "isHere">;
+  readonly stays: Pick<Stays, "end" | "endLater" | "closeHere" | "isHere" | "isExpected">;
   readonly upkeep: Pick<Upkeep, "meetingEnded">;
   readonly notices: Notices;
   readonly nowMs: () => number;
@@ -28,18 +28,31 @@ export class Exits {
   constructor(private readonly parts: ExitParts) {
     parts.floor.on(CLOSE, (payload) => {
       if (!isObject(payload)) return 0;
-      const { app, room, ids, reason } = payload;
+      const { app, room, ids, reason, isWritten } = payload;
       if (typeof app !== "string" || typeof room !== "string" || !Array.isArray(ids) || !REASONS.includes(reason))
         return 0;
       let closed = 0;
       for (const id of ids)
-        if (typeof id === "string") closed += parts.stays.closeHere(asAppId(app), room, id, reason as PutOut);
+        if (typeof id === "string")
+          closed += this.closeHere(asAppId(app), room, id, reason as PutOut, isWritten === true);
       return closed;
     });
     parts.floor.on(HERE, (payload) => {
       const { room, id } = isObject(payload) ? payload : {};
       return typeof room === "string" && typeof id === "string" && parts.stays.isHere(room, id);
     });
+  }
+
+  /**
+   * By the order of a node, which may be this one. That one may die before it could write the end of the stays, so each node that had a connection of one writes
+   * it: the store would have the stay on that node for as long as other people are there.
+   */
+  private closeHere(app: AppId, room: string, id: string, reason: PutOut, isWritten: boolean): number {
+    const { stays, nowMs } = this.parts;
+    const wasHere = stays.isExpected(room, id);
+    const closed = stays.closeHere(app, room, id, reason);
+    if (wasHere && !isWritten && (reason === "time" || reason === "ended")) stays.endLater(id, reason, nowMs());
+    return closed;
   }
 
   /** The time of these stays is over. */
@@ -57,7 +70,7 @@ export class Exits {
   private async putOut(room: RoomRef, ids: readonly string[], why: "time" | "ended"): Promise<void> {
     const { stays, nowMs } = this.parts;
     const atMs = nowMs();
-    const closed = this.close(room, ids, why);
+    const closed = this.close(room, ids, why, false);
     for (const id of ids) stays.endLater(id, why, atMs);
     await closed;
   }
@@ -84,7 +97,7 @@ export class Exits {
     const { id, app, room } = stay;
     if (!(await stays.end(id, "removed", nowMs())) && !(await this.isConnected(stay))) return false;
     await notices.removed({ app, room }, id);
-    await this.close({ app, room }, [id], "removed");
+    await this.close({ app, room }, [id], "removed", true);
     return true;
   }
 
@@ -122,11 +135,17 @@ export class Exits {
       room,
       open.map(({ id }) => id),
       "ended",
+      true,
     );
   }
 
-  /** The stays have ended: their connections are closed on every node. */
-  private async close({ app, room }: RoomRef, ids: readonly string[], reason: PutOut): Promise<void> {
-    await this.parts.floor.ask(CLOSE, { app, room, ids, reason }).catch(this.parts.failed);
+  /** The stays have ended: their connections are closed on every node. `isWritten`: the store has it already. */
+  private async close(
+    { app, room }: RoomRef,
+    ids: readonly string[],
+    reason: PutOut,
+    isWritten: boolean,
+  ): Promise<void> {
+    await this.parts.floor.ask(CLOSE, { app, room, ids, reason, isWritten }).catch(this.parts.failed);
   }
 }

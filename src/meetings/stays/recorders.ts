@@ -47,11 +47,11 @@ export class StayRecorders {
     { source, startedMsAgo = 0 }: StayUploadRequest,
   ): Promise<BegunByStay> {
     const { stayTokens, store, uploads, nowMs } = this.parts;
-    const { room, stay, claims } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
+    const { room, stay, claims, endedMs } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
     const startedMs = nowMs() - startedMsAgo;
     if (await store.isBarred(stay.id)) throw removed();
     if (stay.ended === null && claims.exp * 1000 <= nowMs()) throw new Problem("token_expired");
-    if (stay.ended !== null && stay.ended < startedMs)
+    if (endedMs !== null && endedMs < startedMs)
       throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
     if (!room) throw new Problem("room_not_found");
     if (!mayOf(room, claims)[SHARES[source]])

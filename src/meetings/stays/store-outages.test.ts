@@ -132,6 +132,68 @@ describe("while the store does not answer", () => {
     await expect(node.meetings.enter(seatOf(ada.seat.claims))).rejects.toMatchObject({ code: "token_expired" });
     expect(await stay(ada.id)).toMatchObject({ why: "time" });
   });
+
+  for (const isOpen of [true, false])
+    test(`a node that closes ${isOpen ? "a" : "an opening"} connection for another one, which dies, writes it too`, async () => {
+      await node.rooms.update(APP, "standup", { ejectAfterElapsedTimeInSec: 60 });
+      const other = world.node();
+      const ada = await world.enter(node, room);
+      world.now += 30_000;
+      await world.enter(other, room);
+      // The first node does not hear that its connection was replaced.
+      world.floors.isCut = true;
+      const second = seatOf(ada.seat.claims);
+      await other.meetings.enter(second);
+      if (isOpen) other.meetings.connected(second, "second");
+      world.floors.isCut = false;
+      const restore = answered("end", away);
+      world.now += 30_000;
+      await node.services.times.tick();
+      const overMs = world.now;
+      await Promise.all([node.meetings.stop(), other.meetings.stop()]);
+      expect(world.failures.splice(0)).toHaveLength(2);
+      world.kill(node);
+      if (!isOpen) other.meetings.connected(second, "second");
+      expect(other.floor.closed).toContainEqual({ peerId: ada.id, reason: "time" });
+      restore();
+      await pass(5000, other);
+      await other.meetings.stop();
+      expect(await stay(ada.id)).toMatchObject({ why: "time", ended: overMs });
+    });
+
+  test("the end of a meeting that the store has is not written again by those who close its connections", async () => {
+    const other = world.node();
+    await world.enter(node, room);
+    await world.enter(other, room);
+    const end = meetings.end.bind(meetings);
+    let calls = 0;
+    const restore = answered("end", (...args) => {
+      calls++;
+      return end(...args);
+    });
+    await node.services.acts.end(APP, "standup");
+    await Promise.all([node.meetings.stop(), other.meetings.stop()]);
+    expect(calls).toBe(2);
+    restore();
+  });
+
+  test("one that was put out is not taken for lost because another connection of it did not open", async () => {
+    await node.rooms.update(APP, "standup", { ejectAfterElapsedTimeInSec: 60 });
+    const ada = await world.enter(node, room);
+    const second = seatOf(ada.seat.claims);
+    await node.meetings.enter(second);
+    const restore = answered("end", away);
+    world.now += 60_000;
+    await node.services.times.tick();
+    const overMs = world.now;
+    node.meetings.disconnected(second, "", "lost");
+    await node.meetings.stop();
+    expect(world.failures.splice(0)).toHaveLength(1);
+    restore();
+    await pass(5000);
+    await node.meetings.stop();
+    expect(await stay(ada.id)).toMatchObject({ why: "time", ended: overMs });
+  });
 });
 
 describe("after the store was away, a stay has ended", () => {

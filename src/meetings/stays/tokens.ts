@@ -4,10 +4,12 @@ import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow, RoomStore } from "../../store/contract/rooms.ts";
+import { isTimeOver } from "../rules/ejection.ts";
 import type { IsLive } from "./generations.ts";
+import { ejectAtOfStay } from "./stay-time.ts";
 
 interface StayTokenParts {
-  readonly store: Pick<MeetingStore, "stay" | "meeting">;
+  readonly store: Pick<MeetingStore, "stay" | "meeting" | "firstEntry">;
   readonly rooms: Pick<RoomStore, "roomById">;
   readonly tokens: RoomTokens;
   readonly isLive: IsLive;
@@ -15,7 +17,7 @@ interface StayTokenParts {
 }
 
 /** A participant that is inside. */
-export interface InsideStay extends RecentStay {
+export interface InsideStay extends Omit<RecentStay, "endedMs"> {
   readonly room: RoomRow;
 }
 
@@ -25,6 +27,8 @@ export interface RecentStay {
   readonly room: RoomRow | undefined;
   readonly stay: StayRow;
   readonly claims: RoomClaims;
+  /** Its end, or that of its time if that is not written yet, Unix ms; null: it goes on. */
+  readonly endedMs: number | null;
 }
 
 export const noStayToken = (): Problem =>
@@ -33,7 +37,7 @@ export const noStayToken = (): Problem =>
 export class StayTokens {
   constructor(private readonly parts: StayTokenParts) {}
 
-  /** Checked in this order: the signature, the application, the generation of its secret key, the room, whether the stay goes on. */
+  /** Checked in this order: the signature, the application, the generation of its secret key, the room, whether the stay goes on, whether it is in the room of this name, its time. */
   async inside(app: AppId, roomName: string, token: string): Promise<InsideStay> {
     const { rooms, store, nowMs } = this.parts;
     const claims = this.claims(app, token);
@@ -42,6 +46,8 @@ export class StayTokens {
     if (stay?.room !== room.id || stay.ended !== null)
       throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
     if (!(await this.isIn(stay, room, roomName))) throw elsewhere();
+    if (isTimeOver(await ejectAtOfStay(store, room, claims, stay), nowMs()))
+      throw new Problem("action_not_permitted", "Your time in this room is over.");
     return { room, stay, claims };
   }
 
@@ -56,7 +62,13 @@ export class StayTokens {
       throw new Problem("action_not_permitted", "Your stay in this room has ended too long ago.");
     const room = await rooms.roomById(app, stay.room, nowMs());
     if (roomName !== undefined && !(await this.isIn(stay, room, roomName))) throw elsewhere();
-    return { room, stay, claims };
+    return { room, stay, claims, endedMs: await this.endedMs(room, stay, claims) };
+  }
+
+  private async endedMs(room: RoomRow | undefined, stay: StayRow, claims: RoomClaims): Promise<number | null> {
+    if (stay.ended !== null || !room) return stay.ended;
+    const ejectAt = await ejectAtOfStay(this.parts.store, room, claims, stay);
+    return isTimeOver(ejectAt, this.parts.nowMs()) ? ejectAt : null;
   }
 
   /** What the token of a stay says; it may have expired up to `forMs` ago. Asks no store: it can be decided before anything is charged to anyone. */

@@ -75,3 +75,33 @@ test("two writes about one stay run one after the other", async () => {
   await writes.idle();
   expect(order).toEqual(["first", "second"]);
 });
+
+test("that a stay was put out is written, whatever happens to its connections after that", async () => {
+  const writes = new StayWrites(() => undefined);
+  let isAway = true;
+  const written: string[] = [];
+  const write = (what: string) => async (): Promise<void> => {
+    if (isAway) throw new Error("away");
+    written.push(what);
+  };
+  writes.put("a", write("lost"));
+  writes.put("a", write("time"), true);
+  for (const [what, isFinal] of [["lost"], ["left"], ["ended", true]] as const) writes.put("a", write(what), isFinal);
+  await writes.idle();
+  isAway = false;
+  writes.retry();
+  await writes.idle();
+  expect([written, writes.size]).toEqual([["time"], 0]);
+});
+
+test("a stay that is put out while it waits to come back does not come back before that is written", async () => {
+  const writes = new StayWrites(() => undefined);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const order: string[] = [];
+  writes.put("a", () => promise);
+  const back = writes.arrive("a", async () => order.push("back"));
+  writes.put("a", () => Promise.reject(new Error("away")), true);
+  resolve();
+  await expect(back).rejects.toThrow("away");
+  expect([order, writes.size]).toEqual([[], 1]);
+});

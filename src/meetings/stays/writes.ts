@@ -28,11 +28,13 @@ export class StayWrites {
     return this.open.has(id);
   }
 
+  /** Ignored while it is to be written that the stay was put out: that is the last that happens to it. */
   put(id: string, run: () => Promise<void>, isFinal = false): void {
-    const before = this.open.get(id)?.running;
+    const before = this.open.get(id);
+    if (before?.isFinal) return;
     const write: Write = { run, isFinal, running: undefined, arriving: 0 };
     this.open.set(id, write);
-    this.start(id, write, before);
+    this.start(id, write, before?.running);
   }
 
   /**
@@ -45,7 +47,10 @@ export class StayWrites {
     write.arriving++;
     try {
       await write.running;
-      if (write.isFinal && this.open.get(id) === write) await write.run();
+      // Another one may have taken its place meanwhile, and may be final.
+      const next = this.open.get(id);
+      if (next && next !== write) return await this.arrive(id, enter);
+      if (next?.isFinal) await next.run();
       const entered = await enter();
       if (this.open.get(id) === write) this.open.delete(id);
       return entered;

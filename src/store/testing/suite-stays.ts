@@ -309,7 +309,11 @@ export function staysSuite(newPlace: NewPlace): void {
       expect(await at("t7", 30_000, { ejectAfterSec: null })).toBeNull();
       expect(await at("t8", 61_000)).toBe("time");
       // A stay that comes back gets the times that apply now.
-      expect(await at("t2", 61_000)).toBe(61_000);
+      expect(await at("t2", 60_999)).toBe(61_000);
+      const before = await meetings.stay("t2");
+      expect(await at("t2", 61_000, { node: "n2" })).toBe("time");
+      expect(await at("t6", 90_000, { accessToken: null })).toBe("time");
+      expect(await meetings.stay("t2")).toEqual(before);
       expect(await at("t2", 31_000, { ejectAfterSec: 100 })).toBe(101_000);
       expect(await at("t6", 31_000, { accessToken: null, ejectAfterSec: 10 })).toBe(40_000);
       expect(await at("t2", 31_000, { ejectAfterSec: null })).toBeNull();

@@ -49,9 +49,11 @@ export class SqlStays extends SqlMeetingReads {
     if (!meeting) return { outcome: "ended" };
     // Anew: the room's times may have been changed since it began.
     const first = one.ejectAfterSec === null ? undefined : await this.firstEntryOf(tx, known.meeting, one.accessToken);
+    const ejectAt = ejectAtOf(one, first ?? known.began);
+    if (ejectAt !== null && ejectAt <= nowMs) return { outcome: "time" };
     // Later than when it was seen before, by whichever node's clock: which of its connections is the newest is decided by it.
     const seen = Math.max(nowMs, known.seen + 1);
-    const stay = { ...known, node: one.node, seen, ejectAt: ejectAtOf(one, first ?? known.began) };
+    const stay = { ...known, node: one.node, seen, ejectAt };
     await tx`
       UPDATE stays SET node = ${stay.node}, seen = ${stay.seen}, eject_at = ${stay.ejectAt} WHERE id = ${stay.id}`;
     return { outcome: "back", stay, meeting: toMeeting(meeting), isFirst: false };
