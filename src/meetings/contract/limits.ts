@@ -36,11 +36,17 @@ export const WAIT_MAX_SEC = 30 * 60;
 export const SIGNAL_MAX_BYTES = 32 * KIB;
 /**
  * Signals, per minute and node. Ten people who all enter, share a screen and restart their connections within a minute write about half of
- * this; the senders of a full room together cannot use up what the room has.
+ * what the room has.
  */
 export const SENDER_SIGNALS_BYTES_PER_MINUTE = MIB;
 export const INBOX_BYTES_PER_MINUTE = 4 * MIB;
 export const ROOM_SIGNALS_BYTES_PER_MINUTE = 16 * MIB;
+/**
+ * How much of a room's signals, and of an inbox's, one holder may write: whoever its places are counted for, as all guests of an address. Twenty
+ * people of one office who enter together write about 7 MiB. All guests together leave something to those with an access token, and to those an admin let in.
+ */
+export const HOLDER_SHARE_OF_SIGNALS = 5 / 8;
+export const GUESTS_SHARE_OF_SIGNALS = 3 / 4;
 
 /** People who wait for one room. */
 export const LOBBY_MAX = 50;

@@ -100,7 +100,8 @@ export class Signals {
   }
 
   private refusalOfAmount(claims: RoomClaims, receiver: string, dataJson: string): RoomRefusal | undefined {
-    return this.budget.take(claims, receiver, Buffer.byteLength(dataJson)) ? undefined : TOO_MUCH;
+    const waitSeconds = this.budget.take(claims, receiver, Buffer.byteLength(dataJson));
+    return waitSeconds === 0 ? undefined : tooMuch("signals", waitSeconds);
   }
 }
 
@@ -109,10 +110,10 @@ const NOT_INSIDE: RoomRefusal = {
   code: "peer_not_found",
   message: "No one with this participantSession is in the room.",
 };
-const TOO_MUCH: RoomRefusal = {
+const tooMuch = (what: string, seconds: number): RoomRefusal => ({
   code: "rate_limited",
-  message: "Too many signals in this room: wait a minute.",
-};
+  message: `Too many ${what} in this room: wait ${seconds} second${seconds === 1 ? "" : "s"}.`,
+});
 
 const SHARED = { audio: "a microphone", video: "a camera", screen: "a screen" } as const;
 const isShared = (field: string): field is keyof typeof SHARED => field in SHARED;
