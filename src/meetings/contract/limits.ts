@@ -48,6 +48,15 @@ export const ROOM_SIGNALS_BYTES_PER_MINUTE = 16 * MIB;
 export const HOLDER_SHARE_OF_SIGNALS = 5 / 8;
 export const GUESTS_SHARE_OF_SIGNALS = 3 / 4;
 
+/**
+ * Lines of the chat, per node: a burst, then a rate. A chat keeps 500 lines, and whoever could write as many at once would remove those of all others.
+ * Per holder, as above; and for the guests of a room together, and for its other people together.
+ */
+export const HOLDER_CHAT_LINES_BURST = 30;
+export const HOLDER_CHAT_LINES_PER_SECOND = 2;
+export const ROOM_CHAT_LINES_BURST = 90;
+export const ROOM_CHAT_LINES_PER_SECOND = 6;
+
 /** People who wait for one room. */
 export const LOBBY_MAX = 50;
 /** How many of them may have one address. */

@@ -7,7 +7,7 @@ import { CHAT_LINE_MAX_BYTES, CHAT_MAX_CHARS } from "../../protocol/chat-text.ts
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 import type { FieldValues } from "../../rooms/fields.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
-import { SIGNAL_MAX_BYTES } from "../contract/limits.ts";
+import { HOLDER_CHAT_LINES_BURST, SIGNAL_MAX_BYTES } from "../contract/limits.ts";
 import { Present } from "../stays/present.ts";
 import { FakeFloors } from "../testing/fake-floor.ts";
 import { Signals } from "./signals.ts";
@@ -41,7 +41,7 @@ function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
   const stays = new Map<string, Partial<StayRow>>();
   const store: Pick<MeetingStore, "stay"> = { stay: async (id) => stays.get(id) as StayRow | undefined };
   const nowMs = (): number => 1_000_000;
-  const signals = new Signals({ present, floor: floors.node(), store, nowMs });
+  const signals = new Signals({ present, floor: floors.node(), store, nowMs, monotonicMs: () => 0 });
   return {
     signals,
     seat,
@@ -198,6 +198,17 @@ describe("the chat", () => {
     expect(codeOf(`{"text":"${"\\u20ac".repeat(100)}"}`)).toBeUndefined();
     expect(codeOf(`{"text":"${"\\u0061".repeat(CHAT_MAX_CHARS)}"}`)).toBe("malformed_message");
     expect(codeOf(`{"text":${" ".repeat(CHAT_LINE_MAX_BYTES)}"a"}`)).toBe("malformed_message");
+  });
+
+  test("takes a bounded number of lines, says how long to wait, and counts only lines that it would take", () => {
+    const { says } = inside();
+    for (let nr = 0; nr < 100; nr++) expect(says(chat, { text: "" })?.code).toBe("malformed_message");
+    for (let nr = 0; nr < HOLDER_CHAT_LINES_BURST; nr++) expect(says(chat, { text: "." })).toBeUndefined();
+    expect(says(chat, { text: "." })).toEqual({
+      code: "rate_limited",
+      message: "Too many messages in this room: wait 1 second.",
+    });
+    expect(says(inboxChannel(ROOM, OTHER), { bye: true })).toBeUndefined();
   });
 
   test("that is switched off takes nothing", () => {
