@@ -1,4 +1,4 @@
-/** Guests who write so much into a room that nothing is left for the others: signals that use up what the inboxes take, lines that push all others out of the chat. */
+/** Guests who use up what the others in a room need: signals that fill what the inboxes take, lines that push all others out of the chat. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Joined, newRoom, type Person, ROOMS_ENV, type Room } from "../conformance/raw/support/rooms.ts";
 import { serverForTests } from "../support/for-tests.ts";

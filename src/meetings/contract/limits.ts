@@ -42,14 +42,14 @@ export const SENDER_SIGNALS_BYTES_PER_MINUTE = MIB;
 export const INBOX_BYTES_PER_MINUTE = 4 * MIB;
 export const ROOM_SIGNALS_BYTES_PER_MINUTE = 16 * MIB;
 /**
- * How much of a room's signals, and of an inbox's, one holder may write: whoever its places are counted for, as all guests of an address. Twenty
+ * How much of a room's signals, and of an inbox's, one holder of places may write: one access token at an address, or all guests of an address. Twenty
  * people of one office who enter together write about 7 MiB. All guests together leave something to those with an access token, and to those an admin let in.
  */
 export const HOLDER_SHARE_OF_SIGNALS = 5 / 8;
 export const GUESTS_SHARE_OF_SIGNALS = 3 / 4;
 
 /**
- * Lines of the chat, per node: a burst, then a rate. A chat keeps 500 lines, and whoever could write as many at once would remove those of all others.
+ * Lines of the chat, per node: a burst, then a rate. A chat keeps 500 lines, and a person who could write as many at once would remove those of all others.
  * Per holder, as above; and for the guests of a room together, and for its other people together.
  */
 export const HOLDER_CHAT_LINES_BURST = 30;

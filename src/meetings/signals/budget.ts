@@ -82,8 +82,6 @@ export class SignalBudget {
   }
 }
 
-const newRoom = (): RoomWritten => ({
-  all: new Written(ROOM_SIGNALS_BYTES_PER_MINUTE),
-  toInbox: new Map(),
-  bySender: new Map(),
-});
+function newRoom(): RoomWritten {
+  return { all: new Written(ROOM_SIGNALS_BYTES_PER_MINUTE), toInbox: new Map(), bySender: new Map() };
+}

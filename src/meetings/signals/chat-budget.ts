@@ -1,5 +1,5 @@
 /**
- * How many lines may be written in the chat of a room. A chat keeps its last lines only: whoever could write without a bound could remove all that others have
+ * How many lines may be written in the chat of a room. A chat keeps its last lines only: a person who could write without a bound could remove all that others have
  * written. Counted on this node: for each holder of places, for the guests of a room together, and for its other people together.
  */
 import type { RoomClaims } from "../../access/tokens/room-token.ts";

@@ -1,6 +1,6 @@
 /**
  * Participants of a room see each other: who reads its chat or writes there is a member of its channel `room`. Clients may subscribe in any order, so each
- * connection has a moment for that. Whoever lets it pass, or leaves the channel `room`, loses the other subscriptions. A holder of places that is seen
+ * connection has a moment for that. A connection that lets it pass, or leaves the channel `room`, loses its other subscriptions. A holder of places that is seen
  * nowhere a few times has no such moment any more: otherwise it could connect again and again, and listen all the time.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
