@@ -15,7 +15,7 @@ import { Signals } from "./signals/signals.ts";
 export interface MeetingsOutside extends NoticesOutside, StaysOutside, EntranceOutside, ActsOutside {}
 
 export function buildMeetings(outside: MeetingsOutside): Meetings {
-  const { store, rooms, floor, nowMs, failed } = outside;
+  const { store, rooms, floor, nowMs, monotonicMs, failed } = outside;
   const noticesBuilt = buildNotices(outside);
   const staysBuilt = buildStays(outside, noticesBuilt);
   const entranceBuilt = buildEntrance(outside, noticesBuilt, staysBuilt);
@@ -25,7 +25,7 @@ export function buildMeetings(outside: MeetingsOutside): Meetings {
   const { lobby, earlierStays, joining } = entranceBuilt;
   const { acts, changes, times } = actsBuilt;
   const { recording } = noticesBuilt;
-  const signals = new Signals({ present, floor, store, nowMs });
+  const signals = new Signals({ present, floor, store, nowMs, monotonicMs });
   const sessions = new Sessions({ store, rooms, nowMs });
   const services = { lobby, signals, times, changes, recording, acts, stayTokens, sessions, ...background };
   return new Meetings({

@@ -39,6 +39,11 @@ export interface RoomClaims {
   readonly externalUserId?: string | undefined;
   /** The digest of the access token that it was made from, to recognise it again; a guest has none. */
   readonly accessToken?: string | undefined;
+  /**
+   * Whom its place was counted for: a digest, the same for all guests of an address. What it writes is counted for that too, because each join makes another
+   * id. Tokens of earlier releases have none.
+   */
+  readonly holder?: string | undefined;
   /** The access token is for this room: its times take precedence over the room's. One of another room only says who its holder is. */
   readonly opens?: TokenTimes | undefined;
   /** What the access token forbids. */

@@ -36,11 +36,26 @@ export const WAIT_MAX_SEC = 30 * 60;
 export const SIGNAL_MAX_BYTES = 32 * KIB;
 /**
  * Signals, per minute and node. Ten people who all enter, share a screen and restart their connections within a minute write about half of
- * this; the senders of a full room together cannot use up what the room has.
+ * what the room has.
  */
 export const SENDER_SIGNALS_BYTES_PER_MINUTE = MIB;
 export const INBOX_BYTES_PER_MINUTE = 4 * MIB;
 export const ROOM_SIGNALS_BYTES_PER_MINUTE = 16 * MIB;
+/**
+ * How much of a room's signals, and of an inbox's, one holder of places may write: one access token at an address, or all guests of an address. Twenty
+ * people of one office who enter together write about 7 MiB. All guests together leave something to those with an access token, and to those an admin let in.
+ */
+export const HOLDER_SHARE_OF_SIGNALS = 5 / 8;
+export const GUESTS_SHARE_OF_SIGNALS = 3 / 4;
+
+/**
+ * Lines of the chat, per node: a burst, then a rate. A chat keeps 500 lines, and a person who could write as many at once would remove those of all others.
+ * Per holder, as above; and for the guests of a room together, and for its other people together.
+ */
+export const HOLDER_CHAT_LINES_BURST = 30;
+export const HOLDER_CHAT_LINES_PER_SECOND = 2;
+export const ROOM_CHAT_LINES_BURST = 90;
+export const ROOM_CHAT_LINES_PER_SECOND = 6;
 
 /** People who wait for one room. */
 export const LOBBY_MAX = 50;

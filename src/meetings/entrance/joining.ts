@@ -3,7 +3,7 @@ import { newObjectId } from "../../access/keys/ids.ts";
 import type { RoomClaims, RoomTokens, TokenTimes } from "../../access/tokens/room-token.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { AccessTokens, VerifiedAccess } from "../../rooms/access-token.ts";
-import type { MeetingRow, MeetingStore, PlaceHolder, StayRow } from "../../store/contract/meetings.ts";
+import type { MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import type { Holder, Joined, JoinRequest, PublicRoom, Waiting } from "../contract/contract.ts";
@@ -23,6 +23,7 @@ import { recordingOf } from "../rules/recording-state.ts";
 import { capacityOf, mayOf, publicRoomOf } from "../rules/rights.ts";
 import { type EarlierStay, type EarlierStays, placeToTakeOver } from "./earlier-stays.ts";
 import { declined, type Lobby } from "./lobby.ts";
+import { holderClaim, holderOfPlace } from "./place-holder.ts";
 import { generationOfTicket, stayOfTicket, waitIdOf } from "./tickets.ts";
 
 interface JoinParts {
@@ -195,16 +196,9 @@ export class Joining {
     if (ejectAt !== undefined && ejectAt <= now)
       throw roomOver("stay", "The time of this access token in this meeting is over.");
     const max = capacityOf(room, meshMax);
+    const holder = holderOfPlace({ id, access, isLetIn }, caller);
     const reserve = async (): Promise<void> => {
-      const reserved = await store.reserve(
-        room.app,
-        room.id,
-        id,
-        max,
-        now + PLACE_RESERVED_MS,
-        now,
-        holderOfPlace(person, caller),
-      );
+      const reserved = await store.reserve(room.app, room.id, id, max, now + PLACE_RESERVED_MS, now, holder);
       if (reserved === "full") throw new Problem("room_full");
     };
     await (access || isLetIn ? reserve() : paidByGuests(caller, room, reserve));
@@ -214,6 +208,7 @@ export class Joining {
       id,
       app: room.app,
       room: room.id,
+      holder: holderClaim(room, holder),
       meeting: current?.id ?? nextMeetingId(room.id, last),
       name,
       isGuest,
@@ -284,15 +279,6 @@ export class Joining {
     }
     return times.length === 0 ? undefined : Math.min(...times);
   }
-}
-
-/**
- * Guests of one IPv6 site hold places together, or it could hold all of a room's. An access token may be one that many people share, so its places are counted
- * by site too; a visitor who was let in from the lobby has one place.
- */
-function holderOfPlace({ id, access, isLetIn }: Person, { address, site = address }: Caller): PlaceHolder {
-  if (access) return { name: `${access.digest} ${site}`, isVerified: true };
-  return isLetIn ? { name: id, isVerified: true } : { name: site, isVerified: false };
 }
 
 /** The guests of a room share a budget; those who are refused use up nothing of it. */

@@ -7,12 +7,7 @@ import { CHAT_LINE_MAX_BYTES, CHAT_MAX_CHARS } from "../../protocol/chat-text.ts
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 import type { FieldValues } from "../../rooms/fields.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
-import {
-  INBOX_BYTES_PER_MINUTE,
-  ROOM_SIGNALS_BYTES_PER_MINUTE,
-  SENDER_SIGNALS_BYTES_PER_MINUTE,
-  SIGNAL_MAX_BYTES,
-} from "../contract/limits.ts";
+import { HOLDER_CHAT_LINES_BURST, SIGNAL_MAX_BYTES } from "../contract/limits.ts";
 import { Present } from "../stays/present.ts";
 import { FakeFloors } from "../testing/fake-floor.ts";
 import { Signals } from "./signals.ts";
@@ -45,18 +40,14 @@ function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
   floors.members.set(ROOM, [{ peerId: OTHER, state: undefined }]);
   const stays = new Map<string, Partial<StayRow>>();
   const store: Pick<MeetingStore, "stay"> = { stay: async (id) => stays.get(id) as StayRow | undefined };
-  const clock = { nowMs: 1_000_000 };
-  const signals = new Signals({ present, floor: floors.node(), store, nowMs: () => clock.nowMs });
+  const nowMs = (): number => 1_000_000;
+  const signals = new Signals({ present, floor: floors.node(), store, nowMs, monotonicMs: () => 0 });
   return {
     signals,
     seat,
     stays,
-    clock,
-    reaches: async (receiver: string, bytes = 100, sender = seat.claims.id): Promise<string | undefined> => {
-      const claims = { ...seat.claims, id: sender };
-      return (await signals.refusalOfReceiver({ ...seat, claims }, inboxChannel(ROOM, receiver), "x".repeat(bytes)))
-        ?.code;
-    },
+    reaches: async (receiver: string): Promise<string | undefined> =>
+      (await signals.refusalOfReceiver(seat, inboxChannel(ROOM, receiver), "x".repeat(100)))?.code,
     says: (channel: string, data: unknown): RoomRefusal | undefined =>
       signals.refusalOfMessage(seat, channel, JSON.stringify(data)),
     sends: (...media: readonly string[]): RoomRefusal | undefined =>
@@ -141,41 +132,6 @@ describe("an inbox", () => {
     expect(signals.refusalOfReceiver(seat, to, "{}")).toBeUndefined();
     expect(signals.refusalOfReceiver(seat, chatChannel(ROOM), "{}")).toBeUndefined();
   });
-
-  test("takes a bounded number of bytes per minute: of one sender, in one inbox, in one room", async () => {
-    const { reaches, stays, clock } = inside();
-    const person = (nr: number): string => nr.toString(16).padStart(24, "0");
-    for (let nr = 0; nr < 100; nr++) stays.set(person(nr), { app: APP, room: ROOM, ended: null });
-    /** How many bytes get through until one is refused. */
-    const fill = async (receiver: (nr: number) => string, sender: (nr: number) => string): Promise<number> => {
-      for (let nr = 0; ; nr++)
-        if ((await reaches(receiver(nr), SIGNAL_MAX_BYTES, sender(nr))) !== undefined) return nr * SIGNAL_MAX_BYTES;
-    };
-    const within = (bytes: number, limit: number): void => {
-      expect(bytes).toBeLessThanOrEqual(limit);
-      expect(bytes).toBeGreaterThan(limit * 0.9);
-    };
-    within(await fill(person, () => person(1)), SENDER_SIGNALS_BYTES_PER_MINUTE);
-    expect(await reaches(person(2), SIGNAL_MAX_BYTES, person(1))).toBe("rate_limited");
-    expect(await reaches(person(2), 100, person(2))).toBeUndefined();
-    clock.nowMs += 60_000;
-    within(
-      await fill(
-        () => OTHER,
-        (nr) => person(nr % 100),
-      ),
-      INBOX_BYTES_PER_MINUTE,
-    );
-    expect(await reaches(person(2), 100, person(2))).toBeUndefined();
-    clock.nowMs += 60_000;
-    within(
-      await fill(
-        (nr) => person(nr % 99),
-        (nr) => person(nr % 100),
-      ),
-      ROOM_SIGNALS_BYTES_PER_MINUTE,
-    );
-  });
 });
 
 describe("what a description may send", () => {
@@ -242,6 +198,17 @@ describe("the chat", () => {
     expect(codeOf(`{"text":"${"\\u20ac".repeat(100)}"}`)).toBeUndefined();
     expect(codeOf(`{"text":"${"\\u0061".repeat(CHAT_MAX_CHARS)}"}`)).toBe("malformed_message");
     expect(codeOf(`{"text":${" ".repeat(CHAT_LINE_MAX_BYTES)}"a"}`)).toBe("malformed_message");
+  });
+
+  test("takes a bounded number of lines, says how long to wait, and counts only lines that it would take", () => {
+    const { says } = inside();
+    for (let nr = 0; nr < 100; nr++) expect(says(chat, { text: "" })?.code).toBe("malformed_message");
+    for (let nr = 0; nr < HOLDER_CHAT_LINES_BURST; nr++) expect(says(chat, { text: "." })).toBeUndefined();
+    expect(says(chat, { text: "." })).toEqual({
+      code: "rate_limited",
+      message: "Too many messages in this room: wait 1 second.",
+    });
+    expect(says(inboxChannel(ROOM, OTHER), { bye: true })).toBeUndefined();
   });
 
   test("that is switched off takes nothing", () => {

@@ -14,6 +14,7 @@ import { SIGNAL_MAX_BYTES } from "../contract/limits.ts";
 import { mayOf } from "../rules/rights.ts";
 import type { Present } from "../stays/present.ts";
 import { SignalBudget } from "./budget.ts";
+import { ChatBudget } from "./chat-budget.ts";
 import { sendingOf } from "./sdp.ts";
 
 interface SignalParts {
@@ -21,6 +22,7 @@ interface SignalParts {
   readonly floor: Pick<Floor, "isMember">;
   readonly store: Pick<MeetingStore, "stay">;
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
 }
 
 const STATE_FIELDS = ["audio", "video", "screen", "hand", "recording"] as const;
@@ -32,9 +34,11 @@ const NOTHING: May = { audio: false, video: false, screen: false, chat: false, r
 
 export class Signals {
   private readonly budget: SignalBudget;
+  private readonly chatBudget: ChatBudget;
 
   constructor(private readonly parts: SignalParts) {
     this.budget = new SignalBudget(parts.nowMs);
+    this.chatBudget = new ChatBudget(parts.monotonicMs);
   }
 
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
@@ -48,8 +52,14 @@ export class Signals {
     const data = parsed(dataJson);
     if (!data) return malformed(kind === "chat" ? chatRule : `The data is no signal: ${SIGNAL_SHAPES}.`);
     const may = this.may(seat);
-    if (kind === "chat") return may.chat ? refusalOfLine(data) : notPermitted("The chat of this room is switched off.");
-    return refusalOfSignal(data, may);
+    if (kind === "in") return refusalOfSignal(data, may);
+    if (!may.chat) return notPermitted("The chat of this room is switched off.");
+    return refusalOfLine(data) ?? this.refusalOfMoreLines(seat.claims);
+  }
+
+  private refusalOfMoreLines(claims: RoomClaims): RoomRefusal | undefined {
+    const waitSeconds = this.chatBudget.take(claims);
+    return waitSeconds === 0 ? undefined : tooMuch("messages", waitSeconds);
   }
 
   /**
@@ -100,7 +110,8 @@ export class Signals {
   }
 
   private refusalOfAmount(claims: RoomClaims, receiver: string, dataJson: string): RoomRefusal | undefined {
-    return this.budget.take(claims, receiver, Buffer.byteLength(dataJson)) ? undefined : TOO_MUCH;
+    const waitSeconds = this.budget.take(claims, receiver, Buffer.byteLength(dataJson));
+    return waitSeconds === 0 ? undefined : tooMuch("signals", waitSeconds);
   }
 }
 
@@ -109,10 +120,10 @@ const NOT_INSIDE: RoomRefusal = {
   code: "peer_not_found",
   message: "No one with this participantSession is in the room.",
 };
-const TOO_MUCH: RoomRefusal = {
+const tooMuch = (what: string, seconds: number): RoomRefusal => ({
   code: "rate_limited",
-  message: "Too many signals in this room: wait a minute.",
-};
+  message: `Too many ${what} in this room: wait ${seconds} second${seconds === 1 ? "" : "s"}.`,
+});
 
 const SHARED = { audio: "a microphone", video: "a camera", screen: "a screen" } as const;
 const isShared = (field: string): field is keyof typeof SHARED => field in SHARED;

@@ -25,11 +25,11 @@ export function followConnections(
   { roomHooks, faults }: FollowOutside,
   { connections, deadlines, liveness }: ConnectionsBuilt,
   { presence }: PresenceBuilt,
-  { channels }: SubscriptionsBuilt,
+  { channels, inSight }: SubscriptionsBuilt,
   { expectedBack }: ControlBuilt,
 ): void {
   // In this order: subscriptions end before anything else of their connection is forgotten.
-  for (const observer of [channels, deadlines, liveness, expectedBack]) connections.observe(observer);
+  for (const observer of [channels, inSight, deadlines, liveness, expectedBack]) connections.observe(observer);
   const leftRoom = ({ id, departure }: Connection, seat: RoomSeat): void =>
     safely(faults, "socket", () => roomHooks.disconnected(seat, id, departure));
   connections.observe({

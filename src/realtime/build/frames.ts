@@ -90,7 +90,7 @@ export function buildFrames(outside: FramesOutside, needs: FramesNeeds): FramesB
 function buildDispatch(outside: FramesOutside, needs: FramesNeeds): Dispatch {
   const { keyring, blocks, keyRate, roomTokens, connects, storeFollower, roomHooks, metrics, clock, rates } = outside;
   const { boundary, connections, deadlines, delivery, emitter, presence, rateWindow } = needs;
-  const { directs, publishing, streams, channels, narrowing, states, historyFrames } = needs;
+  const { directs, publishing, streams, channels, narrowing, inSight, states, historyFrames } = needs;
   const replies = new Replies({ delivery, emitter, metrics });
   const renewals = new Renewals({
     keyring,
@@ -112,8 +112,18 @@ function buildDispatch(outside: FramesOutside, needs: FramesNeeds): Dispatch {
   });
   return new Dispatch({
     replies,
-    messages: new MessageFrames({ boundary, delivery, directs, publishing, streams, clock, replies, roomHooks }),
-    channels: new ChannelFrames({ channels, states, replies, historyFrames, roomHooks }),
+    messages: new MessageFrames({
+      boundary,
+      delivery,
+      directs,
+      publishing,
+      streams,
+      clock,
+      replies,
+      inSight,
+      roomHooks,
+    }),
+    channels: new ChannelFrames({ channels, states, replies, historyFrames, inSight, roomHooks }),
     renewals,
     connections,
     presence,

@@ -5,6 +5,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import { Channels } from "../subscriptions/channels.ts";
+import { InSight } from "../subscriptions/in-sight.ts";
 import { Narrowing } from "../subscriptions/narrowing.ts";
 import type { ConnectionsBuilt } from "./connections.ts";
 import type { PresenceBuilt } from "./presence.ts";
@@ -21,6 +22,7 @@ export interface SubscriptionsOutside {
 export interface SubscriptionsBuilt {
   readonly channels: Channels;
   readonly narrowing: Narrowing;
+  readonly inSight: InSight;
 }
 
 export function buildSubscriptions(
@@ -43,5 +45,6 @@ export function buildSubscriptions(
     clock,
     occupancyFrames,
   });
-  return { channels, narrowing: new Narrowing({ channels, metrics, emitter }) };
+  const narrowing = new Narrowing({ channels, metrics, emitter });
+  return { channels, narrowing, inSight: new InSight({ narrowing, boundary, clock }) };
 }

@@ -1,5 +1,6 @@
 /** The frames `subscribe`, `unsubscribe`, `state` and `history`: their checks, in the order of the protocol. */
 import { channelRefusal } from "../../access/admission/permissions.ts";
+import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import type { ClientFrame } from "../../protocol/frames.ts";
 import { CHANNELS_PER_CONNECTION_MAX } from "../../protocol/limits.ts";
@@ -13,6 +14,7 @@ import type { HistoryFrames } from "../streams/history-frames.ts";
 import { historyPageRequest } from "../streams/page-request.ts";
 import { HISTORY_AWAY, TOO_MUCH_WAITS } from "../streams/texts.ts";
 import type { Channels } from "../subscriptions/channels.ts";
+import type { InSight } from "../subscriptions/in-sight.ts";
 import type { Replies, Request } from "./replies.ts";
 
 const SUBSCRIBE = bitOf("subscribe");
@@ -22,6 +24,7 @@ interface ChannelFramesParts {
   readonly states: States;
   readonly replies: Replies;
   readonly historyFrames: HistoryFrames;
+  readonly inSight: InSight;
   readonly roomHooks: RoomHooks;
 }
 
@@ -48,7 +51,7 @@ export class ChannelFrames {
 
   private subscribeNow(connection: Connection, request: Request, options: SubscribeOptions): void {
     const { channel, requestId } = request;
-    const { channels, replies, roomHooks } = this.parts;
+    const { channels, replies } = this.parts;
     if (!connection.open) return;
     if (!this.mayRead(connection, channel, request)) return;
     if (options.withOccupancy && !connection.mayOn(PRESENCE, channel))
@@ -63,18 +66,28 @@ export class ChannelFrames {
       else {
         replies.ack(connection, requestId, fields);
         const { seat, open } = connection;
-        if (seat && open) roomHooks.subscribed(seat, channel);
+        if (seat && open) this.subscribedInRoom(connection, seat, channel);
       }
     });
+    if (connection.seat) this.parts.inSight.subscribed(connection, connection.seat, channel);
+  }
+
+  private subscribedInRoom(connection: Connection, seat: RoomSeat, channel: string): void {
+    const { inSight, roomHooks } = this.parts;
+    inSight.reads(connection, seat, channel);
+    roomHooks.subscribed(seat, channel);
   }
 
   unsubscribe(connection: Connection, frame: ClientFrame): void {
     const { channel, requestId } = frame;
-    const { channels, replies } = this.parts;
+    const { channels, replies, inSight } = this.parts;
     if (!isChannelName(channel)) return replies.refuse(connection, "invalid_channel", frame);
     const unsubscribe = (): void => {
+      const { seat } = connection;
+      const isLeaving = seat !== undefined && connection.subscriptionTo(channel) !== undefined;
       channels.unsubscribe(connection, channel);
       replies.ack(connection, requestId);
+      if (isLeaving) inSight.unsubscribed(connection, seat, channel);
     };
     // The others see its messages before they see that it has left.
     if (!hasUncommitted(connection)) unsubscribe();
@@ -111,6 +124,7 @@ export class ChannelFrames {
     const request = historyPageRequest(fields);
     if (typeof request === "string") return replies.refuse(connection, "malformed_message", frame, request);
     if (!this.mayRead(connection, channel, frame)) return;
+    if (connection.seat) this.parts.inSight.reads(connection, connection.seat, channel);
     historyFrames.request(connection, { ...request, channel, requestId }, (code, message) =>
       replies.refuse(connection, code, { channel, requestId }, message),
     );
@@ -118,13 +132,16 @@ export class ChannelFrames {
 
   /** Refuses the frame if not. */
   private mayRead(connection: Connection, channel: unknown, request: Request): channel is string {
-    const { replies } = this.parts;
+    const { replies, inSight } = this.parts;
+    const { seat } = connection;
     if (typeof channel !== "string") {
       replies.refuse(connection, "invalid_channel", request);
       return false;
     }
     const refusal = channelRefusal(channel, SUBSCRIBE, connection, false);
+    const isHidden = !refusal && seat !== undefined && !inSight.mayRead(connection, seat, channel);
     if (refusal) replies.refuseChannel(connection, refusal, SUBSCRIBE, channel, request);
-    return refusal === undefined;
+    else if (isHidden) replies.refuseUnseen(connection, seat, request);
+    return !refusal && !isHidden;
   }
 }

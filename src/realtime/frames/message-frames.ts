@@ -19,6 +19,7 @@ import type { Connection } from "../state/connection.ts";
 import type { Outcome, Publishing } from "../streams/publishing.ts";
 import type { Streams } from "../streams/streams.ts";
 import { NOT_KNOWN_TO_BE_STORED, TOO_MUCH_WAITS } from "../streams/texts.ts";
+import type { InSight } from "../subscriptions/in-sight.ts";
 import type { Replies, Request } from "./replies.ts";
 
 const PUBLISH = bitOf("publish");
@@ -32,6 +33,7 @@ interface MessageFramesParts {
   readonly streams: Pick<Streams, "retentionOf">;
   readonly clock: Clock;
   readonly replies: Replies;
+  readonly inSight: Pick<InSight, "mayWrite">;
   readonly roomHooks: RoomHooks;
 }
 
@@ -92,9 +94,10 @@ export class MessageFrames {
     frame: ClientFrame,
     id: string | undefined,
   ): void {
-    const { replies } = this.parts;
+    const { replies, inSight } = this.parts;
     const refusal = channelRefusal(channel, PUBLISH, connection, false);
     if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
+    if (!inSight.mayWrite(connection, seat)) return replies.refuseUnseen(connection, seat, frame);
     const { data } = frame;
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
     const message: RoomMessage = { connection, seat, channel, data, id, requestId: frame.requestId };

@@ -1,14 +1,17 @@
 /** Answers to the frames of a client: acks, and errors that leave the connection open. */
 import { type ChannelRefusal, narrowForAction, narrowForChannel } from "../../access/admission/permissions.ts";
+import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { ActionSet } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
 import * as encode from "../../protocol/encode.ts";
 import type { ClientFrame } from "../../protocol/frames.ts";
 import { isChannelName } from "../../protocol/names.ts";
+import { roomChannel } from "../../protocol/room-channels.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { Emitter } from "../events/emitter.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import type { Connection } from "../state/connection.ts";
+import { unseenText } from "../subscriptions/narrowing.ts";
 
 /** What an answer says of its frame. */
 export type Request = Pick<ClientFrame, "requestId" | "channel">;
@@ -52,6 +55,11 @@ export class Replies {
   refuseAction(connection: Connection, action: ActionSet, request: Request): void {
     const narrow = narrowForAction(connection, action);
     this.refuse(connection, "action_not_permitted", request, `The ${narrow} does not permit this action.`);
+  }
+
+  /** A participant of a room that is not shown there. */
+  refuseUnseen(connection: Connection, { claims }: RoomSeat, request: Request): void {
+    this.refuse(connection, "action_not_permitted", request, unseenText(roomChannel(claims.room)));
   }
 
   refuse(connection: Connection, code: Code, request: Request | undefined, message?: string): void {

@@ -10,6 +10,9 @@ import type { Channels } from "./channels.ts";
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
 
+export const unseenText = (room: string): string =>
+  `Subscribe to ${room} first: the participants of a room see each other.`;
+
 type Narrow = "key" | "token" | "room";
 
 interface NarrowingParts {
@@ -41,11 +44,20 @@ export class Narrowing {
     return changed;
   }
 
+  /** A participant is not shown in its room any more, or not yet: every subscription ends but that to the channel `room`, which would show it. */
+  endUnseen(connection: Connection, room: string): void {
+    for (const subscription of [...connection.subscriptions])
+      if (!subscription.isEnded && subscription.channel.name !== room) this.end(subscription, unseenText(room));
+  }
+
   private revoke(subscription: Subscription, narrow: Narrow): void {
+    this.end(subscription, `The ${narrow} no longer allows subscribing to the channel ${subscription.channel.json}.`);
+  }
+
+  private end(subscription: Subscription, message: string): void {
     const { connection, channel } = subscription;
     this.parts.channels.end(subscription, "revoked");
     this.parts.metrics.errors.inc();
-    const message = `The ${narrow} no longer allows subscribing to the channel ${channel.json}.`;
     connection.socket.send(encode.channelError("channel_not_authorized", channel.json, message));
     this.parts.emitter.failed(connection, "channel_not_authorized", channel.name);
   }

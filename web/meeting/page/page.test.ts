@@ -101,6 +101,7 @@ test("refusals have a page each", () => {
 test("a message for the chat that could not be sent: without a connection the page says so", () => {
   expect(unsent(new ParleyError("not_connected", ""))).toBe("notSent");
   expect(unsent(new ParleyError("connection_lost", ""))).toBe("notSent");
+  expect(unsent(new ParleyError("rate_limited", ""))).toBe("sentTooMuch");
   expect(unsent(new ParleyError("action_not_permitted", ""))).toBe("somethingFailed");
 });
 

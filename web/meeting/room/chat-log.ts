@@ -35,6 +35,11 @@ export class ChatLog {
     this.#channel = channel;
     this.#self = self;
     this.#show = show;
+  }
+
+  /** Not before the room's channel is followed: the chat is for those whom the others see. */
+  follow(): void {
+    const channel = this.#channel;
     Object.assign(channel.options, { rewind: EARLIER_LINES, senderMetadata: true });
     channel.on("subscribed", ({ replay }) => {
       if (this.#isFirst) this.#earlier = replay;

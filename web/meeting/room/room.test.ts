@@ -69,12 +69,12 @@ const message = (channel: string, from: string, data: object, more: object = {})
 
 const names = (): string[] => room.people().map(({ name }) => name);
 
-test("the inbox is subscribed to before the page is seen in the room", async () => {
+test("the inbox is subscribed to before the page is seen in the room, and the chat when it is", async () => {
   await open();
   const asked = () => kit.service.socket.of("subscribe").map(({ channel }) => channel);
-  expect(asked()).toEqual([`${ROOM}/in/me`, `${ROOM}/chat`]);
+  expect(asked()).toEqual([`${ROOM}/in/me`]);
   await ack(`${ROOM}/in/me`);
-  expect(asked()).toContain(`${ROOM}/room`);
+  expect(asked()).toEqual([`${ROOM}/in/me`, `${ROOM}/room`, `${ROOM}/chat`]);
 });
 
 test("people come and go after the first roster, which is no arrival", async () => {

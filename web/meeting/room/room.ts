@@ -37,7 +37,7 @@ class Room implements RoomConnection {
 
   constructor(opening: RoomOpening) {
     this.#opening = opening;
-    const { connect, name, isAdmin, isGuest, isResumed = false } = opening;
+    const { connect, name, isGuest, isResumed = false } = opening;
     const { room, id: self } = claimsOf(connect.token);
     this.#self = self;
     const parley = new Parley({ url: serviceOf(connect.url), token: () => this.#nextToken() });
@@ -57,10 +57,9 @@ class Room implements RoomConnection {
     });
     const writer = { participantSession: self, name, isGuest };
     this.#chat = new ChatLog(parley.channel(chatChannel(room)), writer, (line) => this.#listeners.emit("chat", line));
-    if (isAdmin) this.#followLobby(room);
     // Not earlier: who sees this page in the room's channel sends signals at once. If it is refused, the client has ended.
     this.#inboxes.ready.then(
-      () => this.#enter(),
+      () => this.#enter(room),
       () => undefined,
     );
   }
@@ -88,10 +87,12 @@ class Room implements RoomConnection {
     this.#parley.close();
   }
 
-  #enter(): void {
+  #enter(room: string): void {
     if (this.#isEnded) return;
     this.#isInside = true;
     this.#roster.follow();
+    this.#chat.follow();
+    if (this.#opening.isAdmin) this.#followLobby(room);
     this.#channel.on("message", (message) => {
       const notice = noticeOf(message);
       if (!notice) return;

@@ -48,6 +48,7 @@ export const stayEndedBy = (refusal: Refused): Ending | undefined =>
 /** What a person is shown whose message for the chat was not accepted. */
 export function unsent(error: unknown): TextKey {
   const { code } = error as { readonly code?: string };
+  if (code === "rate_limited") return "sentTooMuch";
   return code === "not_connected" || code === "connection_lost" ? "notSent" : "somethingFailed";
 }
 

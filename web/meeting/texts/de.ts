@@ -208,6 +208,8 @@ export const de: Texts = {
   send: "Senden",
   notSent:
     "Nicht gesendet: Es gibt keine Verbindung. Ihr Text bleibt erhalten; senden Sie ihn, wenn die Verbindung wieder da ist.",
+  sentTooMuch:
+    "Nicht gesendet: zu viele Nachrichten in kurzer Zeit. Ihr Text bleibt erhalten; warten Sie einige Sekunden, und senden Sie ihn dann noch einmal.",
   fromServer: "Durchsage",
   newMessage: "Nachricht von {name}: {text}",
   unread: "{count} ungelesen",

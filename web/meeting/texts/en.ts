@@ -197,6 +197,8 @@ export const en = {
   writeMessage: "Write a message",
   send: "Send",
   notSent: "Not sent: there is no connection. Your text is kept; send it when the connection is back.",
+  sentTooMuch:
+    "Not sent: too many messages in a short time. Your text is kept; wait a few seconds, then send it again.",
   fromServer: "Announcement",
   newMessage: "Message of {name}: {text}",
   unread: "{count} unread",

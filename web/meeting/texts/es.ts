@@ -201,6 +201,8 @@ export const es: Texts = {
   writeMessage: "Escribir un mensaje",
   send: "Enviar",
   notSent: "No enviado: no hay conexión. Su texto se conserva; envíelo cuando vuelva la conexión.",
+  sentTooMuch:
+    "No enviado: demasiados mensajes en poco tiempo. Su texto se conserva; espere unos segundos y vuelva a enviarlo.",
   fromServer: "Aviso",
   newMessage: "Mensaje de {name}: {text}",
   unread: "{count} sin leer",

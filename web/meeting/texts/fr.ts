@@ -204,6 +204,8 @@ export const fr: Texts = {
   send: "Envoyer",
   notSent:
     "Non envoyé : il n’y a pas de connexion. Votre texte est gardé ; envoyez-le quand la connexion sera rétablie.",
+  sentTooMuch:
+    "Non envoyé : trop de messages en peu de temps. Votre texte est conservé ; attendez quelques secondes, puis renvoyez-le.",
   fromServer: "Annonce",
   newMessage: "Message de {name} : {text}",
   unread: "{count} non lus",

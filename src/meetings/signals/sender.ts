@@ -1,0 +1,14 @@
+/** Whom a signal or a line of the chat is counted for. */
+import type { RoomClaims } from "../../access/tokens/room-token.ts";
+
+export interface Sender {
+  readonly holder: string;
+  /** It has an access token, or an admin has let it in. */
+  readonly isVerified: boolean;
+}
+
+/** The id of a stay would be a new one with each join. Tokens of earlier releases say nothing else, and cannot be had any more. */
+export const senderOf = ({ holder, id, accessToken, isLetIn }: RoomClaims): Sender => ({
+  holder: holder ?? id,
+  isVerified: accessToken !== undefined || isLetIn === true,
+});
