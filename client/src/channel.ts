@@ -29,8 +29,8 @@ export interface Host {
   restart(error: ParleyError): void;
 }
 
-/** Ids of own messages that a replay may contain. */
-const OWN_IDS_MAX = 1000;
+/** Ids of own messages that a replay may contain, and of direct messages that may be repeated. */
+const IDS_MAX = 1000;
 const AGAIN_MS = 2000;
 const MAY_PASS: readonly string[] = ["backend_error", "internal_error", "queue_full"];
 
@@ -183,7 +183,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   #receivedMessage({ type: _, ...frame }: Frame): void {
     if (frame.pos !== undefined) this.#pos = frame.pos;
     // It was being stored when the connection that published it ended.
-    if (!this.#own.delete(ownKey(frame.from, frame.id))) this.emit("message", frame as Message<T, M>);
+    if (!this.#own.delete(messageKey(frame.from, frame.id))) this.emit("message", frame as Message<T, M>);
   }
 
   get #isUsed(): boolean {
@@ -280,7 +280,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
     // other messages may be missing. A later replay may contain it then.
     if (pos !== undefined && (duplicate || this.#state !== "subscribed")) return;
     if (pos !== undefined) this.#pos = pos;
-    this.#own.delete(ownKey(this.#host.peerId, id));
+    this.#own.delete(messageKey(this.#host.peerId, id));
   }
 
   /** Also without a connection: the next subscription is a first one, which must not recover what came meanwhile. */
@@ -309,14 +309,19 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T, 
   }
 
   #noteOwn(id: string): void {
-    const [first] = this.#own;
-    if (first !== undefined && this.#own.size >= OWN_IDS_MAX) this.#own.delete(first);
-    this.#own.add(ownKey(this.#host.peerId, id));
+    makeRoom(this.#own);
+    this.#own.add(messageKey(this.#host.peerId, id));
   }
 }
 
-/** Peer ids and message ids may contain any separator: joined by one, a message of another peer could be taken for an own one. */
-const ownKey = (peerId: string | undefined, id: string | undefined): string => JSON.stringify([peerId, id]);
+/** Called before another id is added: the newest IDS_MAX are kept. */
+export function makeRoom(kept: Set<string> | Map<string, unknown>): void {
+  const [first = ""] = kept.keys();
+  if (kept.size >= IDS_MAX) kept.delete(first);
+}
+
+/** Peer ids and message ids may contain any separator: joined by one, messages of two peers could be taken for the same. */
+export const messageKey = (peerId: string | undefined, id: string | undefined): string => JSON.stringify([peerId, id]);
 
 interface Resolvers {
   readonly promise: Promise<void>;

@@ -1,5 +1,5 @@
 /** The client: one connection, its channels, and direct messages. */
-import { Channel, randomId } from "./channel.ts";
+import { Channel, makeRoom, messageKey, randomId } from "./channel.ts";
 import { checkOptions } from "./connection/check.ts";
 import type { ConnectionOptions } from "./connection/options.ts";
 import { ReconnectingConnection } from "./connection/reconnecting-connection.ts";
@@ -22,6 +22,8 @@ const ANSWER_WITHIN_MS = 15_000;
 const PENDING_MAX = 1000;
 /** The service ends a connection whose frame is larger than a message and this. */
 const ENVELOPE_BYTES = 2048;
+/** For how long the service takes a direct message with the same id for a repeat. */
+const REPEATED_WITHIN_MS = 120_000;
 
 interface Pending {
   /** Called before the next frame is read, which a promise is not in every runtime. */
@@ -41,6 +43,8 @@ export class Parley extends Emitter<ParleyEvents> {
   /** @internal Those that something listens to, waits for or has given options, whether or not the application has them. */
   readonly used: Set<Channel> = new Set();
   readonly #pending = new Map<string, Pending>();
+  /** By sender and id: until when another one is a repeat. Bound: IDS_MAX in channel.ts. */
+  readonly #directs = new Map<string, number>();
   #lastRequest = 0;
   #welcomed: Welcome | undefined;
   /** @internal */
@@ -101,7 +105,7 @@ export class Parley extends Emitter<ParleyEvents> {
 
   /**
    * Resolves when the message was handed to a connection of that peer. After `backend_error`, `timeout` or `connection_lost` that is
-   * not known: sent again with the same `id` within two minutes, it is delivered once.
+   * not known: sent again with the same `id` within two minutes, it is delivered once, to each client of that peer.
    */
   async send<T = unknown>(peerId: string, data: T, options: SendOptions = {}): Promise<void> {
     const { id = randomId() } = options;
@@ -177,11 +181,22 @@ export class Parley extends Emitter<ParleyEvents> {
     const { type, requestId } = frame;
     const channel = this.#find(frame.channel ?? "");
     if (requestId !== undefined) this.#answered(requestId, frame);
-    else if (type === "direct") this.emit("direct", frame as unknown as Direct);
+    else if (type === "direct") this.#direct(frame as unknown as Direct);
     else if (type !== "error") channel?.received(frame, length);
     // A key or token that was narrowed: the subscription has ended.
     else if (channel) channel.refused(errorOf(frame));
     else this.emit("error", errorOf(frame));
+  }
+
+  /** The service delivers one that its sender repeats once per connection: after a reconnect it may come again. */
+  #direct(direct: Direct): void {
+    const { from, id } = direct;
+    const key = messageKey(from, id);
+    const nowMs = performance.now();
+    if (id !== undefined && nowMs < (this.#directs.get(key) ?? 0)) return;
+    makeRoom(this.#directs);
+    this.#directs.set(key, nowMs + REPEATED_WITHIN_MS);
+    this.emit("direct", direct);
   }
 
   #answered(requestId: string, frame: Frame): void {

@@ -4,8 +4,9 @@
  *     new Parley({ url, token, queue: new OfflineQueue({ messages: 500, ttl: 60_000 }) })
  *
  * `await publish()` then means: accepted once. A message of a channel with history whose connection ended before the ack is sent
- * again under its id, which the service stores once, and a direct message likewise, which is delivered once. In a channel without
- * history that is not possible: such a message is rejected with `connection_lost`, because it might be delivered twice.
+ * again under its id, which the service stores once, and a direct message likewise, which is delivered once to each client of the
+ * peer. In a channel without history that is not possible: such a message is rejected with `connection_lost`, because it might be
+ * delivered twice.
  */
 import { steadyClock } from "./connection/steady-clock.ts";
 import { ParleyError } from "./events/errors.ts";

@@ -1,4 +1,4 @@
-/** A node reaches NATS, but not PostgreSQL: what another node revokes or narrows is refused there all the same, until it can read the store. */
+/** A node reaches NATS, but not PostgreSQL, or only slowly: what another node revokes or narrows is refused there all the same, until it can read the store. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { mint, type SecretKey } from "../support/admin.ts";
@@ -95,6 +95,29 @@ test("a revoked key: its connections are closed with 4001, connects and REST are
   ]);
   proxy.mend();
   await until("it is unknown, and not only unreadable", async () => (await connectStatus(token(key))) === 401);
+});
+
+test("on a node that reads PostgreSQL slowly, what was taken away is refused before it has read that", async () => {
+  const [rotated, deleted] = [await one.admin.createKey(app._id), await one.admin.createApp()];
+  const ofDeleted = await one.admin.createKey(deleted._id);
+  const [ann, ben, cy] = await Promise.all([
+    connect(cutOff, token(key)),
+    connect(cutOff, token(rotated, "ben")),
+    connect(cutOff, token(ofDeleted, "cy")),
+  ]);
+  // A read takes several round trips.
+  proxy.delay(2000);
+  const beganMs = performance.now();
+  await Promise.all([
+    one.admin.revoke(key.keyId),
+    one.admin.rotate(rotated.keyId, { graceSec: 0 }),
+    one.admin.must("DELETE", `/apps/${deleted._id}`),
+  ]);
+  const trying = connectStatus(token(key));
+  const codes = [await ann.closed(), await ben.closed(), await cy.closed()].map(({ code }) => code);
+  expect([codes, performance.now() - beganMs < 5000]).toEqual([[4001, 4002, 4001], true]);
+  proxy.mend();
+  expect(await trying).toBe(401);
 });
 
 test("a key that was revoked while the node that did it could not reach NATS: it is refused once that can", async () => {

@@ -1,106 +1,13 @@
 /** A follower of a store that other nodes write to, with a fake clock and a fake store. */
 import { describe, expect, test } from "bun:test";
 import { anAppId } from "../../base/testing/ids.ts";
-import type { BlockRow, KeyRow, Revisions, Snapshot } from "../../store/contract/store.ts";
-import { StoreUnreachable } from "../../store/contract/store.ts";
-import { keyRow } from "../../store/testing/rows.ts";
-import { Keyring } from "../keys/keyring.ts";
-import { Vault } from "../keys/vault.ts";
-import { Blocks } from "./blocks.ts";
-import { StoreFollower } from "./store-follower.ts";
+import { FollowerFixture, key } from "../testing/store-follower.ts";
 
 const A = anAppId("a");
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-const key = (id: string, fields: Partial<KeyRow> = {}): KeyRow =>
-  keyRow(id, { type: "publishable", actions: ["publish"], ...fields });
-
-/** A store that the test changes as another node would, and whose answers it can delay. */
-class SharedStore {
-  rows: KeyRow[] = [key("k")];
-  blockRows: BlockRow[] = [];
-  at: Revisions = { keys: 1, blocks: 0 };
-  isUnreachable = false;
-  requests = 0;
-  onChange?: (listener: () => void) => void;
-  snapshots = 0;
-  /** Answers wait for this, if it is set. */
-  blocked: Promise<void> | undefined;
-
-  put(...rows: KeyRow[]): void {
-    this.rows = rows;
-    this.at = { ...this.at, keys: this.at.keys + 1 };
-  }
-
-  block(row: BlockRow): void {
-    this.blockRows.push(row);
-    this.at = { ...this.at, blocks: this.at.blocks + 1 };
-  }
-
-  revisions = async (): Promise<Revisions> => {
-    this.requests++;
-    const { at } = this;
-    await this.blocked;
-    if (this.isUnreachable) throw new StoreUnreachable("gone");
-    return at;
-  };
-
-  snapshot = async (): Promise<Snapshot> => {
-    this.snapshots++;
-    const { rows, at } = this;
-    await this.blocked;
-    return { revision: at.keys, apps: [], keys: rows, secrets: [], operators: [], sessions: [], meta: new Map() };
-  };
-
-  blocks = async (): Promise<BlockRow[]> => this.blockRows;
-}
-
-class Fixture {
-  readonly store = new SharedStore();
-  readonly keyring = new Keyring(new Vault(Buffer.alloc(32)));
-  readonly blocks = new Blocks();
-  readonly events: string[] = [];
-  readonly follower: StoreFollower;
-  private nowMs = 1000;
-  private timers: { dueMs: number; callback: () => void }[] = [];
-
-  constructor() {
-    this.keyring.onChange((id) => this.events.push(id));
-    this.follower = new StoreFollower({
-      store: this.store,
-      keyring: this.keyring,
-      blocks: this.blocks,
-      clock: {
-        wallMs: () => this.nowMs,
-        monotonicMs: () => this.nowMs,
-        after: (ms, callback) => void this.timers.push({ dueMs: this.nowMs + ms, callback }),
-      },
-      blocked: (app, peerId) => this.events.push(`${app} ${peerId} blocked`),
-      unreachable: () => this.events.push("unreachable"),
-      reachable: () => this.events.push("reachable"),
-    });
-  }
-
-  async started(): Promise<this> {
-    await this.follower.start();
-    this.events.length = 0;
-    return this;
-  }
-
-  async pass(ms: number): Promise<void> {
-    for (const until = this.nowMs + ms; this.nowMs < until; this.nowMs += 10) {
-      const due = this.timers.filter(({ dueMs }) => dueMs <= this.nowMs);
-      this.timers = this.timers.filter(({ dueMs }) => dueMs > this.nowMs);
-      for (const { callback } of due) callback();
-      await turn();
-    }
-  }
-}
-
 /** A follower of a store that announces its changes. */
-async function announced(): Promise<{ it: Fixture; announce: () => void }> {
-  const it = new Fixture();
+async function announced(): Promise<{ it: FollowerFixture; announce: () => void }> {
+  const it = new FollowerFixture();
   let listener = (): void => undefined;
   it.store.onChange = (given) => {
     listener = given;
@@ -111,7 +18,7 @@ async function announced(): Promise<{ it: Fixture; announce: () => void }> {
 
 describe("changes of other nodes", () => {
   test("take effect within a second, each changed key is reported once, and unchanged state is not read", async () => {
-    const it = await new Fixture().started();
+    const it = await new FollowerFixture().started();
     expect([it.keyring.revision, it.keyring.key("k")?.type]).toEqual([1, "publishable"]);
     const kept = it.keyring.key("k");
     await it.pass(3000);
@@ -127,7 +34,7 @@ describe("changes of other nodes", () => {
   });
 
   test("are loaded at once when they are announced", async () => {
-    const it = await new Fixture().started();
+    const it = await new FollowerFixture().started();
     await it.pass(100);
     it.store.put();
     it.follower.readNow();
@@ -164,7 +71,7 @@ describe("changes of other nodes", () => {
   });
 
   test("are not skipped if this node makes the next change", async () => {
-    const it = await new Fixture().started();
+    const it = await new FollowerFixture().started();
     // The other node has made revision 2, this one revision 3.
     it.store.put(key("k"), key("theirs"));
     it.store.put(key("k"), key("theirs"), key("ours"));
@@ -175,7 +82,7 @@ describe("changes of other nodes", () => {
   });
 
   test("do not undo a change that this node makes meanwhile, nor does a late change of this node undo newer ones", async () => {
-    const it = await new Fixture().started();
+    const it = await new FollowerFixture().started();
     it.store.put(key("k"), key("theirs"));
     const { promise, resolve } = Promise.withResolvers<void>();
     it.store.blocked = promise;
@@ -193,7 +100,7 @@ describe("changes of other nodes", () => {
   });
 
   test("of another server are loaded, also if it has given the same revisions to them", async () => {
-    const it = new Fixture();
+    const it = new FollowerFixture();
     it.store.at = { keys: 7, blocks: 3, server: "primary" };
     await it.started();
     // What the primary had answered for last was lost, and something else was changed instead.
@@ -208,7 +115,7 @@ describe("changes of other nodes", () => {
   });
 
   test("include blocks, and blocked peers are reported", async () => {
-    const it = await new Fixture().started();
+    const it = await new FollowerFixture().started();
     it.store.block({ app: A, peerId: "eve", untilMs: 1e9 });
     await it.pass(1000);
     expect([it.events, it.blocks.isBlocked(A, "eve", 5), it.store.snapshots]).toEqual([["a eve blocked"], true, 1]);
@@ -220,7 +127,7 @@ describe("changes of other nodes", () => {
 
 describe("before a credential is refused", () => {
   test("everything that the store held at that moment is loaded, by a refresh that starts afterwards", async () => {
-    const it = await new Fixture().started();
+    const it = await new FollowerFixture().started();
     const { promise, resolve } = Promise.withResolvers<void>();
     it.store.blocked = promise;
     await it.pass(600);
@@ -234,7 +141,7 @@ describe("before a credential is refused", () => {
   });
 
   test("concurrent callers share one refresh, and refreshes have a minimum gap", async () => {
-    const it = await new Fixture().started();
+    const it = await new FollowerFixture().started();
     const before = it.store.requests;
     const answers: Promise<boolean>[] = [];
     for (let i = 0; i < 100; i++) {
@@ -249,7 +156,7 @@ describe("before a credential is refused", () => {
 
 describe("an unreachable store", () => {
   test("is reported once, no caller waits for it, the known state stays, and later changes are loaded", async () => {
-    const it = await new Fixture().started();
+    const it = await new FollowerFixture().started();
     it.store.isUnreachable = true;
     await it.pass(3000);
     expect(it.events).toEqual(["unreachable"]);
@@ -264,62 +171,10 @@ describe("an unreachable store", () => {
   });
 
   test("gets no requests after the stop", async () => {
-    const it = await new Fixture().started();
+    const it = await new FollowerFixture().started();
     await it.follower.stop();
     const before = it.store.requests;
     await it.pass(2000);
     expect(it.store.requests).toBe(before);
-  });
-});
-
-describe("what another node takes away", () => {
-  const REVOKED = { kind: "key", id: "k" } as const;
-
-  test("is read from the store, and nothing else happens, while that answers", async () => {
-    const it = await new Fixture().started();
-    // The store says that the key is live: it alone decides.
-    const invalidated = it.follower.readNow(REVOKED);
-    await it.pass(20);
-    expect([await invalidated, it.keyring.key("k")?.id, it.events]).toEqual([true, "k", []]);
-  });
-
-  test("is refused at once while the store is unreachable, until it was read", async () => {
-    const it = await new Fixture().started();
-    it.store.isUnreachable = true;
-    await it.pass(1000);
-    it.events.length = 0;
-    const invalidated = it.follower.readNow(REVOKED);
-    expect(it.keyring.key("k")).toBeUndefined();
-    await it.pass(20);
-    expect([await invalidated, it.events]).toEqual([false, ["k"]]);
-    // The same revision as before, as after a failover that has lost the change.
-    it.store.isUnreachable = false;
-    await it.pass(1000);
-    expect([it.keyring.key("k")?.id, it.events]).toEqual(["k", ["k", "k", "reachable"]]);
-  });
-
-  test("is refused when the read that follows the announcement fails", async () => {
-    const it = await new Fixture().started();
-    it.store.isUnreachable = true;
-    const invalidated = it.follower.readNow(REVOKED);
-    await it.pass(20);
-    expect([await invalidated, it.keyring.key("k"), it.events]).toEqual([false, undefined, ["unreachable", "k"]]);
-  });
-
-  test("does not come back with a snapshot that was read before", async () => {
-    const it = await new Fixture().started();
-    it.store.isUnreachable = true;
-    await it.pass(1000);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    it.store.put(key("k"));
-    it.store.isUnreachable = false;
-    it.store.blocked = promise;
-    await it.pass(600);
-    it.store.put();
-    const invalidated = it.follower.readNow(REVOKED);
-    it.store.blocked = undefined;
-    resolve();
-    await it.pass(100);
-    expect([await invalidated, it.keyring.key("k")]).toEqual([true, undefined]);
   });
 });

@@ -3,7 +3,8 @@
  * read twice a second (rarely if the store announces changes itself), at once when another node announces a change, and before a
  * credential is refused that is unknown or does not match: it may be newer than the last refresh.
  *
- * While the store is unreachable, the last known state stays in force, except for what other nodes name as taken away.
+ * While the store is unreachable, the last known state stays in force, except for what other nodes name as taken away. That is refused
+ * before the store is read, which can take seconds; the read then decides.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { AppId } from "../../base/ids.ts";
@@ -16,6 +17,11 @@ import type { Blocks } from "./blocks.ts";
 const REFRESH_EVERY_MS = 500;
 /** The same for a store that announces changes itself and cannot lose what it announces. */
 const REFRESH_ANNOUNCED_EVERY_MS = 5000;
+/**
+ * A narrowed key still allows something, and only the store says what: its connections are closed if the store takes longer than this,
+ * so that what the key no longer allows ends within a second on every node.
+ */
+const NARROWED_READ_MAX_MS = 500;
 /** Bound: clients with made-up credentials cannot cause refreshes more often than this. */
 const REFRESH_GAP_MS = 50;
 
@@ -26,8 +32,10 @@ interface StoreFollowerParts {
   readonly clock: Pick<Clock, "wallMs" | "monotonicMs" | "after">;
   /** Changes of another node have been loaded into the keyring. */
   readonly changed?: (snapshot: Snapshot) => void;
-  /** Another node has taken something away, and the store cannot be read; the keyring has been changed already. */
+  /** Another node has taken something away, which the store has not confirmed yet; the keyring has been changed already. */
   readonly withdrawn?: (one: Withdrawn) => void;
+  /** The store could not be read after that: it is refused until the store answers. */
+  readonly unconfirmed?: (one: Withdrawn) => void;
   /** Another node has blocked a peer. */
   readonly blocked?: (app: AppId, peerId: string) => void;
   /** Called when the store becomes unreachable, with the reason. */
@@ -50,6 +58,10 @@ export class StoreFollower implements Follower {
   /** Where the revisions were read last: on another server the same numbers may stand for other changes. */
   private server: string | undefined;
   private isUnreachable = false;
+  /** How many refreshes have begun. */
+  private refreshes = 0;
+  /** What was announced and withdrawn after the last refresh began, which may load an earlier state. Bound: announcements during a refresh. */
+  private withdrawnSince: Withdrawn[] = [];
   /** Number of the regular refresh that is scheduled; earlier ones are void. */
   private scheduled = 0;
   private isStopped = false;
@@ -84,11 +96,22 @@ export class StoreFollower implements Follower {
    * what was taken away is refused until it answers.
    */
   async readNow(withdrawn?: Withdrawn): Promise<boolean> {
-    // An attempt to reach the store can take seconds.
-    if (withdrawn && this.isUnreachable) this.withdraw(withdrawn);
+    if (!withdrawn) return this.refreshFromNow(0);
+    const { refreshes } = this;
+    let isDecided = false;
+    const withdraw = (): void => {
+      if (isDecided || this.isStopped) return;
+      isDecided = true;
+      if (refreshes === this.refreshes) this.withdrawnSince.push(withdrawn);
+      this.withdraw(withdrawn);
+    };
+    // Only committed changes are announced: the store will say the same, unless a failover has lost the change.
+    if (withdrawn.kind !== "narrowed key" || this.isUnreachable) withdraw();
+    else this.parts.clock.after(NARROWED_READ_MAX_MS, withdraw);
     const isRead = await this.refreshFromNow(0);
-    // Also if that was done above: a refresh that had begun before may have loaded an earlier state meanwhile.
-    if (withdrawn && !isRead && !this.isStopped) this.withdraw(withdrawn);
+    if (!isRead) withdraw();
+    isDecided = true;
+    if (!isRead && !this.isStopped) this.parts.unconfirmed?.(withdrawn);
     return isRead;
   }
 
@@ -134,6 +157,8 @@ export class StoreFollower implements Follower {
   private async refresh(): Promise<boolean> {
     if (this.isStopped) return false;
     this.startedMs = this.parts.clock.monotonicMs();
+    this.refreshes++;
+    this.withdrawnSince = [];
     try {
       const { keys, blocks, server } = await this.parts.store.revisions();
       const { keyring } = this.parts;
@@ -156,14 +181,17 @@ export class StoreFollower implements Follower {
 
   private async loadKeys(): Promise<void> {
     const { store, keyring } = this.parts;
-    for (;;) {
-      const { edition } = keyring;
-      const snapshot = await store.snapshot();
+    let edition: number;
+    let snapshot: Snapshot;
+    do {
+      edition = keyring.edition;
+      snapshot = await store.snapshot();
       // A change of this node was applied meanwhile, and the snapshot may lack it: read another one.
-      if (edition !== keyring.edition) continue;
-      keyring.load(snapshot);
-      return this.parts.changed?.(snapshot);
-    }
+    } while (edition !== keyring.edition);
+    keyring.load(snapshot);
+    this.parts.changed?.(snapshot);
+    // The snapshot may lack these too. Another one is not waited for: where a read takes seconds, further withdrawals might come each time.
+    for (const one of this.withdrawnSince) this.withdraw(one);
   }
 
   private async loadBlocks(revision: number): Promise<void> {

@@ -173,12 +173,11 @@ export class Keyring {
   }
 
   /**
-   * Takes away what another node says was taken away, where the store cannot be read. The next snapshot, which is loaded whatever its
+   * Takes away what another node says was taken away, before the store is read. The next snapshot, which is loaded whatever its
    * revision, decides anew. Nothing is granted here.
    */
   withdraw(one: Withdrawn): void {
     this.hasGap = true;
-    this.applied++;
     if (one.kind === "app") this.withdrawApp(one.id);
     if (one.kind === "key" || one.kind === "narrowed key") this.withdrawKey(one.id, one.kind === "narrowed key");
     if (one.kind === "key secrets") this.withdrawKeySecrets(one.id, one.left);

@@ -1,6 +1,6 @@
 /**
- * What a change takes away. The node that made the change names it to the others, so that also a node which cannot read the store
- * refuses it. It names ids only, never a secret, and grants nothing: what is new is read from the store.
+ * What a change takes away. The node that made the change names it to the others, so that they refuse it before they have read the
+ * store, and also if they cannot. It names ids only, never a secret, and grants nothing: what is new is read from the store.
  */
 import { isObject, parseStrict } from "../../protocol/json.ts";
 import type { KeyRow } from "../../store/contract/store.ts";

@@ -92,7 +92,7 @@ export class Operators {
     for (const row of sessions) if (!this.sessions.has(row.digest)) this.addSession(row);
   }
 
-  /** Ends what another node says has ended, where the store cannot be read; the next snapshot decides anew. */
+  /** Ends what another node says has ended, before the store is read; the next snapshot decides anew. */
   withdraw({ kind, id }: Withdrawn): void {
     const entry = kind === "operator" ? this.byId.get(id) : undefined;
     if (entry) this.removeOperator(entry.row.digest);

@@ -30,7 +30,7 @@ export interface Access {
   readonly host: string;
   /** To be called with each snapshot of the store, after the keyring has loaded it. */
   readonly snapshotLoaded: (snapshot: Snapshot) => void;
-  /** To be called with what another node has taken away, after the keyring, while the store cannot be read. */
+  /** To be called with what another node has taken away, after the keyring, before the store is read. */
   readonly withdrawn: (one: Withdrawn) => void;
 }
 

@@ -55,7 +55,7 @@ interface RealtimeParts extends NodeContext {
   readonly broadcast: Broadcast;
   /** Called when another node's changes have been read. */
   readonly snapshotLoaded: (snapshot: Snapshot) => void;
-  /** Called when another node has taken something away, and the store cannot be read. */
+  /** Called when another node has taken something away, before the store is read. */
   readonly withdrawn: (one: Withdrawn) => void;
 }
 
@@ -82,13 +82,12 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
         blocks,
         clock,
         changed: snapshotLoaded,
-        withdrawn: (one) => {
-          withdrawn(one);
+        withdrawn,
+        unconfirmed: (one) =>
           log.warn(
             { what: one.kind },
             "another node has taken a right away: it is refused here until the store answers",
-          );
-        },
+          ),
         blocked: (app, peerId) => blockedPeers.add(app, peerId),
         unreachable: (err) =>
           log.error({ err }, "the store does not answer; keys stay in force as they were last read"),
