@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { until } from "../../../test/support/wait.ts";
 import { roomChannel } from "../../protocol/room-channels.ts";
 import { type RoomEdits, valuesOf } from "../../rooms/rooms.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
-import { APP, type Someone, World } from "../testing/world.ts";
+import { APP, World } from "../testing/world.ts";
 
 let world: World;
 let node: ReturnType<World["node"]>;
@@ -29,11 +29,6 @@ const fieldsOf = (id: string): RoomEdits => valuesOf(node.meetings.present.room(
 const lateTick = async (seconds: number): Promise<void> => {
   world.now += seconds * 1000;
   await node.services.tick();
-};
-/** Without the other checks of a second, which read the store too. */
-const lookAfter = async (seconds: number): Promise<void> => {
-  world.now += seconds * 1000;
-  await node.services.times.tick();
 };
 const tick = async (seconds: number): Promise<void> => {
   for (let n = 0; n < seconds; n++) {
@@ -211,98 +206,6 @@ describe("endMeetingAfterNoActivityInSec", () => {
     node.meetings.subscribed(bob.seat, roomChannel(row.id));
     await tick(1);
     expect(announced()).toEqual([{ notice: "ending", inSec: 15 }, { notice: "continues" }]);
-  });
-
-  describe("with a person on a node that is cut off from the others", () => {
-    /** Ada is on one node and Bob, who shares, on the other: this one does not see him any more. */
-    const cutOff = async (): Promise<{ row: RoomRow; ada: Someone; bob: Someone }> => {
-      const row = await room({ endMeetingAfterNoActivityInSec: 30 });
-      const [ada, bob] = [await world.enter(node, row), await world.enter(other, row)];
-      world.members(row, { [ada.id]: {}, [bob.id]: { audio: true } });
-      await tick(1);
-      world.floors.isCut = true;
-      world.members(row, { [ada.id]: {} });
-      return { row, ada, bob };
-    };
-
-    test("it goes on, without a warning, and ends when that node says that no one shares", async () => {
-      await cutOff();
-      await tick(300);
-      expect(announced()).toEqual([]);
-      expect(node.floor.closed).toEqual([]);
-      world.floors.isCut = false;
-      await tick(60);
-      expect(notices()).toContainEqual({ notice: "ending", inSec: 15 });
-      expect(node.floor.closed).toContainEqual({ peerId: expect.any(String), reason: "ended" });
-    });
-
-    test("it goes on while that node, which is heard again, says that someone shares", async () => {
-      const { bob } = await cutOff();
-      world.floors.isCut = false;
-      const shown = spyOn(other.floor, "members");
-      shown.mockImplementation(() => [{ peerId: bob.id, state: { screen: true } }]);
-      for (let n = 0; n < 100; n++) await lateTick(1);
-      expect(announced()).toEqual([]);
-      shown.mockImplementation(() => [{ peerId: bob.id, state: { screen: false } }]);
-      for (let n = 0; n < 60; n++) await lateTick(1);
-      expect(node.floor.closed).toContainEqual({ peerId: bob.id, reason: "ended" });
-    });
-
-    test("it is announced before that node is cut off, and taken back then", async () => {
-      const { row, ada, bob } = await cutOff();
-      world.floors.isCut = false;
-      world.members(row, { [ada.id]: {}, [bob.id]: {} });
-      for (let n = 0; n < 20; n++) await lateTick(1);
-      expect(announced()).toEqual([{ notice: "ending", inSec: 15 }]);
-      world.floors.isCut = true;
-      await lateTick(10);
-      await lateTick(1);
-      expect(announced().slice(1)).toEqual([{ notice: "continues" }]);
-      expect(node.floor.closed).toEqual([]);
-    });
-
-    test.each(["lost", "killed"])("it ends if that person's connection is %s", async (how) => {
-      const { row, ada, bob } = await cutOff();
-      if (how === "lost") await world.store.meetings.lost(bob.id, "node-2", world.now);
-      else await world.store.meetings.end(bob.id, "lost", world.now);
-      for (let n = 0; n < 32; n++) await lateTick(1);
-      expect(node.floor.closed).toContainEqual({ peerId: ada.id, reason: "ended" });
-      expect(await world.store.meetings.current(APP, row.id)).toBeUndefined();
-    });
-
-    test("someone who comes in while the nodes are asked is not put out", async () => {
-      const row = await room({ endMeetingAfterNoActivityInSec: 30 });
-      const ada = await world.enter(node, row);
-      world.members(row, { [ada.id]: {} });
-      await tick(30);
-      const ask = node.floor.ask.bind(node.floor);
-      const asked = spyOn(node.floor, "ask").mockImplementation(async (...request) => {
-        world.members(row, { [ada.id]: {}, another: {} });
-        return ask(...request);
-      });
-      await lateTick(1);
-      expect(asked).toHaveBeenCalled();
-      await tick(28);
-      expect(node.floor.closed).toEqual([]);
-    });
-  });
-
-  test.each(["away", "silent"])("a store that is %s keeps no warning back", async (how) => {
-    const row = await room({ endMeetingAfterNoActivityInSec: 30 });
-    const ada = await world.enter(node, row);
-    world.members(row, { [ada.id]: {} });
-    await tick(1);
-    const openStays = spyOn(world.store.meetings, "openStays");
-    openStays.mockImplementation(() =>
-      how === "away" ? Promise.reject(new Error(how)) : new Promise(() => undefined),
-    );
-    for (let n = 0; n < 20; n++) await lookAfter(1);
-    expect(notices()).toEqual([{ notice: "ending", inSec: 15 }]);
-    openStays.mockRejectedValue(new Error("away"));
-    for (let n = 0; n < 10; n++) await lookAfter(1);
-    expect(node.floor.closed).toEqual([{ peerId: ada.id, reason: "ended" }]);
-    openStays.mockRestore();
-    expect(world.failures.splice(0)).toContainEqual(new Error("away"));
   });
 
   test("the warning is taken back when the room allows more time, or all of it", async () => {
