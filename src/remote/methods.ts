@@ -129,6 +129,8 @@ const meetings: Listed<MeetingStore> = {
   decide: true,
   setSeen: true,
   forgetWaiting: true,
+  unseen: true,
+  forgetUnseen: true,
   reserve: true,
   enter: true,
   lost: true,

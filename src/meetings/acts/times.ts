@@ -3,19 +3,20 @@
  * archived by the clock. The server's clock decides. Several nodes may find the same; the store lets one of them do it.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
-import { isObject } from "../../protocol/json.ts";
 import { valuesOf } from "../../rooms/rooms.ts";
 import type { MeetingStore } from "../../store/contract/meetings.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
 import type { Floor } from "../contract/floor.ts";
-import { TICK_MS, WARNED_BEFORE_MS } from "../contract/limits.ts";
+import { ACTIVITY_KNOWN_WITHIN_MS, TICK_MS, WARNED_BEFORE_MS } from "../contract/limits.ts";
 import { type Notices, refOf } from "../notices/notices.ts";
 import type { Exits } from "../stays/exits.ts";
 import type { Present, PresentRoom, PresentStay } from "../stays/present.ts";
+import { type Activity, shares } from "./activity.ts";
 
 interface TimeParts {
   readonly store: Pick<MeetingStore, "current">;
   readonly floor: Pick<Floor, "members">;
+  readonly activity: Pick<Activity, "mayBeShared">;
   readonly present: Present;
   readonly notices: Notices;
   readonly exits: Exits;
@@ -136,38 +137,67 @@ export class Times {
     if (!(await this.continues(room.row))) watch.warning = warning;
   }
 
-  /** Activity is that a person shares something, as the pages say, or that a person comes in. */
   private async checkActivity(room: PresentRoom, idleMs: number): Promise<boolean> {
-    const { floor, steadyMs, notices } = this.parts;
+    const { steadyMs } = this.parts;
     const now = steadyMs();
-    const members = floor.members(room.app, room.row.id);
     const watch = this.watches.get(room) ?? newWatch(now);
     this.watches.set(room, watch);
-    const isNew = members.some(({ peerId }) => !watch.members.has(peerId));
-    watch.members = new Set(members.map(({ peerId }) => peerId));
-    if (isNew || members.some(({ state }) => shares(state))) {
-      watch.lastActive = now;
-      watch.wasActive = true;
-      await this.takeBack(room, watch);
-      return false;
-    }
+    if (this.isActive(room, watch)) return this.goesOn(room, watch, now);
     // It ended at some time since the check before. If this check is late, that one is too long ago to count from.
     if (watch.wasActive) watch.lastActive = Math.max(watch.lastActive, now - TICK_MS);
     watch.wasActive = false;
     const leftMs = watch.lastActive + idleMs - now;
-    if (leftMs <= 0) return this.end(room);
-    if (leftMs > Math.min(WARNED_BEFORE_MS, idleMs / 2)) await this.takeBack(room, watch);
-    else if (!watch.warning?.isShown) {
-      const warning: Warning = { isShown: true };
-      watch.warning = warning;
-      if (!(await notices.ending(refOf(room.row), Math.ceil(leftMs / 1000)))) warning.isShown = false;
+    if (leftMs <= 0) {
+      const isOver = await this.end(room, () => this.isActiveAnywhere(room, watch));
+      return isOver || this.goesOn(room, watch, steadyMs());
     }
+    if (leftMs > Math.min(WARNED_BEFORE_MS, idleMs / 2)) await this.takeBack(room, watch);
+    else if (!watch.warning && (await this.isKnownActive(room, watch))) return this.goesOn(room, watch, steadyMs());
+    else await this.warnOfIdleness(room, watch, leftMs);
     return false;
   }
 
-  private async end({ row, stays }: PresentRoom): Promise<true> {
+  /** Activity is that a person shares something, as the pages say, or that a person comes in. */
+  private isActive({ app, row }: PresentRoom, watch: Watch): boolean {
+    const members = this.parts.floor.members(app, row.id);
+    const isNew = members.some(({ peerId }) => !watch.members.has(peerId));
+    watch.members = new Set(members.map(({ peerId }) => peerId));
+    return isNew || members.some(({ state }) => shares(state));
+  }
+
+  /** Also on nodes that this one hears nothing of. Asking them takes a moment, in which someone may come in here. */
+  private async isActiveAnywhere(room: PresentRoom, watch: Watch): Promise<boolean> {
+    return (await this.parts.activity.mayBeShared(room.app, room.row.id)) || this.isActive(room, watch);
+  }
+
+  /** No warning, and no other room, waits for a store that does not answer: nothing ends yet. */
+  private isKnownActive(room: PresentRoom, watch: Watch): Promise<boolean> {
+    const asked = this.isActiveAnywhere(room, watch).catch((error: unknown) => {
+      this.parts.failed(error);
+      return false;
+    });
+    return Promise.race([asked, Bun.sleep(ACTIVITY_KNOWN_WITHIN_MS).then(() => false)]);
+  }
+
+  private async goesOn(room: PresentRoom, watch: Watch, nowMs: number): Promise<false> {
+    watch.lastActive = nowMs;
+    watch.wasActive = true;
+    await this.takeBack(room, watch);
+    return false;
+  }
+
+  private async warnOfIdleness({ row }: PresentRoom, watch: Watch, leftMs: number): Promise<void> {
+    if (watch.warning?.isShown) return;
+    const warning: Warning = { isShown: true };
+    watch.warning = warning;
+    if (!(await this.parts.notices.ending(refOf(row), Math.ceil(leftMs / 1000)))) warning.isShown = false;
+  }
+
+  /** false: it goes on. */
+  private async end({ row, stays }: PresentRoom, isActive?: () => Promise<boolean>): Promise<boolean> {
     const { store, exits } = this.parts;
     try {
+      if (await isActive?.()) return false;
       const meeting = await store.current(row.app, row.id);
       if (meeting) await exits.endMeeting(meeting);
     } catch (error) {
@@ -185,9 +215,6 @@ const newWatch = (nowMs: number): Watch => ({
   members: new Set(),
   warning: undefined,
 });
-
-const shares = (state: unknown): boolean =>
-  isObject(state) && (state.audio === true || state.video === true || state.screen === true);
 
 /** When everyone is put out, or the room is archived; Unix ms. */
 function roomEndOf(row: RoomRow): number | null {

@@ -2,6 +2,7 @@
 import type { Rooms } from "../../rooms/rooms.ts";
 import type { MeetingStore } from "../../store/contract/meetings.ts";
 import type { RoomStore } from "../../store/contract/rooms.ts";
+import { Activity } from "../acts/activity.ts";
 import { Acts } from "../acts/acts.ts";
 import { Changes } from "../acts/changes.ts";
 import { Naming } from "../acts/naming.ts";
@@ -17,6 +18,7 @@ export interface ActsOutside {
   readonly rooms: RoomStore;
   readonly roomChanges: Pick<Rooms, "onChange">;
   readonly floor: Floor;
+  readonly nodeId: string;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly steadyMs: () => number;
@@ -31,7 +33,7 @@ export interface ActsBuilt {
 }
 
 export function buildActs(
-  { store, rooms, roomChanges, floor, nowMs, monotonicMs, steadyMs, failed }: ActsOutside,
+  { store, rooms, roomChanges, floor, nodeId, nowMs, monotonicMs, steadyMs, failed }: ActsOutside,
   { missed, notices, recording }: NoticesBuilt,
   { stays, present, exits, stayTokens }: StaysBuilt,
   { lobby }: EntranceBuilt,
@@ -56,10 +58,11 @@ export function buildActs(
     changes.changed(change);
     recording.roomChanged(change);
   });
+  const activity = new Activity({ store, floor, nodeId });
   return {
     acts: new Acts({ store, rooms, stayTokens, notices, exits, lobby, naming, recording, nowMs }),
     changes,
     repeats: new Repeats({ store, rooms, missed, notices, lobby, recording, nowMs, failed }),
-    times: new Times({ store, floor, present, notices, exits, nowMs, steadyMs, failed }),
+    times: new Times({ store, floor, activity, present, notices, exits, nowMs, steadyMs, failed }),
   };
 }

@@ -84,6 +84,8 @@ export const RECORDING_SETTLES_MS = 300;
 export const TICK_MS = 1000;
 /** People hear that long before that their time, or the meeting, is over. */
 export const WARNED_BEFORE_MS = 60_000;
+/** Before such a warning for want of activity, the other nodes and the store are asked for that long. Nodes answer within a second, or not at all. */
+export const ACTIVITY_KNOWN_WITHIN_MS = 1500;
 /** Rooms with people on this node are read again that often: a node may have missed a change. */
 export const ROOM_CHECKED_EVERY_MS = 10_000;
 export const ROOMS_CHECKED_PER_SECOND = 20;

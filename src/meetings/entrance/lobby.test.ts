@@ -243,7 +243,7 @@ describe("a place in the lobby", () => {
     await node.services.lobby.ask(room, { name: "Bob", address: "1", generation: 1 });
     await world.wait(node, room, "Eve");
     world.now += LOBBY_GONE_MS + 1;
-    // The first node beats no more.
+    world.kill(node);
     await other.services.lobby.sweep();
     expect(await world.store.meetings.waiting(room.app, room.id)).toEqual([]);
   });

@@ -17,6 +17,7 @@ import {
   LOBBY_SEEN_EVERY_MS,
   LOBBY_SITE_MAX,
   ROWS_AT_ONCE,
+  SWEEP_ROWS,
   WAIT_MAX_SEC,
 } from "../contract/limits.ts";
 import type { LobbyPlace, Visitor } from "../contract/ports.ts";
@@ -98,13 +99,14 @@ export class Lobby {
   async placeOf(room: RoomRow, ticket: string): Promise<LobbyPlace | undefined> {
     if (!this.parts.isLive({ app: room.app, gen: generationOfTicket(ticket) })) return undefined;
     const row = await this.find(refOf(room), waitIdOf(ticket));
-    return row && !this.isOver(row) ? row : undefined;
+    return row && !(await this.isOver(row)) ? row : undefined;
   }
 
   /** As `enterLobby`, but nothing begins. */
   async check(claims: RoomClaims): Promise<WaitingRow> {
     const row = await this.find(claims, claims.id);
-    if (!row || this.isOver(row)) throw new Problem("token_expired", "Your place in the lobby is gone; ask again.");
+    if (!row || (await this.isOver(row)))
+      throw new Problem("token_expired", "Your place in the lobby is gone; ask again.");
     if (row.state === "declined") throw declined(row, this.parts.nowMs());
     return row;
   }
@@ -256,9 +258,22 @@ export class Lobby {
   private async forget(): Promise<void> {
     const { store, nowMs } = this.parts;
     const now = nowMs();
-    const goneBefore = this.isPatient ? GONE_FOR_GOOD + 1 : now - LOBBY_GONE_MS;
-    const changed = await store.forgetWaiting(now - WAIT_MAX_MS, goneBefore, now - DECLINED_MS);
+    const changed = await store.forgetWaiting(now - WAIT_MAX_MS, GONE_FOR_GOOD + 1, now - DECLINED_MS);
     for (const room of changed) this.queues.changed(room);
+    if (!this.isPatient) await this.forgetUnseen(now - LOBBY_GONE_MS);
+  }
+
+  /** A visitor whose node cannot reach the store is connected all the same: this node notes that for it. */
+  private async forgetUnseen(beforeMs: number): Promise<void> {
+    const { store, nowMs } = this.parts;
+    let unseen: readonly string[];
+    do {
+      unseen = await store.unseen(beforeMs, SWEEP_ROWS);
+      if (unseen.length === 0) return;
+      const connected = await this.connections.connectedOf(unseen);
+      for await (const waitId of withBreaks(connected, ROWS_AT_ONCE)) await store.setSeen(waitId, nowMs());
+      for (const room of await store.forgetUnseen(beforeMs, unseen)) this.queues.changed(room);
+    } while (unseen.length === SWEEP_ROWS);
   }
 
   private async find({ app, room }: RoomRef, waitId: string): Promise<WaitingRow | undefined> {
@@ -267,12 +282,13 @@ export class Lobby {
   }
 
   /** Not forgotten yet, because the sweep comes every few seconds. */
-  private isOver({ since, seen, state, decided }: WaitingRow): boolean {
+  private async isOver({ waitId, since, seen, state, decided }: WaitingRow): Promise<boolean> {
     const now = this.parts.nowMs();
     if (state === "declined") return decided !== null && now - decided >= DECLINED_MS;
     if (now - since >= WAIT_MAX_MS) return true;
     if (seen === GONE_FOR_GOOD) return true;
-    return now - seen >= LOBBY_GONE_MS && !this.isPatient;
+    if (now - seen < LOBBY_GONE_MS || this.isPatient) return false;
+    return (await this.connections.connectedOf([waitId])).length === 0;
   }
 
   private get isPatient(): boolean {

@@ -47,9 +47,10 @@ export interface WaitingHere extends Until {
 
 type Answer = Exclude<WaitingRow["state"], "waiting">;
 
-/** Asked of all nodes: a visitor has a newer connection; a visitor has an answer. */
+/** Asked of all nodes: a visitor has a newer connection; a visitor has an answer; which of these visitors have a connection there. */
 const REPLACED = "meetings.wait.replaced";
 const ANSWERED = "meetings.wait.answered";
+const CONNECTED = "meetings.wait.connected";
 
 const WAIT_MAX_MS = WAIT_MAX_SEC * 1000;
 const LEAVES_MS: Readonly<Record<Answer, number>> = { admitted: ADMITTED_LEAVES_MS, declined: DECLINED_LEAVES_MS };
@@ -68,6 +69,10 @@ export class WaitingConnections {
       if (typeof id === "string" && (state === "admitted" || state === "declined"))
         this.answered(id, state, isTold !== false);
     });
+    parts.floor.on(CONNECTED, (payload) => {
+      const ids = isObject(payload) && Array.isArray(payload.ids) ? payload.ids : [];
+      return ids.filter((id) => this.here.has(id));
+    });
   }
 
   has(one: WaitingHere): boolean {
@@ -76,6 +81,15 @@ export class WaitingConnections {
 
   all(): readonly WaitingHere[] {
     return [...this.here.values()];
+  }
+
+  /**
+   * Those of these visitors who have a connection, on whichever node. The store may know nothing of it: a node that cannot reach the store cannot note there
+   * that a visitor is connected.
+   */
+  async connectedOf(waitIds: readonly string[]): Promise<readonly string[]> {
+    const connected = new Set((await this.parts.floor.ask(CONNECTED, { ids: waitIds })).flat());
+    return waitIds.filter((waitId) => connected.has(waitId));
   }
 
   /** A connection to the lobby is about to open. Returns the time to be noted in the store, Unix ms. */

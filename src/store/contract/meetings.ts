@@ -251,4 +251,11 @@ export interface LobbyStore {
     seenMs: number,
     declinedMs: number,
   ): Promise<readonly { readonly app: AppId; readonly room: string }[]>;
+  /** waitIds of visitors who were last seen before `seenMs` and are not declined, those first who were not seen for longest. At most `limit`. */
+  unseen(seenMs: number, limit: number): Promise<readonly string[]>;
+  /** Forgets those of them who are still unseen. Returns as `forgetWaiting`. */
+  forgetUnseen(
+    seenMs: number,
+    waitIds: readonly string[],
+  ): Promise<readonly { readonly app: AppId; readonly room: string }[]>;
 }

@@ -122,5 +122,23 @@ export function lobbySuite(newPlace: NewPlace): void {
       expect((await meetings.waitingOne("declined late"))?.state).toBe("declined");
       expect(await meetings.forgetWaiting(1000, 6000, 7000)).toEqual([]);
     });
+
+    test("names who was not seen for longest, and forgets those who are not back meanwhile", async () => {
+      await meetings.forgetWaiting(Number.MAX_SAFE_INTEGER, 0, 0);
+      const seen = { longest: 100, later: 200, back: 300, admitted: 400, declined: 500, there: 600 };
+      for (const [id, at] of Object.entries(seen))
+        await meetings.wait(waitingRow(id, `u-${id}`, { seen: at }), lobbyLimits());
+      for (const state of ["admitted", "declined"] as const) await meetings.decide(state, state, 500);
+      expect(await meetings.unseen(600, 2)).toEqual(["longest", "later"]);
+      const unseen = await meetings.unseen(600, 9);
+      expect(unseen).toEqual(["longest", "later", "back", "admitted"]);
+      await meetings.setSeen("back", 600);
+      await meetings.setSeen("there", 601);
+      const changed = await meetings.forgetUnseen(600, unseen.slice(1));
+      expect(changed).toEqual([{ app: A, room: "u-later" }]);
+      expect(await meetings.unseen(602, 9)).toEqual(["longest", "back", "there"]);
+      expect((await meetings.waitingOne("declined"))?.state).toBe("declined");
+      expect(await meetings.forgetUnseen(600, [])).toEqual([]);
+    });
   });
 }

@@ -6,6 +6,11 @@ import { appId, type DbRow, searchable } from "../../engines/rows.ts";
 import type { ReservedPlaces } from "./reserved-places.ts";
 import { toWaiting } from "./rows.ts";
 
+interface LobbyRoom {
+  readonly app: AppId;
+  readonly room: string;
+}
+
 export class SqlLobby implements LobbyStore {
   constructor(
     protected readonly database: Database,
@@ -73,11 +78,7 @@ export class SqlLobby implements LobbyStore {
     });
   }
 
-  async forgetWaiting(
-    sinceMs: number,
-    seenMs: number,
-    declinedMs: number,
-  ): Promise<readonly { readonly app: AppId; readonly room: string }[]> {
+  async forgetWaiting(sinceMs: number, seenMs: number, declinedMs: number): Promise<readonly LobbyRoom[]> {
     const gone: DbRow[] = await this.database.quickTransaction(async (tx) => {
       // One node at a time: two that remove the same rows in different orders would deadlock. No room has this lock.
       await this.places.lock(tx, "", "lobby");
@@ -87,9 +88,36 @@ export class SqlLobby implements LobbyStore {
           OR (state = 'declined' AND decided < ${declinedMs})
         RETURNING app, room, state`;
     });
-    const rooms = new Map<string, { app: AppId; room: string }>();
-    for (const { app, room, state } of gone)
-      if (state === "waiting") rooms.set(`${app}/${room}`, { app: appId(app), room: String(room) });
-    return [...rooms.values()];
+    return queuesOf(gone);
   }
+
+  async unseen(seenMs: number, limit: number): Promise<readonly string[]> {
+    const rows: DbRow[] = await this.database.quickRun(
+      (sql) => sql`
+        SELECT ticket FROM lobby_tickets WHERE gone_since < ${seenMs} AND state <> 'declined'
+        ORDER BY gone_since LIMIT ${limit}`,
+    );
+    return rows.map(({ ticket }) => String(ticket));
+  }
+
+  async forgetUnseen(seenMs: number, waitIds: readonly string[]): Promise<readonly LobbyRoom[]> {
+    if (waitIds.length === 0) return [];
+    const gone: DbRow[] = await this.database.quickTransaction(async (tx) => {
+      // As in forgetWaiting.
+      await this.places.lock(tx, "", "lobby");
+      return tx`
+        DELETE FROM lobby_tickets
+        WHERE ticket IN ${tx([...waitIds])} AND gone_since < ${seenMs} AND state <> 'declined'
+        RETURNING app, room, state`;
+    });
+    return queuesOf(gone);
+  }
+}
+
+/** The rooms whose queue is shorter without these rows. */
+function queuesOf(gone: readonly DbRow[]): readonly LobbyRoom[] {
+  const rooms = new Map<string, LobbyRoom>();
+  for (const { app, room, state } of gone)
+    if (state === "waiting") rooms.set(`${app}/${room}`, { app: appId(app), room: String(room) });
+  return [...rooms.values()];
 }

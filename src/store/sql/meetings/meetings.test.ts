@@ -106,6 +106,8 @@ const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown
   setSeen: (meetings) => meetings.setSeen("w", 5),
   decide: (meetings) => meetings.decide("w", "declined", 5),
   forgetWaiting: (meetings) => meetings.forgetWaiting(9, 9, 9),
+  unseen: (meetings) => meetings.unseen(9, 9),
+  forgetUnseen: (meetings) => meetings.forgetUnseen(9, ["w", "v"]),
 };
 
 test("every statement of meetings uses an index, and lists are read in order", async () => {
