@@ -46,8 +46,8 @@ test("a guest cannot push the lines of others out of the chat", async () => {
   expect(await publish(admin, chat, { text: "important" })).toBe("ack");
   const answers = await Promise.all(Array.from({ length: 400 }, () => publish(eve, chat, { text: "." })));
   const accepted = answers.filter((answer) => answer === "ack").length;
-  // A burst of 30, then two per second: generous, for a slow machine.
-  expect(accepted).toBeWithin(30, 200);
+  // A burst of 100, then five per second: generous, for a slow machine.
+  expect(accepted).toBeWithin(100, 350);
   expect(new Set(answers)).toEqual(new Set(["ack", "rate_limited"]));
   expect(await publish(admin, chat, { text: "still here" })).toBe("ack");
 });

@@ -33,12 +33,12 @@ test("a guest who leaves the channel that shows it hears nothing of the chat any
   expect(await asks(eve, { type: "subscribe", channel: chat, rewind: 100 })).toBe("ack");
 });
 
-test("a guest who reads the chat first and is not shown within ten seconds loses it", async () => {
+test("a guest who reads the chat first and is not shown in time loses it", async () => {
   const room = await newRoom(server);
   const chat = room.channel("chat");
   const [admin, eve] = [await host(room), await room.enter({ name: "Eve" })];
   expect(await asks(eve, { type: "subscribe", channel: chat })).toBe("ack");
-  const lost: unknown = JSON.parse(await eve.wire.text(30_000));
+  const lost: unknown = JSON.parse(await eve.wire.text(50_000));
   expect(lost).toMatchObject({ code: "channel_not_authorized", channel: chat });
   expect(await asks(admin, { type: "publish", channel: chat, data: { text: "4711" } })).toBe("ack");
   expect(JSON.stringify(await eve.wire.sync())).not.toContain("4711");

@@ -49,13 +49,12 @@ export const HOLDER_SHARE_OF_SIGNALS = 5 / 8;
 export const GUESTS_SHARE_OF_SIGNALS = 3 / 4;
 
 /**
- * Lines of the chat, per node: a burst, then a rate. A chat keeps 500 lines, and a person who could write as many at once would remove those of all others.
- * Per holder, as above; and for the guests of a room together, and for its other people together.
+ * Lines of the chat, per node: how many at once, then how many per second, of one holder (as above) and of all together. A chat keeps 500 lines: a guest
+ * who could write as many at once would remove those of all others before an admin can remove the guest. Invited people are those with an access token,
+ * and those an admin let in.
  */
-export const HOLDER_CHAT_LINES_BURST = 30;
-export const HOLDER_CHAT_LINES_PER_SECOND = 2;
-export const ROOM_CHAT_LINES_BURST = 90;
-export const ROOM_CHAT_LINES_PER_SECOND = 6;
+export const CHAT_LINES_OF_GUESTS = { each: { burst: 100, perSecond: 5 }, together: { burst: 200, perSecond: 10 } };
+export const CHAT_LINES_OF_INVITED = { each: { burst: 600, perSecond: 10 }, together: { burst: 1200, perSecond: 20 } };
 
 /** People who wait for one room. */
 export const LOBBY_MAX = 50;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
 import { anAppId } from "../../base/testing/ids.ts";
-import { HOLDER_CHAT_LINES_BURST, HOLDER_CHAT_LINES_PER_SECOND, ROOM_CHAT_LINES_BURST } from "../contract/limits.ts";
+import { CHAT_LINES_OF_GUESTS, CHAT_LINES_OF_INVITED } from "../contract/limits.ts";
 import { ChatBudget } from "./chat-budget.ts";
 
 const clock = { ms: 0 };
@@ -27,24 +27,26 @@ function fill(budget: ChatBudget, sender: (nr: number) => RoomClaims): number {
 
 test("an address has a burst of lines and then a rate, however often its guests join; others write on", () => {
   const budget = newBudget();
-  expect(fill(budget, (nr) => guest(nr, "eve"))).toBe(HOLDER_CHAT_LINES_BURST);
+  expect(fill(budget, (nr) => guest(nr, "eve"))).toBe(CHAT_LINES_OF_GUESTS.each.burst);
   expect(budget.take(guest(9001, "eve"))).toBe(1);
   for (const sender of [guest(9002, "bob"), host, guest(9003, "eve", "another room")])
     expect(budget.take(sender)).toBe(0);
   clock.ms += 10_000;
-  expect(fill(budget, (nr) => guest(nr, "eve"))).toBe(10 * HOLDER_CHAT_LINES_PER_SECOND);
+  expect(fill(budget, (nr) => guest(nr, "eve"))).toBe(10 * CHAT_LINES_OF_GUESTS.each.perSecond);
 });
 
 test("lines that are refused take nothing from other guests", () => {
   const budget = newBudget();
-  for (let nr = 0; nr < 10 * ROOM_CHAT_LINES_BURST; nr++) budget.take(guest(nr, "eve"));
-  expect(fill(budget, (nr) => guest(nr, `address ${nr}`))).toBe(ROOM_CHAT_LINES_BURST - HOLDER_CHAT_LINES_BURST);
+  for (let nr = 0; nr < 10 * CHAT_LINES_OF_GUESTS.together.burst; nr++) budget.take(guest(nr, "eve"));
+  expect(fill(budget, (nr) => guest(nr, `address ${nr}`))).toBe(
+    CHAT_LINES_OF_GUESTS.together.burst - CHAT_LINES_OF_GUESTS.each.burst,
+  );
 });
 
 test("guests of many addresses use up what guests have, and not what the host has", () => {
   const budget = newBudget();
-  expect(fill(budget, (nr) => guest(nr))).toBe(ROOM_CHAT_LINES_BURST);
-  expect(fill(budget, () => host)).toBe(HOLDER_CHAT_LINES_BURST);
+  expect(fill(budget, (nr) => guest(nr))).toBe(CHAT_LINES_OF_GUESTS.together.burst);
+  expect(fill(budget, () => host)).toBe(CHAT_LINES_OF_INVITED.each.burst);
 });
 
 test("twenty people of one office can all greet each other at once", () => {

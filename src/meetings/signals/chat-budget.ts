@@ -1,35 +1,40 @@
 /**
- * How many lines may be written in the chat of a room. A chat keeps its last lines only: a person who could write without a bound could remove all that others have
- * written. Counted on this node: for each holder of places, for the guests of a room together, and for its other people together.
+ * How many lines may be written in the chat of a room. A chat keeps its last lines only: a guest who could write without a bound could remove all that others have
+ * written. Counted on this node: for each holder of places and for all together, guests apart from invited people.
  */
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
 import { Throttle } from "../../base/throttle.ts";
-import {
-  HOLDER_CHAT_LINES_BURST,
-  HOLDER_CHAT_LINES_PER_SECOND,
-  ROOM_CHAT_LINES_BURST,
-  ROOM_CHAT_LINES_PER_SECOND,
-} from "../contract/limits.ts";
+import { CHAT_LINES_OF_GUESTS, CHAT_LINES_OF_INVITED } from "../contract/limits.ts";
 import { senderOf } from "./sender.ts";
 
 export class ChatBudget {
-  private readonly holders: Throttle;
-  private readonly rooms: Throttle;
+  private readonly guests: Lines;
+  private readonly invited: Lines;
 
   constructor(monotonicMs: () => number) {
-    this.holders = new Throttle(HOLDER_CHAT_LINES_BURST, HOLDER_CHAT_LINES_PER_SECOND, monotonicMs);
-    this.rooms = new Throttle(ROOM_CHAT_LINES_BURST, ROOM_CHAT_LINES_PER_SECOND, monotonicMs);
+    this.guests = new Lines(CHAT_LINES_OF_GUESTS, monotonicMs);
+    this.invited = new Lines(CHAT_LINES_OF_INVITED, monotonicMs);
   }
 
   /** Counts a line; returns 0, or the seconds to wait. */
   take(claims: RoomClaims): number {
     const { holder, isVerified } = senderOf(claims);
-    const all = `${claims.room} ${isVerified ? "verified" : "guests"}`;
+    return (isVerified ? this.invited : this.guests).take(claims.room, holder);
+  }
+}
+
+class Lines {
+  private readonly each: Throttle;
+  private readonly together: Throttle;
+
+  constructor({ each, together }: typeof CHAT_LINES_OF_GUESTS, monotonicMs: () => number) {
+    this.each = new Throttle(each.burst, each.perSecond, monotonicMs);
+    this.together = new Throttle(together.burst, together.perSecond, monotonicMs);
+  }
+
+  take(room: string, holder: string): number {
+    const key = `${room} ${holder}`;
     // First: a line that the holder may not write takes nothing from the others.
-    return (
-      this.holders.wait(`${claims.room} ${holder}`) ||
-      this.rooms.take(all) ||
-      this.holders.take(`${claims.room} ${holder}`)
-    );
+    return this.each.wait(key) || this.together.take(room) || this.each.take(key);
   }
 }
