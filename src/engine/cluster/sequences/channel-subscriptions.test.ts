@@ -17,7 +17,7 @@ const messageOf = (n: number, channel = "c"): string =>
   message(place(n, channel), { from: "x", metadataJson: undefined, dataJson: `"${channel}${n}"` });
 
 /** Subscribes to the channels `c` and `d`. The node `b` is at sequence number 1 in both; it answers requests from `remote`. */
-function subscribed({ isSilent = false } = {}) {
+function subscribed({ isSilent = false, isSilentAfterLoss = false } = {}) {
   const delivered: string[] = [];
   const lost: string[] = [];
   const warnings: string[] = [];
@@ -51,7 +51,10 @@ function subscribed({ isSilent = false } = {}) {
   };
   const local: Partial<EngineCallbacks> = {
     deliver: (_spaceId, channel, { dataJson }) => void delivered.push(`${channel}: ${dataJson}`),
-    lost: (_spaceId, channel) => void lost.push(channel),
+    lost: (_spaceId, channel) => {
+      lost.push(channel);
+      isSilent ||= isSilentAfterLoss;
+    },
     membersAre: () => undefined,
   };
   const wire: Pick<Wire, "subscribe" | "isUp"> = {
@@ -141,4 +144,27 @@ test("one that only responds late has lost nothing", () => {
   arrive(messageOf(2));
   returns();
   expect([delivered, lost]).toEqual([['c: "c2"'], []]);
+});
+
+test("one that was cut off while its state was awaited after a loss may have accepted messages since: they are lost", () => {
+  const { lost, returns, answers, arrive, remote } = subscribed({ isSilentAfterLoss: true });
+  remote.n = 1000;
+  arrive(tail(place(1000)));
+  expect(lost).toEqual(["c"]);
+  remote.n = 1002;
+  returns();
+  answers();
+  expect(lost).toEqual(["c", "c"]);
+});
+
+test("one that only responds late after a loss has lost nothing more", () => {
+  const { lost, returns, answers, arrive, remote, delivered } = subscribed({ isSilentAfterLoss: true });
+  remote.n = 1000;
+  arrive(tail(place(1000)));
+  answers();
+  arrive(messageOf(1001));
+  remote.n = 1001;
+  returns();
+  answers();
+  expect([delivered, lost]).toEqual([['c: "c1001"'], ["c"]]);
 });

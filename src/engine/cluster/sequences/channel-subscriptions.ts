@@ -53,7 +53,10 @@ interface ChannelSubscription {
   unanswered: Map<string, Unanswered> | undefined;
 }
 
-/** A node that has not responded to the first request of a subscription, or has returned when its sequences were forgotten here. */
+/**
+ * A node that has not responded to the first request of a subscription, or since its sequence was given up, or has returned when its
+ * sequences were forgotten here.
+ */
 interface Unanswered {
   /** What it has accepted since then, before it noticed that it was cut off, may not have arrived. */
   readonly since: Contact;
@@ -288,7 +291,12 @@ export class ChannelSubscriptions {
 
   private lose(subscription: ChannelSubscription, name: string): void {
     this.reportLoss(subscription);
-    if (this.isCurrent(subscription)) subscription.sequences.of(name).giveUp();
+    if (!this.isCurrent(subscription)) return;
+    // Who subscribes before its state is known here must get what it publishes from then on.
+    const { lastMs, clockMs } = this.parts.nodes.known(name) ?? { lastMs: this.parts.nowMs() };
+    subscription.unanswered ??= new Map();
+    subscription.unanswered.set(name, { since: { lastMs, clockMs }, isReturned: false });
+    subscription.sequences.of(name).giveUp();
   }
 
   private reportLoss({ spaceId, channel }: ChannelSubscription): void {
