@@ -8,7 +8,7 @@ import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import type { Guest, World } from "../conformance/raw/support/world.ts";
 import { fresh, subscribe } from "../conformance/raw/support/world.ts";
 import type { LogLine } from "../support/parley.ts";
-import { IS_EXACT, IS_FULL } from "../support/slack.ts";
+import { IS_FULL } from "../support/slack.ts";
 import { until } from "../support/wait.ts";
 import { BUSY, plantedBus } from "./support/bus.ts";
 import { Load } from "./support/load.ts";
@@ -25,8 +25,8 @@ const MIB = 1024 * KIB;
 const ROUNDS = IS_FULL ? 4 : 1;
 const MESSAGE_BYTES = 20_000;
 /**
- * Messages per second, of which each channel has a part. One replay has 48 of these messages: with more per second, clients whose
- * worker was stopped for long could not get all that they had missed.
+ * Messages per second, of which each channel has a part. One replay has 48 of these messages: with more per second, few clients whose
+ * worker was stopped for long could get all that they had missed.
  */
 const RATE = 100;
 /** A second of the messages to one worker, about: with less, also a worker that waits for a busy machine would be cut off, again and again. */
@@ -58,8 +58,8 @@ for (const workers of IS_FULL ? [2, 3] : [3])
     }
     await load.goesOn();
     // A member whose worker was stopped for long may have left and come back for the others.
-    // On a busy machine they come back later than one replay reaches.
-    await load.judge(`a full queue, cut ${cuts} times`, { allowFlaps: true }, IS_EXACT);
+    // On a busy machine clients come back so late that they have missed more than one replay has.
+    await load.judge(`a full queue, cut ${cuts} times`, { allowFlaps: true }, false);
   });
 
 /** The product's own bounds: 64 MiB are queued for a worker, and 32 MiB are kept to be replayed. */
