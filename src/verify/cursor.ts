@@ -88,25 +88,24 @@ export class Cursor {
       return isDuplicate || offset <= this.start
         ? undefined
         : { kind: "ahead", how: ` at offset ${offset}, behind the message at offset ${this.last}` };
-    // The first publish may have been on another connection: then the message is still to come.
-    if (isDuplicate) {
-      if (offset === this.last + 1) return undefined;
-      return { kind: "ahead", how: ` while it was at offset ${this.last}` };
-    }
+    // What is between may be its own too: several publishes without an answer are repeated together.
     this.jumped.add(this.last + 1, offset - 1);
-    this.last = offset;
+    // The first publish may have been on another connection: then the message is still to come.
+    if (!isDuplicate) this.last = offset;
     return undefined;
   }
 
   private placed(offset: number): Wrong | undefined {
-    if (offset > this.last) {
+    const isNext = offset > this.last;
+    if (isNext) {
       this.skipped.add(this.last + 1, offset - 1);
       this.last = offset;
-      return undefined;
+      if (this.jumped.isEmpty) return undefined;
     }
     const where = ` at offset ${offset}`;
     if (offset <= this.start) return { kind: "stale", how: `${where}, in a subscription from ${this.start} on` };
     if (this.jumped.delete(offset)) return { kind: "ahead", how: `${where}, behind the ack of a later one` };
+    if (isNext) return undefined;
     if (this.skipped.delete(offset)) return { kind: "disordered", how: `${where}, behind offset ${this.last}` };
     return { kind: "doubled", how: `${where} twice` };
   }

@@ -251,18 +251,6 @@ test("a retried message is stored once, and arrives from either connection", () 
   });
 });
 
-test("a duplicate's ack with a position ahead of what has arrived", () => {
-  const scene = new StoredScene();
-  const first = scene.checker.publishing(scene.ann, "c");
-  scene.checker.closed(scene.ann);
-  const [returned, eve] = [scene.follow("ann"), scene.open("eve")];
-  scene.store(2, eve);
-  const mark = { connection: scene.ann, number: first };
-  scene.checker.retrying(returned, "c", mark);
-  scene.checker.retried(returned, "c", mark, { pos: pos(3), isDuplicate: true });
-  expect(scene.findings.ahead).toBe("1: ann got the ack of number 1 in c while it was at offset 0");
-});
-
 test("replayed messages are those that were announced, before any live one", () => {
   const scene = new StoredScene();
   const first = scene.follow("bob");

@@ -80,6 +80,8 @@ export interface Transport {
    * protocol need not repeat the last sequence number of each idle channel to find losses.
    */
   readonly reportsLosses?: boolean;
+  /** A node that publishes has to read of a subscription itself, and does so late if it is busy. Absent: servers know of it at once. */
+  readonly isDirect?: boolean;
   /**
    * Sets the only listener. MUST be called once, before anything else. It is not an argument of the constructor, because the engine
    * that listens is built on a connected transport.

@@ -43,6 +43,7 @@ class Subscription implements TransportSubscription {
 export class UnixTransport implements Transport {
   readonly maxPayloadBytes = PAYLOAD_MAX_BYTES;
   readonly reportsLosses = true;
+  readonly isDirect = true;
   private events: TransportEvents = NO_EVENTS;
   private readonly mesh: Mesh;
   private readonly interests = new Interests();

@@ -17,7 +17,7 @@ const messageOf = (n: number, channel = "c"): string =>
   message(place(n, channel), { from: "x", metadataJson: undefined, dataJson: `"${channel}${n}"` });
 
 /** Subscribes to the channels `c` and `d`. The node `b` is at sequence number 1 in both; it answers requests from `remote`. */
-function subscribed({ isSilent = false } = {}) {
+function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = false } = {}) {
   const delivered: string[] = [];
   const lost: string[] = [];
   const warnings: string[] = [];
@@ -51,11 +51,15 @@ function subscribed({ isSilent = false } = {}) {
   };
   const local: Partial<EngineCallbacks> = {
     deliver: (_spaceId, channel, { dataJson }) => void delivered.push(`${channel}: ${dataJson}`),
-    lost: (_spaceId, channel) => void lost.push(channel),
+    lost: (_spaceId, channel) => {
+      lost.push(channel);
+      isSilent ||= isSilentAfterLoss;
+    },
     membersAre: () => undefined,
   };
-  const wire: Pick<Wire, "subscribe" | "isUp"> = {
+  const wire: Pick<Wire, "subscribe" | "isUp" | "isDirect"> = {
     isUp: true,
+    isDirect,
     subscribe: (subject, receive) => {
       receivers.set(subject, receive);
       return { end: () => receivers.delete(subject) };
@@ -126,12 +130,23 @@ test("a replay with items of another sequence does not fill a gap", () => {
 
 test("a node that was cut off when channels were opened may have accepted messages since: they are lost", () => {
   const { lost, returns, answers, arrive, delivered } = subscribed({ isSilent: true });
+  arrive(messageOf(1));
   returns();
   answers();
-  expect(lost).toEqual(["c", "d"]);
+  expect([delivered, lost]).toEqual([[], ["c", "d"]]);
+  answers();
   arrive(messageOf(2));
   returns();
   answers();
+  expect([delivered, lost]).toEqual([['c: "c2"'], ["c", "d"]]);
+});
+
+test("one that has to read of a subscription itself, and responds late, may have published before that: it is lost", () => {
+  const { lost, answers, arrive, delivered } = subscribed({ isSilent: true, isDirect: true });
+  answers();
+  expect(lost).toEqual(["c", "d"]);
+  answers();
+  arrive(messageOf(2));
   expect([delivered, lost]).toEqual([['c: "c2"'], ["c", "d"]]);
 });
 
@@ -141,4 +156,27 @@ test("one that only responds late has lost nothing", () => {
   arrive(messageOf(2));
   returns();
   expect([delivered, lost]).toEqual([['c: "c2"'], []]);
+});
+
+test("one that was cut off while its state was awaited after a loss may have accepted messages since: they are lost", () => {
+  const { lost, returns, answers, arrive, remote } = subscribed({ isSilentAfterLoss: true });
+  remote.n = 1000;
+  arrive(tail(place(1000)));
+  expect(lost).toEqual(["c"]);
+  remote.n = 1002;
+  returns();
+  answers();
+  expect(lost).toEqual(["c", "c"]);
+});
+
+test("one that only responds late after a loss has lost nothing more", () => {
+  const { lost, returns, answers, arrive, remote, delivered } = subscribed({ isSilentAfterLoss: true });
+  remote.n = 1000;
+  arrive(tail(place(1000)));
+  answers();
+  arrive(messageOf(1001));
+  remote.n = 1001;
+  returns();
+  answers();
+  expect([delivered, lost]).toEqual([['c: "c1001"'], ["c"]]);
 });

@@ -53,12 +53,17 @@ interface ChannelSubscription {
   unanswered: Map<string, Unanswered> | undefined;
 }
 
-/** A node that has not responded to the first request of a subscription, or has returned when its sequences were forgotten here. */
+/**
+ * A node that has not responded to the first request of a subscription, or since its sequence was given up, or has returned when its
+ * sequences were forgotten here.
+ */
 interface Unanswered {
   /** What it has accepted since then, before it noticed that it was cut off, may not have arrived. */
   readonly since: Contact;
-  /** It was cut off, or this node was. Otherwise it only responds late, and its items have arrived. */
+  /** It was cut off, or this node was. */
   readonly isReturned: boolean;
+  /** It may have read of the subscription as late as it responds. Otherwise its items have arrived, also if it responds late. */
+  readonly isUnaware: boolean;
 }
 
 interface Absent extends Contact {
@@ -79,12 +84,16 @@ export class ChannelSubscriptions {
   constructor(private readonly parts: ChannelSubscriptionsParts) {}
 
   open(spaceId: SpaceId, channel: string, found: (members: RemoteMembers) => void): void {
-    const { requests, nodes } = this.parts;
+    const { requests, nodes, wire } = this.parts;
     const subscription = this.subscribe(spaceId, channel);
     this.subscriptions.set(key(spaceId, channel), subscription);
     // Also those that cannot be reached now: they may accept messages that this node has subscribed to.
     const asked = [...nodes.all.map((node) => [node.name, node] as const), ...this.absent];
-    const unanswered = (last: Contact): Unanswered => ({ since: openedSince(subscription, last), isReturned: false });
+    const unanswered = (last: Contact): Unanswered => ({
+      since: openedSince(subscription, last),
+      isReturned: false,
+      isUnaware: wire.isDirect,
+    });
     if (asked.length > 0) subscription.unanswered = new Map(asked.map(([name, last]) => [name, unanswered(last)]));
     requests.toAll({ kind: "sequences", channels: [[spaceId, channel]] }, (responses) => {
       if (!this.isCurrent(subscription)) return found(new Map());
@@ -136,7 +145,7 @@ export class ChannelSubscriptions {
       const since = subscription.unanswered?.get(name)?.since ?? (departed && openedSince(subscription, departed));
       if (!since) continue;
       subscription.unanswered ??= new Map();
-      subscription.unanswered.set(name, { since, isReturned: true });
+      subscription.unanswered.set(name, { since, isReturned: true, isUnaware: false });
     }
   }
 
@@ -242,9 +251,10 @@ export class ChannelSubscriptions {
     const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
     const unanswered = subscription.unanswered?.get(node.name);
     answered(subscription, node.name);
+    // Where its sequence was at that time is not known. Nothing that follows a loss is delivered before the loss is reported.
+    if (unanswered && (unanswered.isReturned || unanswered.isUnaware) && this.hasMessageSince(state, unanswered.since))
+      return this.lose(subscription, node.name);
     subscription.sequences.of(node.name).resynchronise(state, takeMembers);
-    // Where its sequence was at that time is not known.
-    if (unanswered?.isReturned && this.hasMessageSince(state, unanswered.since)) this.reportLoss(subscription);
   }
 
   private hasMessageSince(state: SequenceState, since: Contact): boolean {
@@ -288,7 +298,12 @@ export class ChannelSubscriptions {
 
   private lose(subscription: ChannelSubscription, name: string): void {
     this.reportLoss(subscription);
-    if (this.isCurrent(subscription)) subscription.sequences.of(name).giveUp();
+    if (!this.isCurrent(subscription)) return;
+    // Who subscribes before its state is known here must get what it publishes from then on.
+    const { lastMs, clockMs } = this.parts.nodes.known(name) ?? { lastMs: this.parts.nowMs() };
+    subscription.unanswered ??= new Map();
+    subscription.unanswered.set(name, { since: { lastMs, clockMs }, isReturned: false, isUnaware: false });
+    subscription.sequences.of(name).giveUp();
   }
 
   private reportLoss({ spaceId, channel }: ChannelSubscription): void {

@@ -38,6 +38,10 @@ export class Wire {
     return this.transport.reportsLosses ?? false;
   }
 
+  get isDirect(): boolean {
+    return this.transport.isDirect ?? false;
+  }
+
   on(events: TransportEvents): void {
     this.failed = (error, context) => events.failed(error, context);
     this.transport.on(events);

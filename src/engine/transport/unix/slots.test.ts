@@ -72,10 +72,22 @@ test("several that come back together cause one repair", () => {
   slots.lost(1, b);
   slots.lost(2, c);
   connection(slots, 1, linkTo("b"));
-  expect(events).toEqual([]);
   connection(slots, 2, linkTo("c"));
   pass(LONG_MS);
   expect(events).toEqual(["down", "up"]);
+});
+
+test("the first that comes back ends the time in which nothing seemed lost, although others are awaited", () => {
+  const { slots, events, pass } = started();
+  const [b, c] = [linkTo("b"), linkTo("c")];
+  connection(slots, 1, b);
+  connection(slots, 2, c);
+  slots.lost(1, b);
+  slots.lost(2, c);
+  connection(slots, 1, linkTo("b"));
+  expect([slots.isUp, events]).toEqual([false, ["down"]]);
+  pass(LONG_MS);
+  expect([slots.isUp, events]).toEqual([true, ["down", "up"]]);
 });
 
 test("a worker that has lost all connections is down after a moment, until it has one or the others are gone", () => {

@@ -5,7 +5,10 @@
  */
 import type { WorkerConnection } from "./worker-connection.ts";
 
-/** A worker that has lost all its connections is down after this time, unless the others turn out to be gone. A killed process takes a moment. */
+/**
+ * A worker that has lost all its connections is down after this time, unless the others turn out to be gone. A killed process takes a moment.
+ * One that has some again is up after this time, also if others are still lost.
+ */
 const DOUBT_MS = 250;
 
 type State =
@@ -110,17 +113,13 @@ export class Slots {
     const before = this.parts.nowMs() - DOUBT_MS;
     const isInDoubt = states.some((state) => state.is === "lost" && state.sinceMs > before);
     if (!states.some(({ is }) => is === "unknown")) this.settled?.();
-    if (!this.isUp) {
-      if (isAnyLinked || !isAnyLost) this.repair();
-    } else if (isAnyLost && !isAnyLinked && !isInDoubt) {
+    // At once when a worker comes back: what it sends now must not be taken for all that it has sent.
+    if (this.isUp && (this.isRepairDue || (isAnyLost && !isAnyLinked && !isInDoubt))) {
       this.isUp = false;
       this.parts.down();
-    } else if (this.isRepairDue && !isInDoubt) {
-      // Once for all connections that come back together, for example after this process was stopped for a while.
-      this.isUp = false;
-      this.parts.down();
-      this.repair();
     }
+    // Once for all connections that come back together, for example after this process was stopped for a while.
+    if (!this.isUp && (!isAnyLost || (isAnyLinked && !isInDoubt))) this.repair();
   }
 
   private repair(): void {
