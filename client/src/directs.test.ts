@@ -28,14 +28,23 @@ describe("a direct message that its sender repeats", () => {
     expect(directs).toEqual(["first", "eve's", "next", "plain", "plain"]);
   });
 
+  test("is not one on the same connection: two senders of REST may choose the same id", async () => {
+    await connected();
+    await direct("invoice", "server", "17");
+    await direct("parcel", "server", "17");
+    expect(directs).toEqual(["invoice", "parcel"]);
+  });
+
   test("is recognised for two minutes, and among the newest 1,000", async () => {
     await connected();
     await direct("first", "bob", "a");
-    await kit.clock.advance(119_000);
+    await kit.clock.advance(90_000);
+    await kit.reconnected();
     await direct("again", "bob", "a");
-    await kit.clock.advance(2000);
+    await kit.clock.advance(31_000);
     await direct("later", "bob", "a");
     for (let i = 0; i < 1000; i++) await direct(undefined, "bob", String(i));
+    await kit.reconnected();
     directs.length = 0;
     await direct("forgotten", "bob", "a");
     await direct("known", "bob", "999");

@@ -43,9 +43,10 @@ export class Parley extends Emitter<ParleyEvents> {
   /** @internal Those that something listens to, waits for or has given options, whether or not the application has them. */
   readonly used: Set<Channel> = new Set();
   readonly #pending = new Map<string, Pending>();
-  /** By sender and id: until when another one is a repeat. Bound: IDS_MAX in channel.ts. */
-  readonly #directs = new Map<string, number>();
+  /** By sender and id: until when one on another connection is a repeat. Bound: IDS_MAX in channel.ts. */
+  readonly #directs = new Map<string, readonly [untilMs: number, connect: number]>();
   #lastRequest = 0;
+  #connects = 0;
   #welcomed: Welcome | undefined;
   /** @internal */
   readonly outbox: Outbox | undefined;
@@ -166,6 +167,7 @@ export class Parley extends Emitter<ParleyEvents> {
   #begin(welcome: Welcome): void {
     const before = this.#welcomed?.connection;
     this.#welcomed = welcome;
+    this.#connects++;
     for (const channel of this.used) channel.connected(before);
     this.emit("welcome", welcome);
   }
@@ -193,9 +195,11 @@ export class Parley extends Emitter<ParleyEvents> {
     const { from, id } = direct;
     const key = messageKey(from, id);
     const nowMs = performance.now();
-    if (id !== undefined && nowMs < (this.#directs.get(key) ?? 0)) return;
+    const [untilMs = 0, connect] = this.#directs.get(key) ?? [];
+    // Two on one connection are of two senders that chose the same id.
+    if (id !== undefined && nowMs < untilMs && connect !== this.#connects) return;
     makeRoom(this.#directs);
-    this.#directs.set(key, nowMs + REPEATED_WITHIN_MS);
+    this.#directs.set(key, [nowMs + REPEATED_WITHIN_MS, this.#connects]);
     this.emit("direct", direct);
   }
 

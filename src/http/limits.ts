@@ -21,8 +21,10 @@ export const LIVE_READS_PER_SECOND = 30;
 export const STORED_READS_BURST = 200;
 export const STORED_READS_PER_SECOND = 20;
 /** Connect tokens that an operator has checked or explained. The costliest counts as some 200, and takes about 100 ms of CPU. */
-export const TOKEN_CHECKS_BURST = 200;
-export const TOKEN_CHECKS_PER_SECOND = 40;
+export const TOKEN_CHECKS_BURST = 1000;
+export const TOKEN_CHECKS_PER_SECOND = 200;
+/** What the work of one request of a key's clients counts as here. */
+export const TOKEN_CHECKS_PER_REQUEST = 5;
 /** Recordings that are sent to operators at the same time: from a bucket with a piece of 2 MiB of each in memory, from a folder with a smaller one. */
 export const BUCKET_DOWNLOADS_MAX = 16;
 export const FOLDER_DOWNLOADS_MAX = 64;

@@ -21,7 +21,9 @@ const REFRESH_ANNOUNCED_EVERY_MS = 5000;
  * A narrowed key still allows something, and only the store says what: its connections are closed if the store takes longer than this,
  * so that what the key no longer allows ends within a second on every node.
  */
-const NARROWED_READ_MAX_MS = 500;
+const NARROWED_READ_MAX_MS = 800;
+/** Edits of keys that are known to have been read. */
+const READ_EDITS_MAX = 1000;
 /** Bound: clients with made-up credentials cannot cause refreshes more often than this. */
 const REFRESH_GAP_MS = 50;
 
@@ -62,6 +64,8 @@ export class StoreFollower implements Follower {
   private refreshes = 0;
   /** What was announced and withdrawn after the last refresh began, which may load an earlier state. Bound: announcements during a refresh. */
   private withdrawnSince: Withdrawn[] = [];
+  /** Edits that narrowed a key and were read after their announcement, the oldest first. Bound: READ_EDITS_MAX. */
+  private readonly readEdits = new Set<string>();
   /** Number of the regular refresh that is scheduled; earlier ones are void. */
   private scheduled = 0;
   private isStopped = false;
@@ -96,7 +100,9 @@ export class StoreFollower implements Follower {
    * what was taken away is refused until it answers.
    */
   async readNow(withdrawn?: Withdrawn): Promise<boolean> {
-    if (!withdrawn) return this.refreshFromNow(0);
+    const edit = withdrawn?.kind === "narrowed key" ? withdrawn.edit : undefined;
+    // A repeated announcement of what is in force here already: nothing is withheld for it.
+    if (!withdrawn || (edit !== undefined && this.readEdits.has(edit))) return this.refreshFromNow(0);
     const { refreshes } = this;
     let isDecided = false;
     const withdraw = (): void => {
@@ -111,8 +117,15 @@ export class StoreFollower implements Follower {
     const isRead = await this.refreshFromNow(0);
     if (!isRead) withdraw();
     isDecided = true;
+    if (isRead && edit !== undefined) this.noteRead(edit);
     if (!isRead && !this.isStopped) this.parts.unconfirmed?.(withdrawn);
     return isRead;
+  }
+
+  private noteRead(edit: string): void {
+    this.readEdits.add(edit);
+    const [oldest] = this.readEdits;
+    if (oldest !== undefined && this.readEdits.size > READ_EDITS_MAX) this.readEdits.delete(oldest);
   }
 
   private withdraw(one: Withdrawn): void {

@@ -47,7 +47,7 @@ describe("what another node takes away", () => {
     it.store.blocked = promise;
     const { snapshots } = it.store;
     const invalidated = it.follower.readNow(NARROWED);
-    await it.pass(450);
+    await it.pass(750);
     expect(it.keyring.isWithheld("k")).toBe(false);
     await it.pass(100);
     expect([it.keyring.key("k"), it.keyring.isWithheld("k")]).toEqual([undefined, true]);
@@ -56,6 +56,19 @@ describe("what another node takes away", () => {
     await it.pass(20);
     // One read, which began after the key was narrowed, is enough.
     expect([await invalidated, it.keyring.key("k")?.id, it.store.snapshots - snapshots]).toEqual([true, "k", 1]);
+  });
+
+  test("of a narrowed key withholds nothing when it is repeated after it was read, and again for another edit", async () => {
+    const it = await new FollowerFixture().started();
+    it.store.put(key("k", { actions: [] }));
+    expect(await it.follower.readNow({ ...NARROWED, edit: "first" })).toBe(true);
+    it.store.blocked = new Promise(() => undefined);
+    void it.follower.readNow({ ...NARROWED, edit: "first" });
+    await it.pass(1000);
+    expect([it.keyring.key("k")?.id, it.withdrawn]).toEqual(["k", []]);
+    void it.follower.readNow({ ...NARROWED, edit: "second" });
+    await it.pass(1000);
+    expect(it.keyring.isWithheld("k")).toBe(true);
   });
 
   test("is refused at once while the store is unreachable, until it was read", async () => {

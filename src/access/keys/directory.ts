@@ -233,7 +233,9 @@ export class Directory {
       const after: KeyRow = { ...before, ...edit, actions: actionList(actionSet(edit.actions ?? before.actions)) };
       await change.putKey(after);
       const touched = { keys: [{ row: after, secrets: await change.secrets(id) }] };
-      const withdrawn: Withdrawn | undefined = isNarrower(before, after) ? { kind: "narrowed key", id } : undefined;
+      const withdrawn: Withdrawn | undefined = isNarrower(before, after)
+        ? { kind: "narrowed key", id, edit: crypto.randomUUID() }
+        : undefined;
       return { result: { before, after }, touched, withdrawn };
     });
   }

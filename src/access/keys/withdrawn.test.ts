@@ -19,6 +19,7 @@ describe("between nodes", () => {
     { kind: "app", id: "a" },
     { kind: "key", id: "k" },
     { kind: "narrowed key", id: "k" },
+    { kind: "narrowed key", id: "k", edit: "e" },
     { kind: "operator", id: "o" },
     { kind: "session", id: digestOf("s") },
     { kind: "key secrets", id: "k", left },

@@ -12,7 +12,12 @@ export type Withdrawn =
   /** A revoked key. */
   | { readonly kind: "key"; readonly id: string }
   /** A key that now allows less; how much less only the store says. */
-  | { readonly kind: "narrowed key"; readonly id: string }
+  | {
+      readonly kind: "narrowed key";
+      readonly id: string;
+      /** Tells this edit from others of the key: an announcement may be repeated after it was read. Earlier releases have none. */
+      readonly edit?: string;
+    }
   /** A key or an application whose secret was rotated. */
   | { readonly kind: "key secrets" | "app secrets"; readonly id: string; readonly left: readonly SecretLeft[] }
   /** A revoked operator, with all sessions. */
@@ -37,12 +42,13 @@ export const encodeWithdrawn = (one: Withdrawn): string => JSON.stringify(one);
 export function decodeWithdrawn(text: string): Withdrawn | undefined {
   const parsed = parseStrict(text);
   if (!parsed.ok || !isObject(parsed.value)) return undefined;
-  const { kind, id, left: listed } = parsed.value;
+  const { kind, id, left: listed, edit } = parsed.value;
   if (typeof id !== "string" || id.length > ID_MAX_CHARS) return undefined;
   switch (kind) {
+    case "narrowed key":
+      return { kind, id, ...(typeof edit === "string" && edit.length <= ID_MAX_CHARS && { edit }) };
     case "app":
     case "key":
-    case "narrowed key":
     case "operator":
     case "session":
       return { kind, id };

@@ -4,6 +4,7 @@
  */
 import type { Operator } from "../../access/operators/operator.ts";
 import type { Throttle } from "../../base/throttle.ts";
+import { TOKEN_CHECKS_PER_REQUEST } from "../limits.ts";
 import type { Guard } from "../server/endpoint.ts";
 import { rateLimited } from "./operator.ts";
 import { refuseOverRate } from "./refusals.ts";
@@ -24,6 +25,6 @@ export class TokenChecks {
    */
   begin({ name }: Operator): (requests: number) => void {
     refuseOverRate(this.rate.debt(name));
-    return (requests) => this.rate.charge(name, requests);
+    return (requests) => this.rate.charge(name, requests * TOKEN_CHECKS_PER_REQUEST);
   }
 }

@@ -47,13 +47,17 @@ export const ROOM_SIGNALS_BYTES_PER_MINUTE = 16 * MIB;
  */
 export const HOLDER_SHARE_OF_SIGNALS = 5 / 8;
 export const GUESTS_SHARE_OF_SIGNALS = 3 / 4;
+/** What a holder may write whatever others have written, up to as much again for all: enough to call twenty people. */
+export const OWN_SHARE_OF_SIGNALS = 1 / 64;
 
 /**
  * Lines of the chat, per node: how many at once, then how many per second, of one holder (as above) and of all together. A chat keeps 500 lines: a guest
- * who could write as many at once would remove those of all others before an admin can remove the guest. Invited people are those with an access token,
- * and those an admin let in.
+ * who could write as many at once would remove those of all others before an admin can remove the guest. Invited people are those with an access token
+ * for the room, and those an admin let in.
  */
 export const CHAT_LINES_OF_GUESTS = { each: { burst: 100, perSecond: 5 }, together: { burst: 200, perSecond: 10 } };
+/** What a holder has for itself before these, whatever the others write. */
+export const OWN_CHAT_LINES = { burst: 10, perSecond: 0.5 };
 export const CHAT_LINES_OF_INVITED = { each: { burst: 600, perSecond: 10 }, together: { burst: 1200, perSecond: 20 } };
 
 /** People who wait for one room. */

@@ -23,7 +23,7 @@ const guest = (nr: number, holder = `address ${nr}`): RoomClaims => ({
   holder,
   exp: 0,
 });
-const invited = (nr: number, holder = `token ${nr}`): RoomClaims => ({ ...guest(nr, holder), accessToken: holder });
+const invited = (nr: number, holder = `token ${nr}`): RoomClaims => ({ ...guest(nr, holder), opens: {} });
 
 class Trial {
   nowMs = 1_000_000;
@@ -59,7 +59,7 @@ test("signals are bounded per minute: of one sender, in one inbox, in one room",
   trial.nowMs += 60_000;
   within(
     trial.fill(
-      (nr) => invited(nr % 100),
+      (nr) => invited(nr % 100, `token ${nr % 2}`),
       () => person(100),
     ),
     INBOX_BYTES_PER_MINUTE,
@@ -68,7 +68,7 @@ test("signals are bounded per minute: of one sender, in one inbox, in one room",
   trial.nowMs += 60_000;
   within(
     trial.fill(
-      (nr) => invited(nr % 100),
+      (nr) => invited(nr % 100, `token ${nr % 2}`),
       (nr) => person(nr % 99),
     ),
     ROOM_SIGNALS_BYTES_PER_MINUTE,
@@ -109,14 +109,38 @@ describe("an address whose guests join again and again", () => {
   });
 });
 
-test("guests of many addresses leave enough to those who were invited or let in", () => {
+test("guests of several addresses leave enough to those who were invited or let in", () => {
   const trial = new Trial();
   within(
-    trial.fill((nr) => guest(nr), person),
+    trial.fill((nr) => guest(nr, `address ${nr % 3}`), person),
     ROOM_SIGNALS_BYTES_PER_MINUTE * GUESTS_SHARE_OF_SIGNALS,
   );
   for (const sender of [invited(9001), { ...guest(9002), isLetIn: true as const }])
     for (let nr = 0; nr < 30; nr++) expect(trial.sends(sender, person(nr), SIGNAL_MAX_BYTES)).toBe(true);
+});
+
+describe.each([
+  ["guests of two addresses", (nr: number) => guest(nr, `address ${nr % 2}`)],
+  ["two who were invited", (nr: number) => invited(nr, `token ${nr % 2}`)],
+  ["two with access tokens of another room", (nr: number) => ({ ...guest(nr, `other ${nr % 2}`), accessToken: "x" })],
+] as const)("%s cannot silence", (_, attacker) => {
+  test.each([
+    ["a room", person],
+    ["an inbox", () => person(1)],
+  ] as const)("%s: everyone else still calls a few people", (_, receiver) => {
+    const trial = new Trial();
+    trial.fill(attacker, receiver);
+    for (const sender of [guest(9001, "bob"), invited(9002)])
+      for (let nr = 0; nr < 3; nr++) expect(trial.sends(sender, person(1), 10_000)).toBe(true);
+  });
+});
+
+test("very many addresses cannot write without a bound", () => {
+  const trial = new Trial();
+  within(
+    trial.fill((nr) => guest(nr), person),
+    2 * ROOM_SIGNALS_BYTES_PER_MINUTE,
+  );
 });
 
 test("twenty people behind one address who enter together can all call each other", () => {

@@ -1,7 +1,7 @@
 /**
  * How much may be written into the inboxes of a room. Inboxes keep what comes for a minute, for pages that lose their network; without a
  * bound a few guests could fill the application's history. Counted per minute on this node: for one sender, and for the room and each inbox, of which
- * one holder has a share, and all guests together another. So neither one person, nor one address however often it joins, can use up what the
+ * one holder has a share, and all guests together another; a little of each holder's is always taken. So neither one person, nor one address however often it joins, can use up what the
  * others need.
  */
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
@@ -9,6 +9,7 @@ import {
   GUESTS_SHARE_OF_SIGNALS,
   HOLDER_SHARE_OF_SIGNALS,
   INBOX_BYTES_PER_MINUTE,
+  OWN_SHARE_OF_SIGNALS,
   ROOM_SIGNALS_BYTES_PER_MINUTE,
   SENDER_SIGNALS_BYTES_PER_MINUTE,
 } from "../contract/limits.ts";
@@ -27,18 +28,20 @@ class Written {
 
   constructor(private readonly maxBytes: number) {}
 
-  allows({ holder, isVerified }: Sender, bytes: number): boolean {
+  allows({ holder, isInvited }: Sender, bytes: number): boolean {
     const { maxBytes } = this;
+    const ofHolder = (this.byHolder.get(holder) ?? 0) + bytes;
+    if (ofHolder <= maxBytes * OWN_SHARE_OF_SIGNALS && this.bytes + bytes <= 2 * maxBytes) return true;
     return (
       this.bytes + bytes <= maxBytes &&
-      (this.byHolder.get(holder) ?? 0) + bytes <= maxBytes * HOLDER_SHARE_OF_SIGNALS &&
-      (isVerified || this.guestsBytes + bytes <= maxBytes * GUESTS_SHARE_OF_SIGNALS)
+      ofHolder <= maxBytes * HOLDER_SHARE_OF_SIGNALS &&
+      (isInvited || this.guestsBytes + bytes <= maxBytes * GUESTS_SHARE_OF_SIGNALS)
     );
   }
 
-  add({ holder, isVerified }: Sender, bytes: number): void {
+  add({ holder, isInvited }: Sender, bytes: number): void {
     this.bytes += bytes;
-    if (!isVerified) this.guestsBytes += bytes;
+    if (!isInvited) this.guestsBytes += bytes;
     this.byHolder.set(holder, (this.byHolder.get(holder) ?? 0) + bytes);
   }
 }

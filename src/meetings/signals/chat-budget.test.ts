@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { RoomClaims } from "../../access/tokens/room-token.ts";
 import { anAppId } from "../../base/testing/ids.ts";
-import { CHAT_LINES_OF_GUESTS, CHAT_LINES_OF_INVITED } from "../contract/limits.ts";
+import { CHAT_LINES_OF_GUESTS, CHAT_LINES_OF_INVITED, OWN_CHAT_LINES } from "../contract/limits.ts";
 import { ChatBudget } from "./chat-budget.ts";
 
 const clock = { ms: 0 };
@@ -18,35 +18,54 @@ const guest = (nr: number, holder = `address ${nr}`, room = "room"): RoomClaims 
   holder,
   exp: 0,
 });
-const host: RoomClaims = { ...guest(1000, "token of the host"), accessToken: "token of the host" };
+const host: RoomClaims = { ...guest(1000, "token of the host"), opens: {} };
 
 /** How many lines are taken until one is refused. */
 function fill(budget: ChatBudget, sender: (nr: number) => RoomClaims): number {
   for (let nr = 0; ; nr++) if (budget.take(sender(nr)) > 0) return nr;
 }
 
+/** Of one holder: what it has for itself comes first. */
+const MOST = OWN_CHAT_LINES.burst + CHAT_LINES_OF_GUESTS.each.burst;
+
 test("an address has a burst of lines and then a rate, however often its guests join; others write on", () => {
   const budget = newBudget();
-  expect(fill(budget, (nr) => guest(nr, "eve"))).toBe(CHAT_LINES_OF_GUESTS.each.burst);
+  expect(fill(budget, (nr) => guest(nr, "eve"))).toBe(MOST);
   expect(budget.take(guest(9001, "eve"))).toBe(1);
   for (const sender of [guest(9002, "bob"), host, guest(9003, "eve", "another room")])
     expect(budget.take(sender)).toBe(0);
   clock.ms += 10_000;
-  expect(fill(budget, (nr) => guest(nr, "eve"))).toBe(10 * CHAT_LINES_OF_GUESTS.each.perSecond);
+  expect(fill(budget, (nr) => guest(nr, "eve"))).toBe(
+    10 * (OWN_CHAT_LINES.perSecond + CHAT_LINES_OF_GUESTS.each.perSecond),
+  );
 });
 
 test("lines that are refused take nothing from other guests", () => {
   const budget = newBudget();
-  for (let nr = 0; nr < 10 * CHAT_LINES_OF_GUESTS.together.burst; nr++) budget.take(guest(nr, "eve"));
-  expect(fill(budget, (nr) => guest(nr, `address ${nr}`))).toBe(
-    CHAT_LINES_OF_GUESTS.together.burst - CHAT_LINES_OF_GUESTS.each.burst,
-  );
+  for (let nr = 0; nr < 10 * MOST; nr++) budget.take(guest(nr, "eve"));
+  const { each, together } = CHAT_LINES_OF_GUESTS;
+  expect(fill(budget, (nr) => guest(nr, "bob"))).toBe(MOST);
+  expect(2 * each.burst).toBe(together.burst);
 });
 
-test("guests of many addresses use up what guests have, and not what the host has", () => {
+test("two who use up what all have together silence no one", () => {
+  for (const attacker of [guest, (nr: number, holder: string): RoomClaims => ({ ...guest(nr, holder), opens: {} })]) {
+    const budget = newBudget();
+    for (const holder of ["eve", "mallory"]) fill(budget, (nr) => attacker(nr, holder));
+    for (const sender of [guest(9001, "bob"), host])
+      for (let nr = 0; nr < OWN_CHAT_LINES.burst; nr++) expect(budget.take(sender)).toBe(0);
+  }
+});
+
+test("who has an access token of another room is counted as a guest", () => {
   const budget = newBudget();
-  expect(fill(budget, (nr) => guest(nr))).toBe(CHAT_LINES_OF_GUESTS.together.burst);
-  expect(fill(budget, () => host)).toBe(CHAT_LINES_OF_INVITED.each.burst);
+  expect(fill(budget, (nr) => ({ ...guest(nr, "eve"), accessToken: "of another room" }))).toBe(MOST);
+});
+
+test("guests of very many addresses use up what guests have, and not what the host has", () => {
+  const budget = newBudget();
+  expect(fill(budget, (nr) => guest(nr))).toBe(2 * CHAT_LINES_OF_GUESTS.together.burst);
+  expect(fill(budget, () => host)).toBe(OWN_CHAT_LINES.burst + CHAT_LINES_OF_INVITED.each.burst);
 });
 
 test("twenty people of one office can all greet each other at once", () => {

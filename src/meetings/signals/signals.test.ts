@@ -7,7 +7,7 @@ import { CHAT_LINE_MAX_BYTES, CHAT_MAX_CHARS } from "../../protocol/chat-text.ts
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 import type { FieldValues } from "../../rooms/fields.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
-import { CHAT_LINES_OF_GUESTS, SIGNAL_MAX_BYTES } from "../contract/limits.ts";
+import { CHAT_LINES_OF_GUESTS, OWN_CHAT_LINES, SIGNAL_MAX_BYTES } from "../contract/limits.ts";
 import { Present } from "../stays/present.ts";
 import { FakeFloors } from "../testing/fake-floor.ts";
 import { Signals } from "./signals.ts";
@@ -203,7 +203,8 @@ describe("the chat", () => {
   test("takes a bounded number of lines, says how long to wait, and counts only lines that it would take", () => {
     const { says } = inside();
     for (let nr = 0; nr < 100; nr++) expect(says(chat, { text: "" })?.code).toBe("malformed_message");
-    for (let nr = 0; nr < CHAT_LINES_OF_GUESTS.each.burst; nr++) expect(says(chat, { text: "." })).toBeUndefined();
+    for (let nr = 0; nr < OWN_CHAT_LINES.burst + CHAT_LINES_OF_GUESTS.each.burst; nr++)
+      expect(says(chat, { text: "." })).toBeUndefined();
     expect(says(chat, { text: "." })).toEqual({
       code: "rate_limited",
       message: "Too many messages in this room: wait 1 second.",

@@ -130,6 +130,9 @@ describe("a holder of places that connects again and again without being shown",
     expect(answers).toEqual([...new Array(UNSEEN_TIMES_BURST).fill("ack"), "action_not_permitted"]);
     const eve = await world.enter("eve", EVE);
     expect(await world.subscribes(eve, INBOX, CHAT, ROOM, CHAT)).toEqual(["ack", "action_not_permitted", "ack", "ack"]);
+    const silent = await world.enter("eve again", EVE);
+    silent.publish(CHAT, { text: "." });
+    expect(silent.newFrames().at(-1)).toContain("action_not_permitted");
     const ben = await world.enter("ben", { holder: "another address" });
     expect(await world.subscribes(ben, CHAT)).toEqual(["ack"]);
   });

@@ -197,7 +197,8 @@ describe("without the presence action", () => {
     world.advance(600);
     const ben = world.join("ben", "c");
     shy.publish("c", 1);
-    expect(shy.socket.pings).toEqual([]);
+    // Those without a text only ask whether it is there, as all connections are.
+    expect(shy.socket.pings.filter((ping) => ping !== "")).toEqual([]);
     expect(shy.newFrames()).toEqual(["ack r1", "ack r2"]);
     expect(ann.newFrames()).toEqual(["joined: ben", "message shy 1"]);
     ben.subscribe("c");

@@ -34,14 +34,15 @@ export class InSight implements ConnectionObserver {
   /** Whether it may subscribe to this channel, or read its history. An inbox says nothing to a person whom no one sees. */
   mayRead(connection: Connection, seat: RoomSeat, channel: string): boolean {
     if (!isForSeen(channel) || isSeen(connection, seat)) return true;
-    return this.until.has(connection) ? this.isInTime(connection) : this.times.wait(holderOf(seat)) === 0;
+    return this.hasMoment(connection, seat);
   }
 
   /** Whether it may publish. Notes that it does: the moment begins. */
   mayWrite(connection: Connection, seat: RoomSeat): boolean {
     if (isSeen(connection, seat)) return true;
+    if (!this.hasMoment(connection, seat)) return false;
     this.begin(connection);
-    return this.isInTime(connection);
+    return true;
   }
 
   /** It gets what is said on this channel from now on, or its history. */
@@ -85,6 +86,10 @@ export class InSight implements ConnectionObserver {
   private end(connection: Connection, room: string): void {
     this.until.set(connection, OVER);
     this.parts.narrowing.endUnseen(connection, room);
+  }
+
+  private hasMoment(connection: Connection, seat: RoomSeat): boolean {
+    return this.until.has(connection) ? this.isInTime(connection) : this.times.wait(holderOf(seat)) === 0;
   }
 
   private isInTime(connection: Connection): boolean {

@@ -6,7 +6,7 @@ import type { Service } from "./service.ts";
 import { type OpenSocket, Wire } from "./wire.ts";
 
 /** Generous, because a busy machine is no failure. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 export interface Role extends Pick<SignallingClientOptions, "apiKey" | "tokenProvider" | "inactivityTimeoutMs"> {
   /** Default: the runtime's own WebSocket. */
@@ -86,7 +86,12 @@ export class Scene {
     const knowsAll = ({ known, peer }: Member): boolean =>
       peer.state === "joined" && known.length === ids.size - 1 && known.every((id) => ids.has(id));
     return this.until(
-      () => `${members.filter((one) => !knowsAll(one)).length} of ${members.length} do not know exactly the others`,
+      () => {
+        const lacking = members
+          .filter((one) => !knowsAll(one))
+          .map(({ known, peer }) => `${peer.state} ${known.length}`);
+        return `${lacking.length} of ${members.length} do not know exactly the others: ${lacking.join(", ")}`;
+      },
       () => members.every(knowsAll),
     );
   }
