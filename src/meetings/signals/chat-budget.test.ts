@@ -25,7 +25,7 @@ function fill(budget: ChatBudget, sender: (nr: number) => RoomClaims): number {
   for (let nr = 0; ; nr++) if (budget.take(sender(nr)) > 0) return nr;
 }
 
-/** Of one holder: what it has for itself comes first. */
+/** How many lines one holder may write at once: what it has for itself comes first. */
 const MOST = OWN_CHAT_LINES.burst + CHAT_LINES_OF_GUESTS.each.burst;
 
 test("an address has a burst of lines and then a rate, however often its guests join; others write on", () => {
