@@ -129,7 +129,7 @@ export class Joining {
    */
   charge(app: AppRow | undefined, { token, ticket }: JoinRequest, budget: JoinBudget): void {
     const holder = token === undefined ? undefined : this.parts.accessTokens.holderOf(app, token);
-    if (holder !== undefined) budget.own(`token ${holder}`);
+    if (holder !== undefined) budget.token(holder);
     else if (token !== undefined) budget.refused();
     else if (ticket !== undefined) budget.stranger();
     else budget.guest();

@@ -30,6 +30,7 @@ export const APP = anAppId("app");
 /** Who pays is decided by HTTP: here no one does. */
 export const NO_LIMITS: JoinBudget = {
   own: () => undefined,
+  token: () => undefined,
   refused: () => undefined,
   stranger: () => undefined,
   guest: () => undefined,
