@@ -21,7 +21,7 @@ export interface LobbyPlace {
   readonly decided: number | null;
 }
 
-/** The ICE servers in the answer to a join, for a moment only: whether its holder will connect is not known yet. `address` is a digest of the client's. */
+/** The ICE servers in the answer to a join, for a moment only: whether its holder will connect is not known yet. `address` is a digest of the client's, of its site if it has one. */
 export type IceServers = (claims: RoomClaims, address: string, nowMs: number) => readonly IceServer[];
 
 /**

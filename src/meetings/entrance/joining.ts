@@ -252,7 +252,7 @@ export class Joining {
       recording,
       connect: { url: caller.url, token: roomTokens.sign({ ...claims, version: room.version }) },
       media: { engine: "mesh" },
-      iceServers: iceServers(claims, caller.address, nowMs()),
+      iceServers: iceServers(claims, caller.site ?? caller.address, nowMs()),
       ...(ejectAt !== undefined && { ejectAt: Math.floor(ejectAt / 1000) }),
     };
   }

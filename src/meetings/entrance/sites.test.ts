@@ -95,3 +95,16 @@ describe("a held place", () => {
     await world.take(node, joined);
   });
 });
+
+test("the relays of a guest are counted for its site, as its places are", async () => {
+  await world.room(node.rooms);
+  const counted: string[] = [];
+  world.iceServers = (_claims, holder) => {
+    counted.push(holder);
+    return [];
+  };
+  await join("network 1", "site");
+  await join("network 2", "site");
+  await join("an IPv4 address");
+  expect(counted).toEqual(["site", "site", "an IPv4 address"]);
+});
