@@ -57,8 +57,10 @@ export const MEETING_CALLS_PER_MINUTE_PER_ADDRESS = 20;
 export const MEETING_CALLS_PER_MINUTE_PER_SITE = 50;
 /** All guests of a room have it together. */
 export const MEETING_CALLS_PER_MINUTE_PER_ROOM = 120;
-/** One participant has it, or one access token, which several people may share. */
+/** One participant has it, or one access token at one address (IPv6: /48). */
 export const MEETING_CALLS_PER_MINUTE_PER_CALLER = 60;
+/** One access token, which several people may share, has it at all addresses together: no holder can use it up from a single one. */
+export const MEETING_CALLS_PER_MINUTE_PER_TOKEN = 600;
 /** An access token, an earlier connect token, a name and a ticket. */
 export const JOIN_BODY_MAX_BYTES = 16 * KIB;
 

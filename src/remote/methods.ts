@@ -132,6 +132,7 @@ const meetings: Listed<MeetingStore> = {
   unseen: true,
   forgetUnseen: true,
   reserve: true,
+  takenByOthers: true,
   enter: true,
   lost: true,
   rename: true,

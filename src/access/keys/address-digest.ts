@@ -9,3 +9,6 @@ export function siteDigest(client: Address): string | undefined {
   const { site } = networksOf(client);
   return site === undefined ? undefined : digestOf(site);
 }
+
+/** Whom something is counted for that has no other holder: an IPv6 client counts as its site, so that its networks do not count as many clients. */
+export const holderDigest = (client: Address): string => siteDigest(client) ?? addressDigest(client);

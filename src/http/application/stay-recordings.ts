@@ -1,7 +1,6 @@
 /** What the page of a stay uploads of its own: `/api/v1/room/:roomName/recording`, with the connect token of the stay as Bearer. */
 import { z } from "zod";
-import { digestOf } from "../../access/keys/vault.ts";
-import { rateKey } from "../../base/address.ts";
+import { holderDigest } from "../../access/keys/address-digest.ts";
 import { type BegunStayUpload, RECORDING_SOURCES } from "../../meetings/contract/contract.ts";
 import type { StayRecorders } from "../../meetings/stays/recorders.ts";
 import { STAY_UPLOAD_STARTED_AGO_MAX_MS } from "../../recordings/budgets/limits.ts";
@@ -69,7 +68,7 @@ export function stayRecordingEndpoints({
         "insufficient_storage",
       ],
       handle: async (call, { caller: { app, token }, body }): Promise<BegunStayUpload> => {
-        const address = digestOf(rateKey(call.client));
+        const address = holderDigest(call.client);
         const { id, generation } = await recorders.begin(app.id, roomNameOf(call), { token, address }, body);
         const proof = links.uploadProof(app.id, id, generation);
         const url = `${call.origin}/api/v1/upload/${id}?proof=${proof}&gen=${generation}`;

@@ -1,7 +1,8 @@
 /**
  * The rates of calls about a room that need no secret key (meetings.md 6). Callers of one kind cannot use up what callers of another kind need:
  *
- * - A verified caller has a rate of its own, by its stay, its access token or its ticket.
+ * - A verified caller has a rate of its own, by its stay or its ticket. An access token may be one that many people share: each site that it comes from has a rate
+ *   of its own, and all of them together have a larger one.
  * - A guest, who has no credential, is counted by its address; those who are not refused also by the room.
  * - A credential that this service has not made is counted by the address it comes from, and by nothing else.
  */
@@ -15,6 +16,7 @@ import {
   MEETING_CALLS_PER_MINUTE_PER_CALLER,
   MEETING_CALLS_PER_MINUTE_PER_ROOM,
   MEETING_CALLS_PER_MINUTE_PER_SITE,
+  MEETING_CALLS_PER_MINUTE_PER_TOKEN,
 } from "../limits.ts";
 import type { Call } from "../request/call.ts";
 import type { UnauthenticatedLimit } from "../server/unauthenticated-limit.ts";
@@ -25,6 +27,7 @@ export type MakeRates = (name: string) => MeetingRates;
 /** One per endpoint: looking at the door must not use up joins. */
 export class MeetingRates {
   private readonly callers: Throttle;
+  private readonly tokens: Throttle;
   private readonly rooms: Throttle;
   private readonly guests: AddressRate;
   private readonly refusals: AddressRate;
@@ -36,6 +39,7 @@ export class MeetingRates {
   ) {
     const perMinute = (of: string, count: number): Throttle => throttle(`${name}-${of}`, count, count / 60);
     this.callers = perMinute("callers", MEETING_CALLS_PER_MINUTE_PER_CALLER);
+    this.tokens = perMinute("tokens", MEETING_CALLS_PER_MINUTE_PER_TOKEN);
     this.rooms = perMinute("rooms", MEETING_CALLS_PER_MINUTE_PER_ROOM);
     this.guests = new AddressRate("guests", perMinute);
     this.refusals = new AddressRate("refusals", perMinute);
@@ -46,7 +50,17 @@ export class MeetingRates {
     call.isAuthenticated = true;
     refuse(
       this.callers.take(holder),
-      `At most ${MEETING_CALLS_PER_MINUTE_PER_CALLER} of these requests a minute are for one participant or access token.`,
+      `At most ${MEETING_CALLS_PER_MINUTE_PER_CALLER} of these requests a minute are for one participant, or for one access token at one address.`,
+    );
+  }
+
+  private token(call: Call, digest: string): void {
+    const { address, site = address } = networksOf(call.client);
+    // The site first: what it is refused takes nothing from the other holders.
+    this.own(call, `token ${digest} ${site}`);
+    refuse(
+      this.tokens.take(digest),
+      `At most ${MEETING_CALLS_PER_MINUTE_PER_TOKEN} of these requests a minute are for one access token.`,
     );
   }
 
@@ -58,6 +72,7 @@ export class MeetingRates {
   budgetOf(call: Call): JoinBudget {
     return {
       own: (holder) => this.own(call, holder),
+      token: (digest) => this.token(call, digest),
       refused: () => this.refused(call),
       stranger: () => this.chargeAddress(call),
       guest: () => {

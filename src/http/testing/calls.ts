@@ -25,6 +25,8 @@ export interface TestCall {
   /** With the question mark. */
   readonly query?: string;
   readonly body?: object;
+  /** The client. */
+  readonly address?: string;
 }
 
 /** Runs the endpoint that is declared with this method and path. */
@@ -35,6 +37,6 @@ export async function run(endpoints: readonly Endpoint[], wanted: TestCall): Pro
     method: wanted.method,
     ...(wanted.body && { body: JSON.stringify(wanted.body), headers: { "Content-Type": "application/json" } }),
   });
-  const connection = { address: () => "192.0.2.1", setIdleSeconds: () => undefined };
+  const connection = { address: () => wanted.address ?? "192.0.2.1", setIdleSeconds: () => undefined };
   return found.run(new Call(request, connection, { trustedProxies: [], domain: "localhost" }, wanted.params ?? {}));
 }

@@ -21,7 +21,7 @@ export interface LobbyPlace {
   readonly decided: number | null;
 }
 
-/** The ICE servers in the answer to a join, for a moment only: whether its holder will connect is not known yet. `address` is a digest of the client's. */
+/** The ICE servers in the answer to a join, for a moment only: whether its holder will connect is not known yet. `address` is a digest of the client's, of its site if it has one. */
 export type IceServers = (claims: RoomClaims, address: string, nowMs: number) => readonly IceServer[];
 
 /**
@@ -30,6 +30,8 @@ export type IceServers = (claims: RoomClaims, address: string, nowMs: number) =>
 export interface JoinBudget {
   /** A caller whose credential was verified pays from a budget of its own, under this name. */
   own(holder: string): void;
+  /** The same for an access token, which several people may share: the address pays from what this token has there. */
+  token(digest: string): void;
   /** The caller has shown something that the service has not made: its address pays. */
   refused(): void;
   /** A caller whose credential is not looked up yet; `own` or `guest` follows. */

@@ -98,6 +98,9 @@ export class Joining {
     if (resumed) this.charge(app, request, caller.budget);
     const access =
       request.token === undefined ? undefined : await this.parts.accessTokens.verify(app, request.token, room);
+    // `charge` knows the signature only. Who shows a token of another room, or one that has ended, uses up what the room's guests have: its address pays as a guest's.
+    const isInvited = access?.isForRoom === true;
+    if (request.token !== undefined && !isInvited && request.ticket === undefined) caller.budget.guest();
     const door = doorOf(room, access, this.parts.nowMs());
     const { name, isAdmin } = holderOf(access);
     // Only after the rate was charged: a name that is typed costs work, and may be refused.
@@ -114,7 +117,7 @@ export class Joining {
     if (refusal) throw refusal;
     if (door.state === "open") {
       // Here a ticket is good for nothing: its holder is a guest like all others.
-      if (request.token === undefined && request.ticket !== undefined) caller.budget.guest();
+      if (!isInvited && request.ticket !== undefined) caller.budget.guest();
       return this.place(room, person(), caller);
     }
     return this.fromLobby(room, person, request.ticket, door.state === "ask", caller);
@@ -126,7 +129,7 @@ export class Joining {
    */
   charge(app: AppRow | undefined, { token, ticket }: JoinRequest, budget: JoinBudget): void {
     const holder = token === undefined ? undefined : this.parts.accessTokens.holderOf(app, token);
-    if (holder !== undefined) budget.own(`token ${holder}`);
+    if (holder !== undefined) budget.token(holder);
     else if (token !== undefined) budget.refused();
     else if (ticket !== undefined) budget.stranger();
     else budget.guest();
@@ -201,7 +204,7 @@ export class Joining {
       const reserved = await store.reserve(room.app, room.id, id, max, now + PLACE_RESERVED_MS, now, holder);
       if (reserved === "full") throw new Problem("room_full");
     };
-    await (access || isLetIn ? reserve() : paidByGuests(caller, room, reserve));
+    await (isForRoom || isLetIn ? reserve() : paidByGuests(caller, room, reserve));
     const claims: RoomClaims = {
       ...who,
       kind: "stay",
@@ -249,7 +252,7 @@ export class Joining {
       recording,
       connect: { url: caller.url, token: roomTokens.sign({ ...claims, version: room.version }) },
       media: { engine: "mesh" },
-      iceServers: iceServers(claims, caller.address, nowMs()),
+      iceServers: iceServers(claims, caller.site ?? caller.address, nowMs()),
       ...(ejectAt !== undefined && { ejectAt: Math.floor(ejectAt / 1000) }),
     };
   }

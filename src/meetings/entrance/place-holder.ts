@@ -6,7 +6,7 @@ import type { RoomRow } from "../../store/contract/rooms.ts";
 
 interface WhoEnters {
   readonly id: string;
-  readonly access: Pick<VerifiedAccess, "digest"> | undefined;
+  readonly access: Pick<VerifiedAccess, "digest" | "isForRoom"> | undefined;
   readonly isLetIn?: true | undefined;
 }
 
@@ -21,10 +21,11 @@ const CLAIM_CHARS = 24;
 
 /**
  * Guests of one IPv6 site hold places together, or it could hold all of a room's. An access token may be one that many people share, so its places are counted
- * by site too; a visitor who was let in from the lobby has one place.
+ * by site too; a visitor who was let in from the lobby has one place. A token of another room says who its holder is, and invites no one: with a few of them a
+ * client could keep a room full without entering.
  */
 export function holderOfPlace({ id, access, isLetIn }: WhoEnters, { address, site = address }: From): PlaceHolder {
-  if (access) return { name: `${access.digest} ${site}`, isVerified: true };
+  if (access?.isForRoom) return { name: `${access.digest} ${site}`, isVerified: true };
   return isLetIn ? { name: id, isVerified: true } : { name: site, isVerified: false };
 }
 

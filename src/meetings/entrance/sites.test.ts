@@ -53,6 +53,19 @@ describe("a held place", () => {
     await expect(join("four", undefined, { token })).rejects.toEqual(refused("room_full"));
   });
 
+  test("of a person with a token of another room is a guest's: one site holds two, and the host takes them", async () => {
+    await world.room(node.rooms, { maxParticipants: 2 });
+    await world.room(node.rooms, { roomName: "other" });
+    const token = await mint({ roomName: "other", name: "Eve" });
+    const another = await mint({ roomName: "other", name: "Eve too" });
+    const ofSite = [await join("network 1", "site", { token }), await join("network 2", "site", { token: another })];
+    await join("network 3", "site", { token });
+    await expect(join("far", "another site", { token })).rejects.toEqual(refused("room_full"));
+    const host = await join("host", undefined, { token: await mint({ roomName: "standup", isAdmin: true }) });
+    await world.take(node, host);
+    await expect(world.take(node, ofSite[0] as Joined)).rejects.toEqual(refused("room_full"));
+  });
+
   test("of a person with an access token is kept, whatever guests of the same site do", async () => {
     await world.room(node.rooms, { maxParticipants: 3 });
     const ada = await join("network", "site", { token: await mint({ roomName: "standup", name: "Ada" }) });
@@ -81,4 +94,17 @@ describe("a held place", () => {
     await expect(join("admin", undefined, { token })).rejects.toEqual(refused("room_full"));
     await world.take(node, joined);
   });
+});
+
+test("the relays of a guest are counted for its site, as its places are", async () => {
+  await world.room(node.rooms);
+  const counted: string[] = [];
+  world.iceServers = (_claims, holder) => {
+    counted.push(holder);
+    return [];
+  };
+  await join("network 1", "site");
+  await join("network 2", "site");
+  await join("an IPv4 address");
+  expect(counted).toEqual(["site", "site", "an IPv4 address"]);
 });

@@ -160,3 +160,15 @@ test("a room can be entered after meetings that were held before and after the c
   }
   expect((await world.store.meetings.meetings(APP, { limit: 9 }))?.total).toBe(3);
 });
+
+test.each([true, false])(
+  "the check says that a place was taken by others who only hold theirs; a meeting: %s",
+  async (isOn) => {
+    await world.room(node.rooms, { maxParticipants: isOn ? 2 : 1 });
+    if (isOn) await world.take(node, await join());
+    const guest = await join();
+    const host = await join({ token: await mint({ roomName: "standup", isAdmin: true }) });
+    expect(await outcome(guest)).toBe("room_full");
+    expect(await outcome(host)).toBe("in");
+  },
+);

@@ -82,14 +82,20 @@ export class Entry {
     const refusal = refusalToBegin(claims, row, now);
     if (refusal) throw refusal;
     const current = await store.current(row.app, row.id);
-    if (!current) return;
-    if (await store.isBanned(current.id, claims.accessToken ?? null, claims.externalUserId ?? null))
+    if (current) await this.checkHistory(claims, row, current, now);
+    // A place that is only held keeps others out too, also before the meeting begins.
+    const taken = await store.takenByOthers(row.app, row.id, claims.id, now);
+    if (taken >= capacityOf(row, meshMax)) throw new Problem("room_full");
+    if (current?.isLocked && !claims.isAdmin && !claims.isLetIn) throw new Problem("room_locked");
+  }
+
+  /** What the meeting knows of the person. */
+  private async checkHistory(claims: RoomClaims, row: RoomRow, { id }: MeetingRow, nowMs: number): Promise<void> {
+    const { store } = this.parts;
+    if (await store.isBanned(id, claims.accessToken ?? null, claims.externalUserId ?? null))
       throw new Problem("removed");
-    const first = claims.accessToken && (await store.firstEntry(current.id, claims.accessToken));
-    const ejectAt = ejectAtOf(ejectionOf(row, claims), first || now);
-    if (isTimeOver(ejectAt, now)) throw timeOver();
-    if ((await store.inside(row.app, row.id)) >= capacityOf(row, meshMax)) throw new Problem("room_full");
-    if (current.isLocked && !claims.isAdmin && !claims.isLetIn) throw new Problem("room_locked");
+    const first = claims.accessToken && (await store.firstEntry(id, claims.accessToken));
+    if (isTimeOver(ejectAtOf(ejectionOf(row, claims), first || nowMs), nowMs)) throw timeOver();
   }
 
   private async room({ app, room }: RoomClaims, nowMs: number): Promise<RoomRow> {

@@ -11,7 +11,7 @@ import type { StayTokens } from "./tokens.ts";
 export interface StayUploadsPort {
   /** The page of a stay that has ended may send what it has recorded for that long. */
   readonly keptMs: number;
-  /** `sender`: a digest of the client's address. */
+  /** `sender`: a digest of the client's address, of IPv6 of its site (/48). */
   begin(stay: StayRow, source: RecordingSource, startedMsAgo: number, sender: string): Promise<{ readonly id: string }>;
   sentAll(stay: StayRow, id: string, total?: number): Promise<void>;
 }

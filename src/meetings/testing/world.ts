@@ -18,7 +18,7 @@ import type { SqlStore } from "../../store/sql/store.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { buildMeetings } from "../build.ts";
 import type { Joined } from "../contract/contract.ts";
-import type { JoinBudget } from "../contract/ports.ts";
+import type { IceServers, JoinBudget } from "../contract/ports.ts";
 import type { Caller } from "../entrance/joining.ts";
 import { generationOfTicket, waitIdOf } from "../entrance/tickets.ts";
 import type { MeetingServices, Meetings } from "../meetings.ts";
@@ -30,6 +30,7 @@ export const APP = anAppId("app");
 /** Who pays is decided by HTTP: here no one does. */
 export const NO_LIMITS: JoinBudget = {
   own: () => undefined,
+  token: () => undefined,
   refused: () => undefined,
   stranger: () => undefined,
   guest: () => undefined,
@@ -95,6 +96,9 @@ export class World {
   /** By how much the wall clock was set: the time that has passed is another matter. */
   setMs = 0;
 
+  /** For joins. */
+  iceServers: IceServers = () => [];
+
   readonly nowMs = (): number => this.now + this.setMs;
   readonly monotonicMs = (): number => this.now;
   readonly steadyMs = steadyClock(this.nowMs, this.monotonicMs);
@@ -135,7 +139,7 @@ export class World {
       monotonicMs,
       steadyMs,
       meshMax: 6,
-      iceServers: () => [],
+      iceServers: (...join) => this.iceServers(...join),
       isLive,
       failed,
     });

@@ -55,7 +55,7 @@ export class Turn {
     return this.named(app, peer, Math.floor(nowMs / 1000) + TURN_CREDENTIAL_SEC);
   }
 
-  /** For a person who has joined and may never connect. `address`: a digest of the client's. */
+  /** For a person who has joined and may never connect. `address`: a digest of the client's, of IPv6 of its site (/48). */
   iceServersOfJoin(claims: RoomClaims, address: string, nowMs: number): readonly IceServer[] {
     return this.named(claims.app, holderOf(claims, address), Math.floor(nowMs / 1000) + TURN_JOIN_SEC);
   }
@@ -85,7 +85,7 @@ export const turnName = (app: AppId, peer: string): string =>
 
 /**
  * Whom the quota of a TURN server counts. Each join makes another participantSession, so that cannot be it: a person is known by what the access token says,
- * and a guest by nothing but its address.
+ * and a guest by nothing but its address, of IPv6 by its site.
  */
 function holderOf({ externalUserId, accessToken }: RoomClaims, address: string): string {
   if (externalUserId !== undefined) return `user ${externalUserId}`;

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { WebSocketHandler } from "bun";
 import { Blocks } from "../../access/admission/blocks.ts";
 import { StoreFollower } from "../../access/admission/store-follower.ts";
-import { addressDigest } from "../../access/keys/address-digest.ts";
+import { holderDigest } from "../../access/keys/address-digest.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import { decodeWithdrawn, type Withdrawn } from "../../access/keys/withdrawn.ts";
 import type { RoomTokens } from "../../access/tokens/room-token.ts";
@@ -127,7 +127,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     iceServersOf: ({ spaceId, peerId, seat }, client) => {
       const { turn } = context.turn;
       const servers = seat
-        ? turn.iceServersOfStay(seat.claims, addressDigest(client))
+        ? turn.iceServersOfStay(seat.claims, holderDigest(client))
         : turn.iceServersFor(appOfSpace(spaceId), peerId, clock.wallMs());
       return servers.length === 0 ? undefined : JSON.stringify(servers);
     },

@@ -137,6 +137,18 @@ describe("a holder of places that connects again and again without being shown",
     expect(await world.subscribes(ben, CHAT)).toEqual(["ack"]);
   });
 
+  test("has no more tries with connections that are open at the same time", async () => {
+    const world = new Trial();
+    const answers: string[] = [];
+    for (let nr = 0; nr < UNSEEN_TIMES_BURST + 3; nr++)
+      answers.push(...(await world.subscribes(await world.enter(`eve${nr}`, EVE), CHAT)));
+    const refused = new Array(3).fill("action_not_permitted");
+    expect(answers).toEqual([...new Array(UNSEEN_TIMES_BURST).fill("ack"), ...refused]);
+    // Each visit is charged once: its end costs nothing more.
+    await world.pass(UNSEEN_MS + 30_000);
+    expect(await world.subscribes(await world.enter("eve", EVE), CHAT)).toEqual(["ack"]);
+  });
+
   test("is not one that was shown in time", async () => {
     const world = new Trial();
     for (let nr = 0; nr < 3 * UNSEEN_TIMES_BURST; nr++) {

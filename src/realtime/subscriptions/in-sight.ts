@@ -1,7 +1,8 @@
 /**
  * Participants of a room see each other: who reads its chat or writes there is a member of its channel `room`. Clients may subscribe in any order, so each
  * connection has a moment for that. A connection that lets it pass, or leaves the channel `room`, loses its other subscriptions. A holder of places that is seen
- * nowhere a few times has no such moment any more: otherwise it could connect again and again, and listen all the time.
+ * nowhere a few times has no such moment any more: otherwise it could connect again and again, and listen all the time. Each moment counts from its beginning
+ * until the connection is shown, so that connections that are open at the same time are not free.
  */
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -41,18 +42,20 @@ export class InSight implements ConnectionObserver {
   mayWrite(connection: Connection, seat: RoomSeat): boolean {
     if (isSeen(connection, seat)) return true;
     if (!this.hasMoment(connection, seat)) return false;
-    this.begin(connection);
+    this.begin(connection, seat);
     return true;
   }
 
   /** It gets what is said on this channel from now on, or its history. */
   reads(connection: Connection, seat: RoomSeat, channel: string): void {
-    if (isForSeen(channel) && !isSeen(connection, seat)) this.begin(connection);
+    if (isForSeen(channel) && !isSeen(connection, seat)) this.begin(connection, seat);
   }
 
   /** It has asked for the subscription to this channel. */
   subscribed(connection: Connection, seat: RoomSeat, channel: string): void {
-    if (channel === roomChannel(seat.claims.room)) this.until.delete(connection);
+    if (channel !== roomChannel(seat.claims.room)) return;
+    if (this.isInTime(connection)) this.times.charge(holderOf(seat), -1);
+    this.until.delete(connection);
   }
 
   unsubscribed(connection: Connection, seat: RoomSeat, channel: string): void {
@@ -60,12 +63,12 @@ export class InSight implements ConnectionObserver {
   }
 
   disconnected(connection: Connection): void {
-    const { seat } = connection;
-    if (seat && this.until.get(connection) !== OVER && this.until.delete(connection)) this.times.take(holderOf(seat));
+    this.until.delete(connection);
   }
 
-  private begin(connection: Connection): void {
+  private begin(connection: Connection, seat: RoomSeat): void {
     if (this.until.has(connection)) return;
+    this.times.charge(holderOf(seat), 1);
     const { clock, boundary } = this.parts;
     const untilMs = clock.monotonicMs() + UNSEEN_MS;
     this.until.set(connection, untilMs);
@@ -78,9 +81,7 @@ export class InSight implements ConnectionObserver {
 
   private missed(connection: Connection): void {
     const { seat } = connection;
-    if (!seat) return;
-    this.times.take(holderOf(seat));
-    this.end(connection, roomChannel(seat.claims.room));
+    if (seat) this.end(connection, roomChannel(seat.claims.room));
   }
 
   private end(connection: Connection, room: string): void {

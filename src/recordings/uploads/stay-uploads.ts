@@ -42,7 +42,7 @@ export class StayUploads {
 
   constructor(private readonly parts: StayUploadParts) {}
 
-  /** The meeting was being recorded when the recorder was started, `startedMsAgo`. `sender`: a digest of the client's address. */
+  /** The meeting was being recorded when the recorder was started, `startedMsAgo`. `sender`: a digest of the client's address, of IPv6 of its site (/48). */
   async begin(
     stay: StayRow,
     source: RecordingSource,

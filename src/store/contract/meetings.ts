@@ -158,6 +158,8 @@ export interface MeetingStore extends LobbyStore {
     nowMs: number,
     holder?: PlaceHolder,
   ): Promise<"reserved" | "full">;
+  /** How many places of the room are not free for this participantSession: the stays and the reserved places of others, as `enter` counts them. */
+  takenByOthers(app: AppId, room: string, id: string, nowMs: number): Promise<number>;
   enter(one: Entering, max: number, nowMs: number): Promise<Entered>;
   /** Its connection is gone from this node; if it is on another by now, nothing changes. */
   lost(id: string, node: string, nowMs: number): Promise<void>;

@@ -41,7 +41,7 @@ export interface UploadRow {
   readonly mendedAs: string | null;
   /** How often mending has begun. */
   readonly tries: number;
-  /** A digest of the address from which the page began it; null: it was begun with a secret key, or by an earlier version. */
+  /** A digest of the address (IPv6: /48) from which the page began it; null: it was begun with a secret key, or by an earlier version. */
   readonly sender: string | null;
   /** Only in rows of `upload` and of leases: the person was removed from the meeting, and nothing is written to it any more. */
   readonly isClosed: boolean;

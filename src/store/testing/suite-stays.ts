@@ -201,6 +201,15 @@ export function staysSuite(newPlace: NewPlace): void {
       expect((await meetings.enter(entering("p-3", "short"), 2, 32_001)).outcome).toBe("began");
     });
 
+    test("says how many places others have, held or entered", async () => {
+      await meetings.reserve(A, "counted", "p", 3, 16_000, 1000);
+      await meetings.reserve(A, "counted", "q", 3, 16_000, 1000);
+      await meetings.enter(entering("r", "counted"), 3, 1000);
+      const taken = (id: string, at: number): Promise<number> => meetings.takenByOthers(A, "counted", id, at);
+      expect([await taken("p", 1100), await taken("r", 1100), await taken("x", 1100)]).toEqual([2, 2, 3]);
+      expect([await taken("p", 16_001), await meetings.takenByOthers(B, "counted", "p", 1100)]).toEqual([1, 0]);
+    });
+
     test("cannot be used up by one address that joins and never enters", async () => {
       const reserve = (id: string, at: number, name?: string): Promise<string> =>
         meetings.reserve(A, "address", id, 3, at + 15_000, at, name === undefined ? name : { name, isVerified: false });

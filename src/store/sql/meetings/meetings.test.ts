@@ -61,6 +61,7 @@ function asText(texts: readonly string[], parts: readonly unknown[]): Recorded {
 
 const CALLS: Readonly<Record<string, (meetings: MeetingStore) => Promise<unknown>>> = {
   hold: (meetings) => meetings.reserve(A, "r", "p", 5, 9, 1),
+  takenByOthers: (meetings) => meetings.takenByOthers(A, "r", "p", 1),
   enter: (meetings) =>
     meetings.enter(entering("p", "r", { accessToken: "t", externalUserId: "u", ejectAfterSec: 9 }), 5, 1),
   "enter again": (meetings) => meetings.enter(entering("p", "r", { accessToken: "t", ejectAfterSec: 9 }), 5, 1),

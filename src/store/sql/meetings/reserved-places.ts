@@ -16,7 +16,7 @@ export interface ReservedPlaces {
   /** The same, for the room of a stay. */
   lockByStay(tx: SQL, stay: string): Promise<void>;
   readonly reserve: MeetingStore["reserve"];
-  /** Which places others have: open stays and reserved places. */
+  /** Which places others have: open stays and reserved places. Without the lock it is what was so a moment ago. */
   taken(sql: SQL, app: AppId, room: string, id: string, nowMs: number): Promise<Taken>;
   release(tx: SQL, id: string): Promise<void>;
   /** Gives up places that are reserved for longer. */

@@ -1,5 +1,6 @@
 /** Stays on SQL: how they begin, go on and end. Whatever changes who is inside holds the lock of the room (reserved-places.ts). */
 import type { SQL } from "bun";
+import type { AppId } from "../../../base/ids.ts";
 import { withBreaks } from "../../../base/other-work.ts";
 import type { Entered, Entering, MeetingRow, OverdueStay, StayEnd, StayRow } from "../../contract/meetings.ts";
 import { type DbRow, searchable } from "../../engines/rows.ts";
@@ -24,6 +25,10 @@ export class SqlStays extends SqlMeetingReads {
 
   reserve(...place: Parameters<ReservedPlaces["reserve"]>): Promise<"reserved" | "full"> {
     return this.places.reserve(...place);
+  }
+
+  async takenByOthers(app: AppId, room: string, id: string, nowMs: number): Promise<number> {
+    return (await this.database.quickRun((sql) => this.places.taken(sql, app, room, id, nowMs))).byOthers;
   }
 
   async enter(one: Entering, max: number, nowMs: number): Promise<Entered> {
