@@ -69,6 +69,8 @@ export type Receiver = (payload: Uint8Array, subject: string, replyTo: string | 
 export interface TransportSubscription {
   /** Nothing is received after this call. MUST NOT throw. */
   end(): void;
+  /** Only where `isDirect`: the nodes that are subscribed to this subject are known to have read of this subscription. */
+  isKnownTo?(subject: string): boolean;
 }
 
 export interface Transport {

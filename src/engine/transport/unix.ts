@@ -29,11 +29,16 @@ export type UnixOptions = Pick<MeshOptions, "folder" | "slot" | "slots"> & Parti
 
 class Subscription implements TransportSubscription {
   constructor(
-    private readonly transport: { unsubscribe(number: number, subject: string): void },
+    private readonly transport: Pick<UnixTransport, "unsubscribe" | "hasReadTurn">,
     private readonly number: number,
     readonly subject: string,
     readonly receive: Receiver,
+    private readonly turn: number,
   ) {}
+
+  isKnownTo(subject: string): boolean {
+    return this.transport.hasReadTurn(this.turn, subject);
+  }
 
   end(): void {
     this.transport.unsubscribe(this.number, this.subject);
@@ -59,12 +64,18 @@ export class UnixTransport implements Transport {
   /** Reply subjects of requests without a subscriber. Bound: requests of one turn. */
   private unanswered: string[] = [];
   private isTurnOpen = false;
+  /** Counts the turns in which something was subscribed to. */
+  private turn = 0;
+  private hasSubscribed = false;
   private isDraining = false;
   private isClosed = false;
 
   private constructor({ warn = () => undefined, queueMaxBytes = QUEUE_MAX_BYTES, ...options }: UnixOptions) {
     const events: MeshEvents = {
-      opened: (connection) => connection.announce(this.isDraining ? [] : this.subscriptions),
+      opened: (connection) => {
+        connection.announce(this.isDraining ? [] : this.subscriptions);
+        this.hasSubscribed = true;
+      },
       closed: ({ index }) => this.interests.removeConnection(index),
       subscribed: ({ index }, number, subject) => this.interests.add(index, number, subject),
       unsubscribed: ({ index }, number, subject) => this.interests.remove(index, number, subject),
@@ -116,7 +127,8 @@ export class UnixTransport implements Transport {
   subscribe(subject: string, receive: Receiver): TransportSubscription {
     if (this.isClosed || this.isDraining) return { end: () => undefined };
     const number = this.nextNumber();
-    const subscription = new Subscription(this, number, subject, receive);
+    const subscription = new Subscription(this, number, subject, receive, this.turn);
+    this.hasSubscribed = true;
     this.subscriptions.set(number, subscription);
     for (const connection of this.mesh.connections) connection?.subscribe(number, subject);
     return subscription;
@@ -130,6 +142,14 @@ export class UnixTransport implements Transport {
   unsubscribe(number: number, subject: string): void {
     if (!this.subscriptions.delete(number) || this.isDraining) return;
     for (const connection of this.mesh.connections) connection?.unsubscribe(number, subject);
+  }
+
+  /** Called by the subscription. */
+  hasReadTurn(turn: number, subject: string): boolean {
+    const targets = this.interests.ofSubject(subject);
+    if (targets === undefined) return false;
+    const hasRead = (target: number): boolean => (this.mesh.connections[connectionOf(target)]?.readTurn ?? -1) >= turn;
+    return typeof targets === "number" ? hasRead(targets) : targets.every(hasRead);
   }
 
   async flush(): Promise<void> {
@@ -205,7 +225,15 @@ export class UnixTransport implements Transport {
     setImmediate(this.endTurn);
   }
 
+  /** One ping for all subscriptions of a turn: its pong shows that they were read. */
+  private confirmSubscriptions(): void {
+    this.hasSubscribed = false;
+    const turn = this.turn++;
+    for (const connection of this.mesh.connections) connection?.confirm(turn);
+  }
+
   private readonly endTurn = (): void => {
+    if (this.hasSubscribed) this.confirmSubscriptions();
     this.isTurnOpen = false;
     const { changed, unanswered } = this;
     this.changed = [];

@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { until } from "../../../test/support/wait.ts";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { nextTurn, until } from "../../../test/support/wait.ts";
 import { roomChannel } from "../../protocol/room-channels.ts";
 import { type RoomEdits, valuesOf } from "../../rooms/rooms.ts";
 import type { RoomRow } from "../../store/contract/rooms.ts";
@@ -225,6 +225,44 @@ describe("endMeetingAfterNoActivityInSec", () => {
       if (at === 0) expect(announced().at(-1)).toEqual({ notice: "ending", inSec: 9 });
     }
     expect(node.floor.closed).toEqual([]);
+  });
+});
+
+describe("without activity, and with a store that answers late", () => {
+  test("the end does not come for a person who shares again before the store fails", async () => {
+    const row = await room({ endMeetingAfterNoActivityInSec: 30 });
+    const ada = await world.enter(node, row);
+    world.members(row, { [ada.id]: {} });
+    await tick(30);
+    const asked = Promise.withResolvers<never>();
+    const store = spyOn(world.store.meetings, "openStays").mockReturnValue(asked.promise);
+    world.now += 1000;
+    const late = node.services.times.tick();
+    await until("the store is asked", () => store.mock.calls.length > 0);
+    world.members(row, { [ada.id]: { audio: true } });
+    asked.reject(new Error("the store does not answer"));
+    await late;
+    store.mockRestore();
+    expect(world.failures.splice(0)).toHaveLength(1);
+    await lateTick(1);
+    expect(node.floor.closed).toEqual([]);
+  });
+
+  test("a person who comes in after the warning is activity, also if the store answers only then", async () => {
+    const row = await room({ endMeetingAfterNoActivityInSec: 30 });
+    const ada = await world.enter(node, row);
+    world.members(row, { [ada.id]: {} });
+    await tick(15);
+    const asked = Promise.withResolvers<[]>();
+    const store = spyOn(world.store.meetings, "openStays").mockReturnValue(asked.promise);
+    await lateTick(1);
+    expect(announced()).toEqual([{ notice: "ending", inSec: 15 }]);
+    world.members(row, { [ada.id]: {}, [(await world.enter(node, row)).id]: {} });
+    asked.resolve([]);
+    await nextTurn();
+    store.mockRestore();
+    await lateTick(1);
+    expect(announced().slice(1)).toEqual([{ notice: "continues" }]);
   });
 });
 

@@ -148,7 +148,7 @@ export class Times {
     watch.wasActive = false;
     const leftMs = watch.lastActive + idleMs - now;
     if (leftMs <= 0) {
-      const isOver = await this.end(room, () => this.isActiveAnywhere(room, watch));
+      const isOver = await this.end(room, watch);
       return isOver || this.goesOn(room, watch, steadyMs());
     }
     if (leftMs > Math.min(WARNED_BEFORE_MS, idleMs / 2)) await this.takeBack(room, watch);
@@ -171,12 +171,14 @@ export class Times {
   }
 
   /** No warning, and no other room, waits for a store that does not answer: nothing ends yet. */
-  private isKnownActive(room: PresentRoom, watch: Watch): Promise<boolean> {
-    const asked = this.isActiveAnywhere(room, watch).catch((error: unknown) => {
+  private async isKnownActive(room: PresentRoom, watch: Watch): Promise<boolean> {
+    const asked = this.parts.activity.mayBeShared(room.app, room.row.id).catch((error: unknown) => {
       this.parts.failed(error);
       return false;
     });
-    return Promise.race([asked, Bun.sleep(ACTIVITY_KNOWN_WITHIN_MS).then(() => false)]);
+    const isShared = await Promise.race([asked, Bun.sleep(ACTIVITY_KNOWN_WITHIN_MS).then(() => false)]);
+    // Only now: in a late answer, who has come in would be noted as seen, and no check would find them new.
+    return isShared || this.isActive(room, watch);
   }
 
   private async goesOn(room: PresentRoom, watch: Watch, nowMs: number): Promise<false> {
@@ -194,13 +196,21 @@ export class Times {
   }
 
   /** false: it goes on. */
-  private async end({ row, stays }: PresentRoom, isActive?: () => Promise<boolean>): Promise<boolean> {
+  private async end(room: PresentRoom, idle?: Watch): Promise<boolean> {
     const { store, exits } = this.parts;
+    const { row, stays } = room;
+    let isBegun = false;
     try {
-      if (await isActive?.()) return false;
+      if (idle && (await this.isActiveAnywhere(room, idle))) return false;
       const meeting = await store.current(row.app, row.id);
+      isBegun = true;
       if (meeting) await exits.endMeeting(meeting);
     } catch (error) {
+      // It may have failed late: someone may have come in here since, or shares something again. Not once the store may have ended it.
+      if (idle && !isBegun && this.isActive(room, idle)) {
+        this.parts.failed(error);
+        return false;
+      }
       // The store is away. The others are put out by their own nodes, which find the same.
       await exits.endStaysOf(refOf(row), [...stays.keys()]);
       throw error;

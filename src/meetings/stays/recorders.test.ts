@@ -103,6 +103,16 @@ test("a token that has expired ends uploads for half an hour, and begins none wh
   await expect(sentAll(ann)).rejects.toMatchObject({ code: "token_expired" });
 });
 
+test("one of a stay whose time is over, which is not written yet, may come after its token has expired", async () => {
+  const atSec = Math.floor(world.now / 1000) + 60;
+  const ann = await world.enter(node, room, { exp: atSec, ejectAfterSec: 60 });
+  await record(true);
+  world.now = atSec * 1000 + MINUTE_MS;
+  await expect(begin(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
+  await begin(ann, { startedMsAgo: MINUTE_MS + 1 });
+  expect(begun).toHaveLength(1);
+});
+
 test("a renamed room has both names, an archived one only ends what was begun, another room neither", async () => {
   const ann = await world.enter(node, room);
   await record(true);

@@ -50,7 +50,7 @@ export class StayRecorders {
     const { room, stay, claims, endedMs } = await stayTokens.recent(app, roomName, token, uploads.keptMs);
     const startedMs = nowMs() - startedMsAgo;
     if (await store.isBarred(stay.id)) throw removed();
-    if (stay.ended === null && claims.exp * 1000 <= nowMs()) throw new Problem("token_expired");
+    if (endedMs === null && claims.exp * 1000 <= nowMs()) throw new Problem("token_expired");
     if (endedMs !== null && endedMs < startedMs)
       throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
     if (!room) throw new Problem("room_not_found");

@@ -17,7 +17,7 @@ const messageOf = (n: number, channel = "c"): string =>
   message(place(n, channel), { from: "x", metadataJson: undefined, dataJson: `"${channel}${n}"` });
 
 /** Subscribes to the channels `c` and `d`. The node `b` is at sequence number 1 in both; it answers requests from `remote`. */
-function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = false } = {}) {
+function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = false, isKnown = false } = {}) {
   const delivered: string[] = [];
   const lost: string[] = [];
   const warnings: string[] = [];
@@ -62,7 +62,7 @@ function subscribed({ isSilent = false, isSilentAfterLoss = false, isDirect = fa
     isDirect,
     subscribe: (subject, receive) => {
       receivers.set(subject, receive);
-      return { end: () => receivers.delete(subject) };
+      return { end: () => receivers.delete(subject), isKnownTo: (other) => isKnown && other === subjects.node("b") };
     },
   };
   const requests: Pick<Requests, "toAll" | "toOne"> = {
@@ -148,6 +148,13 @@ test("one that has to read of a subscription itself, and responds late, may have
   answers();
   arrive(messageOf(2));
   expect([delivered, lost]).toEqual([['c: "c2"'], ["c", "d"]]);
+});
+
+test("one that is known to have read of it, and responds late, has lost nothing", () => {
+  const { lost, answers, arrive, delivered } = subscribed({ isSilent: true, isDirect: true, isKnown: true });
+  answers();
+  arrive(messageOf(2));
+  expect([delivered, lost]).toEqual([['c: "c2"'], []]);
 });
 
 test("one that only responds late has lost nothing", () => {

@@ -111,10 +111,15 @@ export class ChannelSubscriptions {
   }
 
   private opened(subscription: ChannelSubscription, responded: ReadonlySet<string>): void {
-    const { nodes } = this.parts;
-    const { unanswered } = subscription;
-    for (const [name, { isReturned }] of unanswered ?? []) {
-      if (!responded.has(name) && !nodes.hasLeft(name)) continue;
+    const { nodes, subjects } = this.parts;
+    const { unanswered, transport } = subscription;
+    for (const [name, one] of unanswered ?? []) {
+      const { isReturned } = one;
+      if (!responded.has(name) && !nodes.hasLeft(name)) {
+        // It has read of the subscription, and holds back only its response: a long one, or behind others.
+        if (transport.isKnownTo?.(subjects.node(name))) unanswered?.set(name, { ...one, isUnaware: false });
+        continue;
+      }
       answered(subscription, name);
       // Its items may have been missed since it responded.
       if (isReturned && nodes.known(name)) this.requestState(name, [subscription]);

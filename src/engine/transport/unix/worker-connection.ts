@@ -20,6 +20,8 @@ import { Outbox } from "./outbox.ts";
 /** Length, type and number. */
 const HEAD_BYTES = LENGTH_BYTES + 1 + 4;
 const LENGTHS_BYTES = 4;
+/** Pings are numbered with 32 bits. */
+const NUMBERS = 2 ** 32;
 /** Bytes of UTF-8 that one character of a JavaScript string needs at most. */
 export const BYTES_PER_CHAR_MAX = 3;
 const INCARNATION_MAX_BYTES = 64;
@@ -58,6 +60,8 @@ export class WorkerConnection {
   worker: Worker | undefined;
   isReady = false;
   isClosed = false;
+  /** The last turn whose subscriptions the other side is known to have read. */
+  readTurn = -1;
   private readonly outbox: Outbox;
   private readonly reader = new FrameReader((bytes, at, end) => this.frame(bytes, at, end));
   /** Waiting for a pong, by the number of the ping. Bound: flushes under way; they end with the connection. */
@@ -170,6 +174,14 @@ export class WorkerConnection {
     return new Promise((resolve) => (this.isClosed ? resolve() : this.sendPing(resolve)));
   }
 
+  /** Everything that this side subscribed to until the end of this turn has been sent. */
+  confirm(turn: number): void {
+    if (this.isClosed) return;
+    this.sendPing(() => {
+      if (!this.isClosed) this.readTurn = turn;
+    });
+  }
+
   flush(): void {
     this.isChanged = false;
     if (!this.isClosed) this.outbox.flush();
@@ -192,7 +204,8 @@ export class WorkerConnection {
   }
 
   private sendPing(done: () => void): void {
-    const number = ++this.lastPing;
+    this.lastPing = (this.lastPing + 1) % NUMBERS;
+    const number = this.lastPing;
     this.pings.set(number, done);
     this.numbered(FRAME.ping, number);
   }

@@ -1,0 +1,55 @@
+/** Which of the other workers are known to have read of a subscription. */
+import { afterEach, expect, test } from "bun:test";
+import { nextTurn, until } from "../../../test/support/wait.ts";
+import { UnixFolder } from "../testing/unix-folder.ts";
+import type { UnixTransport } from "./unix.ts";
+
+const WAIT_MS = 40_000;
+
+let folder: UnixFolder;
+afterEach(() => folder.remove());
+
+/** Workers in the slots 0, 1 and 2; each is subscribed to its own subject. */
+async function workers(): Promise<[UnixTransport, UnixTransport, UnixTransport]> {
+  folder = new UnixFolder();
+  const joined: [UnixTransport, UnixTransport, UnixTransport] = [
+    await folder.join(),
+    await folder.join(),
+    await folder.join(),
+  ];
+  for (const [slot, transport] of joined.entries()) transport.subscribe(`worker.${slot}`, () => undefined);
+  for (const transport of joined) await transport.flush();
+  return joined;
+}
+
+test("a subscription is known to each worker once that worker has read of it", async () => {
+  const [, , last] = await workers();
+  folder.relay(0).isStalled = true;
+  const subscription = last.subscribe("s", () => undefined);
+  const known = (): boolean[] => [0, 1, 3].map((slot) => subscription.isKnownTo?.(`worker.${slot}`) ?? false);
+  expect(known()).toEqual([false, false, false]);
+  await until("the worker that reads knows of it", () => known()[1] === true, WAIT_MS);
+  expect(known()).toEqual([false, true, false]);
+  folder.relay(0).release();
+  await until("the other one knows of it too", () => known()[0] === true, WAIT_MS);
+});
+
+test("one that was read says nothing of a later one", async () => {
+  const [, , last] = await workers();
+  const first = last.subscribe("s", () => undefined);
+  await until("it is known", () => first.isKnownTo?.("worker.0") === true, WAIT_MS);
+  folder.relay(0).isStalled = true;
+  const second = last.subscribe("t", () => undefined);
+  await nextTurn();
+  expect([first, second].map((one) => one.isKnownTo?.("worker.0"))).toEqual([true, false]);
+});
+
+test("after a lost connection it is known again once the new one has carried it", async () => {
+  const [, , last] = await workers();
+  const subscription = last.subscribe("s", () => undefined);
+  await until("it is known", () => subscription.isKnownTo?.("worker.0") === true, WAIT_MS);
+  folder.startOutage();
+  await until("the loss is noticed", () => subscription.isKnownTo?.("worker.0") === false, WAIT_MS);
+  folder.endOutage();
+  await until("it is known again", () => subscription.isKnownTo?.("worker.0") === true, WAIT_MS);
+});
