@@ -20,7 +20,7 @@ import { parley } from "./contenders/parley.ts";
 import { socketio } from "./contenders/socketio.ts";
 import { keep, machine } from "./lib/report.ts";
 import { chart } from "./speed/chart.ts";
-import { BARE_BUN, BEFORE, type Figures, isSliced, LOADS, type Load, PARLEY, type Pace } from "./speed/loads.ts";
+import { AGAIN, BARE_BUN, BEFORE, type Figures, isSliced, LOADS, type Load, PARLEY, type Pace } from "./speed/loads.ts";
 import { idleMemory } from "./speed/memory.ts";
 import { Results } from "./speed/results.ts";
 import { type Slices, sideBySide } from "./speed/slices.ts";
@@ -38,6 +38,8 @@ const CONTENDERS: readonly Contender[] = [
   nodeWs,
   centrifugo,
 ];
+
+const isOther = (name: string): boolean => name === BEFORE || name === AGAIN;
 
 interface Effort extends Pace {
   readonly runs: number;
@@ -75,7 +77,8 @@ export async function speed(args: readonly string[]): Promise<boolean> {
   const isWanted = (id: string): boolean => values.only === undefined || values.only.split(",").includes(id);
   const isAsked = ({ name }: Contender): boolean => !values.systems || values.systems.split(",").includes(name);
 
-  const all = values.before ? [parley(PARLEY), parley(BEFORE, resolve(values.before))] : CONTENDERS.filter(isAsked);
+  const other = values.before && resolve(values.before);
+  const all = other ? [parley(PARLEY), parley(BEFORE, other), parley(AGAIN, other)] : CONTENDERS.filter(isAsked);
   const isPart = Boolean(values.only ?? values.systems ?? values.before);
   const results = new Results(isPart);
   const ready: Contender[] = [];
@@ -128,7 +131,7 @@ async function measure(
     await note(id, contender.name, () => work(server));
   };
   const compared = (load: Load): readonly Contender[] =>
-    contenders.filter(({ name }) => !load.contenders || load.contenders.includes(name === BEFORE ? PARLEY : name));
+    contenders.filter(({ name }) => !load.contenders || load.contenders.includes(isOther(name) ? PARLEY : name));
   const wanted = LOADS.filter(({ id }) => isWanted(id));
   {
     await using servers = new AsyncDisposableStack();
@@ -164,7 +167,7 @@ async function measure(
     }
   if (isWanted("g"))
     for (const contender of contenders)
-      if ([PARLEY, BEFORE, BARE_BUN].includes(contender.name))
+      if ([PARLEY, BEFORE, AGAIN, BARE_BUN].includes(contender.name))
         await alone("g", contender, (server) => idleMemory(server, effort));
   if (isWanted("j") && contenders.some(({ name }) => name === PARLEY)) await note("j", PARLEY, presenceStorm);
 }

@@ -53,6 +53,8 @@ export const isSliced = (load: Load): load is SlicedLoad => "plan" in load;
 export const PARLEY = "Parley";
 /** The name in the table of a Parley from another source tree. */
 export const BEFORE = "Parley before";
+/** The same tree a second time: how far one program is from itself in this run. */
+export const AGAIN = "Parley before, again";
 export const BARE_C = "bare C";
 export const BARE_BUN = "bare Bun";
 export const BARE_JSON = "bare Bun + JSON";

@@ -3,7 +3,7 @@
  * a disturbance of some minutes then affects both sides of a ratio.
  */
 import { median } from "../lib/report.ts";
-import { BARE_BUN, BARE_C, BARE_JSON, BEFORE, LOADS, PARLEY } from "./loads.ts";
+import { AGAIN, BARE_BUN, BARE_C, BARE_JSON, BEFORE, LOADS, PARLEY } from "./loads.ts";
 
 /** A load's measurement by contender, of one run; undefined if it was not measured. */
 export type Measured = (load: string, contender: string) => number | undefined;
@@ -13,6 +13,8 @@ export interface Target {
   readonly ratio: (measured: Measured) => number | undefined;
   readonly atLeast?: number;
   readonly atMost?: number;
+  /** The ratio of a program to itself; its distance from 1 is added to what the bound allows. */
+  readonly control?: (measured: Measured) => number | undefined;
 }
 
 export interface Verdict {
@@ -27,9 +29,9 @@ export interface Verdict {
 }
 
 const over =
-  (load: string, contender: string) =>
+  (load: string, contender: string, self = PARLEY) =>
   (measured: Measured): number | undefined => {
-    const [ours, theirs] = [measured(load, PARLEY), measured(load, contender)];
+    const [ours, theirs] = [measured(load, self), measured(load, contender)];
     return ours !== undefined && theirs !== undefined ? ours / theirs : undefined;
   };
 
@@ -80,30 +82,46 @@ const TARGETS: readonly Target[] = [
   { text: "(a) growth of a delivery's cost, 100 to 10,000, against bare C's", ratio: growth, atMost: 1.2 },
 ];
 
-/** How far two runs of the same program may differ. */
-const SAME = 0.05;
+/** How much further than the other tree is from itself. */
+const SAME = 0.03;
 
 /** If Parley of another source tree was measured too: not slower than that. */
 const NOT_SLOWER: readonly Target[] = [
   ...LOADS.map(({ id, isBetterLow }) => ({
     text: `(${id}) against ${BEFORE}`,
     ratio: over(id, BEFORE),
+    control: over(id, BEFORE, AGAIN),
     ...(isBetterLow ? { atMost: 1 + SAME } : { atLeast: 1 - SAME }),
   })),
-  { text: `(g) bytes per connection against ${BEFORE}`, ratio: over("g", BEFORE), atMost: 1 + SAME },
+  {
+    text: `(g) bytes per connection against ${BEFORE}`,
+    ratio: over("g", BEFORE),
+    control: over("g", BEFORE, AGAIN),
+    atMost: 1 + SAME,
+  },
 ];
 
 /** One `Measured` per run. */
 export const judge = (runs: readonly Measured[], isAgainstBefore: boolean): Verdict[] =>
-  (isAgainstBefore ? NOT_SLOWER : TARGETS).map(({ text, ratio, atLeast, atMost }) => {
-    const ratios = runs.map(ratio).filter((one) => one !== undefined && !Number.isNaN(one)) as number[];
+  (isAgainstBefore ? NOT_SLOWER : TARGETS).map((target) => {
+    const { text, ratio, control } = target;
+    const ratios = known(runs.map(ratio));
+    const selves = control ? known(runs.map(control)) : [];
+    const apart = selves.length > 0 ? Math.abs(1 - median(selves)) : 0;
+    const atLeast = target.atLeast === undefined ? 0 : target.atLeast - apart;
+    const atMost = target.atMost === undefined ? Number.POSITIVE_INFINITY : target.atMost + apart;
     const found = ratios.length > 0 ? median(ratios) : undefined;
     return {
       text,
-      bound: atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`,
+      bound: target.atLeast === undefined ? `at most ${rounded(atMost)}` : `at least ${rounded(atLeast)}`,
       ratio: found,
       least: Math.min(...ratios),
       most: Math.max(...ratios),
-      holds: found === undefined ? undefined : found >= (atLeast ?? 0) && found <= (atMost ?? Number.POSITIVE_INFINITY),
+      holds: found === undefined ? undefined : found >= atLeast && found <= atMost,
     };
   });
+
+const known = (ratios: readonly (number | undefined)[]): number[] =>
+  ratios.filter((one) => one !== undefined && !Number.isNaN(one)) as number[];
+
+const rounded = (bound: number): number => Math.round(bound * 1000) / 1000;
