@@ -202,12 +202,12 @@ export function staysSuite(newPlace: NewPlace): void {
     });
 
     test("says how many places others have, held or entered", async () => {
-      await meetings.reserve(A, "counted", "p", 3, 16_000, 1000);
-      await meetings.reserve(A, "counted", "q", 3, 16_000, 1000);
-      await meetings.enter(entering("r", "counted"), 3, 1000);
+      await meetings.reserve(A, "counted", "c1", 3, 16_000, 1000);
+      await meetings.reserve(A, "counted", "c2", 3, 16_000, 1000);
+      await meetings.enter(entering("c3", "counted"), 3, 1000);
       const taken = (id: string, at: number): Promise<number> => meetings.takenByOthers(A, "counted", id, at);
-      expect([await taken("p", 1100), await taken("r", 1100), await taken("x", 1100)]).toEqual([2, 2, 3]);
-      expect([await taken("p", 16_001), await meetings.takenByOthers(B, "counted", "p", 1100)]).toEqual([1, 0]);
+      expect([await taken("c1", 1100), await taken("c3", 1100), await taken("c4", 1100)]).toEqual([2, 2, 3]);
+      expect([await taken("c1", 16_001), await meetings.takenByOthers(B, "counted", "c1", 1100)]).toEqual([1, 0]);
     });
 
     test("cannot be used up by one address that joins and never enters", async () => {
