@@ -31,6 +31,9 @@ export function jointOf(env: Readonly<Record<string, string | undefined>>): Join
   return { database: PARLEY_TEST_NODES_DATABASE, nats: PARLEY_TEST_NODES_NATS, log: PARLEY_TEST_NODES_LOG ?? "" };
 }
 
+/** Over how many nodes a server of this run is spread: rates count on each. */
+export const nodeCount = (): number => (jointOf(process.env) ? COUNT : 1);
+
 /** Several nodes started as one; `data` identifies their shared store as a folder identifies one node's. */
 export async function startNodes(joint: Joint, options: Options): Promise<Server> {
   const data = options.data ?? tempFolder();
