@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Clock } from "../../base/clock.ts";
+import { lazily } from "../../base/lazily.ts";
 import { CODES, type Code, wireCode } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 import { APP_HEADER } from "../request/host.ts";
@@ -10,7 +11,7 @@ import { acceptsGzip, type Packed, packAside, packedResponse, tagOf } from "../r
 import { type Endpoint, isApplication, type Security } from "./endpoint.ts";
 import { onlyRead } from "./pipeline.ts";
 
-const problem = z.object({ error: z.string(), message: z.string() }).meta({ id: "Problem" });
+const problem = lazily(() => z.object({ error: z.string(), message: z.string() }).meta({ id: "Problem" }));
 
 /** Problems that every endpoint with this security may give, besides its own. */
 const COMMON: Readonly<Record<Security, readonly Code[]>> = {
@@ -131,6 +132,7 @@ function applicationUrl(origin: string, domain: string): string {
 }
 
 function operation(one: Endpoint, schemas: Schemas): object {
+  const body = one.body?.();
   return {
     tags: [one.tag],
     summary: one.summary,
@@ -139,12 +141,10 @@ function operation(one: Endpoint, schemas: Schemas): object {
     ),
     security: SCHEMES[one.security].map((scheme) => ({ [scheme]: [] })),
     parameters: [...pathParameters(one), ...queryParameters(one, schemas), ...headerParameters(one)],
-    ...(one.body && {
+    ...(body && {
       requestBody: {
-        required: !one.body.safeParse({}).success,
-        content: Object.fromEntries(
-          bodyTypes(one).map((type) => [type, { schema: schemaOf(one.body as z.ZodType, "input", schemas) }]),
-        ),
+        required: !body.safeParse({}).success,
+        content: Object.fromEntries(bodyTypes(one).map((type) => [type, { schema: schemaOf(body, "input", schemas) }])),
       },
     }),
     ...(one.bodyType && {
@@ -156,7 +156,7 @@ function operation(one: Endpoint, schemas: Schemas): object {
           String(status),
           {
             description: "Success",
-            content: { [one.responseType]: { schema: schemaOf(one.response, "output", schemas) } },
+            content: { [one.responseType]: { schema: schemaOf(one.response(), "output", schemas) } },
           },
         ]),
       ),
@@ -178,7 +178,10 @@ const pathParameters = (one: Endpoint): object[] =>
 
 function queryParameters(one: Endpoint, schemas: Schemas): object[] {
   if (!one.query) return [];
-  const schema = schemaOf(one.query, "input", schemas) as { properties?: Record<string, object>; required?: string[] };
+  const schema = schemaOf(one.query(), "input", schemas) as {
+    properties?: Record<string, object>;
+    required?: string[];
+  };
   return Object.entries(schema.properties ?? {}).map(([name, property]) => ({
     name,
     in: "query",
@@ -206,7 +209,7 @@ function problemResponses(one: Endpoint, schemas: Schemas): Record<string, objec
   const shape: Code[] = one.body ? ["invalid_request", "body_too_large"] : one.query ? ["invalid_request"] : [];
   if (one.body && isApplication(one.security)) shape.push("unsupported_media_type");
   const codes = new Set<Code>([...COMMON[one.security], ...shape, ...one.problems]);
-  const schema = schemaOf(isApplication(one.security) ? applicationProblem : problem, "output", schemas);
+  const schema = schemaOf(isApplication(one.security) ? applicationProblem() : problem(), "output", schemas);
   return Object.fromEntries(
     [...Map.groupBy(codes, (code) => CODES[code].status)].map(([status, group]) => [
       String(status),
