@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Clock } from "../../base/clock.ts";
 import { lazily } from "../../base/lazily.ts";
+import { withBreaks } from "../../base/other-work.ts";
 import { CODES, type Code, wireCode } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 import { APP_HEADER } from "../request/host.ts";
@@ -46,8 +47,8 @@ export function openapiResponse(
   version: string,
   domain: string,
   { monotonicMs }: Pick<Clock, "monotonicMs">,
-): (call: Call) => Response | Promise<Response> {
-  let template: Template | undefined;
+): (call: Call) => Promise<Response> {
+  let making: Promise<Template> | undefined;
   let nextMs = Number.NEGATIVE_INFINITY;
   /** Compressed, by the address of the application API. Bound: KEPT_MAX. */
   const kept = new Map<string, Promise<Packed>>();
@@ -59,9 +60,10 @@ export function openapiResponse(
     kept.set(url, packed);
     return packed;
   };
-  return (call) => {
+  return async (call) => {
     onlyRead(call);
-    template ??= templateOf(`${JSON.stringify(openapiDocument(endpoints, version, ADDRESS))}\n`);
+    making ??= templateOf(endpoints, version);
+    const template = await making;
     const url = applicationUrl(call.origin, domain);
     const headers = {
       "Content-Type": "application/json;charset=utf-8",
@@ -84,17 +86,17 @@ interface Template {
   readonly digest: string;
 }
 
-const templateOf = (text: string): Template => ({
-  pieces: text.split(ADDRESS),
-  digest: createHash("sha256").update(text).digest("hex"),
-});
+async function templateOf(endpoints: readonly Endpoint[], version: string): Promise<Template> {
+  const text = `${JSON.stringify(await openapiDocument(endpoints, version, ADDRESS))}\n`;
+  return { pieces: text.split(ADDRESS), digest: createHash("sha256").update(text).digest("hex") };
+}
 
-/** Made when it is asked for: some 100 ms, which a start need not take. */
-function openapiDocument(endpoints: readonly Endpoint[], version: string, url: string): object {
+/** Made when it is asked for: with the schemas some 200 ms, which a start need not take, and for which no connection should wait. */
+async function openapiDocument(endpoints: readonly Endpoint[], version: string, url: string): Promise<object> {
   const schemas: Schemas = {};
   const paths: Record<string, Record<string, object>> = {};
   const servers = [{ url, variables: { app: { default: "demo", description: "The application's name" } } }];
-  for (const one of endpoints) {
+  for await (const one of withBreaks(endpoints, 1)) {
     const made = operation(one, schemas);
     const path = one.path.replace(/:(\w+)/g, "{$1}");
     paths[path] ??= {};
