@@ -3,6 +3,7 @@
  * made from this and from the table of src/protocol/room-fields.ts.
  */
 import { z } from "zod";
+import { type Infer, lazily } from "../base/lazily.ts";
 import { ROOM_FIELDS, type RoomField, type RoomFieldKind, type RoomFieldName } from "../protocol/room-fields.ts";
 import {
   LANGUAGE_MAX_CHARS,
@@ -18,23 +19,25 @@ export type FieldValue = string | number | boolean;
 
 export interface Field extends RoomField {
   /** Its result is null for values that unset the field. */
-  readonly takes: z.ZodType<FieldValue | null>;
+  readonly takes: () => z.ZodType<FieldValue | null>;
 }
 
 const NAME_RULE = `must be 1 to ${ROOM_NAME_MAX_CHARS} of A-Z a-z 0-9 _ -`;
 
-export const roomName = z
-  .union(
-    [
-      z
-        .string()
-        .max(ROOM_NAME_MAX_CHARS, NAME_RULE)
-        .regex(/^[A-Za-z0-9_-]+$/, NAME_RULE),
-      z.int(NAME_RULE).transform(String),
-    ],
-    NAME_RULE,
-  )
-  .describe("A number is read as its text.");
+export const roomName = lazily(() =>
+  z
+    .union(
+      [
+        z
+          .string()
+          .max(ROOM_NAME_MAX_CHARS, NAME_RULE)
+          .regex(/^[A-Za-z0-9_-]+$/, NAME_RULE),
+        z.int(NAME_RULE).transform(String),
+      ],
+      NAME_RULE,
+    )
+    .describe("A number is read as its text."),
+);
 
 /** A limit or a time: 0 and null unset it. */
 const unsettable = (max: number) =>
@@ -48,13 +51,15 @@ const unsettable = (max: number) =>
 const TIME_RULE = `must be Unix seconds up to ${UNIX_SECONDS_MAX}, or 0 or null for none`;
 
 /** Fractions, as Python's time.time() has them, are cut off. */
-export const unixTime = z
-  .number(TIME_RULE)
-  .min(0, TIME_RULE)
-  .max(UNIX_SECONDS_MAX, TIME_RULE)
-  .nullable()
-  .transform((value) => Math.floor(value ?? 0) || null);
-export const seconds = unsettable(ROOM_SECONDS_MAX);
+export const unixTime = lazily(() =>
+  z
+    .number(TIME_RULE)
+    .min(0, TIME_RULE)
+    .max(UNIX_SECONDS_MAX, TIME_RULE)
+    .nullable()
+    .transform((value) => Math.floor(value ?? 0) || null),
+);
+export const seconds = lazily(() => unsettable(ROOM_SECONDS_MAX));
 
 /** As the parser finds it: slashes before the host do not count, and what is before the last @ is a user and a password. */
 const HOST = /^https?:\/+(?:[^/?#]*@)?([^/?#]*)/i;
@@ -68,17 +73,21 @@ export const isWebAddress = (text: string): boolean =>
   URL.canParse(text);
 
 /** The address is checked, but not called. */
-const webhook = z
-  .string("must be an http or https address, or null for none")
-  .max(WEBHOOK_MAX_CHARS, `must have at most ${WEBHOOK_MAX_CHARS} characters`)
-  .refine((text) => text === "" || isWebAddress(text), "must be an http or https address, or null for none")
-  .nullable()
-  .transform((value) => value || null);
+const webhook = lazily(() =>
+  z
+    .string("must be an http or https address, or null for none")
+    .max(WEBHOOK_MAX_CHARS, `must have at most ${WEBHOOK_MAX_CHARS} characters`)
+    .refine((text) => text === "" || isWebAddress(text), "must be an http or https address, or null for none")
+    .nullable()
+    .transform((value) => value || null),
+);
 
-const language = z
-  .string("must be a BCP 47 tag such as en or pt-BR")
-  .max(LANGUAGE_MAX_CHARS, "must be a BCP 47 tag such as en or pt-BR")
-  .refine(isLanguage, "must be a BCP 47 tag such as en or pt-BR");
+const language = lazily(() =>
+  z
+    .string("must be a BCP 47 tag such as en or pt-BR")
+    .max(LANGUAGE_MAX_CHARS, "must be a BCP 47 tag such as en or pt-BR")
+    .refine(isLanguage, "must be a BCP 47 tag such as en or pt-BR"),
+);
 
 /** A check after a failed one still runs, so each bounds its text itself. */
 function isLanguage(tag: string): boolean {
@@ -91,14 +100,14 @@ function isLanguage(tag: string): boolean {
 }
 
 const TAKES = {
-  privacy: z.enum(["public", "private"], "must be public or private"),
-  flag: z.boolean("must be true or false"),
+  privacy: lazily(() => z.enum(["public", "private"], "must be public or private")),
+  flag: lazily(() => z.boolean("must be true or false")),
   language,
   time: unixTime,
   seconds,
-  count: unsettable(ROOM_PARTICIPANTS_MAX),
+  count: lazily(() => unsettable(ROOM_PARTICIPANTS_MAX)),
   webhook,
-} as const satisfies Readonly<Record<RoomFieldKind, z.ZodType<FieldValue | null>>>;
+} as const satisfies Readonly<Record<RoomFieldKind, () => z.ZodType<FieldValue | null>>>;
 
 export type FieldName = RoomFieldName;
 
@@ -116,9 +125,9 @@ export const FIELDS = Object.fromEntries(
 ) as unknown as Fields;
 
 /** The fields that a request names: null unsets a field, an absent one stays as it is. */
-export type FieldEdits = { readonly [K in FieldName]?: z.infer<(typeof FIELDS)[K]["takes"]> | undefined };
+export type FieldEdits = { readonly [K in FieldName]?: Infer<(typeof FIELDS)[K]["takes"]> | undefined };
 /** The fields that a room has. */
-export type FieldValues = { readonly [K in FieldName]?: NonNullable<z.infer<(typeof FIELDS)[K]["takes"]>> };
+export type FieldValues = { readonly [K in FieldName]?: NonNullable<Infer<(typeof FIELDS)[K]["takes"]>> };
 
 export const fieldOf = (name: FieldName): Field => FIELDS[name];
 

@@ -1,5 +1,6 @@
 /** Access tokens over HTTP: `/api/v1/token`, `/api/v1/token/validate`. */
 import { z } from "zod";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";
 import type { AccessTokenRequest, AccessTokens } from "../../rooms/access-token.ts";
 import { roomName, seconds, unixTime } from "../../rooms/fields.ts";
@@ -15,48 +16,54 @@ import { type Endpoint, endpoint } from "../server/endpoint.ts";
 const KEPT = "Kept in the token; has no effect on its own.";
 const OVER_ROOM = "Takes precedence over the room's field of this name.";
 
-const flag = z.boolean("must be true or false").optional();
-const line = z
-  .string()
-  .max(ACCESS_TOKEN_TEXT_MAX_CHARS, `must have at most ${ACCESS_TOKEN_TEXT_MAX_CHARS} characters`)
-  .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
-  .optional();
+const flag = lazily(() => z.boolean("must be true or false").optional());
+const line = lazily(() =>
+  z
+    .string()
+    .max(ACCESS_TOKEN_TEXT_MAX_CHARS, `must have at most ${ACCESS_TOKEN_TEXT_MAX_CHARS} characters`)
+    .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
+    .optional(),
+);
 
-const roomUrl = z
-  .string("must be text")
-  .max(ROOM_URL_MAX_CHARS, `must have at most ${ROOM_URL_MAX_CHARS} characters`)
-  .refine((text) => roomNameIn(text) !== undefined, "must end with the name of a room: https://example.com/standup");
+const roomUrl = lazily(() =>
+  z
+    .string("must be text")
+    .max(ROOM_URL_MAX_CHARS, `must have at most ${ROOM_URL_MAX_CHARS} characters`)
+    .refine((text) => roomNameIn(text) !== undefined, "must end with the name of a room: https://example.com/standup"),
+);
 
-const mintRequest = z
-  .object({
-    roomName: roomName.optional().describe("The room that the token is for; it must exist. Absent: every room."),
-    roomURL: roomUrl.optional().describe("A URL that ends with the room's name, instead of roomName."),
-    globalToken: flag.describe("For every room, whatever roomName says."),
-    isAdmin: flag.describe("Its holder is an admin in the room. Without a room it needs globalToken: true."),
-    name: line.describe("The name that others in the room see."),
-    email: line.describe(KEPT),
-    externalUserId: line.describe(
-      "Who its holder is for the application: others in the room see it, and so do lists of participants.",
-    ),
-    meta: z
-      .string()
-      .max(ACCESS_TOKEN_META_MAX_CHARS, `must have at most ${ACCESS_TOKEN_META_MAX_CHARS} characters`)
-      .refine(isWellFormed, "must be well-formed text")
-      .optional()
-      .describe(KEPT),
-    expireUnixSec: unixTime.optional().describe("The token is not valid after it; overrides the room's."),
-    notBeforeUnixSec: unixTime.optional().describe("The token is not valid before it; overrides the room's."),
-    ejectAfterElapsedTimeInSec: seconds.optional().describe(OVER_ROOM),
-    joinVideoOn: flag.describe(OVER_ROOM),
-    joinAudioOn: flag.describe(OVER_ROOM),
-    disableVideo: flag.describe("Its holder cannot share a camera."),
-    disableAudio: flag.describe("Its holder cannot share a microphone."),
-    disableScreenSharing: flag.describe("Its holder cannot share a screen."),
-  })
-  .meta({ examples: [{ roomName: "standup", name: "Alice", isAdmin: true }] });
+const mintRequest = lazily(() =>
+  z
+    .object({
+      roomName: roomName().optional().describe("The room that the token is for; it must exist. Absent: every room."),
+      roomURL: roomUrl().optional().describe("A URL that ends with the room's name, instead of roomName."),
+      globalToken: flag().describe("For every room, whatever roomName says."),
+      isAdmin: flag().describe("Its holder is an admin in the room. Without a room it needs globalToken: true."),
+      name: line().describe("The name that others in the room see."),
+      email: line().describe(KEPT),
+      externalUserId: line().describe(
+        "Who its holder is for the application: others in the room see it, and so do lists of participants.",
+      ),
+      meta: z
+        .string()
+        .max(ACCESS_TOKEN_META_MAX_CHARS, `must have at most ${ACCESS_TOKEN_META_MAX_CHARS} characters`)
+        .refine(isWellFormed, "must be well-formed text")
+        .optional()
+        .describe(KEPT),
+      expireUnixSec: unixTime().optional().describe("The token is not valid after it; overrides the room's."),
+      notBeforeUnixSec: unixTime().optional().describe("The token is not valid before it; overrides the room's."),
+      ejectAfterElapsedTimeInSec: seconds().optional().describe(OVER_ROOM),
+      joinVideoOn: flag().describe(OVER_ROOM),
+      joinAudioOn: flag().describe(OVER_ROOM),
+      disableVideo: flag().describe("Its holder cannot share a camera."),
+      disableAudio: flag().describe("Its holder cannot share a microphone."),
+      disableScreenSharing: flag().describe("Its holder cannot share a screen."),
+    })
+    .meta({ examples: [{ roomName: "standup", name: "Alice", isAdmin: true }] }),
+);
 
 /** The last segment of `roomURL` is used as `roomName`. */
-const withRoom = ({ roomURL, ...rest }: z.infer<typeof mintRequest>): AccessTokenRequest => ({
+const withRoom = ({ roomURL, ...rest }: Infer<typeof mintRequest>): AccessTokenRequest => ({
   ...rest,
   ...(roomURL !== undefined && { roomURL, roomName: rest.roomName ?? roomNameIn(roomURL) }),
 });
@@ -65,23 +72,29 @@ const withRoom = ({ roomURL, ...rest }: z.infer<typeof mintRequest>): AccessToke
 function roomNameIn(url: string): string | undefined {
   const path = url.replace(/^[a-z]+:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "");
   const last = path.split("/").findLast((segment) => segment !== "");
-  return roomName.safeParse(last).success ? last : undefined;
+  return roomName().safeParse(last).success ? last : undefined;
 }
 
-const minted = z.object({ token: z.string().describe("A JWT signed with HS256.") }).meta({ id: "AccessToken" });
+const minted = lazily(() =>
+  z.object({ token: z.string().describe("A JWT signed with HS256.") }).meta({ id: "AccessToken" }),
+);
 
-const validateRequest = z.object({
-  token: z.string(),
-  roomName: roomName.optional().describe("Also checks that the token lets its holder into this room now."),
-});
+const validateRequest = lazily(() =>
+  z.object({
+    token: z.string(),
+    roomName: roomName().optional().describe("Also checks that the token lets its holder into this room now."),
+  }),
+);
 
-const valid = z
-  .object({
-    success: z.literal(true),
-    data: z.looseObject({ appName: z.string() }).describe("What the token was minted with."),
-    valid: z.literal(true),
-  })
-  .meta({ id: "ValidAccessToken" });
+const valid = lazily(() =>
+  z
+    .object({
+      success: z.literal(true),
+      data: z.looseObject({ appName: z.string() }).describe("What the token was minted with."),
+      valid: z.literal(true),
+    })
+    .meta({ id: "ValidAccessToken" }),
+);
 
 export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTokens): Endpoint[] {
   return [

@@ -1,5 +1,6 @@
 /** What participants of a meeting do, mostly admins: `POST /api/v1/room/:roomName/act`, with the connect token of their stay. */
 import { z } from "zod";
+import { lazily } from "../../base/lazily.ts";
 import type { Acts } from "../../meetings/acts/acts.ts";
 import type { StayCaller } from "../guards/stay.ts";
 import type { Origins } from "../request/cors.ts";
@@ -7,17 +8,19 @@ import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { roomNameOf } from "../shared/room-schemas.ts";
 
 const ID_MAX_CHARS = 64;
-const id = z.string().min(1).max(ID_MAX_CHARS, `must have at most ${ID_MAX_CHARS} characters`);
+const id = lazily(() => z.string().min(1).max(ID_MAX_CHARS, `must have at most ${ID_MAX_CHARS} characters`));
 
-const act = z
-  .object({
-    do: z.enum(["admit", "decline", "mute", "remove", "rename", "end", "lock", "unlock", "record", "stopRecord"]),
-    participantSession: id.optional().describe("Of mute, remove and rename; rename without it is for oneself"),
-    waitId: id.optional().describe("Of admit and decline: from the queue of the lobby"),
-    name: z.string().optional().describe("Of rename: the new name; guests may rename themselves three times"),
-    kind: z.enum(["audio", "video", "screen"]).optional().describe("Of mute: what to mute; audio if absent"),
-  })
-  .meta({ examples: [{ do: "admit", waitId: "5f0c…" }] });
+const act = lazily(() =>
+  z
+    .object({
+      do: z.enum(["admit", "decline", "mute", "remove", "rename", "end", "lock", "unlock", "record", "stopRecord"]),
+      participantSession: id().optional().describe("Of mute, remove and rename; rename without it is for oneself"),
+      waitId: id().optional().describe("Of admit and decline: from the queue of the lobby"),
+      name: z.string().optional().describe("Of rename: the new name; guests may rename themselves three times"),
+      kind: z.enum(["audio", "video", "screen"]).optional().describe("Of mute: what to mute; audio if absent"),
+    })
+    .meta({ examples: [{ do: "admit", waitId: "5f0c…" }] }),
+);
 
 const BODY_MAX_BYTES = 4096;
 
@@ -39,7 +42,7 @@ export function meetingActEndpoints({ acts, guard, frameOrigins }: ActParts): En
         "Act as an admin of a meeting, or start and stop its recording; the Bearer is the connect token of one's own stay",
       body: act,
       bodyMaxBytes: BODY_MAX_BYTES,
-      response: z.object({ success: z.literal(true) }),
+      response: () => z.object({ success: z.literal(true) }),
       problems: [
         "invalid_token",
         "token_expired",

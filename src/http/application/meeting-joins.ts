@@ -1,6 +1,7 @@
 /** The way into a room over HTTP, for pages: `/api/v1/room/:roomName/door` and `/join`. They need no secret key. */
 import { z } from "zod";
 import { addressDigest, siteDigest } from "../../access/keys/address-digest.ts";
+import { lazily } from "../../base/lazily.ts";
 import type { JoinBudget } from "../../meetings/contract/ports.ts";
 import type { Caller } from "../../meetings/entrance/joining.ts";
 import type { Meetings } from "../../meetings/meetings.ts";
@@ -13,83 +14,91 @@ import { type Endpoint, endpoint } from "../server/endpoint.ts";
 import { recordingState } from "../shared/meeting-schemas.ts";
 import { roomNameOf } from "../shared/room-schemas.ts";
 
-const door = z
-  .object({
-    roomName: z.string(),
-    privacy: z.enum(["public", "private"]),
-    lang: z.string(),
-    autoJoin: z.boolean(),
-    audioOnlyRoom: z.boolean(),
-    recording: z.boolean().describe("It is being recorded, or will be as soon as the first participant enters"),
-    opensAt: z.int().optional().describe("Unix seconds, while it is not open yet"),
-    state: z.enum(["open", "not_open", "over"]).describe("By the room's own times; those of an access token win"),
-    enableRequestToJoin: z
-      .boolean()
-      .describe("Without an access token one may ask to be let into a private room; false: it needs an invitation"),
-    inside: z.int().optional().describe("How many people are inside; of public rooms only"),
-    you: z
-      .object({
-        name: z.string().optional().describe("The name of the access token, which wins over a typed one"),
-        isAdmin: z.boolean(),
-        isInvited: z.boolean().describe("The access token is for this room, or for all rooms"),
-      })
-      .optional()
-      .describe("If an access token was sent: how its holder would enter"),
-  })
-  .meta({ id: "Door" });
+const door = lazily(() =>
+  z
+    .object({
+      roomName: z.string(),
+      privacy: z.enum(["public", "private"]),
+      lang: z.string(),
+      autoJoin: z.boolean(),
+      audioOnlyRoom: z.boolean(),
+      recording: z.boolean().describe("It is being recorded, or will be as soon as the first participant enters"),
+      opensAt: z.int().optional().describe("Unix seconds, while it is not open yet"),
+      state: z.enum(["open", "not_open", "over"]).describe("By the room's own times; those of an access token win"),
+      enableRequestToJoin: z
+        .boolean()
+        .describe("Without an access token one may ask to be let into a private room; false: it needs an invitation"),
+      inside: z.int().optional().describe("How many people are inside; of public rooms only"),
+      you: z
+        .object({
+          name: z.string().optional().describe("The name of the access token, which wins over a typed one"),
+          isAdmin: z.boolean(),
+          isInvited: z.boolean().describe("The access token is for this room, or for all rooms"),
+        })
+        .optional()
+        .describe("If an access token was sent: how its holder would enter"),
+    })
+    .meta({ id: "Door" }),
+);
 
-const text = z.string("must be text");
+const text = lazily(() => z.string("must be text"));
 
-const joinRequest = z
-  .object({
-    token: text.optional().describe("An access token"),
-    name: text.optional().describe("Up to 64 characters; the name in the access token wins"),
-    ticket: text.optional().describe("Of the lobby, from an earlier answer to this caller; it is secret"),
-    resume: text.optional().describe("The connect token of an earlier answer: the same stay goes on"),
-  })
-  .meta({ examples: [{ name: "Alice" }] });
+const joinRequest = lazily(() =>
+  z
+    .object({
+      token: text().optional().describe("An access token"),
+      name: text().optional().describe("Up to 64 characters; the name in the access token wins"),
+      ticket: text().optional().describe("Of the lobby, from an earlier answer to this caller; it is secret"),
+      resume: text().optional().describe("The connect token of an earlier answer: the same stay goes on"),
+    })
+    .meta({ examples: [{ name: "Alice" }] }),
+);
 
-const doorRequest = z
-  .object({ token: text.optional().describe("An access token") })
-  .meta({ examples: [{ token: "eyJhbGciOi…" }] });
+const doorRequest = lazily(() =>
+  z.object({ token: text().optional().describe("An access token") }).meta({ examples: [{ token: "eyJhbGciOi…" }] }),
+);
 
-const connect = z.object({ url: z.string().describe("The WebSocket address"), token: z.string() });
+const connect = lazily(() => z.object({ url: z.string().describe("The WebSocket address"), token: z.string() }));
 
-const joined = z
-  .object({
-    participantSession: z.string(),
-    meetingSession: z.string(),
-    peerId: z.string(),
-    name: z.string(),
-    isAdmin: z.boolean(),
-    isGuest: z.boolean().describe("No access token vouches for the name"),
-    may: z.object({
-      audio: z.boolean(),
-      video: z.boolean(),
-      screen: z.boolean(),
-      chat: z.boolean(),
-      record: z.boolean().describe("Admins at any time, all others while no admin is inside"),
-    }),
-    room: z.looseObject({ roomName: z.string() }).describe("The fields of the room that all participants may see"),
-    recording: recordingState.nullable().describe("null: it is not being recorded"),
-    connect,
-    media: z.object({ engine: z.literal("mesh") }),
-    iceServers: z.array(
-      z.object({ urls: z.array(z.string()), username: z.string().optional(), credential: z.string().optional() }),
-    ),
-    ejectAt: z.int().optional().describe("Unix seconds: when the stay ends at the latest"),
-  })
-  .meta({ id: "Joined" });
+const joined = lazily(() =>
+  z
+    .object({
+      participantSession: z.string(),
+      meetingSession: z.string(),
+      peerId: z.string(),
+      name: z.string(),
+      isAdmin: z.boolean(),
+      isGuest: z.boolean().describe("No access token vouches for the name"),
+      may: z.object({
+        audio: z.boolean(),
+        video: z.boolean(),
+        screen: z.boolean(),
+        chat: z.boolean(),
+        record: z.boolean().describe("Admins at any time, all others while no admin is inside"),
+      }),
+      room: z.looseObject({ roomName: z.string() }).describe("The fields of the room that all participants may see"),
+      recording: recordingState().nullable().describe("null: it is not being recorded"),
+      connect: connect(),
+      media: z.object({ engine: z.literal("mesh") }),
+      iceServers: z.array(
+        z.object({ urls: z.array(z.string()), username: z.string().optional(), credential: z.string().optional() }),
+      ),
+      ejectAt: z.int().optional().describe("Unix seconds: when the stay ends at the latest"),
+    })
+    .meta({ id: "Joined" }),
+);
 
-const waiting = z
-  .object({
-    waiting: z.literal(true),
-    ticket: z
-      .string()
-      .describe("A secret of the visitor, for the next join; others are shown a digest of it, the waitId"),
-    connect,
-  })
-  .meta({ id: "WaitingInLobby" });
+const waiting = lazily(() =>
+  z
+    .object({
+      waiting: z.literal(true),
+      ticket: z
+        .string()
+        .describe("A secret of the visitor, for the next join; others are shown a digest of it, the waitId"),
+      connect: connect(),
+    })
+    .meta({ id: "WaitingInLobby" }),
+);
 
 interface MeetingJoinParts {
   readonly meetings: Pick<Meetings, "door" | "join">;
@@ -133,7 +142,7 @@ export function meetingJoinEndpoints(
       summary: "Join a room, or ask to be let in; needs no secret key",
       body: joinRequest,
       bodyMaxBytes: JOIN_BODY_MAX_BYTES,
-      response: z.union([joined, waiting]),
+      response: () => z.union([joined(), waiting()]),
       problems: [
         "invalid_access_token",
         "token_required",

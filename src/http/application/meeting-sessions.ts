@@ -1,6 +1,7 @@
 /** Meetings that are or were, and what an application's server does with them, all with its secret key. */
 import { z } from "zod";
 import type { AppId } from "../../base/ids.ts";
+import { lazily } from "../../base/lazily.ts";
 import type { Acts } from "../../meetings/acts/acts.ts";
 import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX } from "../../meetings/contract/limits.ts";
 import type { Sessions } from "../../meetings/sessions.ts";
@@ -15,49 +16,57 @@ import { idOf } from "../shared/recording-schemas.ts";
 import { roomNameOf } from "../shared/room-schemas.ts";
 import { limit, wholeNumber } from "../shared/schemas.ts";
 
-const page = z
-  .object({
-    data: z.array(meeting),
-    total: z.int().describe("How many meetings the filters match"),
-    limit: z.int(),
-    currEndId: z.string().describe("endId of the next page; empty on an empty page"),
-  })
-  .meta({ id: "MeetingPage" });
+const page = lazily(() =>
+  z
+    .object({
+      data: z.array(meeting()),
+      total: z.int().describe("How many meetings the filters match"),
+      limit: z.int(),
+      currEndId: z.string().describe("endId of the next page; empty on an empty page"),
+    })
+    .meta({ id: "MeetingPage" }),
+);
 
-const active = z
-  .object({
-    _id: z.string().describe("The meetingSession"),
-    room: z.string(),
-    roomName: z.string(),
-    created: z.string().describe("When it began, ISO 8601"),
-    participants: z.int().describe("How many are inside"),
-  })
-  .meta({ id: "ActiveMeeting" });
+const active = lazily(() =>
+  z
+    .object({
+      _id: z.string().describe("The meetingSession"),
+      room: z.string(),
+      roomName: z.string(),
+      created: z.string().describe("When it began, ISO 8601"),
+      participants: z.int().describe("How many are inside"),
+    })
+    .meta({ id: "ActiveMeeting" }),
+);
 
-const listing = z.object({
-  room: z
-    .string()
-    .max(ROOM_NAME_MAX_CHARS, `must have at most ${ROOM_NAME_MAX_CHARS} characters`)
-    .optional()
-    .describe("Id or name of a room: 24 hex digits are tried as an id first"),
-  active: z.enum(["true", "false"]).optional().describe("true: those that go on; false: those that are over"),
-  startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
-  startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
-  limit: limit(MEETINGS_PAGE_MAX, MEETINGS_PAGE_DEFAULT),
-  endId: z.string().optional().describe("currEndId of the previous page"),
-});
+const listing = lazily(() =>
+  z.object({
+    room: z
+      .string()
+      .max(ROOM_NAME_MAX_CHARS, `must have at most ${ROOM_NAME_MAX_CHARS} characters`)
+      .optional()
+      .describe("Id or name of a room: 24 hex digits are tried as an id first"),
+    active: z.enum(["true", "false"]).optional().describe("true: those that go on; false: those that are over"),
+    startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
+    startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
+    limit: limit(MEETINGS_PAGE_MAX, MEETINGS_PAGE_DEFAULT),
+    endId: z.string().optional().describe("currEndId of the previous page"),
+  }),
+);
 
-const line = z.object({
-  text: z
-    .string()
-    .min(1, `must have 1 to ${CHAT_MAX_CHARS} characters`)
-    .max(CHAT_MAX_CHARS, `must have 1 to ${CHAT_MAX_CHARS} characters`)
-    .refine((text) => text.isWellFormed(), "must be well-formed text")
-    .refine(isChatText, `must have ${CHAT_TEXT_RULE}`)
-    .describe("Without control characters other than tabs and line breaks"),
-});
+const line = lazily(() =>
+  z.object({
+    text: z
+      .string()
+      .min(1, `must have 1 to ${CHAT_MAX_CHARS} characters`)
+      .max(CHAT_MAX_CHARS, `must have 1 to ${CHAT_MAX_CHARS} characters`)
+      .refine((text) => text.isWellFormed(), "must be well-formed text")
+      .refine(isChatText, `must have ${CHAT_TEXT_RULE}`)
+      .describe("Without control characters other than tabs and line breaks"),
+  }),
+);
 
-const done = z.object({ success: z.literal(true), message: z.string() });
+const done = lazily(() => z.object({ success: z.literal(true), message: z.string() }));
 
 interface SessionEndpointParts {
   readonly sessions: Sessions;
@@ -79,7 +88,8 @@ export function meetingSessionEndpoints(
       method: "POST",
       path: `${room}/recording/${verb}`,
       summary,
-      response: z.object({ success: z.literal(true), recording: z.boolean().describe("It is being recorded now") }),
+      response: () =>
+        z.object({ success: z.literal(true), recording: z.boolean().describe("It is being recorded now") }),
       problems: ["room_not_found", "meeting_not_found"],
       handle: async (call, { caller }) => {
         const on = verb === "start";
@@ -109,7 +119,7 @@ export function meetingSessionEndpoints(
       method: "GET",
       path: "/api/v1/meeting/:id",
       summary: "One meeting, with its participants",
-      response: meeting.extend({ participants: z.array(participant) }),
+      response: () => meeting().extend({ participants: z.array(participant()) }),
       problems: ["meeting_not_found"],
       handle: async (call, { caller }) => {
         const found = await sessions.get(caller.id, idOf(call));
@@ -121,7 +131,7 @@ export function meetingSessionEndpoints(
       method: "GET",
       path: "/api/v1/rooms/active/meetingsessions",
       summary: "The meetings that go on now, newest first",
-      response: z.array(active),
+      response: () => z.array(active()),
       handle: async (_call, { caller }) =>
         (await sessions.active(caller.id)).map(({ meeting: { id, room, roomName, began }, inside }) => ({
           _id: id,
@@ -136,7 +146,7 @@ export function meetingSessionEndpoints(
       method: "POST",
       path: `${room}/end`,
       summary: "End the meeting of a room for everyone inside, if there is one",
-      response: done.extend({ ended: z.int().describe("How many people were inside") }),
+      response: () => done().extend({ ended: z.int().describe("How many people were inside") }),
       problems: ["room_not_found"],
       handle: async (call, { caller }) => {
         const ended = await acts.end(caller.id, roomNameOf(call));

@@ -1,5 +1,6 @@
 /** Recordings over HTTP: `/api/v1/recording`, `/api/v1/recordings`. Their bytes are written in uploads.ts and read in files.ts. */
 import { z } from "zod";
+import { lazily } from "../../base/lazily.ts";
 import { LINK_MAX_SECONDS } from "../../recordings/budgets/limits.ts";
 import type { Disposition } from "../../recordings/files/links.ts";
 import type { Recordings } from "../../recordings/recordings.ts";
@@ -10,17 +11,19 @@ import { APPLICATION_SECRET, type AppAudit } from "../shared/audit.ts";
 import { checkFilters, filters, idOf, listing, recording, recordingFields } from "../shared/recording-schemas.ts";
 import { unixSeconds, wholeNumber } from "../shared/schemas.ts";
 
-const page = z
-  .object({
-    data: z.array(recording),
-    total: z.int().describe("How many recordings the filters match"),
-    limit: z.int(),
-    currEndId: z.string().describe("endId of the next page; empty on an empty page"),
-  })
-  .meta({ id: "RecordingPage" });
+const page = lazily(() =>
+  z
+    .object({
+      data: z.array(recording()),
+      total: z.int().describe("How many recordings the filters match"),
+      limit: z.int(),
+      currEndId: z.string().describe("endId of the next page; empty on an empty page"),
+    })
+    .meta({ id: "RecordingPage" }),
+);
 
-const link = z.object({ url: z.string(), expiresAt: unixSeconds }).meta({ id: "RecordingLink" });
-const done = z.object({ success: z.literal(true), message: z.string() });
+const link = lazily(() => z.object({ url: z.string(), expiresAt: unixSeconds() }).meta({ id: "RecordingLink" }));
+const done = lazily(() => z.object({ success: z.literal(true), message: z.string() }));
 
 interface RecordingParts {
   readonly recordings: Recordings;
@@ -41,11 +44,12 @@ export function recordingEndpoints(
       method: "GET",
       path: `${one}/${disposition}`,
       summary,
-      query: z.object({
-        expiresInSec: wholeNumber(1, LINK_MAX_SECONDS)
-          .optional()
-          .transform((value) => value ?? linkSeconds),
-      }),
+      query: () =>
+        z.object({
+          expiresInSec: wholeNumber(1, LINK_MAX_SECONDS)
+            .optional()
+            .transform((value) => value ?? linkSeconds),
+        }),
       response: link,
       problems: ["recording_not_found"],
       handle: async (call, { caller, query }) => {
@@ -73,7 +77,7 @@ export function recordingEndpoints(
       path: all,
       summary: "Delete all recordings that the filters match; at least one is required",
       query: filters,
-      response: done.extend({ deleted: z.int() }),
+      response: () => done().extend({ deleted: z.int() }),
       handle: async (call, { caller, query }) => {
         checkFilters(call, query, ["secretKey"]);
         const deleted = await recordings.deleteAll(caller.id, query);

@@ -1,6 +1,7 @@
 /** Rooms over HTTP: `/api/v1/room`, `/api/v1/rooms`. */
 import { z } from "zod";
 import type { AppId } from "../../base/ids.ts";
+import { lazily } from "../../base/lazily.ts";
 import { ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../../rooms/limits.ts";
 import { LIST_PAGE_ROOMS, type Rooms } from "../../rooms/rooms.ts";
 import type { ApplicationGuards } from "../guards/application.ts";
@@ -12,23 +13,27 @@ import { APPLICATION_SECRET, type AppAudit } from "../shared/audit.ts";
 import { edits, room, roomNameOf } from "../shared/room-schemas.ts";
 import { wholeNumber } from "../shared/schemas.ts";
 
-const page = z
-  .object({
-    data: z.array(room),
-    total: z.int(),
-    limit: z.int(),
-    currEndId: z.string().describe("endId of the next page; empty on an empty page"),
-  })
-  .meta({ id: "RoomPage" });
+const page = lazily(() =>
+  z
+    .object({
+      data: z.array(room()),
+      total: z.int(),
+      limit: z.int(),
+      currEndId: z.string().describe("endId of the next page; empty on an empty page"),
+    })
+    .meta({ id: "RoomPage" }),
+);
 
-const listing = z.object({
-  limit: wholeNumber(1, ROOMS_PAGE_MAX)
-    .optional()
-    .describe(`Rooms per page; ${ROOMS_PAGE_DEFAULT} if only endId is given.`),
-  endId: z.string().optional().describe("currEndId of the previous page"),
-});
+const listing = lazily(() =>
+  z.object({
+    limit: wholeNumber(1, ROOMS_PAGE_MAX)
+      .optional()
+      .describe(`Rooms per page; ${ROOMS_PAGE_DEFAULT} if only endId is given.`),
+    endId: z.string().optional().describe("currEndId of the previous page"),
+  }),
+);
 
-const done = z.object({ success: z.literal(true), message: z.string() });
+const done = lazily(() => z.object({ success: z.literal(true), message: z.string() }));
 
 interface RoomParts {
   readonly rooms: Rooms;
@@ -69,7 +74,7 @@ export function roomEndpoints(
       path: "/api/v1/rooms",
       summary: "List the rooms, newest first; in pages with limit or endId",
       query: listing,
-      response: z.union([z.array(room), page]),
+      response: () => z.union([z.array(room()), page()]),
       handle: (call, { caller, query, recheck }) =>
         query.limit === undefined && query.endId === undefined
           ? streamedArray({

@@ -1,11 +1,11 @@
 /** The paths of the application API, with its own error body. */
-import type { z } from "zod";
+import type { Infer } from "../../base/lazily.ts";
 import type { applicationProblem } from "../response/application-problem.ts";
 import type { Endpoint } from "../server/endpoint.ts";
 import { type ErrorBody, type RequestPipeline, type Routes, throwNotFound } from "../server/pipeline.ts";
 import { routesOf } from "../server/router.ts";
 
-const errorBody: ErrorBody = ({ code, message, more }, { requestId }): z.infer<typeof applicationProblem> => ({
+const errorBody: ErrorBody = ({ code, message, more }, { requestId }): Infer<typeof applicationProblem> => ({
   success: false,
   message,
   error: { code: code === "crash" ? "internal_error" : code, ...(more.details && { details: [...more.details] }) },

@@ -1,6 +1,7 @@
 /** What the page of a stay uploads of its own: `/api/v1/room/:roomName/recording`, with the connect token of the stay as Bearer. */
 import { z } from "zod";
 import { holderDigest } from "../../access/keys/address-digest.ts";
+import { lazily } from "../../base/lazily.ts";
 import { type BegunStayUpload, RECORDING_SOURCES } from "../../meetings/contract/contract.ts";
 import type { StayRecorders } from "../../meetings/stays/recorders.ts";
 import { STAY_UPLOAD_STARTED_AGO_MAX_MS } from "../../recordings/budgets/limits.ts";
@@ -14,25 +15,29 @@ import { roomNameOf } from "../shared/room-schemas.ts";
 const BODY_MAX_BYTES = 1024;
 const ID_MAX_CHARS = 64;
 
-const wanted = z
-  .object({
-    source: z.enum(RECORDING_SOURCES).describe("camera: also with a microphone; it decides the recording's type"),
-    startedMsAgo: z
-      .number()
-      .min(0, "must be 0 or more")
-      .max(STAY_UPLOAD_STARTED_AGO_MAX_MS, `must be at most ${STAY_UPLOAD_STARTED_AGO_MAX_MS}`)
-      .optional()
-      .describe("How long ago the recorder was started, in milliseconds; 0 if absent"),
-  })
-  .meta({ examples: [{ source: "camera" }] });
+const wanted = lazily(() =>
+  z
+    .object({
+      source: z.enum(RECORDING_SOURCES).describe("camera: also with a microphone; it decides the recording's type"),
+      startedMsAgo: z
+        .number()
+        .min(0, "must be 0 or more")
+        .max(STAY_UPLOAD_STARTED_AGO_MAX_MS, `must be at most ${STAY_UPLOAD_STARTED_AGO_MAX_MS}`)
+        .optional()
+        .describe("How long ago the recorder was started, in milliseconds; 0 if absent"),
+    })
+    .meta({ examples: [{ source: "camera" }] }),
+);
 
-const begun = z
-  .object({
-    _id: z.string().describe("Id of the upload, and later of the recording"),
-    uploadUrl: z.string().describe("Takes the bytes with PUT, without another credential"),
-    offset: z.int().describe("How many bytes are held"),
-  })
-  .meta({ id: "BegunStayUpload" });
+const begun = lazily(() =>
+  z
+    .object({
+      _id: z.string().describe("Id of the upload, and later of the recording"),
+      uploadUrl: z.string().describe("Takes the bytes with PUT, without another credential"),
+      offset: z.int().describe("How many bytes are held"),
+    })
+    .meta({ id: "BegunStayUpload" }),
+);
 
 interface StayRecordingParts {
   readonly recorders: StayRecorders;
@@ -81,9 +86,10 @@ export function stayRecordingEndpoints({
       guard: guard("recording-end"),
       method: "DELETE",
       summary: "Say that everything of an upload of one's own stay has been sent: it becomes a recording",
-      body: z.object({ _id: z.string().min(1).max(ID_MAX_CHARS, `must have at most ${ID_MAX_CHARS} characters`) }),
+      body: () =>
+        z.object({ _id: z.string().min(1).max(ID_MAX_CHARS, `must have at most ${ID_MAX_CHARS} characters`) }),
       bodyMaxBytes: BODY_MAX_BYTES,
-      response: z.object({ success: z.literal(true) }),
+      response: () => z.object({ success: z.literal(true) }),
       problems: [
         "invalid_token",
         "token_expired",

@@ -1,6 +1,7 @@
 /** TURN credentials over HTTP, as existing clients call for them: a backend makes an API key, and its pages get ICE servers with that. */
 import { z } from "zod";
 import type { Follower } from "../../access/admission/store-follower.ts";
+import { lazily } from "../../base/lazily.ts";
 import { TURN_CREDENTIAL_MAX_SEC, TURN_CREDENTIAL_SEC, TURN_LABEL_MAX_CHARS } from "../../meetings/contract/limits.ts";
 import type { TurnKey, TurnKeys } from "../../meetings/turn/keys.ts";
 import type { Turn } from "../../meetings/turn/turn.ts";
@@ -13,38 +14,44 @@ import { type Endpoint, endpoint } from "../server/endpoint.ts";
 
 const SECONDS_RULE = `must be a whole number from 1 to ${TURN_CREDENTIAL_MAX_SEC}`;
 
-const credentialRequest = z
-  .object({
-    expiryInSeconds: z
-      .int(SECONDS_RULE)
-      .min(1, SECONDS_RULE)
-      .max(TURN_CREDENTIAL_MAX_SEC, SECONDS_RULE)
-      .optional()
-      .describe(
-        `When the credential and its API key end. Absent: the credential after ${TURN_CREDENTIAL_SEC}, the API key when the secret key is rotated.`,
-      ),
-    label: z
-      .string("must be text")
-      .max(TURN_LABEL_MAX_CHARS, `must have at most ${TURN_LABEL_MAX_CHARS} characters`)
-      .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
-      .optional()
-      .describe("A note to yourself, which the API key carries"),
-  })
-  .meta({ examples: [{ expiryInSeconds: 14_400, label: "web" }] });
+const credentialRequest = lazily(() =>
+  z
+    .object({
+      expiryInSeconds: z
+        .int(SECONDS_RULE)
+        .min(1, SECONDS_RULE)
+        .max(TURN_CREDENTIAL_MAX_SEC, SECONDS_RULE)
+        .optional()
+        .describe(
+          `When the credential and its API key end. Absent: the credential after ${TURN_CREDENTIAL_SEC}, the API key when the secret key is rotated.`,
+        ),
+      label: z
+        .string("must be text")
+        .max(TURN_LABEL_MAX_CHARS, `must have at most ${TURN_LABEL_MAX_CHARS} characters`)
+        .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
+        .optional()
+        .describe("A note to yourself, which the API key carries"),
+    })
+    .meta({ examples: [{ expiryInSeconds: 14_400, label: "web" }] }),
+);
 
-const credential = z
-  .object({
-    username: z.string(),
-    password: z.string(),
-    expiryInSeconds: z.int(),
-    label: z.string(),
-    apiKey: z.string().describe("Gets ICE servers, and nothing else: it may be in pages"),
-  })
-  .meta({ id: "TurnCredential" });
+const credential = lazily(() =>
+  z
+    .object({
+      username: z.string(),
+      password: z.string(),
+      expiryInSeconds: z.int(),
+      label: z.string(),
+      apiKey: z.string().describe("Gets ICE servers, and nothing else: it may be in pages"),
+    })
+    .meta({ id: "TurnCredential" }),
+);
 
-const iceServers = z
-  .array(z.object({ urls: z.string(), username: z.string().optional(), credential: z.string().optional() }))
-  .meta({ id: "IceServers" });
+const iceServers = lazily(() =>
+  z
+    .array(z.object({ urls: z.string(), username: z.string().optional(), credential: z.string().optional() }))
+    .meta({ id: "IceServers" }),
+);
 
 interface TurnParts {
   readonly turn: Turn;
@@ -89,7 +96,7 @@ export function turnEndpoints(guards: ApplicationGuards, parts: TurnParts): Endp
       summary: "ICE servers with fresh TURN credentials; needs an API key, no secret key",
       guard: guards.open,
       origins: everyOrigin,
-      query: z.object({ apiKey: z.string().describe("From POST /api/v1/turn/credential") }),
+      query: () => z.object({ apiKey: z.string().describe("From POST /api/v1/turn/credential") }),
       response: iceServers,
       problems: ["invalid_api_key", "turn_not_configured", "internal_error"],
       handle: async (_call, { query: { apiKey }, recheck }) => {

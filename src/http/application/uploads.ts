@@ -1,6 +1,7 @@
 /** Uploads over HTTP: begun and completed with the secret key, written through a signed address without it. */
 import { z } from "zod";
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
+import { lazily } from "../../base/lazily.ts";
 import type { StayRecorders } from "../../meetings/stays/recorders.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { type Links, NO_APP } from "../../recordings/files/links.ts";
@@ -19,14 +20,18 @@ import { queryOf } from "../request/query.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { idOf, newUpload, recording, recordingFields, seconds } from "../shared/recording-schemas.ts";
 
-const begun = z
-  .object({
-    _id: z.string().describe("Id of the upload, and later of the recording"),
-    uploadUrl: z.string().describe("Takes the bytes with PUT, without the secret key"),
-  })
-  .meta({ id: "BegunUpload" });
+const begun = lazily(() =>
+  z
+    .object({
+      _id: z.string().describe("Id of the upload, and later of the recording"),
+      uploadUrl: z.string().describe("Takes the bytes with PUT, without the secret key"),
+    })
+    .meta({ id: "BegunUpload" }),
+);
 
-const offset = z.object({ offset: z.int().describe("How many bytes are held") }).meta({ id: "UploadOffset" });
+const offset = lazily(() =>
+  z.object({ offset: z.int().describe("How many bytes are held") }).meta({ id: "UploadOffset" }),
+);
 
 interface UploadParts {
   readonly uploads: Uploads;
@@ -107,15 +112,16 @@ export function uploadEndpoints(guards: ApplicationGuards, parts: UploadParts): 
       summary:
         "Complete an upload: it is listed from now on. One that the page of a meeting sends is listed a moment later; its stay's connect token may complete it too",
       bodyMaxBytes: COMPLETE_BODY_MAX_BYTES,
-      body: z.object({
-        endTime: seconds.optional().describe("Unix seconds; now if absent"),
-        total: z
-          .int()
-          .min(0)
-          .optional()
-          .describe("How many bytes were sent; needed where no Content-Range has named the total"),
-      }),
-      response: z.union([recording, z.object({ success: z.literal(true) })]),
+      body: () =>
+        z.object({
+          endTime: seconds().optional().describe("Unix seconds; now if absent"),
+          total: z
+            .int()
+            .min(0)
+            .optional()
+            .describe("How many bytes were sent; needed where no Content-Range has named the total"),
+        }),
+      response: () => z.union([recording(), z.object({ success: z.literal(true) })]),
       problems: [
         "invalid_token",
         "token_expired",

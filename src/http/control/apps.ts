@@ -10,6 +10,7 @@ import {
   RECORDINGS_LIMIT_MAX_BYTES,
 } from "../../access/limits.ts";
 import type { AppId } from "../../base/ids.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import type { ListGuards } from "../guards/operator.ts";
@@ -30,73 +31,81 @@ import { pageOf, paging } from "./paging.ts";
 
 const RESERVED_NAMES = ["www", "api", "admin", "docs", "static"];
 
-const name = z
-  .string()
-  .max(APP_NAME_MAX_CHARS)
-  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, "must be a DNS label: lower-case letters, digits and hyphens")
-  .refine((text) => !RESERVED_NAMES.includes(text), `must not be one of ${RESERVED_NAMES.join(", ")}`);
+const name = lazily(() =>
+  z
+    .string()
+    .max(APP_NAME_MAX_CHARS)
+    .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, "must be a DNS label: lower-case letters, digits and hyphens")
+    .refine((text) => !RESERVED_NAMES.includes(text), `must not be one of ${RESERVED_NAMES.join(", ")}`),
+);
 
-const cap = z.int().min(0).nullable().describe("null: unlimited");
-const plan = z.object({ name: z.string(), maxConcurrentConnections: cap, maxMessagesPerPeriod: cap });
+const cap = lazily(() => z.int().min(0).nullable().describe("null: unlimited"));
+const plan = lazily(() => z.object({ name: z.string(), maxConcurrentConnections: cap(), maxMessagesPerPeriod: cap() }));
 
-const app = z
-  .object({
-    _id: z.string(),
-    name: z.string(),
-    created: unixSeconds,
-    plan,
-    retentionDays: z.int().nullable().describe("Days that recordings are kept; null: without a limit"),
-    consolePayloads: z.boolean().describe("Whether operators may see its messages"),
-    channelRules: z.array(shownRule).describe("The first whose pattern matches a channel's name applies"),
-    maxHistoryBytes: z
-      .int()
-      .describe(
-        "Beyond it, the oldest messages of its largest channel are removed; its rooms lose first while they have more than a quarter",
-      ),
-    allowedFrameOrigins: z.array(z.string()).describe("Origins whose pages may show its meetings in a frame"),
-    meetingRetentionDays: z.int().describe("Days that meetings are kept after their end"),
-    maxRecordingBytesTotal: z.int().describe("Bytes that its recordings and open uploads may have together"),
-    previousSecrets: z
-      .array(z.object({ endsAt: unixSeconds }))
-      .describe("Replaced secret keys that still work, and until when; newest first"),
-  })
-  .meta({ id: "App" });
-const deletedApp = app.extend({ deleted: unixSeconds }).meta({ id: "DeletedApp" });
-const secretKey = z.object({ secretKey: z.string() }).meta({ id: "AppSecret" });
-
-const edit = z.strictObject({
-  plan: z
-    .strictObject({
-      name: label.unwrap().min(1).optional(),
-      maxConcurrentConnections: cap.optional(),
-      maxMessagesPerPeriod: cap.optional(),
+const app = lazily(() =>
+  z
+    .object({
+      _id: z.string(),
+      name: z.string(),
+      created: unixSeconds(),
+      plan: plan(),
+      retentionDays: z.int().nullable().describe("Days that recordings are kept; null: without a limit"),
+      consolePayloads: z.boolean().describe("Whether operators may see its messages"),
+      channelRules: z.array(shownRule()).describe("The first whose pattern matches a channel's name applies"),
+      maxHistoryBytes: z
+        .int()
+        .describe(
+          "Beyond it, the oldest messages of its largest channel are removed; its rooms lose first while they have more than a quarter",
+        ),
+      allowedFrameOrigins: z.array(z.string()).describe("Origins whose pages may show its meetings in a frame"),
+      meetingRetentionDays: z.int().describe("Days that meetings are kept after their end"),
+      maxRecordingBytesTotal: z.int().describe("Bytes that its recordings and open uploads may have together"),
+      previousSecrets: z
+        .array(z.object({ endsAt: unixSeconds() }))
+        .describe("Replaced secret keys that still work, and until when; newest first"),
     })
-    .optional(),
-  retentionDays: z.int().min(1).max(36_500).nullable().optional(),
-  consolePayloads: z.boolean().describe("Whether operators may see the application's messages.").optional(),
-  channelRules: channelRules
-    .describe("Replaces the list. The first rule whose pattern matches a channel's name applies.")
-    .optional(),
-  maxHistoryBytes: whole(HISTORY_LIMIT_MIN_BYTES, HISTORY_LIMIT_MAX_BYTES)
-    .describe("Bytes of history in all channels; beyond it, the oldest messages of the largest channel are removed.")
-    .optional(),
-  allowedFrameOrigins: frameOrigins
-    .describe("Replaces the list of origins whose pages may show the application's meetings in a frame.")
-    .optional(),
-  meetingRetentionDays: whole(1, MEETINGS_KEPT_MAX_DAYS)
-    .describe("Days that meetings, and who took part, are kept after their end.")
-    .optional(),
-  maxRecordingBytesTotal: whole(0, RECORDINGS_LIMIT_MAX_BYTES)
-    .describe("Bytes that its recordings and open uploads may have together; beyond it, uploads are refused.")
-    .optional(),
-});
+    .meta({ id: "App" }),
+);
+const deletedApp = lazily(() => app().extend({ deleted: unixSeconds() }).meta({ id: "DeletedApp" }));
+const secretKey = lazily(() => z.object({ secretKey: z.string() }).meta({ id: "AppSecret" }));
 
-const rotate = z.strictObject({
-  graceSec: graceSec.describe("How long the present secret still works. Absent: PARLEY_ROTATION_GRACE_SECONDS."),
-  retirePrevious,
-});
+const edit = lazily(() =>
+  z.strictObject({
+    plan: z
+      .strictObject({
+        name: label().unwrap().min(1).optional(),
+        maxConcurrentConnections: cap().optional(),
+        maxMessagesPerPeriod: cap().optional(),
+      })
+      .optional(),
+    retentionDays: z.int().min(1).max(36_500).nullable().optional(),
+    consolePayloads: z.boolean().describe("Whether operators may see the application's messages.").optional(),
+    channelRules: channelRules()
+      .describe("Replaces the list. The first rule whose pattern matches a channel's name applies.")
+      .optional(),
+    maxHistoryBytes: whole(HISTORY_LIMIT_MIN_BYTES, HISTORY_LIMIT_MAX_BYTES)
+      .describe("Bytes of history in all channels; beyond it, the oldest messages of the largest channel are removed.")
+      .optional(),
+    allowedFrameOrigins: frameOrigins()
+      .describe("Replaces the list of origins whose pages may show the application's meetings in a frame.")
+      .optional(),
+    meetingRetentionDays: whole(1, MEETINGS_KEPT_MAX_DAYS)
+      .describe("Days that meetings, and who took part, are kept after their end.")
+      .optional(),
+    maxRecordingBytesTotal: whole(0, RECORDINGS_LIMIT_MAX_BYTES)
+      .describe("Bytes that its recordings and open uploads may have together; beyond it, uploads are refused.")
+      .optional(),
+  }),
+);
 
-const appFields = (row: AppRow, nowMs: number): z.infer<typeof app> => ({
+const rotate = lazily(() =>
+  z.strictObject({
+    graceSec: graceSec().describe("How long the present secret still works. Absent: PARLEY_ROTATION_GRACE_SECONDS."),
+    retirePrevious: retirePrevious(),
+  }),
+);
+
+const appFields = (row: AppRow, nowMs: number): Infer<typeof app> => ({
   _id: row.id,
   name: row.name,
   created: toSeconds(row.created),
@@ -118,7 +127,7 @@ const appFields = (row: AppRow, nowMs: number): z.infer<typeof app> => ({
 });
 
 /** Only the fields in the body are changed. */
-function toEdit(body: z.infer<typeof edit>): AppEdit {
+function toEdit(body: Infer<typeof edit>): AppEdit {
   const { plan, retentionDays, consolePayloads, maxHistoryBytes, allowedFrameOrigins, meetingRetentionDays } = body;
   return {
     ...(plan?.name !== undefined && { planName: plan.name }),
@@ -153,7 +162,7 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
   const { directory, audit, rotationGraceSeconds, clearDeleted } = parts;
   const base = { tag: "applications", guard: guards.admin, scope: "app" } as const;
   const reading = { tag: "applications", guard: guards.operator, scope: "app" } as const;
-  const fieldsOf = (row: AppRow): z.infer<typeof app> => appFields(row, parts.nowMs());
+  const fieldsOf = (row: AppRow): Infer<typeof app> => appFields(row, parts.nowMs());
   const auditedFields = (row: AppRow) => ({ ...fieldsOf(row), channelRules: rulesAsText(row.channelRules) });
   const root = "/api/internal/v1/apps";
   const one = `${root}/:app`;
@@ -170,8 +179,8 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
       path: root,
       scope: "service",
       summary: "Create an application",
-      body: z.strictObject({ name }),
-      response: app.extend({ secretKey: z.string() }).meta({ id: "CreatedApp" }),
+      body: () => z.strictObject({ name: name() }),
+      response: () => app().extend({ secretKey: z.string() }).meta({ id: "CreatedApp" }),
       problems: ["conflict"],
       handle: async (call, { caller, body }) => {
         const made = await directory.createApp(body.name);
@@ -187,7 +196,7 @@ export function appEndpoints(guards: ListGuards, parts: AppParts): Endpoint[] {
       scope: "service",
       summary: "List applications, in the order of their creation",
       query: paging,
-      response: z.object({ data: z.array(app), next: z.string().nullable() }),
+      response: () => z.object({ data: z.array(app()), next: z.string().nullable() }),
       handle: async (_call, { query: { limit, after } }) =>
         pageOf(await directory.appsPage(limit + 1, after), limit, (row) => row.id, fieldsOf),
     }),

@@ -7,6 +7,7 @@ import { namedKey, type Question } from "../../access/admission/explain-advice.t
 import type { Follower } from "../../access/admission/store-follower.ts";
 import type { KeyRate } from "../../access/keys/coverage.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
+import { lazily } from "../../base/lazily.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import { ORIGIN_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../../protocol/limits.ts";
 import type { KeyRow, Store } from "../../store/contract/store.ts";
@@ -24,32 +25,36 @@ const pasted = (maxChars: number) =>
 const KEY_MAX_CHARS = 1024;
 const CHANNEL_MAX_CHARS = 4096;
 
-const body = z.strictObject({
-  key: pasted(KEY_MAX_CHARS).describe("Id of a publishable key; surrounding spaces are ignored."),
-  token: pasted(REQUEST_HEAD_MAX_BYTES).describe("A connect token; surrounding spaces are ignored."),
-  origin: pasted(ORIGIN_MAX_CHARS * 2).describe("Origin of the web page that connects. Absent: no browser."),
-  channel: z
-    .string()
-    .max(CHANNEL_MAX_CHARS, `must have at most ${CHANNEL_MAX_CHARS} characters`)
-    .transform((text) => (text === "" ? undefined : text))
-    .optional()
-    .describe("Absent: only the connect is explained, and the action if one is named."),
-  action: z.enum(ACTIONS).optional().describe("Absent: whether the channel is covered at all."),
-});
+const body = lazily(() =>
+  z.strictObject({
+    key: pasted(KEY_MAX_CHARS).describe("Id of a publishable key; surrounding spaces are ignored."),
+    token: pasted(REQUEST_HEAD_MAX_BYTES).describe("A connect token; surrounding spaces are ignored."),
+    origin: pasted(ORIGIN_MAX_CHARS * 2).describe("Origin of the web page that connects. Absent: no browser."),
+    channel: z
+      .string()
+      .max(CHANNEL_MAX_CHARS, `must have at most ${CHANNEL_MAX_CHARS} characters`)
+      .transform((text) => (text === "" ? undefined : text))
+      .optional()
+      .describe("Absent: only the connect is explained, and the action if one is named."),
+    action: z.enum(ACTIONS).optional().describe("Absent: whether the channel is covered at all."),
+  }),
+);
 
-const response = z
-  .object({
-    checks: z.array(
-      z.object({
-        name: z.string(),
-        result: z.enum(["passes", "refuses", "not reached"]),
-        why: z.string().optional(),
-        hint: z.string().describe("What to change").optional(),
-      }),
-    ),
-    allowed: z.boolean(),
-  })
-  .meta({ id: "Explanation" });
+const response = lazily(() =>
+  z
+    .object({
+      checks: z.array(
+        z.object({
+          name: z.string(),
+          result: z.enum(["passes", "refuses", "not reached"]),
+          why: z.string().optional(),
+          hint: z.string().describe("What to change").optional(),
+        }),
+      ),
+      allowed: z.boolean(),
+    })
+    .meta({ id: "Explanation" }),
+);
 
 interface ExplainParts {
   readonly keyring: Keyring;

@@ -1,34 +1,37 @@
 /** A key as the control plane shows it. */
 import { z } from "zod";
 import { isLive, type Keyring } from "../../access/keys/keyring.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import type { KeyRow } from "../../store/contract/store.ts";
 import { actions, toSeconds, toSecondsOrNull, unixSeconds } from "../shared/schemas.ts";
 
-export const key = z
-  .object({
-    keyId: z.string(),
-    app: z.string(),
-    type: z.enum(["publishable", "secret"]),
-    label: z.string().nullable(),
-    channelPatterns: z.array(z.string()),
-    actions,
-    allowedOrigins: z.array(z.string()).optional(),
-    turn: z.boolean().describe("Whether the welcome has ICE servers, with credentials for TURN"),
-    created: unixSeconds,
-    rotated: unixSeconds.nullable(),
-    revoked: unixSeconds.nullable(),
-    previousSecrets: z
-      .array(z.object({ endsAt: unixSeconds }))
-      .describe("Replaced secrets that still verify tokens, and until when; newest first"),
-  })
-  .meta({ id: "Key" });
+export const key = lazily(() =>
+  z
+    .object({
+      keyId: z.string(),
+      app: z.string(),
+      type: z.enum(["publishable", "secret"]),
+      label: z.string().nullable(),
+      channelPatterns: z.array(z.string()),
+      actions: actions(),
+      allowedOrigins: z.array(z.string()).optional(),
+      turn: z.boolean().describe("Whether the welcome has ICE servers, with credentials for TURN"),
+      created: unixSeconds(),
+      rotated: unixSeconds().nullable(),
+      revoked: unixSeconds().nullable(),
+      previousSecrets: z
+        .array(z.object({ endsAt: unixSeconds() }))
+        .describe("Replaced secrets that still verify tokens, and until when; newest first"),
+    })
+    .meta({ id: "Key" }),
+);
 
 interface KeyFieldsParts {
   readonly keyring: Keyring;
   readonly nowMs: () => number;
 }
 
-export const keyFields = (row: KeyRow, parts: KeyFieldsParts): z.infer<typeof key> => ({
+export const keyFields = (row: KeyRow, parts: KeyFieldsParts): Infer<typeof key> => ({
   keyId: row.id,
   app: row.app,
   type: row.type,

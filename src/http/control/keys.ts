@@ -5,6 +5,7 @@ import type { Directory, KeyEdit } from "../../access/keys/directory.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
 import { verifyToken } from "../../access/tokens/token.ts";
 import { TokenRefusal } from "../../access/tokens/token-refusal.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { actionList } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { KeyRow } from "../../store/contract/store.ts";
@@ -26,64 +27,74 @@ import type { KeyConnections } from "./key-connections.ts";
 import { key, keyFields } from "./key-fields.ts";
 import { pageOf, paging } from "./paging.ts";
 
-const type = z.enum(["publishable", "secret"]);
+const type = lazily(() => z.enum(["publishable", "secret"]));
 
-const turn = z.boolean().describe("Gives ICE servers with TURN credentials to those who connect. Absent: false.");
+const turn = lazily(() =>
+  z.boolean().describe("Gives ICE servers with TURN credentials to those who connect. Absent: false."),
+);
 
-const create = z
-  .strictObject({
-    app: z.string().describe("Id or name of the application."),
-    type,
-    channelPatterns: patterns,
-    actions,
-    allowedOrigins: origins.describe("Required for a publishable key, refused for a secret one.").optional(),
-    turn: turn.optional(),
-    label: label.optional(),
-  })
-  .superRefine((body, context) => {
-    if (body.type === "publishable" && !body.allowedOrigins)
-      context.addIssue({
-        code: "custom",
-        path: ["allowedOrigins"],
-        message: "is required for a publishable key ([] allows no browser)",
-      });
-    if (body.type === "secret" && body.allowedOrigins)
-      context.addIssue({
-        code: "custom",
-        path: ["allowedOrigins"],
-        message: "is refused for a secret key: browsers never hold it",
-      });
-  });
+const create = lazily(() =>
+  z
+    .strictObject({
+      app: z.string().describe("Id or name of the application."),
+      type: type(),
+      channelPatterns: patterns(),
+      actions: actions(),
+      allowedOrigins: origins().describe("Required for a publishable key, refused for a secret one.").optional(),
+      turn: turn().optional(),
+      label: label().optional(),
+    })
+    .superRefine((body, context) => {
+      if (body.type === "publishable" && !body.allowedOrigins)
+        context.addIssue({
+          code: "custom",
+          path: ["allowedOrigins"],
+          message: "is required for a publishable key ([] allows no browser)",
+        });
+      if (body.type === "secret" && body.allowedOrigins)
+        context.addIssue({
+          code: "custom",
+          path: ["allowedOrigins"],
+          message: "is refused for a secret key: browsers never hold it",
+        });
+    }),
+);
 
-const edit = z.strictObject({
-  channelPatterns: patterns.optional(),
-  actions: actions.optional(),
-  allowedOrigins: origins.optional(),
-  turn: turn.describe("Acts on the next connect.").optional(),
-  label: label.optional(),
-});
+const edit = lazily(() =>
+  z.strictObject({
+    channelPatterns: patterns().optional(),
+    actions: actions().optional(),
+    allowedOrigins: origins().optional(),
+    turn: turn().describe("Acts on the next connect.").optional(),
+    label: label().optional(),
+  }),
+);
 
-const rotate = z.strictObject({
-  graceSec: graceSec.describe("How long the present secret still verifies. Absent: PARLEY_ROTATION_GRACE_SECONDS."),
-  retirePrevious,
-});
+const rotate = lazily(() =>
+  z.strictObject({
+    graceSec: graceSec().describe("How long the present secret still verifies. Absent: PARLEY_ROTATION_GRACE_SECONDS."),
+    retirePrevious: retirePrevious(),
+  }),
+);
 
-const checked = z
-  .object({
-    valid: z.boolean(),
-    error: z.string().describe("The code a connect would get.").optional(),
-    reason: z.string().describe("Exactly why it is refused.").optional(),
-    keyId: z.string().optional(),
-    app: z.string().optional(),
-    peerId: z.string().optional(),
-    expiresAt: unixSeconds.optional(),
-    channels: z.array(z.string()).optional(),
-    permissions: actions.optional(),
-  })
-  .meta({ id: "CheckedToken" });
+const checked = lazily(() =>
+  z
+    .object({
+      valid: z.boolean(),
+      error: z.string().describe("The code a connect would get.").optional(),
+      reason: z.string().describe("Exactly why it is refused.").optional(),
+      keyId: z.string().optional(),
+      app: z.string().optional(),
+      peerId: z.string().optional(),
+      expiresAt: unixSeconds().optional(),
+      channels: z.array(z.string()).optional(),
+      permissions: actions().optional(),
+    })
+    .meta({ id: "CheckedToken" }),
+);
 
 /** Only the fields in the body are changed; null clears the label. */
-const toEdit = (body: z.infer<typeof edit>): KeyEdit => ({
+const toEdit = (body: Infer<typeof edit>): KeyEdit => ({
   ...(body.channelPatterns && { channelPatterns: body.channelPatterns }),
   ...(body.actions && { actions: body.actions }),
   ...(body.allowedOrigins && { allowedOrigins: body.allowedOrigins }),
@@ -107,7 +118,7 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
   const { directory, audit } = parts;
   const base = { tag: "keys", guard: guards.admin, scope: "app" } as const;
   const reading = { tag: "keys", guard: guards.lists, scope: "app" } as const;
-  const fieldsOf = (row: KeyRow): z.infer<typeof key> => keyFields(row, parts);
+  const fieldsOf = (row: KeyRow): Infer<typeof key> => keyFields(row, parts);
   const root = "/api/internal/v1/signalling/keys";
   const one = `${root}/:keyId`;
   const idOf = (call: { params: Readonly<Record<string, string>> }): string => call.params.keyId ?? "";
@@ -118,7 +129,7 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       path: root,
       summary: "Create a key; only this answer holds a secret key's secret",
       body: create,
-      response: key.extend({ secret: z.string().optional() }).meta({ id: "CreatedKey" }),
+      response: () => key().extend({ secret: z.string().optional() }).meta({ id: "CreatedKey" }),
       problems: ["not_found", "conflict"],
       handle: async (call, { caller, body }) => {
         const made = await directory.createKey({
@@ -142,8 +153,8 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       method: "GET",
       path: root,
       summary: "List keys in the order of their creation, revoked ones too",
-      query: paging.extend({ app: z.string().describe("Id or name; absent: of all applications.").optional() }),
-      response: z.object({ data: z.array(key), next: z.string().nullable() }),
+      query: () => paging().extend({ app: z.string().describe("Id or name; absent: of all applications.").optional() }),
+      response: () => z.object({ data: z.array(key()), next: z.string().nullable() }),
       problems: ["not_found"],
       handle: async (_call, { query: { app, limit, after } }) =>
         pageOf(await directory.keysPage(limit + 1, app, after), limit, (row) => row.id, fieldsOf),
@@ -153,9 +164,10 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       method: "GET",
       path: one,
       summary: "One key, with the number of its connections on all nodes",
-      response: key
-        .extend({ connections: z.int().describe("Open connections with this key, on all nodes that answer") })
-        .meta({ id: "KeyWithConnections" }),
+      response: () =>
+        key()
+          .extend({ connections: z.int().describe("Open connections with this key, on all nodes that answer") })
+          .meta({ id: "KeyWithConnections" }),
       problems: ["not_found"],
       handle: async (call) => {
         const row = await directory.key(idOf(call));
@@ -200,9 +212,10 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       path: `${one}/rotate`,
       summary: "Give a secret key a new signing secret",
       body: rotate,
-      response: z
-        .object({ keyId: z.string(), secret: z.string(), previousSecretExpiresAt: unixSeconds })
-        .meta({ id: "RotatedKey" }),
+      response: () =>
+        z
+          .object({ keyId: z.string(), secret: z.string(), previousSecretExpiresAt: unixSeconds() })
+          .meta({ id: "RotatedKey" }),
       problems: ["not_found", "conflict"],
       handle: async (call, { caller, body }) => {
         const keyId = idOf(call);
@@ -227,7 +240,7 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
       method: "POST",
       path: "/api/internal/v1/signalling/tokens/check",
       summary: "Check a connect token; says exactly why it is refused",
-      body: z.strictObject({ token: z.string().min(1) }),
+      body: () => z.strictObject({ token: z.string().min(1) }),
       response: checked,
       handle: async (_call, { caller, body }) => {
         // As for a connect: another node may have changed the key a moment ago.
@@ -238,11 +251,7 @@ export function keyEndpoints(guards: ListGuards, parts: KeyParts): Endpoint[] {
   ];
 }
 
-function check(
-  token: string,
-  { keyring, nowMs }: KeyParts,
-  charge: (requests: number) => void,
-): z.infer<typeof checked> {
+function check(token: string, { keyring, nowMs }: KeyParts, charge: (requests: number) => void): Infer<typeof checked> {
   const result = verifyToken(token, keyring, nowMs(), { debt: () => 0, charge: (_, requests) => charge(requests) });
   if (result instanceof TokenRefusal)
     return { valid: false, error: new Problem(result.code).code, reason: result.reason };

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
 import type { AppId } from "../../base/ids.ts";
+import { lazily } from "../../base/lazily.ts";
 import type { Acts } from "../../meetings/acts/acts.ts";
 import { MEETINGS_PAGE_DEFAULT, MEETINGS_PAGE_MAX, PERSON_NAME_MAX_CHARS } from "../../meetings/contract/limits.ts";
 import type { HostLinks } from "../../meetings/entrance/host-link.ts";
@@ -20,51 +21,65 @@ import { limit, unixSeconds, wholeNumber } from "../shared/schemas.ts";
 import type { AppIn } from "./app-in.ts";
 import { ID_FORM, inControlPlane, NO_CURSOR } from "./application-calls.ts";
 
-const listed = meeting
-  .extend({ inside: z.int().optional().describe("How many people are inside; absent once the meeting is over") })
-  .meta({ id: "ListedMeeting" });
+const listed = lazily(() =>
+  meeting()
+    .extend({ inside: z.int().optional().describe("How many people are inside; absent once the meeting is over") })
+    .meta({ id: "ListedMeeting" }),
+);
 
-const list = z
-  .object({
-    data: z.array(listed),
-    next: z.string().nullable().describe("after of the next page; null at the end"),
-    total: z.int().describe("How many meetings the filters match"),
-  })
-  .meta({ id: "MeetingList" });
+const list = lazily(() =>
+  z
+    .object({
+      data: z.array(listed()),
+      next: z.string().nullable().describe("after of the next page; null at the end"),
+      total: z.int().describe("How many meetings the filters match"),
+    })
+    .meta({ id: "MeetingList" }),
+);
 
-const whole = meeting.extend({ participants: z.array(participant) }).meta({ id: "MeetingWithParticipants" });
+const whole = lazily(() =>
+  meeting()
+    .extend({ participants: z.array(participant()) })
+    .meta({ id: "MeetingWithParticipants" }),
+);
 
-const query = z.object({
-  room: z.string().max(128).optional().describe("Id or name of a room: 24 hex digits are tried as an id first"),
-  active: z.enum(["true", "false"]).optional().describe("true: those that go on; false: those that are over"),
-  startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
-  startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
-  limit: limit(MEETINGS_PAGE_MAX, MEETINGS_PAGE_DEFAULT),
-  after: z.string().regex(ID_FORM, NO_CURSOR).optional().describe("next of the previous page"),
-});
+const query = lazily(() =>
+  z.object({
+    room: z.string().max(128).optional().describe("Id or name of a room: 24 hex digits are tried as an id first"),
+    active: z.enum(["true", "false"]).optional().describe("true: those that go on; false: those that are over"),
+    startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
+    startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
+    limit: limit(MEETINGS_PAGE_MAX, MEETINGS_PAGE_DEFAULT),
+    after: z.string().regex(ID_FORM, NO_CURSOR).optional().describe("next of the previous page"),
+  }),
+);
 
-const linkRequest = z
-  .object({
-    name: z
-      .string()
-      .min(1, "must not be empty")
-      .max(PERSON_NAME_MAX_CHARS, `must have at most ${PERSON_NAME_MAX_CHARS} characters`)
-      .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
-      .optional()
-      .describe("The host's name; absent: the page asks for it"),
-  })
-  .strict();
+const linkRequest = lazily(() =>
+  z
+    .object({
+      name: z
+        .string()
+        .min(1, "must not be empty")
+        .max(PERSON_NAME_MAX_CHARS, `must have at most ${PERSON_NAME_MAX_CHARS} characters`)
+        .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
+        .optional()
+        .describe("The host's name; absent: the page asks for it"),
+    })
+    .strict(),
+);
 
-const hostLink = z
-  .object({
-    url: z.string().describe("Opens the room's page; its fragment has an admin's access token"),
-    expiresAt: unixSeconds.describe("Until then it lets its holder in"),
-  })
-  .meta({ id: "HostLink" });
+const hostLink = lazily(() =>
+  z
+    .object({
+      url: z.string().describe("Opens the room's page; its fragment has an admin's access token"),
+      expiresAt: unixSeconds().describe("Until then it lets its holder in"),
+    })
+    .meta({ id: "HostLink" }),
+);
 
-const recordingState = z
-  .object({ recording: z.boolean().describe("Whether the meeting is recorded now") })
-  .meta({ id: "MeetingRecording" });
+const recordingState = lazily(() =>
+  z.object({ recording: z.boolean().describe("Whether the meeting is recorded now") }).meta({ id: "MeetingRecording" }),
+);
 /** In the audit, as when the application's server does it. */
 const STARTED = "recording started";
 const STOPPED = "recording stopped";
@@ -183,7 +198,7 @@ function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] 
       method: "POST",
       path: `${room}/end`,
       summary: "End the meeting of a room, by its name or id, for all participants; without a meeting nothing happens",
-      response: z.object({ ended: z.int().describe("How many people were inside") }).meta({ id: "MeetingEnded" }),
+      response: () => z.object({ ended: z.int().describe("How many people were inside") }).meta({ id: "MeetingEnded" }),
       problems: ["not_found"],
       handle: async (call, { caller }) => {
         const app = await appIn(call);
@@ -204,7 +219,7 @@ function changing(guard: Guard<Operator>, parts: AdminMeetingParts): Endpoint[] 
       method: "DELETE",
       path: `${room}/participants/:participantSession`,
       summary: "Remove a participant from the meeting of a room, by its name or id",
-      response: z.object({ removed: z.literal(true) }).meta({ id: "ParticipantRemoved" }),
+      response: () => z.object({ removed: z.literal(true) }).meta({ id: "ParticipantRemoved" }),
       problems: ["not_found"],
       handle: async (call, { caller }) => {
         const app = await appIn(call);

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { isReservedName } from "../../access/operators/operator.ts";
 import type { Operators } from "../../access/operators/operators.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";
 import type { OperatorRow } from "../../store/contract/operators.ts";
 import type { OperatorGuards } from "../guards/operator.ts";
@@ -12,31 +13,37 @@ import { pageOf, paging } from "./paging.ts";
 
 const NAME_MAX_CHARS = 64;
 
-const name = z
-  .string()
-  .min(1)
-  // A longer one is not normalised, which takes seconds for a long pile of combining marks.
-  .max(NAME_MAX_CHARS, { error: `must have at most ${NAME_MAX_CHARS} characters`, abort: true })
-  .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
-  .refine((text) => text.trim() === text, "must not begin or end with a space")
-  .refine(
-    (text) => !isReservedName(text),
-    "must not be admin, application secret, command line or the id of a key: the audit names others by these",
-  );
+const name = lazily(() =>
+  z
+    .string()
+    .min(1)
+    // A longer one is not normalised, which takes seconds for a long pile of combining marks.
+    .max(NAME_MAX_CHARS, { error: `must have at most ${NAME_MAX_CHARS} characters`, abort: true })
+    .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
+    .refine((text) => text.trim() === text, "must not begin or end with a space")
+    .refine(
+      (text) => !isReservedName(text),
+      "must not be admin, application secret, command line or the id of a key: the audit names others by these",
+    ),
+);
 
-const role = z.enum(["admin", "read"]).describe("read: sees everything but secrets and payloads, and changes nothing");
+const role = lazily(() =>
+  z.enum(["admin", "read"]).describe("read: sees everything but secrets and payloads, and changes nothing"),
+);
 
-const operator = z
-  .object({
-    _id: z.string(),
-    name: z.string(),
-    role,
-    created: unixSeconds,
-    lastUsed: unixSeconds.nullable().describe("To the minute; null: never"),
-  })
-  .meta({ id: "Operator" });
+const operator = lazily(() =>
+  z
+    .object({
+      _id: z.string(),
+      name: z.string(),
+      role: role(),
+      created: unixSeconds(),
+      lastUsed: unixSeconds().nullable().describe("To the minute; null: never"),
+    })
+    .meta({ id: "Operator" }),
+);
 
-const operatorFields = (row: OperatorRow): z.infer<typeof operator> => ({
+const operatorFields = (row: OperatorRow): Infer<typeof operator> => ({
   _id: row.id,
   name: row.name,
   role: row.role,
@@ -56,7 +63,7 @@ export function operatorEndpoints(guards: OperatorGuards, operators: Operators, 
       path: root,
       summary: "List the operators that are not revoked",
       query: paging,
-      response: z.object({ data: z.array(operator), next: z.string().nullable() }),
+      response: () => z.object({ data: z.array(operator()), next: z.string().nullable() }),
       handle: async (_call, { query: { limit, after = "" } }) => {
         const rows = (await operators.list()).filter((row) => row.id > after);
         return pageOf(rows.slice(0, limit + 1), limit, (row) => row.id, operatorFields);
@@ -69,8 +76,8 @@ export function operatorEndpoints(guards: OperatorGuards, operators: Operators, 
       method: "POST",
       path: root,
       summary: "Create an operator; only this answer holds the token",
-      body: z.strictObject({ name, role }),
-      response: operator.extend({ token: z.string() }).meta({ id: "CreatedOperator" }),
+      body: () => z.strictObject({ name: name(), role: role() }),
+      response: () => operator().extend({ token: z.string() }).meta({ id: "CreatedOperator" }),
       problems: ["conflict"],
       handle: async (call, { caller, body }) => {
         const { row, token } = await operators.create(body.name, body.role);
@@ -85,7 +92,7 @@ export function operatorEndpoints(guards: OperatorGuards, operators: Operators, 
       method: "DELETE",
       path: `${root}/:id`,
       summary: "Revoke an operator: the token, its sessions and their streams end on every node",
-      response: operator.extend({ revoked: unixSeconds }).meta({ id: "RevokedOperator" }),
+      response: () => operator().extend({ revoked: unixSeconds() }).meta({ id: "RevokedOperator" }),
       problems: ["not_found"],
       handle: async (call, { caller }) => {
         const row = await operators.revoke(call.params.id ?? "");

@@ -1,6 +1,7 @@
 /** Control plane: the recordings of an application, under the rules of the application API, and their bytes. */
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { RECORDINGS_PAGE_DEFAULT, RECORDINGS_PAGE_MAX } from "../../recordings/budgets/limits.ts";
 import { FOLDER_PIECE_BYTES, type Recordings } from "../../recordings/recordings.ts";
@@ -21,49 +22,59 @@ import { ID_FORM, inControlPlane, NO_CURSOR } from "./application-calls.ts";
 /** Recordings that one call deletes by their ids. */
 const IDS_MAX = 100;
 
-const listing = filters.extend({
-  limit: limit(RECORDINGS_PAGE_MAX, RECORDINGS_PAGE_DEFAULT),
-  after: z.string().regex(ID_FORM, NO_CURSOR).optional().describe("next of the previous page"),
-  order: z.enum(["asc", "desc"]).default("desc").describe("By completion: desc is newest first"),
-});
+const listing = lazily(() =>
+  filters().extend({
+    limit: limit(RECORDINGS_PAGE_MAX, RECORDINGS_PAGE_DEFAULT),
+    after: z.string().regex(ID_FORM, NO_CURSOR).optional().describe("next of the previous page"),
+    order: z.enum(["asc", "desc"]).default("desc").describe("By completion: desc is newest first"),
+  }),
+);
 
-const listed = recording
-  .extend({
-    roomName: z.string().nullable().describe("The present or last name of the room"),
-    completed: unixSeconds.describe("When the upload was completed: retention counts from then"),
-  })
-  .meta({ id: "ListedRecording" });
+const listed = lazily(() =>
+  recording()
+    .extend({
+      roomName: z.string().nullable().describe("The present or last name of the room"),
+      completed: unixSeconds().describe("When the upload was completed: retention counts from then"),
+    })
+    .meta({ id: "ListedRecording" }),
+);
 
-const detail = listed
-  .extend({
-    roomArchived: z.boolean(),
-    meeting: z
-      .object({ _id: z.string().describe("The meetingSession"), active: z.boolean(), startTime: unixSeconds })
-      .nullable()
-      .describe("null: no meeting has this meetingSession, or it is not kept any more"),
-  })
-  .meta({ id: "RecordingDetail" });
+const detail = lazily(() =>
+  listed()
+    .extend({
+      roomArchived: z.boolean(),
+      meeting: z
+        .object({ _id: z.string().describe("The meetingSession"), active: z.boolean(), startTime: unixSeconds() })
+        .nullable()
+        .describe("null: no meeting has this meetingSession, or it is not kept any more"),
+    })
+    .meta({ id: "RecordingDetail" }),
+);
 
-const listedFields = (row: RecordingRow, names: ReadonlyMap<string, string>): z.infer<typeof listed> => ({
+const listedFields = (row: RecordingRow, names: ReadonlyMap<string, string>): Infer<typeof listed> => ({
   ...recordingFields(row),
   roomName: names.get(row.room) ?? null,
   completed: toSeconds(row.completed),
 });
 
-const list = z
-  .object({
-    data: z.array(listed),
-    next: z.string().nullable().describe("after of the next page; null at the end"),
-    total: z.int().describe("How many recordings the filters match"),
-    storage: z
-      .object({ recordings: z.int(), bytes: z.int(), uploading: z.int().describe("Bytes of open uploads") })
-      .describe("What all recordings and open uploads of the application take, whatever the filters"),
-  })
-  .meta({ id: "RecordingList" });
+const list = lazily(() =>
+  z
+    .object({
+      data: z.array(listed()),
+      next: z.string().nullable().describe("after of the next page; null at the end"),
+      total: z.int().describe("How many recordings the filters match"),
+      storage: z
+        .object({ recordings: z.int(), bytes: z.int(), uploading: z.int().describe("Bytes of open uploads") })
+        .describe("What all recordings and open uploads of the application take, whatever the filters"),
+    })
+    .meta({ id: "RecordingList" }),
+);
 
-const deletion = filters.extend({
-  id: z.string().optional().describe(`Instead of filters: the id of a recording, up to ${IDS_MAX} times`),
-});
+const deletion = lazily(() =>
+  filters().extend({
+    id: z.string().optional().describe(`Instead of filters: the id of a recording, up to ${IDS_MAX} times`),
+  }),
+);
 
 interface AdminRecordingParts {
   readonly appIn: AppIn;
@@ -123,7 +134,7 @@ export function adminRecordingEndpoints(
       path: all,
       summary: "Delete recordings of an application: those that the filters match, or those of the ids",
       query: deletion,
-      response: z.object({ deleted: z.int() }),
+      response: () => z.object({ deleted: z.int() }),
       problems: ["not_found"],
       handle: async (call, { caller, query: { id: _id, ...filter } }) => {
         const app = await appIn(call);
@@ -169,7 +180,7 @@ export function adminRecordingEndpoints(
       method: "DELETE",
       path: one,
       summary: "Delete a recording of an application",
-      response: recording.extend({ deleted: unixSeconds }).meta({ id: "DeletedRecording" }),
+      response: () => recording().extend({ deleted: unixSeconds() }).meta({ id: "DeletedRecording" }),
       problems: ["not_found", "conflict"],
       handle: async (call, { caller }) => {
         const app = await appIn(call);
@@ -187,7 +198,8 @@ export function adminRecordingEndpoints(
       method: "GET",
       path: `${one}/file`,
       summary: "The bytes of a recording, whole or in part (Range), from the folder or the bucket; role admin only",
-      query: z.object({ download: z.literal("1").optional().describe("1: as a download, not shown in the page") }),
+      query: () =>
+        z.object({ download: z.literal("1").optional().describe("1: as a download, not shown in the page") }),
       ...FILE_ANSWER,
       problems: ["forbidden", "not_found", "range_not_satisfiable"],
       handle: async (call, { caller, query, recheck }) => {

@@ -1,6 +1,7 @@
 /** Control plane: the rooms of an application, under the rules of the application API. */
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { FIELD_NAMES, fieldOf, isWebAddress } from "../../rooms/fields.ts";
 import { ROOM_NAME_MAX_CHARS, ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../../rooms/limits.ts";
 import type { RoomRecord, Rooms } from "../../rooms/rooms.ts";
@@ -12,25 +13,29 @@ import type { AppIn } from "./app-in.ts";
 import { ID_FORM, inControlPlane, NO_CURSOR } from "./application-calls.ts";
 
 /** A misspelt field is refused, as everywhere in the control plane. */
-const strictEdits = edits.strict();
+const strictEdits = lazily(() => edits().strict());
 
-const list = z
-  .object({
-    data: z.array(room),
-    next: z.string().nullable().describe("after of the next page; null at the end. A page of a search may be empty."),
-    total: z.int().describe("Rooms of the application, whatever is searched for"),
-  })
-  .meta({ id: "RoomList" });
+const list = lazily(() =>
+  z
+    .object({
+      data: z.array(room()),
+      next: z.string().nullable().describe("after of the next page; null at the end. A page of a search may be empty."),
+      total: z.int().describe("Rooms of the application, whatever is searched for"),
+    })
+    .meta({ id: "RoomList" }),
+);
 
-const query = z.object({
-  limit: limit(ROOMS_PAGE_MAX, ROOMS_PAGE_DEFAULT),
-  after: z.string().regex(ID_FORM, NO_CURSOR).optional().describe("next of the previous page"),
-  search: z
-    .string()
-    .max(ROOM_NAME_MAX_CHARS, `must have at most ${ROOM_NAME_MAX_CHARS} characters`)
-    .optional()
-    .describe("Part of a name, in upper or lower case"),
-});
+const query = lazily(() =>
+  z.object({
+    limit: limit(ROOMS_PAGE_MAX, ROOMS_PAGE_DEFAULT),
+    after: z.string().regex(ID_FORM, NO_CURSOR).optional().describe("next of the previous page"),
+    search: z
+      .string()
+      .max(ROOM_NAME_MAX_CHARS, `must have at most ${ROOM_NAME_MAX_CHARS} characters`)
+      .optional()
+      .describe("Part of a name, in upper or lower case"),
+  }),
+);
 
 interface AdminRoomParts {
   readonly appIn: AppIn;
@@ -136,7 +141,7 @@ export function adminRoomEndpoints(
 
 type Field = (typeof FIELD_NAMES)[number] | "roomName";
 
-const named = (body: z.infer<typeof strictEdits>): Field[] =>
+const named = (body: Infer<typeof strictEdits>): Field[] =>
   (["roomName", ...FIELD_NAMES] as const).filter((field) => body[field] !== undefined);
 
 /** For the audit, which is read by every operator; null: the field is not set. */

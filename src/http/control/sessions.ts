@@ -3,6 +3,7 @@
 import { z } from "zod";
 import type { Operators } from "../../access/operators/operators.ts";
 import type { Session } from "../../access/operators/session-book.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import type { Throttle } from "../../base/throttle.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { checkOrigin, clearCookie, refuseClearText, sessionSecretsIn, setCookie } from "../guards/cookie.ts";
@@ -16,13 +17,15 @@ import { toSeconds, unixSeconds } from "../shared/schemas.ts";
 
 const TOKEN_MAX_CHARS = 512;
 
-const session = z
-  .object({
-    name: z.string().describe("The operator's name; admin for the admin token"),
-    role: z.enum(["admin", "read"]),
-    expiresAt: unixSeconds,
-  })
-  .meta({ id: "DashboardSession" });
+const session = lazily(() =>
+  z
+    .object({
+      name: z.string().describe("The operator's name; admin for the admin token"),
+      role: z.enum(["admin", "read"]),
+      expiresAt: unixSeconds(),
+    })
+    .meta({ id: "DashboardSession" }),
+);
 
 interface SessionParts {
   readonly operators: Operators;
@@ -34,7 +37,7 @@ interface SessionParts {
 
 type PresentSession = NonNullable<ReturnType<typeof sessionOf>>;
 
-const sessionFields = ({ operator: { name, role }, row }: Session): z.infer<typeof session> => ({
+const sessionFields = ({ operator: { name, role }, row }: Session): Infer<typeof session> => ({
   name,
   role,
   expiresAt: toSeconds(row.ends),
@@ -50,7 +53,7 @@ export function sessionEndpoints({ operators, access, audit, signIns }: SessionP
       guard: arriving,
       summary: "Sign in to the dashboard with the admin token or an operator's token; sets its cookie",
       bodyMaxBytes: SIGN_IN_BODY_MAX_BYTES,
-      body: z.strictObject({ token: z.string().min(1).max(TOKEN_MAX_CHARS) }),
+      body: () => z.strictObject({ token: z.string().min(1).max(TOKEN_MAX_CHARS) }),
       response: session,
       problems: ["unauthorized", "forbidden", "wrong_host", "rate_limited"],
       handle: async (call, { body }) => {

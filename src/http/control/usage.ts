@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
 import { type AppId, roomSpaceOf, spaceOf } from "../../base/ids.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { type HistoryStore, HistoryUnavailable } from "../../history/contract/history.ts";
 import { periodOf } from "../../realtime/counting/usage.ts";
 import type { AppRow, Store } from "../../store/contract/store.ts";
@@ -21,18 +22,20 @@ import type { AppIn } from "./app-in.ts";
 const PERIODS_DEFAULT = 12;
 const PERIODS_MAX = 120;
 
-const response = z
-  .object({
-    appId: z.string(),
-    concurrentNow,
-    plan,
-    data: z.array(periodUsage).describe("Newest period first; none from before the application was created"),
-    history: z
-      .object({ streams: z.int().describe("Channels with stored messages"), messages: z.int(), bytes: z.int() })
-      .optional()
-      .describe("What is stored now, in channels and in rooms; absent while that cannot be read"),
-  })
-  .meta({ id: "UsageOfPeriods" });
+const response = lazily(() =>
+  z
+    .object({
+      appId: z.string(),
+      concurrentNow: concurrentNow(),
+      plan: plan(),
+      data: z.array(periodUsage()).describe("Newest period first; none from before the application was created"),
+      history: z
+        .object({ streams: z.int().describe("Channels with stored messages"), messages: z.int(), bytes: z.int() })
+        .optional()
+        .describe("What is stored now, in channels and in rooms; absent while that cannot be read"),
+    })
+    .meta({ id: "UsageOfPeriods" }),
+);
 
 interface AdminUsageParts extends UsageSources {
   readonly appIn: AppIn;
@@ -50,15 +53,16 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
       summary: "What an application has used, per period: a calendar month in UTC",
       guard,
       scope: "app",
-      query: z.object({
-        periods: wholeNumber(1, PERIODS_MAX)
-          .optional()
-          .transform((value) => value ?? PERIODS_DEFAULT)
-          .describe("How many periods, with the present one"),
-      }),
+      query: () =>
+        z.object({
+          periods: wholeNumber(1, PERIODS_MAX)
+            .optional()
+            .transform((value) => value ?? PERIODS_DEFAULT)
+            .describe("How many periods, with the present one"),
+        }),
       response,
       problems: ["not_found"],
-      handle: async (call, { query }): Promise<z.infer<typeof response>> => {
+      handle: async (call, { query }): Promise<Infer<typeof response>> => {
         const app = await appIn(call);
         await gather(app.id);
         const { concurrentNow: now, ...current } = usageNow(app.id, parts);
@@ -77,10 +81,7 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
 }
 
 /** With its rooms, whose history is within the same limit. While history cannot be read, the rest is still shown. */
-async function storedNow(
-  app: AppId,
-  history: Pick<HistoryStore, "usage">,
-): Promise<z.infer<typeof response>["history"]> {
+async function storedNow(app: AppId, history: Pick<HistoryStore, "usage">): Promise<Infer<typeof response>["history"]> {
   try {
     const [own, rooms] = [await history.usage(spaceOf(app)), await history.usage(roomSpaceOf(app))];
     return {
@@ -100,7 +101,7 @@ async function earlierUsage(
   currentStart: number,
   count: number,
   store: Pick<Store, "usageOf">,
-): Promise<z.infer<typeof periodUsage>[]> {
+): Promise<Infer<typeof periodUsage>[]> {
   const periods = [];
   for (let start = currentStart; periods.length < count; ) {
     // The period of the millisecond before this one began.

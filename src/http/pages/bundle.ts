@@ -3,15 +3,17 @@
  * a hash of their content; and parley-client as one module. The result is kept in web/.build and used again as long as no source
  * has changed.
  */
-import { createHash, randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Packed, pack } from "../response/packed.ts";
+import { Sources } from "./sources.ts";
 import { withoutUnusedPaths } from "./uplot.ts";
 
 const WEB = join(import.meta.dir, "../../../web");
 const BUILT = join(WEB, ".build");
 const CLIENT = join(WEB, "../client/src");
+const PROTOCOL = join(WEB, "../src/protocol");
 const MANIFEST = "manifest.json";
 /** Every page's folder, which is also its name. */
 export const PAGES = ["start", "docs", "dashboard", "meeting"] as const;
@@ -43,6 +45,8 @@ export interface Bundle {
 }
 
 interface Manifest {
+  /** Dates and contents of the sources that it was built from. */
+  readonly stamp: string;
   readonly sources: string;
   readonly pages: Bundle["pages"];
   readonly assets: Readonly<Record<string, KeptAsset>>;
@@ -56,12 +60,19 @@ interface KeptAsset {
 
 /** The bundle of the present sources: from the folder of the last build, or built now. */
 export async function loadBundle(): Promise<Bundle> {
-  const sources = sourcesHash();
-  const built = readBuilt(sources);
-  if (built) return built;
+  // Everything that the pages import from this project, and the versions of the packages.
+  const files = new Sources([WEB, PROTOCOL, CLIENT], [join(WEB, "../package.json")]);
+  const stamp = files.stamp();
+  const built = readManifest();
+  if (built?.stamp === stamp) return bundleOf(built);
+  const sources = files.hash();
+  if (built?.sources === sources) {
+    keep({ ...built, stamp });
+    return bundleOf(built);
+  }
   const bundle = await build();
   const assets = [...bundle.assets].map(([name, asset]) => [name, toKeep(asset)]);
-  keep({ sources, pages: bundle.pages, assets: Object.fromEntries(assets), client: toKeep(bundle.client) });
+  keep({ stamp, sources, pages: bundle.pages, assets: Object.fromEntries(assets), client: toKeep(bundle.client) });
   return bundle;
 }
 
@@ -129,32 +140,19 @@ const kept = ({ text, gzipBase64 }: KeptAsset): Packed => ({ text, gzip: Uint8Ar
 const located = ({ message, position }: BuildMessage | ResolveMessage): string =>
   position ? `${position.file}:${position.line}:${position.column}: ${message}` : message;
 
-/** Changes with every source, with the packages they import, and with the bundler. */
-function sourcesHash(): string {
-  const hash = createHash("sha256")
-    .update(Bun.version)
-    .update(readFileSync(join(WEB, "../package.json")));
-  const protocol = join(WEB, "../src/protocol");
-  for (const root of [WEB, protocol, CLIENT])
-    for (const file of (readdirSync(root, { recursive: true }) as string[]).sort())
-      if (/\.(html|css|tsx?)$/.test(file) && !file.startsWith(".build")) {
-        hash.update(file);
-        hash.update(readFileSync(join(root, file)));
-      }
-  return hash.digest("hex");
-}
-
-function readBuilt(sources: string): Bundle | undefined {
+function readManifest(): Manifest | undefined {
   const file = join(BUILT, MANIFEST);
   if (!existsSync(file)) return undefined;
   try {
-    const manifest = JSON.parse(readFileSync(file, "utf8")) as Manifest;
-    if (manifest.sources !== sources) return undefined;
-    const assets = Object.entries(manifest.assets).map(([name, asset]) => [name, kept(asset)] as const);
-    return { pages: manifest.pages, assets: new Map(assets), client: kept(manifest.client) };
+    return JSON.parse(readFileSync(file, "utf8")) as Manifest;
   } catch {
     return undefined;
   }
+}
+
+function bundleOf({ pages, assets, client }: Manifest): Bundle {
+  const unpacked = Object.entries(assets).map(([name, asset]) => [name, kept(asset)] as const);
+  return { pages, assets: new Map(unpacked), client: kept(client) };
 }
 
 /** Renamed into place: several nodes on one machine may start at once. A folder that cannot be written to costs a build per start. */

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import { spaceOf } from "../../base/ids.ts";
+import { lazily } from "../../base/lazily.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { historyPageRequest } from "../../realtime/streams/page-request.ts";
 import type { HistoryPages } from "../../realtime/streams/pages.ts";
@@ -15,25 +16,29 @@ import type { AppAudit } from "../shared/audit.ts";
 import { historyQuery, inHistory, noHistory } from "../shared/history-pages.ts";
 import { permit } from "../shared/messages.ts";
 
-const entry = z
-  .object({
-    from: z.string(),
-    fromMetadata: z.looseObject({}).optional(),
-    data: z.unknown(),
-    pos: z.string(),
-    time: z.int().describe("Unix milliseconds"),
-    id: z.string().optional().describe("With which it was published"),
-  })
-  .meta({ id: "ChannelHistoryMessage" });
+const entry = lazily(() =>
+  z
+    .object({
+      from: z.string(),
+      fromMetadata: z.looseObject({}).optional(),
+      data: z.unknown(),
+      pos: z.string(),
+      time: z.int().describe("Unix milliseconds"),
+      id: z.string().optional().describe("With which it was published"),
+    })
+    .meta({ id: "ChannelHistoryMessage" }),
+);
 
-const page = z
-  .object({
-    channel: z.string(),
-    pos: z.string().describe("Where the history ends"),
-    messages: z.array(entry).describe("Newest first with `before` or neither, oldest first with `after`"),
-    more: z.boolean().describe("There are more messages in the direction of reading"),
-  })
-  .meta({ id: "ChannelHistory" });
+const page = lazily(() =>
+  z
+    .object({
+      channel: z.string(),
+      pos: z.string().describe("Where the history ends"),
+      messages: z.array(entry()).describe("Newest first with `before` or neither, oldest first with `after`"),
+      more: z.boolean().describe("There are more messages in the direction of reading"),
+    })
+    .meta({ id: "ChannelHistory" }),
+);
 
 interface ChannelHistoryParts {
   readonly pages: Pick<HistoryPages, "page">;
@@ -79,7 +84,7 @@ export function channelHistoryEndpoints(
       ...base,
       method: "DELETE",
       summary: "Delete the stored messages of a channel; its subscribers connect again",
-      response: z.object({ channel: z.string(), deleted: z.literal(true) }),
+      response: () => z.object({ channel: z.string(), deleted: z.literal(true) }),
       problems,
       handle: async (call, { caller }) => {
         const channel = channelOf(call, caller);

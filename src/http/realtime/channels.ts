@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { KeyRate } from "../../access/keys/coverage.ts";
 import type { Credential } from "../../access/keys/credential.ts";
 import { spaceOf } from "../../base/ids.ts";
+import { lazily } from "../../base/lazily.ts";
 import type { MemberState } from "../../engine/engine.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { LISTED_ENTRY_STEPS } from "../../protocol/limits.ts";
@@ -27,14 +28,18 @@ function channelOf(call: Call, credential: Credential): string {
   return name;
 }
 
-const listed = z.object({ channel: z.string(), peers: z.int(), connections: z.int() }).meta({ id: "ActiveChannel" });
-const member = z
-  .object({
-    peerId: z.string(),
-    metadata: z.looseObject({}).optional(),
-    state: z.looseObject({}).optional().describe("What it says about itself in this channel"),
-  })
-  .meta({ id: "ChannelPeer" });
+const listed = lazily(() =>
+  z.object({ channel: z.string(), peers: z.int(), connections: z.int() }).meta({ id: "ActiveChannel" }),
+);
+const member = lazily(() =>
+  z
+    .object({
+      peerId: z.string(),
+      metadata: z.looseObject({}).optional(),
+      state: z.looseObject({}).optional().describe("What it says about itself in this channel"),
+    })
+    .meta({ id: "ChannelPeer" }),
+);
 
 /** Bounds what is put together at once: each member may have TOKEN_PEER_METADATA_MAX_BYTES of metadata. */
 const MEMBERS_PER_PAGE = 200;
@@ -71,12 +76,13 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       method: "GET",
       path: "/v1/channels",
       summary: "Active channels that the key covers",
-      query: z.object({
-        prefix: z.string().describe("Only names that begin with this.").optional(),
-        limit: limit(1000, 100),
-        after: z.string().describe("`next` of the previous page.").optional(),
-      }),
-      response: z.object({ data: z.array(listed), next: z.string().nullable() }),
+      query: () =>
+        z.object({
+          prefix: z.string().describe("Only names that begin with this.").optional(),
+          limit: limit(1000, 100),
+          after: z.string().describe("`next` of the previous page.").optional(),
+        }),
+      response: () => z.object({ data: z.array(listed()), next: z.string().nullable() }),
       problems: ["action_not_permitted", "backend_error"],
       handle: async (_call, { caller, query }) => {
         permit(caller, "presence");
@@ -92,7 +98,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       path: "/v1/channels/:channel/peers",
       hasRawSlashes: true,
       summary: "The members of a channel",
-      response: z.object({ channel: z.string(), peers: z.array(member) }),
+      response: () => z.object({ channel: z.string(), peers: z.array(member()) }),
       problems: [
         "invalid_request",
         "channel_reserved",

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import { spaceOf } from "../../base/ids.ts";
+import { lazily } from "../../base/lazily.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
 import { STATE_MAX_BYTES } from "../../protocol/limits.ts";
@@ -14,13 +15,15 @@ import { permit } from "../shared/messages.ts";
 /** `Retry-After` if not every node has responded. */
 const RETRY_SECONDS = 1;
 
-const state = z
-  .custom<JsonObject | null>((value) => value === null || isObject(value), "must be an object or null")
-  .meta({
-    type: ["object", "null"],
-    additionalProperties: true,
-    description: `What the member says about itself, at most ${STATE_MAX_BYTES} bytes as JSON; null for nothing.`,
-  });
+const state = lazily(() =>
+  z
+    .custom<JsonObject | null>((value) => value === null || isObject(value), "must be an object or null")
+    .meta({
+      type: ["object", "null"],
+      additionalProperties: true,
+      description: `What the member says about itself, at most ${STATE_MAX_BYTES} bytes as JSON; null for nothing.`,
+    }),
+);
 
 export function memberStateEndpoints(guard: Guard<Credential>, states: Pick<States, "setFor">): Endpoint[] {
   return [
@@ -31,8 +34,8 @@ export function memberStateEndpoints(guard: Guard<Credential>, states: Pick<Stat
       path: "/v1/channels/:channel/peers/:peerId/state",
       passesOn: true,
       summary: "Set the state of a channel's member",
-      body: z.object({ state }),
-      response: z.object({ channel: z.string(), peerId: z.string(), state }),
+      body: () => z.object({ state: state() }),
+      response: () => z.object({ channel: z.string(), peerId: z.string(), state: state() }),
       problems: [
         "channel_reserved",
         "channel_not_authorized",

@@ -2,11 +2,16 @@
 import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import type { Keyring } from "../../access/keys/keyring.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
 import { concurrentNow, periodUsage, plan, planOf, type UsageSources, usageNow } from "../shared/usage-schemas.ts";
 
-const response = z.object({ appId: z.string(), concurrentNow, ...periodUsage.shape, plan }).meta({ id: "Usage" });
+const response = lazily(() =>
+  z
+    .object({ appId: z.string(), concurrentNow: concurrentNow(), ...periodUsage().shape, plan: plan() })
+    .meta({ id: "Usage" }),
+);
 
 interface UsageParts extends UsageSources {
   readonly keyring: Keyring;
@@ -21,7 +26,7 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, ...sources }
       summary: "What the application has used in this period, a calendar month in UTC",
       guard,
       response,
-      handle: async (_call, { caller }): Promise<z.infer<typeof response>> => {
+      handle: async (_call, { caller }): Promise<Infer<typeof response>> => {
         await sources.gather(caller.key.app);
         const app = keyring.app(caller.key.app);
         if (!app) throw new Problem("unauthorized");

@@ -6,9 +6,9 @@ import { roomName, unixTime } from "../../rooms/fields.ts";
 import { parseForm } from "./form.ts";
 
 const schema = z.object({
-  roomName: roomName.optional(),
+  roomName: roomName().optional(),
   flag: z.boolean().optional(),
-  time: unixTime.optional(),
+  time: unixTime().optional(),
   text: z.string().optional(),
 });
 

@@ -1,24 +1,27 @@
 /** The body of an error of the application API. */
 import { z } from "zod";
+import { lazily } from "../../base/lazily.ts";
 
-export const applicationProblem = z
-  .object({
-    success: z.literal(false),
-    message: z.string(),
-    error: z.object({
-      code: z.string(),
-      details: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
-    }),
-    requestId: z.string().describe("Also in X-Request-Id, and in the log"),
-    offset: z.int().optional().describe("For uploads: how many bytes are held"),
-    budget: z.enum(["application", "stay"]).optional().describe("For insufficient_storage: which limit is reached"),
-    opensAt: z.int().optional().describe("For room_not_open: when it opens, in Unix seconds"),
-    retryAfterSec: z.int().optional().describe("For declined: in how many seconds one may ask again"),
-    over: z
-      .enum(["room", "token", "stay"])
-      .optional()
-      .describe(
-        "For room_over: whose time is over, the room's, the access token's, or that of a person in this meeting",
-      ),
-  })
-  .meta({ id: "ApplicationProblem" });
+export const applicationProblem = lazily(() =>
+  z
+    .object({
+      success: z.literal(false),
+      message: z.string(),
+      error: z.object({
+        code: z.string(),
+        details: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
+      }),
+      requestId: z.string().describe("Also in X-Request-Id, and in the log"),
+      offset: z.int().optional().describe("For uploads: how many bytes are held"),
+      budget: z.enum(["application", "stay"]).optional().describe("For insufficient_storage: which limit is reached"),
+      opensAt: z.int().optional().describe("For room_not_open: when it opens, in Unix seconds"),
+      retryAfterSec: z.int().optional().describe("For declined: in how many seconds one may ask again"),
+      over: z
+        .enum(["room", "token", "stay"])
+        .optional()
+        .describe(
+          "For room_over: whose time is over, the room's, the access token's, or that of a person in this meeting",
+        ),
+    })
+    .meta({ id: "ApplicationProblem" }),
+);

@@ -4,6 +4,7 @@
  */
 import type { z } from "zod";
 import type { Operator } from "../../access/operators/operator.ts";
+import { lazily } from "../../base/lazily.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 import type { Origins } from "../request/cors.ts";
@@ -45,9 +46,10 @@ interface Spec<Caller, Body extends z.ZodType, Query extends z.ZodType> {
   readonly guard: Guard<Caller>;
   /** Only for calls by operators; a call that declares none counts as one of the service. */
   readonly scope?: [Caller] extends [Operator] ? Scope : never;
-  readonly body?: Body;
-  readonly query?: Query;
-  readonly response: z.ZodType;
+  /** Schemas are functions that make them: a start declares every endpoint, and most of them are never called. */
+  readonly body?: () => Body;
+  readonly query?: () => Query;
+  readonly response: () => z.ZodType;
   /** Media type of a response that is not JSON. The handler then returns a Response; `response` only documents it. */
   readonly responseType?: string;
   /** Further statuses of success, such as 206. */
@@ -86,9 +88,9 @@ export interface Endpoint {
   readonly security: Security;
   /** As declared. */
   readonly scope: Scope | undefined;
-  readonly body: z.ZodType | undefined;
-  readonly query: z.ZodType | undefined;
-  readonly response: z.ZodType;
+  readonly body: (() => z.ZodType) | undefined;
+  readonly query: (() => z.ZodType) | undefined;
+  readonly response: () => z.ZodType;
   readonly responseType: string;
   readonly otherStatuses: readonly number[];
   readonly bodyType: string | undefined;
@@ -102,17 +104,20 @@ export interface Endpoint {
 export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType>(
   spec: Spec<Caller, Body, Query>,
 ): Endpoint {
-  const { guard, body: bodySchema, query: querySchema, handle } = spec;
+  const { guard, handle } = spec;
+  const bodySchema = spec.body && lazily(spec.body);
+  const querySchema = spec.query && lazily(spec.query);
   const run = async (call: Call): Promise<object> => {
     const admitted = guard.admit(call);
     const first = admitted instanceof Promise ? await admitted : admitted;
-    reportIgnoredQuery(call, querySchema, guard.parameters ?? []);
-    const query = (querySchema ? readQuery(call, querySchema) : undefined) as z.infer<Query>;
+    const expected = querySchema?.();
+    reportIgnoredQuery(call, expected, guard.parameters ?? []);
+    const query = (expected ? readQuery(call, expected) : undefined) as z.infer<Query>;
     const read =
       bodySchema &&
       (isApplication(guard.security)
-        ? await readAnyBody(call, bodySchema, spec.bodyMaxBytes)
-        : await readBody(call, bodySchema, spec.passesOn === true, spec.bodyMaxBytes));
+        ? await readAnyBody(call, bodySchema(), spec.bodyMaxBytes)
+        : await readBody(call, bodySchema(), spec.passesOn === true, spec.bodyMaxBytes));
     const recheck = (): Caller => guard.recheck(call);
     // A body can arrive slowly: a credential that was revoked meanwhile must have no effect.
     const caller = read ? recheck() : first;
@@ -123,7 +128,7 @@ export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType
     recheck();
     return found;
   };
-  const { method, path, tag, summary, response, problems = [], hasRawSlashes = false } = spec;
+  const { method, path, tag, summary, problems = [], hasRawSlashes = false } = spec;
   const { responseType = "application/json", otherStatuses = [], bodyType, origins, scope } = spec;
   return {
     method,
@@ -134,7 +139,7 @@ export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType
     scope,
     body: bodySchema,
     query: querySchema,
-    response,
+    response: lazily(spec.response),
     responseType,
     otherStatuses,
     bodyType,

@@ -1,13 +1,15 @@
 import { expect, test } from "bun:test";
+import { z } from "zod";
 import { Call } from "../request/call.ts";
+import { type Endpoint, endpoint, open } from "./endpoint.ts";
 import { openapiResponse } from "./openapi.ts";
 import { healthEndpoint } from "./operations.ts";
 
 const connection = { address: () => "203.0.113.1", setIdleSeconds: () => undefined };
 
-function reader() {
+function reader(endpoints: readonly Endpoint[] = [healthEndpoint]) {
   let nowMs = 5000;
-  const respond = openapiResponse([healthEndpoint], "1.0.0", "localhost", { monotonicMs: () => nowMs });
+  const respond = openapiResponse(endpoints, "1.0.0", "localhost", { monotonicMs: () => nowMs });
   return {
     pass: (ms: number): void => {
       nowMs += ms;
@@ -45,4 +47,25 @@ test("the plain and the compressed document of an address are the same, with the
   const unpacked = new TextDecoder().decode(Bun.gunzipSync(await compressed.arrayBuffer()));
   expect(unpacked).toBe(await plain.text());
   expect((await get(8081)).headers.get("etag")).not.toBe(plain.headers.get("etag"));
+});
+
+test("other work has its turn between two endpoints", async () => {
+  const order: string[] = [];
+  const named = (path: string): Endpoint =>
+    endpoint({
+      method: "GET",
+      path,
+      tag: "test",
+      summary: "",
+      guard: open,
+      response: () => {
+        order.push(path);
+        return z.unknown();
+      },
+      handle: () => ({}),
+    });
+  const { get } = reader([named("/one"), named("/other")]);
+  setImmediate(() => order.push("work"));
+  await Promise.all([get(1), get(1)]);
+  expect(order).toEqual(["/one", "work", "/other"]);
 });

@@ -2,6 +2,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Clock } from "../../base/clock.ts";
+import { lazily } from "../../base/lazily.ts";
+import { withBreaks } from "../../base/other-work.ts";
 import { CODES, type Code, wireCode } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 import { APP_HEADER } from "../request/host.ts";
@@ -10,7 +12,7 @@ import { acceptsGzip, type Packed, packAside, packedResponse, tagOf } from "../r
 import { type Endpoint, isApplication, type Security } from "./endpoint.ts";
 import { onlyRead } from "./pipeline.ts";
 
-const problem = z.object({ error: z.string(), message: z.string() }).meta({ id: "Problem" });
+const problem = lazily(() => z.object({ error: z.string(), message: z.string() }).meta({ id: "Problem" }));
 
 /** Problems that every endpoint with this security may give, besides its own. */
 const COMMON: Readonly<Record<Security, readonly Code[]>> = {
@@ -45,8 +47,8 @@ export function openapiResponse(
   version: string,
   domain: string,
   { monotonicMs }: Pick<Clock, "monotonicMs">,
-): (call: Call) => Response | Promise<Response> {
-  let template: Template | undefined;
+): (call: Call) => Promise<Response> {
+  let making: Promise<Template> | undefined;
   let nextMs = Number.NEGATIVE_INFINITY;
   /** Compressed, by the address of the application API. Bound: KEPT_MAX. */
   const kept = new Map<string, Promise<Packed>>();
@@ -58,9 +60,10 @@ export function openapiResponse(
     kept.set(url, packed);
     return packed;
   };
-  return (call) => {
+  return async (call) => {
     onlyRead(call);
-    template ??= templateOf(`${JSON.stringify(openapiDocument(endpoints, version, ADDRESS))}\n`);
+    making ??= templateOf(endpoints, version);
+    const template = await making;
     const url = applicationUrl(call.origin, domain);
     const headers = {
       "Content-Type": "application/json;charset=utf-8",
@@ -83,17 +86,17 @@ interface Template {
   readonly digest: string;
 }
 
-const templateOf = (text: string): Template => ({
-  pieces: text.split(ADDRESS),
-  digest: createHash("sha256").update(text).digest("hex"),
-});
+async function templateOf(endpoints: readonly Endpoint[], version: string): Promise<Template> {
+  const text = `${JSON.stringify(await openapiDocument(endpoints, version, ADDRESS))}\n`;
+  return { pieces: text.split(ADDRESS), digest: createHash("sha256").update(text).digest("hex") };
+}
 
-/** Made when it is asked for: some 100 ms, which a start need not take. */
-function openapiDocument(endpoints: readonly Endpoint[], version: string, url: string): object {
+/** Made when it is asked for: with the schemas some 200 ms, which a start need not take, and for which no connection should wait. */
+async function openapiDocument(endpoints: readonly Endpoint[], version: string, url: string): Promise<object> {
   const schemas: Schemas = {};
   const paths: Record<string, Record<string, object>> = {};
   const servers = [{ url, variables: { app: { default: "demo", description: "The application's name" } } }];
-  for (const one of endpoints) {
+  for await (const one of withBreaks(endpoints, 1)) {
     const made = operation(one, schemas);
     const path = one.path.replace(/:(\w+)/g, "{$1}");
     paths[path] ??= {};
@@ -131,6 +134,7 @@ function applicationUrl(origin: string, domain: string): string {
 }
 
 function operation(one: Endpoint, schemas: Schemas): object {
+  const body = one.body?.();
   return {
     tags: [one.tag],
     summary: one.summary,
@@ -139,12 +143,10 @@ function operation(one: Endpoint, schemas: Schemas): object {
     ),
     security: SCHEMES[one.security].map((scheme) => ({ [scheme]: [] })),
     parameters: [...pathParameters(one), ...queryParameters(one, schemas), ...headerParameters(one)],
-    ...(one.body && {
+    ...(body && {
       requestBody: {
-        required: !one.body.safeParse({}).success,
-        content: Object.fromEntries(
-          bodyTypes(one).map((type) => [type, { schema: schemaOf(one.body as z.ZodType, "input", schemas) }]),
-        ),
+        required: !body.safeParse({}).success,
+        content: Object.fromEntries(bodyTypes(one).map((type) => [type, { schema: schemaOf(body, "input", schemas) }])),
       },
     }),
     ...(one.bodyType && {
@@ -156,7 +158,7 @@ function operation(one: Endpoint, schemas: Schemas): object {
           String(status),
           {
             description: "Success",
-            content: { [one.responseType]: { schema: schemaOf(one.response, "output", schemas) } },
+            content: { [one.responseType]: { schema: schemaOf(one.response(), "output", schemas) } },
           },
         ]),
       ),
@@ -178,7 +180,10 @@ const pathParameters = (one: Endpoint): object[] =>
 
 function queryParameters(one: Endpoint, schemas: Schemas): object[] {
   if (!one.query) return [];
-  const schema = schemaOf(one.query, "input", schemas) as { properties?: Record<string, object>; required?: string[] };
+  const schema = schemaOf(one.query(), "input", schemas) as {
+    properties?: Record<string, object>;
+    required?: string[];
+  };
   return Object.entries(schema.properties ?? {}).map(([name, property]) => ({
     name,
     in: "query",
@@ -206,7 +211,7 @@ function problemResponses(one: Endpoint, schemas: Schemas): Record<string, objec
   const shape: Code[] = one.body ? ["invalid_request", "body_too_large"] : one.query ? ["invalid_request"] : [];
   if (one.body && isApplication(one.security)) shape.push("unsupported_media_type");
   const codes = new Set<Code>([...COMMON[one.security], ...shape, ...one.problems]);
-  const schema = schemaOf(isApplication(one.security) ? applicationProblem : problem, "output", schemas);
+  const schema = schemaOf(isApplication(one.security) ? applicationProblem() : problem(), "output", schemas);
   return Object.fromEntries(
     [...Map.groupBy(codes, (code) => CODES[code].status)].map(([status, group]) => [
       String(status),

@@ -1,5 +1,6 @@
 /** Health and readiness, for load balancers and orchestrators. */
 import { z } from "zod";
+import { lazily } from "../../base/lazily.ts";
 import { jsonResponse } from "../response/json.ts";
 import { type Endpoint, endpoint, open } from "./endpoint.ts";
 
@@ -13,7 +14,7 @@ export const OK: CheckResult = { state: "ok" };
 
 export type ReadyChecks = () => Promise<Readonly<Record<string, CheckResult>>>;
 
-const status = z.object({ status: z.literal("ok") }).meta({ id: "Health" });
+const status = lazily(() => z.object({ status: z.literal("ok") }).meta({ id: "Health" }));
 
 export const healthEndpoint: Endpoint = endpoint({
   method: "GET",

@@ -3,18 +3,21 @@ import { z } from "zod";
 import type { Blocks } from "../../access/admission/blocks.ts";
 import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX } from "../../access/limits.ts";
 import type { AppId } from "../../base/ids.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { Kicks } from "../../realtime/control/kicks.ts";
 import type { Store } from "../../store/contract/store.ts";
 import { wholeNumber } from "./schemas.ts";
 
-export const disconnectQuery = z.object({
-  blockSec: wholeNumber(0, BLOCK_MAX_SECONDS)
-    .describe("How many seconds its connects are refused. Absent: 0.")
-    .optional(),
-});
+export const disconnectQuery = lazily(() =>
+  z.object({
+    blockSec: wholeNumber(0, BLOCK_MAX_SECONDS)
+      .describe("How many seconds its connects are refused. Absent: 0.")
+      .optional(),
+  }),
+);
 
-export const disconnected = z.object({ peerId: z.string(), closed: z.int() });
+export const disconnected = lazily(() => z.object({ peerId: z.string(), closed: z.int() }));
 
 export interface DisconnectParts {
   readonly kicks: Pick<Kicks, "kick">;
@@ -28,7 +31,7 @@ export async function disconnectPeer(
   app: AppId,
   peerId: string,
   blockSec: number | undefined,
-): Promise<z.infer<typeof disconnected>> {
+): Promise<Infer<typeof disconnected>> {
   if (!blockSec) return { peerId, closed: await kicks.kick(app, peerId) };
   const untilMs = nowMs() + blockSec * 1000;
   if (!blocks.hasRoomFor(app, peerId, nowMs()))

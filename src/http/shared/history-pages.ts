@@ -1,6 +1,7 @@
 /** Pages of stored messages: their query, what is asked for, and what is refused. */
 import { z } from "zod";
 import { type AppId, spaceOf } from "../../base/ids.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { HistoryUnavailable, type Page, type StoredMessage } from "../../history/contract/history.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
@@ -13,20 +14,24 @@ import { limit } from "./schemas.ts";
 const POSITION_MAX_CHARS = 64;
 const RETRY_SECONDS = 1;
 
-const position = z.string().max(POSITION_MAX_CHARS, `must have at most ${POSITION_MAX_CHARS} characters`).optional();
+const position = lazily(() =>
+  z.string().max(POSITION_MAX_CHARS, `must have at most ${POSITION_MAX_CHARS} characters`).optional(),
+);
 
-export const historyQuery = z.object({
-  limit: limit(HISTORY_PAGE_MAX, HISTORY_PAGE_DEFAULT),
-  before: position.describe("The `pos` of a message: older ones, newest first. Without both: the newest."),
-  after: position.describe("The `pos` of a message: newer ones, oldest first."),
-});
+export const historyQuery = lazily(() =>
+  z.object({
+    limit: limit(HISTORY_PAGE_MAX, HISTORY_PAGE_DEFAULT),
+    before: position().describe("The `pos` of a message: older ones, newest first. Without both: the newest."),
+    after: position().describe("The `pos` of a message: newer ones, oldest first."),
+  }),
+);
 
 /** For operators, whose errors name the field. `undefined`: nothing was published to this channel since it has history. */
 export async function readHistory(
   pages: Pick<HistoryPages, "read">,
   app: AppId,
   channel: string,
-  query: z.infer<typeof historyQuery>,
+  query: Infer<typeof historyQuery>,
 ): Promise<Page | undefined> {
   const request = requestOf(query);
   const page = await inHistory(pages.read(spaceOf(app), channel, request));
@@ -34,7 +39,7 @@ export async function readHistory(
   return page;
 }
 
-function requestOf({ limit: count, before, after }: z.infer<typeof historyQuery>): HistoryPageRequest {
+function requestOf({ limit: count, before, after }: Infer<typeof historyQuery>): HistoryPageRequest {
   if (before !== undefined && after !== undefined) throw refused("before", "cannot be used together with after");
   const field = before === undefined ? "after" : "before";
   const position = positionIn(field, before ?? after);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Credential } from "../../access/keys/credential.ts";
 import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
 import { type AppId, spaceOf } from "../../base/ids.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import type { Envelope } from "../../engine/engine.ts";
 import { type Action, bitOf } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
@@ -21,20 +22,22 @@ const RETRY_SECONDS = 1;
 export const OPERATORS = "operators";
 
 /** A message that a backend sends: `data` and `peerMetadata` are passed on byte for byte. */
-export const message = z.object({
-  data: z
-    .custom<unknown>((value) => value !== undefined, "is required (any JSON value, null included)")
-    .meta({ description: "Any JSON value." }),
-  from: peerId.describe('The sender\'s peer id; "server" if absent.').optional(),
-  peerMetadata: bag
-    .describe(`Shown as the sender's metadata; at most ${kilobytes(TOKEN_PEER_METADATA_MAX_BYTES)} as it is sent.`)
-    .optional(),
-  id: messageId
-    .describe(
-      "Passed on to receivers. On a channel with history, and to a peer, a second message with the same id within two minutes is a duplicate: it is not delivered again.",
-    )
-    .optional(),
-});
+export const message = lazily(() =>
+  z.object({
+    data: z
+      .custom<unknown>((value) => value !== undefined, "is required (any JSON value, null included)")
+      .meta({ description: "Any JSON value." }),
+    from: peerId().describe('The sender\'s peer id; "server" if absent.').optional(),
+    peerMetadata: bag()
+      .describe(`Shown as the sender's metadata; at most ${kilobytes(TOKEN_PEER_METADATA_MAX_BYTES)} as it is sent.`)
+      .optional(),
+    id: messageId()
+      .describe(
+        "Passed on to receivers. On a channel with history, and to a peer, a second message with the same id within two minutes is a duplicate: it is not delivered again.",
+      )
+      .optional(),
+  }),
+);
 
 export interface RestMessage {
   readonly from: string;
@@ -43,7 +46,7 @@ export interface RestMessage {
   readonly id?: string;
 }
 
-export function readMessage(body: z.infer<typeof message>, text: string): RestMessage {
+export function readMessage(body: Infer<typeof message>, text: string): RestMessage {
   const dataJson = rawValue(text, "data") ?? "null";
   if (utf8Bytes(dataJson) > MESSAGE_MAX_BYTES)
     throw new Problem("invalid_request", `data: must be at most ${MESSAGE_MAX_BYTES} bytes as JSON`);
@@ -53,13 +56,18 @@ export function readMessage(body: z.infer<typeof message>, text: string): RestMe
   return body.id === undefined ? { from, metadataJson, dataJson } : { from, metadataJson, dataJson, id: body.id };
 }
 
-export const published = z.object({
-  channel: z.string(),
-  published: z.literal(true),
-  pos: z.string().describe("Where it is, on a channel with history.").optional(),
-  duplicate: z.literal(true).describe("It was published before under this id, and is not published again.").optional(),
-});
-export const delivered = z.object({ peerId: z.string(), delivered: z.literal(true) });
+export const published = lazily(() =>
+  z.object({
+    channel: z.string(),
+    published: z.literal(true),
+    pos: z.string().describe("Where it is, on a channel with history.").optional(),
+    duplicate: z
+      .literal(true)
+      .describe("It was published before under this id, and is not published again.")
+      .optional(),
+  }),
+);
+export const delivered = lazily(() => z.object({ peerId: z.string(), delivered: z.literal(true) }));
 
 /** Throws the Problem for which the message was delivered to no one. `idScope`: within which ids are unique. */
 export async function publishMessage(
@@ -68,7 +76,7 @@ export async function publishMessage(
   channel: string,
   one: RestMessage,
   idScope: string,
-): Promise<z.infer<typeof published>> {
+): Promise<Infer<typeof published>> {
   const envelope = withScope(one, idScope);
   const outcome = await new Promise<Outcome>((resolve) => publishing.publish(spaceOf(app), channel, envelope, resolve));
   if (outcome === "unconfirmed") throw new Problem("backend_error", NOT_KNOWN_TO_BE_STORED, RETRY_SECONDS);
@@ -90,7 +98,7 @@ export async function sendMessage(
   peerId: string,
   one: RestMessage,
   idScope: string,
-): Promise<z.infer<typeof delivered>> {
+): Promise<Infer<typeof delivered>> {
   const refused = await directs.send(spaceOf(app), peerId, withScope(one, idScope));
   if (refused) throw new Problem(refused, SEND_REFUSED[refused], mayPass(refused) ? RETRY_SECONDS : undefined);
   return { peerId, delivered: true };

@@ -9,7 +9,7 @@ import type { Call } from "../request/call.ts";
 
 /** How an endpoint that returns a file declares its response. */
 export const FILE_ANSWER = {
-  response: z.unknown().meta({ type: "string", format: "binary" }),
+  response: () => z.unknown().meta({ type: "string", format: "binary" }),
   responseType: "application/octet-stream",
   otherStatuses: [206],
 } as const;

@@ -1,5 +1,6 @@
 /** Shapes of recordings and uploads, which several endpoints share. */
 import { z } from "zod";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { hasControl, isWellFormed } from "../../protocol/names.ts";
 import {
@@ -23,68 +24,82 @@ const text = (maxChars: number) =>
     .refine((value) => !hasControl(value) && isWellFormed(value), "must be text without control characters");
 
 const types = ["video", "audio", "screen", "composition"] as const;
-const room = z
-  .string()
-  .regex(new RegExp(`^[A-Za-z0-9_-]{1,${ROOM_NAME_MAX_CHARS}}$`), "must be the id or the name of a room")
-  .describe("Id or name of a room: 24 hex digits are tried as an id first");
-const session = text(RECORDING_SESSION_MAX_CHARS);
-const username = text(RECORDING_USERNAME_MAX_CHARS);
-export const seconds = z
-  .number()
-  .min(0)
-  .max(UNIX_SECONDS_MAX, `must be Unix seconds from 0 to ${UNIX_SECONDS_MAX}`)
-  .transform(Math.floor)
-  .describe("Unix seconds; fractions are dropped");
+const room = lazily(() =>
+  z
+    .string()
+    .regex(new RegExp(`^[A-Za-z0-9_-]{1,${ROOM_NAME_MAX_CHARS}}$`), "must be the id or the name of a room")
+    .describe("Id or name of a room: 24 hex digits are tried as an id first"),
+);
+const session = lazily(() => text(RECORDING_SESSION_MAX_CHARS));
+const username = lazily(() => text(RECORDING_USERNAME_MAX_CHARS));
+export const seconds = lazily(() =>
+  z
+    .number()
+    .min(0)
+    .max(UNIX_SECONDS_MAX, `must be Unix seconds from 0 to ${UNIX_SECONDS_MAX}`)
+    .transform(Math.floor)
+    .describe("Unix seconds; fractions are dropped"),
+);
 
-export const newUpload = z.object({
-  room,
-  participantUsername: username,
-  type: z.enum(types),
-  startTime: seconds.optional().describe("Unix seconds; now if absent"),
-  meetingSession: session.optional().describe("A fresh id if absent"),
-  participantSession: session.optional().describe("A fresh id if absent"),
-});
-
-export const filters = z.object({
-  room: room.optional(),
-  meetingSession: session.optional(),
-  participantSession: session.optional(),
-  participantUsername: username.optional(),
-  type: z.enum(types).optional(),
-  startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
-  startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
-});
-
-export const listing = filters.extend({
-  limit: limit(RECORDINGS_PAGE_MAX, RECORDINGS_PAGE_DEFAULT),
-  endId: z.string().optional().describe("currEndId of the previous page"),
-  currEndId: z.string().optional().describe("The same as endId"),
-  order: z.enum(["asc", "desc"]).default("desc").describe("By completion: desc is newest first"),
-});
-
-export const recording = z
-  .object({
-    _id: z.string(),
-    app: z.string(),
-    room: z.string(),
-    participantSession: z.string(),
-    meetingSession: z.string(),
-    participantUsername: z.string(),
-    fileName: z.string().describe("A random name with the ending of its format"),
-    downloadName: z.string().describe("The name that the file is downloaded under: who, what, when, and _id"),
-    sizeInBytes: z.int(),
+export const newUpload = lazily(() =>
+  z.object({
+    room: room(),
+    participantUsername: username(),
     type: z.enum(types),
-    startTime: unixSeconds,
-    endTime: unixSeconds,
-    mended: z
-      .boolean()
-      .optional()
-      .describe("Only if the page of a meeting has made it; false: the file is as it came, without duration and index"),
-  })
-  .meta({ id: "Recording" });
+    startTime: seconds().optional().describe("Unix seconds; now if absent"),
+    meetingSession: session().optional().describe("A fresh id if absent"),
+    participantSession: session().optional().describe("A fresh id if absent"),
+  }),
+);
+
+export const filters = lazily(() =>
+  z.object({
+    room: room().optional(),
+    meetingSession: session().optional(),
+    participantSession: session().optional(),
+    participantUsername: username().optional(),
+    type: z.enum(types).optional(),
+    startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
+    startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
+  }),
+);
+
+export const listing = lazily(() =>
+  filters().extend({
+    limit: limit(RECORDINGS_PAGE_MAX, RECORDINGS_PAGE_DEFAULT),
+    endId: z.string().optional().describe("currEndId of the previous page"),
+    currEndId: z.string().optional().describe("The same as endId"),
+    order: z.enum(["asc", "desc"]).default("desc").describe("By completion: desc is newest first"),
+  }),
+);
+
+export const recording = lazily(() =>
+  z
+    .object({
+      _id: z.string(),
+      app: z.string(),
+      room: z.string(),
+      participantSession: z.string(),
+      meetingSession: z.string(),
+      participantUsername: z.string(),
+      fileName: z.string().describe("A random name with the ending of its format"),
+      downloadName: z.string().describe("The name that the file is downloaded under: who, what, when, and _id"),
+      sizeInBytes: z.int(),
+      type: z.enum(types),
+      startTime: unixSeconds(),
+      endTime: unixSeconds(),
+      mended: z
+        .boolean()
+        .optional()
+        .describe(
+          "Only if the page of a meeting has made it; false: the file is as it came, without duration and index",
+        ),
+    })
+    .meta({ id: "Recording" }),
+);
 
 /** The public fields of a row. */
-export const recordingFields = (row: RecordingRow): z.infer<typeof recording> => ({
+export const recordingFields = (row: RecordingRow): Infer<typeof recording> => ({
   _id: row.id,
   app: row.app,
   room: row.room,
@@ -105,7 +120,7 @@ export const idOf = (call: Call): string => call.params.id ?? "";
 /** Refuses unknown filters: a misspelt one would delete more than was meant. */
 export function checkFilters(call: Call, filter: RecordingFilter, alsoKnown: readonly string[] = []): void {
   const given = [...queryOf(call.request).keys()];
-  const unknown = given.find((name) => !alsoKnown.includes(name) && !Object.hasOwn(filters.shape, name));
+  const unknown = given.find((name) => !alsoKnown.includes(name) && !Object.hasOwn(filters().shape, name));
   const twice = given.find((name, at) => given.indexOf(name) !== at);
   const refuse = (name: string, message: string): Problem => {
     const field = name.slice(0, 100).toWellFormed();
@@ -114,5 +129,8 @@ export function checkFilters(call: Call, filter: RecordingFilter, alsoKnown: rea
   if (unknown !== undefined) throw refuse(unknown, "there is no such filter, and nothing was deleted");
   if (twice !== undefined) throw refuse(twice, "it is given twice, and nothing was deleted");
   if (Object.values(filter).every((value) => value === undefined))
-    throw new Problem("invalid_request", `At least one filter is required: ${Object.keys(filters.shape).join(", ")}.`);
+    throw new Problem(
+      "invalid_request",
+      `At least one filter is required: ${Object.keys(filters().shape).join(", ")}.`,
+    );
 }

@@ -1,6 +1,7 @@
 /** Schemas that several endpoints share. A schema is the check, the type and the documentation at once. */
 import { z } from "zod";
 import { LABEL_MAX_CHARS, ORIGINS_MAX, ROTATION_GRACE_MAX_SECONDS } from "../../access/limits.ts";
+import { lazily } from "../../base/lazily.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
@@ -9,18 +10,22 @@ import { hasControl, isMessageId, isPeerId, isWellFormed, utf8Bytes } from "../.
 import { normalizeOrigin } from "../../protocol/origin.ts";
 import { parseGlob } from "../../protocol/patterns/glob.ts";
 
-export const peerId = z
-  .custom<string>(isPeerId, `must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`)
-  .meta({ type: "string", minLength: 1, maxLength: PEER_ID_MAX_CHARS, pattern: "^[ -~]+$" });
+export const peerId = lazily(() =>
+  z
+    .custom<string>(isPeerId, `must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`)
+    .meta({ type: "string", minLength: 1, maxLength: PEER_ID_MAX_CHARS, pattern: "^[ -~]+$" }),
+);
 
-export const messageId = z
-  .custom<string>(isMessageId, `must be 1 to ${MESSAGE_ID_MAX_CHARS} printable ASCII characters`)
-  .meta({ type: "string", minLength: 1, maxLength: MESSAGE_ID_MAX_CHARS, pattern: "^[ -~]+$" });
+export const messageId = lazily(() =>
+  z
+    .custom<string>(isMessageId, `must be 1 to ${MESSAGE_ID_MAX_CHARS} printable ASCII characters`)
+    .meta({ type: "string", minLength: 1, maxLength: MESSAGE_ID_MAX_CHARS, pattern: "^[ -~]+$" }),
+);
 
 /** An object that is passed on as the text in which it came, unchanged. `checkBagSize` limits that text. */
-export const bag = z
-  .custom<JsonObject>(isObject, "must be an object")
-  .meta({ type: "object", additionalProperties: true });
+export const bag = lazily(() =>
+  z.custom<JsonObject>(isObject, "must be an object").meta({ type: "object", additionalProperties: true }),
+);
 
 /** The size is that of the text as it was sent, spaces included. */
 export function checkBagSize(field: string, json: string | undefined, maxBytes: number): void {
@@ -29,17 +34,19 @@ export function checkBagSize(field: string, json: string | undefined, maxBytes: 
   throw new Problem("invalid_request", `${field}: ${message}`, undefined, { details: [{ field, message }] });
 }
 
-export const pattern = z
-  .string()
-  .superRefine((text, context) => {
-    const glob = parseGlob(text);
-    if (typeof glob === "string") context.addIssue({ code: "custom", message: glob });
-  })
-  .meta({ examples: ["chat/*"] });
+export const pattern = lazily(() =>
+  z
+    .string()
+    .superRefine((text, context) => {
+      const glob = parseGlob(text);
+      if (typeof glob === "string") context.addIssue({ code: "custom", message: glob });
+    })
+    .meta({ examples: ["chat/*"] }),
+);
 
-export const patterns = z.array(pattern).max(PATTERNS_MAX, `must have at most ${PATTERNS_MAX} entries`);
+export const patterns = lazily(() => z.array(pattern()).max(PATTERNS_MAX, `must have at most ${PATTERNS_MAX} entries`));
 
-export const actions = z.array(z.enum(ACTIONS));
+export const actions = lazily(() => z.array(z.enum(ACTIONS)));
 
 const originsOf = (whatIsAllowed: string, isAllowed: (origin: string) => boolean) =>
   z
@@ -53,32 +60,32 @@ const originsOf = (whatIsAllowed: string, isAllowed: (origin: string) => boolean
     )
     .max(ORIGINS_MAX, `must have at most ${ORIGINS_MAX} entries`);
 
-export const origins = originsOf("https://example.com, https://*.example.com or *", () => true);
+export const origins = lazily(() => originsOf("https://example.com, https://*.example.com or *", () => true));
 
 /** Without `*`: with it, every page could turn a visitor's camera on in its frame. */
-export const frameOrigins = originsOf(
-  "https://example.com or https://*.example.com",
-  (origin) => origin !== "*" && /^https?:/.test(origin),
+export const frameOrigins = lazily(() =>
+  originsOf("https://example.com or https://*.example.com", (origin) => origin !== "*" && /^https?:/.test(origin)),
 );
 
-export const label = z
-  .string()
-  .max(LABEL_MAX_CHARS, `must have at most ${LABEL_MAX_CHARS} characters`)
-  .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
-  .nullable();
+export const label = lazily(() =>
+  z
+    .string()
+    .max(LABEL_MAX_CHARS, `must have at most ${LABEL_MAX_CHARS} characters`)
+    .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
+    .nullable(),
+);
 
 /** How long the secret that a rotation replaces still works. */
-export const graceSec = z.int().min(0).max(ROTATION_GRACE_MAX_SECONDS).optional();
+export const graceSec = lazily(() => z.int().min(0).max(ROTATION_GRACE_MAX_SECONDS).optional());
 
-export const retirePrevious = z
-  .boolean()
-  .describe("After a leak: every earlier secret ends now, regardless of graceSec.")
-  .optional();
+export const retirePrevious = lazily(() =>
+  z.boolean().describe("After a leak: every earlier secret ends now, regardless of graceSec.").optional(),
+);
 
 /** For descriptions: 4096 → "4 KB". */
 export const kilobytes = (bytes: number): string => `${bytes / KIB} KB`;
 
-export const unixSeconds = z.int().meta({ description: "Unix seconds" });
+export const unixSeconds = lazily(() => z.int().meta({ description: "Unix seconds" }));
 
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 export const toSecondsOrNull = (ms: number | null): number | null => (ms === null ? null : toSeconds(ms));

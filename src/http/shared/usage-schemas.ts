@@ -1,34 +1,39 @@
 /** Shapes of usage, and how it is read: for an application's backend and for operators. */
 import { z } from "zod";
 import type { AppId } from "../../base/ids.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import type { Period, Usage } from "../../realtime/counting/usage.ts";
 import type { Occupancy } from "../../realtime/presence/occupancy.ts";
 import type { AppRow } from "../../store/contract/store.ts";
 import { unixSeconds } from "./schemas.ts";
 
-const cap = z.int().nullable();
+const cap = lazily(() => z.int().nullable());
 
 /** What was used in one period. */
-export const periodUsage = z.object({
-  periodStartUnix: unixSeconds,
-  periodEndUnix: unixSeconds,
-  peakConcurrent: z.int(),
-  messagesUsed: z.int(),
-  overageMessages: z.literal(0),
-  overageConnections: z.literal(0),
-});
+export const periodUsage = lazily(() =>
+  z.object({
+    periodStartUnix: unixSeconds(),
+    periodEndUnix: unixSeconds(),
+    peakConcurrent: z.int(),
+    messagesUsed: z.int(),
+    overageMessages: z.literal(0),
+    overageConnections: z.literal(0),
+  }),
+);
 
-export const concurrentNow = z.int();
+export const concurrentNow = lazily(() => z.int());
 
-export const plan = z.object({
-  name: z.string(),
-  maxConcurrentConnections: cap,
-  maxMessagesPerPeriod: cap,
-  overagesAllowed: z.literal(false),
-  overagesEnabled: z.literal(false),
-});
+export const plan = lazily(() =>
+  z.object({
+    name: z.string(),
+    maxConcurrentConnections: cap(),
+    maxMessagesPerPeriod: cap(),
+    overagesAllowed: z.literal(false),
+    overagesEnabled: z.literal(false),
+  }),
+);
 
-export const planOf = (app: AppRow): z.infer<typeof plan> => ({
+export const planOf = (app: AppRow): Infer<typeof plan> => ({
   name: app.planName,
   maxConcurrentConnections: app.maxConcurrentConnections,
   maxMessagesPerPeriod: app.maxMessagesPerPeriod,
@@ -40,7 +45,7 @@ export const usageIn = (
   { startSeconds, endSeconds }: Period,
   messagesUsed: number,
   peakConcurrent: number,
-): z.infer<typeof periodUsage> => ({
+): Infer<typeof periodUsage> => ({
   periodStartUnix: startSeconds,
   periodEndUnix: endSeconds,
   peakConcurrent,
@@ -60,7 +65,7 @@ export interface UsageSources {
 export function usageNow(
   app: AppId,
   { occupancy, usage }: Pick<UsageSources, "occupancy" | "usage">,
-): z.infer<typeof periodUsage> & { readonly concurrentNow: number } {
+): Infer<typeof periodUsage> & { readonly concurrentNow: number } {
   const period = usage.current();
   const now = occupancy.connectionsOf(app);
   usage.recordConnections(app, now);

@@ -52,6 +52,8 @@ export interface NodeRoutes {
   readonly adminRoutes: Routes;
   /** What operators call; part of adminRoutes. */
   readonly control: readonly Endpoint[];
+  /** Those of all APIs. */
+  readonly endpoints: readonly Endpoint[];
 }
 
 export function buildRoutes(parts: RouteParts): NodeRoutes {
@@ -99,7 +101,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     "/metrics": pipeline.handler(pipeline.route("/metrics", metricsPage, { hosts: "own" })),
     ...operatorPages,
   };
-  return { publicRoutes, adminRoutes, control };
+  return { publicRoutes, adminRoutes, control, endpoints };
 }
 
 const tlsAskParts = ({ config, keyring }: RouteParts): TlsAskParts => ({

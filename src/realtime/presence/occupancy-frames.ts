@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Clock } from "../../base/clock.ts";
 import { asSpaceId } from "../../base/ids.ts";
+import { lazily } from "../../base/lazily.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { occupancy } from "../../protocol/encode.ts";
 import { CHANNEL_MAX_BYTES } from "../../protocol/limits.ts";
@@ -22,8 +23,10 @@ const FIRST_MS = 20;
 const CHANNELS_PER_REQUEST = 500;
 
 const REQUEST = "channel connections";
-const wanted = z.array(z.tuple([z.string().max(128), z.string().max(CHANNEL_MAX_BYTES)])).max(CHANNELS_PER_REQUEST);
-const counts = z.array(z.int().min(0)).max(CHANNELS_PER_REQUEST);
+const wanted = lazily(() =>
+  z.array(z.tuple([z.string().max(128), z.string().max(CHANNEL_MAX_BYTES)])).max(CHANNELS_PER_REQUEST),
+);
+const counts = lazily(() => z.array(z.int().min(0)).max(CHANNELS_PER_REQUEST));
 
 interface Watched {
   /** Connections on other nodes; `undefined` until they are known. */
@@ -49,7 +52,9 @@ export class OccupancyFrames {
 
   constructor(private readonly parts: OccupancyFramesParts) {
     parts.nodeRequests.onRequest(REQUEST, (payload) =>
-      wanted.parse(payload).map(([app, name]) => connectionsOf(parts.spaces.channel(asSpaceId(app), name))),
+      wanted()
+        .parse(payload)
+        .map(([app, name]) => connectionsOf(parts.spaces.channel(asSpaceId(app), name))),
     );
   }
 
@@ -103,7 +108,7 @@ export class OccupancyFrames {
         const some = channels.slice(at, at + CHANNELS_PER_REQUEST);
         const payload = some.map(({ space, name }) => [space.id, name]);
         const { answers, isComplete } = await this.parts.nodeRequests.gather(REQUEST, payload, (one) =>
-          counts.parse(one),
+          counts().parse(one),
         );
         const [, ...others] = answers;
         for (const [i, channel] of some.entries())

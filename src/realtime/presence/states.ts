@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { channelRefusal } from "../../access/admission/permissions.ts";
 import { asSpaceId, type SpaceId } from "../../base/ids.ts";
+import { type Infer, lazily } from "../../base/lazily.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
@@ -39,13 +40,15 @@ export function checkedState(json: string | undefined): string | null | undefine
 }
 
 const REQUEST = "set state";
-const request = z.object({
-  app: z.string().max(128),
-  channel: z.string().max(CHANNEL_MAX_BYTES),
-  peerId: z.string().max(PEER_ID_MAX_CHARS),
-  stateJson: z.string().max(STATE_MAX_BYTES).nullable(),
-});
-const response = z.boolean();
+const request = lazily(() =>
+  z.object({
+    app: z.string().max(128),
+    channel: z.string().max(CHANNEL_MAX_BYTES),
+    peerId: z.string().max(PEER_ID_MAX_CHARS),
+    stateJson: z.string().max(STATE_MAX_BYTES).nullable(),
+  }),
+);
+const response = lazily(() => z.boolean());
 
 /** Its peer may be shown before the subscribe is acked, if it publishes: a state is only for a client that knows of the ack. */
 const mayHaveState = ({ isVisible, state: { kind } }: Subscription): boolean =>
@@ -61,7 +64,7 @@ interface StatesParts {
 
 export class States {
   constructor(private readonly parts: StatesParts) {
-    parts.nodeRequests.onRequest(REQUEST, (payload) => this.setHere(request.parse(payload)));
+    parts.nodeRequests.onRequest(REQUEST, (payload) => this.setHere(request().parse(payload)));
   }
 
   /** Sets the state of a member on every node: the newest of its connections counts, wherever it is. `null`: no state. */
@@ -73,13 +76,13 @@ export class States {
   ): Promise<{ isFound: boolean; isComplete: boolean }> {
     const payload = { app: spaceId, channel, peerId, stateJson };
     const { answers, isComplete } = await this.parts.nodeRequests.gather(REQUEST, payload, (one) =>
-      response.parse(one),
+      response().parse(one),
     );
     return { isFound: answers.includes(true), isComplete };
   }
 
   /** Returns whether the peer is a member through this node. */
-  private setHere({ app, channel, peerId, stateJson }: z.infer<typeof request>): boolean {
+  private setHere({ app, channel, peerId, stateJson }: Infer<typeof request>): boolean {
     const { spaces, presence } = this.parts;
     const state = stateJson === null ? null : checkedState(stateJson);
     const member = spaces.channel(asSpaceId(app), channel)?.members.get(peerId);

@@ -30,7 +30,8 @@ export function announce(node: Announced, config: Config, log: Log): void {
     dataFolder: config.data,
     ...(config.dashboard && { dashboardUrl: `${node.adminUrl}/dashboard` }),
   };
-  const isTerminal = process.stdout.isTTY && config.logFormat !== "json";
+  // In this order: to look at stdout loads the streams of the runtime.
+  const isTerminal = config.logFormat !== "json" && process.stdout.isTTY;
   if (isTerminal) process.stdout.write(`${greeting(started)}${node.firstRunText ?? ""}`);
   if (node.firstRunText !== undefined)
     log.info(`what the first start made is in ${firstRunFile(config.data)}; delete it when you have saved its keys`);

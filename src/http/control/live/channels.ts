@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Keyring } from "../../../access/keys/keyring.ts";
 import { spaceOf } from "../../../base/ids.ts";
+import { lazily } from "../../../base/lazily.ts";
 import { CHANNEL_MAX_BYTES } from "../../../protocol/limits.ts";
 import type { ChannelRule, Retention } from "../../../protocol/patterns/channel-rules.ts";
 import type { ChannelWithMembers, LiveChannels } from "../../../realtime/operators/live/channels.ts";
@@ -17,38 +18,48 @@ import { limit } from "../../shared/schemas.ts";
 import type { AppIn } from "../app-in.ts";
 import { retention } from "../channel-rule-schemas.ts";
 
-const isComplete = z.boolean().describe("false: a node has not responded, and what only it knows is missing");
-const next = z.string().nullable();
-const figures = z.object({
-  channel: z.string(),
-  peers: z.int().describe("Members on all nodes"),
-  connections: z.int().describe("Connections that subscribe, with and without the action `presence`"),
-  ratePerSec: z.number().describe("Messages per second, lately"),
-  bytesPerSec: z.number().describe("Bytes per second of its messages as they are written, once per message"),
-});
+const isComplete = lazily(() =>
+  z.boolean().describe("false: a node has not responded, and what only it knows is missing"),
+);
+const next = lazily(() => z.string().nullable());
+const figures = lazily(() =>
+  z.object({
+    channel: z.string(),
+    peers: z.int().describe("Members on all nodes"),
+    connections: z.int().describe("Connections that subscribe, with and without the action `presence`"),
+    ratePerSec: z.number().describe("Messages per second, lately"),
+    bytesPerSec: z.number().describe("Bytes per second of its messages as they are written, once per message"),
+  }),
+);
 /** What the channel's rule says. */
-const kept = z.object({ history: retention.nullable().describe("What is kept of its messages; null: nothing") });
-const listed = figures.extend(kept.shape).meta({ id: "LiveChannel" });
-const member = z
-  .object({
-    peerId: z.string(),
-    metadata: z.looseObject({}).optional(),
-    state: z.looseObject({}).optional().describe("What the member has said about itself"),
-    connections: z.int(),
-    lost: z.literal(true).optional().describe("It has no connection left, and stays until its grace period ends"),
-  })
-  .meta({ id: "LiveMember" });
-const one = figures
-  .extend(kept.shape)
-  .extend({
-    graceSec: z.int().describe("How long members that were lost without a goodbye stay"),
-    members: z.array(member),
-    next,
-    isComplete,
-  })
-  .meta({ id: "LiveChannelWithMembers" });
+const kept = lazily(() =>
+  z.object({ history: retention().nullable().describe("What is kept of its messages; null: nothing") }),
+);
+const listed = lazily(() => figures().extend(kept().shape).meta({ id: "LiveChannel" }));
+const member = lazily(() =>
+  z
+    .object({
+      peerId: z.string(),
+      metadata: z.looseObject({}).optional(),
+      state: z.looseObject({}).optional().describe("What the member has said about itself"),
+      connections: z.int(),
+      lost: z.literal(true).optional().describe("It has no connection left, and stays until its grace period ends"),
+    })
+    .meta({ id: "LiveMember" }),
+);
+const one = lazily(() =>
+  figures()
+    .extend(kept().shape)
+    .extend({
+      graceSec: z.int().describe("How long members that were lost without a goodbye stay"),
+      members: z.array(member()),
+      next: next(),
+      isComplete: isComplete(),
+    })
+    .meta({ id: "LiveChannelWithMembers" }),
+);
 
-const after = z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional();
+const after = lazily(() => z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional());
 
 interface LiveChannelParts {
   readonly publishing: Pick<Publishing, "publish">;
@@ -72,13 +83,14 @@ export function liveChannelEndpoints(
       method: "GET",
       path: root,
       summary: "Channels with subscribers, on all nodes",
-      query: z.object({
-        prefix: z.string().max(CHANNEL_MAX_BYTES).describe("Only names that begin with this.").optional(),
-        sort: z.enum(["name", "rate"]).describe("rate: the busiest first, one page only. Absent: name.").optional(),
-        limit: limit(LIVE_PAGE_MAX, 100),
-        after,
-      }),
-      response: z.object({ data: z.array(listed), next, isComplete }),
+      query: () =>
+        z.object({
+          prefix: z.string().max(CHANNEL_MAX_BYTES).describe("Only names that begin with this.").optional(),
+          sort: z.enum(["name", "rate"]).describe("rate: the busiest first, one page only. Absent: name.").optional(),
+          limit: limit(LIVE_PAGE_MAX, 100),
+          after: after(),
+        }),
+      response: () => z.object({ data: z.array(listed()), next: next(), isComplete: isComplete() }),
       problems: ["not_found"],
       handle: async (call, { query }) => {
         const spaceId = spaceOf((await appIn(call)).id);
@@ -96,7 +108,7 @@ export function liveChannelEndpoints(
       path: `${root}/:channel`,
       hasRawSlashes: true,
       summary: "One channel and a page of its members; zeros if it has no subscriber",
-      query: z.object({ limit: limit(LIVE_MEMBERS_MAX, 100), after }),
+      query: () => z.object({ limit: limit(LIVE_MEMBERS_MAX, 100), after: after() }),
       response: one,
       problems: ["not_found", "channel_reserved"],
       handle: async (call, { query }) => {
@@ -116,7 +128,7 @@ export function liveChannelEndpoints(
       hasRawSlashes: true,
       passesOn: true,
       summary: "Publish to a channel as the server",
-      body: message.strict(),
+      body: () => message().strict(),
       response: published,
       problems: ["not_found", "channel_reserved", "over_message_quota", "backend_error"],
       handle: async (call, { caller, body, text, recheck }) => {

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Operator } from "../../../access/operators/operator.ts";
 import { spaceOf } from "../../../base/ids.ts";
+import { lazily } from "../../../base/lazily.ts";
 import type { Page, StoredMessage } from "../../../history/contract/history.ts";
 import { idField } from "../../../protocol/encode.ts";
 import { utf8Bytes } from "../../../protocol/names.ts";
@@ -17,26 +18,30 @@ import type { Audit } from "../../shared/audit.ts";
 import { endOf, historyQuery, inHistory, noHistory, placeOf, readHistory } from "../../shared/history-pages.ts";
 import type { AppIn } from "../app-in.ts";
 
-const entry = z
-  .object({
-    from: z.string(),
-    fromMetadata: z.looseObject({}).optional(),
-    pos: z.string(),
-    time: z.int().describe("Unix milliseconds"),
-    id: z.string().optional().describe("With which it was published"),
-    bytes: z.int().describe("The size of its data"),
-    data: z.unknown().optional().describe("For admins, if the application has consolePayloads"),
-  })
-  .meta({ id: "StoredMessage" });
+const entry = lazily(() =>
+  z
+    .object({
+      from: z.string(),
+      fromMetadata: z.looseObject({}).optional(),
+      pos: z.string(),
+      time: z.int().describe("Unix milliseconds"),
+      id: z.string().optional().describe("With which it was published"),
+      bytes: z.int().describe("The size of its data"),
+      data: z.unknown().optional().describe("For admins, if the application has consolePayloads"),
+    })
+    .meta({ id: "StoredMessage" }),
+);
 
-const page = z
-  .object({
-    channel: z.string(),
-    pos: z.string().nullable().describe("Where the history ends; null: nothing was stored yet"),
-    messages: z.array(entry),
-    more: z.boolean().describe("There are more messages in the direction of reading"),
-  })
-  .meta({ id: "HistoryPage" });
+const page = lazily(() =>
+  z
+    .object({
+      channel: z.string(),
+      pos: z.string().nullable().describe("Where the history ends; null: nothing was stored yet"),
+      messages: z.array(entry()),
+      more: z.boolean().describe("There are more messages in the direction of reading"),
+    })
+    .meta({ id: "HistoryPage" }),
+);
 
 interface AdminHistoryParts {
   readonly pages: Pick<HistoryPages, "read">;
@@ -81,7 +86,7 @@ export function adminHistoryEndpoints(
       scope: "app",
       method: "DELETE",
       summary: "Delete the stored messages of a channel; its subscribers connect again",
-      response: z.object({ channel: z.string(), deleted: z.literal(true) }),
+      response: () => z.object({ channel: z.string(), deleted: z.literal(true) }),
       problems: ["not_found", "channel_reserved", "backend_error"],
       handle: async (call, { caller }) => {
         const { app, channel } = await found(call);

@@ -1,6 +1,7 @@
 /** Control plane: live peers over all nodes; disconnect one, block it, send to it. */
 import { z } from "zod";
 import { spaceOf } from "../../../base/ids.ts";
+import { lazily } from "../../../base/lazily.ts";
 import { Problem } from "../../../protocol/codes.ts";
 import { PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
 import type { Directs } from "../../../realtime/messages/directs.ts";
@@ -15,52 +16,62 @@ import { delivered, message, OPERATORS, readMessage, sendMessage } from "../../s
 import { limit, toSeconds, unixSeconds } from "../../shared/schemas.ts";
 import type { AppIn } from "../app-in.ts";
 
-const isComplete = z.boolean().describe("false: a node has not responded, and what only it knows is missing");
+const isComplete = lazily(() =>
+  z.boolean().describe("false: a node has not responded, and what only it knows is missing"),
+);
 
-const listed = z
-  .object({
-    peerId: z.string(),
-    connections: z.int(),
-    since: unixSeconds.describe("Unix seconds: its oldest connection"),
-    channels: z.int().describe("Channels it subscribes to, added up over the nodes it is connected to"),
-  })
-  .meta({ id: "LivePeer" });
+const listed = lazily(() =>
+  z
+    .object({
+      peerId: z.string(),
+      connections: z.int(),
+      since: unixSeconds().describe("Unix seconds: its oldest connection"),
+      channels: z.int().describe("Channels it subscribes to, added up over the nodes it is connected to"),
+    })
+    .meta({ id: "LivePeer" }),
+);
 
-const connection = z
-  .object({
-    connectionId: z.string(),
-    nodeId: z.string(),
-    keyId: z.string(),
-    address: z.string(),
-    since: unixSeconds,
-    subscriptions: z.array(z.string()),
-    framesPerSec: z.number().describe("Frames from the client per second, lately"),
-  })
-  .meta({ id: "LiveConnection" });
+const connection = lazily(() =>
+  z
+    .object({
+      connectionId: z.string(),
+      nodeId: z.string(),
+      keyId: z.string(),
+      address: z.string(),
+      since: unixSeconds(),
+      subscriptions: z.array(z.string()),
+      framesPerSec: z.number().describe("Frames from the client per second, lately"),
+    })
+    .meta({ id: "LiveConnection" }),
+);
 
-const event = z
-  .object({
-    at: z.number().describe("Unix milliseconds, as in the tail"),
-    kind: z.string().describe("connect, refuse, subscribe, unsubscribe, publish, error or close"),
-    connectionId: z.string(),
-    keyId: z.string().optional(),
-    channel: z.string().optional(),
-    code: z.union([z.string(), z.int()]).optional().describe("Of an error or a refusal, or the close code"),
-    count: z.int().optional().describe("publish: messages since the event before; error: how often in a row"),
-  })
-  .meta({ id: "PeerEvent" });
+const event = lazily(() =>
+  z
+    .object({
+      at: z.number().describe("Unix milliseconds, as in the tail"),
+      kind: z.string().describe("connect, refuse, subscribe, unsubscribe, publish, error or close"),
+      connectionId: z.string(),
+      keyId: z.string().optional(),
+      channel: z.string().optional(),
+      code: z.union([z.string(), z.int()]).optional().describe("Of an error or a refusal, or the close code"),
+      count: z.int().optional().describe("publish: messages since the event before; error: how often in a row"),
+    })
+    .meta({ id: "PeerEvent" }),
+);
 
-const one = z
-  .object({
-    peerId: z.string(),
-    total: z.int().describe("Connections on all nodes"),
-    connections: z.array(connection).describe(`The newest, at most ${LIVE_CONNECTIONS_MAX}`),
-    recent: z
-      .array(event)
-      .describe("The last events of its connections, oldest first, also for a minute after they have ended"),
-    isComplete,
-  })
-  .meta({ id: "LivePeerDetails" });
+const one = lazily(() =>
+  z
+    .object({
+      peerId: z.string(),
+      total: z.int().describe("Connections on all nodes"),
+      connections: z.array(connection()).describe(`The newest, at most ${LIVE_CONNECTIONS_MAX}`),
+      recent: z
+        .array(event())
+        .describe("The last events of its connections, oldest first, also for a minute after they have ended"),
+      isComplete: isComplete(),
+    })
+    .meta({ id: "LivePeerDetails" }),
+);
 
 interface LivePeerParts extends DisconnectParts {
   readonly directs: Pick<Directs, "send">;
@@ -84,12 +95,13 @@ export function livePeerEndpoints(
       method: "GET",
       path: root,
       summary: "Connected peers, on all nodes",
-      query: z.object({
-        prefix: z.string().max(PEER_ID_MAX_CHARS).describe("Only ids that begin with this.").optional(),
-        limit: limit(LIVE_PAGE_MAX, 100),
-        after: z.string().max(PEER_ID_MAX_CHARS).describe("`next` of the previous page.").optional(),
-      }),
-      response: z.object({ data: z.array(listed), next: z.string().nullable(), isComplete }),
+      query: () =>
+        z.object({
+          prefix: z.string().max(PEER_ID_MAX_CHARS).describe("Only ids that begin with this.").optional(),
+          limit: limit(LIVE_PAGE_MAX, 100),
+          after: z.string().max(PEER_ID_MAX_CHARS).describe("`next` of the previous page.").optional(),
+        }),
+      response: () => z.object({ data: z.array(listed()), next: z.string().nullable(), isComplete: isComplete() }),
       problems: ["not_found"],
       handle: async (call, { query }) => {
         const { id } = await appIn(call);
@@ -124,7 +136,7 @@ export function livePeerEndpoints(
       path: `${root}/:peerId/send`,
       passesOn: true,
       summary: "Send to all connections of a peer as the server",
-      body: message.strict(),
+      body: () => message().strict(),
       response: delivered,
       problems: ["not_found", "peer_not_found", "over_message_quota", "rate_limited", "backend_error"],
       handle: async (call, { caller, body, text, recheck }) => {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Keyring } from "../../../access/keys/keyring.ts";
 import type { Operator } from "../../../access/operators/operator.ts";
 import { type AppId, asAppId } from "../../../base/ids.ts";
+import { type Infer, lazily } from "../../../base/lazily.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { Problem } from "../../../protocol/codes.ts";
 import { SERIES_RANGES, SERIES_STEPS_MAX, type Series, type SeriesRange } from "../../../telemetry/series.ts";
@@ -27,53 +28,59 @@ const UNITS: Readonly<Record<SeriesMetric, string>> = {
   errors: "per second",
 };
 
-const query = z.object({
-  metric: z
-    .enum(SERIES_METRICS)
-    .describe(
-      "connections: open ones. connects, refusals: made and refused. messages: publishes and sends that were accepted. deliveries, " +
-        "bytesOut: messages handed to sockets, and their bytes. p50Ms, p99Ms: from a publish frame's arrival to its fan-out's return; with history, to its ack, the store included; " +
-        "half and 99 % of the frames took at most this long. errors: error frames.",
-    ),
-  app: z
-    .string()
-    .max(NAME_MAX_CHARS)
-    .describe(
-      `The id or name of an application; absent: all. A node counts ${TRAFFIC_APPS_MAX} applications separately, the others only in the total.`,
-    )
-    .optional(),
-  range: z.enum(RANGES).describe("Steps of 5 s, 60 s and 300 s."),
-});
+const query = lazily(() =>
+  z.object({
+    metric: z
+      .enum(SERIES_METRICS)
+      .describe(
+        "connections: open ones. connects, refusals: made and refused. messages: publishes and sends that were accepted. deliveries, " +
+          "bytesOut: messages handed to sockets, and their bytes. p50Ms, p99Ms: from a publish frame's arrival to its fan-out's return; with history, to its ack, the store included; " +
+          "half and 99 % of the frames took at most this long. errors: error frames.",
+      ),
+    app: z
+      .string()
+      .max(NAME_MAX_CHARS)
+      .describe(
+        `The id or name of an application; absent: all. A node counts ${TRAFFIC_APPS_MAX} applications separately, the others only in the total.`,
+      )
+      .optional(),
+    range: z.enum(RANGES).describe("Steps of 5 s, 60 s and 300 s."),
+  }),
+);
 
-const values = z.array(z.number().nullable()).max(SERIES_STEPS_MAX);
+const values = lazily(() => z.array(z.number().nullable()).max(SERIES_STEPS_MAX));
 
 /** What one node answers; another node's answer is checked with it. */
-const ofNode = z.object({
-  nodeId: z.string().max(NAME_MAX_CHARS),
-  start: unixSeconds.describe("When the first step begins"),
-  values: values.describe(
-    "One per step, the newest last. null: not known, because the node was not running or took no sample, the application has no " +
-      "counters of its own on that node, or no message was published (p50Ms, p99Ms).",
-  ),
-  byReason: z
-    .record(z.string().max(NAME_MAX_CHARS), values)
-    .refine((reasons) => Object.keys(reasons).length <= REASONS_MAX, "has too many reasons")
-    .describe("Only of refusals: the same by error code, or over_concurrent.")
-    .optional(),
-});
+const ofNode = lazily(() =>
+  z.object({
+    nodeId: z.string().max(NAME_MAX_CHARS),
+    start: unixSeconds().describe("When the first step begins"),
+    values: values().describe(
+      "One per step, the newest last. null: not known, because the node was not running or took no sample, the application has no " +
+        "counters of its own on that node, or no message was published (p50Ms, p99Ms).",
+    ),
+    byReason: z
+      .record(z.string().max(NAME_MAX_CHARS), values())
+      .refine((reasons) => Object.keys(reasons).length <= REASONS_MAX, "has too many reasons")
+      .describe("Only of refusals: the same by error code, or over_concurrent.")
+      .optional(),
+  }),
+);
 
-const response = z
-  .object({
-    metric: z.enum(SERIES_METRICS),
-    unit: z.string().describe("What the values are, for example: per second"),
-    stepSec: z.int(),
-    nodes: z.array(ofNode),
-    isComplete: z.boolean().describe("false: a node has not answered in time"),
-  })
-  .meta({ id: "Series" });
+const response = lazily(() =>
+  z
+    .object({
+      metric: z.enum(SERIES_METRICS),
+      unit: z.string().describe("What the values are, for example: per second"),
+      stepSec: z.int(),
+      nodes: z.array(ofNode()),
+      isComplete: z.boolean().describe("false: a node has not answered in time"),
+    })
+    .meta({ id: "Series" }),
+);
 
 /** What another node has answered; throws if it is not of this form or too long. */
-export const decodeNodeSeries = (value: unknown): z.infer<typeof ofNode> => ofNode.parse(value);
+export const decodeNodeSeries = (value: unknown): Infer<typeof ofNode> => ofNode().parse(value);
 
 interface SeriesParts {
   readonly nodeId: string;
@@ -84,10 +91,10 @@ interface SeriesParts {
 
 export function seriesEndpoints(guard: Guard<Operator>, parts: SeriesParts): Endpoint[] {
   const { nodeId, series, nodeRequests, keyring } = parts;
-  nodeRequests.onRequest("series", (payload): z.infer<typeof ofNode> => {
-    const { metric, range, app } = query.parse(payload);
+  nodeRequests.onRequest("series", (payload): Infer<typeof ofNode> => {
+    const { metric, range, app } = query().parse(payload);
     const id = app === undefined ? undefined : asAppId(app);
-    return { nodeId, ...series.values(metric, range, id) } as z.infer<typeof ofNode>;
+    return { nodeId, ...series.values(metric, range, id) } as Infer<typeof ofNode>;
   });
   const appOf = (idOrName: string): AppId => {
     const app = keyring.app(idOrName) ?? keyring.appNamed(idOrName);
@@ -106,7 +113,7 @@ export function seriesEndpoints(guard: Guard<Operator>, parts: SeriesParts): End
       query,
       response,
       problems: ["not_found"],
-      handle: async (_call, { query: asked }): Promise<z.infer<typeof response>> => {
+      handle: async (_call, { query: asked }): Promise<Infer<typeof response>> => {
         const { metric, range } = asked;
         const request = { metric, range, ...(asked.app !== undefined && { app: appOf(asked.app) }) };
         const { answers, isComplete } = await nodeRequests.gather("series", request, decodeNodeSeries);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Operator } from "../../../access/operators/operator.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { AppId } from "../../../base/ids.ts";
+import { lazily } from "../../../base/lazily.ts";
 import { Problem } from "../../../protocol/codes.ts";
 import type { TailNodes } from "../../../realtime/operators/tail-nodes.ts";
 import { droppedLine, TAIL_KINDS, type TailKind } from "../../../telemetry/tail/event.ts";
@@ -12,40 +13,44 @@ import { type Endpoint, endpoint, type Guard } from "../../server/endpoint.ts";
 /** In the stream, but no filter: what was dropped is always counted. */
 const DROPPED = "dropped";
 
-const query = z.strictObject({
-  app: z.string().optional().describe("Id or name of an application"),
-  channel: z.string().optional().describe("A channel pattern, such as chat/*"),
-  peer: z.string().optional().describe("A peer id, or its beginning and *; also finds the receiver of a send"),
-  key: z.string().optional().describe("The id of a key"),
-  kind: z
-    .string()
-    .optional()
-    .describe(`Separated by commas: ${TAIL_KINDS.join(", ")}. Absent: all`),
-});
-
-const event = z
-  .object({
-    at: z.int().describe("Unix milliseconds"),
-    kind: z.enum([...TAIL_KINDS, DROPPED]),
-    app: z.string().optional().describe("The application's id"),
-    channel: z.string().optional(),
-    peerId: z.string().optional().describe("For a send: the sender"),
-    to: z.string().optional().describe("The receiver of a send"),
-    change: z.enum(["joined", "left"]).optional().describe("For presence"),
-    keyId: z.string().optional(),
-    connectionId: z.string().optional(),
-    address: z.string().optional().describe("The client's, for connect and refuse"),
-    nodeId: z.string().optional().describe("Where it happened; absent for dropped"),
-    code: z
-      .union([z.string(), z.int()])
+const query = lazily(() =>
+  z.strictObject({
+    app: z.string().optional().describe("Id or name of an application"),
+    channel: z.string().optional().describe("A channel pattern, such as chat/*"),
+    peer: z.string().optional().describe("A peer id, or its beginning and *; also finds the receiver of a send"),
+    key: z.string().optional().describe("The id of a key"),
+    kind: z
+      .string()
       .optional()
-      .describe("The code of an error or a refusal, or the WebSocket close code"),
-    bytes: z.int().optional().describe("The size of the payload"),
-    data: z.unknown().optional().describe("The payload, for admins, if the application has consolePayloads"),
-    truncated: z.literal(true).optional().describe("data is a text with the beginning of a long payload"),
-    count: z.int().optional().describe("For dropped: how many events are missing"),
-  })
-  .meta({ id: "TailEvent" });
+      .describe(`Separated by commas: ${TAIL_KINDS.join(", ")}. Absent: all`),
+  }),
+);
+
+const event = lazily(() =>
+  z
+    .object({
+      at: z.int().describe("Unix milliseconds"),
+      kind: z.enum([...TAIL_KINDS, DROPPED]),
+      app: z.string().optional().describe("The application's id"),
+      channel: z.string().optional(),
+      peerId: z.string().optional().describe("For a send: the sender"),
+      to: z.string().optional().describe("The receiver of a send"),
+      change: z.enum(["joined", "left"]).optional().describe("For presence"),
+      keyId: z.string().optional(),
+      connectionId: z.string().optional(),
+      address: z.string().optional().describe("The client's, for connect and refuse"),
+      nodeId: z.string().optional().describe("Where it happened; absent for dropped"),
+      code: z
+        .union([z.string(), z.int()])
+        .optional()
+        .describe("The code of an error or a refusal, or the WebSocket close code"),
+      bytes: z.int().optional().describe("The size of the payload"),
+      data: z.unknown().optional().describe("The payload, for admins, if the application has consolePayloads"),
+      truncated: z.literal(true).optional().describe("data is a text with the beginning of a long payload"),
+      count: z.int().optional().describe("For dropped: how many events are missing"),
+    })
+    .meta({ id: "TailEvent" }),
+);
 
 interface TailEndpointParts {
   readonly tails: Pick<TailNodes, "open">;

@@ -7,6 +7,7 @@ import { z } from "zod";
 import type { Clock } from "../../../base/clock.ts";
 import { FirstOf } from "../../../base/first-of.ts";
 import { asSpaceId, type SpaceId } from "../../../base/ids.ts";
+import { type Infer, lazily } from "../../../base/lazily.ts";
 import type { MemberState } from "../../../engine/engine.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { isObject, parseStrict } from "../../../protocol/json.ts";
@@ -18,53 +19,61 @@ import type { Spaces } from "../../state/spaces.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
 import { rounded } from "./rounded.ts";
 
-const spaceId = z.string().max(128).transform(asSpaceId);
-const channelName = z.string().max(CHANNEL_MAX_BYTES);
-const cursor = z.string().max(CHANNEL_MAX_BYTES).optional();
-const count = z.int().min(0);
-const rate = z.number().min(0);
+const spaceId = lazily(() => z.string().max(128).transform(asSpaceId));
+const channelName = lazily(() => z.string().max(CHANNEL_MAX_BYTES));
+const cursor = lazily(() => z.string().max(CHANNEL_MAX_BYTES).optional());
+const count = lazily(() => z.int().min(0));
+const rate = lazily(() => z.number().min(0));
 
 function isObjectText(text: string): boolean {
   const parsed = parseStrict(text, true);
   return parsed.ok && isObject(parsed.value);
 }
 
-const figures = z.object({ peers: count, connections: count, ratePerSec: rate, bytesPerSec: rate });
-const line = figures.extend({ channel: channelName });
-const lines = z.array(line).max(LIVE_PAGE_MAX + 1);
-const busiest = z.array(z.object({ channel: channelName, ratePerSec: rate })).max(LIVE_PAGE_MAX);
-const member = z.object({
-  peerId: z.string().max(PEER_ID_MAX_CHARS),
-  since: z.number(),
-  /** Nodes of earlier versions do not name it. */
-  node: z.string().max(NODE_MAX_CHARS).default(""),
-  /** Copied into responses as it is. */
-  metadataJson: z.string().refine(isObjectText).optional(),
-  stateJson: z.string().refine(isObjectText).optional(),
-  isLost: z.literal(true).optional(),
-  hadOther: z.literal(true).optional(),
-  connections: count,
-});
-const withMembers = figures.extend({ members: z.array(member).max(LIVE_MEMBERS_MAX + 1) });
+const figures = lazily(() =>
+  z.object({ peers: count(), connections: count(), ratePerSec: rate(), bytesPerSec: rate() }),
+);
+const line = lazily(() => figures().extend({ channel: channelName() }));
+const lines = lazily(() => z.array(line()).max(LIVE_PAGE_MAX + 1));
+const busiest = lazily(() => z.array(z.object({ channel: channelName(), ratePerSec: rate() })).max(LIVE_PAGE_MAX));
+const member = lazily(() =>
+  z.object({
+    peerId: z.string().max(PEER_ID_MAX_CHARS),
+    since: z.number(),
+    /** Nodes of earlier versions do not name it. */
+    node: z.string().max(NODE_MAX_CHARS).default(""),
+    /** Copied into responses as it is. */
+    metadataJson: z.string().refine(isObjectText).optional(),
+    stateJson: z.string().refine(isObjectText).optional(),
+    isLost: z.literal(true).optional(),
+    hadOther: z.literal(true).optional(),
+    connections: count(),
+  }),
+);
+const withMembers = lazily(() => figures().extend({ members: z.array(member()).max(LIVE_MEMBERS_MAX + 1) }));
 
-const pageRequest = z.object({
-  app: spaceId,
-  prefix: channelName,
-  after: cursor,
-  limit: z.int().min(1).max(LIVE_PAGE_MAX),
-});
-const namedRequest = z.object({ app: spaceId, names: z.array(channelName).max(LIVE_PAGE_MAX) });
-const oneRequest = z.object({
-  app: spaceId,
-  channel: channelName,
-  after: cursor,
-  limit: z.int().min(1).max(LIVE_MEMBERS_MAX),
-});
+const pageRequest = lazily(() =>
+  z.object({
+    app: spaceId(),
+    prefix: channelName(),
+    after: cursor(),
+    limit: z.int().min(1).max(LIVE_PAGE_MAX),
+  }),
+);
+const namedRequest = lazily(() => z.object({ app: spaceId(), names: z.array(channelName()).max(LIVE_PAGE_MAX) }));
+const oneRequest = lazily(() =>
+  z.object({
+    app: spaceId(),
+    channel: channelName(),
+    after: cursor(),
+    limit: z.int().min(1).max(LIVE_MEMBERS_MAX),
+  }),
+);
 
-type Figures = z.infer<typeof figures>;
-export type LiveChannel = z.infer<typeof line>;
-type PageRequest = z.infer<typeof pageRequest>;
-type OneRequest = z.infer<typeof oneRequest>;
+type Figures = Infer<typeof figures>;
+export type LiveChannel = Infer<typeof line>;
+type PageRequest = Infer<typeof pageRequest>;
+type OneRequest = Infer<typeof oneRequest>;
 
 export interface LiveMember {
   readonly peerId: string;
@@ -107,15 +116,17 @@ interface LiveChannelsParts {
 export class LiveChannels {
   constructor(private readonly parts: LiveChannelsParts) {
     const { nodeRequests } = parts;
-    nodeRequests.onRequest(PAGE, (payload) => this.localPage(pageRequest.parse(payload)));
-    nodeRequests.onRequest(BUSIEST, (payload) => this.localBusiest(pageRequest.parse(payload)));
-    nodeRequests.onRequest(NAMED, (payload) => this.localNamed(namedRequest.parse(payload)));
-    nodeRequests.onRequest(ONE, (payload) => this.localOne(oneRequest.parse(payload)));
+    nodeRequests.onRequest(PAGE, (payload) => this.localPage(pageRequest().parse(payload)));
+    nodeRequests.onRequest(BUSIEST, (payload) => this.localBusiest(pageRequest().parse(payload)));
+    nodeRequests.onRequest(NAMED, (payload) => this.localNamed(namedRequest().parse(payload)));
+    nodeRequests.onRequest(ONE, (payload) => this.localOne(oneRequest().parse(payload)));
   }
 
   /** Channels with subscribers, by name. */
   async page(request: PageRequest): Promise<Page<LiveChannel>> {
-    const { answers, isComplete } = await this.parts.nodeRequests.gather(PAGE, request, (value) => lines.parse(value));
+    const { answers, isComplete } = await this.parts.nodeRequests.gather(PAGE, request, (value) =>
+      lines().parse(value),
+    );
     const all = merged(answers.flat()).sort((one, other) => (one.channel < other.channel ? -1 : 1));
     const data = all.slice(0, request.limit);
     return { data, next: all.length > data.length ? (data.at(-1)?.channel ?? null) : null, isComplete };
@@ -125,7 +136,7 @@ export class LiveChannels {
   async busiest(request: PageRequest): Promise<Page<LiveChannel>> {
     const { app } = request;
     const { nodeRequests } = this.parts;
-    const top = await nodeRequests.gather(BUSIEST, request, (value) => busiest.parse(value));
+    const top = await nodeRequests.gather(BUSIEST, request, (value) => busiest().parse(value));
     const found = [
       ...new Map(
         top.answers
@@ -139,7 +150,7 @@ export class LiveChannels {
       .slice(0, request.limit)
       .map(({ channel }) => channel);
     // A channel that is among the busiest on one node has connections on others too: they are asked for all of these.
-    const named = await nodeRequests.gather(NAMED, { app, names }, (value) => lines.parse(value));
+    const named = await nodeRequests.gather(NAMED, { app, names }, (value) => lines().parse(value));
     const data = merged(named.answers.flat()).sort(byRateDown);
     return { data, next: null, isComplete: top.isComplete && named.isComplete };
   }
@@ -147,7 +158,7 @@ export class LiveChannels {
   /** One channel with a page of its members, by peer id. */
   async one(request: OneRequest): Promise<ChannelWithMembers> {
     const { nodeRequests } = this.parts;
-    const { answers, isComplete } = await nodeRequests.gather(ONE, request, (value) => withMembers.parse(value));
+    const { answers, isComplete } = await nodeRequests.gather(ONE, request, (value) => withMembers().parse(value));
     const total = answers.reduce<Figures>((sum, one) => added(sum, one), NOTHING);
     const { peers, connections, ratePerSec, bytesPerSec } = total;
     const byPeer = new Map<string, LiveMember>();
@@ -169,15 +180,15 @@ export class LiveChannels {
     return this.linesOf(first.sorted());
   }
 
-  private localBusiest({ app, prefix, limit }: PageRequest): z.infer<typeof busiest> {
+  private localBusiest({ app, prefix, limit }: PageRequest): Infer<typeof busiest> {
     const now = this.parts.clock.monotonicMs();
-    const first = new FirstOf<z.infer<typeof busiest>[number]>(limit, (one, other) => byRateDown(one, other) < 0);
+    const first = new FirstOf<Infer<typeof busiest>[number]>(limit, (one, other) => byRateDown(one, other) < 0);
     for (const channel of this.active(app, prefix))
       first.offer({ channel: channel.name, ratePerSec: rounded(channel.ratePerSec(now)) });
     return first.sorted();
   }
 
-  private localNamed({ app, names }: z.infer<typeof namedRequest>): LiveChannel[] {
+  private localNamed({ app, names }: Infer<typeof namedRequest>): LiveChannel[] {
     const found = names.flatMap((name) => this.parts.spaces.channel(app, name) ?? []);
     return this.linesOf(found.filter(({ subscribers }) => subscribers > 0));
   }

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Clock } from "../../../base/clock.ts";
 import { FirstOf } from "../../../base/first-of.ts";
 import { asSpaceId, type SpaceId } from "../../../base/ids.ts";
+import { type Infer, lazily } from "../../../base/lazily.ts";
 import type { NodeRequests } from "../../../engine/node-requests.ts";
 import { CHANNEL_MAX_BYTES, CHANNELS_PER_CONNECTION_MAX, PEER_ID_MAX_CHARS } from "../../../protocol/limits.ts";
 import type { Connection } from "../../state/connection.ts";
@@ -13,60 +14,70 @@ import type { Page } from "./channels.ts";
 import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX, NODE_MAX_CHARS } from "./limits.ts";
 import { rounded } from "./rounded.ts";
 
-const spaceId = z.string().max(128).transform(asSpaceId);
-const peerName = z.string().max(PEER_ID_MAX_CHARS);
-const count = z.int().min(0);
+const spaceId = lazily(() => z.string().max(128).transform(asSpaceId));
+const peerName = lazily(() => z.string().max(PEER_ID_MAX_CHARS));
+const count = lazily(() => z.int().min(0));
 
-const line = z.object({
-  peerId: peerName,
-  connections: count,
-  /** Unix ms: its oldest connection. */
-  sinceMs: z.number(),
-  channels: count,
-});
-const lines = z.array(line).max(LIVE_PAGE_MAX + 1);
+const line = lazily(() =>
+  z.object({
+    peerId: peerName(),
+    connections: count(),
+    /** Unix ms: its oldest connection. */
+    sinceMs: z.number(),
+    channels: count(),
+  }),
+);
+const lines = lazily(() => z.array(line()).max(LIVE_PAGE_MAX + 1));
 
-const connection = z.object({
-  connectionId: z.string().max(64),
-  nodeId: z.string().max(256),
-  keyId: z.string().max(256),
-  address: z.string().max(64),
-  sinceMs: z.number(),
-  subscriptions: z.array(z.string().max(CHANNEL_MAX_BYTES)).max(CHANNELS_PER_CONNECTION_MAX),
-  framesPerSec: z.number().min(0),
-});
+const connection = lazily(() =>
+  z.object({
+    connectionId: z.string().max(64),
+    nodeId: z.string().max(256),
+    keyId: z.string().max(256),
+    address: z.string().max(64),
+    sinceMs: z.number(),
+    subscriptions: z.array(z.string().max(CHANNEL_MAX_BYTES)).max(CHANNELS_PER_CONNECTION_MAX),
+    framesPerSec: z.number().min(0),
+  }),
+);
 /** As recorder.ts gives it. */
-const event = z.object({
-  at: z.number(),
-  kind: z.string().max(64),
-  connectionId: z.string().max(64),
-  keyId: z.string().max(256).optional(),
-  channel: z.string().max(CHANNEL_MAX_BYTES).optional(),
-  code: z.union([z.string().max(64), z.int()]).optional(),
-  count: count.optional(),
-});
+const event = lazily(() =>
+  z.object({
+    at: z.number(),
+    kind: z.string().max(64),
+    connectionId: z.string().max(64),
+    keyId: z.string().max(256).optional(),
+    channel: z.string().max(CHANNEL_MAX_BYTES).optional(),
+    code: z.union([z.string().max(64), z.int()]).optional(),
+    count: count().optional(),
+  }),
+);
 /** As nodes exchange it: with the node's own name, which nodes of earlier versions do not give. Operators know the node by another. */
-const answeredConnection = connection.extend({ node: z.string().max(NODE_MAX_CHARS).default("") });
-const details = z.object({
-  total: count,
-  connections: z.array(answeredConnection).max(LIVE_CONNECTIONS_MAX),
-  recent: z.array(event).max(LIVE_EVENTS_MAX),
-});
+const answeredConnection = lazily(() => connection().extend({ node: z.string().max(NODE_MAX_CHARS).default("") }));
+const details = lazily(() =>
+  z.object({
+    total: count(),
+    connections: z.array(answeredConnection()).max(LIVE_CONNECTIONS_MAX),
+    recent: z.array(event()).max(LIVE_EVENTS_MAX),
+  }),
+);
 
-const pageRequest = z.object({
-  app: spaceId,
-  prefix: peerName,
-  after: peerName.optional(),
-  limit: z.int().min(1).max(LIVE_PAGE_MAX),
-});
-const oneRequest = z.object({ app: spaceId, peerId: peerName });
+const pageRequest = lazily(() =>
+  z.object({
+    app: spaceId(),
+    prefix: peerName(),
+    after: peerName().optional(),
+    limit: z.int().min(1).max(LIVE_PAGE_MAX),
+  }),
+);
+const oneRequest = lazily(() => z.object({ app: spaceId(), peerId: peerName() }));
 
-export type LivePeer = z.infer<typeof line>;
-export type LiveConnection = z.infer<typeof connection>;
-type AnsweredConnection = z.infer<typeof answeredConnection>;
-export type PeerEvent = z.infer<typeof event>;
-type PageRequest = z.infer<typeof pageRequest>;
-type OneRequest = z.infer<typeof oneRequest>;
+export type LivePeer = Infer<typeof line>;
+export type LiveConnection = Infer<typeof connection>;
+type AnsweredConnection = Infer<typeof answeredConnection>;
+export type PeerEvent = Infer<typeof event>;
+type PageRequest = Infer<typeof pageRequest>;
+type OneRequest = Infer<typeof oneRequest>;
 
 export interface PeerDetails {
   /** Connections on all nodes; `connections` has the newest of them. */
@@ -93,13 +104,15 @@ interface LivePeersParts {
 export class LivePeers {
   constructor(private readonly parts: LivePeersParts) {
     const { nodeRequests } = parts;
-    nodeRequests.onRequest(PAGE, (payload) => this.localPage(pageRequest.parse(payload)));
-    nodeRequests.onRequest(ONE, (payload) => this.localOne(oneRequest.parse(payload)));
+    nodeRequests.onRequest(PAGE, (payload) => this.localPage(pageRequest().parse(payload)));
+    nodeRequests.onRequest(ONE, (payload) => this.localOne(oneRequest().parse(payload)));
   }
 
   /** Connected peers, by id. */
   async page(request: PageRequest): Promise<Page<LivePeer>> {
-    const { answers, isComplete } = await this.parts.nodeRequests.gather(PAGE, request, (value) => lines.parse(value));
+    const { answers, isComplete } = await this.parts.nodeRequests.gather(PAGE, request, (value) =>
+      lines().parse(value),
+    );
     const byId = new Map<string, LivePeer>();
     for (const one of answers.flat()) {
       const known = byId.get(one.peerId);
@@ -112,7 +125,7 @@ export class LivePeers {
 
   async one(request: OneRequest): Promise<PeerDetails> {
     const { nodeRequests } = this.parts;
-    const { answers, isComplete } = await nodeRequests.gather(ONE, request, (value) => details.parse(value));
+    const { answers, isComplete } = await nodeRequests.gather(ONE, request, (value) => details().parse(value));
     const connections = answers
       .flatMap((one) => one.connections)
       .sort((one, other) => newestFirst(agedOf(one), agedOf(other)))
@@ -136,7 +149,7 @@ export class LivePeers {
     return first.sorted().map(lineOf);
   }
 
-  private localOne({ app, peerId }: OneRequest): z.infer<typeof details> {
+  private localOne({ app, peerId }: OneRequest): Infer<typeof details> {
     const { spaces, recent } = this.parts;
     const all = spaces.peer(app, peerId)?.connections ?? [];
     const newest = new FirstOf<Connection>(LIVE_CONNECTIONS_MAX, (one, other) => one.connectedMs > other.connectedMs);
