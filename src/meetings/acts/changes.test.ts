@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { until } from "../../../test/support/wait.ts";
+import { nextTurn, until } from "../../../test/support/wait.ts";
 import type { AppId } from "../../base/ids.ts";
 import { anAppId } from "../../base/testing/ids.ts";
 import { actionSet } from "../../protocol/actions.ts";
@@ -132,6 +132,23 @@ describe("a stay that ended while it was connected here", () => {
       expect(other.meetings.present.stay(ada.seat)).toBeUndefined();
     },
   );
+});
+
+test("a connection whose stay has a newer one on a node that could not be reached is closed within ten seconds", async () => {
+  world.floors.isCut = true;
+  world.now += 1000;
+  const seat = { ...ada.seat };
+  await node.meetings.enter(seat);
+  node.meetings.connected(seat, "newer");
+  await nextTurn();
+  expect(other.floor.closed).toEqual([]);
+  world.floors.isCut = false;
+  for (let second = 0; second < 12; second++) {
+    world.now += 1000;
+    for (const one of [node, other]) await one.services.tick();
+  }
+  expect([other.floor.closed, node.floor.closed]).toEqual([[{ peerId: ada.id, reason: "replaced" }], []]);
+  expect([other, node].map((one) => one.meetings.present.stay(ada.seat)?.connection)).toEqual([undefined, "newer"]);
 });
 
 describe("on a node with more rooms than are read in ten seconds", () => {

@@ -36,7 +36,8 @@ interface ChangeParts {
   readonly store: MeetingStore;
   readonly rooms: Pick<RoomStore, "roomById">;
   readonly floor: Pick<Floor, "ask" | "on" | "setAccess">;
-  readonly stays: Pick<Stays, "listen" | "closeHere">;
+  readonly stays: Pick<Stays, "listen" | "closeHere" | "settle">;
+  readonly nodeId: string;
   readonly present: Present;
   readonly notices: Notices;
   readonly exits: Exits;
@@ -185,15 +186,17 @@ export class Changes {
     stay.ejectAt = ejectAtOf(ejection, (accessToken && (await store.firstEntry(meeting, accessToken))) || began);
   }
 
-  /** What this node was not notified of: another row, no room any more, stays that were ended or renamed elsewhere, another state of the meeting. */
+  /** What this node was not notified of: another row, no room any more, stays that were ended, renamed or connected elsewhere, another state of the meeting. */
   private async check(room: PresentRoom): Promise<void> {
     const ref = { app: room.app, room: room.row.id };
     if (!(await this.readAgain(room))) return this.archived(ref);
-    const { store, stays, naming } = this.parts;
-    const open = new Map((await store.openStays(ref.app, ref.room)).map(({ id, name }) => [id, name]));
-    for (const [id, { seat }] of [...room.stays]) {
-      if (open.has(id)) {
-        if (seat.name !== open.get(id)) await naming.showHere(id);
+    const { store, stays, naming, nodeId } = this.parts;
+    const open = new Map((await store.openStays(ref.app, ref.room)).map((stay) => [stay.id, stay]));
+    for (const [id, here] of [...room.stays]) {
+      const known = open.get(id);
+      if (known) {
+        if (here.seat.name !== known.name) await naming.showHere(id);
+        if (known.node !== null && known.node !== nodeId) await stays.settle(here);
         continue;
       }
       const stay = await store.stay(id);

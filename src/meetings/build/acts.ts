@@ -50,6 +50,7 @@ export function buildActs(
     lobby,
     recording,
     naming,
+    nodeId,
     nowMs,
     monotonicMs,
     failed,

@@ -294,6 +294,14 @@ export class Stays {
     });
   }
 
+  /**
+   * The store says that another node has the connection of a stay that has one here: nodes could not reach each other when the newer one was opened. The older
+   * one is closed.
+   */
+  async settle({ seat, enteredMs }: PresentStay): Promise<void> {
+    await this.tellOthers(seat, enteredMs);
+  }
+
   /** An older connection on another node is closed there; if a newer one is there, this one is closed here. */
   private async tellOthers({ claims: { app, room, id } }: RoomSeat, enteredMs: number): Promise<void> {
     const { floor, nodeId, present } = this.parts;
