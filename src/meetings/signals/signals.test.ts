@@ -53,7 +53,7 @@ function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
     stays,
     reaches: async (receiver: string): Promise<string | undefined> =>
       (await signals.refusalOfMessage(seat, inboxChannel(ROOM, receiver), '{"bye":true}'))?.code,
-    /** Of a text, which need not be a message. */
+    /** The text need not be a message. */
     writes: (channel: string, dataJson: string): RoomRefusal | undefined =>
       atOnce(signals.refusalOfMessage(seat, channel, dataJson)),
     says: (channel: string, data: unknown): RoomRefusal | undefined =>

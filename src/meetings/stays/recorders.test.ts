@@ -93,7 +93,7 @@ test("a person who was removed begins none, whenever the recorder was started, a
   expect(begun.map((one) => one.split(" ")[0])).toEqual([eve.id, ann.id, eve.id]);
 });
 
-test("nor does it by an earlier stay of the same access token, whoever else has that token", async () => {
+test("nor does it by an earlier stay of the same access token; others with that token go on", async () => {
   const token = { accessToken: "digest", isGuest: false };
   const first = await world.enter(node, room, token);
   await record(true);
