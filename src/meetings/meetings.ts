@@ -174,16 +174,12 @@ export class Meetings {
     }
   }
 
-  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
-    return this.services.signals.refusalOfMessage(seat, channel, dataJson);
-  }
-
-  refusalOfReceiver(
+  refusalOfMessage(
     seat: RoomSeat,
     channel: string,
     dataJson: string,
   ): RoomRefusal | undefined | Promise<RoomRefusal | undefined> {
-    return this.services.signals.refusalOfReceiver(seat, channel, dataJson);
+    return this.services.signals.refusalOfMessage(seat, channel, dataJson);
   }
 
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined {

@@ -215,6 +215,24 @@ describe("pages of other origins", () => {
   });
 });
 
+test("the page of an unknown room says nothing of its application, also not whether there is one", async () => {
+  const get = (path: string, host: string): Promise<Response> => fetch(server.url + path, { headers: { Host: host } });
+  const room = await roomWith();
+  expect((await get(`/${room.name}`, app.host)).headers.get("content-security-policy")).toContain(FRAMES);
+  const stranger = app.host.replace(/^[^.]+/, (name) => "x".repeat(name.length));
+  const [known, unknown] = await Promise.all([app.host, stranger].map((host) => get("/nowhere", host)));
+  const shown = async (page: Response | undefined): Promise<unknown> => {
+    const headers = [...(page?.headers ?? [])].map(([name, value]) => [name, value.replaceAll(app.host, stranger)]);
+    return {
+      status: page?.status,
+      headers: headers.filter(([name]) => !/^(date|x-request-id)$/.test(String(name))),
+      html: await page?.text(),
+    };
+  };
+  expect(known?.headers.get("x-frame-options")).toBe("DENY");
+  expect(await shown(known)).toEqual(await shown(unknown));
+});
+
 describe("the address of the page with a slash at its end", () => {
   const get = async (path: string, host = app.host, method = "GET"): Promise<Response> =>
     fetch(server.url + path, { method, headers: { Host: host }, redirect: "manual" });

@@ -31,9 +31,11 @@ export const meetingPage =
   async (call: Call): Promise<Response> => {
     const app = appNamed(call.target.app ?? "");
     const found = app && (await ifFound(room(app.id, call.params.roomName ?? "")));
+    // The same for every application, and for none: no one learns which exist, nor on whose pages their rooms are.
+    if (!found)
+      return pages.page("meeting", call, closed(call, NO_ROOM), { status: 404, headers: headersOf(call, []) });
     const framedBy = app?.allowedFrameOrigins ?? [];
     const headers = headersOf(call, framedBy);
-    if (!found) return pages.page("meeting", call, closed(call, NO_ROOM), { status: 404, headers });
     const { lang = "", expireUnixSec = "" } = found.fields;
     const values = { origins: framedBy.join(" "), ice: iceUrls().join(" "), lang, expires: expireUnixSec };
     const fill: Fill = (html) =>

@@ -23,12 +23,13 @@ const enter = async (address: string, request: JoinRequest = {}): Promise<Someon
 const mint = (request: Parameters<AccessTokens["mint"]>[1]): Promise<string> =>
   new AccessTokens(world.store.rooms, world.vault, world.nowMs).mint({ app: world.app, generation: 1 }, request);
 
+const candidate = (bytes: number): string => JSON.stringify({ candidate: { candidate: "x".repeat(bytes) } });
 const JOINS = (2 * ROOM_SIGNALS_BYTES_PER_MINUTE) / SENDER_SIGNALS_BYTES_PER_MINUTE;
 
 test("a guest, and an invited person, leave the others what they need for their signals", async () => {
   const room = await world.room(node.rooms);
   const signal = async (from: Someone, to: Someone, bytes = 10_000): Promise<string | undefined> =>
-    (await node.meetings.refusalOfReceiver(from.seat, inboxChannel(room.id, to.id), "x".repeat(bytes)))?.code;
+    (await node.meetings.refusalOfMessage(from.seat, inboxChannel(room.id, to.id), candidate(bytes)))?.code;
   const host = await enter("office", { token: await mint({ roomName: "standup", isAdmin: true }) });
   const bob = await enter("home");
   for (const request of [{}, { token: await mint({ roomName: "standup", name: "Eve" }) }]) {

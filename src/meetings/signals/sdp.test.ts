@@ -47,11 +47,28 @@ describe("what a description sends", () => {
     const began = process.cpuUsage();
     expect(sendingOf(`${video()}\r\n`.repeat(100))?.video).toBe(100);
     expect(sendingOf(`${video()}\r\n`.repeat(101))).toBeUndefined();
-    expect(sendingOf(`${"a=inactive\r\n".repeat(20_000)}${`${video()}\r\n`.repeat(100)}`)?.video).toBe(0);
-    expect(sendingOf(`${"a=".repeat(20_000)}${"\r\n".repeat(20_000)}`)?.video).toBe(0);
+    expect(sendingOf(`${"a=inactive\r\n".repeat(1900)}${`${video()}\r\n`.repeat(100)}`)?.video).toBe(0);
+    expect(sendingOf(`${"a=".repeat(2000)}${"\r\n".repeat(1900)}`)?.video).toBe(0);
+    expect(sendingOf(`a=inactive${" ".repeat(4000)}x\r\n`.repeat(1900))?.video).toBe(0);
     expect(sendingOf(`m=${"video ".repeat(20_000)}`)).toBeUndefined();
     expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
   });
+});
+
+test.each(["a=x\n", "a=İ\n", "\r\n"])("lines of %j: 2,000 are read, and no more", (line) => {
+  const isRead = (lines: number): boolean => sendingOf(line.repeat(lines)) !== undefined;
+  expect([isRead(2000), isRead(2001)]).toEqual([true, false]);
+});
+
+test("a line has at most 4,096 characters", () => {
+  const isRead = (chars: number, end = "\n"): boolean => sendingOf(`a=${"x".repeat(chars - 2)}${end}`) !== undefined;
+  expect([isRead(4096), isRead(4096, ""), isRead(4097), isRead(4097, "")]).toEqual([true, true, false, false]);
+});
+
+test("letters that only look like those of an attribute are others", () => {
+  for (const like of ["a=ſendrecv", "a=İnactive", "a=ınactive"])
+    expect(sendingOf(sdp("a=inactive", video(), like))?.video).toBe(0);
+  expect(sendingOf(sdp(video(), "a=\u00a0SendOnly", "a=inactive"))?.video).toBe(1);
 });
 
 /** What one parser takes for a line or a section, and another does not. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import { RoomAccess } from "../../access/tokens/room-access.ts";
 import type { RoomClaims, RoomSeat } from "../../access/tokens/room-token.ts";
@@ -7,7 +7,12 @@ import { CHAT_LINE_MAX_BYTES, CHAT_MAX_CHARS } from "../../protocol/chat-text.ts
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 import type { FieldValues } from "../../rooms/fields.ts";
 import type { MeetingStore, StayRow } from "../../store/contract/meetings.ts";
-import { CHAT_LINES_OF_GUESTS, OWN_CHAT_LINES, SIGNAL_MAX_BYTES } from "../contract/limits.ts";
+import {
+  CHAT_LINES_OF_GUESTS,
+  OWN_CHAT_LINES,
+  SENDER_SIGNALS_BYTES_PER_MINUTE,
+  SIGNAL_MAX_BYTES,
+} from "../contract/limits.ts";
 import { Present } from "../stays/present.ts";
 import { FakeFloors } from "../testing/fake-floor.ts";
 import { Signals } from "./signals.ts";
@@ -47,14 +52,22 @@ function inside(fields: FieldValues = {}, claims: Partial<RoomClaims> = {}) {
     seat,
     stays,
     reaches: async (receiver: string): Promise<string | undefined> =>
-      (await signals.refusalOfReceiver(seat, inboxChannel(ROOM, receiver), "x".repeat(100)))?.code,
+      (await signals.refusalOfMessage(seat, inboxChannel(ROOM, receiver), '{"bye":true}'))?.code,
+    /** The text need not be a message. */
+    writes: (channel: string, dataJson: string): RoomRefusal | undefined =>
+      atOnce(signals.refusalOfMessage(seat, channel, dataJson)),
     says: (channel: string, data: unknown): RoomRefusal | undefined =>
-      signals.refusalOfMessage(seat, channel, JSON.stringify(data)),
+      atOnce(signals.refusalOfMessage(seat, channel, JSON.stringify(data))),
     sends: (...media: readonly string[]): RoomRefusal | undefined =>
-      signals.refusalOfMessage(seat, inboxChannel(ROOM, OTHER), JSON.stringify(offer(...media))),
+      atOnce(signals.refusalOfMessage(seat, inboxChannel(ROOM, OTHER), JSON.stringify(offer(...media)))),
     shows: (state: unknown): RoomRefusal | undefined =>
       signals.refusalOfState(seat, roomChannel(ROOM), JSON.stringify(state)),
   };
+}
+
+function atOnce(refused: ReturnType<Signals["refusalOfMessage"]>): RoomRefusal | undefined {
+  if (refused instanceof Promise) throw new Error("the store was asked");
+  return refused;
 }
 
 const offer = (...media: readonly string[]) => ({
@@ -95,11 +108,11 @@ describe("an inbox", () => {
   });
 
   test("refuses what another reader may take for something else", () => {
-    const { signals, seat } = inside({ audioOnlyRoom: true });
+    const { writes } = inside({ audioOnlyRoom: true });
     const video = JSON.stringify(offer("video").description.sdp);
     const twice = `{"description":{"type":"offer","sdp":${video},"sdp":"v=0"}}`;
-    expect(signals.refusalOfMessage(seat, to, twice)?.code).toBe("malformed_message");
-    expect(signals.refusalOfMessage(seat, to, "[]")?.code).toBe("malformed_message");
+    expect(writes(to, twice)?.code).toBe("malformed_message");
+    expect(writes(to, "[]")?.code).toBe("malformed_message");
   });
 
   test("takes 32 KB, and no more", () => {
@@ -127,10 +140,34 @@ describe("an inbox", () => {
       expect([receiver, await reaches(receiver)]).toEqual([receiver, "peer_not_found"]);
   });
 
-  test("of a known person is decided at once; the chat has no receiver", () => {
-    const { signals, seat } = inside();
-    expect(signals.refusalOfReceiver(seat, to, "{}")).toBeUndefined();
-    expect(signals.refusalOfReceiver(seat, chatChannel(ROOM), "{}")).toBeUndefined();
+  test("takes no more than its sender may write, also of what is refused, and parses nothing beyond that", () => {
+    const { writes } = inside();
+    const none = `{"candidate":"${"x".repeat(SIGNAL_MAX_BYTES - 20)}"}`;
+    const codes = new Set<string | undefined>();
+    let taken = 0;
+    for (; taken <= SENDER_SIGNALS_BYTES_PER_MINUTE / none.length && !codes.has("rate_limited"); taken++)
+      codes.add(writes(to, none)?.code);
+    expect([...codes]).toEqual(["malformed_message", "rate_limited"]);
+    expect(taken).toBeGreaterThan((SENDER_SIGNALS_BYTES_PER_MINUTE / none.length) * 0.9);
+    for (const data of [none, `{"candidate":[${"[],".repeat(10_000)}0]}`])
+      expect(writes(to, data)?.code).toBe("rate_limited");
+  });
+
+  test.each([
+    ["many keys", `{"candidate":{${Array.from({ length: 1500 }, (_, nr) => `"${nr.toString(36)}":0`).join()}}}`],
+    ["many outermost keys", `{${Array.from({ length: 1000 }, (_, nr) => `"\\n${nr.toString(36)}":0`).join()}}`],
+    ["many lists", `{"candidate":[${"[],".repeat(3000)}0]}`],
+    ["many objects", `{"candidate":{"candidate":[${"{},".repeat(3000)}0]}}`],
+  ])("refuses %s without parsing them, as the chat does", (_, data) => {
+    expect(data.length).toBeLessThan(CHAT_LINE_MAX_BYTES);
+    const parse = spyOn(JSON, "parse");
+    try {
+      for (const channel of [to, chatChannel(ROOM)])
+        expect(inside().writes(channel, data)?.code).toBe("malformed_message");
+      expect(parse).not.toHaveBeenCalled();
+    } finally {
+      parse.mockRestore();
+    }
   });
 });
 
@@ -189,22 +226,23 @@ describe("the chat", () => {
   });
 
   test("takes no control characters, and no line that is much larger than its text", () => {
-    const { says, signals, seat } = inside();
+    const { says, writes } = inside();
     expect(says(chat, { text: "one\n\ttwo\r\nthree" })).toBeUndefined();
     expect(says(chat, { text: "\u0001" })?.code).toBe("malformed_message");
     expect(says(chat, { text: "a\u007f" })?.code).toBe("malformed_message");
-    const codeOf = (dataJson: string) => signals.refusalOfMessage(seat, chat, dataJson)?.code;
+    const codeOf = (dataJson: string) => writes(chat, dataJson)?.code;
     expect(codeOf(JSON.stringify({ text: "€".repeat(CHAT_MAX_CHARS) }))).toBeUndefined();
     expect(codeOf(`{"text":"${"\\u20ac".repeat(100)}"}`)).toBeUndefined();
     expect(codeOf(`{"text":"${"\\u0061".repeat(CHAT_MAX_CHARS)}"}`)).toBe("malformed_message");
     expect(codeOf(`{"text":${" ".repeat(CHAT_LINE_MAX_BYTES)}"a"}`)).toBe("malformed_message");
   });
 
-  test("takes a bounded number of lines, says how long to wait, and counts only lines that it would take", () => {
+  test("takes a bounded number of lines, also of what is refused, and says how long to wait", () => {
     const { says } = inside();
-    for (let nr = 0; nr < 100; nr++) expect(says(chat, { text: "" })?.code).toBe("malformed_message");
-    for (let nr = 0; nr < OWN_CHAT_LINES.burst + CHAT_LINES_OF_GUESTS.each.burst; nr++)
-      expect(says(chat, { text: "." })).toBeUndefined();
+    for (let nr = 0; nr < CHAT_LINES_OF_GUESTS.each.burst; nr++)
+      expect(says(chat, { text: "" })?.code).toBe("malformed_message");
+    for (let nr = 0; nr < OWN_CHAT_LINES.burst; nr++) expect(says(chat, { text: "." })).toBeUndefined();
+    expect(says(chat, { text: "" })?.code).toBe("rate_limited");
     expect(says(chat, { text: "." })).toEqual({
       code: "rate_limited",
       message: "Too many messages in this room: wait 1 second.",
@@ -245,7 +283,7 @@ describe("a state", () => {
 test("a seat whose room is not here may say nothing", () => {
   const { signals, seat } = inside();
   const elsewhere = { ...seat, claims: { ...seat.claims, room: "d".repeat(24) } };
-  expect(signals.refusalOfMessage(elsewhere, chatChannel("d".repeat(24)), '{"text":"x"}')?.code).toBe(
+  expect(atOnce(signals.refusalOfMessage(elsewhere, chatChannel("d".repeat(24)), '{"text":"x"}'))?.code).toBe(
     "action_not_permitted",
   );
   expect(signals.refusalOfState(elsewhere, roomChannel("d".repeat(24)), '{"audio":true}')?.code).toBe(

@@ -15,7 +15,10 @@ import { mayOf } from "../rules/rights.ts";
 import type { Present } from "../stays/present.ts";
 import { SignalBudget } from "./budget.ts";
 import { ChatBudget } from "./chat-budget.ts";
-import { sendingOf } from "./sdp.ts";
+import { SDP_LINE_MAX_CHARS, SDP_LINES_MAX, sendingOf } from "./sdp.ts";
+import { isSmall } from "./size.ts";
+
+type Refused = RoomRefusal | undefined;
 
 interface SignalParts {
   readonly present: Present;
@@ -28,6 +31,9 @@ interface SignalParts {
 const STATE_FIELDS = ["audio", "video", "screen", "hand", "recording"] as const;
 const DESCRIPTION_TYPES: readonly unknown[] = ["offer", "answer", "pranswer", "rollback"];
 const CANDIDATE_FIELDS: readonly string[] = ["candidate", "sdpMid", "sdpMLineIndex", "usernameFragment"];
+/** Keys and values that are strings: of a candidate with all its fields, and of a line of the chat. */
+const SIGNAL_STRINGS_MAX = 1 + 2 * CANDIDATE_FIELDS.length;
+const LINE_STRINGS_MAX = 2;
 const SIGNAL_SHAPES = "a signal is {description:{type,sdp}}, {candidate} or {bye:true}";
 /** No one is inside under this seat: it may say nothing. */
 const NOTHING: May = { audio: false, video: false, screen: false, chat: false, record: false };
@@ -41,48 +47,52 @@ export class Signals {
     this.chatBudget = new ChatBudget(parts.monotonicMs);
   }
 
-  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
+  /**
+   * What a message costs its sender is taken before its data is parsed, also if it is refused then: guests could keep the node busy with data
+   * that is none. A promise: this node does not know the receiver yet.
+   */
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refused | Promise<Refused> {
     const kind = roomChannelKind(channel);
-    if (kind !== "chat" && kind !== "in") return notPermitted("Only the service publishes on this channel.");
-    const maxBytes = kind === "chat" ? CHAT_LINE_MAX_BYTES : SIGNAL_MAX_BYTES;
-    if (Buffer.byteLength(dataJson) > maxBytes)
-      return malformed(
-        `${kind === "chat" ? "A line of the chat" : "A signal"} has at most ${maxBytes} bytes, as JSON.`,
-      );
-    const data = parsed(dataJson);
-    if (!data) return malformed(kind === "chat" ? chatRule : `The data is no signal: ${SIGNAL_SHAPES}.`);
-    const may = this.may(seat);
-    if (kind === "in") return refusalOfSignal(data, may);
-    if (!may.chat) return notPermitted("The chat of this room is switched off.");
-    return refusalOfLine(data) ?? this.refusalOfMoreLines(seat.claims);
+    if (kind === "chat") return this.refusalOfLine(seat, dataJson);
+    if (kind === "in") return this.refusalOfReceiver(seat, channel, dataJson);
+    return notPermitted("Only the service publishes on this channel.");
   }
 
-  private refusalOfMoreLines(claims: RoomClaims): RoomRefusal | undefined {
-    const waitSeconds = this.chatBudget.take(claims);
-    return waitSeconds === 0 ? undefined : tooMuch("messages", waitSeconds);
+  private refusalOfLine(seat: RoomSeat, dataJson: string): Refused {
+    if (Buffer.byteLength(dataJson) > CHAT_LINE_MAX_BYTES)
+      return malformed(`A line of the chat has at most ${CHAT_LINE_MAX_BYTES} bytes, as JSON.`);
+    if (!this.may(seat).chat) return notPermitted("The chat of this room is switched off.");
+    const waitSeconds = this.chatBudget.take(seat.claims);
+    if (waitSeconds > 0) return tooMuch("messages", waitSeconds);
+    const data = isSmall(dataJson, 1, LINE_STRINGS_MAX) ? parsed(dataJson) : undefined;
+    return data && onlyField(data) === "text" && isChatText(data.text) ? undefined : malformed(chatRule);
   }
 
   /**
    * An inbox has an owner who is inside, or its history would keep what is written to people who do not exist. A member may be known to its
-   * sender before it is known to this node, as right after a sender's return on another node: then the store is asked,
-   * and the answer is a promise.
+   * sender before it is known to this node, as right after a sender's return on another node: then the store is asked.
    */
-  refusalOfReceiver(
-    { claims }: RoomSeat,
-    channel: string,
-    dataJson: string,
-  ): RoomRefusal | undefined | Promise<RoomRefusal | undefined> {
-    if (roomChannelKind(channel) !== "in") return undefined;
+  private refusalOfReceiver(seat: RoomSeat, channel: string, dataJson: string): Refused | Promise<Refused> {
+    const bytes = Buffer.byteLength(dataJson);
+    if (bytes > SIGNAL_MAX_BYTES) return malformed(`A signal has at most ${SIGNAL_MAX_BYTES} bytes, as JSON.`);
+    const { claims } = seat;
     const receiver = channel.slice(inboxChannel(claims.room).length);
     if (!PARTICIPANT_SESSION.test(receiver)) return NOT_INSIDE;
-    if (this.isKnown(claims, receiver)) return this.refusalOfAmount(claims, receiver, dataJson);
+    if (this.isKnown(claims, receiver)) return this.refusalOfSignal(seat, receiver, dataJson, bytes);
     return this.parts.store
       .stay(receiver)
       .then((stay) =>
         stay?.app === claims.app && stay.room === claims.room && stay.ended === null
-          ? this.refusalOfAmount(claims, receiver, dataJson)
+          ? this.refusalOfSignal(seat, receiver, dataJson, bytes)
           : NOT_INSIDE,
       );
+  }
+
+  private refusalOfSignal(seat: RoomSeat, receiver: string, dataJson: string, bytes: number): Refused {
+    const waitSeconds = this.budget.take(seat.claims, receiver, bytes);
+    if (waitSeconds > 0) return tooMuch("signals", waitSeconds);
+    const data = isSmall(dataJson, 2, SIGNAL_STRINGS_MAX) ? parsed(dataJson) : undefined;
+    return data ? refusalOfData(data, this.may(seat)) : malformed(noSignal);
   }
 
   refusalOfState(seat: RoomSeat, _channel: string, stateJson: string | null): RoomRefusal | undefined {
@@ -108,11 +118,6 @@ export class Signals {
     const { present, floor } = this.parts;
     return present.room(room)?.stays.has(receiver) === true || floor.isMember(app, room, receiver);
   }
-
-  private refusalOfAmount(claims: RoomClaims, receiver: string, dataJson: string): RoomRefusal | undefined {
-    const waitSeconds = this.budget.take(claims, receiver, Buffer.byteLength(dataJson));
-    return waitSeconds === 0 ? undefined : tooMuch("signals", waitSeconds);
-  }
 }
 
 const PARTICIPANT_SESSION = /^[0-9a-f]{24}$/;
@@ -129,6 +134,7 @@ const SHARED = { audio: "a microphone", video: "a camera", screen: "a screen" } 
 const isShared = (field: string): field is keyof typeof SHARED => field in SHARED;
 
 const stateRule = `A state in a room has only these fields, each true or false: ${STATE_FIELDS.join(", ")}.`;
+const noSignal = `The data is no signal: ${SIGNAL_SHAPES}.`;
 const chatRule = `A line of the chat is {text}, with ${CHAT_TEXT_RULE}.`;
 
 const malformed = (message: string): RoomRefusal => ({ code: "malformed_message", message });
@@ -146,10 +152,7 @@ function onlyField(data: JsonObject): string | undefined {
   return others.length === 0 ? field : undefined;
 }
 
-const refusalOfLine = (data: JsonObject): RoomRefusal | undefined =>
-  onlyField(data) === "text" && isChatText(data.text) ? undefined : malformed(chatRule);
-
-function refusalOfSignal(data: JsonObject, may: May): RoomRefusal | undefined {
+function refusalOfData(data: JsonObject, may: May): Refused {
   switch (onlyField(data)) {
     case "bye":
       return data.bye === true ? undefined : malformed("bye: it is true, or absent.");
@@ -158,7 +161,7 @@ function refusalOfSignal(data: JsonObject, may: May): RoomRefusal | undefined {
     case "description":
       return refusalOfDescription(data.description, may);
     default:
-      return malformed(`The data is no signal: ${SIGNAL_SHAPES}.`);
+      return malformed(noSignal);
   }
 }
 
@@ -182,7 +185,10 @@ function refusalOfDescription(description: unknown, may: May): RoomRefusal | und
     return malformed("description: it has a type (offer, answer) and an sdp.");
   if (Object.keys(description).length !== 2) return malformed("description: it has the fields type and sdp only.");
   const sending = sendingOf(description.sdp);
-  if (!sending) return malformed("description.sdp: it is not written as browsers write it (RFC 8866).");
+  if (!sending)
+    return malformed(
+      `description.sdp: it is not written as browsers write it (RFC 8866), or has over ${SDP_LINES_MAX} lines, or one of over ${SDP_LINE_MAX_CHARS} characters.`,
+    );
   const { audio, video, other } = sending;
   if (other > 0) return notPermitted("description.sdp: only audio and video can be sent in a room.");
   // Besides the microphone, a screen may have sound.

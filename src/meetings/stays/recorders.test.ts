@@ -93,6 +93,28 @@ test("a person who was removed begins none, whenever the recorder was started, a
   expect(begun.map((one) => one.split(" ")[0])).toEqual([eve.id, ann.id, eve.id]);
 });
 
+test("nor does it by an earlier stay of the same access token; others with that token go on", async () => {
+  const token = { accessToken: "digest", isGuest: false };
+  const first = await world.enter(node, room, token);
+  await record(true);
+  world.now += MINUTE_MS;
+  await leave(first);
+  const [second, shares] = [await world.enter(node, room, token), await world.enter(node, room, token)];
+  const startedMsAgo = MINUTE_MS + 1;
+  await begin(first, { startedMsAgo });
+  world.now += 1000;
+  await node.services.acts.remove(APP, "standup", second.id);
+  for (const eve of [first, second])
+    await expect(begin(eve, { startedMsAgo: startedMsAgo + 1000 })).rejects.toMatchObject({
+      code: "action_not_permitted",
+      message: expect.stringContaining("removed"),
+    });
+  await begin(shares);
+  world.now += MINUTE_MS;
+  await leave(shares);
+  await begin(shares, { startedMsAgo: 1000 });
+});
+
 test("a token that has expired ends uploads for half an hour, and begins none while its stay goes on", async () => {
   const ann = await world.enter(node, room, { exp: Math.floor(world.now / 1000) + 60 });
   await record(true);

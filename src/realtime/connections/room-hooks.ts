@@ -26,13 +26,11 @@ export interface RoomHooks {
   renewed(seat: RoomSeat, before: RoomSeat): void;
   /** A subscribe was acked. */
   subscribed(seat: RoomSeat, channel: string): void;
-  /** Why this message is not published; the channel and the action are allowed. */
-  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined;
   /**
-   * Asked after `refusalOfMessage`: why its receiver does not get it, where the channel is that of one person. A promise: this node does not
-   * know that person yet, and what the connection sends meanwhile waits.
+   * Why this message is not published; the channel and the action are allowed. Each call counts for what the sender may write, whatever it
+   * returns. A promise, where the channel is that of one person: this node does not know that person yet, and what the connection sends meanwhile waits.
    */
-  refusalOfReceiver(
+  refusalOfMessage(
     seat: RoomSeat,
     channel: string,
     dataJson: string,
@@ -52,7 +50,6 @@ export const NO_ROOMS: RoomHooks = {
   renewed: () => undefined,
   subscribed: () => undefined,
   refusalOfMessage: () => ({ code: "channel_not_authorized" }),
-  refusalOfReceiver: () => ({ code: "channel_not_authorized" }),
   refusalOfState: () => ({ code: "channel_not_authorized" }),
 };
 
@@ -88,16 +85,8 @@ export class LateRoomHooks implements RoomHooks {
     this.hooks.subscribed(seat, channel);
   }
 
-  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
-    return this.hooks.refusalOfMessage(seat, channel, dataJson);
-  }
-
-  refusalOfReceiver(
-    seat: RoomSeat,
-    channel: string,
-    dataJson: string,
-  ): RoomRefusal | undefined | Promise<RoomRefusal | undefined> {
-    return this.hooks.refusalOfReceiver(seat, channel, dataJson);
+  refusalOfMessage(...message: Parameters<RoomHooks["refusalOfMessage"]>): ReturnType<RoomHooks["refusalOfMessage"]> {
+    return this.hooks.refusalOfMessage(...message);
   }
 
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined {

@@ -109,13 +109,12 @@ export class MessageFrames {
     this.publishByRule(connection, channel, frame, id);
   }
 
-  private refusalInRoom({ seat, channel, data }: RoomMessage): ReturnType<RoomHooks["refusalOfReceiver"]> {
-    const { roomHooks } = this.parts;
-    return roomHooks.refusalOfMessage(seat, channel, data) ?? roomHooks.refusalOfReceiver(seat, channel, data);
+  private refusalInRoom({ seat, channel, data }: RoomMessage): ReturnType<RoomHooks["refusalOfMessage"]> {
+    return this.parts.roomHooks.refusalOfMessage(seat, channel, data);
   }
 
   /** Nothing that this connection has sent before waits any more: it is refused or published now, or when that is decided. */
-  private publishOrRefuse(message: RoomMessage, refused: ReturnType<RoomHooks["refusalOfReceiver"]>): void {
+  private publishOrRefuse(message: RoomMessage, refused: ReturnType<RoomHooks["refusalOfMessage"]>): void {
     if (refused instanceof Promise) void this.publishWhenDecided(message, refused);
     else this.publishDecided(message, refused);
   }

@@ -52,14 +52,11 @@ class FakeHooks implements RoomHooks {
   subscribed = ({ claims }: RoomSeat, channel: string): void =>
     void this.heard.push(`subscribed ${claims.id} ${channel.split("/").slice(3).join("/")}`);
 
-  refusalOfMessage = (_seat: RoomSeat, _channel: string, dataJson: string): RoomRefusal | undefined =>
-    refusalOf(dataJson);
-
   /** Who a message is for is decided like this; everyone is inside by default. */
-  receiver: (channel: string) => ReturnType<RoomHooks["refusalOfReceiver"]> = () => undefined;
+  receiver: (channel: string) => ReturnType<RoomHooks["refusalOfMessage"]> = () => undefined;
 
-  refusalOfReceiver = (_seat: RoomSeat, channel: string): ReturnType<RoomHooks["refusalOfReceiver"]> =>
-    this.receiver(channel);
+  refusalOfMessage: RoomHooks["refusalOfMessage"] = (_seat, channel, dataJson) =>
+    refusalOf(dataJson) ?? this.receiver(channel);
 
   refusalOfState = (_seat: RoomSeat, _channel: string, stateJson: string | null): RoomRefusal | undefined =>
     refusalOf(stateJson);

@@ -167,7 +167,7 @@ export interface MeetingStore extends LobbyStore {
   rename(id: string, name: string, maxTimes?: number): Promise<StayRow | "too often" | "ended">;
   /**
    * With `node` it ends only if its connection is on that node or on none: it may be on another by now. undefined: it was not ended, because of that, because it
-   * had ended before, or because there is no such stay.
+   * had ended before, or because there is no such stay. One that had ended as left or lost is noted as removed all the same (`isBarred`).
    */
   end(id: string, why: StayEnd, nowMs: number, node?: string): Promise<StayRow | undefined>;
   stay(id: string): Promise<StayRow | undefined>;
@@ -199,7 +199,10 @@ export interface MeetingStore extends LobbyStore {
     meeting: string,
     who: { readonly accessToken: string | null; readonly externalUserId: string | null },
   ): Promise<void>;
-  /** The person of this stay was removed, in this stay or, if the user is known, in another one of the meeting. Also after its end. */
+  /**
+   * The person of this stay was removed: in this stay, in another one of the meeting with the same user, or in a later one with the same access token. Also
+   * after its end. A token may be one that many people share, so a stay that goes on after the removal is not barred by it.
+   */
   isBarred(id: string): Promise<boolean>;
   isBanned(meeting: string, accessToken: string | null, externalUserId: string | null): Promise<boolean>;
   /** This node is alive. */

@@ -93,6 +93,45 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       expect(ids(await store.dueStayUploads(1, 10))).toEqual([hers.id]);
     });
 
+    test("so are those of earlier stays with the same access token, and not those of others who share it", async () => {
+      const room = newName();
+      const enters = async (accessToken: string, at: number): Promise<string> => {
+        const id = newName();
+        await opened.meetings.enter(entering(id, room, { accessToken, isGuest: false }), 9, at);
+        return id;
+      };
+      const [first, host] = [await enters("t-eve", 1000), await enters("t-host", 1000)];
+      const [hers, other] = [await begun(first), await begun(host)];
+      for (const id of [first, host]) await opened.meetings.end(id, "left", 2000);
+      const [second, shares] = [await enters("t-eve", 2000), await enters("t-eve", 2500)];
+      const theirs = await begun(shares);
+      expect((await store.upload(A, hers.id))?.isClosed).toBe(false);
+      await opened.meetings.end(second, "removed", 3000);
+      await opened.meetings.end(shares, "left", 4000);
+      const stays = [first, second, shares, host];
+      expect(await Promise.all(stays.map((id) => opened.meetings.isBarred(id)))).toEqual([true, true, false, false]);
+      const rows = await Promise.all([hers, theirs, other].map(({ id }) => store.upload(A, id)));
+      expect(rows.map((row) => row?.isClosed)).toEqual([true, false, false]);
+      expect(ids(await store.dueStayUploads(1, 10))).toEqual([hers.id]);
+    });
+
+    test("so are those of a stay that had ended before its person was removed", async () => {
+      for (const [why, isBarred] of [
+        ["lost", true],
+        ["left", true],
+        ["time", false],
+      ] as const) {
+        const id = newName();
+        await opened.meetings.enter(entering(id, newName()), 9, 1000);
+        const { id: upload } = await begun(id);
+        await opened.meetings.end(id, why, 2000);
+        expect((await store.upload(A, upload))?.isClosed).toBe(false);
+        expect(await opened.meetings.end(id, "removed", 3000)).toBeUndefined();
+        expect([why, (await store.upload(A, upload))?.isClosed]).toEqual([why, isBarred]);
+        expect(await opened.meetings.stay(id)).toMatchObject({ ended: 2000, why: isBarred ? "removed" : why });
+      }
+    });
+
     test("of finished ones, applications alternate, within them senders, and within these stays", async () => {
       const wait = async (app: AppId, sender: string, stay: string, at: number): Promise<string> => {
         const row = stayUpload(stay, { app, sender, room: "r9" });

@@ -7,7 +7,7 @@ export interface Part {
 
 /** An address ends before the punctuation of the sentence around it. */
 const ADDRESS = /\bhttps?:\/\/[^\s<>"'`\p{Cc}\p{Bidi_Control}]+/giu;
-const TRAILING = /[.,;:!?)\]}…»”’]+$/u;
+const TRAILING = ".,;:!?)]}…»”’";
 
 export function partsOf(text: string): readonly Part[] {
   const parts: Part[] = [];
@@ -25,9 +25,11 @@ export function partsOf(text: string): readonly Part[] {
 
 /** A closing bracket belongs to the address if it has the opening one: https://en.wikipedia.org/wiki/Mesh_(topology). */
 function trimmed(address: string): string {
-  const tail = TRAILING.exec(address)?.[0] ?? "";
-  const keepsBracket = tail.startsWith(")") && address.includes("(");
-  return address.slice(0, address.length - tail.length + (keepsBracket ? 1 : 0));
+  // From the end: a pattern that ends with `$` would try each run of punctuation within the address to its own end.
+  let end = address.length;
+  while (end > 0 && TRAILING.includes(address.charAt(end - 1))) end--;
+  const keepsBracket = address[end] === ")" && address.includes("(");
+  return address.slice(0, keepsBracket ? end + 1 : end);
 }
 
 /** Letters of other scripts look like Latin ones, and other full stops like dots: then the text of the link is what the browser makes of it. */

@@ -66,6 +66,21 @@ test("only web addresses become links, without the punctuation around them", () 
   ).toBe(text);
 });
 
+test("an address ends before any run of punctuation, in time that grows with its length only", () => {
+  const links = (text: string) => partsOf(text).flatMap(({ href }) => href ?? []);
+  for (const [text, link] of [
+    ["https://e.x/a.,;:!?)]}…»”’", "https://e.x/a"],
+    ["https://e.x/(a)).", "https://e.x/(a)"],
+    ["https://e.x/a).b).", "https://e.x/a).b"],
+    ["https://e.x", "https://e.x"],
+  ] as const)
+    expect(links(text)).toEqual([link]);
+  const long = `https://e.x/${")".repeat(50_000)}x`;
+  const began = process.cpuUsage();
+  expect(links(long)).toEqual([long]);
+  expect(process.cpuUsage(began).user).toBeLessThan(2_000_000);
+});
+
 test("events go to the allowed parent alone, never to all", () => {
   const sent: unknown[] = [];
   const parent = { postMessage: (message: unknown, target: string) => sent.push([message, target]) };

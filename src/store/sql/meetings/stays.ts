@@ -141,9 +141,12 @@ export class SqlStays extends SqlMeetingReads {
         WHERE id = ${id} AND COALESCE(ended, 0) = 0
           AND (${isOnAny} = 1 OR COALESCE(node, ${only}) = ${only})
         RETURNING *`;
+      // Its person left at this moment, or was lost and still hears the meeting: nothing more of theirs is recorded either.
+      if (rows.length === 0 && why === "removed")
+        await tx`UPDATE stays SET why = ${why} WHERE id = ${id} AND why IN ('left', 'lost')`;
       return this.leave(tx, rows, nowMs);
     });
-    if (stay && why === "removed") this.removed();
+    if (why === "removed") this.removed();
     return stay;
   }
 
