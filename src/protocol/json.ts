@@ -13,7 +13,8 @@ const CLOSE_BRACKET = 93;
 const DEPTH_MAX = 200;
 
 /** The key is not named, because a body may contain secrets. */
-const KEY_TWICE = "a key occurs twice in one object";
+export const KEY_TWICE = "a key occurs twice in one object";
+export const NOT_JSON = "it is not valid JSON";
 
 export type JsonObject = { [key: string]: unknown };
 
@@ -32,7 +33,7 @@ export function parseStrict(text: string, outermostOnly = false): StrictJson {
   try {
     value = JSON.parse(text);
   } catch {
-    return { ok: false, problem: "it is not valid JSON" };
+    return { ok: false, problem: NOT_JSON };
   }
   const isCanonical = !outermostOnly && isWrittenAgain(text, value);
   if (isCanonical || typeof value !== "object") return { ok: true, value, isCanonical };
