@@ -95,9 +95,10 @@ describe("a body of very many values", () => {
   });
 
   test("is not a message that is passed on", async () => {
-    const text = `{"data":${listOf(20_000, "1")}}`;
-    const { body } = await readBody(callWith(text), z.object({ data: z.custom<number[]>(Array.isArray) }), true);
-    expect(body.data).toHaveLength(20_000);
+    const data = listOf(20_000, "1");
+    const schema = z.object({ data: z.custom<number[]>(Array.isArray) });
+    const { textOf } = await readBody(callWith(`{"data":${data}}`), schema, true);
+    expect(textOf("data")).toBe(data);
   });
 
   test("is not the largest token request", async () => {
