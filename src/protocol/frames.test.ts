@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { runs } from "../testing/runs.ts";
 import { decodeFrame } from "./frames.ts";
-import { rawValue, scanObject } from "./scan.ts";
+import { rawValue, scanObject, stringEnd } from "./scan.ts";
 
 test("data is the exact text that was sent", () => {
   for (const data of [
@@ -33,6 +33,20 @@ test("the values of any object are found in its text", () => {
       expect(rawValue(text, "not there")).toBeUndefined();
     }),
     { numRuns: runs(2000) },
+  );
+});
+
+test("a string ends at its first quote that is not escaped, near or far", () => {
+  const piece = fc.constantFrom('\\"', "\\\\", "\\n", "a", "x".repeat(31), "x".repeat(33), "é");
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      const text = `"${pieces.join("")}`;
+      expect(stringEnd(`[${text}","b"]`, 1)).toBe(text.length + 2);
+      expect(stringEnd(text, 0)).toBe(0);
+      expect(stringEnd(`${text}\\`, 0)).toBe(0);
+      expect(stringEnd(`${text}\\"`, 0)).toBe(0);
+    }),
+    { numRuns: runs(3000) },
   );
 });
 

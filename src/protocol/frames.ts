@@ -1,7 +1,8 @@
 /** Decodes client frames: checks their shape only. What a frame may do is decided in realtime/frames/dispatch.ts. */
 import { isObject, type JsonObject } from "./json.ts";
-import { decodeLargeFrame, LARGE_FRAME_CHARS } from "./large-frames.ts";
-import { REQUEST_ID_MAX_CHARS } from "./limits.ts";
+import { decodeLargeFrame } from "./large-frames.ts";
+import { FRAME_FIELDS_MAX, REQUEST_ID_MAX_CHARS } from "./limits.ts";
+import { LARGE_TEXT_CHARS } from "./outermost.ts";
 import { scanObject } from "./scan.ts";
 
 /** Fields as they were received: channel names and peer ids are not checked yet. */
@@ -18,7 +19,7 @@ export interface ClientFrame {
 
 /** undefined: malformed, so that not even its request id can be echoed. */
 export function decodeFrame(text: string): ClientFrame | undefined {
-  if (text.length > LARGE_FRAME_CHARS) {
+  if (text.length > LARGE_TEXT_CHARS) {
     const large = decodeLargeFrame(text);
     return large && frameOf(large.fields, large.data);
   }
@@ -34,7 +35,7 @@ export function decodeFrame(text: string): ClientFrame | undefined {
   if (plain === undefined) {
     const { keys, start, end } = scanObject(text, "data");
     // JSON.parse keeps one of two equal keys: a text with more keys than the object is ambiguous.
-    if (keys !== Object.keys(parsed).length) return undefined;
+    if (keys !== Object.keys(parsed).length || keys > FRAME_FIELDS_MAX) return undefined;
     if (start >= 0) data = text.slice(start, end);
   }
   return frameOf(parsed, data);
@@ -59,9 +60,11 @@ const MEMBER_MARKS = 6;
 function plainData(text: string, parsed: Readonly<Record<string, unknown>>): string | null | undefined {
   let length = 1;
   let at = -1;
+  let fields = 0;
   for (const key in parsed) {
     const value = parsed[key];
-    if (typeof value !== "string") return undefined;
+    // The scan refuses too many fields.
+    if (typeof value !== "string" || ++fields > FRAME_FIELDS_MAX) return undefined;
     if (key === "data") at = length;
     length += key.length + value.length + MEMBER_MARKS;
   }

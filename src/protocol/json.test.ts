@@ -23,6 +23,23 @@ test.each([
   expect(parseStrict(text)).toMatchObject({ ok: false, problem: expect.stringContaining("twice") });
 });
 
+test("no key is decoded to find one that occurs twice", () => {
+  const parse = JSON.parse;
+  let calls = 0;
+  JSON.parse = (json: string): unknown => {
+    calls++;
+    return parse(json);
+  };
+  try {
+    const keys = Array.from({ length: 1000 }, (_, i) => `"\\n${i}":{}`).join();
+    expect(parseStrict(`{${keys}}`).ok).toBe(true);
+    expect(parseStrict(`{${keys},"\\u000a7":1}`).ok).toBe(false);
+  } finally {
+    JSON.parse = parse;
+  }
+  expect(calls).toBe(2);
+});
+
 test("equal keys in different objects, and values that look like keys, are fine", () => {
   for (const text of [
     '{"a":{"a":1},"b":[{"a":1},{"a":2}]}',

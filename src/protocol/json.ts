@@ -2,18 +2,21 @@
  * Strict parsing of JSON from clients. JSON.parse keeps the last of two equal keys where other parsers keep the first, so such an
  * ambiguous text is refused.
  */
-import { isKey, scanObject, stringEnd } from "./scan.ts";
+import { scanObject, stringEnd } from "./scan.ts";
 
 const QUOTE = 34;
+const COLON = 58;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 /** Deeper than any real body. Bounds the memory that a text of nested brackets takes. */
-const DEPTH_MAX = 200;
+export const DEPTH_MAX = 200;
 
 /** The key is not named, because a body may contain secrets. */
-const KEY_TWICE = "a key occurs twice in one object";
+export const KEY_TWICE = "a key occurs twice in one object";
+export const NOT_JSON = "it is not valid JSON";
+export const TOO_DEEP = `it is nested deeper than ${DEPTH_MAX} levels`;
 
 export type JsonObject = { [key: string]: unknown };
 
@@ -32,11 +35,11 @@ export function parseStrict(text: string, outermostOnly = false): StrictJson {
   try {
     value = JSON.parse(text);
   } catch {
-    return { ok: false, problem: "it is not valid JSON" };
+    return { ok: false, problem: NOT_JSON };
   }
   const isCanonical = !outermostOnly && isWrittenAgain(text, value);
   if (isCanonical || typeof value !== "object") return { ok: true, value, isCanonical };
-  const problem = outermostOnly ? duplicateKey(text, value) : findProblem(text);
+  const problem = outermostOnly ? duplicateKey(text, value) : findProblem(text, value);
   return problem ? { ok: false, problem } : { ok: true, value, isCanonical };
 }
 
@@ -51,33 +54,38 @@ const duplicateKey = (text: string, value: unknown): string | undefined =>
 const isWrittenAgain = (text: string, value: unknown): boolean =>
   text.length <= 2 * DEPTH_MAX && JSON.stringify(value) === text;
 
-/** One pass over text that is known to be valid JSON. */
-function findProblem(text: string): string | undefined {
-  // The keys of each open object, innermost last; undefined for an array.
-  const open: (Set<string> | undefined)[] = [];
+/**
+ * `value` is what JSON.parse made of the text. It keeps one of two equal keys: then the text has more keys than the value. So no key needs
+ * to be decoded, or remembered.
+ */
+function findProblem(text: string, value: unknown): string | undefined {
+  let depth = 0;
+  let keys = 0;
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case OPEN_BRACE:
       case OPEN_BRACKET:
-        if (open.length === DEPTH_MAX) return `it is nested deeper than ${DEPTH_MAX} levels`;
-        open.push(text.charCodeAt(i) === OPEN_BRACE ? new Set() : undefined);
+        if (++depth > DEPTH_MAX) return TOO_DEEP;
         break;
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
-        open.pop();
+        depth--;
         break;
-      case QUOTE: {
-        const end = stringEnd(text, i);
-        const keys = open.at(-1);
-        if (keys && isKey(text, end)) {
-          const raw = text.slice(i + 1, end - 1);
-          const key: string = raw.includes("\\") ? JSON.parse(text.slice(i, end)) : raw;
-          if (keys.has(key)) return KEY_TWICE;
-          keys.add(key);
-        }
-        i = end - 1;
-      }
+      case COLON:
+        keys++;
+        break;
+      case QUOTE:
+        i = stringEnd(text, i) - 1;
     }
   }
-  return undefined;
+  return keys === keysIn(value) ? undefined : KEY_TWICE;
+}
+
+/** The keys of all objects in a value, which is not nested deeper than DEPTH_MAX. */
+function keysIn(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let keys = 0;
+  if (Array.isArray(value)) for (const one of value) keys += keysIn(one);
+  else for (const key in value) keys += 1 + keysIn((value as JsonObject)[key]);
+  return keys;
 }

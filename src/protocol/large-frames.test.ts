@@ -3,8 +3,16 @@ import fc from "fast-check";
 import { runs } from "../testing/runs.ts";
 import { decodeFrame } from "./frames.ts";
 import { isObject } from "./json.ts";
-import { decodeLargeFrame, FRAME_FIELDS, LARGE_FRAME_CHARS, type LargeFrame, valueEndIn } from "./large-frames.ts";
+import { decodeLargeFrame, FRAME_FIELDS, type LargeFrame } from "./large-frames.ts";
+import { FRAME_FIELDS_MAX } from "./limits.ts";
+import { LARGE_TEXT_CHARS, outermostOf } from "./outermost.ts";
 import { rawValue, scanObject } from "./scan.ts";
+
+/** Nothing reads what is in objects and arrays. */
+function emptied(value: unknown): unknown {
+  if (Array.isArray(value)) return [];
+  return isObject(value) ? {} : value;
+}
 
 /** As JSON.parse decides. */
 function reference(text: string): LargeFrame | undefined {
@@ -17,126 +25,13 @@ function reference(text: string): LargeFrame | undefined {
   if (!isObject(fields) || scanObject(text, "").keys !== Object.keys(fields).length) return undefined;
   const known = Object.entries(fields).filter(([key]) => FRAME_FIELDS.has(key));
   return {
-    fields: Object.fromEntries(known.map(([key, value]) => [key, key === "data" ? null : value])),
+    fields: Object.fromEntries(known.map(([key, value]) => [key, key === "data" ? null : emptied(value)])),
     data: rawValue(text, "data"),
   };
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const ODD: readonly string[] = [
-  "",
-  " ",
-  "0",
-  "-0",
-  "-",
-  "01",
-  "1.",
-  ".5",
-  "1e5",
-  "1E+05",
-  "1e",
-  "1e+",
-  "-1.50e-7",
-  "1e999",
-  "+1",
-  "0x1",
-  "NaN",
-  "Infinity",
-  "tru",
-  "true",
-  "truex",
-  "nul",
-  "false",
-  "[",
-  "]",
-  "[]",
-  "[ ]",
-  "[,]",
-  "[1,]",
-  "[1 2]",
-  "[1,2]",
-  "{",
-  "{}",
-  "{ }",
-  "{,}",
-  '{"a"}',
-  '{"a":}',
-  '{"a":1,}',
-  '{"a" : 1 , "b":[{}]}',
-  "{a:1}",
-  "{'a':1}",
-  '{"a":1 "b":2}',
-  "[}",
-  "{]",
-  '"',
-  '"a',
-  '"a\\"',
-  '"\\u12"',
-  '"\\u12Gh"',
-  '"\\u0041"',
-  '"\\x"',
-  '"\\/\\b\\f\\n\\r\\t\\\\\\""',
-  '"a\nb"',
-  '"a\u0000b"',
-  '"a\u007fb\u2028\ud800"',
-  `"${"x".repeat(100)}"`,
-  `"${"x".repeat(100)}\n"`,
-  `"${"x".repeat(100)}\\"`,
-  `"${"x".repeat(100)}\\u00e9\\ud83d"`,
-  "\u00a01",
-  "\ufeff1",
-  "1\u000b",
-  "[1]\t\r\n ",
-  "// c\n1",
-];
-
-describe("a text is taken for JSON exactly if JSON.parse takes it", () => {
-  const isTaken = (text: string): boolean => {
-    const start = text.length - text.replace(/^[ \t\r\n]+/, "").length;
-    const end = valueEndIn(text, start);
-    return end >= 0 && /^[ \t\r\n]*$/.test(text.slice(end));
-  };
-
-  test.each(ODD)("%j", (text) => expect(isTaken(text)).toBe(isJson(text)));
-
-  test("changed in one place", () => {
-    const piece = fc.constantFrom(...ODD, "\\", ",", ":", "e", "-", "\t", "\n", "\u0001", "é", "\ud83d");
-    fc.assert(
-      fc.property(
-        fc.jsonValue(),
-        fc.nat(),
-        fc.nat(3),
-        piece,
-        fc.constantFrom(0, 1, 2),
-        (value, at, cut, put, indent) => {
-          const text = JSON.stringify(value, null, indent);
-          const where = at % (text.length + 1);
-          const changed = text.slice(0, where) + put + text.slice(where + cut);
-          expect(isTaken(changed)).toBe(isJson(changed));
-        },
-      ),
-      { numRuns: runs(5000) },
-    );
-  });
-
-  test("nested as deep as a frame is long", () => {
-    const deep = 32_000;
-    expect(valueEndIn("[".repeat(deep) + "]".repeat(deep), 0)).toBe(2 * deep);
-    expect(valueEndIn('{"a":'.repeat(9000), 0)).toBe(-1);
-    expect(valueEndIn(`${"[".repeat(deep)}}`, 0)).toBe(-1);
-  });
-});
-
 describe("a large frame", () => {
-  const filler = "x".repeat(LARGE_FRAME_CHARS);
+  const filler = "x".repeat(LARGE_TEXT_CHARS);
 
   test("has the data and the fields that JSON.parse finds", () => {
     const key = fc.constantFrom("type", "data", "d\\u0061ta", "channel", "id", "1", "__proto__", "é", "");
@@ -163,19 +58,104 @@ describe("a large frame", () => {
     expect(decodeFrame(text.replace('"id":"i"', '"data":1'))).toBeUndefined();
   });
 
-  test("of objects is not built: neither its data, nor unknown fields, nor long objects in the place of texts", () => {
+  test("of objects is not built: neither its data, nor unknown fields, nor objects in the place of texts", () => {
     const objects = `[${Array.from({ length: 2000 }, (_, i) => `{"k${i}":{}}`).join()}]`;
-    const frame = decodeFrame(`{"type":"publish","recover":[1],"data":${objects},"other":${objects},"id":${objects}}`);
+    const frame = decodeFrame(`{"type":"publish","recover":[1],"data":${objects},"other":${objects},"id":{"a":1}}`);
     expect(frame?.data).toBe(objects);
-    expect(frame?.fields).toEqual({ type: "publish", recover: [1], data: null, id: null });
+    expect(frame?.fields).toEqual({ type: "publish", recover: [], data: null, id: {} });
   });
 
-  test("of many unknown fields is decoded, and none of them is built", () => {
-    const fields = Array.from({ length: 5000 }, (_, i) => `"k${i}":1`).join();
-    expect(decodeFrame(`{"type":"publish",${fields},"channel":"c"}`)?.fields).toEqual({
-      type: "publish",
-      channel: "c",
+  test("has its names decoded, but no string that is longer than any name", () => {
+    const escaped = "\\u0061".repeat(256);
+    const { fields } = decodeFrame(
+      `{"type":"send","channel":"${escaped}","to":"${escaped}\\n","token":"${filler}","id":"${filler}\\n","x":1}`,
+    ) as { fields: object };
+    expect(fields).toEqual({
+      type: "send",
+      channel: "a".repeat(256),
+      to: `${escaped}\\n`,
+      token: filler,
+      id: `${filler}\\n`,
     });
-    expect(decodeFrame(`{"type":"publish",${fields},"k\\u0031":1}`)).toBeUndefined();
+  });
+});
+
+describe("a frame of very many fields is refused, before the rest of it is read", () => {
+  const fields = (count: number, value: string): string =>
+    Array.from({ length: count }, (_, i) => `,"k${i}":${value}`).join("");
+
+  test.each(["1", '"a"', '"\\n"', `"${"x".repeat(100)}"`])("each of them %s", (value) => {
+    expect(decodeFrame(`{"type":"publish"${fields(63, value)}}`)?.type).toBe("publish");
+    expect(decodeFrame(`{"type":"publish"${fields(64, value)}}`)).toBeUndefined();
+  });
+
+  test("whatever follows", () => {
+    const found = outermostOf(`{"type":"publish"${fields(5000, "1")},`, FRAME_FIELDS, FRAME_FIELDS_MAX);
+    expect(found).toBe("it has more than 64 fields");
+  });
+});
+
+describe("a key twice is refused in a large frame", () => {
+  const long = "x".repeat(3000);
+
+  test.each([
+    ['"type":"a"', '"type":"b"'],
+    ['"data":1', '"d\\u0061ta":2'],
+    ['"other":1', '"oth\\u0065r":2'],
+    [`"${long}":1`, `"${long}":2`],
+    [`"${long}\\n":1`, `"${long}\\n":2`],
+  ])("%#", (one, two) => {
+    expect(decodeFrame(`{"type":"publish",${one.replace("type", "requestId")},"filler":"${long}"}`)).toBeDefined();
+    expect(decodeFrame(`{"requestId":"publish",${one},${two},"filler":"${long}"}`)).toBeUndefined();
+  });
+
+  test("but long keys are compared as they are written, because decoding them would take long", () => {
+    expect(decodeFrame(`{"type":"publish","${long}\\n":1,"${long}\\u000a":2}`)?.type).toBe("publish");
+    expect(outermostOf(`{"${long}\\n":1}`, FRAME_FIELDS, 1)).toMatchObject({ unknown: [`${long}\\n`] });
+  });
+});
+
+describe("JSON.parse gets little of a frame that was made to take long", () => {
+  const bytes = 65_000;
+  const filled = (before: string, one: string, after: string, separator = ","): string => {
+    const count = Math.floor((bytes - before.length - after.length) / (one.length + separator.length));
+    return before + Array(count).fill(one).join(separator) + after;
+  };
+  const fieldsOf = (names: readonly string[], each: string): string =>
+    `{${names.map((name) => `"${name}":${each}`).join()}}`;
+  const publish = '{"type":"publish","channel":"c","data":';
+  const known = [...FRAME_FIELDS];
+
+  test.each([
+    ["escaped strings", filled(`${publish}[`, '"\\n"', "]}")],
+    ["escaped keys", filled(`${publish}{`, '"\\n":0', "}}")],
+    ["small objects", filled(`${publish}[`, "{}", "]}")],
+    ["one escaped string", filled(`${publish}"`, "\\n", '"}', "")],
+    ["one escaped key", filled('{"type":"publish","', "\\n", '":1}', "")],
+    [
+      "known fields of objects",
+      fieldsOf(
+        known,
+        filled("[", "{}", "]")
+          .slice(0, 3600)
+          .replace(/,?\{?$/, "]"),
+      ),
+    ],
+    ["known fields of escapes", fieldsOf(known, `"${"\\n".repeat(1800)}"`)],
+    ["unknown fields", filled('{"type":"publish",', '"\\n":{}', "}")],
+  ])("%s", (_, text) => {
+    const parse = JSON.parse;
+    let parsed = 0;
+    JSON.parse = (json: string): unknown => {
+      parsed += json.length;
+      return parse(json);
+    };
+    try {
+      decodeFrame(text);
+    } finally {
+      JSON.parse = parse;
+    }
+    expect(text.length).toBeGreaterThan(50_000);
+    expect(parsed).toBeLessThan(200);
   });
 });

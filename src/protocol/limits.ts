@@ -10,6 +10,8 @@ export const REQUEST_ID_MAX_CHARS = 128;
 export const MESSAGE_MAX_BYTES = 64 * KIB;
 /** A whole frame: the largest message and its envelope. A longer one closes the connection with 1009. */
 export const FRAME_MAX_BYTES = MESSAGE_MAX_BYTES + 2 * KIB;
+/** Fields of the outermost object of a frame, known and unknown ones. More would take long to read. */
+export const FRAME_FIELDS_MAX = 64;
 export const CHANNELS_PER_CONNECTION_MAX = 100;
 
 /** A roster waits for the pong that follows its ack, but no longer than this. */

@@ -2,12 +2,14 @@
 
 const QUOTE = 34;
 const COMMA = 44;
-const COLON = 58;
 const OPEN_BRACKET = 91;
 const BACKSLASH = 92;
 const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
+
+/** Until here a look at each character takes less time than a search. */
+const NEAR_CHARS = 32;
 
 export interface Scan {
   /** The number of keys of the outermost object, with repetitions. */
@@ -70,10 +72,31 @@ export function skipSpace(text: string, from: number): number {
 
 /** The index after the closing quote of the string that opens at `start`; 0 if there is none. */
 export function stringEnd(text: string, start: number): number {
-  let quote = text.indexOf('"', start + 1);
-  while (text.charCodeAt(quote - 1) === BACKSLASH && isEscaped(text, quote, start))
-    quote = text.indexOf('"', quote + 1);
-  return quote + 1;
+  const quote = text.indexOf('"', start + 1);
+  if (text.charCodeAt(quote - 1) !== BACKSLASH || !isEscaped(text, quote, start)) return quote + 1;
+  return escapedStringEnd(text, quote + 1);
+}
+
+/**
+ * The same from inside the string. Where a quote is escaped, more escapes are often near: so the next characters are looked at one by one,
+ * and only behind some without an escape does a search pay, which takes many at once.
+ */
+function escapedStringEnd(text: string, from: number): number {
+  let i = from;
+  let nearEnd = from + NEAR_CHARS;
+  for (;;) {
+    const unit = text.charCodeAt(i);
+    if (unit === QUOTE) return i + 1;
+    if (unit === BACKSLASH) {
+      i += 2;
+      nearEnd = i + NEAR_CHARS;
+    } else if (++i >= nearEnd) {
+      const quote = text.indexOf('"', i);
+      if (quote < 0 || !isEscaped(text, quote, i - 1)) return quote + 1;
+      i = quote + 1;
+      nearEnd = i + NEAR_CHARS;
+    }
+  }
 }
 
 /** A quote is escaped if an odd number of backslashes precedes it. */
@@ -109,6 +132,3 @@ function nestEnd(text: string, start: number): number {
     }
   }
 }
-
-/** In valid JSON, a string is followed by a colon only if it is a key. */
-export const isKey = (text: string, end: number): boolean => text.charCodeAt(skipSpace(text, end)) === COLON;

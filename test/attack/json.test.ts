@@ -96,9 +96,14 @@ describe("strings", () => {
 });
 
 describe("keys", () => {
-  test("5,000 of them are ignored", () => {
-    const keys = Array.from({ length: 5000 }, (_, i) => `"k${i}":${i}`).join(",");
-    return survives(`{"type":"publish","channel":"json","data":1,${keys}}`, nothing);
+  const withMore = (count: number, key: string): string => {
+    const keys = Array.from({ length: count }, (_, i) => `"${key}${i}":${i}`).join(",");
+    return `{"type":"publish","channel":"json","data":1,${keys}}`;
+  };
+  test("that mean nothing are ignored, up to 64 in all", () => survives(withMore(61, "k"), nothing));
+  test("beyond that are malformed, also thousands of them", async () => {
+    for (const text of [withMore(62, "k"), withMore(5000, "k"), withMore(4000, "\\n")])
+      await survives(text, refused("malformed_message"));
   });
 
   test("5,000 of them are scanned in one pass, also without any escape after them", () => {

@@ -134,8 +134,8 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         "over_message_quota",
         "backend_error",
       ],
-      handle: (call, { caller, body, text }) => {
-        const envelope = readMessage(body, text);
+      handle: (call, { caller, body, textOf }) => {
+        const envelope = readMessage(body, textOf);
         const channel = channelOf(call, caller);
         permit(caller, "publish");
         return publishMessage(publishing, caller.key.app, channel, envelope, keyIdScope(caller.key.id));

@@ -6,7 +6,6 @@ import { lazily } from "../../base/lazily.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { isObject, type JsonObject } from "../../protocol/json.ts";
 import { STATE_MAX_BYTES } from "../../protocol/limits.ts";
-import { rawValue } from "../../protocol/scan.ts";
 import { checkedState, type States } from "../../realtime/presence/states.ts";
 import { channelIn, peerIn } from "../request/path-names.ts";
 import { type Endpoint, endpoint, type Guard } from "../server/endpoint.ts";
@@ -43,8 +42,8 @@ export function memberStateEndpoints(guard: Guard<Credential>, states: Pick<Stat
         "peer_not_found",
         "backend_error",
       ],
-      handle: async (call, { caller, body, text }) => {
-        const json = checkedState(rawValue(text, "state"));
+      handle: async (call, { caller, body, textOf }) => {
+        const json = checkedState(textOf("state"));
         if (json === undefined)
           throw new Problem("invalid_request", `state: must be at most ${STATE_MAX_BYTES} bytes as JSON`);
         const [channel, peerId] = [channelIn(call), peerIn(call)];

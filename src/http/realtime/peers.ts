@@ -25,8 +25,8 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
       body: message,
       response: delivered,
       problems: ["action_not_permitted", "peer_not_found", "over_message_quota", "rate_limited", "backend_error"],
-      handle: (call, { caller, body, text }) => {
-        const envelope = readMessage(body, text);
+      handle: (call, { caller, body, textOf }) => {
+        const envelope = readMessage(body, textOf);
         const peerId = peerIn(call);
         permit(caller, "send");
         return sendMessage(parts.directs, caller.key.app, peerId, envelope, keyIdScope(caller.key.id));

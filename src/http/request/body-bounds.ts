@@ -1,10 +1,13 @@
 /** Refuses bodies that would take long to read, before they are parsed: one of 128 KB can have 60,000 values or 30,000 fields. */
-import { Problem } from "../../protocol/codes.ts";
+import type { Problem } from "../../protocol/codes.ts";
+import { DEPTH_MAX, TOO_DEEP } from "../../protocol/json.ts";
 import { stringEnd } from "../../protocol/scan.ts";
 import { BODY_FIELDS_MAX, BODY_VALUES_MAX } from "../limits.ts";
+import { cannotBeRead } from "./passed-body.ts";
 
 const QUOTE = 34;
 const COMMA = 44;
+const COLON = 58;
 const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
@@ -13,8 +16,7 @@ const CLOSE_BRACE = 125;
 /** A shorter text has no more than BODY_FIELDS_MAX fields: each takes at least the six characters of `"a":1,`. */
 const COUNTED_MIN_CHARS = 6 * BODY_FIELDS_MAX;
 
-const tooMany = (count: number, what: string): Problem =>
-  new Problem("invalid_request", `The body cannot be read: it has more than ${count} ${what}.`);
+const tooMany = (count: number, what: string): Problem => cannotBeRead(`it has more than ${count} ${what}`);
 
 /** `text` need not be valid JSON: that is found when it is parsed. */
 export function refuseManyValues(text: string): void {
@@ -30,11 +32,15 @@ export function refuseManyValues(text: string): void {
       }
       case OPEN_BRACE:
       case OPEN_BRACKET:
-        depth++;
+        if (++depth > DEPTH_MAX) throw cannotBeRead(TOO_DEEP);
+        if (++values > BODY_VALUES_MAX) throw tooMany(BODY_VALUES_MAX, "values");
         break;
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
         depth--;
+        break;
+      case COLON:
+        if (++values > BODY_VALUES_MAX) throw tooMany(BODY_VALUES_MAX, "values");
         break;
       case COMMA:
         if (depth <= 1 && ++fields > BODY_FIELDS_MAX) throw tooMany(BODY_FIELDS_MAX, "fields");

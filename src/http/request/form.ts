@@ -7,7 +7,7 @@ import { Problem } from "../../protocol/codes.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { refuseManyFormFields } from "./body-bounds.ts";
 import type { Call } from "./call.ts";
-import { check, parseObject, readText, reportIgnoredFields } from "./input.ts";
+import { check, parseObject, type ReadBody, readText, reportIgnoredFields } from "./input.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 
@@ -16,22 +16,25 @@ export async function readAnyBody<T extends z.ZodType>(
   call: Call,
   schema: T,
   maxBytes?: number,
-): Promise<{ body: z.infer<T>; text: string }> {
+): Promise<ReadBody<z.infer<T>>> {
   const text = await readText(call, maxBytes);
   const value = text === "" ? {} : withoutNulls(decoded(text, mediaType(call.request), schema), schema);
   const body = check(schema, value);
   reportIgnoredFields(call, value, schema);
-  return { body, text };
+  return { body, text, textOf: noText };
 }
+
+/** A form has no JSON texts, and the application API passes nothing on as it came. */
+const noText = (): undefined => undefined;
 
 const mediaType = ({ headers }: Request): string =>
   (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 
 function decoded(text: string, type: string, schema: z.ZodType): JsonObject {
-  if (type === "" || type === "application/json") return parseObject(text, false);
+  if (type === "" || type === "application/json") return parseObject(text);
   if (type !== FORM) throw new Problem("unsupported_media_type", `The body must be application/json or ${FORM}.`);
   // `curl -d '{…}'` labels every body a form. No field name begins with a brace, so such a body is JSON.
-  return text.startsWith("{") ? parseObject(text, false) : parseForm(text, schema);
+  return text.startsWith("{") ? parseObject(text) : parseForm(text, schema);
 }
 
 type Shape = Readonly<Record<string, z.ZodType | undefined>>;

@@ -1,10 +1,12 @@
 /** Reads and checks what a request carries: its body and its query. */
 import type { z } from "zod";
 import { Problem } from "../../protocol/codes.ts";
-import { isObject, type JsonObject, parseStrict } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { rawValue } from "../../protocol/scan.ts";
 import { QUERY_MAX_CHARS, REST_BODY_MAX_BYTES } from "../limits.ts";
 import { refuseManyValues } from "./body-bounds.ts";
 import type { Call } from "./call.ts";
+import { objectIn, type PassedBody, readPassedBody } from "./passed-body.ts";
 import { isQueryTooLong, queryOf } from "./query.ts";
 import { sentenceOf } from "./sentence.ts";
 import { refuseUnknownFields } from "./unknown-fields.ts";
@@ -14,33 +16,41 @@ export class ClientGone extends Error {}
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
+export interface ReadBody<Body> extends Pick<PassedBody, "textOf"> {
+  readonly body: Body;
+  /** As it was sent. */
+  readonly text: string;
+}
+
 /**
  * The checked body. Fields that the schema does not know are left out, and named in X-Parley-Ignored so that typos are noticed.
- * `outermostOnly`: only the outermost object may not repeat a key; what is inside its fields is passed on unread.
+ * `isPassedOn`: only the outermost object may not repeat a key; what is inside its fields is passed on unread.
  */
 export async function readBody<T extends z.ZodType>(
   call: Call,
   schema: T,
-  outermostOnly: boolean,
+  isPassedOn: boolean,
   maxBytes?: number,
-): Promise<{ body: z.infer<T>; text: string }> {
+): Promise<ReadBody<z.infer<T>>> {
   const text = (await readText(call, maxBytes)) || "{}";
-  const value = parseObject(text, outermostOnly);
+  const { value, textOf } = isPassedOn ? readPassedBody(text, schema) : readWholeBody(text);
   refuseUnknownFields(schema, value);
   const body = check(schema, value);
   reportIgnoredFields(call, value, schema);
-  return { body, text };
+  return { body, text, textOf };
 }
 
 export const readText = async (call: Call, maxBytes = REST_BODY_MAX_BYTES): Promise<string> =>
   decode(await readBytes(call.request, maxBytes)).trim();
 
-export function parseObject(text: string, outermostOnly: boolean): JsonObject {
-  if (!outermostOnly) refuseManyValues(text);
-  const parsed = parseStrict(text, outermostOnly);
-  if (!parsed.ok) throw new Problem("invalid_request", `The body cannot be read: ${parsed.problem}.`);
-  if (!isObject(parsed.value)) throw new Problem("invalid_request", "The body must be a JSON object.");
-  return parsed.value;
+const readWholeBody = (text: string): PassedBody => ({
+  value: parseObject(text),
+  textOf: (field) => rawValue(text, field),
+});
+
+export function parseObject(text: string): JsonObject {
+  refuseManyValues(text);
+  return objectIn(text, false);
 }
 
 export function readQuery<T extends z.ZodType>(call: Call, schema: T): z.infer<T> {

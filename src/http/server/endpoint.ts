@@ -9,7 +9,7 @@ import type { Code } from "../../protocol/codes.ts";
 import type { Call } from "../request/call.ts";
 import type { Origins } from "../request/cors.ts";
 import { readAnyBody } from "../request/form.ts";
-import { readBody, readQuery, reportIgnoredQuery } from "../request/input.ts";
+import { type ReadBody, readBody, readQuery, reportIgnoredQuery } from "../request/input.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /** `application` and `applicationOpen`: the application API, with its secret key and without (application.ts). */
@@ -75,6 +75,8 @@ interface Input<Caller, Body, Query> {
   readonly body: Body;
   /** The body as it was sent. */
   readonly text: string;
+  /** The text of one of its fields. */
+  readonly textOf: (field: string) => string | undefined;
   /** For long responses: throws if the credential is no longer valid. */
   readonly recheck: () => Caller;
 }
@@ -101,6 +103,8 @@ export interface Endpoint {
   readonly run: (call: Call) => Promise<object>;
 }
 
+const NO_BODY: ReadBody<undefined> = { body: undefined, text: "", textOf: () => undefined };
+
 export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType>(
   spec: Spec<Caller, Body, Query>,
 ): Endpoint {
@@ -121,7 +125,8 @@ export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType
     const recheck = (): Caller => guard.recheck(call);
     // A body can arrive slowly: a credential that was revoked meanwhile must have no effect.
     const caller = read ? recheck() : first;
-    const result = handle(call, { caller, query, body: read?.body as z.infer<Body>, text: read?.text ?? "", recheck });
+    const { body, text, textOf } = read ?? NO_BODY;
+    const result = handle(call, { caller, query, body: body as z.infer<Body>, text, textOf, recheck });
     if (!(result instanceof Promise) || spec.method !== "GET") return result;
     const found = await result;
     // A read that waited for other nodes must not reach a credential that was revoked meanwhile.

@@ -10,7 +10,6 @@ import { Problem } from "../../protocol/codes.ts";
 import { MESSAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
-import { rawValue } from "../../protocol/scan.ts";
 import { SEND_REFUSED } from "../../realtime/messages/direct-texts.ts";
 import type { Directs, SendRefusal } from "../../realtime/messages/directs.ts";
 import type { Outcome, Publishing } from "../../realtime/streams/publishing.ts";
@@ -46,11 +45,15 @@ export interface RestMessage {
   readonly id?: string;
 }
 
-export function readMessage(body: Infer<typeof message>, text: string): RestMessage {
-  const dataJson = rawValue(text, "data") ?? "null";
+/** `textOf`: the text of a field's value, as it was sent. */
+export function readMessage(
+  body: Infer<typeof message>,
+  textOf: (field: "data" | "peerMetadata") => string | undefined,
+): RestMessage {
+  const dataJson = textOf("data") ?? "null";
   if (utf8Bytes(dataJson) > MESSAGE_MAX_BYTES)
     throw new Problem("invalid_request", `data: must be at most ${MESSAGE_MAX_BYTES} bytes as JSON`);
-  const metadataJson = rawValue(text, "peerMetadata");
+  const metadataJson = textOf("peerMetadata");
   checkBagSize("peerMetadata", metadataJson, TOKEN_PEER_METADATA_MAX_BYTES);
   const from = body.from ?? "server";
   return body.id === undefined ? { from, metadataJson, dataJson } : { from, metadataJson, dataJson, id: body.id };

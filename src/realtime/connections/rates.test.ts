@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Client, World } from "../testing/kit.ts";
+import { RoomsWorld } from "../testing/rooms.ts";
 
 const PUBLISH = '{"type":"publish","channel":"c","data":1}';
 const PING = '{"type":"ping"}';
@@ -194,5 +195,41 @@ describe("WebSocket control frames", () => {
       ann.socket.clientPing();
     }
     expect(ann.closeCode).toBeUndefined();
+  });
+});
+
+describe("frames of a visitor who waits in a lobby", () => {
+  const PING_WITH_ID = '{"type":"ping","requestId":"p"}';
+
+  async function visitor(framesPerSecond = 100, framesBurst = 500): Promise<{ world: RoomsWorld; visitor: Client }> {
+    const world = new RoomsWorld({ rates: { framesPerSecond, framesBurst } });
+    return { world, visitor: await world.enter("t1", { kind: "wait" }) };
+  }
+
+  test("pass in a burst of 20, then 5 per second; a participant inside has the whole rate", async () => {
+    for (const [waitMs, expected] of [
+      [0, 0],
+      [200, 1],
+      [2000, 10],
+      [60_000, 20],
+    ] as const) {
+      const { world, visitor: one } = await visitor();
+      for (let i = 0; i < 20; i++) one.text("nonsense");
+      world.advance(waitMs);
+      expect(sends(one, "nonsense")).toBe(expected);
+      expect(one.closeCode).toBe(4011);
+      expect(sends(await world.enter("ann"), "nonsense")).toBe(500);
+    }
+  });
+
+  test("do not include pings", async () => {
+    const { visitor: one } = await visitor();
+    for (let i = 0; i < 20; i++) one.text(PING_WITH_ID);
+    expect(sends(one, "nonsense")).toBe(20);
+  });
+
+  test("are limited by the settings where these allow less, and not at all without a rate", async () => {
+    expect(sends((await visitor(1, 3)).visitor, "nonsense")).toBe(3);
+    expect(sends((await visitor(0)).visitor, "nonsense")).toBe(2000);
   });
 });

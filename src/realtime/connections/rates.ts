@@ -6,6 +6,8 @@ import type { Connection } from "../state/connection.ts";
 import {
   CONTROL_FRAMES_BURST,
   CONTROL_FRAMES_PER_SECOND,
+  LOBBY_FRAMES_BURST,
+  LOBBY_FRAMES_PER_SECOND,
   PING_FRAMES_BURST,
   PING_FRAMES_PER_SECOND,
   STATE_FRAMES_BURST,
@@ -26,10 +28,16 @@ function fullAgainMs(fullMs: number, nowMs: number, perSecond: number, burst: nu
   return next - nowMs > burst * eachMs + 0.01 ? undefined : next;
 }
 
+const isInLobby = ({ seat }: Connection): boolean => seat?.claims.kind === "wait";
+
+const perSecondOf = (connection: Connection, { framesPerSecond }: Rates): number =>
+  isInLobby(connection) ? Math.min(LOBBY_FRAMES_PER_SECOND, framesPerSecond) : framesPerSecond;
+
 export function takeFrame(connection: Connection, rates: Rates): boolean {
   if (rates.framesPerSecond === 0) return true;
   const { framesFullMs, lastSeenMs } = connection;
-  const next = fullAgainMs(framesFullMs, lastSeenMs, rates.framesPerSecond, rates.framesBurst);
+  const burst = isInLobby(connection) ? Math.min(LOBBY_FRAMES_BURST, rates.framesBurst) : rates.framesBurst;
+  const next = fullAgainMs(framesFullMs, lastSeenMs, perSecondOf(connection, rates), burst);
   if (next === undefined) return false;
   connection.framesFullMs = next;
   return true;
@@ -37,7 +45,7 @@ export function takeFrame(connection: Connection, rates: Rates): boolean {
 
 /** For a ping frame, which is paid from its own bucket instead. */
 export function giveFrameBack(connection: Connection, rates: Rates): void {
-  if (rates.framesPerSecond > 0) connection.framesFullMs -= 1000 / rates.framesPerSecond;
+  if (rates.framesPerSecond > 0) connection.framesFullMs -= 1000 / perSecondOf(connection, rates);
 }
 
 export function takePing(connection: Connection): boolean {

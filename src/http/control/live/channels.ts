@@ -131,8 +131,8 @@ export function liveChannelEndpoints(
       body: () => message().strict(),
       response: published,
       problems: ["not_found", "channel_reserved", "over_message_quota", "backend_error"],
-      handle: async (call, { caller, body, text, recheck }) => {
-        const envelope = readMessage(body, text);
+      handle: async (call, { caller, body, textOf, recheck }) => {
+        const envelope = readMessage(body, textOf);
         const channel = channelIn(call);
         const { id } = await appIn(call);
         recheck();

@@ -139,8 +139,8 @@ export function livePeerEndpoints(
       body: () => message().strict(),
       response: delivered,
       problems: ["not_found", "peer_not_found", "over_message_quota", "rate_limited", "backend_error"],
-      handle: async (call, { caller, body, text, recheck }) => {
-        const envelope = readMessage(body, text);
+      handle: async (call, { caller, body, textOf, recheck }) => {
+        const envelope = readMessage(body, textOf);
         const peerId = peerIn(call);
         const { id } = await appIn(call);
         recheck();
