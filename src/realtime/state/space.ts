@@ -2,6 +2,7 @@
 import { type AppId, appOfSpace, type SpaceId } from "../../base/ids.ts";
 import type { NodeId } from "../../engine/engine.ts";
 import type { TrafficCounters } from "../../telemetry/traffic.ts";
+import type { Payer } from "../counting/quota.ts";
 import type { RateWindow } from "../counting/rate-window.ts";
 import type { Count } from "../counting/usage.ts";
 import type { Channel } from "./channel.ts";
@@ -29,10 +30,11 @@ export class Space {
     this.owner = appOfSpace(id);
   }
 
-  /** An accepted publish or send of one of its connections. */
-  countMessage(): void {
+  /** An accepted publish or send. */
+  countMessage(payer: Payer = "app"): void {
     this.counters.messages++;
-    this.usage.countMessage();
+    if (payer === "app") this.usage.countMessage();
+    else if (payer === "guests") this.usage.countGuestMessage();
   }
 
   peer(peerId: string): Peer {

@@ -75,6 +75,7 @@ export const toUsage = (row: DbRow): UsageRow => ({
   app: appId(row.app),
   period: number(row.period),
   messages: number(row.messages),
+  guestMessages: number(row.guest_messages),
   peakConnections: number(row.peak_connections),
 });
 
