@@ -1,7 +1,7 @@
 /** What meetings does in a room: notices, closes, another access, and what the nodes ask each other. */
 import { describe, expect, test } from "bun:test";
 import { stayAccess } from "../../access/tokens/room-access.ts";
-import { roomSpaceOf } from "../../base/ids.ts";
+import { guestsOf, roomSpaceOf } from "../../base/ids.ts";
 import { anAppId } from "../../base/testing/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
@@ -68,7 +68,10 @@ describe("publish", () => {
     expect([usage.of(APP).connections, usage.messagesUsed(anAppId(roomSpaceOf(APP)))]).toEqual([1, 0]);
     expect(metrics.traffic.of(APP).messages).toBe(3);
     expect(world.node.hub.occupancy.connectionsOf(APP)).toBe(1);
-    expect([...world.node.hub.occupancy.localCounts()]).toEqual([[APP, 1]]);
+    expect([...world.node.hub.occupancy.localCounts()]).toEqual([
+      [APP, 1],
+      [guestsOf(APP), 1],
+    ]);
     world.keys.editApp({ maxMessagesPerPeriod: 2 });
     ann.publish(CHAT, { text: "more" });
     await world.pass(50);

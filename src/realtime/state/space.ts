@@ -6,6 +6,7 @@ import type { Payer } from "../counting/quota.ts";
 import type { RateWindow } from "../counting/rate-window.ts";
 import type { Count } from "../counting/usage.ts";
 import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
 import { Peer } from "./peer.ts";
 
 export class Space {
@@ -16,6 +17,8 @@ export class Space {
   /** Those in use here. Bound: CHANNELS_PER_CONNECTION_MAX per connection. */
   readonly channels = new Map<string, Channel>();
   connectionCount = 0;
+  /** Those of its connections that were guests of a room when they connected. Bound: one entry per connection. */
+  guests: Set<Connection> | undefined;
   /** Members without a connection that are still shown (presence/lingering.ts). */
   lingeringCount = 0;
 
