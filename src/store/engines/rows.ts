@@ -164,6 +164,7 @@ export const toUpload = (row: DbRow): UploadRow => ({
   mendedAs: textOrNull(row.mended_as),
   tries: number(row.tries),
   sender: textOrNull(row.sender),
+  byGuest: number(row.by_guest) === 1,
   isClosed: number(row.is_closed ?? 0) > 0,
   ...(row.stay_ended != null && { stayEnded: number(row.stay_ended) }),
 });
