@@ -210,7 +210,7 @@ export class MessageFrames {
     };
   }
 
-  /** Guests are refused before the application is: without these words it would look for what has used up its plan. */
+  /** Guests are refused before the application is, whose usage does not show that a share is used up. */
   private refuseMessage(connection: Connection, refused: PublishRefusal, request: Request): void {
     const { seat } = connection;
     const isOfGuest = refused === "over_message_quota" && seat !== undefined && !isInvited(seat.claims);

@@ -39,14 +39,14 @@ describe("messages of a period", () => {
     world.keys.editApp({ maxMessagesPerPeriod: 10 });
     const [eve, mallory] = [await inside(world, "eve"), await inside(world, "mallory")];
     const ann = await inside(world, "ann", INVITED);
-    const let_in = await inside(world, "ben", LET_IN);
+    const letIn = await inside(world, "ben", LET_IN);
     expect(await sends(world, eve, 3, inboxChannel(ROOM_ID, "eve"), { bye: true })).toBe(3);
     expect(await sends(world, mallory, 4, CHAT, { text: "hi" })).toBe(2);
     expect(await sends(world, eve, 1, inboxChannel(ROOM_ID, "eve"), { bye: true })).toBe(0);
     const { usage } = world.node;
     expect([usage.messagesUsed(APP), usage.usedByGuests(APP)]).toEqual([5, 5]);
     expect(await sends(world, ann, 2, CHAT, { text: "hi" })).toBe(2);
-    expect(await sends(world, let_in, 1, inboxChannel(ROOM_ID, "ann"), { bye: true })).toBe(1);
+    expect(await sends(world, letIn, 1, inboxChannel(ROOM_ID, "ann"), { bye: true })).toBe(1);
     const own = world.connect("own");
     own.take();
     for (let n = 0; n < 3; n++) own.publish("orders", n);
@@ -54,7 +54,7 @@ describe("messages of a period", () => {
     expect([usage.messagesUsed(APP), usage.usedByGuests(APP)]).toEqual([10, 5]);
   });
 
-  test("a guest that is refused is told whose share is used up", async () => {
+  test("the error of a guest says whose share is used up", async () => {
     const world = new RoomsWorld();
     world.keys.editApp({ maxMessagesPerPeriod: 2 });
     const eve = await inside(world, "eve");
