@@ -40,6 +40,15 @@ export const roomSpaceOf = (app: AppId): SpaceId => (app + ROOMS_SUFFIX) as Spac
 
 export const isRoomSpace = (spaceId: SpaceId): boolean => spaceId.endsWith(ROOMS_SUFFIX);
 
+const GUESTS_SUFFIX = "#guests";
+
+/** The guests of an application's rooms, where nodes count connections by application: those of guests are counted under this too. Nothing is stored under it. */
+export const guestsOf = (app: AppId): AppId => (app + GUESTS_SUFFIX) as AppId;
+
+/** The application whose guests are counted under this; undefined: it is an application. */
+export const appOfGuests = (app: AppId): AppId | undefined =>
+  app.endsWith(GUESTS_SUFFIX) ? (app.slice(0, -GUESTS_SUFFIX.length) as AppId) : undefined;
+
 /** The application that a space belongs to. */
 export const appOfSpace = (spaceId: SpaceId): AppId =>
   (isRoomSpace(spaceId) ? spaceId.slice(0, -ROOMS_SUFFIX.length) : (spaceId as string)) as AppId;

@@ -23,8 +23,8 @@ beforeEach(async () => {
     nowMs: world.nowMs,
     uploads: {
       keptMs: 30 * MINUTE_MS,
-      begin: async ({ id }, source, startedMsAgo) => {
-        begun.push(`${id} ${source} ${startedMsAgo}`);
+      begin: async ({ id }, source, startedMsAgo, _sender, byGuest) => {
+        begun.push(`${id} ${source} ${startedMsAgo}${byGuest ? " by a guest" : ""}`);
         return { id: "upload" };
       },
       sentAll: async ({ id }, upload) => {
@@ -133,6 +133,14 @@ test("one of a stay whose time is over, which is not written yet, may come after
   await expect(begin(ann)).rejects.toMatchObject({ code: "action_not_permitted" });
   await begin(ann, { startedMsAgo: MINUTE_MS + 1 });
   expect(begun).toHaveLength(1);
+});
+
+test("an upload is a guest's unless the stay was invited or let in", async () => {
+  const [eve, ann] = [await world.enter(node, room), await world.enter(node, room, { opens: {} })];
+  const ben = await world.enter(node, room, { isLetIn: true });
+  await record(true);
+  for (const one of [eve, ann, ben]) await begin(one);
+  expect(begun).toEqual([`${eve.id} camera 0 by a guest`, `${ann.id} camera 0`, `${ben.id} camera 0`]);
 });
 
 test("a renamed room has both names, an archived one only ends what was begun, another room neither", async () => {

@@ -1,5 +1,6 @@
 /** The recorders of pages: whether a stay may upload what it records, and of which of its uploads it may say that everything was sent. */
 import { FIRST_GENERATION } from "../../access/keys/app-secret.ts";
+import { isInvited } from "../../access/tokens/guests.ts";
 import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { MeetingRow, MeetingStore, StayRow } from "../../store/contract/meetings.ts";
@@ -12,7 +13,13 @@ export interface StayUploadsPort {
   /** The page of a stay that has ended may send what it has recorded for that long. */
   readonly keptMs: number;
   /** `sender`: a digest of the client's address, of IPv6 of its site (/48). */
-  begin(stay: StayRow, source: RecordingSource, startedMsAgo: number, sender: string): Promise<{ readonly id: string }>;
+  begin(
+    stay: StayRow,
+    source: RecordingSource,
+    startedMsAgo: number,
+    sender: string,
+    byGuest: boolean,
+  ): Promise<{ readonly id: string }>;
   sentAll(stay: StayRow, id: string, total?: number): Promise<void>;
 }
 
@@ -58,7 +65,7 @@ export class StayRecorders {
       throw new Problem("action_not_permitted", `You may not share your ${source} in this room.`);
     const meeting = await store.meeting(app, stay.meeting);
     if (!meeting || !this.wasRecorded(meeting, startedMs)) throw new Problem("not_recording");
-    const { id } = await uploads.begin(stay, source, startedMsAgo, address);
+    const { id } = await uploads.begin(stay, source, startedMsAgo, address, !isInvited(claims));
     return { id, generation: claims.gen ?? FIRST_GENERATION };
   }
 

@@ -3,9 +3,10 @@
  * deadlines, liveness) register as observers; this file knows none of them.
  */
 import { bringsTurn, type Grant } from "../../access/admission/admit.ts";
+import { isInvited } from "../../access/tokens/guests.ts";
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { SpaceId } from "../../base/ids.ts";
+import { guestsOf, type SpaceId } from "../../base/ids.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type Closing, type Departure, FAULT, TOKEN_EXPIRED } from "../../protocol/close.ts";
 import * as encode from "../../protocol/encode.ts";
@@ -103,6 +104,7 @@ export class Connections {
     emitter.connected(connection);
     try {
       this.countBy(space, 1);
+      if (grant.seat && !isInvited(grant.seat.claims)) this.addGuest(connection);
       if (peer.onlyConnection) engine.serve(space.id, grant.peerId);
       this.welcome(connection, grant, clock.wallMs());
     } catch (error) {
@@ -155,6 +157,7 @@ export class Connections {
     this.removeOfKey(keyId, connection);
     usage.disconnected(space.owner);
     this.countEnd(space);
+    if (space.guests?.delete(connection)) safely(this.parts.faults, "socket", () => this.countGuests(space));
     space.forgetIfUnused(peer);
     spaces.forgetIfEmpty(space);
   }
@@ -218,6 +221,18 @@ export class Connections {
     space.counters.connections += by;
     this.connected += by;
     this.parts.engine.counted(space.owner, space.usage.connections);
+  }
+
+  /** What it is counted as stays the same when its token is renewed. */
+  private addGuest(connection: Connection): void {
+    const { space } = connection.peer;
+    space.guests ??= new Set();
+    space.guests.add(connection);
+    this.countGuests(space);
+  }
+
+  private countGuests({ owner, guests }: Space): void {
+    this.parts.engine.counted(guestsOf(owner), guests?.size ?? 0);
   }
 
   private removeOfKey(keyId: string, connection: Connection): void {

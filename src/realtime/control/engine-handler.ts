@@ -1,7 +1,7 @@
 /** What the engine calls on this node: messages and changes of other nodes, and their requests. */
 import type { Blocks } from "../../access/admission/blocks.ts";
 import type { Clock } from "../../base/clock.ts";
-import { type AppId, type SpaceId, spaceOf } from "../../base/ids.ts";
+import { type AppId, appOfGuests, type SpaceId, spaceOf } from "../../base/ids.ts";
 import type {
   ChannelsPage,
   DeliverResult,
@@ -111,6 +111,8 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "reconn
 
   connectionsChanged(app: AppId): void {
     const { occupancy, usage } = this.parts;
+    // Usage is that of applications.
+    if (appOfGuests(app) !== undefined) return;
     if (occupancy.localConnections(app) > 0) usage.recordConnections(app, occupancy.connectionsOf(app));
   }
 

@@ -1,10 +1,10 @@
 /** What meetings does in a room: notices, closes, another access, and what the nodes ask each other. */
 import { describe, expect, test } from "bun:test";
 import { stayAccess } from "../../access/tokens/room-access.ts";
-import { roomSpaceOf } from "../../base/ids.ts";
+import { guestsOf, roomSpaceOf } from "../../base/ids.ts";
 import { anAppId } from "../../base/testing/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
-import { adminChannel, chatChannel, inboxChannel, roomChannel } from "../../protocol/room-channels.ts";
+import { adminChannel, chatChannel, inboxChannel, roomChannel, waitChannel } from "../../protocol/room-channels.ts";
 import { positionOf } from "../streams/testing/streams-world.ts";
 import { APP, type Client } from "../testing/kit.ts";
 import { ROOM_ID, RoomsWorld } from "../testing/rooms.ts";
@@ -55,22 +55,35 @@ describe("publish", () => {
     expect(error instanceof Problem && error.code).toBe("backend_error");
   });
 
-  test("counts for the application, as what people write does", async () => {
+  test("counts a line of the application's server, as what people write; its own notices are neither counted nor refused", async () => {
     const world = new RoomsWorld();
     const ann = await inside(world, "ann");
     ann.publish(CHAT, { text: "hi" });
     await world.floor().publish(APP, ROOM, { notice: "locked" });
+    const line = world.floor().publish(APP, CHAT, { text: "hello", server: true });
     await world.pass(50);
+    await line;
     const { usage, metrics } = world.node;
     expect(usage.messagesUsed(APP)).toBe(2);
     expect([usage.of(APP).connections, usage.messagesUsed(anAppId(roomSpaceOf(APP)))]).toEqual([1, 0]);
-    expect(metrics.traffic.of(APP).messages).toBe(2);
+    expect(metrics.traffic.of(APP).messages).toBe(3);
     expect(world.node.hub.occupancy.connectionsOf(APP)).toBe(1);
-    expect([...world.node.hub.occupancy.localCounts()]).toEqual([[APP, 1]]);
+    expect([...world.node.hub.occupancy.localCounts()]).toEqual([
+      [APP, 1],
+      [guestsOf(APP), 1],
+    ]);
     world.keys.editApp({ maxMessagesPerPeriod: 2 });
     ann.publish(CHAT, { text: "more" });
     await world.pass(50);
     expect(ann.newFrames()).toContain("error over_message_quota r4");
+    await expect(world.floor().publish(APP, CHAT, { text: "more", server: true })).rejects.toMatchObject({
+      code: "over_message_quota",
+    });
+    await world.floor().publish(APP, ROOM, { notice: "recording", on: true });
+    expect(ann.newFrames()).toContain('message service {"notice":"recording","on":true}');
+    for (const channel of [adminChannel(ROOM_ID), waitChannel(ROOM_ID, "visitor")])
+      await world.floor().publish(APP, channel, { notice: "hosts" });
+    expect(usage.messagesUsed(APP)).toBe(2);
   });
 });
 

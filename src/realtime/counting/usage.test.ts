@@ -309,7 +309,7 @@ test("usage adds up over restarts on a real store", async () => {
       usage.connected(APP);
       await usage.stop();
       expect(await store.usage(JANUARY)).toEqual([
-        { app: APP, period: JANUARY, messages: expected, peakConnections: 1 },
+        { app: APP, period: JANUARY, messages: expected, guestMessages: 0, peakConnections: 1 },
       ]);
       await store.close();
     }

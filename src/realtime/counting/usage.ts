@@ -13,6 +13,8 @@ export class Count {
   unstored = 0;
   /** Those of `unstored` that wait for a flush. */
   unflushed = 0;
+  /** Those of the three above that guests of rooms have sent. */
+  readonly guests = { stored: 0, unstored: 0, unflushed: 0 };
   /** Connections on this node. */
   connections = 0;
   /** The most connections on all nodes together. */
@@ -27,6 +29,12 @@ export class Count {
   countMessage(): void {
     this.unstored++;
     this.unflushed++;
+  }
+
+  countGuestMessage(): void {
+    this.countMessage();
+    this.guests.unstored++;
+    this.guests.unflushed++;
   }
 
   /** There are this many connections on all nodes together. */
@@ -57,6 +65,7 @@ const summed = (rows: readonly UsageRow[]): UsageRow[] =>
   [...Map.groupBy(rows, ({ app, period }) => `${app} ${period}`).values()].map((same) => ({
     ...(same[0] as UsageRow),
     messages: same.reduce((sum, row) => sum + row.messages, 0),
+    guestMessages: same.reduce((sum, row) => sum + row.guestMessages, 0),
     peakConnections: Math.max(...same.map((row) => row.peakConnections)),
   }));
 
@@ -96,6 +105,7 @@ export class Usage {
     for (const row of rows) {
       const count = this.of(row.app);
       count.stored = row.messages;
+      count.guests.stored = row.guestMessages;
       count.peak = Math.max(count.peak, row.peakConnections);
     }
   }
@@ -127,12 +137,19 @@ export class Usage {
   }
 
   /** An accepted publish or send. */
-  message(app: AppId): void {
-    this.of(app).countMessage();
+  message(app: AppId, isOfGuest = false): void {
+    if (isOfGuest) this.of(app).countGuestMessage();
+    else this.of(app).countMessage();
   }
 
   messagesUsed(app: AppId): number {
     return this.counts.get(app)?.messages ?? 0;
+  }
+
+  /** Those of `messagesUsed` that guests of rooms have sent. */
+  usedByGuests(app: AppId): number {
+    const guests = this.counts.get(app)?.guests;
+    return guests ? guests.stored + guests.unstored : 0;
   }
 
   current(): Period {
@@ -180,8 +197,11 @@ export class Usage {
     this.unwritten = [];
     for (const [app, count] of this.counts) {
       if (count.unflushed === 0 && !count.peakChanged) continue;
-      rows.push({ app, period: this.period.startSeconds, messages: count.unflushed, peakConnections: count.peak });
+      const { unflushed: messages, guests, peak: peakConnections } = count;
+      const guestMessages = guests.unflushed;
+      rows.push({ app, period: this.period.startSeconds, messages, guestMessages, peakConnections });
       count.unflushed = 0;
+      guests.unflushed = 0;
       count.peakChanged = false;
     }
     return rows;
@@ -195,11 +215,13 @@ export class Usage {
       this.unwritten = summed([...this.unwritten, ...rows]);
       return;
     }
-    for (const { app, period, messages } of rows) {
+    for (const { app, period, messages, guestMessages } of rows) {
       if (period !== this.period.startSeconds) continue;
       const count = this.of(app);
       count.stored += messages;
       count.unstored -= messages;
+      count.guests.stored += guestMessages;
+      count.guests.unstored -= guestMessages;
     }
     if (!this.store.isShared && !this.isResumed) return;
     try {
@@ -219,6 +241,8 @@ export class Usage {
     for (const count of this.counts.values()) {
       count.stored = 0;
       count.unstored = 0;
+      count.guests.stored = 0;
+      count.guests.unstored = 0;
       count.peak = count.connections;
       count.peakChanged = count.connections > 0;
     }

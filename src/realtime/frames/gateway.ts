@@ -5,6 +5,7 @@
 import { type AdmitParts, admit, type Grant, keyIdOf, Refusal } from "../../access/admission/admit.ts";
 import type { Follower } from "../../access/admission/store-follower.ts";
 import { isLiveRoomToken } from "../../access/keys/app-secret.ts";
+import { isInvited } from "../../access/tokens/guests.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { KnownOfClient } from "../../access/tokens/token-refusal.ts";
 import type { Address } from "../../base/address.ts";
@@ -26,6 +27,7 @@ import type { ExpectedBack } from "../control/expected-back.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
 import type { Emitter } from "../events/emitter.ts";
 import { oldestFirst } from "../state/departure.ts";
+import { claimForGuest } from "./guest-claims.ts";
 import type { PendingSocket, SocketData } from "./socket-handlers.ts";
 import { StaleCheck } from "./stale-check.ts";
 
@@ -143,7 +145,9 @@ export class Gateway {
     const app = appOfSpace(grant.spaceId);
     const cap = this.parts.keyring.app(app)?.maxConcurrentConnections ?? null;
     if (cap === null) return this.upgradeOrEnterRoom(attempt, { grant, client: attempt.client });
-    const claim = this.parts.engine.claim(app, cap);
+    const { seat } = grant;
+    const isGuest = seat !== undefined && !isInvited(seat.claims);
+    const claim = isGuest ? claimForGuest(this.parts.engine, app, cap) : this.parts.engine.claim(app, cap);
     return claim instanceof Promise ? this.whenClaimed(attempt, claim) : this.upgradeCapped(attempt, grant, claim);
   }
 

@@ -1,5 +1,6 @@
 /** The frames `publish` and `send`: their checks, in the order of the protocol, and what waits for earlier messages. */
 import { channelRefusal } from "../../access/admission/permissions.ts";
+import { isInvited } from "../../access/tokens/guests.ts";
 import type { RoomRefusal } from "../../access/tokens/room-access.ts";
 import type { RoomSeat } from "../../access/tokens/room-token.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -11,7 +12,7 @@ import type { Retention } from "../../protocol/patterns/channel-rules.ts";
 import { positionText } from "../../protocol/position.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { RoomHooks } from "../connections/room-hooks.ts";
-import type { Delivery } from "../messages/delivery.ts";
+import type { Delivery, PublishRefusal } from "../messages/delivery.ts";
 import { SEND_REFUSED } from "../messages/direct-texts.ts";
 import type { Directs, SendRefusal } from "../messages/directs.ts";
 import { committed, hasUncommitted, mayStore, putOff } from "../state/backlog.ts";
@@ -24,6 +25,9 @@ import type { Replies, Request } from "./replies.ts";
 
 const PUBLISH = bitOf("publish");
 const SEND = bitOf("send");
+
+const OVER_GUEST_QUOTA =
+  "The application's messages of this period are used up, or the half of them that guests of rooms may use.";
 
 interface MessageFramesParts {
   readonly boundary: Boundary;
@@ -146,7 +150,7 @@ export class MessageFrames {
     const { delivery, clock, replies } = this.parts;
     const { space } = connection.peer;
     const refused = delivery.publish(space.id, channel, envelope, connection);
-    if (refused) return replies.refuse(connection, refused, request);
+    if (refused) return this.refuseMessage(connection, refused, request);
     connection.published++;
     replies.ackMessage(connection, request.requestId);
     space.counters.latency.observeMs(clock.monotonicMs() - connection.lastSeenMs);
@@ -195,7 +199,7 @@ export class MessageFrames {
       if (outcome === "delivered") {
         sender.published++;
         replies.ackMessage(sender, requestId);
-      } else if (typeof outcome === "string") return replies.refuse(sender, outcome, { requestId, channel });
+      } else if (typeof outcome === "string") return this.refuseMessage(sender, outcome, { requestId, channel });
       else {
         if (!outcome.isDuplicate) sender.published++;
         const duplicate = outcome.isDuplicate ? ',"duplicate":true' : "";
@@ -203,6 +207,13 @@ export class MessageFrames {
       }
       counters.latency.observeMs(clock.monotonicMs() - sinceMs);
     };
+  }
+
+  /** Guests are refused before the application is, whose usage does not show that a share is used up. */
+  private refuseMessage(connection: Connection, refused: PublishRefusal, request: Request): void {
+    const { seat } = connection;
+    const isOfGuest = refused === "over_message_quota" && seat !== undefined && !isInvited(seat.claims);
+    this.parts.replies.refuse(connection, refused, request, isOfGuest ? OVER_GUEST_QUOTA : undefined);
   }
 
   send(connection: Connection, frame: ClientFrame): void {

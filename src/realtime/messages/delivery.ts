@@ -20,7 +20,7 @@ import * as encode from "../../protocol/encode.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import type { TrafficCounters } from "../../telemetry/traffic.ts";
 import type { RealtimeMetrics } from "../counting/metrics.ts";
-import { Quota } from "../counting/quota.ts";
+import { type Payer, Quota } from "../counting/quota.ts";
 import type { Usage } from "../counting/usage.ts";
 import type { Emitter } from "../events/emitter.ts";
 import type { Presence } from "../presence/presence.ts";
@@ -30,6 +30,7 @@ import { connectionOf, hasReceiver } from "../state/receivers.ts";
 import type { Broadcast, Socket } from "../state/socket.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { Subscription } from "../state/subscription.ts";
+import { payerOf } from "./payer.ts";
 
 /** A socket that is cut within this time after a write had to wait counts as a slow reader. */
 const PRESSURE_MS = 1000;
@@ -61,7 +62,8 @@ export class Delivery {
 
   /** Returns `undefined` if the message is published. `sender` is the connection it comes from, absent for REST. */
   publish(spaceId: SpaceId, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
-    if (this.quota.isUsedUp(spaceId)) return "over_message_quota";
+    const payer = payerOf(spaceId, name, sender);
+    if (this.quota.isUsedUp(spaceId, payer)) return "over_message_quota";
     const { spaces, presence, engine, emitter } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(spaceId);
     const channel = space?.channels.get(name);
@@ -70,24 +72,30 @@ export class Delivery {
     if (!engine.publish(spaceId, name, envelope)) return "backend_error";
     if (channel)
       this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender?.subscriptionTo(name), idField(envelope));
-    if (space) space.countMessage();
-    else this.countMessage(spaceId);
+    if (space) space.countMessage(payer);
+    else this.countMessage(spaceId, payer);
     if (emitter.events.listener !== undefined)
       emitter.published(spaceId, name, envelope.from, envelope.dataJson, sender);
     return undefined;
   }
 
   /** `more`: messages that are accepted, but not counted yet. */
-  isOverQuota(spaceId: SpaceId, more = 0): boolean {
-    return this.quota.isUsedUp(spaceId, more);
+  isOverQuota(spaceId: SpaceId, payer: Payer, more = 0): boolean {
+    return this.quota.isUsedUp(spaceId, payer, more);
   }
 
   /** A message of a channel with history is stored: it is counted, and the other nodes get it. */
-  accept(spaceId: SpaceId, name: string, envelope: Envelope, sender: Connection | undefined): void {
+  accept(
+    spaceId: SpaceId,
+    name: string,
+    envelope: Envelope,
+    sender: Connection | undefined,
+    payer: Payer = payerOf(spaceId, name, sender),
+  ): void {
     const { spaces, presence, engine, emitter } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(spaceId);
-    if (space) space.countMessage();
-    else this.countMessage(spaceId);
+    if (space) space.countMessage(payer);
+    else this.countMessage(spaceId, payer);
     if (emitter.events.listener !== undefined)
       emitter.published(spaceId, name, envelope.from, envelope.dataJson, sender);
     const from = spaces.peer(spaceId, envelope.from);
@@ -143,10 +151,10 @@ export class Delivery {
   }
 
   /** An accepted message in an application that may have no connection here. */
-  countMessage(spaceId: SpaceId): void {
+  countMessage(spaceId: SpaceId, payer: Payer = "app"): void {
     const app = appOfSpace(spaceId);
     this.parts.metrics.traffic.of(app).messages++;
-    this.parts.usage.message(app);
+    if (payer !== "service") this.parts.usage.message(app, payer === "guests");
   }
 
   // Writing

@@ -73,7 +73,7 @@ export class Directs {
     envelope: Envelope,
     sender?: Connection,
   ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
-    if (this.parts.delivery.isOverQuota(spaceId)) return "over_message_quota";
+    if (this.parts.delivery.isOverQuota(spaceId, "app")) return "over_message_quota";
     if (sender?.peerId === to) return this.sendToOwn(spaceId, to, envelope, sender);
     const order = ++this.lastSend;
     const attempt = this.parts.engine.isAlone ? undefined : newAttempt(spaceId, to, this.waiting.onDeferred);

@@ -1,7 +1,7 @@
 /** Connections, channels and their members: of this node for the other nodes, and of all nodes for REST. */
 import type { Clock } from "../../base/clock.ts";
 import { FirstOf } from "../../base/first-of.ts";
-import type { AppId, SpaceId } from "../../base/ids.ts";
+import { type AppId, appOfGuests, guestsOf, type SpaceId } from "../../base/ids.ts";
 import type { ChannelCount, ChannelsPage, Engine, FoundChannels, MemberState } from "../../engine/engine.ts";
 import { COUNTED_MEMBER_STEPS, LISTED_ENTRY_STEPS } from "../../protocol/limits.ts";
 import { Effort, requestsOf } from "../../protocol/patterns/containment.ts";
@@ -86,11 +86,17 @@ export class Occupancy {
   }
 
   localConnections(app: AppId): number {
-    return this.spaces.connectionsOf(app);
+    const ofGuests = appOfGuests(app);
+    return ofGuests === undefined ? this.spaces.connectionsOf(app) : this.spaces.guestsOf(ofGuests);
   }
 
   localCounts(): ReadonlyMap<AppId, number> {
-    return new Map([...this.spaces.all()].map(({ owner }) => [owner, this.spaces.connectionsOf(owner)]));
+    const counts = new Map<AppId, number>();
+    for (const { owner, guests } of this.spaces.all()) {
+      counts.set(owner, this.spaces.connectionsOf(owner));
+      if (guests && guests.size > 0) counts.set(guestsOf(owner), guests.size);
+    }
+    return counts;
   }
 
   /** Members of a channel with metadata, including those that wait for their roster; `undefined` if a node has not answered. */

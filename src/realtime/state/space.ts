@@ -2,9 +2,11 @@
 import { type AppId, appOfSpace, type SpaceId } from "../../base/ids.ts";
 import type { NodeId } from "../../engine/engine.ts";
 import type { TrafficCounters } from "../../telemetry/traffic.ts";
+import type { Payer } from "../counting/quota.ts";
 import type { RateWindow } from "../counting/rate-window.ts";
 import type { Count } from "../counting/usage.ts";
 import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
 import { Peer } from "./peer.ts";
 
 export class Space {
@@ -15,6 +17,8 @@ export class Space {
   /** Those in use here. Bound: CHANNELS_PER_CONNECTION_MAX per connection. */
   readonly channels = new Map<string, Channel>();
   connectionCount = 0;
+  /** Those of its connections that were guests of a room when they connected. Bound: one entry per connection. */
+  guests: Set<Connection> | undefined;
   /** Members without a connection that are still shown (presence/lingering.ts). */
   lingeringCount = 0;
 
@@ -29,10 +33,11 @@ export class Space {
     this.owner = appOfSpace(id);
   }
 
-  /** An accepted publish or send of one of its connections. */
-  countMessage(): void {
+  /** An accepted publish or send. */
+  countMessage(payer: Payer = "app"): void {
     this.counters.messages++;
-    this.usage.countMessage();
+    if (payer === "app") this.usage.countMessage();
+    else if (payer === "guests") this.usage.countGuestMessage();
   }
 
   peer(peerId: string): Peer {

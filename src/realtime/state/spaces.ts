@@ -52,6 +52,11 @@ export class Spaces {
     return (this.get(spaceOf(app))?.connectionCount ?? 0) + (this.get(roomSpaceOf(app))?.connectionCount ?? 0);
   }
 
+  /** Those of them that are guests of its rooms. */
+  guestsOf(app: AppId): number {
+    return this.get(roomSpaceOf(app))?.guests?.size ?? 0;
+  }
+
   get channelCount(): number {
     let count = 0;
     for (const space of this.byId.values()) count += space.channels.size;

@@ -27,8 +27,10 @@ import type { FaultLog } from "../../telemetry/faults.ts";
 import { safely } from "../../telemetry/safely.ts";
 import type { Boundary } from "../connections/boundary.ts";
 import type { Delivery, PublishRefusal } from "../messages/delivery.ts";
+import { latePayerOf, payerOf } from "../messages/payer.ts";
 import { committed } from "../state/backlog.ts";
 import type { Connection } from "../state/connection.ts";
+import { connectionOf } from "../state/receivers.ts";
 import type { Spaces } from "../state/spaces.ts";
 import type { Stream } from "../state/stream.ts";
 import type { Subscription } from "../state/subscription.ts";
@@ -112,7 +114,8 @@ export class Publishing {
   /** The same for a caller that knows what the rule of the channel keeps. */
   store({ spaceId, channel, keep, envelope, sender }: Publication, answer: Answer): void {
     const waiting = this.uncommitted.get(spaceId) ?? 0;
-    if (this.parts.delivery.isOverQuota(spaceId, waiting)) return answer("over_message_quota");
+    if (this.parts.delivery.isOverQuota(spaceId, payerOf(spaceId, channel, sender), waiting))
+      return answer("over_message_quota");
     const { from, metadataJson, dataJson, id } = envelope;
     const connection = sender?.id;
     const bytes = messageBytes({ from, metadataJson, dataJson, connection, id });
@@ -215,7 +218,11 @@ export class Publishing {
 
   /** A message whose publisher got `backend_error` is stored all the same. */
   private lateStored(message: NewMessage, appended: Appended): void {
-    this.parts.delivery.accept(message.spaceId, message.channel, envelopeOf(message, appended), undefined);
+    const { spaceId, channel, from, connection } = message;
+    const sender =
+      connection === undefined ? undefined : connectionOf(this.parts.spaces.peer(spaceId, from), connection);
+    const payer = latePayerOf(spaceId, channel, connection, sender);
+    this.parts.delivery.accept(spaceId, channel, envelopeOf(message, appended), undefined, payer);
     this.deliver(message, appended, this.parts.clock.monotonicMs());
   }
 

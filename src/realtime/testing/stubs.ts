@@ -38,10 +38,11 @@ export class MemoryUsage {
 
   private add(row: UsageRow): void {
     const name = `${row.app} ${row.period}`;
-    const old = this.rows.get(name) ?? { ...row, messages: 0, peakConnections: 0 };
+    const old = this.rows.get(name) ?? { ...row, messages: 0, guestMessages: 0, peakConnections: 0 };
     this.rows.set(name, {
       ...old,
       messages: old.messages + row.messages,
+      guestMessages: old.guestMessages + row.guestMessages,
       peakConnections: Math.max(old.peakConnections, row.peakConnections),
     });
   }

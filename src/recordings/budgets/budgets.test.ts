@@ -77,6 +77,58 @@ describe("the budget of an application", () => {
   });
 });
 
+describe("the share of guests", () => {
+  test("is half of the application's, for all of them, open and listed; others have the rest", async () => {
+    const kit = await newKit();
+    await limitTo(kit, 1000);
+    const [eve, mallory] = [await kit.beginOfStay("eve", true), await kit.beginOfStay("mallory", true)];
+    expect(await kit.part(eve, 0, bytes(300))).toBe(300);
+    const listed = await kit.recordings.complete(kit.app, eve, { total: 300 });
+    await expect(kit.part(mallory, 0, bytes(201))).rejects.toMatchObject(over("guests"));
+    expect(await kit.part(mallory, 0, bytes(200))).toBe(200);
+    await kit.store.recordings.noteBytes(mallory, 0, 200, Date.now());
+    await expect(kit.beginOfStay("eve", true)).rejects.toThrow("may have 500 bytes, half of what this application");
+    await kit.record(bytes(200));
+    const ann = await kit.beginOfStay("ann");
+    expect(await kit.part(ann, 0, bytes(300))).toBe(300);
+    await kit.recordings.complete(kit.app, ann, { total: 300 });
+    await expect(kit.beginOfStay("ann")).rejects.toMatchObject(over("application"));
+    await kit.store.recordings.recount();
+    await expect(kit.part(mallory, 200, bytes(1))).rejects.toMatchObject({ code: "insufficient_storage" });
+    await kit.recordings.delete(kit.app, listed.id);
+    expect(await kit.part(mallory, 200, bytes(300))).toBe(500);
+    await expect(kit.part(mallory, 500, bytes(1))).rejects.toMatchObject({ code: "insufficient_storage" });
+  });
+
+  test("counts what comes at this moment, and the number of uploads too", async () => {
+    const kit = await newKit();
+    await limitTo(kit, 400_000);
+    const [eve, mallory] = [await kit.beginOfStay("eve", true), await kit.beginOfStay("mallory", true)];
+    const slow = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(bytes(1)),
+      pull: async (controller) => {
+        reached.resolve();
+        await slow.promise;
+        controller.close();
+      },
+    });
+    const writing = kit.uploads
+      .write(kit.app, eve, { range: undefined, length: undefined, body })
+      .catch(() => undefined);
+    await reached.promise;
+    await expect(kit.part(mallory, 0, bytes(200_000))).rejects.toMatchObject(over("guests"));
+    slow.resolve();
+    await writing;
+    const row = await kit.store.recordings.upload(kit.app, mallory);
+    for (let i = 2; i < STAY_UPLOADS_PER_APP_MAX / 2; i++)
+      await kit.store.recordings.addStayUpload({ ...row, id: newObjectId(Date.now()) } as StayUploadRow, 10_000);
+    await expect(kit.beginOfStay("trudy", true)).rejects.toMatchObject({ code: "too_many_uploads" });
+    await kit.beginOfStay("ann");
+  });
+});
+
 describe("the budget of a stay", () => {
   test("counts all its uploads, open, finished and listed, and nothing of another stay", async () => {
     const kit = await newKit({ stayBytesMax: 1000 });

@@ -1,6 +1,6 @@
 /**
  * How many bytes may be stored: by an application (`maxRecordingBytesTotal`: its recordings and open uploads), and by the page of a stay,
- * which also makes at most STAY_RECORDINGS_MAX recordings.
+ * which also makes at most STAY_RECORDINGS_MAX recordings. The pages of all guests of an application together have half of what it may store.
  *
  * The sums are read when an upload begins, and then once per GRANT_BYTES or GRANT_MS of each upload, not with each part. While a body comes in, its
  * bytes are noted in the store as often, and within this process they count before they have come. So uploads that are sent to several nodes at the
@@ -10,6 +10,7 @@
  * what has come of it, and less where there is little room, until as much has come: a guest must not reserve the application's room with a number in a
  * header, or with bodies that never come.
  */
+import { guestShareOf } from "../../access/tokens/guests.ts";
 import type { AppId } from "../../base/ids.ts";
 import { Problem } from "../../protocol/codes.ts";
 import type { BytesUsed, RecordingStore, UploadRow } from "../../store/contract/recordings.ts";
@@ -44,12 +45,13 @@ export interface Room {
 const aheadOfStay = (left: number, came: number): number =>
   Math.min(STAY_AHEAD_MAX_BYTES, Math.max(GRANT_MIN_BYTES, came, Math.floor(left * STAY_GRANT_SHARE)));
 
-type Spender = Pick<UploadRow, "id" | "app" | "stay" | "bytes">;
+type Spender = Pick<UploadRow, "id" | "app" | "stay" | "byGuest" | "bytes">;
 
 /** An upload to which a body comes. */
 interface ComingIn {
   readonly app: AppId;
   readonly stay: string | null;
+  readonly byGuest: boolean;
   /** What the sums of the store have of it. */
   readonly noted: number;
   /** What it may have by the next look at the sums. */
@@ -69,13 +71,14 @@ export class Budgets {
   ) {}
 
   /** Throws if no upload can be added. */
-  async requireRoom(app: AppId, stay: string | null): Promise<void> {
+  async requireRoom({ app, stay, byGuest }: Pick<Spender, "app" | "stay" | "byGuest">): Promise<void> {
     const used = await this.store.bytesUsed(app, stay);
-    const { bytes, refusal } = this.roomOf({ id: "", app, stay, bytes: 0 }, used);
+    const { bytes, refusal } = this.roomOf({ id: "", app, stay, byGuest, bytes: 0 }, used);
     if (bytes <= 0) throw refusal();
     if (stay === null) return;
     if (used.countOfStay >= STAY_RECORDINGS_MAX) throw tooManyOfStay();
-    if (used.uploadsOfStays >= STAY_UPLOADS_PER_APP_MAX) throw tooManyOfStays();
+    const isShareUsedUp = byGuest && used.uploadsOfGuests >= guestShareOf(STAY_UPLOADS_PER_APP_MAX);
+    if (isShareUsedUp || used.uploadsOfStays >= STAY_UPLOADS_PER_APP_MAX) throw tooManyOfStays();
   }
 
   /**
@@ -144,22 +147,26 @@ export class Budgets {
     this.comingIn.delete(id);
   }
 
-  private comes({ id, app, stay }: UploadRow, noted: number, bytes: number): void {
-    this.comingIn.set(id, { app, stay, noted, bytes: Math.max(bytes, this.comingIn.get(id)?.bytes ?? 0) });
+  private comes({ id, app, stay, byGuest }: UploadRow, noted: number, bytes: number): void {
+    this.comingIn.set(id, { app, stay, byGuest, noted, bytes: Math.max(bytes, this.comingIn.get(id)?.bytes ?? 0) });
   }
 
   /** For an upload or one to come; what it has itself is part of its room. */
-  private roomOf({ id, app, stay, bytes }: Spender, used: BytesUsed): Room {
+  private roomOf({ id, app, stay, byGuest, bytes }: Spender, used: BytesUsed): Room {
     let [ofApp, ofStay] = [used.maxOfApp - used.ofApp + bytes, this.maxOfStay - used.ofStay + bytes];
+    const share = guestShareOf(used.maxOfApp);
+    let ofGuests = share - used.ofGuests + bytes;
     for (const [other, coming] of this.comingIn) {
       if (other === id || coming.app !== app) continue;
       const unnoted = Math.max(0, coming.bytes - coming.noted);
       ofApp -= unnoted;
       if (coming.stay === stay) ofStay -= unnoted;
+      if (coming.byGuest) ofGuests -= unnoted;
     }
-    return stay !== null && ofStay < ofApp
-      ? { bytes: ofStay, refusal: () => overStay(this.maxOfStay) }
-      : { bytes: ofApp, refusal: () => overApplication(used.maxOfApp) };
+    if (stay !== null && ofStay < ofApp && (!byGuest || ofStay < ofGuests))
+      return { bytes: ofStay, refusal: () => overStay(this.maxOfStay) };
+    if (byGuest && ofGuests < ofApp) return { bytes: ofGuests, refusal: () => overGuests(share) };
+    return { bytes: ofApp, refusal: () => overApplication(used.maxOfApp) };
   }
 }
 
@@ -169,6 +176,14 @@ const overApplication = (max: number): Problem =>
     `The recordings and open uploads of this application may have ${max} bytes (maxRecordingBytesTotal): delete some, or let an operator raise the limit.`,
     undefined,
     { fields: { budget: "application" } },
+  );
+
+const overGuests = (max: number): Problem =>
+  new Problem(
+    "insufficient_storage",
+    `The recordings and open uploads of people without an invitation may have ${max} bytes, half of what this application may have (maxRecordingBytesTotal): delete some, or let an operator raise the limit.`,
+    undefined,
+    { fields: { budget: "guests" } },
   );
 
 const overStay = (max: number): Problem =>

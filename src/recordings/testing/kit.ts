@@ -46,7 +46,7 @@ export interface Kit {
   sweep(): Promise<object>;
   begin(): Promise<string>;
   /** Begins an upload for the page of a stay. */
-  beginOfStay(stay: string): Promise<string>;
+  beginOfStay(stay: string, byGuest?: boolean): Promise<string>;
   /** Sends a part whose total is not known, and returns how many bytes are held. */
   part(id: string, first: number, bytes: Uint8Array<ArrayBuffer>): Promise<number>;
   record(bytes?: Uint8Array<ArrayBuffer>): Promise<RecordingRow>;
@@ -156,7 +156,7 @@ export async function makeKit({
         apps: async () => [{ id: app, retentionDays: kit.retentionDays }],
       }).run(true),
     begin: async () => (await uploads.begin(app, { room: "r", participantUsername: "ann", type: "video" })).id,
-    beginOfStay: async (stay) => {
+    beginOfStay: async (stay, byGuest = false) => {
       const sessions = { meetingSession: "m", participantSession: stay, participantUsername: "ann", room: "r" };
       return (
         await uploads.beginOfStay({
@@ -167,6 +167,7 @@ export async function makeKit({
           stay,
           source: "camera",
           sender: null,
+          byGuest,
         })
       ).id;
     },

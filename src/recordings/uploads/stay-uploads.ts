@@ -48,6 +48,7 @@ export class StayUploads {
     source: RecordingSource,
     startedMsAgo = 0,
     sender: string | null = null,
+    byGuest = false,
   ): Promise<UploadRow> {
     const { uploads, metrics, nowMs } = this.parts;
     // The page says how long ago, and not when: clocks of browsers are wrong. Nothing is recorded before a participant is inside.
@@ -63,6 +64,7 @@ export class StayUploads {
       stay: stay.id,
       source,
       sender,
+      byGuest,
     };
     const row = await uploads.beginOfStay(wanted).catch(async (error: unknown) => {
       const isFull = error instanceof Problem && error.code === "too_many_uploads";

@@ -38,6 +38,7 @@ export type NewStayUpload = Pick<
   | "stay"
   | "source"
   | "sender"
+  | "byGuest"
 >;
 
 interface UploadParts extends WritingParts {
@@ -79,6 +80,7 @@ export class Uploads {
       stay: null,
       source: null,
       sender: null,
+      byGuest: false,
     };
     const { store } = this.parts;
     return this.add(
@@ -107,7 +109,7 @@ export class Uploads {
     return withStorageProblems(log, async () => {
       await this.parts.ownership.requirePresent();
       await storage.checkSpace(0);
-      await this.budgets.requireRoom(fields.app, fields.stay);
+      await this.budgets.requireRoom(fields);
       const now = nowMs();
       const id = newObjectId(now);
       const none = { total: null, touched: now, bytes: 0, finished: null, mendedAs: null, tries: 0, isClosed: false };

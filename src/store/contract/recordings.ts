@@ -52,6 +52,7 @@ type UploadOnly =
   | "mendedAs"
   | "tries"
   | "sender"
+  | "byGuest"
   | "isClosed";
 
 export interface RecordingRow extends Omit<UploadRow, UploadOnly>, Omit<Completion, "file" | "mended"> {

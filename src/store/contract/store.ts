@@ -86,6 +86,8 @@ export interface UsageRow {
   /** Unix seconds of the beginning of the period. */
   readonly period: number;
   readonly messages: number;
+  /** Those of `messages` that guests of rooms have sent. */
+  readonly guestMessages: number;
   readonly peakConnections: number;
 }
 

@@ -43,6 +43,8 @@ export interface UploadRow {
   readonly tries: number;
   /** A digest of the address (IPv6: /48) from which the page began it; null: it was begun with a secret key, or by an earlier version. */
   readonly sender: string | null;
+  /** The stay is a guest's (access/tokens/guests.ts). */
+  readonly byGuest: boolean;
   /** Only in rows of `upload` and of leases: the person was removed from the meeting, and nothing is written to it any more. */
   readonly isClosed: boolean;
   /** Only in rows of `upload` and of leases: when its stay ended, Unix ms. A row of `upload` may be a minute old in this. Absent: it has not, or there is none. */
@@ -73,8 +75,12 @@ export interface BytesUsed {
   readonly maxOfApp: number;
   /** The bytes of the recordings and open uploads of the application. */
   readonly ofApp: number;
+  /** Those of `ofApp` that the pages of guests have sent. */
+  readonly ofGuests: number;
   /** How many uploads of stays the application has that are open, or wait to be listed. */
   readonly uploadsOfStays: number;
+  /** Those of them that are guests'. */
+  readonly uploadsOfGuests: number;
   /** The bytes of the uploads of the stay, and of the recordings that were made of them; 0 without a stay. */
   readonly ofStay: number;
   /** How many uploads and recordings these are. */

@@ -140,7 +140,7 @@ describe("several processes", () => {
   test("usage of the same applications, written by both in any order, is summed", async () => {
     const { one, other, close } = await two();
     const apps = Array.from({ length: 20 }, (_, i) => anAppId(`app${i}`));
-    const rows = apps.map((name) => ({ app: name, period: 1, messages: 1, peakConnections: 1 }));
+    const rows = apps.map((name) => ({ app: name, period: 1, messages: 1, guestMessages: 0, peakConnections: 1 }));
     await Promise.all(
       Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? one.addUsage(rows) : other.addUsage(rows.toReversed()))),
     );
@@ -242,7 +242,7 @@ describe("unreachable", () => {
       () => store.apps(),
       () => store.rooms.rooms(A, 5, undefined, 0),
       () => store.recordings.addUpload(uploadRow("u"), 5),
-      () => store.addUsage([{ app: A, period: 1, messages: 1, peakConnections: 1 }]),
+      () => store.addUsage([{ app: A, period: 1, messages: 1, guestMessages: 0, peakConnections: 1 }]),
     ])
       await expect(call()).rejects.toBeInstanceOf(StoreUnreachable);
     writing = false;

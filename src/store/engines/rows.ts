@@ -75,6 +75,7 @@ export const toUsage = (row: DbRow): UsageRow => ({
   app: appId(row.app),
   period: number(row.period),
   messages: number(row.messages),
+  guestMessages: number(row.guest_messages),
   peakConnections: number(row.peak_connections),
 });
 
@@ -163,6 +164,7 @@ export const toUpload = (row: DbRow): UploadRow => ({
   mendedAs: textOrNull(row.mended_as),
   tries: number(row.tries),
   sender: textOrNull(row.sender),
+  byGuest: number(row.by_guest) === 1,
   isClosed: number(row.is_closed ?? 0) > 0,
   ...(row.stay_ended != null && { stayEnded: number(row.stay_ended) }),
 });

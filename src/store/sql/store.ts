@@ -119,11 +119,12 @@ export class SqlStore extends SqlReads implements Store {
     // In a fixed order: two nodes that write the same rows in different orders would deadlock.
     const inOrder = rows.toSorted((a, b) => (a.app < b.app ? -1 : a.app > b.app ? 1 : a.period - b.period));
     return this.database.transaction(async (tx) => {
-      for (const { app, period, messages, peakConnections } of inOrder) {
+      for (const { app, period, messages, guestMessages, peakConnections } of inOrder) {
         await tx`
-          INSERT INTO usage (app, period, messages, peak_connections)
-          VALUES (${app}, ${period}, ${messages}, ${peakConnections})
+          INSERT INTO usage (app, period, messages, guest_messages, peak_connections)
+          VALUES (${app}, ${period}, ${messages}, ${guestMessages}, ${peakConnections})
           ON CONFLICT (app, period) DO UPDATE SET messages = usage.messages + excluded.messages,
+            guest_messages = usage.guest_messages + excluded.guest_messages,
             peak_connections = CASE WHEN usage.peak_connections > excluded.peak_connections
               THEN usage.peak_connections ELSE excluded.peak_connections END`;
       }

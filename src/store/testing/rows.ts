@@ -76,6 +76,7 @@ export const uploadRow = (id: string, fields: Partial<UploadRow> = {}): UploadRo
   mendedAs: null,
   tries: 0,
   sender: null,
+  byGuest: false,
   isClosed: false,
   ...fields,
 });

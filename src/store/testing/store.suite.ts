@@ -143,12 +143,12 @@ export function storeSuite(newPlace: NewPlace): void {
   describe("usage and blocks", () => {
     test("usage is summed by application and period, and the highest peak is kept", async () => {
       const { store } = await filled();
-      const row = { app: A, period: 1_800_000_000, messages: 3, peakConnections: 5 };
+      const row = { app: A, period: 1_800_000_000, messages: 3, guestMessages: 2, peakConnections: 5 };
       await store.addUsage([row, { ...row, app: B }, { ...row, period: 7 }]);
-      await store.addUsage([{ ...row, messages: 9_007_199_254_740_000, peakConnections: 4 }]);
+      await store.addUsage([{ ...row, messages: 9_007_199_254_740_000, guestMessages: 4, peakConnections: 4 }]);
       const rows = await store.usage(row.period);
       expect(rows.toSorted((one, other) => (one.app < other.app ? -1 : 1))).toEqual([
-        { ...row, messages: 9_007_199_254_740_003 },
+        { ...row, messages: 9_007_199_254_740_003, guestMessages: 6 },
         { ...row, app: B },
       ]);
       const periodsFrom = async (from: number): Promise<number[]> =>

@@ -160,6 +160,31 @@ export function stayUploadsSuite(newPlace: NewPlace): void {
       expect(rows[0]?.sender).toBe("s-eve");
     });
 
+    test("those of guests are summed apart, as uploads and as recordings, until they are deleted", async () => {
+      const guests = async (): Promise<readonly number[]> => {
+        const { ofGuests, uploadsOfGuests } = await store.bytesUsed(A, null);
+        return [ofGuests, uploadsOfGuests];
+      };
+      const [one, two, other] = [
+        await begun("s8", { byGuest: true }),
+        await begun("s8", { byGuest: true }),
+        await begun("s9"),
+      ];
+      for (const { id } of [one, two, other]) await store.noteBytes(id, 0, 100, 3000);
+      expect([(await store.upload(A, one.id))?.byGuest, (await store.upload(A, other.id))?.byGuest]).toEqual([
+        true,
+        false,
+      ]);
+      expect(await guests()).toEqual([200, 2]);
+      await store.complete(one.id, 0, { ...COMPLETION, sizeInBytes: 30, mended: true });
+      await store.complete(other.id, 0, { ...COMPLETION, sizeInBytes: 70, mended: true });
+      expect(await guests()).toEqual([130, 1]);
+      await store.recount();
+      expect(await guests()).toEqual([130, 1]);
+      await store.deleteRecordings(A, [one.id, other.id]);
+      expect(await guests()).toEqual([100, 1]);
+    });
+
     test("bytes are noted, and count for the application and the stay", async () => {
       const before = await store.bytesUsed(A, "s5");
       expect(before).toMatchObject({ maxOfApp: 107_374_182_400, ofStay: 0 });

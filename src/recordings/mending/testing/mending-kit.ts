@@ -34,6 +34,7 @@ export async function finishedUpload(kit: Kit, bytes: Uint8Array<ArrayBuffer>, s
     stay: STAY,
     source: "camera",
     sender: null,
+    byGuest: false,
   });
   await kit.uploads.write(kit.app, id, { range: undefined, length: bytes.length, body: new Blob([bytes]).stream() });
   await kit.uploads.finish(kit.app, id);

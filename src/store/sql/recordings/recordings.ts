@@ -33,17 +33,19 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
           RETURNING *`;
         const [upload] = uploads.map(toUpload);
         if (!upload) return undefined;
+        const guestBytes = upload.byGuest ? made.sizeInBytes : 0;
         const counters: DbRow[] = await tx`
-          UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1, bytes = bytes + ${made.sizeInBytes}
+          UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1, bytes = bytes + ${made.sizeInBytes},
+            guest_bytes = guest_bytes + ${guestBytes}
           WHERE app = ${upload.app}
           RETURNING last_seq`;
         const rows: DbRow[] = await tx`
           INSERT INTO recordings (id, app, seq, room, participant_session, meeting_session, participant_username, type,
-            start_time, end_time, file_name, format, size_in_bytes, completed, file, mended)
+            start_time, end_time, file_name, format, size_in_bytes, completed, file, mended, by_guest)
           VALUES (${id}, ${upload.app}, ${Number(counters[0]?.last_seq)}, ${upload.room}, ${upload.participantSession},
             ${upload.meetingSession}, ${upload.participantUsername}, ${upload.type}, ${upload.startTime}, ${made.endTime},
             ${made.fileName}, ${made.format}, ${made.sizeInBytes}, ${made.completed}, ${made.file ?? null},
-            ${made.mended === undefined ? null : Number(made.mended)})
+            ${made.mended === undefined ? null : Number(made.mended)}, ${upload.byGuest ? 1 : 0})
           RETURNING *`;
         // The file of the upload, if the recording has another one; else the file that mending has begun.
         const unused = made.file === undefined ? upload.mendedAs : upload.id;
@@ -107,10 +109,11 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
   recount(): Promise<void> {
     return this.database.transaction(async (tx) => {
       // Locks all counters first, so that recordings completed meanwhile are either counted below or wait.
-      await tx`UPDATE recording_counters SET bytes = 0`;
+      await tx`UPDATE recording_counters SET bytes = 0, guest_bytes = 0`;
       await tx`
         UPDATE recording_counters
-        SET bytes = COALESCE((SELECT SUM(r.size_in_bytes) FROM recordings r WHERE r.app = recording_counters.app), 0)`;
+        SET bytes = COALESCE((SELECT SUM(r.size_in_bytes) FROM recordings r WHERE r.app = recording_counters.app), 0),
+          guest_bytes = COALESCE((SELECT SUM(r.size_in_bytes * r.by_guest) FROM recordings r WHERE r.app = recording_counters.app), 0)`;
     });
   }
 
@@ -118,8 +121,9 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
     if (ids.length === 0) return Promise.resolve([]);
     return this.database.transaction(async (tx) => {
       const rows: DbRow[] = await tx`
-        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq, size_in_bytes, file`;
+        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq, size_in_bytes, file, by_guest`;
       const bytes = rows.reduce((sum, row) => sum + Number(row.size_in_bytes), 0);
+      const guestBytes = rows.reduce((sum, row) => sum + Number(row.size_in_bytes) * Number(row.by_guest), 0);
       for (const { id, seq, file } of rows) {
         await tx`
           INSERT INTO deleted_recordings (id, app, seq, removed) VALUES (${String(id)}, ${app}, ${Number(seq)}, ${null})`;
@@ -127,7 +131,9 @@ export class SqlRecordings extends SqlUploads implements RecordingStore {
       }
       if (rows.length > 0)
         await tx`
-          UPDATE recording_counters SET live = live - ${rows.length}, bytes = bytes - ${bytes} WHERE app = ${app}`;
+          UPDATE recording_counters
+          SET live = live - ${rows.length}, bytes = bytes - ${bytes}, guest_bytes = guest_bytes - ${guestBytes}
+          WHERE app = ${app}`;
       return rows.map(({ id }) => String(id));
     });
   }

@@ -205,8 +205,9 @@ export class SqlUploads implements UploadStore {
   bytesUsed(app: AppId, stay: string | null): Promise<BytesUsed> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT a.max_recording_bytes_total AS max_of_app, o.uploads_of_stays,
+        SELECT a.max_recording_bytes_total AS max_of_app, o.uploads_of_stays, o.uploads_of_guests,
           (SELECT COALESCE(SUM(c.bytes), 0) FROM recording_counters c WHERE c.app = a.id) + o.bytes AS of_app,
+          (SELECT COALESCE(SUM(c.guest_bytes), 0) FROM recording_counters c WHERE c.app = a.id) + o.guest_bytes AS of_guests,
           (SELECT COALESCE(SUM(u.bytes), 0) FROM uploads u
               WHERE u.stay = ${stay ?? ""} AND u.app = a.id AND u.ended IS NULL)
             + (SELECT COALESCE(SUM(r.size_in_bytes), 0) FROM recordings r
@@ -215,16 +216,19 @@ export class SqlUploads implements UploadStore {
             + (SELECT COUNT(*) FROM recordings r
               WHERE r.app = a.id AND r.participant_session = ${stay ?? ""} AND r.mended IS NOT NULL) AS count_of_stay
         FROM apps a CROSS JOIN (
-          SELECT COALESCE(SUM(u.bytes), 0) AS bytes, COUNT(u.stay) AS uploads_of_stays
+          SELECT COALESCE(SUM(u.bytes), 0) AS bytes, COUNT(u.stay) AS uploads_of_stays,
+            COALESCE(SUM(u.bytes * u.by_guest), 0) AS guest_bytes, COALESCE(SUM(u.by_guest), 0) AS uploads_of_guests
           FROM uploads u WHERE u.app = ${app} AND u.ended IS NULL) AS o
         WHERE a.id = ${app}`;
-      const { max_of_app = 0, uploads_of_stays = 0, of_app = 0, of_stay = 0, count_of_stay = 0 } = rows[0] ?? {};
+      const used = rows[0];
       return {
-        maxOfApp: Number(max_of_app),
-        ofApp: Number(of_app),
-        uploadsOfStays: Number(uploads_of_stays),
-        ofStay: Number(of_stay),
-        countOfStay: Number(count_of_stay),
+        maxOfApp: Number(used?.max_of_app ?? 0),
+        ofApp: Number(used?.of_app ?? 0),
+        ofGuests: Number(used?.of_guests ?? 0),
+        uploadsOfStays: Number(used?.uploads_of_stays ?? 0),
+        uploadsOfGuests: Number(used?.uploads_of_guests ?? 0),
+        ofStay: Number(used?.of_stay ?? 0),
+        countOfStay: Number(used?.count_of_stay ?? 0),
       };
     });
   }
@@ -312,8 +316,8 @@ async function lockCounter(tx: SQL, app: AppId): Promise<void> {
 async function insertUpload(tx: SQL, row: UploadRow): Promise<void> {
   await tx`
     INSERT INTO uploads (id, app, room, participant_session, meeting_session, participant_username, type, start_time,
-      ticket, total, touched, ended, kept, stay, source, sender)
+      ticket, total, touched, ended, kept, stay, source, sender, by_guest)
     VALUES (${row.id}, ${row.app}, ${row.room}, ${row.participantSession}, ${row.meetingSession},
       ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.locator}, ${row.total}, ${row.touched}, ${null}, 0,
-      ${row.stay}, ${row.source}, ${row.sender})`;
+      ${row.stay}, ${row.source}, ${row.sender}, ${row.byGuest ? 1 : 0})`;
 }
